@@ -3,6 +3,7 @@ import type { EnginePool } from './engine-pool.js';
 import type { Ailment } from './health.js';
 import type { OutOfService } from './out-of-service.js';
 import type { ReachChange } from './reach.js';
+import type { SpoolRoom } from './spool/spool-room.js';
 import type { TellUpstreamError } from './upstream-words.js';
 
 /** A database: its two doors, and how it stands. */
@@ -28,6 +29,12 @@ export interface Engine {
   /** Logs in with other credentials from the next session on; those that are open stay. */
   renew(urls: { readonly url: string; readonly systemUrl: string | null }): void;
   close(): Promise<void>;
+}
+
+/** What engines of one process share. */
+export interface EngineSurroundings extends EngineEvents {
+  /** Where rows of slow readers go; null for nowhere: then they keep their sessions. */
+  readonly spool: SpoolRoom | null;
 }
 
 /** What an operator hears of an engine; never a caller. */

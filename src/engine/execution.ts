@@ -4,6 +4,8 @@ import { sameOids } from './column-types.js';
 import type { PreparedStatement, PreparedStatements } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import { describedColumns } from './protocol/row-description.js';
+import { RelievedSink } from './spool/relieved-sink.js';
+import type { SpoolRoom } from './spool/spool-room.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
 import { type Applied, applySettings, type SettingForm } from './statement-settings.js';
 import {
@@ -28,6 +30,8 @@ export interface ExecutionHost {
   /** The session's own statement timeout. */
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
+  /** Where rows go whose reader is slow, so that the session need not wait; null where it has to. */
+  readonly spool: SpoolRoom | null;
   /** The session has answered `execution` in full, or is lost. */
   onEnded(execution: Execution, session: UpstreamSession): void;
 }
@@ -61,6 +65,7 @@ export class Execution implements Job {
   readonly #timer: NodeJS.Timeout | null;
   readonly #onAbort: (() => void) | null;
   #session: UpstreamSession | null = null;
+  #relieved: RelievedSink | null = null;
   #prepared: PreparedStatement | null = null;
   #reused = false;
   #applied: Applied | null = null;
@@ -113,6 +118,9 @@ export class Execution implements Job {
     this.rowCount = 0;
     this.byteCount = 0;
     this.#session = session;
+    const { spool } = this.#host;
+    if (lane === 'alone' && spool !== null && this.#relieved === null)
+      this.#relieved = new RelievedSink(this.#sink, spool, this.subject, (error) => this.stop(error));
     this.#held = [];
     this.#discard = false;
     this.#truncated = false;
@@ -239,11 +247,18 @@ export class Execution implements Job {
     } else {
       this.#tell(error);
       const unknown = this.#applying > 0 && error.sqlstate === '22023';
-      this.#settle(
-        null,
-        unknown ? unknownSetting() : executionError(error, this.#host.backstopSeconds, this.statement.reads),
-      );
+      const told = unknown
+        ? unknownSetting()
+        : executionError(error, this.#host.backstopSeconds, this.statement.reads);
+      this.#onceDelivered(() => this.#settle(null, told));
     }
+  }
+
+  /** Calls `then` once the rows before it have been delivered, at once where nothing is spooled. */
+  #onceDelivered(then: () => void): void {
+    const delivered = this.#relieved?.end() ?? null;
+    if (delivered === null) then();
+    else delivered.then(then);
   }
 
   #succeed(): void {
@@ -252,7 +267,7 @@ export class Execution implements Job {
     if (this.settled) return;
     const done = (): void => this.#settle({ rows: this.rowCount, truncated: this.#truncated }, null);
     if (this.#lastWrite === null) done();
-    else this.#lastWrite.then(done);
+    else this.#lastWrite.then(() => this.#onceDelivered(done));
   }
 
   #deliverHeld(): void {
@@ -281,7 +296,7 @@ export class Execution implements Job {
 
   #write(bytes: Uint8Array, count: number): void | Promise<void> {
     try {
-      const writing = this.#sink.write(bytes, count);
+      const writing = (this.#relieved ?? this.#sink).write(bytes, count);
       if (writing === undefined) return undefined;
       this.#lastWrite = writing.then(undefined, (error: unknown) => this.stop(error));
       return this.#lastWrite;
@@ -338,6 +353,7 @@ export class Execution implements Job {
   #settle(result: ExecuteResult | null, error: unknown): void {
     if (this.settled) return;
     this.settled = true;
+    this.#relieved?.drop();
     if (this.#timer !== null) clearTimeout(this.#timer);
     if (this.#onAbort !== null) this.#options.signal?.removeEventListener('abort', this.#onAbort);
     if (result === null) this.#reject(error);

@@ -15,6 +15,7 @@ export { DataRowReader, dataRow, eachDataRow, textValuesOf } from './protocol/da
 export { GrowingBytes } from './protocol/growing-bytes.js';
 export type { ReachChange } from './reach.js';
 export { type ShortAnswer, ShortRun, type ShortStatement } from './short.js';
+export { SpoolRoom, type SpoolStats } from './spool/spool-room.js';
 export type {
   BoundValue,
   ExecuteOptions,

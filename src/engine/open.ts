@@ -1,13 +1,16 @@
-import type { Engine, EngineEvents } from './engine.js';
+import type { Engine, EngineSurroundings } from './engine.js';
 import { openPglite, type PgliteConfig } from './pglite/engine.js';
 import { openPostgres, type PostgresConfig } from './postgres/engine.js';
 
 export type EngineConfig = PgliteConfig | PostgresConfig;
 
 /** Opens a connector. Throws an Error, for the operator, that says why it cannot serve. */
-export async function openEngine(config: EngineConfig, events: Partial<EngineEvents> = {}): Promise<Engine> {
+export async function openEngine(
+  config: EngineConfig,
+  surroundings: Partial<EngineSurroundings> = {},
+): Promise<Engine> {
   const ignored = (): void => undefined;
-  const heard = { onUpstreamError: ignored, onReach: ignored, ...events };
+  const heard = { onUpstreamError: ignored, onReach: ignored, spool: null, ...surroundings };
   const opened =
     config.kind === 'pglite' ? await openPglite(config, heard) : await openPostgres(config, heard);
   return opened.engine;

@@ -3,6 +3,7 @@ import { Execution, type ExecutionHost } from './execution.js';
 import type { Lanes } from './lanes.js';
 import type { Pool } from './pool.js';
 import { PinnedSnapshot } from './snapshot.js';
+import type { SpoolRoom } from './spool/spool-room.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
 import type { SettingForm } from './statement-settings.js';
 import type { UpstreamSession } from './upstream-session.js';
@@ -15,6 +16,7 @@ export interface RunnerOptions {
   readonly settingForm: SettingForm;
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
+  readonly spool: SpoolRoom | null;
   /** Puts a session into its governed state; null when it is there. */
   readonly govern: (session: UpstreamSession) => Promise<void> | null;
 }
@@ -26,6 +28,7 @@ export class Runner implements ExecutionHost {
   readonly inTransaction = false;
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
+  readonly spool: SpoolRoom | null;
   /** Sessions that short statements share; null where there are none. */
   readonly lanes: Lanes | null;
   readonly #options: RunnerOptions;
@@ -37,6 +40,7 @@ export class Runner implements ExecutionHost {
     this.settingForm = options.settingForm;
     this.backstopSeconds = options.backstopSeconds;
     this.onUpstreamError = options.onUpstreamError;
+    this.spool = options.spool;
   }
 
   /** The seam under the governed door; exported from no index. */

@@ -56,6 +56,8 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
   readonly limitRows = false;
   readonly settingForm = 'function';
   readonly inTransaction = true;
+  /** The transaction keeps its session in any case. */
+  readonly spool = null;
   readonly #options: SnapshotOptions;
   #session: UpstreamSession | null = null;
   #state: 'new' | 'open' | 'lost' | 'ended' = 'new';

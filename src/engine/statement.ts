@@ -59,6 +59,8 @@ export interface RowSink {
    * A promise is backpressure: the upstream is not read until it settles; a rejection ends the execution.
    */
   write(dataRows: Uint8Array, rows: number): void | Promise<void>;
+  /** How many of them have been passed on and cannot be taken back; absent: all. */
+  left?(): number;
 }
 
 export interface ExecuteResult {

@@ -1,7 +1,14 @@
 import { join } from 'node:path';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
-import { type Engine, type EngineConfig, openEngine, type ReachChange, wordsOf } from '../engine/index.js';
+import {
+  type Engine,
+  type EngineConfig,
+  openEngine,
+  type ReachChange,
+  type SpoolRoom,
+  wordsOf,
+} from '../engine/index.js';
 import { type Connector, type Manifest, systemUrlVariable, urlVariable } from '../model/manifest/index.js';
 import { connectFault, withoutPassword } from './connect-fault.js';
 import { connectorUrl } from './connector-url.js';
@@ -13,6 +20,7 @@ export async function openEngines(
   manifest: Manifest,
   settings: Settings,
   log: ServiceLog,
+  spool: SpoolRoom | null = null,
 ): Promise<{
   readonly engines: ReadonlyMap<string, Engine>;
   readonly opened: ReadonlyMap<string, OpenEngine>;
@@ -26,7 +34,7 @@ export async function openEngines(
   try {
     for (const connector of manifest.connectors.values()) {
       const config = engineConfig(connector, settings);
-      const engine = await openConnector(connector, config, log);
+      const engine = await openConnector(connector, config, log, spool);
       engines.set(connector.name, engine);
       opened.set(connector.name, { engine, config });
     }
@@ -37,7 +45,12 @@ export async function openEngines(
   }
 }
 
-async function openConnector(connector: Connector, config: EngineConfig, log: ServiceLog): Promise<Engine> {
+async function openConnector(
+  connector: Connector,
+  config: EngineConfig,
+  log: ServiceLog,
+  spool: SpoolRoom | null,
+): Promise<Engine> {
   const engine = await openEngine(config, {
     onUpstreamError: (error, tables) =>
       log.warn('upstream error', {
@@ -46,6 +59,7 @@ async function openConnector(connector: Connector, config: EngineConfig, log: Se
         ...(tables.length > 0 && { tables }),
       }),
     onReach: (change) => tellReach(connector, change, log),
+    spool,
   }).catch((error: unknown) => {
     if (config.kind === 'pglite') throw error;
     throw new StartProblem(

@@ -34,6 +34,7 @@ import { aloneIn, type Seat } from './seat.js';
 import { type First, loadFirst, publishedDir } from './served.js';
 import type { Service } from './service.js';
 import type { Settings } from './settings.js';
+import { spoolOf } from './spool.js';
 import { takeOver } from './take-over.js';
 import { openTrust, type TokenTrust } from './token-trust.js';
 import { type Change, preparedVersion } from './version-change.js';
@@ -84,7 +85,8 @@ export async function openService(
     // The log's lock is the directory's: from here on nobody else publishes.
     const ended = seat.keeps ? await takeOver(settings, before.tenant, audit, log) : [];
     const first = await loadFirst(settings, before, seat.read);
-    const { engines, opened, close: closeEngines } = await openEngines(first.manifest, settings, log);
+    const spool = spoolOf(settings, log);
+    const { engines, opened, close: closeEngines } = await openEngines(first.manifest, settings, log, spool);
     closing.push(closeEngines);
     const unwatch = watchEngines(engines, log);
     closing.push(async () => unwatch());
@@ -104,7 +106,7 @@ export async function openService(
     closing.push(() => drafting.close());
     const { epochs, close: closeEpochs } = databaseEpochs(() => first.manifest.connectors, engines, log);
     closing.push(closeEpochs);
-    const parts = { audit, engines, lineage, parsing, drafting, marks, epochs };
+    const parts = { audit, engines, lineage, parsing, drafting, marks, epochs, spool };
     const open = await serviceOf(settings, seat, log, first, { ...keys, trust }, opened, parts, close);
     return Object.freeze({ ...open, over });
   } catch (error) {
@@ -117,7 +119,10 @@ export async function openService(
 const LINEAGE_CLOSE_MS = 3_000;
 
 /** What was opened for the service, and is closed with it. */
-type OpenParts = Pick<Service, 'audit' | 'engines' | 'lineage' | 'parsing' | 'drafting' | 'marks' | 'epochs'>;
+type OpenParts = Pick<
+  Service,
+  'audit' | 'engines' | 'lineage' | 'parsing' | 'drafting' | 'marks' | 'epochs' | 'spool'
+>;
 
 /** Where long texts are marked while they are compiled. What an earlier process left there is told, and recorded. */
 async function openMarks(

@@ -3,6 +3,7 @@ import type { Limiter, TokenVerifier } from '../../policy/index.js';
 import type { AnswerParts } from '../ask/index.js';
 import type { Probes } from '../ask/request/probes.js';
 import type { Strangers } from '../ask/request/strangers.js';
+import type { SpoolRoom } from '../engine/index.js';
 import type { KeptPolicy } from '../model/model.js';
 import type { PublishingParts } from '../publishing/author.js';
 import type { Lineage } from './lineage/index.js';
@@ -22,4 +23,6 @@ export interface Service extends AnswerParts, PublishingParts {
   readonly limiter: Limiter;
   readonly verifier: TokenVerifier;
   readonly lineage: Lineage | null;
+  /** Null where slow readers keep their sessions. */
+  readonly spool: SpoolRoom | null;
 }

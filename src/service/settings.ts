@@ -7,6 +7,7 @@ import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './content.js';
 import { type AdminSettings, adminSettings } from './settings/admin.js';
 import { type ControlSettings, controlPlace } from './settings/control.js';
+import { type LoadSettings, loadSettings } from './settings/load.js';
 import { type TlsSettings, tlsSettings } from './settings/tls.js';
 
 /** What one process is told at start, from its environment and flags. Paths are absolute. */
@@ -39,6 +40,7 @@ export interface Settings {
   readonly poolReserve: number;
   /** Sessions of the wire that one subject may have open. */
   readonly subjectSessions: number;
+  readonly load: LoadSettings;
   readonly planCacheBytes: number;
   /** Of answers that may be given again. */
   readonly resultCache: KeptBounds;
@@ -126,6 +128,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     poolSize: integer(env, 'OSL_POOL_SIZE', 10, 1, 1_000),
     poolReserve: integer(env, 'OSL_POOL_RESERVE_PERCENT', 25, 0, 50) / 100,
     subjectSessions: integer(env, 'OSL_SUBJECT_SESSIONS', 1_000, 1, 1_000_000),
+    load: loadSettings(env),
     catalogEngines: integer(env, 'OSL_CATALOG_ENGINES', 8, 1, 1_000),
     planCacheBytes: integer(env, 'OSL_PLAN_CACHE_MIB', 64, 0, 65_536) * MIB,
     resultCache: {

@@ -31,10 +31,10 @@ function obstacleTo({ connectors }: Manifest): string | null {
   return null;
 }
 
-/** What worker `number` of `count` is told: the sessions with each database, requests to models, and room for answers are shared out. */
+/** What worker `number` of `count` is told: the sessions with each database, requests to models, and room for answers and for rows of slow readers are shared out. */
 export function shareOf(settings: Settings, number: number, count: number): Settings {
   const share = Object.freeze({ number, count });
-  const { poolSize, content, resultCache } = settings;
+  const { poolSize, content, load, resultCache } = settings;
   return Object.freeze({
     ...settings,
     poolSize: sharedOut(poolSize, share),
@@ -44,5 +44,6 @@ export function shareOf(settings: Settings, number: number, count: number): Sett
       entries: Math.max(1, sharedOut(resultCache.entries, share)),
     }),
     content: Object.freeze({ ...content, share }),
+    load: Object.freeze({ ...load, spoolBytes: Math.floor(load.spoolBytes / count) }),
   });
 }

@@ -161,6 +161,10 @@ export const SECTIONS: readonly Section[] = [
       OSL_MAX_RESULT_MIB: { what: 'MiB of one answer, as the database sends it.', default: '1024' },
       OSL_MAX_EVIDENCE: { what: 'Passages of `evidence` in one answer.', default: '10000' },
       OSL_SUBJECT_SESSIONS: { what: 'Sessions of the wire that one subject may have open.', default: '1000' },
+      OSL_SPOOL_MIB: {
+        what: 'MiB on disk of rows that [slow readers](operations.md#slow-readers) have not taken yet; half of it for one subject, 0 for none.',
+        default: '1024',
+      },
       OSL_CATALOG_ENGINES: {
         what: 'Engines of the [catalog](operations.md#memory) at a time: one for each set of rights that asks for it.',
         default: '8',

@@ -105,7 +105,9 @@ function answeringOf(
   delivery: Delivery,
 ): Answering<GovernedPlan, Answer> {
   const spending = new Spending();
+  let counted: CountedSink | null = null;
   return {
+    left: () => counted?.left() ?? 0,
     detail: () => spending.detail(),
     overlaps: true,
     signal: delivery.signal,
@@ -116,7 +118,8 @@ function answeringOf(
       if (asksModel(plan)) await recorded;
       const versions = versionsOf(caller);
       const sink = typeof delivery.sink === 'function' ? delivery.sink(plan, versions) : delivery.sink;
-      const result = await run(parts, caller, plan, delivery, recorded, sink, spending);
+      counted = new CountedSink(sink);
+      const result = await run(parts, caller, plan, delivery, recorded, counted, spending);
       return Object.freeze({
         requestId,
         plan,
@@ -133,6 +136,25 @@ function answeringOf(
       });
     },
   };
+}
+
+/** A sink that knows how many rows have left by it. */
+export class CountedSink implements RowSink {
+  readonly #sink: RowSink;
+  #rows = 0;
+
+  constructor(sink: RowSink) {
+    this.#sink = sink;
+  }
+
+  write(dataRows: Uint8Array, rows: number): void | Promise<void> {
+    this.#rows += rows;
+    return this.#sink.write(dataRows, rows);
+  }
+
+  left(): number {
+    return this.#sink.left?.() ?? this.#rows;
+  }
 }
 
 /** Runs the plan of a decision that is being recorded: rows wait until it is. Throws as `GovernedDoor.execute`. */

@@ -43,6 +43,8 @@ export interface Answering<D, A> {
   readonly overlaps?: boolean;
   /** What the outcome says of the answer; without it, that it went well, with no rows. */
   readonly counts?: (answer: A) => { readonly rows: number; readonly truncated: boolean };
+  /** How many rows have been given away so far: what the outcome says of an answer that failed. */
+  readonly left?: () => number;
   /** What the outcome says beside, as JSON, also of an answer that failed. */
   readonly detail?: () => string | null;
   /** An answer that fails after its asker has gone was cancelled. */
@@ -96,7 +98,7 @@ export class Considered<D> {
   }
 
   /** Answers it: the second half of the way. Throws as `respond`. */
-  async answer<A>({ answer, overlaps, reads, counts, detail, signal }: Answering<D, A>): Promise<A> {
+  async answer<A>({ answer, overlaps, reads, counts, left, detail, signal }: Answering<D, A>): Promise<A> {
     const ledger = this.#ledger;
     const plan = reads?.(this.decided) ?? null;
     if (plan !== null) ledger.reads(plan); // at once before the decision, so that both are on disk together
@@ -113,7 +115,7 @@ export class Considered<D> {
       return given;
     } catch (error) {
       const told = toldOf(this.#parts, this.#call, await causeOf(recorded, error));
-      ledger.outcome(signal?.aborted === true ? 'cancelled' : 'error', 0, told, detail?.());
+      ledger.outcome(signal?.aborted === true ? 'cancelled' : 'error', left?.() ?? 0, told, detail?.());
       throw told;
     }
   }

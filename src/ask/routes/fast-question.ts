@@ -1,7 +1,7 @@
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { Identity } from '../../../policy/index.js';
 import { type BoundValue, type RowSink, type ShortAnswer, ShortRun } from '../../engine/index.js';
-import { run } from '../data/ask.js';
+import { CountedSink, run } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
 import { PermittedRequest } from '../request/permitted-request.js';
 import { publicError } from '../request/told.js';
@@ -198,12 +198,14 @@ export class FastQuestion implements ShortAnswer {
   ): Promise<void> {
     const { requestId } = this.#request;
     const sink = this.#asker.streaming(route);
+    const counted = new CountedSink(sink);
     const recorded = this.#untilRecorded();
     try {
       const plan = route.planWith(literals);
       if (plan === null) throw new InternalError('a question of a route has another plan');
       const delivery = { parameters, resultFormats, signal, maxRows: 0, whole: true };
-      const { rows, truncated } = await run(this.#parts, route.permit.caller, plan, delivery, recorded, sink);
+      const { caller } = route.permit;
+      const { rows, truncated } = await run(this.#parts, caller, plan, delivery, recorded, counted);
       await recorded;
       this.#rest();
       this.#request.ended(truncated ? 'truncated' : 'ok', rows, null);
@@ -217,7 +219,7 @@ export class FastQuestion implements ShortAnswer {
       const told = publicError(this.#parts, requestId, cause);
       const cancelled = this.#failure?.cancelled === true;
       this.#rest();
-      this.#request.ended(cancelled ? 'cancelled' : 'error', 0, told);
+      this.#request.ended(cancelled ? 'cancelled' : 'error', counted.left(), told);
       sink.failed(told, requestId);
     }
   }

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import type { Engine, EngineEvents } from '../engine.js';
+import type { Engine, EngineSurroundings } from '../engine.js';
 import { governedDoor } from '../governed.js';
 import { ailmentOf } from '../health.js';
 import { OutOfService } from '../out-of-service.js';
@@ -32,7 +32,7 @@ const MAX_WAITING = 10_000;
  */
 export async function openPglite(
   config: PgliteConfig,
-  { onUpstreamError, onReach }: EngineEvents,
+  { onUpstreamError, onReach, spool }: EngineSurroundings,
 ): Promise<{ readonly engine: Engine; readonly runner: Runner }> {
   const place = takePlace(config.dataDir);
   const servers = new Servers(place.dataDir);
@@ -53,6 +53,7 @@ export async function openPglite(
       settingForm: 'command',
       backstopSeconds: 0,
       onUpstreamError,
+      spool,
       govern: (session) => servers.modes.toGoverned(session),
     });
     const system = systemDoor(

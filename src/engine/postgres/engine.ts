@@ -1,4 +1,4 @@
-import type { Engine, EngineEvents } from '../engine.js';
+import type { Engine, EngineEvents, EngineSurroundings } from '../engine.js';
 import { governedDoor } from '../governed.js';
 import { ailmentOf } from '../health.js';
 import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
@@ -44,7 +44,7 @@ const SYSTEM_WAIT_MS = 60_000;
 /** A native server. Throws an Error when it cannot be reached, or the governed role is not fit. */
 export async function openPostgres(
   config: PostgresConfig,
-  { onUpstreamError, onReach }: EngineEvents,
+  { onUpstreamError, onReach, spool }: EngineSurroundings,
 ): Promise<{ readonly engine: Engine; readonly runner: Runner }> {
   const statementMs = config.statementTimeoutMs ?? 300_000;
   const [first, report] = await connectGoverned(config.url, timeouts(statementMs));
@@ -71,6 +71,7 @@ export async function openPostgres(
     settingForm: 'function',
     backstopSeconds: statementMs / 1000,
     onUpstreamError,
+    spool,
     govern: () => null,
   });
   const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));

@@ -1,4 +1,5 @@
 import type { AnswerParts, PlanNotes } from '../../ask/index.js';
+import type { SpoolRoom } from '../../engine/index.js';
 import type { RestParts } from '../rest/parts.js';
 
 /** What is delivered of lineage, by endpoint. */
@@ -17,4 +18,5 @@ export type DeliveryFigure = 'pending' | 'dead' | 'delivered' | 'failed' | 'drop
 /** What one port for REST, MCP and the metrics of the service needs. */
 export interface HttpParts extends RestParts, Pick<AnswerParts, 'plans'> {
   readonly lineage: (PlanNotes & DeliveryStats) | null;
+  readonly spool: Pick<SpoolRoom, 'stats'> | null;
 }

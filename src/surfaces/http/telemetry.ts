@@ -122,6 +122,14 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireNumbers
     'Questions that went the way of one before them',
     () => wire.fastQuestions,
   );
+  const { spool } = service;
+  if (spool !== null) {
+    gauge('osl_spool_bytes', 'Room that rows of slow readers take on disk', () => spool.stats().bytes);
+    gauge('osl_spool_answers', 'Answers whose rows are there now', () => spool.stats().answers);
+    gauge('osl_spooled_answers', 'Answers whose rows have been there since the start', () => {
+      return spool.stats().spooled;
+    });
+  }
   if (service.lineage !== null) lineageGauges(registry, gauge, service.lineage, service);
 }
 

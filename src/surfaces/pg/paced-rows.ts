@@ -17,6 +17,7 @@ export class PacedRows implements RowSink {
   #next = 0;
   #bytes = 0;
   #total = 0;
+  #left = 0;
   #ended = false;
   #failure: { readonly cause: unknown } | null = null;
   #wakeReader: () => void = () => undefined;
@@ -38,6 +39,10 @@ export class PacedRows implements RowSink {
     return new Promise((resolve) => {
       this.#wakeWriter = resolve;
     });
+  }
+
+  left(): number {
+    return this.#left;
   }
 
   /** The query has given its last row, or failed: `failure` comes after the rows before it. */
@@ -68,6 +73,7 @@ export class PacedRows implements RowSink {
     }
     const rows = this.#rows.slice(this.#next, this.#next + Math.min(wanted, MOST));
     this.#next += rows.length;
+    this.#left += rows.length;
     for (const row of rows) this.#bytes -= row.byteLength;
     if (this.#next === this.#rows.length || this.#next > COMPACT) this.#compact();
     if (this.#bytes <= HELD_BYTES / 2) this.#wakeWriter();

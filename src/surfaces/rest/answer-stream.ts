@@ -30,12 +30,18 @@ export class AnswerStream {
   open(plan: AnswerHead['plan'], versions: AnswerHead['versions']): RowSink {
     const encoding = this.#encoding;
     encoding.begin({ requestId: this.#requestId, plan, versions });
+    let rows = 0;
+    let left = 0;
     return {
-      write: (dataRows) => {
+      write: (dataRows, count) => {
         encoding.rows(dataRows);
+        rows += count;
         const due = this.#started ? encoding.pending > 0 : encoding.pending >= HELD_BYTES;
-        return due ? this.#flush() : undefined;
+        if (!due) return undefined;
+        left = rows;
+        return this.#flush();
       },
+      left: () => left,
     };
   }
 

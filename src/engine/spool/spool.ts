@@ -1,0 +1,230 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { InternalError } from 'osl-compiler';
+import type { Party } from '../fair-share.js';
+import { EXTENT_BYTES, type SpoolRoom } from './spool-room.js';
+
+/** Whole DataRow messages, as they came. */
+export interface Rows {
+  readonly bytes: Uint8Array;
+  readonly rows: number;
+}
+
+/** Several that were written at once; `number` is never used twice of one spool, so no two have one key stream. */
+interface Frame {
+  readonly number: number;
+  readonly at: number;
+  readonly length: number;
+  readonly parts: readonly { readonly length: number; readonly rows: number }[];
+}
+
+/** What gathers in memory before it is written; twice as much may wait. */
+const FRAME_BYTES = 262_144;
+const ALGORITHM = 'aes-256-ctr';
+
+/**
+ * The rows of one answer between a database that gives them and a reader that does not take them: first in, first out,
+ * the most of them in a file without a name. What is on the disk is encrypted under a key that is nowhere else than in
+ * this process, so that a copy of the disk, or what is left in its free blocks, says nothing.
+ */
+export class Spool {
+  readonly #room: SpoolRoom;
+  readonly #party: Party;
+  readonly #file: FileHandle;
+  readonly #key = randomBytes(32);
+  #extents: number;
+  #frames: Frame[] = [];
+  #next = 0;
+  #end = 0;
+  #memory: Rows[] = [];
+  #memoryBytes = 0;
+  #writing: Promise<void> | null = null;
+  /** Nothing is written until all that was has been taken. */
+  #full = false;
+  #ended = false;
+  #closed = false;
+  #wakeReader: () => void = () => undefined;
+  #wakeWriter: () => void = () => undefined;
+
+  /** A spool for `party`; null where it has no room, or the disk takes none. */
+  static async open(room: SpoolRoom, party: Party): Promise<Spool | null> {
+    if (!room.take(party)) return null;
+    try {
+      return new Spool(room, party, await room.open());
+    } catch (error) {
+      room.giveBack(party, 1);
+      room.wrote(error);
+      return null;
+    }
+  }
+
+  private constructor(room: SpoolRoom, party: Party, file: FileHandle) {
+    this.#room = room;
+    this.#party = party;
+    this.#file = file;
+    this.#extents = 1;
+  }
+
+  /** Keeps `rows`. A promise means that more is to come only once it settles; it does not reject. */
+  put(rows: Rows): void | Promise<void> {
+    if (this.#closed) return undefined;
+    this.#memory.push(rows);
+    this.#memoryBytes += rows.bytes.length;
+    this.#wakeReader();
+    if (this.#memoryBytes >= FRAME_BYTES) this.#write();
+    if (this.#memoryBytes < 2 * FRAME_BYTES) return undefined;
+    return new Promise((resolve) => {
+      this.#wakeWriter = resolve;
+    });
+  }
+
+  /** No more is put. */
+  end(): void {
+    this.#ended = true;
+    this.#wakeReader();
+  }
+
+  /** What was put first of what is left; null at the end. @throws the disk's error */
+  async take(): Promise<readonly Rows[] | null> {
+    for (;;) {
+      if (this.#closed) return null;
+      const frame = this.#frames.shift();
+      if (frame !== undefined) return this.#read(frame);
+      if (this.#writing !== null) {
+        await this.#writing;
+      } else if (this.#memory.length > 0) {
+        return this.#takeMemory();
+      } else if (this.#ended) {
+        return null;
+      } else {
+        await this.#rewind();
+        await new Promise<void>((resolve) => {
+          this.#wakeReader = resolve;
+          if (this.#memory.length > 0 || this.#ended || this.#closed) resolve();
+        });
+      }
+    }
+  }
+
+  /** Forgets what is left, and the file with it. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#frames = [];
+    this.#memory = [];
+    this.#memoryBytes = 0;
+    this.#wakeReader();
+    this.#wakeWriter();
+    const over = (): void => {
+      this.#room.giveBack(this.#party, this.#extents);
+      this.#room.closed();
+    };
+    this.#file.close().then(over, over);
+  }
+
+  /** Everything on the disk was taken before, so its place is free. */
+  #takeMemory(): readonly Rows[] {
+    const taken = this.#memory;
+    this.#memory = [];
+    this.#memoryBytes = 0;
+    this.#end = 0;
+    this.#full = false;
+    this.#wakeWriter();
+    return taken;
+  }
+
+  #write(): void {
+    if (this.#writing !== null || this.#full) return;
+    if (!this.#hasRoom(this.#memoryBytes)) {
+      this.#full = true;
+      return;
+    }
+    const parts = this.#memory;
+    const length = this.#memoryBytes;
+    this.#memory = [];
+    this.#memoryBytes = 0;
+    this.#writing = this.#append(parts, length).then(
+      () => {
+        this.#writing = null;
+        this.#room.wrote(null);
+        this.#wakeWriter();
+      },
+      (error: unknown) => this.#keepUnwritten(parts, length, error),
+    );
+  }
+
+  #keepUnwritten(parts: readonly Rows[], length: number, error: unknown): void {
+    this.#writing = null;
+    if (this.#closed) return;
+    this.#full = true;
+    this.#memory = [...parts, ...this.#memory];
+    this.#memoryBytes += length;
+    this.#room.wrote(error);
+  }
+
+  #hasRoom(length: number): boolean {
+    while (this.#end + length > this.#extents * EXTENT_BYTES) {
+      if (!this.#room.take(this.#party)) return false;
+      this.#extents += 1;
+    }
+    return true;
+  }
+
+  async #append(parts: readonly Rows[], length: number): Promise<void> {
+    const number = this.#next;
+    this.#next += 1;
+    const plain = Buffer.concat(
+      parts.map(({ bytes }) => bytes),
+      length,
+    );
+    const cipher = createCipheriv(ALGORITHM, this.#key, vectorOf(number)).update(plain);
+    const at = this.#end;
+    for (let done = 0; done < length; ) {
+      const { bytesWritten } = await this.#file.write(cipher, done, length - done, at + done);
+      done += bytesWritten;
+    }
+    this.#end = at + length;
+    const sizes = parts.map(({ bytes, rows }) => ({ length: bytes.length, rows }));
+    this.#frames.push({ number, at, length, parts: sizes });
+  }
+
+  async #read({ number, at, length, parts }: Frame): Promise<readonly Rows[]> {
+    const cipher = Buffer.allocUnsafe(length);
+    for (let done = 0; done < length; ) {
+      const { bytesRead } = await this.#file.read(cipher, done, length - done, at + done);
+      if (bytesRead === 0) throw new InternalError('a spool is shorter than it was written');
+      done += bytesRead;
+    }
+    const plain = createDecipheriv(ALGORITHM, this.#key, vectorOf(number)).update(cipher);
+    let from = 0;
+    return parts.map((part) => {
+      const bytes = plain.subarray(from, from + part.length);
+      from += part.length;
+      return { bytes, rows: part.rows };
+    });
+  }
+
+  /** Everything was taken: what the file holds is of no use any more. */
+  async #rewind(): Promise<void> {
+    this.#end = 0;
+    const free = this.#extents - 1;
+    if (free === 0 || this.#closed) return;
+    this.#extents = 1;
+    const truncated = this.#file.truncate(0).then(
+      () => undefined,
+      (error: unknown) => this.#room.wrote(this.#closed ? null : error),
+    );
+    this.#writing = truncated.then(() => {
+      this.#writing = null;
+      this.#room.giveBack(this.#party, free);
+    });
+    await this.#writing;
+  }
+}
+
+/** The counter's upper half is the frame, the lower one the block in it. */
+function vectorOf(number: number): Buffer {
+  const vector = Buffer.alloc(16);
+  vector.writeBigUInt64BE(BigInt(number), 0);
+  return vector;
+}
