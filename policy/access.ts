@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { type Access, type Catalog, InternalError } from 'osl-compiler';
 import { attributesOf } from './attributes.js';
+import { type Circumstances, NOWHERE } from './circumstances.js';
+import { type Conditions, holds, holdsUntil } from './conditions.js';
 import type { Identity } from './identity.js';
 import { LazyMap } from './lazy-map.js';
 import { type Rights, relationAccess, relationsOf } from './rights.js';
@@ -12,6 +14,8 @@ import { refuse } from './token-fault.js';
 export interface EffectiveAccess extends Access {
   /** Data roles that count: claimed, and below the ceiling of every subject in the chain. */
   readonly dataRoles: ReadonlySet<string>;
+  /** Conditions of grants that hold, by their keys, of those that bear on the caller. */
+  readonly open: readonly string[];
   /** Admin roles that count, likewise. */
   readonly adminRoles: ReadonlySet<string>;
   /** Values of an attribute of the chain's subject `index` (root: 0); none where it is missing or `any`. */
@@ -19,25 +23,53 @@ export interface EffectiveAccess extends Access {
 }
 
 /**
- * Evaluates `identity` over its whole chain (contract, Authentication 4). A caller who may see nothing gets an
- * access without relations: see `isEmpty`. Throws E3001 for another tenant's identity, InternalError where
- * `snapshot` was not compiled against `catalog`.
+ * Evaluates `identity` over its whole chain (contract, Authentication 4), for a request in these circumstances: without
+ * them no grant with a condition counts. A caller who may see nothing gets an access without relations: see `isEmpty`.
+ * Throws E3001 for another tenant's identity, InternalError where `snapshot` was not compiled against `catalog`.
  */
 export function effectiveAccess(
   identity: Identity,
   snapshot: PolicySnapshot,
   catalog: Catalog,
+  circumstances: Circumstances = NOWHERE,
 ): EffectiveAccess {
   if (identity.tenant !== snapshot.tenant) refuse('tenant');
   if (snapshot.catalogVersion !== catalog.version) {
     throw new InternalError('the policy snapshot was compiled against another catalog');
   }
-  const caches = cachesOf(snapshot);
-  const known = caches.byIdentity.get(identity);
-  if (known !== undefined) return known;
-  const access = evaluate(identity, snapshot, catalog, caches);
-  caches.byIdentity.set(identity, access);
+  const known = knownOf(identity, snapshot);
+  const open = known.conditions
+    .filter((conditions) => holds(conditions, identity, snapshot, circumstances))
+    .map(({ key }) => key);
+  const key = open.length === 0 ? '' : JSON.stringify(open);
+  const found = known.byOpen.get(key);
+  if (found !== undefined) return found;
+  const access = evaluate(identity, snapshot, catalog, open);
+  if (known.byOpen.size >= OPEN_SETS) known.byOpen.clear();
+  known.byOpen.set(key, access);
   return access;
+}
+
+/**
+ * Until when `effectiveAccess` says the same of a caller in circumstances that differ in the time alone: ms since the
+ * epoch, later than theirs. What is kept of a caller's rights is kept no longer.
+ */
+export function accessUntil(
+  identity: Identity,
+  snapshot: PolicySnapshot,
+  circumstances: Circumstances,
+): number {
+  let until = Number.POSITIVE_INFINITY;
+  for (const conditions of knownOf(identity, snapshot).conditions)
+    until = Math.min(until, holdsUntil(conditions, circumstances));
+  return until;
+}
+
+/** Whether the caller has a grant for those who break the glass, and how often at most in 24 hours; null: none. */
+export function mayBreakGlass(identity: Identity, snapshot: PolicySnapshot): number | null {
+  if (identity.chain.length !== 1) return null;
+  const found = knownOf(identity, snapshot).conditions.flatMap(({ breakGlass }) => breakGlass ?? []);
+  return found.length === 0 ? null : Math.min(...found.map(({ perDay }) => perDay));
 }
 
 /** Whether nothing at all is granted to the caller; then the answer is `noAccess`, once the limiter has counted it. */
@@ -67,7 +99,7 @@ export function roleAccess(role: string, snapshot: PolicySnapshot, catalog: Cata
   const filters = [...policy.grants.values()].flat().flatMap((g) => (g.filter === null ? [] : [g.filter]));
   const pattern = new Map(filters.flatMap((f) => [...attributesOf(f)].map((a) => [a, 'values'] as const)));
   const denying = policy.denied.size > 0 ? [role] : [];
-  const rights: Rights = { roles: [role], denying, patterns: [pattern] };
+  const rights: Rights = { roles: [role], denying, patterns: [pattern], open: null };
   return Object.freeze({
     signature: signatureOf(rights, snapshot),
     policyVersion: snapshot.version,
@@ -79,6 +111,7 @@ export function roleAccess(role: string, snapshot: PolicySnapshot, catalog: Cata
 const NOBODY: SubjectPolicy = Object.freeze({
   ceiling: new Set<string>(),
   adminCeiling: new Set<string>(),
+  purposes: new Set<string>(),
   attributes: new Map<string, never>(),
   pattern: new Map<string, never>(),
 });
@@ -92,10 +125,11 @@ function evaluate(
   identity: Identity,
   snapshot: PolicySnapshot,
   catalog: Catalog,
-  caches: Caches,
+  open: readonly string[],
 ): EffectiveAccess {
+  const caches = cachesOf(snapshot);
   const chain = subjectsOf(identity, snapshot);
-  const rights = rightsOf(identity, snapshot, chain);
+  const rights = rightsOf(identity, snapshot, open, chain);
   const signature = signatureOf(rights, snapshot);
   let accesses = caches.bySignature.get(signature);
   if (accesses === undefined) {
@@ -107,6 +141,7 @@ function evaluate(
     policyVersion: snapshot.version,
     chainLength: chain.length,
     ...accesses,
+    open,
     dataRoles: new Set(rights.roles),
     adminRoles: new Set(identity.roles.filter((r) => chain.every((s) => s.adminCeiling.has(r)))),
     attributeValues: (index: number, name: string) => attributeValues(identity, snapshot, index, name),
@@ -130,6 +165,7 @@ function relationAccesses(rights: Rights, snapshot: PolicySnapshot, catalog: Cat
 export function rightsOf(
   identity: Identity,
   snapshot: PolicySnapshot,
+  open: readonly string[],
   chain: readonly SubjectPolicy[] = subjectsOf(identity, snapshot),
 ): Rights {
   const claimed = [...new Set(identity.aclRoles)].sort();
@@ -138,6 +174,7 @@ export function rightsOf(
     roles: claimed.filter((r) => chain.length > 0 && chain.every((s) => s.ceiling.has(r))),
     denying: claimed.filter((r) => denies(r) && chain.some((s) => s.ceiling.has(r))),
     patterns: chain.map((s) => s.pattern),
+    open,
   });
 }
 
@@ -146,16 +183,46 @@ function signatureOf(rights: Rights, snapshot: PolicySnapshot): string {
   const patterns = rights.patterns.map((p) => [...p].sort(([a], [b]) => (a < b ? -1 : 1)));
   return createHash('sha256')
     .update(
-      JSON.stringify([snapshot.version, snapshot.catalogVersion, rights.roles, rights.denying, patterns]),
+      JSON.stringify([
+        snapshot.version,
+        snapshot.catalogVersion,
+        rights.roles,
+        rights.denying,
+        patterns,
+        rights.open,
+      ]),
     )
     .digest('base64url');
 }
 
 interface Caches {
   /** One verified token, one identity object. */
-  readonly byIdentity: WeakMap<Identity, EffectiveAccess>;
+  readonly byIdentity: WeakMap<Identity, Known>;
   /** Callers with the same rights share what is worked out for them. */
   readonly bySignature: LRUCache<string, RelationAccesses>;
+}
+
+/** What is known of one caller. */
+interface Known {
+  /** Those of the grants of its roles that count; most callers have none. Sorted by key. */
+  readonly conditions: readonly Conditions[];
+  /** By which of them hold. */
+  readonly byOpen: Map<string, EffectiveAccess>;
+}
+
+/** More sets of conditions that hold than one token ever meets. */
+const OPEN_SETS = 64;
+
+function knownOf(identity: Identity, snapshot: PolicySnapshot): Known {
+  const { byIdentity } = cachesOf(snapshot);
+  const known = byIdentity.get(identity);
+  if (known !== undefined) return known;
+  const { roles } = rightsOf(identity, snapshot, []);
+  const all = new Map(roles.flatMap((r) => [...(snapshot.roles.get(r)?.conditions ?? [])]));
+  const conditions = [...all.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  const made = { conditions, byOpen: new Map<string, EffectiveAccess>() };
+  byIdentity.set(identity, made);
+  return made;
 }
 
 const SIGNATURES = 1_000;

@@ -61,6 +61,7 @@ export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
     expiresAt: validity.expiresAt,
     skewSeconds: validity.skewSeconds,
     tokenId,
+    claims: readOthers(payload),
   });
   return Object.freeze({ ...validity, identity });
 }
@@ -113,6 +114,20 @@ function readChain(value: unknown): readonly string[] {
   const names: readonly unknown[] = value;
   if (!names.every(isName) || new Set(names).size < names.length) refuse('chain');
   return Object.freeze([...names]);
+}
+
+/** Claims that conditions of grants may name: texts, numbers and truth values, and lists of them. The rest is nobody's. */
+function readOthers(payload: JsonObject): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, readonly string[]>();
+  for (const [name, value] of payload) {
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (values.every(isScalar)) found.set(name, Object.freeze(values.map(String)));
+  }
+  return found;
+}
+
+function isScalar(value: unknown): value is string | number | boolean {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }
 
 /** A claim that is left out gives no roles. */

@@ -48,14 +48,15 @@ export function* compilingSnapshot(
     problems.add('tenant', ['tenant'], anotherTenant(document, tenant));
   names.maskedLabels(masks, ['masks']);
   for (const name of Object.keys(document.order ?? {})) names.relation(name, ['order', name]);
+  const purposes = new Set(Object.keys(document.purposes ?? {}));
   const subjects = new Map<string, SubjectPolicy>();
   for (const [name, s] of Object.entries(document.subjects)) {
-    subjects.set(name, compileSubject(name, s, names, problems));
+    subjects.set(name, compileSubject(name, s, names, purposes, problems));
     if (subjects.size % SUBJECTS === 0) yield;
   }
   const roles = new Map<string, RolePolicy>();
   for (const [name, r] of Object.entries(document.roles)) {
-    const context = { names, catalog, predicates, problems, idKey: hash.slice(32) };
+    const context = { names, catalog, predicates, problems, purposes, idKey: hash.slice(32) };
     roles.set(name, yield* compilingRole(name, r, context));
   }
   const serviceAccounts = mapEntries(document.service_accounts ?? {}, (a, login) =>

@@ -1,4 +1,5 @@
 import type { MaskKind } from 'osl-compiler';
+import type { Day } from './local-time.js';
 
 /** The policy as its YAML file states it, after the schema check. Names may still be wrong; `snapshot` says. */
 export interface PolicyDocument {
@@ -11,6 +12,8 @@ export interface PolicyDocument {
   /** Entities and bridges of whose rows answers have a total order. */
   readonly order?: Readonly<Record<string, 'by_key'>>;
   readonly limits?: LimitsDocument;
+  /** What data may be asked for, by name. */
+  readonly purposes?: Readonly<Record<string, { readonly description?: string }>>;
   /** Logins of the wire that prove a password instead of bringing a token, by login name. */
   readonly service_accounts?: Readonly<Record<string, ServiceAccountDocument>>;
 }
@@ -29,6 +32,8 @@ export interface SubjectDocument {
   readonly ceiling: readonly string[];
   /** Admin roles that the subject can ever have. */
   readonly admin?: readonly string[];
+  /** Purposes that the subject can ever ask for; what a token or a request says beyond them counts for nothing. */
+  readonly purposes?: readonly string[];
   /** A value, a list of values, or `{any: true}`. A missing attribute makes a filter false. */
   readonly attributes?: Readonly<Record<string, string | readonly string[] | { readonly any: true }>>;
 }
@@ -55,7 +60,34 @@ export interface GrantDocument {
   readonly min_group_size?: number;
   /** The grant is for these metrics of the entity alone; `columns` may be filtered and grouped by. */
   readonly metrics?: readonly string[];
+  /** A moment with its offset: the grant counts from then on. */
+  readonly starts?: string;
+  /** A moment with its offset: the grant counts until then. */
+  readonly ends?: string;
+  /** The grant counts for requests of which all of this holds. */
+  readonly when?: WhenDocument;
+  /** The grant counts for requests with one of these purposes. */
+  readonly for?: readonly string[];
+  /** The grant counts for who has broken the glass, and only for a while. */
+  readonly break_glass?: { readonly minutes: number; readonly per_day: number };
 }
+
+/** What must hold of a request. */
+export interface WhenDocument {
+  /** `08:00` to `18:00` on the clock of `zone`; a window that ends before it begins goes on over midnight. */
+  readonly hours?: { readonly from: string; readonly to: string };
+  /** Days on which a window begins. */
+  readonly days?: readonly Day[];
+  /** Of the IANA database. */
+  readonly zone?: string;
+  readonly surfaces?: readonly ('rest' | 'wire' | 'mcp')[];
+  /** The peer's address is in one of these. */
+  readonly networks?: readonly string[];
+  /** Each claim of the token that is named here has one of these values. */
+  readonly claims?: Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>;
+}
+
+type ClaimValue = string | number | boolean;
 
 /** Requests a second and subject. */
 export interface LimitsDocument {

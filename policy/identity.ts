@@ -21,4 +21,6 @@ export interface Identity {
   readonly skewSeconds?: number;
   /** The `jti` claim. */
   readonly tokenId: string;
+  /** What else the token says, for conditions of grants that name a claim; absent where there was no token. */
+  readonly claims?: ReadonlyMap<string, readonly string[]>;
 }

@@ -1,8 +1,17 @@
 /** Who may do what: token verification, policy snapshot, effective access, rate limits. */
 
-export { attributeValues, type EffectiveAccess, effectiveAccess, isEmpty, roleAccess } from './access.js';
+export {
+  accessUntil,
+  attributeValues,
+  type EffectiveAccess,
+  effectiveAccess,
+  isEmpty,
+  mayBreakGlass,
+  roleAccess,
+} from './access.js';
 export { addressGroup } from './address.js';
 export { attributesOf } from './attributes.js';
+export { type Circumstances, type Emergency, NOWHERE } from './circumstances.js';
 export { type ClaimRules, type Claims, checkTime, isExpired, readClaims, type Validity } from './claims.js';
 export { compileSnapshot, compilingSnapshot } from './compile-snapshot.js';
 export type * from './document.js';
@@ -42,11 +51,13 @@ export {
 } from './limit.js';
 export { type MintClaims, mintToken, type SigningKey } from './mint.js';
 export { type DocumentPath, type PolicyProblem, PolicyProblems, PROBLEM_CODES } from './problems.js';
+export { PURPOSE_CLAIM, purposeOf } from './purpose.js';
 export { accountIdentity, type ServiceAccount } from './service-account.js';
-export { type RightsValue, type SessionRights, sessionRights } from './session-rights.js';
+export { type RightsValue, roleIn, type SessionRights, sessionRights } from './session-rights.js';
 export type {
   AttributeValue,
   Denied,
+  PolicyGrant,
   PolicySnapshot,
   RolePolicy,
   SubjectPolicy,

@@ -18,6 +18,8 @@ export interface MintClaims {
   /** `service` unless told. */
   readonly issuer?: string;
   readonly audience?: string;
+  /** Claims beside those of every actor token, for conditions of grants; they replace none of these. */
+  readonly others?: Readonly<Record<string, unknown>>;
 }
 
 export type SigningKey =
@@ -54,6 +56,7 @@ function signatureOf(text: string, key: SigningKey): Buffer {
 function payloadOf(claims: MintClaims) {
   const issuedAt = claims.issuedAt ?? Math.floor(Date.now() / 1_000);
   return {
+    ...claims.others,
     version: TOKEN_VERSION,
     tenant_id: claims.tenant,
     chain: [...claims.chain],

@@ -29,6 +29,7 @@ export const PROBLEM_CODES = Object.freeze({
   decode: 'P0114',
   tenant: 'P0115',
   facetVersion: 'P0116',
+  condition: 'P0117',
 });
 
 export type ProblemName = keyof typeof PROBLEM_CODES;

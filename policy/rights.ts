@@ -9,7 +9,7 @@ import {
 } from 'osl-compiler';
 import { attributesOf } from './attributes.js';
 import { joinDenied } from './role.js';
-import type { Denied, PolicySnapshot } from './snapshot.js';
+import type { Denied, PolicyGrant, PolicySnapshot, RolePolicy } from './snapshot.js';
 
 /** All that decides which rows and cells a caller sees, save the values of attributes. */
 export interface Rights {
@@ -19,6 +19,22 @@ export interface Rights {
   readonly denying: readonly string[];
   /** One per subject of the chain, root first. */
   readonly patterns: readonly AttributePattern[];
+  /** Conditions of grants that hold, by their keys, sorted; null: whatever they are, which nobody is answered with. */
+  readonly open: readonly string[] | null;
+}
+
+/** Grants of `role` on a relation that count: those without conditions, and those whose conditions hold. */
+function countingGrants(role: RolePolicy, name: string, { open }: Rights): readonly PolicyGrant[] {
+  const grants = role.grants.get(name) ?? [];
+  if (role.conditions.size === 0 || open === null) return grants;
+  return grants.filter(({ conditions }) => conditions === null || open.includes(conditions.key));
+}
+
+/** Relations that some grant of `role` which counts is on. */
+function countingRelations(role: RolePolicy, rights: Rights): readonly string[] {
+  const names = [...role.grants.keys()];
+  if (role.conditions.size === 0) return names;
+  return names.filter((name) => countingGrants(role, name, rights).length > 0);
 }
 
 /** Names of the relations that some grant covers. A relation in neither set does not exist for the caller. */
@@ -29,7 +45,8 @@ export interface NamedRelations {
 }
 
 export function relationsOf(rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): NamedRelations {
-  const granted = new Set(rights.roles.flatMap((r) => [...(snapshot.roles.get(r)?.grants.keys() ?? [])]));
+  const roles = rolesOf(rights, snapshot);
+  const granted = new Set(roles.flatMap((role) => countingRelations(role, rights)));
   const ruled = rights.denying.flatMap((r) => [...(snapshot.roles.get(r)?.denied.keys() ?? [])]);
   const whole = new Set(ruled.filter((name) => deniedOf(name, rights, snapshot, catalog) === 'all'));
   if (whole.size > 0) {
@@ -37,6 +54,10 @@ export function relationsOf(rights: Rights, snapshot: PolicySnapshot, catalog: C
   }
   const denied = new Set([...whole].filter((name) => granted.has(name)));
   return { seen: denied.size === 0 ? granted : new Set([...granted].filter((n) => !denied.has(n))), denied };
+}
+
+function rolesOf({ roles }: Rights, snapshot: PolicySnapshot): readonly RolePolicy[] {
+  return roles.flatMap((name) => snapshot.roles.get(name) ?? []);
 }
 
 /** What the grants and deny rules of `rights` say about one relation that some grant covers. */
@@ -50,7 +71,7 @@ export function relationAccess(
   const masks = snapshot.masks.get(name);
   if (relation === undefined || masks === undefined)
     throw new InternalError('a grant is on a relation that is not');
-  const granted = rights.roles.flatMap((r) => snapshot.roles.get(r)?.grants.get(name) ?? []);
+  const granted = rolesOf(rights, snapshot).flatMap((role) => countingGrants(role, name, rights));
   const denied = deniedOf(name, rights, snapshot, catalog);
   const tie = tieTo(rights.patterns);
   return Object.freeze({
@@ -100,6 +121,6 @@ function tie(filter: Expr, patterns: readonly AttributePattern[]): Expr {
   return complete ? forChain(filter, patterns) : FALSE;
 }
 
-function withFilter(grant: RelationGrant, filter: Expr | null): RelationGrant {
+function withFilter(grant: PolicyGrant, filter: Expr | null): RelationGrant {
   return grant.filter === filter ? grant : Object.freeze({ ...grant, filter });
 }

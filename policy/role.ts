@@ -1,17 +1,20 @@
 import { createHash } from 'node:crypto';
-import { type Catalog, type RelationGrant, versionFor } from 'osl-compiler';
+import { type Catalog, versionFor } from 'osl-compiler';
+import { compileConditions } from './compile-conditions.js';
 import type { GrantDocument, RoleDocument } from './document.js';
 import { compileGroups } from './groups.js';
 import type { Names } from './names.js';
 import type { Predicates } from './predicates.js';
 import type { DocumentPath, ProblemList } from './problems.js';
-import type { Denied, RolePolicy } from './snapshot.js';
+import type { Denied, PolicyGrant, RolePolicy } from './snapshot.js';
 
 export interface RoleContext {
   readonly names: Names;
   readonly catalog: Catalog;
   readonly predicates: Predicates;
   readonly problems: ProblemList;
+  /** Purposes that the policy declares. */
+  readonly purposes: ReadonlySet<string>;
   /** Secret text without which grant ids cannot be traced back to role names. */
   readonly idKey: string;
 }
@@ -22,7 +25,7 @@ export function* compilingRole(
   document: RoleDocument,
   context: RoleContext,
 ): Generator<void, RolePolicy> {
-  const grants = new Map<string, RelationGrant[]>();
+  const grants = new Map<string, PolicyGrant[]>();
   const base = opaqueId(name, context.idKey);
   for (const [i, grant] of document.grants.entries()) {
     const compiled = compileGrant(`${base}.${i}`, grant, ['roles', name, 'grants', i], context);
@@ -35,13 +38,18 @@ export function* compilingRole(
   yield;
   for (const list of grants.values()) Object.freeze(list);
   requireVersions(name, grants, context);
-  return Object.freeze({ grants, denied: compileDenied(name, document, context) });
+  const all = [...grants.values()].flat().flatMap(({ conditions }) => conditions ?? []);
+  return Object.freeze({
+    grants,
+    conditions: new Map(all.map((c) => [c.key, c])),
+    denied: compileDenied(name, document, context),
+  });
 }
 
 /** A role that may read a facet, of which no version hides all that the role may not read, would be told of no passage. */
 function requireVersions(
   role: string,
-  grants: ReadonlyMap<string, readonly RelationGrant[]>,
+  grants: ReadonlyMap<string, readonly PolicyGrant[]>,
   { catalog, problems }: RoleContext,
 ): void {
   for (const [relation, own] of grants) {
@@ -63,7 +71,7 @@ function compileGrant(
   grant: GrantDocument,
   path: DocumentPath,
   context: RoleContext,
-): RelationGrant | null {
+): PolicyGrant | null {
   const { names, predicates, problems } = context;
   const found = names.relation(grant.on, [...path, 'on']);
   if (found === null) return null;
@@ -83,7 +91,8 @@ function compileGrant(
       hint: 'leave `decode` out',
     });
   }
-  const plain = groups === null ? { id, columns, unmask } : { id, columns, unmask, groups };
+  const conditions = compileConditions(grant, path, context);
+  const plain = { id, columns, unmask, conditions, ...(groups !== null && { groups }) };
   const shape = grant.decode === true ? { ...plain, decode: true } : plain;
   if (grant.rows === undefined) return Object.freeze({ ...shape, filter: null });
   const filter = predicates.bind(grant.rows, found.relation, [...path, 'rows']);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { rightsOf, subjectsOf } from './access.js';
 import { attributesOf } from './attributes.js';
 import type { Identity } from './identity.js';
@@ -16,9 +17,21 @@ export interface SessionRights {
   readonly chain: readonly ReadonlyMap<string, RightsValue>[];
 }
 
-/** What `identity` may claim under `snapshot`, with the attributes that some filter of it looks at. */
-export function sessionRights(identity: Identity, snapshot: PolicySnapshot): SessionRights {
-  const { roles, denying } = rightsOf(identity, snapshot);
+/**
+ * What `identity` may claim under `snapshot` while these conditions hold, with the attributes that some filter of it looks
+ * at. A grant with conditions counts under a name of its own (`roleIn`).
+ */
+export function sessionRights(
+  identity: Identity,
+  snapshot: PolicySnapshot,
+  open: readonly string[],
+): SessionRights {
+  const { roles: plain, denying } = rightsOf(identity, snapshot, open);
+  const conditional = plain.flatMap((role) => {
+    const own = snapshot.roles.get(role)?.conditions;
+    return own === undefined ? [] : open.filter((key) => own.has(key)).map((key) => roleIn(role, key));
+  });
+  const roles = [...plain, ...conditional];
   const wanted = attributesIn(snapshot);
   const chain = subjectsOf(identity, snapshot).map(
     ({ attributes }): ReadonlyMap<string, RightsValue> =>
@@ -29,6 +42,13 @@ export function sessionRights(identity: Identity, snapshot: PolicySnapshot): Ses
       ),
   );
   return Object.freeze({ roles, denying, chain });
+}
+
+/** What a role is called where its grants with conditions of this key count; no role has such a name of its own. */
+export function roleIn(role: string, key: string | null): string {
+  if (key === null) return role;
+  const digest = createHash('sha256').update(key).digest('hex').slice(0, 16);
+  return `${role}?${digest}`;
 }
 
 const ATTRIBUTES = new WeakMap<PolicySnapshot, ReadonlySet<string>>();

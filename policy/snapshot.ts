@@ -1,4 +1,5 @@
 import type { AttributePattern, MaskKind, RelationGrant } from 'osl-compiler';
+import type { Conditions } from './conditions.js';
 import type { PolicyDocument } from './document.js';
 import type { Limits } from './limit.js';
 import type { ServiceAccount } from './service-account.js';
@@ -28,6 +29,7 @@ export type AttributeValue = 'any' | readonly string[];
 export interface SubjectPolicy {
   readonly ceiling: ReadonlySet<string>;
   readonly adminCeiling: ReadonlySet<string>;
+  readonly purposes: ReadonlySet<string>;
   readonly attributes: ReadonlyMap<string, AttributeValue>;
   /** What `forChain` needs to know of `attributes`. */
   readonly pattern: AttributePattern;
@@ -35,9 +37,17 @@ export interface SubjectPolicy {
 
 export interface RolePolicy {
   /** By relation; filters are not yet tied to a chain. */
-  readonly grants: ReadonlyMap<string, readonly RelationGrant[]>;
+  readonly grants: ReadonlyMap<string, readonly PolicyGrant[]>;
+  /** Those of its grants, by key; most roles have none. */
+  readonly conditions: ReadonlyMap<string, Conditions>;
   /** By relation: the columns that members may not use, or all of it. */
   readonly denied: ReadonlyMap<string, Denied>;
+}
+
+/** A grant as the policy has it: the compiler is told of those whose conditions hold, and of no condition. */
+export interface PolicyGrant extends RelationGrant {
+  /** Null: it always counts. */
+  readonly conditions: Conditions | null;
 }
 
 export type Denied = 'all' | ReadonlySet<string>;

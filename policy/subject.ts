@@ -8,6 +8,7 @@ export function compileSubject(
   name: string,
   document: SubjectDocument,
   names: Names,
+  declared: ReadonlySet<string>,
   problems: ProblemList,
 ): SubjectPolicy {
   const path: DocumentPath = ['subjects', name];
@@ -26,11 +27,27 @@ export function compileSubject(
   return Object.freeze({
     ceiling: names.roles(document.ceiling, [...path, 'ceiling']),
     adminCeiling: new Set(document.admin ?? []),
+    purposes: purposesOf(document.purposes ?? [], declared, [...path, 'purposes'], problems),
     attributes,
     pattern: new Map(
       [...attributes].map(([key, value]) => [key, value === 'any' ? 'any' : 'values'] as const),
     ),
   });
+}
+
+function purposesOf(
+  names: readonly string[],
+  declared: ReadonlySet<string>,
+  path: DocumentPath,
+  problems: ProblemList,
+): ReadonlySet<string> {
+  for (const [i, name] of names.entries())
+    if (!declared.has(name))
+      problems.add('condition', [...path, i], {
+        message: `there is no purpose \`${name}\``,
+        hint: 'declare it in `purposes`',
+      });
+  return new Set(names);
 }
 
 /** Null where `value` is none; a value is never guessed from something else. */

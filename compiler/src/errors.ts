@@ -231,6 +231,10 @@ export const ERRORS = Object.freeze({
     'the roles of the token and the ceiling of every subject in its chain must have one in common',
   ]),
   denied: row('E2101', '42501', 403, (p: { object: string }) => [`policy denies the use of \`${p.object}\``]),
+  purposeDenied: row('E2101', '42501', 403, () => [
+    'policy, or the token, does not allow this purpose',
+    'ask for another purpose, or name none',
+  ]),
   adminOnly: row('E2101', '42501', 403, () => [
     'all of the graph is shown to admins only',
     WAYS.governed.rest,

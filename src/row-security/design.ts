@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Catalog, columnsRead, type Expr, type Relation } from 'osl-compiler';
-import { attributesOf, type PolicySnapshot, roleAccess } from '../../policy/index.js';
+import { attributesOf, type PolicySnapshot, roleAccess, roleIn } from '../../policy/index.js';
 import type { Connector } from '../model/manifest/index.js';
 import { filterSql } from './predicate.js';
 import { call, texts } from './sql.js';
@@ -96,10 +96,10 @@ function isGranted({ name }: Relation, { roles }: PolicySnapshot): boolean {
 function rowsSql({ name }: Relation, { roles }: PolicySnapshot): string {
   const arms = new Map<string, { readonly roles: Set<string>; readonly filter: Expr | null }>();
   for (const [role, { grants }] of roles) {
-    for (const { filter } of grants.get(name) ?? []) {
+    for (const { filter, conditions } of grants.get(name) ?? []) {
       const key = filter === null ? '' : filterSql(filter);
       const arm = arms.get(key) ?? { roles: new Set<string>(), filter };
-      arm.roles.add(role);
+      arm.roles.add(roleIn(role, conditions?.key ?? null));
       arms.set(key, arm);
     }
   }

@@ -1,5 +1,11 @@
 import { createHmac } from 'node:crypto';
-import { type Identity, type PolicySnapshot, type SessionRights, sessionRights } from '../../policy/index.js';
+import {
+  type EffectiveAccess,
+  type Identity,
+  type PolicySnapshot,
+  type SessionRights,
+  sessionRights,
+} from '../../policy/index.js';
 import type { Manifest } from '../model/manifest/index.js';
 
 /** How long rights hold once they are signed; a statement carries such as have at least half of it left. */
@@ -41,6 +47,7 @@ export interface RightsSource {
 /** Whose rights, and under what. */
 export interface RightsHolder extends RightsSource {
   readonly identity: Identity;
+  readonly access: Pick<EffectiveAccess, 'open' | 'signature'>;
 }
 
 /** The rights that statements for one connector carry; each caller's are signed once in a while. */
@@ -57,17 +64,29 @@ export class RightsSigner {
 
   /** @param now ms since the epoch */
   rightsOf(holder: RightsHolder, now: number): string {
-    const { identity, snapshot } = holder;
+    const { identity, snapshot, access } = holder;
     const known = this.#signed.get(identity);
-    if (known !== undefined && known.snapshot === snapshot && now < known.until) return known.text;
-    const text = signedRights(sessionRights(identity, snapshot), this.version(holder), this.#key, now);
-    this.#signed.set(identity, { snapshot, text, until: now + RIGHTS_MS / 2 });
+    if (
+      known !== undefined &&
+      known.snapshot === snapshot &&
+      known.signature === access.signature &&
+      now < known.until
+    )
+      return known.text;
+    const text = signedRights(
+      sessionRights(identity, snapshot, access.open),
+      this.version(holder),
+      this.#key,
+      now,
+    );
+    this.#signed.set(identity, { snapshot, signature: access.signature, text, until: now + RIGHTS_MS / 2 });
     return text;
   }
 }
 
 interface Signed {
   readonly snapshot: PolicySnapshot;
+  readonly signature: string;
   readonly text: string;
   readonly until: number;
 }

@@ -55,7 +55,9 @@ This page is written from the JSON Schema that the server itself checks with. Th
     subjects:
       'Everybody who may appear in a token, as `sub` or in the chain. One who is not here has an empty ceiling, and takes every right from a chain.',
     roles:
-      'A grant shows columns of one entity, bridge or facet. `rows` is SQL over its columns; literals, `attribute(…)` and what [functions.md](functions.md) lists may be used. With `min_group_size` a grant shows no rows, only figures over groups of so many entities.',
+      'A grant shows columns of one entity, bridge or facet. `rows` is SQL over its columns; literals, `attribute(…)` and what [functions.md](functions.md) lists may be used. With `min_group_size` a grant shows no rows, only figures over groups of so many entities. `starts`, `ends`, `when` and `for` say when a grant counts; where all of that does not hold, the grant is not there. They are looked at for every request, with the clock of this machine, the peer of its own socket and the token as it was verified: a right ends at once, also for sessions, cursors and portals that are open ([decision 91](decisions/0091-grants-with-conditions.md)).',
+    purposes:
+      'What data may be asked for. A purpose counts where it is among `purposes` of every subject in the chain and, where the token has a claim `purpose` (a text or a list), in that. A request names its own in the header `OSL-Purpose`, or by `SET osl.purpose`; one that is not allowed is refused. Without one, the claim counts where it is a single purpose. The decision in the audit log has it.',
     masks:
       'How cells of a sensitivity label are shown to those without `unmask`. `redact`: text as `[redacted]`, other types as NULL. `null`: NULL. `hash`: of a text its keyed hash, equal for equal values, so that it can be joined and counted. `partial`: of a text its first character and `***`. `year`: of a date or a moment the beginning of its year. On columns of other types these three are as `redact`. `deny`: the column cannot be used at all.',
     order:

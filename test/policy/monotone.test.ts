@@ -1,8 +1,9 @@
 import { ready } from 'osl-compiler';
 import t from 'tap';
 import { effectiveAccess } from '../../policy/access.js';
+import type { Circumstances } from '../../policy/circumstances.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
-import type { PolicyDocument, RoleDocument, SubjectDocument } from '../../policy/document.js';
+import type { GrantDocument, PolicyDocument, RoleDocument, SubjectDocument } from '../../policy/document.js';
 import { fc } from '../support/fast-check.js';
 import { CATALOG, ORDER, policy } from './fixtures.js';
 import { and, not, or, type Row, type Truth, visible } from './rows.js';
@@ -63,19 +64,105 @@ const subject: fc.Arbitrary<SubjectDocument> = fc.record({
     { weight: 1, arbitrary: fc.subarray(ROLES) },
   ),
   admin: fc.subarray(['A', 'B', 'C']),
+  purposes: fc.subarray(['care', 'study']),
   attributes: fc.record({ region: attribute, team: attribute }, { requiredKeys: [] }),
 });
+/** 2027-01-15T08:00:00Z is a Friday; the circumstances are within some hours of it. */
+const NOON = 1_800_000_000_000;
+const HOUR = 3_600_000;
+const moment = fc.integer({ min: -3, max: 3 }).map((h) => new Date(NOON + h * HOUR).toISOString());
+const CONDITION = fc.record(
+  {
+    starts: moment,
+    for: fc.subarray(['care', 'study'], { minLength: 1 }),
+    break_glass: fc.record({ minutes: fc.constantFrom(30, 90), per_day: fc.constant(1) }),
+    when: fc.record(
+      {
+        surfaces: fc.subarray(['rest', 'wire', 'mcp'] as const, { minLength: 1 }),
+        networks: fc.constantFrom(['10.0.0.0/8'], ['10.1.0.0/16', 'fd00::/8']),
+        claims: fc.constantFrom({ amr: 'mfa' }, { amr: ['mfa', 'otp'], level: 2 }),
+        zone: fc.constant('UTC'),
+        days: fc.constantFrom(['fri'] as const, ['mon', 'thu'] as const),
+      },
+      { requiredKeys: ['zone', 'days'] },
+    ),
+  },
+  { requiredKeys: [] },
+);
+const emergency = fc.option(
+  fc.integer({ min: 0, max: 120 }).map((ago) => ({ id: 'e', startedAt: NOON - ago * 60_000 })),
+);
+const circumstances: fc.Arbitrary<Circumstances> = fc.record({
+  now: fc.integer({ min: -4, max: 4 }).map((h) => NOON + h * HOUR),
+  surface: fc.constantFrom('rest', 'wire', 'mcp'),
+  address: fc.constantFrom('10.1.2.3', '::ffff:10.2.0.1', 'fd00::1', '192.0.2.1', null),
+  purpose: fc.constantFrom('care', 'study', null),
+  emergency,
+});
+const claims = fc.record(
+  {
+    amr: fc.constantFrom(['mfa'], ['pwd'], ['pwd', 'otp']),
+    level: fc.constant(['2']),
+    purpose: fc.subarray(['care', 'study']),
+  },
+  { requiredKeys: [] },
+);
+
+/** Whether a grant counts, worked out from the document and apart from the policy's own code. */
+function counts(
+  grant: GrantDocument,
+  asked: Asked,
+  subjects: readonly (SubjectDocument | undefined)[],
+): boolean {
+  const { now, surface, address, purpose, emergency } = asked.circumstances;
+  const { starts, when, for: purposes, break_glass: glass } = grant;
+  if (starts !== undefined && now < Date.parse(starts)) return false;
+  if (purposes !== undefined) {
+    const claimed = asked.claims['purpose'];
+    const said = purpose ?? (claimed?.length === 1 ? claimed[0] : undefined);
+    if (said === undefined || !purposes.includes(said) || claimed?.includes(said) === false) return false;
+    if (!subjects.every((s) => s?.purposes?.includes(said))) return false;
+  }
+  if (glass !== undefined) {
+    if (emergency === null || subjects.length > 1) return false;
+    if (now < emergency.startedAt || now - emergency.startedAt >= glass.minutes * 60_000) return false;
+  }
+  if (when === undefined) return true;
+  const day = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'][new Date(now).getUTCDay()];
+  if (when.days?.some((d) => d === day) === false) return false;
+  if (when.surfaces?.some((s) => s === surface) === false) return false;
+  if (when.networks !== undefined) {
+    const inside = [/^(::ffff:)?10\.1\./, /^fd/];
+    const wide = [/^(::ffff:)?10\./];
+    if (!(when.networks.length === 1 ? wide : inside).some((n) => n.test(address ?? ''))) return false;
+  }
+  return Object.entries(when.claims ?? {}).every(([name, wanted]) => {
+    const values = (Array.isArray(wanted) ? wanted : [wanted]).map(String);
+    return asked.claims[name]?.some((v) => values.includes(v)) === true;
+  });
+}
+
+interface Asked {
+  readonly circumstances: Circumstances;
+  readonly claims: Readonly<Partial<Record<string, readonly string[]>>>;
+}
+const asked: fc.Arbitrary<Asked> = fc.record({ circumstances, claims });
 const role: fc.Arbitrary<RoleDocument> = fc.record({
   grants: fc.array(
-    fc.record(
-      {
-        on: fc.constant('order'),
-        columns: fc.oneof(fc.constant<'*'>('*'), fc.subarray(COLUMNS, { minLength: 1 })),
-        rows: fc.constantFrom(...PREDICATES.map((p) => p.text)),
-        unmask: fc.subarray(['pii', 'secret']),
-      },
-      { requiredKeys: ['on', 'columns'] },
-    ),
+    fc
+      .tuple(
+        fc.record(
+          {
+            on: fc.constant('order'),
+            columns: fc.oneof(fc.constant<'*'>('*'), fc.subarray(COLUMNS, { minLength: 1 })),
+            rows: fc.constantFrom(...PREDICATES.map((p) => p.text)),
+            unmask: fc.subarray(['pii', 'secret']),
+          },
+          { requiredKeys: ['on', 'columns'] },
+        ),
+        fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 3, arbitrary: CONDITION }),
+      )
+      .map(([grant, condition]) => ({ ...grant, ...condition })),
     { maxLength: 3 },
   ),
   deny: fc.array(
@@ -93,6 +180,7 @@ const document: fc.Arbitrary<PolicyDocument> = fc
       roles: Object.fromEntries(roles.map((r, i) => [`r${i}`, r])),
       subjects: Object.fromEntries(subjects.map((s, i) => [`s${i}`, s])), // s4 is unknown
       masks: { pii: 'redact' },
+      purposes: { care: {}, study: {} },
     }),
   );
 /** Mostly known subjects: an unknown one empties everything. */
@@ -106,6 +194,7 @@ function expected(
   d: PolicyDocument,
   chain: readonly string[],
   claimed: readonly string[],
+  asked: Asked,
 ): ReadonlySet<string> {
   const subjects = chain.map((s) => (s in d.subjects ? d.subjects[s] : undefined));
   const holdable = claimed.filter((r) => subjects.some((s) => s?.ceiling.includes(r)));
@@ -113,10 +202,13 @@ function expected(
   const rules = holdable.flatMap((r) => d.roles[r]?.deny ?? []);
   if (rules.some((rule) => rule.columns === undefined)) return new Set();
   const denied = new Set(rules.flatMap((rule) => rule.columns ?? []));
+  // Rules that name its every column take away all of a relation.
+  if (COLUMNS.every((name) => denied.has(name))) return new Set();
   const seen = new Set<string>();
   for (const [i, row] of ROWS.entries()) {
     for (const grant of held.flatMap((r) => d.roles[r]?.grants ?? [])) {
       const predicate = PREDICATES.find((p) => p.text === grant.rows);
+      if (!counts(grant, asked, subjects)) continue;
       if (predicate !== undefined && !subjects.every((s) => s !== undefined && holdsFor(predicate, row, s)))
         continue;
       seen.add(`${i}`);
@@ -142,13 +234,20 @@ function holdsFor(predicate: Predicate, row: Row, subject: SubjectDocument): boo
   return predicate.holds(row, has) === true;
 }
 
-function seenBy(d: PolicyDocument, chain: readonly string[], aclRoles: readonly string[]) {
+function seenBy(d: PolicyDocument, chain: readonly string[], aclRoles: readonly string[], asked: Asked) {
   const access = effectiveAccess(
-    identity({ chain, aclRoles, roles: ['A', 'B'] }),
+    identity({ chain, aclRoles, roles: ['A', 'B'], claims: claimsOf(asked) }),
     compileSnapshot(d, CATALOG),
     CATALOG,
+    asked.circumstances,
   );
   return { cells: visible(access, ROWS, LABELS), admin: access.adminRoles };
+}
+
+function claimsOf({ claims }: Asked): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    Object.entries(claims).flatMap(([name, v]) => (v === undefined ? [] : [[name, v] as const])),
+  );
 }
 
 const isSubset = (a: ReadonlySet<string>, b: ReadonlySet<string>): boolean => [...a].every((x) => b.has(x));
@@ -160,9 +259,9 @@ const SEED = Number(process.env['OSL_ORACLE_SEED'] ?? 20_260_106);
 t.test('a caller sees exactly what the policy document says', async (t) => {
   let nonEmpty = 0;
   fc.assert(
-    fc.property(document, chain, claimed, (d, c, roles) => {
-      const { cells } = seenBy(d, c, roles);
-      t.strictSame([...cells].sort(), [...expected(d, c, roles)].sort());
+    fc.property(document, chain, claimed, asked, (d, c, roles, a) => {
+      const { cells } = seenBy(d, c, roles, a);
+      t.strictSame([...cells].sort(), [...expected(d, c, roles, a)].sort());
       nonEmpty += cells.size > 0 ? 1 : 0;
     }),
     { numRuns: RUNS / 2, seed: SEED },
@@ -179,11 +278,12 @@ t.test('a longer chain can only see less, wherever the subject joins it', async 
       claimed,
       fc.constantFrom(...SUBJECTS),
       fc.nat(4),
-      (d, c, roles, joins, at) => {
+      asked,
+      (d, c, roles, joins, at, a) => {
         fc.pre(!c.includes(joins));
         const longer = c.toSpliced(at, 0, joins);
-        const before = seenBy(d, c, roles);
-        const after = seenBy(d, longer, roles);
+        const before = seenBy(d, c, roles, a);
+        const after = seenBy(d, longer, roles, a);
         narrowed += after.cells.size > 0 && after.cells.size < before.cells.size ? 1 : 0;
         return isSubset(after.cells, before.cells) && isSubset(after.admin, before.admin);
       },

@@ -40,6 +40,7 @@ export interface TokenClaims {
   readonly roles?: readonly string[];
   readonly issuedAt?: number;
   readonly tenant?: string;
+  readonly others?: Readonly<Record<string, unknown>>;
 }
 
 export interface LogLine {
@@ -174,11 +175,11 @@ function testService(dir: string, open: OpenService, engine: Engine, lines: read
     policyFile: join(dir, 'policy.yaml'),
     lines,
     token: (subject, claims = {}) => {
-      const { tenant = service.tenant, chain = [subject], roles = [], issuedAt } = claims;
+      const { tenant = service.tenant, chain = [subject], roles = [], issuedAt, others = {} } = claims;
       const ceiling = service.model().snapshot?.subjects.get(subject)?.ceiling ?? [];
       const time = issuedAt === undefined ? {} : { issuedAt };
       return mintToken(
-        { tenant, chain, roles, aclRoles: claims.aclRoles ?? [...ceiling], ...time },
+        { tenant, chain, roles, aclRoles: claims.aclRoles ?? [...ceiling], others, ...time },
         { algorithm: 'HS256', secret: keys.signing },
       );
     },

@@ -1,5 +1,5 @@
 import type { AuditSurface } from '../../../policy/audit/index.js';
-import type { Identity } from '../../../policy/index.js';
+import type { Circumstances, Emergency, Identity } from '../../../policy/index.js';
 
 /** Who claims to ask. A session was identified once; its token's end is checked again for every question. */
 export type Credentials =
@@ -12,4 +12,26 @@ export interface Call {
   readonly requestId: string;
   readonly surface: AuditSurface;
   readonly credentials: Credentials;
+  /** Absent: nobody knows where it comes from, and its caller says nothing of it. */
+  readonly origin?: Origin;
+}
+
+/** Where a call comes from, and what its caller says of it. */
+export interface Origin {
+  /** Of the peer's socket: no header tells it. Null where there is none. */
+  readonly address: string | null;
+  /** What the caller says that it is for. */
+  readonly purpose: string | null;
+  readonly emergency: Emergency | null;
+}
+
+/** In what circumstances `call` is decided now. */
+export function circumstancesOf({ surface, credentials, origin }: Call): Circumstances {
+  return {
+    now: Date.now(),
+    surface,
+    address: origin?.address ?? (credentials.kind === 'bearer' ? credentials.address : null),
+    purpose: origin?.purpose ?? null,
+    emergency: origin?.emergency ?? null,
+  };
 }

@@ -1,13 +1,16 @@
 import { QueryError, queryError } from 'osl-compiler';
 import {
+  accessUntil,
+  type Circumstances,
   type EffectiveAccess,
   effectiveAccess,
   type Identity,
   type PolicySnapshot,
+  purposeOf,
 } from '../../../policy/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
-import type { Credentials } from './call.js';
+import { type Call, circumstancesOf } from './call.js';
 import type { DecidingParts } from './parts.js';
 
 /** Who asks, what they may see, and under which versions: settled before anything is compiled. */
@@ -16,11 +19,18 @@ export interface Caller {
   readonly access: EffectiveAccess;
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
+  /** What the request is for, where policy and token allow it to be for that. */
+  readonly purpose: string | null;
+  readonly circumstances: Circumstances;
+  /** ms since the epoch: until then `access` is what it is in such circumstances. */
+  readonly until: number;
 }
 
 /** Who is told who calls, and under which versions. */
 interface Knowing {
   knows(identity: Identity, model: Model): void;
+  /** What the records are to say of the caller beside who it is. */
+  says(of: string | null): void;
 }
 
 /** What an answer rests on. */
@@ -34,42 +44,71 @@ export function versionsOf({ manifest, snapshot }: Pick<Caller, 'manifest' | 'sn
   return { manifest: manifest.version, policy: snapshot.version };
 }
 
+/** Whose rights nobody needs to look at anew: they are those of this caller, in these circumstances, at this moment. */
+export function stands({ circumstances, until }: Caller, now = Date.now()): boolean {
+  // A clock that was set back proves nothing either.
+  return until === Number.POSITIVE_INFINITY || (now >= circumstances.now && now < until);
+}
+
+/** What the records of a caller's requests say of it beside who it is, as JSON; null where there is nothing. */
+export function saidOf({ purpose, circumstances: { emergency } }: Pick<Caller, 'purpose' | 'circumstances'>) {
+  if (purpose === null && emergency === null) return null;
+  return JSON.stringify({
+    ...(purpose !== null && { purpose }),
+    ...(emergency !== null && { break_glass: emergency.id }),
+  });
+}
+
 /**
  * Who calls, and with what access. No token, a bad token, no policy are told in this order.
  *
- * @throws QueryError E2102, E3001, E2001
+ * @throws QueryError E2102, E3001, E2001, E2101
  */
-export function identify(
-  parts: DecidingParts,
-  credentials: Credentials,
-  ledger: Knowing,
-): Caller | Promise<Caller> {
-  if (credentials.kind === 'session') return callerAs(parts, credentials.identity, ledger);
+export function identify(parts: DecidingParts, call: Call, ledger: Knowing): Caller | Promise<Caller> {
+  const { credentials } = call;
+  if (credentials.kind === 'session') return callerAs(parts, credentials.identity, ledger, call);
   if (credentials.token === null) throw queryError('missingToken', {});
-  return parts.verifier.verify(credentials.token).then((identity) => callerAs(parts, identity, ledger));
+  return parts.verifier.verify(credentials.token).then((identity) => callerAs(parts, identity, ledger, call));
 }
 
 /** As `callerAs`, of who asked before; null where that refuses: then the one way refuses it too, and records that. */
-export function callerAgain(parts: Pick<DecidingParts, 'model'>, identity: Identity): Caller | null {
+export function callerAgain(
+  parts: Pick<DecidingParts, 'model'>,
+  identity: Identity,
+  call: Call,
+): Caller | null {
   try {
-    return callerAs(parts, identity, NOBODY_LISTENS);
+    return callerAs(parts, identity, NOBODY_LISTENS, call);
   } catch (refusal) {
     if (refusal instanceof QueryError) return null;
     throw refusal;
   }
 }
 
-const NOBODY_LISTENS: Knowing = Object.freeze({ knows: () => undefined });
+const NOBODY_LISTENS: Knowing = Object.freeze({ knows: () => undefined, says: () => undefined });
 
-/** Who was identified, under what is served now. @throws QueryError E2001 */
-export function callerAs(parts: Pick<DecidingParts, 'model'>, identity: Identity, ledger: Knowing): Caller {
+/** Who was identified, under what is served now. @throws QueryError E2001, E2101 */
+export function callerAs(
+  parts: Pick<DecidingParts, 'model'>,
+  identity: Identity,
+  ledger: Knowing,
+  call: Call,
+): Caller {
   const { manifest, snapshot } = parts.model();
   ledger.knows(identity, { manifest, snapshot });
   if (snapshot === null) throw queryError('noSnapshot', {});
-  return Object.freeze({
+  const circumstances = circumstancesOf(call);
+  const purpose = purposeOf(identity, snapshot, circumstances.purpose);
+  if (purpose === null && circumstances.purpose !== null) throw queryError('purposeDenied', {});
+  const caller = Object.freeze({
     identity,
-    access: effectiveAccess(identity, snapshot, manifest.catalog),
+    access: effectiveAccess(identity, snapshot, manifest.catalog, circumstances),
     manifest,
     snapshot,
+    purpose,
+    circumstances,
+    until: accessUntil(identity, snapshot, circumstances),
   });
+  ledger.says(saidOf(caller));
+  return caller;
 }

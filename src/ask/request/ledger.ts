@@ -41,6 +41,7 @@ export class Ledger implements DecisionRecord {
   #model: Model | null = null;
   #touched: Touched | null = null;
   #plan: string | null = null;
+  #said: string | null = null;
   /** The decision is not in the log, so an outcome would be of nothing. */
   #unrecorded = false;
 
@@ -61,6 +62,10 @@ export class Ledger implements DecisionRecord {
   knows(identity: Identity, model: Model): void {
     this.#identity = identity;
     this.#model = model;
+  }
+
+  says(of: string | null): void {
+    this.#said = of;
   }
 
   touches(touched: Touched): void {
@@ -178,6 +183,7 @@ export class Ledger implements DecisionRecord {
         model === null ? null : { manifest: model.manifest.version, policy: model.snapshot?.version ?? null },
       statement_hmac: this.#statementHmac(),
       ...(this.#plan !== null && { plan: this.#plan }),
+      ...(kind === 'decision' && this.#said !== null && { detail: this.#said }),
       ...fields,
     };
   }

@@ -2,7 +2,7 @@ import { type GovernedPlan, type QueryError, queryError } from 'osl-compiler';
 import type { LimitBucket } from '../../../policy/index.js';
 import type { Asked } from './asked.js';
 import type { Call } from './call.js';
-import { type Caller, callerAs, identify } from './caller.js';
+import { type Caller, callerAs, identify, stands } from './caller.js';
 import { type DecisionRecord, Ledger } from './ledger.js';
 import { limit } from './limit.js';
 import type { RequestParts } from './parts.js';
@@ -70,7 +70,7 @@ export async function respond<D, A>(
   const ledger = new Ledger(parts, call, request.action, request.asked ?? null);
   const { identity } = await orRefused(parts, call, ledger, () => admit(parts, call, ledger, request));
   return inTurn(async () => {
-    const again = (): Caller => permitted(request, callerAs(parts, identity, ledger));
+    const again = (): Caller => permitted(request, callerAs(parts, identity, ledger, call));
     return (await decided(parts, call, ledger, request, again)).answer(request);
   });
 }
@@ -131,12 +131,14 @@ export class Considered<D> {
   }
 
   /** Whether it is this request of this caller that goes on, under what was served when it was let in. */
-  isOf({ requestId, credentials }: Call): boolean {
+  isOf({ requestId, credentials, origin }: Call): boolean {
     const { manifest, snapshot } = this.#parts.model();
     return (
       requestId === this.#call.requestId &&
       credentials.kind === 'session' &&
       credentials.identity === this.caller.identity &&
+      origin === this.#call.origin &&
+      stands(this.caller) &&
       manifest === this.caller.manifest &&
       snapshot === this.caller.snapshot
     );
@@ -162,7 +164,7 @@ async function admit<D>(
   ledger: Ledger,
   request: Decision<D>,
 ): Promise<Caller> {
-  const found = identify(parts, call.credentials, ledger);
+  const found = identify(parts, call, ledger);
   const caller = found instanceof Promise ? await found : found;
   const { bucket, payment } = request;
   if (bucket !== null && payment?.take() !== true) {

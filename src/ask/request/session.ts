@@ -1,12 +1,7 @@
 import { queryError } from 'osl-compiler';
-import {
-  accountIdentity,
-  effectiveAccess,
-  type Identity,
-  isExpired,
-  type ServiceAccount,
-} from '../../../policy/index.js';
+import { accountIdentity, type Identity, isExpired, type ServiceAccount } from '../../../policy/index.js';
 import type { Call } from './call.js';
+import { callerAgain } from './caller.js';
 import type { DecidingParts, RequestParts } from './parts.js';
 import { recordBrokenConnection, respond, turnAwayStranger } from './respond.js';
 import { ForeignFault } from './told.js';
@@ -99,11 +94,14 @@ export function renew(parts: RequestParts, call: Call, current: Identity, token:
   });
 }
 
-/** The rights of `identity` as the policy and the manifest of now give them: equal texts, equal rights. */
-export function rightsNow(parts: Pick<DecidingParts, 'model'>, identity: Identity): string {
-  const { manifest, snapshot } = parts.model();
-  if (snapshot === null) return '';
-  return `${manifest.catalog.version} ${effectiveAccess(identity, snapshot, manifest.catalog).signature}`;
+/**
+ * The rights of `identity` as the policy, the manifest and the moment of now give them to such a call: equal texts, equal
+ * rights.
+ */
+export function rightsNow(parts: Pick<DecidingParts, 'model'>, identity: Identity, call: Call): string {
+  const { manifest } = parts.model();
+  const caller = callerAgain(parts, identity, call);
+  return caller === null ? '' : `${manifest.catalog.version} ${caller.access.signature}`;
 }
 
 /**

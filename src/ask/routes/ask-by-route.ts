@@ -21,7 +21,7 @@ export function askByRoute(
   delivery: Delivery,
 ): Promise<Answer> | null {
   const identity = knownIdentity(parts, question.credentials);
-  const caller = identity === null ? null : callerAgain(parts, identity);
+  const caller = identity === null ? null : callerAgain(parts, identity, question);
   if (caller === null) return null;
   const { parameterOids: oids } = question;
   let answer: Promise<Answer> | null = null;

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Caller } from '../request/caller.js';
+import { type Caller, saidOf } from '../request/caller.js';
 import { Sweep } from './sweep.js';
 import { TextRoutes } from './text-routes.js';
 
@@ -24,7 +24,7 @@ export class RouteBook {
    */
   of(caller: Caller): TextRoutes {
     const { identity, access, manifest, snapshot } = caller;
-    const key = JSON.stringify([identity.tenant, identity.chain, access.signature]);
+    const key = JSON.stringify([identity.tenant, identity.chain, access.signature, saidOf(caller)]);
     const kept = this.#byCaller.get(key);
     if (kept?.caller.manifest === manifest && kept.caller.snapshot === snapshot) return kept.routes;
     const routes = new TextRoutes();

@@ -7,7 +7,7 @@ import { templateOf } from '../data/planning.js';
 import type { Question } from '../data/question.js';
 import { settingsFor } from '../data/row-rights.js';
 import { engineOf, slotValues } from '../data/runtime/index.js';
-import type { Caller } from '../request/caller.js';
+import { type Caller, saidOf } from '../request/caller.js';
 import type { Permit } from '../request/permit.js';
 import type { Permits } from '../request/respond.js';
 
@@ -68,13 +68,15 @@ export class Route {
     return new Route(permits.permit(plan), plan, statement, template, sources);
   }
 
-  /** Whether it was learned of a caller with these rights, and under what is served to this one. */
-  isOf({ access, manifest, snapshot }: Pick<Caller, 'access' | 'manifest' | 'snapshot'>): boolean {
+  /** Whether it was learned of a caller with these rights, who said the same, and under what is served to this one. */
+  isOf(other: Caller): boolean {
     const { caller } = this.permit;
+    const { access, manifest, snapshot } = other;
     return (
       caller.manifest === manifest &&
       caller.snapshot === snapshot &&
-      caller.access.signature === access.signature
+      caller.access.signature === access.signature &&
+      saidOf(caller) === saidOf(other)
     );
   }
 

@@ -1,4 +1,9 @@
-import { compileSnapshot, PolicyProblems, type PolicySnapshot } from '../../../policy/index.js';
+import {
+  compileSnapshot,
+  type GrantDocument,
+  PolicyProblems,
+  type PolicySnapshot,
+} from '../../../policy/index.js';
 import { entityName, facetName } from '../../model/graph/index.js';
 import { type Manifest, ManifestProblems, parsePolicyDocument } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
@@ -21,7 +26,7 @@ export interface PolicyDifference {
   readonly access: readonly RoleChange[];
   /** Who has other roles, attributes or logins than now. */
   readonly subjects: readonly SubjectChange[];
-  /** Sections beside these that are written otherwise: `limits`, `order`. */
+  /** Sections beside these that are written otherwise: `limits`, `order`, `purposes`. */
   readonly sections: readonly string[];
 }
 
@@ -70,7 +75,7 @@ function differenceBetween(
     version: after.version,
     access: withTerms(access, before, after, manifest.facets),
     subjects: subjectsBetween(before, after),
-    sections: (['limits', 'order'] as const).filter(
+    sections: (['limits', 'order', 'purposes'] as const).filter(
       (name) => !same(before.document[name], after.document[name]),
     ),
   };
@@ -105,6 +110,8 @@ interface Terms {
   readonly rows: readonly string[];
   readonly group: number;
   readonly decode: boolean;
+  /** When its grants count, as the policy writes it; empty where one of them always does. */
+  readonly when: readonly string[];
 }
 
 function termsOf(role: string, { document }: PolicySnapshot): ReadonlyMap<string, Terms> {
@@ -114,17 +121,25 @@ function termsOf(role: string, { document }: PolicySnapshot): ReadonlyMap<string
     const rows = grant.rows === undefined ? [] : [grant.rows];
     const group = grant.min_group_size ?? 1;
     terms.set(grant.on, {
-      rows:
-        known === undefined
-          ? rows
-          : known.rows.length === 0 || rows.length === 0
-            ? []
-            : [...known.rows, ...rows],
+      rows: joined(known?.rows, rows),
       group: Math.min(known?.group ?? group, group),
       decode: known?.decode === true || grant.decode === true,
+      when: joined(known?.when, whenText(grant)),
     });
   }
   return terms;
+}
+
+/** One arm that says nothing shows all. */
+function joined(known: readonly string[] | undefined, more: readonly string[]): readonly string[] {
+  if (known === undefined) return more;
+  return known.length === 0 || more.length === 0 ? [] : [...known, ...more];
+}
+
+function whenText({ starts, ends, when, for: purposes, break_glass }: GrantDocument): readonly string[] {
+  const written = { starts, ends, when, for: purposes, break_glass };
+  const text = JSON.stringify(written);
+  return text === '{}' ? [] : [text];
 }
 
 function termChanges(
@@ -142,11 +157,12 @@ function termChanges(
   });
 }
 
-function termsText({ rows, group, decode }: Terms): string {
+function termsText({ rows, group, decode, when }: Terms): string {
   const parts = [
     rows.length === 0 ? 'all rows' : rows.join(' or '),
     ...(group > 1 ? [`in groups of ${group} at least`] : []),
     ...(decode ? ['may be sent to a language model'] : []),
+    ...(when.length > 0 ? [`only when ${when.join(' or ')}`] : []),
   ];
   return parts.join(', ');
 }
@@ -154,7 +170,7 @@ function termsText({ rows, group, decode }: Terms): string {
 /** More or less where every term that changed points one way. */
 function effectOf(before: Terms, after: Terms): AccessChange['effect'] {
   const rows = Math.sign(Number(after.rows.length === 0) - Number(before.rows.length === 0));
-  const others = !same(before.rows, after.rows) && rows === 0;
+  const others = (!same(before.rows, after.rows) && rows === 0) || !same(before.when, after.when);
   const signs = [rows, Math.sign(before.group - after.group), Number(after.decode) - Number(before.decode)];
   if (others || (signs.includes(1) && signs.includes(-1))) return 'differs';
   return signs.includes(1) ? 'gains' : 'loses';
@@ -188,6 +204,7 @@ function heldBy(
   return new Set([
     ...[...(policy?.ceiling ?? [])].map((role) => `role ${role}`),
     ...[...(policy?.adminCeiling ?? [])].map((role) => `admin role ${role}`),
+    ...[...(policy?.purposes ?? [])].map((purpose) => `purpose ${purpose}`),
     ...(logins.get(subject) ?? []).map((login) => `login ${login}`),
   ]);
 }

@@ -1,6 +1,7 @@
 import { queryError } from 'osl-compiler';
 import { type Identity, isEmpty } from '../../../policy/index.js';
 import { type Caller, consider, type Question, type RequestParts, respond } from '../../ask/index.js';
+import type { Origin } from '../../ask/request/call.js';
 import { Payment } from '../../ask/request/payment.js';
 import type { BoundValue } from '../../engine/index.js';
 import type { Lane } from './classify.js';
@@ -12,6 +13,7 @@ import { MAX_CHANGES, MAX_SIGNALS, type Reply } from './reply.js';
 export interface CatalogQuestion {
   readonly requestId: string;
   readonly identity: Identity;
+  readonly origin: Origin;
   readonly text: string;
   /** OIDs that the client declared for `$1 …`; 0 leaves the choice to the engine. */
   readonly parameterTypes: readonly number[];
@@ -147,11 +149,12 @@ function visibleTo({ access, manifest }: Caller): CatalogModel {
   return modelOf(manifest, access);
 }
 
-function callOf({ requestId, identity, text, parameterTypes }: CatalogQuestion): Question {
+function callOf({ requestId, identity, origin, text, parameterTypes }: CatalogQuestion): Question {
   return {
     requestId,
     surface: 'wire',
     credentials: { kind: 'session', identity },
+    origin,
     body: { kind: 'osql', text },
     parameterOids: parameterTypes,
   };

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 
 /** Headers that a page may send, beside those that every page may. */
-const SENT = 'Authorization, Content-Type, If-Match, If-None-Match, traceparent';
+const SENT = 'Authorization, Content-Type, If-Match, If-None-Match, traceparent, OSL-Purpose';
 /** Headers of an answer that a page may read, beside those that every page may. */
 const READ = 'Retry-After, X-Request-Id, ETag, Location, Allow, WWW-Authenticate, traceparent';
 const METHODS = 'GET, HEAD, POST';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { type QueryError, queryError } from 'osl-compiler';
 import { describe } from '../../ask/graph/describe.js';
-import { ask, type Call, type Credentials, publicError } from '../../ask/index.js';
+import { ask, type Call, publicError } from '../../ask/index.js';
 import { turnAway } from '../../ask/request/visit.js';
 import { fieldsIn } from '../rest/bodies/json.js';
 import { queryRequestIn } from '../rest/bodies/query.js';
@@ -15,6 +15,9 @@ import { readRequest } from '../rest/read-request.js';
 import { AnswerReader } from './answer-reader.js';
 import { type Document, type Engine, EngineRefusal, type Question } from './engine.js';
 
+/** Who sent a message, from where, and what the message says of itself. */
+type Sender = Pick<Call, 'credentials' | 'origin'>;
+
 /**
  * The engine of this process, for the tools of one message. Each call is one of the message's sender, under a request
  * id of its own, recorded as of this surface; its body is read as REST reads bodies, and its rows are written as REST
@@ -23,14 +26,14 @@ import { type Document, type Engine, EngineRefusal, type Question } from './engi
 export class LocalEngine implements Engine {
   readonly #service: RestParts;
   readonly #inflight: Inflight;
-  readonly #credentials: Credentials;
+  readonly #sender: Sender;
   /** The answer to the message: when it breaks off, so does what was asked for it. */
   readonly #response: ServerResponse;
 
-  constructor(service: RestParts, inflight: Inflight, credentials: Credentials, response: ServerResponse) {
+  constructor(service: RestParts, inflight: Inflight, sender: Sender, response: ServerResponse) {
     this.#service = service;
     this.#inflight = inflight;
-    this.#credentials = credentials;
+    this.#sender = sender;
     this.#response = response;
   }
 
@@ -94,7 +97,7 @@ export class LocalEngine implements Engine {
 
   /** Runs one call. @throws EngineRefusal with the problem that REST would have sent */
   async #call<T>(signal: AbortSignal, run: (call: Call, ended: AbortSignal) => Promise<T>): Promise<T> {
-    const call: Call = { requestId: randomUUID(), surface: 'mcp', credentials: this.#credentials };
+    const call: Call = { ...this.#sender, requestId: randomUUID(), surface: 'mcp' };
     try {
       if (this.#inflight.draining)
         throw await turnAway(this.#service, call, 'http', queryError('shuttingDown', {}), 'anyone');

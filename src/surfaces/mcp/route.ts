@@ -44,7 +44,7 @@ export function mcpRoute(
   app.post(PATH, { schema: HIDDEN_OPERATION }, async (request, reply) => {
     const call = await enter(service, request, reply, options);
     if (call === null) return reply;
-    const engine = new LocalEngine(service, inflight, call.credentials, reply.raw);
+    const engine = new LocalEngine(service, inflight, senderOf(call), reply.raw);
     // What a tool runs ends by itself when the server stops or the client leaves: the message is told of the former.
     const response = await (await handler()).answer(webRequest(request), engine);
     reply.header('x-request-id', request.call.requestId).header('cache-control', 'no-store');
@@ -60,6 +60,10 @@ export function mcpRoute(
       resource_name: 'OSL Gateway',
     });
   });
+}
+
+function senderOf({ credentials, origin }: Call): Pick<Call, 'credentials' | 'origin'> {
+  return { credentials, ...(origin !== undefined && { origin }) };
 }
 
 /** The call that a message is which is let in; null where it was refused and answered. */

@@ -41,6 +41,7 @@ export async function catalogStatement(
   const question = async (requestId: string = randomUUID()): Promise<CatalogQuestion> => ({
     requestId,
     identity: caller.identity,
+    origin: caller.origin,
     text,
     parameterTypes,
     user: caller.user,

@@ -2,7 +2,8 @@ import { type QueryError, queryError } from 'osl-compiler';
 import type { Identity } from '../../../policy/index.js';
 import type { Bind, FastAnswer, FastLane, WireStatement } from '../../../wire/index.js';
 import type { Caller } from '../../ask/index.js';
-import { callerAgain } from '../../ask/request/caller.js';
+import type { Origin } from '../../ask/request/call.js';
+import { callerAgain, stands } from '../../ask/request/caller.js';
 import {
   type FastAsker,
   FastQuestion,
@@ -27,6 +28,7 @@ type Timeout = RoutedQuestion['timeout'];
 /** Who asks, and what is served, as they were when they were last looked at; and the routes of that. */
 interface Standing {
   readonly caller: Caller;
+  readonly origin: Origin;
   readonly routes: TextRoutes;
 }
 
@@ -135,16 +137,23 @@ export class PgFastLane implements FastLane {
     if (this.#settings.timeout === null) return null;
     const { identity } = caller;
     const { manifest, snapshot } = service.model();
+    const { origin } = caller;
     const known = this.#standing?.caller;
-    if (known?.identity !== identity || known.manifest !== manifest || known.snapshot !== snapshot)
-      this.#standing = this.#standingOf(identity);
+    if (
+      known?.identity !== identity ||
+      known.manifest !== manifest ||
+      known.snapshot !== snapshot ||
+      this.#standing?.origin !== origin ||
+      !stands(known)
+    )
+      this.#standing = this.#standingOf(identity, origin);
     return this.#standing;
   }
 
-  #standingOf(identity: Identity): Standing | null {
-    const { service, routes } = this.#session;
-    const caller = callerAgain(service, identity);
-    return caller === null ? null : { caller, routes: routes.of(caller) };
+  #standingOf(identity: Identity, origin: Origin): Standing | null {
+    const { service, routes, caller: session } = this.#session;
+    const caller = callerAgain(service, identity, session.newCall());
+    return caller === null ? null : { caller, origin, routes: routes.of(caller) };
   }
 
   /** Answers must be written, and notices told, as for a session that has set nothing. */

@@ -121,7 +121,7 @@ function handlerOf(
         const settings = new SessionSettings(user, await withKnownZone(service, parameters));
         const ended = await sessions.open(identity.subject);
         if (ended === null) throw await tooMany(service, call, identity);
-        const owner = { identity, account, sessions: own, ended };
+        const owner = { identity, account, address: remoteAddress, sessions: own, ended };
         const session = new PgSession(service, owner, settings, control, catalogs, routes);
         session.enter(register, control);
         return session;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Identity, isExpired } from '../../../policy/index.js';
 import { fatal, type WireError } from '../../../wire/index.js';
 import type { RequestParts } from '../../ask/index.js';
-import type { Call } from '../../ask/request/call.js';
+import type { Call, Origin } from '../../ask/request/call.js';
 import { type AccountSession, accountNow, renew, rightsNow } from '../../ask/request/session.js';
 
 /** Who asks in a session: the bearer of a token, which may be renewed, or a service account, which policy may change. */
@@ -10,10 +10,26 @@ export class SessionCaller {
   readonly #service: RequestParts;
   #identity: Identity;
   #account: AccountSession | null;
+  readonly #address: string;
+  readonly #purpose: () => string | null;
+  #origin: Origin;
 
-  /** `account`: the service account that proved its password, null where a token came. */
-  constructor(service: RequestParts, identity: Identity, account: AccountSession | null) {
+  /**
+   * @param account the service account that proved its password, null where a token came
+   * @param address of the peer
+   * @param purpose what the session says now that its questions are for
+   */
+  constructor(
+    service: RequestParts,
+    identity: Identity,
+    account: AccountSession | null,
+    address: string,
+    purpose: () => string | null,
+  ) {
     this.#service = service;
+    this.#address = address;
+    this.#purpose = purpose;
+    this.#origin = Object.freeze({ address, purpose: purpose(), emergency: null });
     this.#identity = identity;
     this.#account = account;
   }
@@ -29,7 +45,7 @@ export class SessionCaller {
 
   /** What the caller may see now, as text. */
   get rights(): string {
-    return rightsNow(this.#service, this.#identity);
+    return rightsNow(this.#service, this.#identity, this.newCall());
   }
 
   /** A request of the caller, under an id of its own. */
@@ -38,7 +54,16 @@ export class SessionCaller {
       requestId: randomUUID(),
       surface: 'wire',
       credentials: { kind: 'session', identity: this.#identity },
+      origin: this.origin,
     };
+  }
+
+  /** Where its requests come from, and what the session says of them: another object once it says something else. */
+  get origin(): Origin {
+    const purpose = this.#purpose();
+    if (purpose !== this.#origin.purpose)
+      this.#origin = Object.freeze({ address: this.#address, purpose, emergency: this.#origin.emergency });
+    return this.#origin;
   }
 
   /** Goes on under a newer token of the same caller. @throws QueryError */

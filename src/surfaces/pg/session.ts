@@ -34,12 +34,15 @@ import { endSession, idleLimit } from './session-end.js';
 import type { SessionParts } from './session-parts.js';
 import { SessionRecords } from './session-records.js';
 import { SessionState } from './session-state.js';
+import { PURPOSE } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 
 /** Whose session it is. `account`: the service account that proved its password, null where a token came. */
 export interface SessionOwner {
   readonly identity: Identity;
   readonly account: AccountSession | null;
+  /** Of its peer. */
+  readonly address: string;
   /** Called when the session is over. */
   readonly ended: () => void;
   /** All open sessions, of which the caller sees its own. */
@@ -55,13 +58,14 @@ export class PgSession implements SessionHandler {
 
   constructor(
     service: AnswerParts,
-    { identity, account, ended, sessions }: SessionOwner,
+    { identity, account, address, ended, sessions }: SessionOwner,
     settings: SessionSettings,
     control: SessionControl,
     catalogs: CatalogDoor | null,
     routes: RouteBook,
   ) {
-    const caller = new SessionCaller(service, identity, account);
+    const purpose = (): string | null => settings.show(PURPOSE).value || null;
+    const caller = new SessionCaller(service, identity, account, address, purpose);
     this.#ended = ended;
     this.#parts = {
       service,

@@ -154,7 +154,27 @@ const TIMEOUTS: readonly Setting[] = [
   },
 ];
 
+/** What the questions of a session are for. */
+export const PURPOSE = 'osl.purpose';
+const LONGEST_PURPOSE = 256;
+
+/** Which purposes a caller may have is the policy's to say, for each question. */
+const purpose: SettingKind = {
+  accept: (text) => {
+    if (text.length > LONGEST_PURPOSE || /[\p{Cc}\p{Cs}]/u.test(text)) throw new ValueFault(null);
+    return text;
+  },
+  text: true,
+};
+
 const SESSION: readonly Setting[] = [
+  {
+    name: PURPOSE,
+    initial: '',
+    description: 'Sets what the questions of the session are for, among the purposes that policy allows.',
+    kind: purpose,
+    atStart: true,
+  },
   {
     name: 'client_min_messages',
     initial: 'notice',

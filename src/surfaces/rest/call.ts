@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Call } from '../../ask/index.js';
-import { bearerToken } from './authorization.js';
+import { bearerToken, statedIn } from './authorization.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -12,7 +12,7 @@ declare module 'fastify' {
 
 /**
  * The call that a request is. Its id is always our own: one that a client chose could be used twice. The address is
- * that of the socket, and of the headers only `Authorization` says who asks.
+ * that of the socket, and of the headers only `Authorization` says who asks; what it is for, `OSL-Purpose` may.
  */
 export function callOf(request: IncomingMessage): Call {
   return {
@@ -22,6 +22,11 @@ export function callOf(request: IncomingMessage): Call {
       kind: 'bearer',
       token: bearerToken(request.rawHeaders),
       address: request.socket.remoteAddress ?? '',
+    },
+    origin: {
+      address: request.socket.remoteAddress ?? null,
+      purpose: statedIn(request.rawHeaders, 'osl-purpose'),
+      emergency: null,
     },
   };
 }

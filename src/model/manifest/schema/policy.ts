@@ -18,11 +18,62 @@ const attribute = {
 const subject = closed(
   {
     ceiling: list(NAME_RULE, 'Data roles that the subject can ever have.'),
+    purposes: list(NAME_RULE, 'What the subject can ever ask for, of `purposes`.'),
     admin: list(NAME_RULE, 'Admin roles that the subject can ever have, e.g. TENANT_ADMIN.'),
     attributes: named(NAME_RULE, attribute, 'What `attribute(…)` in a row filter refers to.'),
   },
   ['ceiling'],
   'Who a token may speak for.',
+);
+
+const moment = {
+  type: 'string',
+  pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,3})?)?(Z|[+-]\\d{2}:\\d{2})$',
+} as const;
+
+const timeOfDay = { type: 'string', pattern: '^([01]\\d|2[0-3]):[0-5]\\d$|^24:00$' } as const;
+
+const when = closed(
+  {
+    hours: closed(
+      { from: timeOfDay, to: timeOfDay },
+      ['from', 'to'],
+      'From one time of day until another, on the clock of `zone`; over midnight where the first is the later one.',
+    ),
+    days: {
+      type: 'array',
+      items: { enum: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] },
+      minItems: 1,
+      uniqueItems: true,
+      description: 'Days on which `hours` begin.',
+    },
+    zone: { ...TEXT, description: 'A time zone of the IANA database, such as Europe/Berlin.' },
+    surfaces: {
+      type: 'array',
+      items: { enum: ['rest', 'wire', 'mcp'] },
+      minItems: 1,
+      uniqueItems: true,
+      description: 'Where the server took the request in. `osl mcp` asks through `rest`.',
+    },
+    networks: {
+      type: 'array',
+      items: { type: 'string' },
+      minItems: 1,
+      description: "CIDRs of the peer's socket. No header is believed: behind a proxy the peer is the proxy.",
+    },
+    claims: named(
+      TEXT,
+      {
+        type: ['string', 'number', 'boolean', 'array'],
+        items: { type: ['string', 'number', 'boolean'] },
+        minItems: 1,
+        description: 'A value, or a list of which one will do.',
+      },
+      'Claims of the token, each of which has such a value.',
+    ),
+  },
+  [],
+  'Of the request all of this must hold.',
 );
 
 const grant = closed(
@@ -54,6 +105,10 @@ const grant = closed(
       MODEL_RULE,
       'Only these metrics, over `columns` to filter and group by. Needs `min_group_size`.',
     ),
+    starts: { ...moment, description: 'The grant counts from this moment on.' },
+    ends: { ...moment, description: 'The grant counts until this moment, and not at it.' },
+    when,
+    for: list(NAME_RULE, 'The grant counts for requests with one of these `purposes`.'),
   },
   ['on', 'columns'],
   'Some columns and rows of one entity or bridge.',
@@ -133,6 +188,11 @@ export const POLICY_SCHEMA = {
         },
         [],
         'Rate limits.',
+      ),
+      purposes: named(
+        NAME_RULE,
+        closed({ description: TEXT }, [], 'A purpose.'),
+        'What data may be asked for. A token names them in the claim `purpose`, a request in `OSL-Purpose` or `SET osl.purpose`.',
       ),
       service_accounts: named(
         NAME_RULE,

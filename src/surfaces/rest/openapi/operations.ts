@@ -21,6 +21,12 @@ const GOVERNED = {
     },
   },
 } as const;
+const SAID = {
+  type: 'object',
+  properties: {
+    'osl-purpose': text('What the question is for, percent-encoded, among the purposes that policy allows.'),
+  },
+} as const;
 const KNOWN = {
   type: 'object',
   properties: { 'if-none-match': text('An ETag that the client has.') },
@@ -43,6 +49,7 @@ export const QUERY_OPERATION = operation({
     'Rows, or with `explain: true` the plan. `Accept: application/x-ndjson` streams a row a line, `application/vnd.apache.arrow.stream` record batches.',
   tags: ['questions'],
   security: BEARER,
+  headers: SAID,
   body: { content: { 'application/json': { schema: ref('Query') } } },
   response: {
     200: json({ oneOf: [ref('Answer'), ref('Plan')] }, 'Rows, or a plan.', {
@@ -58,6 +65,7 @@ export const SAMPLE_OPERATION = operation({
   summary: 'A few rows of an entity, or chunks of a facet',
   tags: ['questions'],
   security: BEARER,
+  headers: SAID,
   body: { content: { 'application/json': { schema: ref('SampleRequest') } } },
   response: { 200: json(ref('Sample'), 'Rows.'), ...refusals(...QUESTION, ...BODY) },
 });

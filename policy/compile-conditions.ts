@@ -1,0 +1,113 @@
+import type { Conditions, Hours } from './conditions.js';
+import type { GrantDocument } from './document.js';
+import { clockIn, DAYS, MINUTES_OF_DAY, minutesOf } from './local-time.js';
+import { networksOf } from './networks.js';
+import type { DocumentPath, ProblemList } from './problems.js';
+
+export interface ConditionsContext {
+  readonly problems: ProblemList;
+  /** Purposes that the policy declares. */
+  readonly purposes: ReadonlySet<string>;
+}
+
+/**
+ * When a grant counts; null for one that always does.
+ *
+ * INVARIANT: a grant that names a condition never becomes one that has none; a fault in it refuses the whole policy.
+ */
+export function compileConditions(
+  grant: GrantDocument,
+  path: DocumentPath,
+  context: ConditionsContext,
+): Conditions | null {
+  const { starts, ends, when, for: purposes, break_glass: breakGlass } = grant;
+  const written = { starts, ends, when, for: purposes, break_glass: breakGlass };
+  if (Object.values(written).every((part) => part === undefined)) return null;
+  const fault = (at: readonly string[], message: string, hint: string | null = null): void =>
+    context.problems.add('condition', [...path, ...at], { message, hint });
+  const startsAt = momentOf(starts, 'starts', Number.NEGATIVE_INFINITY, fault);
+  const endsAt = momentOf(ends, 'ends', Number.POSITIVE_INFINITY, fault);
+  if (startsAt >= endsAt) fault(['ends'], 'the grant ends before it starts');
+  if (when !== undefined && Object.keys(when).length === 0) fault(['when'], 'no condition is named');
+  for (const purpose of purposes ?? []) {
+    if (!context.purposes.has(purpose))
+      fault(['for'], `there is no purpose \`${purpose}\``, 'declare it in `purposes`');
+  }
+  if (purposes?.length === 0) fault(['for'], 'no purpose is named', 'leave `for` out for any');
+  const network = when?.networks === undefined ? null : networksOf(when.networks);
+  if (typeof network === 'string')
+    fault(['when', 'networks'], `\`${network}\` is no network`, 'write it as 10.0.0.0/8 or fd00::/8');
+  return Object.freeze({
+    key: JSON.stringify(written, sorted),
+    startsAt,
+    endsAt,
+    hours: hoursOf(when, fault),
+    surfaces: when?.surfaces === undefined ? null : new Set<string>(when.surfaces),
+    network: typeof network === 'string' ? nobody : network,
+    claims: new Map(
+      Object.entries(when?.claims ?? {}).map(([name, values]) => [
+        name,
+        new Set((Array.isArray(values) ? values : [values]).map(String)),
+      ]),
+    ),
+    purposes: purposes === undefined ? null : new Set(purposes),
+    breakGlass: breakGlass === undefined ? null : { minutes: breakGlass.minutes, perDay: breakGlass.per_day },
+  });
+}
+
+type FaultAt = (at: readonly string[], message: string, hint?: string | null) => void;
+
+const nobody = (): boolean => false;
+
+/** A list of texts is a set; the order of keys is nobody's. */
+function sorted(_key: string, value: unknown): unknown {
+  if (Array.isArray(value)) return [...(value as readonly unknown[])].map(String).sort();
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** A moment with its offset; one without would be another moment on every machine. */
+function momentOf(text: string | undefined, at: string, absent: number, fault: FaultAt): number {
+  if (text === undefined) return absent;
+  const has = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/.test(text);
+  const moment = has ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(moment) || !isOnCalendar(text))
+    fault([at], `\`${text}\` is no moment`, 'write it with its offset, as 2026-12-31T18:00:00+01:00');
+  return moment;
+}
+
+/** 30 February is a day of March to JavaScript. */
+function isOnCalendar(text: string): boolean {
+  const day = text.slice(0, 10);
+  const parsed = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(day);
+}
+
+function hoursOf(when: GrantDocument['when'], fault: FaultAt): Hours | null {
+  if (when?.hours === undefined && when?.days === undefined) {
+    if (when?.zone !== undefined) fault(['when', 'zone'], 'a zone is for `hours` or `days`');
+    return null;
+  }
+  const clock = when.zone === undefined ? null : clockIn(when.zone);
+  if (when.zone === undefined)
+    fault(['when'], '`hours` and `days` need a `zone`', 'such as Europe/Berlin, or UTC');
+  else if (clock === null)
+    fault(['when', 'zone'], `there is no time zone \`${when.zone}\``, 'a name of the IANA database');
+  const from = minutesOf(when.hours?.from ?? '00:00');
+  const to = minutesOf(when.hours?.to ?? '24:00');
+  if (from === null || to === null || from === MINUTES_OF_DAY)
+    fault(['when', 'hours'], 'a time of day is written from `00:00` to `24:00`');
+  else if (from === to) fault(['when', 'hours'], 'the window begins and ends at the same time');
+  const days = when.days ?? DAYS;
+  if (days.length === 0) fault(['when', 'days'], 'no day is named');
+  return Object.freeze({
+    clock:
+      clock ??
+      ((): never => {
+        throw new RangeError('a policy with a zone that is none serves nobody');
+      }),
+    from: from ?? 0,
+    to: to ?? 0,
+    days: new Set(days.map((day) => DAYS.indexOf(day))),
+  });
+}
