@@ -61,7 +61,7 @@ export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
     expiresAt: validity.expiresAt,
     skewSeconds: validity.skewSeconds,
     tokenId,
-    claims: readOthers(payload),
+    ...readOthers(payload),
   });
   return Object.freeze({ ...validity, identity });
 }
@@ -116,14 +116,20 @@ function readChain(value: unknown): readonly string[] {
   return Object.freeze([...names]);
 }
 
+/** Claims of every actor token: what they say is looked at by itself. */
+const OWN: ReadonlySet<string> = new Set(
+  'version tenant_id iss aud chain sub jti roles acl_roles iat exp nbf'.split(' '),
+);
+
 /** Claims that conditions of grants may name: texts, numbers and truth values, and lists of them. The rest is nobody's. */
-function readOthers(payload: JsonObject): ReadonlyMap<string, readonly string[]> {
+function readOthers(payload: JsonObject): Pick<Identity, 'claims'> {
   const found = new Map<string, readonly string[]>();
   for (const [name, value] of payload) {
+    if (OWN.has(name)) continue;
     const values: readonly unknown[] = Array.isArray(value) ? value : [value];
     if (values.every(isScalar)) found.set(name, Object.freeze(values.map(String)));
   }
-  return found;
+  return found.size === 0 ? {} : { claims: found };
 }
 
 function isScalar(value: unknown): value is string | number | boolean {

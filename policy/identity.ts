@@ -21,6 +21,6 @@ export interface Identity {
   readonly skewSeconds?: number;
   /** The `jti` claim. */
   readonly tokenId: string;
-  /** What else the token says, for conditions of grants that name a claim; absent where there was no token. */
+  /** What else the token says, for conditions of grants that name a claim; absent where it says no more. */
   readonly claims?: ReadonlyMap<string, readonly string[]>;
 }

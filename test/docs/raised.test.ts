@@ -106,6 +106,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   denied: { file: 'test/surfaces/rest', shows: 'E2101' },
   adminOnly: { http: '/osl/schema', as: 'user:ann' },
   upstreamForAdmins: { file: 'test/surfaces/rest/upstream.test.ts', shows: 'shown to admins only' },
+  purposeDenied: { file: 'test/proof/attacks/conditions.test.ts', shows: 'does not allow this purpose' },
   groupsOnly: { file: 'test/proof/golden', shows: 'E2103' },
   declaredType: { file: 'test/surfaces/pg/declared-types.test.ts', shows: 'is declared as' },
   planChanged: { file: 'test/surfaces/pg/rights.test.ts', shows: 'RevalidateCachedQuery' },
