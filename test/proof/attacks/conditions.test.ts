@@ -66,12 +66,20 @@ async function often(ask: () => Promise<string>): Promise<readonly string[]> {
   return answers;
 }
 
+/** Asks until a question of the wire goes by a route, which takes a machine that is not too busy. */
+async function untilFast(ask: () => Promise<string>): Promise<string> {
+  const before = pg.fastQuestions;
+  let answer = await ask();
+  for (let i = 0; i < 300 && postgres !== null && pg.fastQuestions === before; i++) answer = await ask();
+  return answer;
+}
+
 async function until(moment: number): Promise<void> {
   while (Date.now() < moment) await setTimeout(moment - Date.now());
 }
 
 test('a grant ends at once: for routes, open sessions, cursors, portals and what was prepared', async (t) => {
-  const ends = Date.now() + 9_000;
+  const ends = Date.now() + 12_000;
   await serve(`ends: "${new Date(ends).toISOString()}"`);
   const client = await login();
   const cursor = await login();
@@ -79,13 +87,13 @@ test('a grant ends at once: for routes, open sessions, cursors, portals and what
   const portal = await login();
   const listing = await login();
   for (const c of [client, cursor, held, portal, listing]) t.teardown(() => c.end());
-  for (const text of await often(() => said(client))) t.match(text, CLEAR);
+  t.match(await untilFast(() => said(client)), CLEAR);
   for (const text of await often(() => asked())) t.match(text, CLEAR);
   const fast = pg.fastQuestions;
   if (postgres !== null) t.ok(fast > 0, 'the fast lane has answered');
   await client.ask(parse('s', TEXT), sync);
   const run = async (): Promise<string> => (await client.ask(bind('', 's'), execute(), sync)).join('\n');
-  for (const text of await often(run)) t.match(text, CLEAR);
+  t.match(await untilFast(run), CLEAR);
   const all = 'select email from customer order by id';
   await cursor.ask(query('begin'));
   await cursor.ask(query(`declare c cursor for ${all}`));
