@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Catalog, MaskKind } from 'osl-compiler';
+import { compileCertificateRule } from './certificate.js';
 import type { PolicyDocument } from './document.js';
 import { isName } from './is-name.js';
 import { LIMIT_BUCKETS, limitsOf } from './limit.js';
@@ -62,6 +63,9 @@ export function* compilingSnapshot(
   const serviceAccounts = mapEntries(document.service_accounts ?? {}, (a, login) =>
     compileServiceAccount(login, a, document, names, problems),
   );
+  const certificates = mapEntries(document.certificates ?? {}, (rule, name) =>
+    compileCertificateRule(name, rule, document, names, problems),
+  );
   yield;
   checkLimits(document, problems);
   problems.throwIfAny();
@@ -75,6 +79,7 @@ export function* compilingSnapshot(
     ordered: new Set(Object.keys(document.order ?? {})),
     limits: limitsOf(document.limits),
     serviceAccounts,
+    certificates,
     document,
   });
 }

@@ -16,6 +16,26 @@ export interface PolicyDocument {
   readonly purposes?: Readonly<Record<string, { readonly description?: string }>>;
   /** Logins of the wire that prove a password instead of bringing a token, by login name. */
   readonly service_accounts?: Readonly<Record<string, ServiceAccountDocument>>;
+  /** Whose client certificates stand for whom, by a name of the rule's own. */
+  readonly certificates?: Readonly<Record<string, CertificateDocument>>;
+}
+
+/** What a certificate must say, all of it. */
+export interface CertificateDocument {
+  /** One of `subjects`: who its holder is. */
+  readonly subject: string;
+  /** Data roles that it claims; the subject's whole ceiling unless told. */
+  readonly acl_roles?: readonly string[];
+  /** The subject, as RFC 2253 writes it. */
+  readonly dn?: string;
+  /** The one common name of the subject. */
+  readonly cn?: string;
+  /** One of its alternative names. */
+  readonly dns?: string;
+  readonly uri?: string;
+  readonly email?: string;
+  /** Who signed it, as RFC 2253 writes it. */
+  readonly issuer?: string;
 }
 
 export interface ServiceAccountDocument {

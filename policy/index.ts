@@ -11,6 +11,12 @@ export {
 } from './access.js';
 export { addressGroup } from './address.js';
 export { attributesOf } from './attributes.js';
+export {
+  type CertificateRule,
+  type ClientCertificate,
+  readClientCertificate,
+  ruleFor,
+} from './certificate.js';
 export { type Circumstances, type Emergency, NOWHERE } from './circumstances.js';
 export { type ClaimRules, type Claims, checkTime, isExpired, readClaims, type Validity } from './claims.js';
 export { compileSnapshot, compilingSnapshot } from './compile-snapshot.js';

@@ -30,6 +30,7 @@ export const PROBLEM_CODES = Object.freeze({
   tenant: 'P0115',
   facetVersion: 'P0116',
   condition: 'P0117',
+  certificate: 'P0118',
 });
 
 export type ProblemName = keyof typeof PROBLEM_CODES;

@@ -38,12 +38,16 @@ export function compileServiceAccount(
 }
 
 /**
- * The identity of a session that proved the password: the claims of an actor token for `subject`, good for 300 s
+ * The identity of who proved a password, or showed a certificate: the claims of an actor token for `subject`, good for 300 s
  * from `now` (ms since the epoch), which pass the same checks as a token's.
  *
  * @throws QueryError E3001
  */
-export function accountIdentity(account: ServiceAccount, tenant: string, now: number): Identity {
+export function accountIdentity(
+  account: Pick<ServiceAccount, 'subject' | 'aclRoles'>,
+  tenant: string,
+  now: number,
+): Identity {
   const issuedAt = Math.floor(now / 1_000);
   const claims = readClaims(
     new Map<string, unknown>(

@@ -1,4 +1,5 @@
 import type { AttributePattern, MaskKind, RelationGrant } from 'osl-compiler';
+import type { CertificateRule } from './certificate.js';
 import type { Conditions } from './conditions.js';
 import type { PolicyDocument } from './document.js';
 import type { Limits } from './limit.js';
@@ -20,6 +21,8 @@ export interface PolicySnapshot {
   readonly limits: Limits;
   /** By login name. */
   readonly serviceAccounts: ReadonlyMap<string, ServiceAccount>;
+  /** By the name of the rule. */
+  readonly certificates: ReadonlyMap<string, CertificateRule>;
   /** As written: a manifest that is only proposed is judged by it. */
   readonly document: PolicyDocument;
 }

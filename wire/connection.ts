@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { CancelKeys } from './cancel-keys.js';
@@ -8,7 +9,12 @@ import { type HandshakeSide, handshake, type TlsSettings } from './handshake.js'
 import { Input } from './input.js';
 import { decodePassword, encodePassword } from './messages/password.js';
 import { checkScramFinal, offerScram, readScramFirst, type ScramChoice } from './messages/scram.js';
-import { backendKeyData, parameterStatus, type StartupMessage } from './messages/startup.js';
+import {
+  authenticationOk,
+  backendKeyData,
+  parameterStatus,
+  type StartupMessage,
+} from './messages/startup.js';
 import { Frontend, passwordOnly } from './messages/types.js';
 import type { WireSettings } from './options.js';
 import { Output } from './output.js';
@@ -32,6 +38,8 @@ export class Connection implements HandshakeSide {
   readonly #host: Host;
   #socket: Socket;
   #encrypted = false;
+  /** What the client showed and an authority vouches for. */
+  #certificate: X509Certificate | null = null;
   #session: WireSession | null = null;
   #processId = 0;
   #user: string | null = null;
@@ -127,6 +135,16 @@ export class Connection implements HandshakeSide {
     this.output.attach(socket);
   }
 
+  useCertificate(certificate: X509Certificate): void {
+    this.#certificate = certificate;
+  }
+
+  /** Other authorities vouch for clients from now on: who came by a certificate must come again. */
+  distrust(): void {
+    if (this.#certificate !== null)
+      this.drain(fatal('57P01', 'terminating connection: client certificates are of other authorities now'));
+  }
+
   recordWrongCancelKey(): void {
     this.#record('cancel', null, 'cancel request with a wrong key');
   }
@@ -142,6 +160,10 @@ export class Connection implements HandshakeSide {
         hint: 'Connect with sslmode=require.',
       });
     }
+    if (!this.#encrypted && this.#host.tls?.clients === 'demanded')
+      throw fatal('28000', 'connection requires a valid client certificate', {
+        hint: 'Connect with sslmode=require and a certificate, from this machine too.',
+      });
     const handler = await this.#authenticate(identity);
     if (handler === null) return;
     if (this.output.closed || this.input.ended) return handler.close();
@@ -153,9 +175,13 @@ export class Connection implements HandshakeSide {
   async #authenticate(identity: StartupIdentity): Promise<SessionHandler | null> {
     let handler: SessionHandler | null = null;
     let refusal: WireError | null = null;
+    const { user } = identity;
+    const certificate = this.#certificate;
+    const certified = certificate !== null && this.#host.handler.certified?.(user, certificate) === true;
     const verify = async (password: string | null): Promise<boolean> => {
       try {
-        handler = await this.#host.handler.authenticate(this.#login(identity, password), this.#control());
+        const login = { ...this.#login(identity), password, certificate: certified ? certificate : null };
+        handler = await this.#host.handler.authenticate(login, this.#control());
       } catch (cause) {
         refusal = this.#refusalFor(cause);
       }
@@ -165,7 +191,14 @@ export class Connection implements HandshakeSide {
       this.output.messages.finished(request);
       this.output.flush();
     };
-    const { user } = identity;
+    if (certified) {
+      if (!(await verify(null))) {
+        if (refusal !== null) this.output.end(refusal);
+        return null;
+      }
+      authenticationOk(this.output.messages);
+      return handler;
+    }
     const verifier = this.#host.handler.scram?.(user) ?? null;
     let wrong = false;
     const disproved = (): Promise<void> => {
@@ -248,8 +281,8 @@ export class Connection implements HandshakeSide {
     }
   }
 
-  #login(identity: StartupIdentity, password: string | null): Login {
-    return { ...identity, password, remoteAddress: this.remoteAddress, encrypted: this.#encrypted };
+  #login(identity: StartupIdentity): Omit<Login, 'password' | 'certificate'> {
+    return { ...identity, remoteAddress: this.remoteAddress, encrypted: this.#encrypted };
   }
 
   #refusalFor(cause: unknown): WireError {

@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto';
 import type { WireError } from './errors.js';
 
 /** The value now, or a promise of it. Work that is done at once need not pay for a promise. */
@@ -5,6 +6,11 @@ export type Awaitable<T> = T | Promise<T>;
 
 /** What stands behind the protocol. The wire asks it everything and decides nothing itself. */
 export interface Handler {
+  /**
+   * Asked first, where the client showed a certificate that an authority vouches for: true where that is enough for
+   * `user`, who is asked for no password then. Throws `WireError` to refuse, as `authenticate` does.
+   */
+  certified?(user: string, certificate: X509Certificate): boolean;
   /**
    * Asked before the password is: a verifier makes the exchange SCRAM-SHA-256, null (or no such method) asks for a
    * cleartext password. Throws `WireError` to refuse, as `authenticate` does.
@@ -37,8 +43,10 @@ export interface Login {
   readonly user: string;
   /** Startup parameter `database`; the user's name if the client sent none, as in Postgres. */
   readonly database: string;
-  /** Null where the client proved by SCRAM that it knows it. */
+  /** Null where the client proved by SCRAM that it knows it, or its certificate was enough. */
   readonly password: string | null;
+  /** The certificate that was enough; null where a password was asked for. */
+  readonly certificate: X509Certificate | null;
   /** The other startup parameters, under their canonical names (`DateStyle`, `application_name`, …). */
   readonly parameters: ReadonlyMap<string, string>;
   readonly remoteAddress: string;

@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import type { CancelKeys } from './cancel-keys.js';
@@ -20,6 +21,7 @@ const ALPN = 'postgresql';
 export interface TlsSettings {
   readonly context: SecureContext;
   readonly direct: boolean;
+  readonly clients: 'asked' | 'demanded' | null;
 }
 
 /** What the handshake needs of its connection. */
@@ -34,6 +36,8 @@ export interface HandshakeSide {
   awaitPacket(yes: boolean): void;
   /** From now on everything goes through this socket. */
   useTls(socket: TLSSocket): void;
+  /** The client has this certificate, and an authority vouches for it. */
+  useCertificate(certificate: X509Certificate): void;
   /** A CancelRequest with a wrong key: closed without an answer, and recorded. */
   recordWrongCancelKey(): void;
 }
@@ -95,7 +99,7 @@ async function answerSslRequest(side: HandshakeSide): Promise<boolean> {
   requireNothingBuffered(side.input);
   side.input.detach();
   side.socket.write('S');
-  await upgrade(side, side.tls.context);
+  await upgrade(side, side.tls);
   return true;
 }
 
@@ -120,15 +124,21 @@ async function acceptDirectTls(side: HandshakeSide): Promise<boolean> {
   const hello = input.decoder.takeAll();
   input.detach();
   side.socket.unshift(hello);
-  const secure = await upgrade(side, tls.context);
+  const secure = await upgrade(side, tls);
   // As in Postgres 17: without ALPN another protocol's client could be steered here.
   if (secure.alpnProtocol !== ALPN)
     throw fatal('08P01', 'direct TLS requires the ALPN protocol `postgresql`');
   return true;
 }
 
-async function upgrade(side: HandshakeSide, secureContext: SecureContext): Promise<TLSSocket> {
-  const secure = new TLSSocket(side.socket, { isServer: true, secureContext, ALPNProtocols: [ALPN] });
+async function upgrade(side: HandshakeSide, { context, clients }: TlsSettings): Promise<TLSSocket> {
+  const secure = new TLSSocket(side.socket, {
+    isServer: true,
+    secureContext: context,
+    ALPNProtocols: [ALPN],
+    requestCert: clients !== null,
+    rejectUnauthorized: false, // judged below, so that the client can be told
+  });
   side.useTls(secure);
   await new Promise<void>((resolve, reject) => {
     const fail = () => reject(fatal('08P01', 'TLS handshake failed'));
@@ -136,7 +146,33 @@ async function upgrade(side: HandshakeSide, secureContext: SecureContext): Promi
     secure.once('error', fail);
     secure.once('close', fail);
   });
+  if (clients !== null) requireVouched(side, secure, clients);
   return secure;
+}
+
+/** A certificate that nobody vouches for is refused, not overlooked: whoever shows one means to be somebody. */
+function requireVouched(side: HandshakeSide, secure: TLSSocket, clients: 'asked' | 'demanded'): void {
+  const shown = secure.getPeerX509Certificate();
+  if (shown === undefined) {
+    if (clients === 'demanded') throw fatal('28000', 'connection requires a valid client certificate');
+    return;
+  }
+  const fault = verdictOn(secure);
+  if (fault !== null) throw fatal('28000', `the client certificate is not valid: ${fault}`);
+  side.useCertificate(shown);
+}
+
+/** Node tells servers of its own alone what OpenSSL made of the peer's certificate; this is where it has that from. */
+interface VerifyingSocket {
+  readonly _handle?: { readonly verifyError?: () => Error | null };
+}
+
+/** Null where an authority vouches for it. */
+function verdictOn(secure: TLSSocket): string | null {
+  const handle = (secure as unknown as VerifyingSocket)._handle;
+  if (handle?.verifyError === undefined) return 'it could not be checked';
+  const error = handle.verifyError();
+  return error === null ? null : error.message;
 }
 
 /** Versions 3.3 and up and unknown `_pq_.` options: says what is spoken here, and goes on. */

@@ -33,6 +33,8 @@ export interface WireOptions {
 export interface WireTls extends SecureContextOptions {
   /** Also accept TLS without SSLRequest (ALPN `postgresql`), as Postgres 17 does. Default true. */
   readonly direct?: boolean | undefined;
+  /** Whether clients are asked for a certificate of an authority in `ca`, and refused without. Default: not asked. */
+  readonly clients?: 'asked' | 'demanded' | undefined;
 }
 
 /** Options with every default filled in. Times are milliseconds. */

@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { CancelKeys } from './cancel-keys.js';
@@ -23,7 +24,7 @@ export interface WireServer {
    * 1.5 s after the deadline.
    */
   stop(deadlineMs?: number): Promise<void>;
-  /** Takes other certificates, from the next connection on. @throws Error where they do not fit together */
+  /** Takes other certificates, from the next connection on; where other authorities vouch for clients, ends the sessions of those that came by a certificate. @throws Error where they do not fit together */
   secure(tls: WireTls): void;
   /** A cancel request that another server of the same port was sent. False if the key is not a session's of this one. */
   cancel(processId: number, key: Buffer): boolean;
@@ -34,6 +35,7 @@ export interface WireServer {
 export function createWireServer(options: WireOptions, handler: Handler): WireServer {
   const settings = settingsOf(options);
   let tls = tlsOf(options.tls);
+  let authorities = authoritiesOf(options.tls);
   const host: Host = {
     settings,
     handler,
@@ -60,7 +62,10 @@ export function createWireServer(options: WireOptions, handler: Handler): WireSe
   return {
     listen: (port, address) => listen(server, port, address),
     secure: (next) => {
+      const others = authoritiesOf(next) !== authorities;
       tls = tlsOf(next);
+      authorities = authoritiesOf(next);
+      if (others) for (const connection of connections.keys()) connection.distrust();
     },
     cancel: (processId, key) => host.cancelKeys.cancelOwn(processId, key),
     stop: (deadlineMs = 10_000) => stop(server, connections, deadlineMs),
@@ -135,8 +140,20 @@ async function stop(server: Server, connections: Connections, deadlineMs: number
   clearTimeout(last);
 }
 
+/** Who vouches for clients, as text that can be compared. */
+function authoritiesOf(tls: WireTls | undefined): string {
+  return [tls?.ca, tls?.crl].flat().map(String).join('\n');
+}
+
 function tlsOf(tls: WireTls | undefined): TlsSettings | null {
   if (tls === undefined) return null;
-  const { direct = true, ...context } = tls;
-  return { context: createSecureContext({ minVersion: 'TLSv1.2', ...context }), direct };
+  const { direct = true, clients = null, ...context } = tls;
+  // A session that is taken up again would bring along what was made of its certificate under other authorities.
+  const whole =
+    clients === null ? {} : { secureOptions: constants.SSL_OP_NO_TICKET, sessionIdContext: 'osl' };
+  return {
+    context: createSecureContext({ minVersion: 'TLSv1.2', ...whole, ...context }),
+    direct,
+    clients,
+  };
 }

@@ -222,6 +222,10 @@ export const ERRORS = Object.freeze({
     `the bearer token is not valid: ${p.reason}`,
     'get a new token; tokens live 300 s at most',
   ]),
+  invalidCertificate: row('E3001', '28000', 401, (p: { reason: string }) => [
+    `the client certificate is nobody's here: ${p.reason}`,
+    'send a token, or have `certificates` of the policy say who it is',
+  ]),
   missingToken: row('E2102', '28000', 403, () => [
     'no bearer token was sent, and access is denied by default',
     WAYS.token.rest,

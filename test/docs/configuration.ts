@@ -69,6 +69,20 @@ export const SECTIONS: readonly Section[] = [
         takes: 'a PEM file, with OSL_HTTP_TLS_KEY',
       },
       OSL_HTTP_TLS_KEY: { what: 'Its key.', takes: 'a PEM file, with OSL_HTTP_TLS_CERT' },
+      OSL_TLS_CLIENT_CA: {
+        what: 'Authorities that vouch for [client certificates](operations.md#client-certificates); with them clients are asked for one.',
+        takes: 'a PEM file',
+        default: '',
+      },
+      OSL_TLS_CLIENT_CRL: {
+        what: 'Certificates that they have revoked: a list of each.',
+        takes: 'a PEM file, with OSL_TLS_CLIENT_CA',
+        default: '',
+      },
+      OSL_TLS_CLIENTS: {
+        what: 'Whether a client without a certificate is refused.',
+        default: 'ask',
+      },
       OSL_TLS_WATCH_SECONDS: {
         what: 'How often the files of certificates are looked at; 0: at SIGHUP alone.',
         default: '10',

@@ -92,6 +92,10 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
     body: '{"metrics":["revenue"],"group_by":["order__colour"]}',
     as: 'user:ann',
   },
+  invalidCertificate: {
+    file: 'test/service/operations/certificates.test.ts',
+    shows: 'no rule of the policy is for it alone',
+  },
   notServable: { file: 'test/surfaces/rest/objects.test.ts', shows: 'E1002' },
   wrongState: { file: 'test/surfaces/rest/objects.test.ts', shows: 'E4090' },
   baseRequired: { file: 'test/surfaces/rest/objects.test.ts', shows: 'E4280' },

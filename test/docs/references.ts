@@ -66,5 +66,7 @@ This page is written from the JSON Schema that the server itself checks with. Th
       'Requests a second and subject, each kind in a bucket of its own. Beyond it: 429 with `Retry-After`; on the wire 53400.',
     service_accounts:
       'Logins of the wire with a password, for tools that cannot bring a token. `osl scram` makes the verifier; the password itself is nowhere. Over TLS the proof is bound to the certificate that the client was shown (SCRAM-SHA-256-PLUS, `channel_binding=require` of libpq).',
+    certificates:
+      'Who a client certificate is, where the server asks for one ([operations.md](operations.md#client-certificates)). Over REST and MCP it takes the place of a token that was not sent; on the wire the user that logs in is the subject of the rule, and no password is asked for. A certificate that fits no rule, or several, is nobody.',
   },
 };

@@ -23,6 +23,23 @@ const attribute = (value: unknown): PolicyDocument =>
   policy({ subjects: { alice: { ceiling: [], attributes: { region: value as string } } } }); // wrong on purpose
 
 const TABLE: readonly Row[] = [
+  {
+    name: 'certificates name a subject, roles, and which certificates they mean',
+    policy: policy({
+      subjects: { alice: { ceiling: [] } },
+      certificates: {
+        good: { subject: 'alice', cn: 'alice' },
+        stranger: { subject: 'bob', cn: 'bob' },
+        anybody: { subject: 'alice', issuer: 'CN=Root' },
+        role: { subject: 'alice', cn: 'a', acl_roles: ['analist'] },
+      },
+    }),
+    problems: [
+      ['certificates.stranger.subject', 'P0118'],
+      ['certificates.anybody', 'P0118', 'say which: one of dn, cn, dns, uri, email'],
+      ['certificates.role.acl_roles.0', 'P0101'],
+    ],
+  },
   { name: 'nothing at all is a policy that allows nothing', policy: policy({}), problems: [] },
   { name: 'a bridge takes grants', policy: grant({ on: 'order_tag' }), problems: [] },
   {

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,6 +29,8 @@ export interface Authority {
   /** PEM. */
   readonly ca: string;
   issue(wanted: Wanted): Pair;
+  /** The list of these certificates as revoked; PEM, good for two days. */
+  revoking(pairs: readonly Pair[]): string;
   /** Removes its files. */
   end(): void;
 }
@@ -82,6 +85,25 @@ export function authority(subject: string, algorithm: keyof typeof KEYS = 'ec'):
         `${cert}`,
       );
       return { cert: readFileSync(`${cert}`, 'utf8'), key: readFileSync(`${key}`, 'utf8') };
+    },
+    revoking: (pairs) => {
+      issued += 1;
+      const entry = ({ cert }: Pair): string => {
+        const serial = new X509Certificate(cert).serialNumber;
+        return `R\t491231235959Z\t250101000000Z\t${serial}\tunknown\t/CN=revoked`;
+      };
+      writeFileSync(at(`${issued}.index`), pairs.map((pair) => `${entry(pair)}\n`).join(''));
+      const section = [
+        '[ca]',
+        'default_ca=own',
+        '[own]',
+        `database=${at(`${issued}.index`)}`,
+        'default_md=sha256',
+      ];
+      writeFileSync(at(`${issued}.cnf`), section.join('\n'));
+      const by = ['-cert', at('ca.crt'), '-keyfile', at('ca.key'), '-config', at(`${issued}.cnf`)];
+      openssl('ca', '-gencrl', ...by, '-crldays', '2', '-out', at(`${issued}.crl`));
+      return readFileSync(at(`${issued}.crl`), 'utf8');
     },
     end: () => rmSync(dir, { recursive: true, force: true }),
   };

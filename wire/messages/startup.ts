@@ -116,6 +116,11 @@ export function parameterStatus(out: MessageWriter, name: string, value: string)
   });
 }
 
+/** AuthenticationOk: nothing more is asked. */
+export function authenticationOk(out: MessageWriter): void {
+  out.message(Backend.authentication, (fields) => fields.int32(0));
+}
+
 export function backendKeyData(out: MessageWriter, processId: number, key: Uint8Array): void {
   out.message(Backend.backendKeyData, (fields) => {
     fields.int32(processId);

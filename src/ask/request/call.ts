@@ -1,10 +1,19 @@
 import type { AuditSurface } from '../../../policy/audit/index.js';
-import type { Circumstances, Emergency, Identity } from '../../../policy/index.js';
+import type { Circumstances, ClientCertificate, Emergency, Identity } from '../../../policy/index.js';
 
 /** Who claims to ask. A session was identified once; its token's end is checked again for every question. */
 export type Credentials =
-  | { readonly kind: 'bearer'; readonly token: string | null; readonly address: string }
+  | {
+      readonly kind: 'bearer';
+      readonly token: string | null;
+      readonly address: string;
+      /** What the client showed: it stands in for a token that was not sent. Absent: it showed none. */
+      readonly certificate?: ShownCertificate;
+    }
   | { readonly kind: 'session'; readonly identity: Identity };
+
+/** A client certificate; null: it is of no authority that is trusted here. */
+export type ShownCertificate = ClientCertificate | null;
 
 /** One call of one caller, from whatever surface. */
 export interface Call {

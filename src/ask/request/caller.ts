@@ -11,6 +11,7 @@ import {
 import type { Manifest } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
 import { type Call, circumstancesOf } from './call.js';
+import { certificateIdentity } from './held.js';
 import type { DecidingParts } from './parts.js';
 
 /** Who asks, what they may see, and under which versions: settled before anything is compiled. */
@@ -67,8 +68,11 @@ export function saidOf({ purpose, circumstances: { emergency } }: Pick<Caller, '
 export function identify(parts: DecidingParts, call: Call, ledger: Knowing): Caller | Promise<Caller> {
   const { credentials } = call;
   if (credentials.kind === 'session') return callerAs(parts, credentials.identity, ledger, call);
-  if (credentials.token === null) throw queryError('missingToken', {});
-  return parts.verifier.verify(credentials.token).then((identity) => callerAs(parts, identity, ledger, call));
+  const { token, certificate } = credentials;
+  if (token === null && certificate !== undefined)
+    return callerAs(parts, certificateIdentity(parts, certificate), ledger, call);
+  if (token === null) throw queryError('missingToken', {});
+  return parts.verifier.verify(token).then((identity) => callerAs(parts, identity, ledger, call));
 }
 
 /** As `callerAs`, of who asked before; null where that refuses: then the one way refuses it too, and records that. */

@@ -1,7 +1,8 @@
 import { queryError } from 'osl-compiler';
-import { accountIdentity, type Identity, isExpired, type ServiceAccount } from '../../../policy/index.js';
+import type { ClientCertificate, Identity } from '../../../policy/index.js';
 import type { Call } from './call.js';
 import { callerAgain } from './caller.js';
+import { type AccountSession, accountNow, type CertificateSession, certificateNow } from './held.js';
 import type { DecidingParts, RequestParts } from './parts.js';
 import { recordBrokenConnection, respond, turnAwayStranger } from './respond.js';
 import { ForeignFault } from './told.js';
@@ -49,31 +50,29 @@ export async function accountLogin(parts: RequestParts, call: Call, user: string
   return session;
 }
 
+/**
+ * Opens a session of `user`, who showed this certificate in the place of a password. Recorded either way.
+ *
+ * @throws QueryError E2001, E3001, E4290, E5030
+ */
+export async function certificateLogin(
+  parts: RequestParts,
+  call: Call,
+  user: string,
+  certificate: ClientCertificate,
+): Promise<CertificateSession> {
+  const session = certificateNow(parts, certificate, null);
+  if (session === null || session.rule.subject !== user) {
+    const reason = queryError('invalidCertificate', { reason: 'no rule of the policy is for it alone' });
+    throw await turnAwayStranger(parts, call, 'login', reason);
+  }
+  const known: Call = { ...call, credentials: { kind: 'session', identity: session.identity } };
+  await respond(parts, known, { action: 'login', bucket: null, ...NOTHING_TO_ANSWER });
+  return session;
+}
+
 /** Of a call that is let in or not, and asks nothing. */
 const NOTHING_TO_ANSWER = { decide: () => undefined, answer: () => undefined };
-
-/** A session of a service account: who it is, and as what the policy knew it then. */
-export interface AccountSession {
-  readonly account: ServiceAccount;
-  readonly identity: Identity;
-}
-
-/**
- * The session as the policy of now has it: `held` itself while nothing changed and its identity is good, a new one
- * where only rights or time did, null where the account is gone or has another password.
- */
-export function accountNow(
-  parts: Pick<DecidingParts, 'model' | 'tenant'>,
-  login: string,
-  held: AccountSession | null,
-): AccountSession | null {
-  const { snapshot } = parts.model();
-  // Without a policy a session goes on to hear so at its next question.
-  const account = snapshot === null ? held?.account : snapshot.serviceAccounts.get(login);
-  if (account === undefined || (held !== null && held.account.scram !== account.scram)) return null;
-  if (held?.account === account && !isExpired(held.identity, Date.now())) return held;
-  return Object.freeze({ account, identity: accountIdentity(account, parts.tenant, Date.now()) });
-}
 
 /**
  * A newer token for a session that is open: same tenant, same chain. Recorded either way.

@@ -42,7 +42,8 @@ export async function turnAway(
   who: TurnedAway,
 ): Promise<QueryError> {
   const { credentials } = call;
-  const anonymous = credentials.kind === 'bearer' && credentials.token === null;
+  const anonymous =
+    credentials.kind === 'bearer' && credentials.token === null && credentials.certificate === undefined;
   if (anonymous && who === 'anyone') return turnAwayStranger(parts, call, action, reason);
   const decide = (): never => {
     throw reason;

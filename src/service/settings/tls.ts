@@ -6,6 +6,8 @@ export interface TlsSettings {
   readonly wire: CertificateFiles | null;
   /** Of REST and MCP; null: plain HTTP. */
   readonly http: CertificateFiles | null;
+  /** Null: clients are asked for no certificate. */
+  readonly clients: ClientAuthorities | null;
   /** How often the files are looked at; 0: at SIGHUP alone. */
   readonly watchMs: number;
 }
@@ -14,6 +16,16 @@ export interface TlsSettings {
 export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
+}
+
+/** Who vouches for clients. */
+export interface ClientAuthorities {
+  /** PEM: certificates of authorities. */
+  readonly caFile: string;
+  /** PEM: what they have revoked; null: nothing is looked up. */
+  readonly crlFile: string | null;
+  /** Whether a client without a certificate is refused. */
+  readonly demanded: boolean;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -30,7 +42,21 @@ export function tlsSettings(env: Environment, path: (value: string) => string): 
     throw new StartProblem(
       'OSL_HTTP_TLS is off, and OSL_HTTP_TLS_CERT names a certificate: one of them goes',
     );
-  return Object.freeze({ wire: both, http, watchMs: secondsIn(env, 'OSL_TLS_WATCH_SECONDS') * 1_000 });
+  const clients = clientsIn(env, path);
+  if (clients !== null && both === null && http === null)
+    throw new StartProblem('OSL_TLS_CLIENT_CA needs TLS: set OSL_TLS_CERT and OSL_TLS_KEY');
+  const watchMs = secondsIn(env, 'OSL_TLS_WATCH_SECONDS') * 1_000;
+  return Object.freeze({ wire: both, http, clients, watchMs });
+}
+
+function clientsIn(env: Environment, path: (value: string) => string): ClientAuthorities | null {
+  const ca = env['OSL_TLS_CLIENT_CA'] ?? '';
+  const crl = env['OSL_TLS_CLIENT_CRL'] ?? '';
+  const demanded = wordIn(env, 'OSL_TLS_CLIENTS', ['ask', 'require']) === 'require';
+  if (ca === '' && (crl !== '' || demanded))
+    throw new StartProblem('OSL_TLS_CLIENTS and OSL_TLS_CLIENT_CRL need OSL_TLS_CLIENT_CA');
+  if (ca === '') return null;
+  return Object.freeze({ caFile: path(ca), crlFile: crl === '' ? null : path(crl), demanded });
 }
 
 function filesIn(

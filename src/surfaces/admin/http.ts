@@ -58,7 +58,9 @@ export async function createAdminHttp(
 ): Promise<AdminHttp> {
   const inflight = new Inflight();
   const clientErrors = new ClientErrors(parts);
-  const listener = listenerOf(tls, REQUEST_TIMEOUT_MS, CONNECTION_TIMEOUT_MS);
+  const listener = listenerOf(tls, REQUEST_TIMEOUT_MS, CONNECTION_TIMEOUT_MS, (socket) =>
+    clientErrors.refuse(socket),
+  );
   const app = bareApp(parts, clientErrors, listener);
   addHooks(app, parts, inflight, clientErrors, ADMIN_METHODS);
   await documentRoutes(app, version, TOLD);

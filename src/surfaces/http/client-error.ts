@@ -24,10 +24,16 @@ export class ClientErrors {
     this.#current.set(socket, response);
   }
 
+  /** Ends a connection of which no TLS came as it must be. */
+  refuse(socket: Socket): void {
+    const call = strangersCall(socket);
+    socket.destroy();
+    void refusedConnection(this.#service, call, 'http tls', null);
+  }
+
   handle(error: unknown, socket: Socket): void {
     if (isTlsFault(error)) {
-      socket.destroy();
-      void refusedConnection(this.#service, strangersCall(socket), 'http tls', null);
+      this.refuse(socket);
       return;
     }
     const fault = isReset(error) ? null : httpFault(error);

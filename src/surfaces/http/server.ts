@@ -67,7 +67,9 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   const clientErrors = new ClientErrors(service);
   const requestTimeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
   const connectionTimeoutMs = service.caps.timeoutMs + STALLED_MS;
-  const listener = listenerOf(options.tls ?? null, requestTimeoutMs, connectionTimeoutMs);
+  const listener = listenerOf(options.tls ?? null, requestTimeoutMs, connectionTimeoutMs, (socket) =>
+    clientErrors.refuse(socket),
+  );
   const app = bareApp(service, clientErrors, listener);
   shareWith(app, options.corsOrigins ?? []);
   addHooks(app, service, inflight, clientErrors);

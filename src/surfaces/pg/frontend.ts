@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUID, type X509Certificate } from 'node:crypto';
 import { queryError } from 'osl-compiler';
-import type { Identity } from '../../../policy/index.js';
+import { type Identity, readClientCertificate, ruleFor } from '../../../policy/index.js';
 import {
   createWireServer,
   fatal,
   type Handler,
+  type Login,
   readScramVerifier,
   WireError,
   type WireOptions,
@@ -13,8 +14,10 @@ import {
 } from '../../../wire/index.js';
 import type { AnswerParts } from '../../ask/index.js';
 import type { Call } from '../../ask/request/call.js';
+import type { Held } from '../../ask/request/held.js';
 import {
   accountLogin,
+  certificateLogin,
   login,
   refusedCommand,
   refusedConnection,
@@ -108,11 +111,12 @@ function handlerOf(
       return account === undefined ? null : readScramVerifier(account.scram);
     },
     noteWrongPassword: (user, remoteAddress) => service.limiter.guesses.wrong(user, remoteAddress),
-    async authenticate({ user, database, password, parameters, remoteAddress }, control) {
+    certified: (user, certificate) => subjectOf(service, certificate) === user,
+    async authenticate({ user, database, password, certificate, parameters, remoteAddress }, control) {
       const call = callFrom(remoteAddress, password === '' ? null : password);
       try {
-        const account = password === null ? await accountLogin(service, call, user) : null;
-        const identity = account?.identity ?? (await login(service, call, user));
+        const held = await heldBy(service, call, { user, password, certificate });
+        const identity = held?.identity ?? (await login(service, call, user));
         if (database !== DATABASE)
           throw fatal('3D000', `database "${database}" does not exist`, {
             hint: `connect to database ${DATABASE}`,
@@ -121,7 +125,7 @@ function handlerOf(
         const settings = new SessionSettings(user, await withKnownZone(service, parameters));
         const ended = await sessions.open(identity.subject);
         if (ended === null) throw await tooMany(service, call, identity);
-        const owner = { identity, account, address: remoteAddress, sessions: own, ended };
+        const owner = { identity, held, address: remoteAddress, sessions: own, ended };
         const session = new PgSession(service, owner, settings, control, catalogs, routes);
         session.enter(register, control);
         return session;
@@ -135,6 +139,23 @@ function handlerOf(
       void refusedConnection(service, callFrom(remoteAddress, null), `wire ${kind}`, sqlstate);
     },
   };
+}
+
+/** Who the policy knows without a token; null where one came. Throws as `accountLogin` and `certificateLogin`. */
+async function heldBy(
+  service: AnswerParts,
+  call: Call,
+  { user, password, certificate }: Pick<Login, 'user' | 'password' | 'certificate'>,
+): Promise<Held | null> {
+  if (certificate !== null) return certificateLogin(service, call, user, readClientCertificate(certificate));
+  return password === null ? accountLogin(service, call, user) : null;
+}
+
+/** Whom a certificate stands for; null for nobody. */
+function subjectOf({ model }: AnswerParts, certificate: X509Certificate): string | null {
+  const { snapshot } = model();
+  if (snapshot === null) throw withoutPolicy();
+  return ruleFor(snapshot.certificates, readClientCertificate(certificate))?.subject ?? null;
 }
 
 function withoutPolicy(): WireError {

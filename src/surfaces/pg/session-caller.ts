@@ -3,26 +3,27 @@ import { type Identity, isExpired } from '../../../policy/index.js';
 import { fatal, type WireError } from '../../../wire/index.js';
 import type { RequestParts } from '../../ask/index.js';
 import type { Call, Origin } from '../../ask/request/call.js';
-import { type AccountSession, accountNow, renew, rightsNow } from '../../ask/request/session.js';
+import { type Held, heldNow } from '../../ask/request/held.js';
+import { renew, rightsNow } from '../../ask/request/session.js';
 
-/** Who asks in a session: the bearer of a token, which may be renewed, or a service account, which policy may change. */
+/** Who asks in a session: the bearer of a token, which may be renewed, or who the policy knows without one, and may change. */
 export class SessionCaller {
   readonly #service: RequestParts;
   #identity: Identity;
-  #account: AccountSession | null;
+  #held: Held | null;
   readonly #address: string;
   readonly #purpose: () => string | null;
   #origin: Origin;
 
   /**
-   * @param account the service account that proved its password, null where a token came
+   * @param held the service account that proved its password, or the holder of a certificate; null where a token came
    * @param address of the peer
    * @param purpose what the session says now that its questions are for
    */
   constructor(
     service: RequestParts,
     identity: Identity,
-    account: AccountSession | null,
+    held: Held | null,
     address: string,
     purpose: () => string | null,
   ) {
@@ -31,7 +32,7 @@ export class SessionCaller {
     this.#purpose = purpose;
     this.#origin = Object.freeze({ address, purpose: purpose(), emergency: null });
     this.#identity = identity;
-    this.#account = account;
+    this.#held = held;
   }
 
   get identity(): Identity {
@@ -40,7 +41,7 @@ export class SessionCaller {
 
   /** The subject, or the login of its service account. */
   get user(): string {
-    return this.#account?.account.login ?? this.#identity.subject;
+    return this.#held?.kind === 'account' ? this.#held.account.login : this.#identity.subject;
   }
 
   /** What the caller may see now, as text. */
@@ -73,19 +74,24 @@ export class SessionCaller {
 
   /** Why the caller may ask no more, or null. */
   expiry(): WireError | null {
-    const changed = this.#account === null ? null : this.#lookUp(this.#account);
+    const changed = this.#held === null ? null : this.#lookUp(this.#held);
     if (changed !== null || !isExpired(this.#identity, Date.now())) return changed;
     return fatal('28000', 'the token of this session has expired', {
       hint: 'connect again with a new token',
     });
   }
 
-  /** A service account goes on while the policy knows it; what it may see is looked at for every question. */
-  #lookUp(held: AccountSession): WireError | null {
-    const now = accountNow(this.#service, held.account.login, held);
-    if (now === null) return fatal('28000', 'the service account of this session has changed');
+  /** They go on while the policy knows them; what they may see is looked at for every question. */
+  #lookUp(held: Held): WireError | null {
+    const now = heldNow(this.#service, held);
+    if (now === null) return fatal('28000', CHANGED[held.kind]);
     if (now !== held) this.#identity = now.identity;
-    this.#account = now;
+    this.#held = now;
     return null;
   }
 }
+
+const CHANGED: Readonly<Record<Held['kind'], string>> = {
+  account: 'the service account of this session has changed',
+  certificate: "the certificate of this session is nobody's here any more",
+};

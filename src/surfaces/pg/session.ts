@@ -12,7 +12,7 @@ import type {
   WireStatement,
 } from '../../../wire/index.js';
 import type { AnswerParts } from '../../ask/index.js';
-import type { AccountSession } from '../../ask/request/session.js';
+import type { Held } from '../../ask/request/held.js';
 import type { RouteBook } from '../../ask/routes/index.js';
 import type { CatalogDoor, CatalogSession } from '../catalog/index.js';
 import { Activity } from './activity.js';
@@ -37,10 +37,10 @@ import { SessionState } from './session-state.js';
 import { PURPOSE } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 
-/** Whose session it is. `account`: the service account that proved its password, null where a token came. */
+/** Whose session it is. `held`: who the policy knows without a token, null where one came. */
 export interface SessionOwner {
   readonly identity: Identity;
-  readonly account: AccountSession | null;
+  readonly held: Held | null;
   /** Of its peer. */
   readonly address: string;
   /** Called when the session is over. */
@@ -58,14 +58,14 @@ export class PgSession implements SessionHandler {
 
   constructor(
     service: AnswerParts,
-    { identity, account, address, ended, sessions }: SessionOwner,
+    { identity, held, address, ended, sessions }: SessionOwner,
     settings: SessionSettings,
     control: SessionControl,
     catalogs: CatalogDoor | null,
     routes: RouteBook,
   ) {
     const purpose = (): string | null => settings.show(PURPOSE).value || null;
-    const caller = new SessionCaller(service, identity, account, address, purpose);
+    const caller = new SessionCaller(service, identity, held, address, purpose);
     this.#ended = ended;
     this.#parts = {
       service,

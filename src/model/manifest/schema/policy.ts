@@ -152,6 +152,28 @@ const serviceAccount = closed(
   'A login of the wire with a password, for tools that cannot bring a token.',
 );
 
+const certificate = closed(
+  {
+    subject: { ...SUBJECT_NAME, description: 'One of `subjects`: who its holder is.' },
+    acl_roles: list(NAME_RULE, "Data roles that it claims. Absent: the subject's ceiling."),
+    dn: {
+      ...TEXT,
+      description:
+        'Its subject as RFC 2253 writes it, as `openssl x509 -subject -nameopt RFC2253,-esc_msb` does.',
+    },
+    cn: { ...TEXT, description: 'The common name of its subject, where that has one.' },
+    dns: { ...TEXT, description: 'A DNS name among its alternative names.' },
+    uri: { ...TEXT, description: 'A URI among them, such as a SPIFFE ID.' },
+    email: { ...TEXT, description: 'An address among them.' },
+    issuer: {
+      ...TEXT,
+      description: 'Who signed it, as RFC 2253 writes it. Absent: any authority of OSL_TLS_CLIENT_CA.',
+    },
+  },
+  ['subject'],
+  'Whose client certificate stands for whom; all that is said must fit, and one rule alone.',
+);
+
 /** JSON Schema (draft 7) of a policy file. */
 export const POLICY_SCHEMA = {
   $schema: DRAFT,
@@ -198,6 +220,11 @@ export const POLICY_SCHEMA = {
         NAME_RULE,
         serviceAccount,
         'Logins of the wire that prove a password, by name.',
+      ),
+      certificates: named(
+        NAME_RULE,
+        certificate,
+        'Client certificates that stand in for a token, by a name of your own.',
       ),
     },
     ['version', 'tenant', 'subjects', 'roles', 'masks'],

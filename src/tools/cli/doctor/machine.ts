@@ -6,11 +6,10 @@ import { fetchDocument } from '../../../identity/fetch-document.js';
 import { type IssuerConfig, loadIssuers } from '../../../identity/issuers-file.js';
 import { fetchKeySet } from '../../../identity/remote-keys.js';
 import { issuerKeys } from '../../../service/issuer-keys.js';
-import type { CertificateFiles } from '../../../service/settings/tls.js';
 import type { Settings } from '../../../service/settings.js';
 import { fetchHttp } from '../http.js';
 import { counted } from '../output.js';
-import { checkedCertificate } from '../serve/certificates.js';
+import { checkedCertificate, type Shown } from '../serve/certificates.js';
 import { checkDataDir } from '../serve/data-dir.js';
 import { checkPorts } from '../serve/ports.js';
 import { isLoopback, runningServer, type ServerRecord } from '../server-file.js';
@@ -103,11 +102,13 @@ export function tlsFindings({ tls, host }: Settings): readonly Finding[] {
             'set OSL_TLS_CERT and OSL_TLS_KEY',
           ),
         ];
-  const files = new Map([wire, http].flatMap((one) => (one === null ? [] : [[one.certFile, one]])));
+  const files = new Map(
+    [wire, http].flatMap((one) => (one === null ? [] : [[one.certFile, { ...one, clients: tls.clients }]])),
+  );
   return [...plain, ...refuses, ...[...files.values()].map(certificateFinding)];
 }
 
-function certificateFinding(files: CertificateFiles): Finding {
+function certificateFinding(files: Shown): Finding {
   const about = 'TLS';
   const { certFile } = files;
   try {

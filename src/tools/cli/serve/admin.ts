@@ -72,7 +72,9 @@ export async function adminListener(
 }> {
   const { host, httpPort, pgPort } = settings.admin;
   const parts = { ...service, operated };
-  const files = settings.tls.wire;
+  const { wire: own } = settings.tls;
+  // Who runs the server has a token; no certificate of a client is asked for here.
+  const files = own === null ? null : { ...own, clients: null };
   const tls = files === null || (httpPort ?? pgPort) === null ? null : checkedCertificate(files);
   const shown = tls === null ? null : { cert: tls.cert, key: tls.key };
   // To this machine tokens may go in the clear.

@@ -4,18 +4,31 @@ import { createSecureContext } from 'node:tls';
 import type { ServiceLog } from '../../../base/log.js';
 import { messageOf } from '../../../base/thrown.js';
 import type { ReloadPart, ReloadStep } from '../../../service/reload.js';
-import type { CertificateFiles } from '../../../service/settings/tls.js';
+import type { CertificateFiles, ClientAuthorities } from '../../../service/settings/tls.js';
 import { systemFault, usage } from '../exit.js';
 
 /** A certificate with its chain, and its key, as they stand in their files. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
+  /** Who vouches for clients, and whom they have revoked; absent where clients are asked for no certificate. */
+  readonly ca?: string;
+  readonly crl?: string;
+}
+
+/** Where one surface's certificate is, and who vouches for its clients. */
+export interface Shown extends CertificateFiles {
+  readonly clients: ClientAuthorities | null;
 }
 
 /** @throws Failure where a file cannot be read */
-function readCertificate({ certFile, keyFile }: CertificateFiles): Certificate {
-  return { cert: readPem(certFile), key: readPem(keyFile) };
+function readCertificate({ certFile, keyFile, clients }: Shown): Certificate {
+  return {
+    cert: readPem(certFile),
+    key: readPem(keyFile),
+    ...(clients !== null && { ca: readPem(clients.caFile) }),
+    ...(clients?.crlFile != null && { crl: readPem(clients.crlFile) }),
+  };
 }
 
 function readPem(file: string): string {
@@ -27,13 +40,23 @@ function readPem(file: string): string {
 }
 
 /** As `readCertificate`, of a certificate and a key that belong together. @throws Failure where they do not */
-export function checkedCertificate(files: CertificateFiles): Certificate & { readonly until: string } {
+export function checkedCertificate(files: Shown): Certificate & { readonly until: string } {
   const certificate = readCertificate(files);
+  if (certificate.ca !== undefined) checkAuthorities(certificate.ca, files);
   try {
     createSecureContext(certificate);
     return { ...certificate, until: new X509Certificate(certificate.cert).validTo };
   } catch (error) {
     throw usage(`${files.certFile} and its key do not fit: ${messageOf(error)}`);
+  }
+}
+
+/** OpenSSL takes a file without authorities for none, and says nothing. */
+function checkAuthorities(ca: string, { clients }: Shown): void {
+  try {
+    new X509Certificate(ca);
+  } catch (error) {
+    throw usage(`${clients?.caFile} holds no certificate of an authority: ${messageOf(error)}`);
   }
 }
 
@@ -44,13 +67,13 @@ function toldOf(until: string): string {
 
 /** The certificate that one surface shows its clients. */
 export class ShownCertificate implements ReloadPart {
-  readonly #files: CertificateFiles;
+  readonly #files: Shown;
   readonly #secure: (certificate: Certificate) => void;
   #stamp: string | null;
   #unfit: { readonly stamp: string | null; readonly told: boolean } | null = null;
 
   /** @param secure shows another one from the next connection on; those that are open keep theirs */
-  constructor(files: CertificateFiles, secure: (certificate: Certificate) => void) {
+  constructor(files: Shown, secure: (certificate: Certificate) => void) {
     this.#files = files;
     this.#secure = secure;
     this.#stamp = stampOf(files);
@@ -105,9 +128,10 @@ export function watchCertificates(
 }
 
 /** Differs once the files do, also where a name is given to others, as mounted secrets are; null: they cannot be seen. */
-function stampOf({ certFile, keyFile }: CertificateFiles): string | null {
+function stampOf({ certFile, keyFile, clients }: Shown): string | null {
   try {
-    const stats = [certFile, keyFile].map((file) => statSync(file, { bigint: true }));
+    const more = clients === null ? [] : [clients.caFile, clients.crlFile ?? clients.caFile];
+    const stats = [certFile, keyFile, ...more].map((file) => statSync(file, { bigint: true }));
     return stats.map(({ dev, ino, size, mtimeNs }) => `${dev}:${ino}:${size}:${mtimeNs}`).join(' ');
   } catch {
     return null; // what reads them says why

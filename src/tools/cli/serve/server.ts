@@ -239,24 +239,27 @@ async function frontends(
 }
 
 /** What both surfaces show at first. @throws Failure */
-function certificatesIn({ wire, http }: TlsSettings) {
-  const read = (files: CertificateFiles | null): Certificate | null => {
+function certificatesIn({ wire, http, clients }: TlsSettings) {
+  const asks = clients === null ? {} : ({ clients: clients.demanded ? 'demanded' : 'asked' } as const);
+  const read = (files: CertificateFiles | null) => {
     if (files === null) return null;
-    const { cert, key } = checkedCertificate(files);
-    return { cert, key };
+    const { until: _until, ...certificate } = checkedCertificate({ ...files, clients });
+    return { ...certificate, ...asks };
   };
   return { wire: read(wire), http: read(http) };
 }
 
 function shownCertificates(
-  { wire, http }: TlsSettings,
+  { wire, http, clients }: TlsSettings,
   pg: Pick<WireServer, 'secure'>,
   rest: Pick<HttpServer, 'secure'>,
 ): readonly ShownCertificate[] {
-  return [
-    ...(wire === null ? [] : [new ShownCertificate(wire, (next) => pg.secure(next))]),
-    ...(http === null ? [] : [new ShownCertificate(http, (next) => rest.secure(next))]),
-  ];
+  const asks = clients === null ? {} : ({ clients: clients.demanded ? 'demanded' : 'asked' } as const);
+  const shown = (files: CertificateFiles | null, secure: (tls: Certificate & typeof asks) => void) =>
+    files === null
+      ? []
+      : [new ShownCertificate({ ...files, clients }, (next) => secure({ ...next, ...asks }))];
+  return [...shown(wire, (next) => pg.secure(next)), ...shown(http, (next) => rest.secure(next))];
 }
 
 /** Engines in this process, for all that ask it. */
