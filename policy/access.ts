@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { type Access, type Catalog, InternalError } from 'osl-compiler';
 import { attributesOf } from './attributes.js';
 import { type Circumstances, NOWHERE } from './circumstances.js';
-import type { Conditions } from './conditions.js';
+import type { BreakGlass, Conditions } from './conditions.js';
 import { holds, holdsUntil } from './holds.js';
 import type { Identity } from './identity.js';
 import { LazyMap } from './lazy-map.js';
@@ -66,11 +66,15 @@ export function accessUntil(
   return until;
 }
 
-/** Whether the caller has a grant for those who break the glass, and how often at most in 24 hours; null: none. */
-export function mayBreakGlass(identity: Identity, snapshot: PolicySnapshot): number | null {
+/** What the caller has who breaks the glass: the longest time, and the fewest times in 24 hours; null: nothing. */
+export function mayBreakGlass(identity: Identity, snapshot: PolicySnapshot): BreakGlass | null {
   if (identity.chain.length !== 1) return null;
   const found = knownOf(identity, snapshot).conditions.flatMap(({ breakGlass }) => breakGlass ?? []);
-  return found.length === 0 ? null : Math.min(...found.map(({ perDay }) => perDay));
+  if (found.length === 0) return null;
+  return {
+    minutes: Math.max(...found.map(({ minutes }) => minutes)),
+    perDay: Math.min(...found.map(({ perDay }) => perDay)),
+  };
 }
 
 /** Whether nothing at all is granted to the caller; then the answer is `noAccess`, once the limiter has counted it. */

@@ -239,6 +239,18 @@ export const ERRORS = Object.freeze({
     'policy, or the token, does not allow this purpose',
     'ask for another purpose, or name none',
   ]),
+  noGlass: row('E2101', '42501', 403, () => [
+    'there is no glass for you to break',
+    'policy grants nothing to you for an emergency; who acts for another breaks no glass',
+  ]),
+  glassReason: row('E2104', '22023', 400, (p: { least: number; most: number }) => [
+    `a reason to break the glass is ${p.least} to ${p.most} characters on one line`,
+    'say what happened and for whom: it is on record, and the owner reads it',
+  ]),
+  glassSpent: row('E4290', '53400', 429, (p: { retryAfterSeconds: number }) => [
+    'you have broken the glass as often as policy allows in a day',
+    `again in ${Math.ceil(p.retryAfterSeconds / 60)} minutes`,
+  ]),
   adminOnly: row('E2101', '42501', 403, () => [
     'all of the graph is shown to admins only',
     WAYS.governed.rest,

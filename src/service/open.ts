@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { ready } from 'osl-compiler';
 import type { AuditLog } from '../../policy/audit/index.js';
 import { DEFAULT_LIMITS } from '../../policy/index.js';
@@ -22,6 +23,7 @@ import type { OpenEngine } from './credentials.js';
 import { databaseEpochs } from './data-epochs.js';
 import { openEngines } from './engines.js';
 import { preparedReload, recordEvent } from './events.js';
+import { openGlasses } from './glasses.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import type { Lineage } from './lineage/index.js';
 import { leftLineage, lineageOf } from './lineage.js';
@@ -200,6 +202,7 @@ async function serviceOf(
     verifier: keys.trust.verifier,
     limiter,
     strangers,
+    glasses: openGlasses(join(settings.dataDir, 'break-glass'), settings.alarms.url, log),
     probes,
     ...parts,
     defaultConnector,

@@ -6,6 +6,7 @@ import { networkOf } from '../base/networks.js';
 import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './content.js';
 import { type AdminSettings, adminSettings } from './settings/admin.js';
+import { type AlarmSettings, alarmSettings } from './settings/alarms.js';
 import { type ControlSettings, controlPlace } from './settings/control.js';
 import { type LoadSettings, loadSettings } from './settings/load.js';
 import { type TlsSettings, tlsSettings } from './settings/tls.js';
@@ -41,6 +42,7 @@ export interface Settings {
   /** Sessions of the wire that one subject may have open. */
   readonly subjectSessions: number;
   readonly load: LoadSettings;
+  readonly alarms: AlarmSettings;
   readonly planCacheBytes: number;
   /** Of answers that may be given again. */
   readonly resultCache: KeptBounds;
@@ -129,6 +131,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     poolReserve: integer(env, 'OSL_POOL_RESERVE_PERCENT', 25, 0, 50) / 100,
     subjectSessions: integer(env, 'OSL_SUBJECT_SESSIONS', 1_000, 1, 1_000_000),
     load: loadSettings(env),
+    alarms: alarmSettings(env),
     catalogEngines: integer(env, 'OSL_CATALOG_ENGINES', 8, 1, 1_000),
     planCacheBytes: integer(env, 'OSL_PLAN_CACHE_MIB', 64, 0, 65_536) * MIB,
     resultCache: {

@@ -92,6 +92,10 @@ export const SECTIONS: readonly Section[] = [
         takes: 'origins, with commas',
         default: '',
       },
+      OSL_ALARM_URL: {
+        what: 'Where a [broken glass](policy.md#roles) is told of, by POST of JSON with the reason. Without it the log has the alarm alone.',
+        takes: 'a URL of http or https',
+      },
       OSL_METRICS_FROM: {
         what: 'Who may read [`/metrics`](operations.md#metrics), beside this machine.',
         takes: 'addresses and networks, with commas',

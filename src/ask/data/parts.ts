@@ -4,8 +4,8 @@ import type { CacheRule } from '../../model/manifest/index.js';
 import type { RightsSigner } from '../../row-security/index.js';
 import type { Parsing } from '../parsing/index.js';
 import type { Marks } from '../parsing/marks.js';
+import type { GlassParts } from '../request/break-glass.js';
 import type { Caller } from '../request/caller.js';
-import type { RequestParts } from '../request/parts.js';
 import type { ContentPlane } from './content-plane.js';
 import type { IndexesRead } from './indexes-read.js';
 import type { KeptAnswers } from './kept-answers.js';
@@ -124,6 +124,6 @@ export interface RunningParts {
 }
 
 /** What answers questions about data. */
-export interface AnswerParts extends RequestParts, PlanningParts, RunningParts {
+export interface AnswerParts extends GlassParts, PlanningParts, RunningParts {
   readonly content: ContentPlane;
 }

@@ -20,6 +20,8 @@ export interface Touched {
 /** What the decision about a request is to say, beside who asked. */
 export interface DecisionRecord {
   touches(touched: Touched): void;
+  /** More of the decision, as JSON, in the place of what is said of the caller. */
+  says(of: string): void;
   /** What the call is known by while `text`, which it asks, is compiled. */
   mark(text: string): Mark;
 }

@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 
 /** Headers that a page may send, beside those that every page may. */
-const SENT = 'Authorization, Content-Type, If-Match, If-None-Match, traceparent, OSL-Purpose';
+const SENT =
+  'Authorization, Content-Type, If-Match, If-None-Match, traceparent, OSL-Purpose, OSL-Break-Glass';
 /** Headers of an answer that a page may read, beside those that every page may. */
 const READ = 'Retry-After, X-Request-Id, ETag, Location, Allow, WWW-Authenticate, traceparent';
 const METHODS = 'GET, HEAD, POST';

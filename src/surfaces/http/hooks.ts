@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
 import { publicError, type RequestParts } from '../../ask/index.js';
+import { breakGlass, type GlassParts } from '../../ask/request/break-glass.js';
+import type { Call } from '../../ask/request/call.js';
 import { turnAway } from '../../ask/request/visit.js';
+import { statedIn } from '../rest/authorization.js';
 import { callOf } from '../rest/call.js';
 import { httpFault } from '../rest/http-fault.js';
 import type { Inflight } from '../rest/inflight.js';
@@ -35,6 +39,30 @@ export function addHooks(
   });
   app.setNotFoundHandler((request, reply) => sendUnknown(service, request, reply, methods));
   app.setErrorHandler((error, request, reply) => sendFault(service, error, request, reply, methods));
+}
+
+/** Lets whoever states a reason in `OSL-Break-Glass` break the glass, before its request is answered. */
+export function breakGlasses(app: FastifyInstance, service: GlassParts): void {
+  app.addHook('preHandler', async (request) => {
+    const reason = statedIn(request.raw.rawHeaders, 'osl-break-glass');
+    if (reason !== null) request.call = await inEmergency(service, request.call, reason, request.url);
+  });
+}
+
+/** The call with the glass broken that its header asks for. Who calls nobody knows yet whose token is none: the route says so. */
+async function inEmergency(service: GlassParts, call: Call, reason: string, url: string): Promise<Call> {
+  const { credentials, origin } = call;
+  const isMcp = url === '/mcp';
+  if (credentials.kind !== 'bearer' || credentials.token === null || origin === undefined) return call;
+  if (!isMcp && !url.startsWith('/osl/')) return call;
+  const identity = await service.verifier.verify(credentials.token).catch((error: unknown) => {
+    if (error instanceof QueryError) return null;
+    throw error;
+  });
+  if (identity === null || service.model().snapshot === null) return call;
+  const own: Call = isMcp ? { ...call, surface: 'mcp' } : call;
+  const emergency = await breakGlass(service, own, identity, reason);
+  return { ...call, requestId: randomUUID(), origin: { ...origin, emergency } };
 }
 
 const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['/health', '/ready']);

@@ -9,7 +9,7 @@ import { Inflight } from '../rest/inflight.js';
 import { restRoutes } from '../rest/surface.js';
 import { ClientErrors } from './client-error.js';
 import { answerPreflights, shareWith } from './cors.js';
-import { addHooks, sendRefusal } from './hooks.js';
+import { addHooks, breakGlasses, sendRefusal } from './hooks.js';
 import { type HttpTls, type Listener, listenerOf } from './listener.js';
 import { metricsRoute } from './metrics-route.js';
 import type { HttpParts } from './parts.js';
@@ -73,6 +73,7 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   const app = bareApp(service, clientErrors, listener);
   shareWith(app, options.corsOrigins ?? []);
   addHooks(app, service, inflight, clientErrors);
+  breakGlasses(app, service);
   answerPreflights(app);
   const telemetry = createTelemetry(app, service, options.wire ?? NO_WIRE);
   const mcp = { ...LOCAL_MCP, ...options.mcp };

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { type Identity, isExpired } from '../../../policy/index.js';
 import { fatal, type WireError } from '../../../wire/index.js';
-import type { RequestParts } from '../../ask/index.js';
+import { breakGlass, type GlassParts } from '../../ask/request/break-glass.js';
 import type { Call, Origin } from '../../ask/request/call.js';
 import { type Held, heldNow } from '../../ask/request/held.js';
 import { renew, rightsNow } from '../../ask/request/session.js';
 
 /** Who asks in a session: the bearer of a token, which may be renewed, or who the policy knows without one, and may change. */
 export class SessionCaller {
-  readonly #service: RequestParts;
+  readonly #service: GlassParts;
   #identity: Identity;
   #held: Held | null;
   readonly #address: string;
@@ -21,7 +21,7 @@ export class SessionCaller {
    * @param purpose what the session says now that its questions are for
    */
   constructor(
-    service: RequestParts,
+    service: GlassParts,
     identity: Identity,
     held: Held | null,
     address: string,
@@ -65,6 +65,14 @@ export class SessionCaller {
     if (purpose !== this.#origin.purpose)
       this.#origin = Object.freeze({ address: this.#address, purpose, emergency: this.#origin.emergency });
     return this.#origin;
+  }
+
+  /** Breaks the glass for this session, or with null ends that. @throws QueryError */
+  async breakGlass(reason: string | null): Promise<void> {
+    const { identity } = this;
+    const emergency =
+      reason === null ? null : await breakGlass(this.#service, this.newCall(), identity, reason);
+    this.#origin = Object.freeze({ ...this.origin, emergency });
   }
 
   /** Goes on under a newer token of the same caller. @throws QueryError */

@@ -8,6 +8,8 @@ import type { SessionParts } from './session-parts.js';
 import { withKnownZones } from './time-zone.js';
 
 const TOKEN = 'osl.token';
+const GLASS = 'osl.break_glass';
+const FOR_SET_ONLY: ReadonlySet<string> = new Set([TOKEN, GLASS]);
 const EVEN_WHEN_FAILED: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
 
 /** SET, SHOW, BEGIN and their like: what changes the session and touches no data. @throws WireError */
@@ -27,6 +29,13 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
   if (!EVEN_WHEN_FAILED.has(command.kind)) state.block.requireUsable();
   const token = tokenIn(command);
   if (token !== null) return renewToken(session, token);
+  const glass = namedIn(command, GLASS);
+  if (glass !== null) {
+    if (command.kind === 'set' && command.local !== null)
+      throw error('22023', `parameter "${GLASS}" is for the session, not for a transaction`);
+    return breakGlass(session, glass.value);
+  }
+  if (mendsGlass(command)) await session.caller.breakGlass(null);
   const result = state.run(await withKnownZones(service, command), state.several);
   if (command.kind === 'commit' || command.kind === 'rollback')
     await cursors.endBlock(result.tag !== 'ROLLBACK');
@@ -42,13 +51,35 @@ async function renewToken({ caller, records }: SessionParts, token: string): Pro
   return { tag: 'SET' };
 }
 
+/** `SET osl.break_glass`: grants for emergencies count in this session for a while. Without a reason that is over. */
+async function breakGlass({ caller, records }: SessionParts, reason: string | null): Promise<CommandResult> {
+  const call = caller.newCall();
+  await records.translate(call.requestId, '', () => caller.breakGlass(reason));
+  if (reason === null) await records.admit();
+  return { tag: reason === null ? 'RESET' : 'SET' };
+}
+
+/** A session that begins anew has no glass broken. */
+function mendsGlass(command: Command): boolean {
+  return (
+    (command.kind === 'reset' && command.name === null) ||
+    (command.kind === 'discard' && command.what === 'all')
+  );
+}
+
+/** What `SET` or `RESET` says of the setting `name`, or null for any other command. */
+function namedIn(command: Command, name: string): { readonly value: string | null } | null {
+  if (command.kind === 'reset') return command.name === name ? { value: null } : null;
+  return command.kind === 'set' ? (command.assignments.find((a) => a.name === name) ?? null) : null;
+}
+
 /** Makes the changes that `set_config` of a catalog statement asked for, as SET would. @throws WireError */
 export async function changeSettings(
   { service, state }: SessionParts,
   changes: readonly SettingChange[],
 ): Promise<void> {
   for (const { name, value, local } of changes) {
-    if (name.toLowerCase() === TOKEN) throw error('42501', `parameter "${name}" is for SET only`);
+    if (FOR_SET_ONLY.has(name.toLowerCase())) throw error('42501', `parameter "${name}" is for SET only`);
     const assignments = [{ name, value }];
     const set: Command = { kind: 'set', assignments, local: local ? 'SET LOCAL' : null };
     state.run(await withKnownZones(service, set), true);

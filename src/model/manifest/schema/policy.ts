@@ -108,6 +108,24 @@ const grant = closed(
     starts: { ...moment, description: 'The grant counts from this moment on.' },
     ends: { ...moment, description: 'The grant counts until this moment, and not at it.' },
     when,
+    break_glass: closed(
+      {
+        minutes: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1_440,
+          description: 'How long the grant counts after the glass was broken.',
+        },
+        per_day: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 100,
+          description: 'How often a subject may break it in 24 hours.',
+        },
+      },
+      ['minutes', 'per_day'],
+      'The grant counts for who breaks the glass: states a reason, which is on record, and alarms.',
+    ),
     for: list(NAME_RULE, 'The grant counts for requests with one of these `purposes`.'),
   },
   ['on', 'columns'],

@@ -25,6 +25,9 @@ const SAID = {
   type: 'object',
   properties: {
     'osl-purpose': text('What the question is for, percent-encoded, among the purposes that policy allows.'),
+    'osl-break-glass': text(
+      'Why the caller breaks the glass, percent-encoded: on record, alarmed, and for a while.',
+    ),
   },
 } as const;
 const KNOWN = {
