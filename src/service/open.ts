@@ -9,6 +9,7 @@ import { PermittedSets } from '../ask/data/runtime/permitted.js';
 import { PermittedWords } from '../ask/data/runtime/statistics.js';
 import { createParsing } from '../ask/parsing/index.js';
 import { Marks, unfinishedEntry } from '../ask/parsing/marks.js';
+import { Observing } from '../ask/request/observing.js';
 import { createProbes } from '../ask/request/probes.js';
 import { createStrangers } from '../ask/request/strangers.js';
 import type { ServiceLog } from '../base/log.js';
@@ -215,6 +216,7 @@ async function serviceOf(
     answers,
     caps: settings.caps,
     log,
+    observing: new Observing(log, settings.slowQuestionMs),
   };
   lineage?.follow(() => model.manifest);
   const modelPart: ReloadPart = {

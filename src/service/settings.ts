@@ -52,6 +52,8 @@ export interface Settings {
   readonly content: ContentSettings;
   /** Permitted passages that are compared one by one; above, candidates are found first. */
   readonly exactUpTo: number;
+  /** Questions that take so long have a line in the operator's log; 0: none has. */
+  readonly slowQuestionMs: number;
   readonly mcp: McpSettings;
   /** Origins whose pages may call REST, each as a browser sends it. */
   readonly corsOrigins: readonly string[];
@@ -147,6 +149,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     },
     content: contentSettings(env),
     exactUpTo: integer(env, 'OSL_RETRIEVE_EXACT_UP_TO', 30_000, 0, 1_000_000_000),
+    slowQuestionMs: integer(env, 'OSL_SLOW_QUESTION_MS', 0, 0, 86_400_000),
     mcp: mcpSettings(env),
     corsOrigins: namesIn(env, 'OSL_CORS_ORIGINS').map(checkedOrigin),
     metricsFrom: namesIn(env, 'OSL_METRICS_FROM').map(checkedNetwork),

@@ -12,6 +12,7 @@ import {
   type RequestParts,
   respond,
 } from '../../src/ask/index.js';
+import { Observing } from '../../src/ask/request/observing.js';
 import { createStrangers } from '../../src/ask/request/strangers.js';
 import { parseManifest, parsePolicyDocument } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/model.js';
@@ -134,6 +135,7 @@ async function startParts(t: Test, model: Model = { manifest, snapshot }) {
     audit,
     lineage: null,
     log,
+    observing: new Observing(log, 0),
   };
   /** What the log has of a call, once it is closed. */
   const recorded = async ({ requestId }: Call): Promise<readonly string[]> => {

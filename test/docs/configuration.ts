@@ -38,6 +38,10 @@ export const SECTIONS: readonly Section[] = [
       },
       OSL_HTTP_PORT: { what: 'REST and MCP; 0 takes a free one.', default: '8642' },
       OSL_PG_PORT: { what: 'The Postgres wire; 0 takes a free one.', default: '15432' },
+      OSL_SLOW_QUESTION_MS: {
+        what: 'Questions that take so long have [a line in the log](operations.md#the-log), by their shape; 0: none has.',
+        default: '0',
+      },
       OSL_ADMIN_PORT: {
         what: 'The [admin listener](operations.md#the-admin-listener), over HTTP; 0 takes a free one. Unset: there is none.',
         takes: 'a port, such as 8643',
@@ -208,6 +212,14 @@ export const SECTIONS: readonly Section[] = [
       OSL_AUDIT_PROBE_SECONDS: {
         what: 'Seconds for which requests for `/health` and its kind are counted before one record has their number.',
         default: '60',
+      },
+      OSL_LOG_FORMAT: {
+        what: 'How: `json`, a line each; `text`, for people; `auto`, for people on a terminal.',
+        default: 'auto',
+      },
+      OSL_LOG_LEVEL_FILE: {
+        what: 'A file with the level, in the place of OSL_LOG_LEVEL; SIGHUP reads it anew.',
+        takes: 'a file',
       },
       OSL_LOG_LEVEL: {
         what: 'What goes to standard error.',

@@ -23,6 +23,8 @@ export interface Call {
   readonly credentials: Credentials;
   /** Absent: nobody knows where it comes from, and its caller says nothing of it. */
   readonly origin?: Origin;
+  /** Of the trace that it belongs to, checked (W3C Trace Context); absent where its caller said nothing of one. */
+  readonly traceparent?: string;
 }
 
 /** Where a call comes from, and what its caller says of it. */

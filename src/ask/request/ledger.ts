@@ -1,14 +1,16 @@
 import { type Form, type GovernedPlan, QueryError, queryError } from 'osl-compiler';
-import type { AuditEntry, AuditOutcome } from '../../../policy/audit/index.js';
+import type { AuditDecision, AuditEntry, AuditOutcome } from '../../../policy/audit/index.js';
 import type { Identity } from '../../../policy/index.js';
 import type { Model } from '../../model/model.js';
 import type { Mark } from '../parsing/marks.js';
 import { type Asked, mentionedBy, statementOf, wasRead } from './asked.js';
 import type { Call } from './call.js';
 import type { Caller } from './caller.js';
+import type { Stage } from './meters.js';
 import type { RecordingParts } from './parts.js';
 import type { Permit } from './permit.js';
 import type { ForeignFault } from './told.js';
+import { toldShape } from './told-shape.js';
 
 /** What a call reads: of a question its plan says so. */
 export interface Touched {
@@ -44,6 +46,9 @@ export class Ledger implements DecisionRecord {
   #touched: Touched | null = null;
   #plan: string | null = null;
   #said: string | null = null;
+  /** µs that each stage took so far. */
+  readonly #stages = new Map<Stage, number>();
+  #stageAt = this.#started;
   /** The decision is not in the log, so an outcome would be of nothing. */
   #unrecorded = false;
 
@@ -68,6 +73,13 @@ export class Ledger implements DecisionRecord {
 
   says(of: string | null): void {
     this.#said = of;
+  }
+
+  /** The request has gone through this stage of its way, from the end of the one before. */
+  passed(stage: Stage): void {
+    const now = performance.now();
+    this.#stages.set(stage, 1_000 * (now - this.#stageAt));
+    this.#stageAt = now;
   }
 
   touches(touched: Touched): void {
@@ -96,6 +108,7 @@ export class Ledger implements DecisionRecord {
   resumes(action: string): void {
     this.#action = action;
     this.#started = performance.now();
+    this.#stageAt = this.#started;
     this.#ended = null;
   }
 
@@ -106,8 +119,11 @@ export class Ledger implements DecisionRecord {
 
   /** Records that the question is answered. @throws AuditUnavailable */
   async allow(): Promise<void> {
+    const began = performance.now();
+    this.#stageAt = began;
     try {
       await this.#parts.audit.append(this.#entry('decision', { decision: 'allow' }));
+      this.#stages.set('record', 1_000 * (performance.now() - began));
     } catch (error) {
       this.#unrecorded = true;
       throw error;
@@ -119,6 +135,7 @@ export class Ledger implements DecisionRecord {
     const denied = error instanceof QueryError && (error.http === 401 || error.http === 403);
     const decision = denied ? 'deny' : 'error';
     this.#touched ??= this.#named(error);
+    this.#observe(decision, null, 0, isCatalogued(error.code) ? error.code : codeOf(error));
     await this.#parts.audit.append(this.#entry('decision', { decision, code: error.code }));
   }
 
@@ -143,7 +160,7 @@ export class Ledger implements DecisionRecord {
     detail: string | null = null,
   ): void {
     if (this.#unrecorded) return;
-    const duration = Math.round(1_000 * ((this.#ended ?? performance.now()) - this.#started));
+    const duration = this.#observe('allow', outcome, rows, error === null ? null : codeOf(error));
     const entry = this.#entry('outcome', {
       outcome,
       rows,
@@ -165,7 +182,67 @@ export class Ledger implements DecisionRecord {
       decision: audit.form(this.#entry('decision', { decision: 'allow' })),
       ok: audit.form(this.#entry('outcome', { outcome: 'ok' })),
       outcome: this.#entry('outcome', {}),
+      meter: this.#parts.observing.meters.of({
+        surface: this.#call.surface,
+        form: plan.form,
+        decision: 'allow',
+      }),
+      fingerprint: this.#fingerprintOfShape(),
     });
+  }
+
+  /** Counts how it ended, and tells of it where more is wanted; how long it took, in µs. */
+  #observe(decision: AuditDecision, outcome: AuditOutcome | null, rows: number, code: string | null): number {
+    const { observing } = this.#parts;
+    const now = this.#ended ?? performance.now();
+    const total = 1_000 * (now - this.#started);
+    const { requestId, surface, traceparent = null } = this.#call;
+    const form = this.#touched?.form ?? null;
+    const meter = observing.meters.of({ surface, form: form ?? 'other', decision });
+    if (outcome !== null) this.#stages.set('answer', Math.max(0, 1_000 * (now - this.#stageAt)));
+    this.#stages.set('total', total);
+    for (const [stage, us] of this.#stages) meter.add(stage, us);
+    meter.count(outcome ?? 'none');
+    if (code !== null) observing.meters.countCode(code);
+    if (observing.wants(total))
+      observing.tell({
+        requestId,
+        surface,
+        action: this.#action,
+        form,
+        objects: this.#touched?.objects ?? [],
+        decision,
+        outcome,
+        code,
+        rows,
+        fingerprint: () => this.#fingerprintOfShape(),
+        stages: this.#stages,
+        traceparent,
+      });
+    return Math.round(total);
+  }
+
+  /** Null where no question was asked, or nobody knows by which manifest. */
+  #fingerprintOfShape(): string | null {
+    const asked = this.#asked;
+    if (asked === null || this.#model === null) return null;
+    switch (asked.kind) {
+      case 'osql':
+      case 'sql':
+      case 'wire':
+        return toldShape(asked.text, this.#model.manifest.catalog).fingerprint;
+      case 'metrics':
+        return toldShape(JSON.stringify(asked.request), this.#model.manifest.catalog).fingerprint;
+      case 'table':
+      case 'facet':
+      case 'term':
+      case 'draft':
+        return null;
+      default: {
+        const unknown: never = asked;
+        return unknown;
+      }
+    }
   }
 
   #entry(kind: 'decision' | 'outcome', fields: Partial<AuditEntry>): AuditEntry {
@@ -204,6 +281,10 @@ export function codeOf(error: QueryError | ForeignFault): string {
   const { code } = error;
   return (code === CANCELLED ? queryError('cancelled', {}) : queryError('execution', { sqlstate: code }))
     .code;
+}
+
+function isCatalogued(code: string): boolean {
+  return /^E\d{4}$/.test(code);
 }
 
 const CANCELLED = '57014';

@@ -4,6 +4,7 @@ import type { Limiter, TokenVerifier } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import type { Model } from '../../model/model.js';
 import type { Call } from './call.js';
+import type { Observing } from './observing.js';
 
 /** What tells who calls, and whether it may call once more. */
 export interface DecidingParts {
@@ -28,6 +29,7 @@ export interface RecordingParts {
   /** Null where nobody is told of lineage. */
   readonly lineage: PlanNotes | null;
   readonly log: ServiceLog;
+  readonly observing: Observing;
 }
 
 /** Takes note of a plan that is about to run, for lineage; gives what the record refers to it by. */

@@ -1,6 +1,7 @@
 import type { GovernedPlan } from 'osl-compiler';
 import type { AuditEntry, RecordForm } from '../../../policy/audit/index.js';
 import type { Caller } from './caller.js';
+import type { Meter } from './meters.js';
 
 /**
  * What the one way learned of a request that it let in, for the next ones like it: of the same caller, under the same
@@ -15,4 +16,8 @@ export interface Permit {
   readonly ok: RecordForm;
   /** Of any other, but for what is its own. */
   readonly outcome: AuditEntry;
+  /** Where they are counted. */
+  readonly meter: Meter;
+  /** Of the shape of what they ask. */
+  readonly fingerprint: string | null;
 }

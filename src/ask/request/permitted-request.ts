@@ -25,6 +25,7 @@ export class PermittedRequest {
   #permit: Permit | null = null;
   #statementHmac = '';
   #startedAt = 0;
+  #recordedAt = 0;
 
   constructor(parts: RequestParts, onRecorded: () => void) {
     this.#parts = parts;
@@ -63,13 +64,9 @@ export class PermittedRequest {
     const permit = this.#permit;
     if (permit === null) return;
     const { requestId } = this;
-    this.#parts.audit.appendForm(
-      permit.ok,
-      requestId,
-      this.#statementHmac,
-      rows,
-      this.#microseconds(),
-      (failure) => this.#reportLost(failure, requestId),
+    const us = this.#observe(permit, 'ok', rows, null);
+    this.#parts.audit.appendForm(permit.ok, requestId, this.#statementHmac, rows, us, (failure) =>
+      this.#reportLost(failure, requestId),
     );
   }
 
@@ -77,25 +74,66 @@ export class PermittedRequest {
   ended(outcome: AuditOutcome, rows: number, error: QueryError | null): void {
     if (this.#permit === null || this.recorded !== 'recorded') return;
     const { requestId } = this;
+    const code = error === null ? null : codeOf(error);
+    const us = this.#observe(this.#permit, outcome, rows, code);
     const entry = {
       ...this.#permit.outcome,
       request_id: requestId,
       statement_hmac: this.#statementHmac,
       outcome,
       rows,
-      duration_us: this.#microseconds(),
-      code: error === null ? null : codeOf(error),
+      duration_us: us,
+      code,
     };
     this.#parts.audit.append(entry, (failure) => this.#reportLost(failure, requestId));
   }
 
   readonly #hear = (failure: AuditUnavailable | null): void => {
+    this.#recordedAt = performance.now();
     this.recorded = failure ?? 'recorded';
     this.#onRecorded();
   };
 
-  #microseconds(): number {
-    return Math.round(1_000 * (performance.now() - this.#startedAt));
+  /** Counts how it ended, and tells of it where more is wanted; how long it took, in µs. */
+  #observe(permit: Permit, outcome: AuditOutcome, rows: number, code: string | null): number {
+    const { meter } = permit;
+    const { observing } = this.#parts;
+    const total = 1_000 * (performance.now() - this.#startedAt);
+    const record = 1_000 * (this.#recordedAt - this.#startedAt);
+    meter.add('record', record);
+    meter.add('total', total);
+    meter.count(outcome);
+    if (code !== null) observing.meters.countCode(code);
+    if (observing.wants(total)) this.#tell(permit, outcome, rows, code, total, record);
+    return Math.round(total);
+  }
+
+  #tell(
+    { outcome: entry, fingerprint }: Permit,
+    outcome: AuditOutcome,
+    rows: number,
+    code: string | null,
+    total: number,
+    record: number,
+  ): void {
+    this.#parts.observing.tell({
+      requestId: this.requestId,
+      surface: entry.surface,
+      action: entry.action,
+      form: entry.form ?? null,
+      objects: entry.objects ?? [],
+      decision: 'allow',
+      outcome,
+      code,
+      rows,
+      fingerprint: () => fingerprint,
+      stages: new Map([
+        ['record', record],
+        ['answer', total],
+        ['total', total],
+      ]),
+      traceparent: null,
+    });
   }
 
   #reportLost(failure: AuditUnavailable | null, requestId: string): void {

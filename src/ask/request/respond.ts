@@ -166,11 +166,13 @@ async function admit<D>(
 ): Promise<Caller> {
   const found = identify(parts, call, ledger);
   const caller = found instanceof Promise ? await found : found;
+  ledger.passed('identify');
   const { bucket, payment } = request;
   if (bucket !== null && payment?.take() !== true) {
     const waits = limit(parts, caller.identity, bucket, call.surface);
     if (waits !== undefined) await waits;
   }
+  ledger.passed('limit');
   return permitted(request, caller);
 }
 
@@ -190,6 +192,7 @@ function decided<D>(
     const caller = await callerNow();
     const found = request.decide(caller, ledger);
     const decided = found instanceof Promise ? await found : found;
+    ledger.passed('decide');
     return new Considered(parts, call, ledger, caller, decided);
   });
 }

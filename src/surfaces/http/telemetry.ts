@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { objectsOutOfService } from '../../engine/index.js';
+import { type EnginePool, objectsOutOfService } from '../../engine/index.js';
 import type { DeliveryStats, HttpParts } from './parts.js';
+import { requestMetrics } from './request-metrics.js';
 
 /** Prometheus metrics of one server. */
 export interface Telemetry {
@@ -46,7 +47,9 @@ export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: 
     seconds.observe({ route }, reply.elapsedTime / 1_000);
     done();
   });
+  requestMetrics(registry, service.observing.meters);
   serviceGauges(registry, service, wire);
+  poolGauges(registry, service);
   const figures = async (): Promise<Figures> => JSON.stringify(await registry.getMetricsAsJSON());
   return Object.freeze({ registry, figures });
 }
@@ -116,6 +119,12 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireNumbers
     () => objectsOutOfService(service.engines),
     'max',
   );
+  gauge(
+    'osl_slow_questions',
+    'Questions that took longer than OSL_SLOW_QUESTION_MS',
+    () => service.observing.slow,
+  );
+  gauge('osl_draining', '1 while it takes no new sessions', () => (service.draining() ? 1 : 0), 'max');
   gauge('osl_wire_sessions', 'Open sessions of the Postgres wire', () => wire.connections);
   gauge(
     'osl_wire_fast_questions',
@@ -131,6 +140,32 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireNumbers
     });
   }
   if (service.lineage !== null) lineageGauges(registry, gauge, service.lineage, service);
+}
+
+/** By what sessions are for; connectors are the tenant's, and no label. */
+function poolGauges(registry: Registry, { engines }: Pick<HttpParts, 'engines'>): void {
+  const pools = (): readonly EnginePool[] => [...engines.values()].flatMap((engine) => engine.pools());
+  const byPurpose = (name: string, help: string, read: (pool: EnginePool) => number): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['purpose'],
+      registers: [registry],
+      collect: function collect() {
+        this.reset();
+        for (const pool of pools()) this.inc({ purpose: pool.purpose }, read(pool));
+      },
+    });
+  };
+  byPurpose('osl_pool_size', 'Sessions with databases that there may be', (pool) => pool.size);
+  byPurpose('osl_pool_open', 'Sessions with databases that are open', (pool) => pool.open);
+  byPurpose('osl_pool_running', 'Statements under way on them', (pool) => pool.running);
+  byPurpose('osl_pool_waiting', 'Questions that wait for one', (pool) => pool.waiting);
+  byPurpose(
+    'osl_pool_unreachable',
+    'Pools whose database cannot be reached, or takes no more sessions',
+    (pool) => (pool.reach === 'open' ? 0 : 1),
+  );
 }
 
 const LINEAGE = {

@@ -11,6 +11,8 @@ export interface StandingParts extends Pick<DecidingParts, 'model'>, Pick<Runnin
   readonly audit: Pick<AuditLog, 'stats'>;
   /** Whether the server as a whole takes requests, which may be more processes than this one. */
   steady(): boolean;
+  /** Whether it takes no new sessions. */
+  draining(): boolean;
   readonly probes: Pick<Probes, 'count'>;
 }
 

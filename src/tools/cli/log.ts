@@ -1,46 +1,85 @@
+import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import type { ServiceLog } from '../../base/log.js';
-import { usage } from './exit.js';
+import type { ReloadPart } from '../../service/reload.js';
+import { systemFault, usage } from './exit.js';
 import { visible } from './output.js';
 
 const LEVELS = ['error', 'warn', 'info'] as const;
 type Level = (typeof LEVELS)[number];
+const FORMATS = ['auto', 'json', 'text'] as const;
 type Fields = Readonly<Record<string, unknown>>;
 
+/** Of every log of this process: a reload may change it. */
+let level: Level = 'warn';
+
 /**
- * The operator's log on standard error: short lines on a terminal, JSON otherwise. Warnings and errors, or what
- * `OSL_LOG_LEVEL` (`error`, `warn`, `info`) says. @throws Failure
+ * The operator's log on standard error: JSON, a line each, or short lines for people, as `OSL_LOG_FORMAT` says (on a
+ * terminal for people, unless told). Warnings and errors, or what `OSL_LOG_LEVEL` (`error`, `warn`, `info`) or the file
+ * of `OSL_LOG_LEVEL_FILE` says. @throws Failure
  */
 export function operatorLog(): ServiceLog {
-  const level = levelOf(process.env['OSL_LOG_LEVEL']);
-  return process.stderr.isTTY ? terminalLog(level) : jsonLog(level);
-}
-
-function levelOf(text: string | undefined): Level {
-  if (text === undefined || text === '') return 'warn';
-  const level = LEVELS.find((name) => name === text);
-  if (level === undefined) throw usage(`OSL_LOG_LEVEL must be one of ${LEVELS.join(', ')}, not \`${text}\``);
-  return level;
-}
-
-function jsonLog(level: Level): ServiceLog {
-  const options = { level, base: { name: 'osl' }, timestamp: pino.stdTimeFunctions.isoTime };
-  const log = pino(options, pino.destination({ dest: 2, sync: true }));
-  const write =
-    (name: Level) =>
-    (message: string, fields: Fields = {}): void =>
-      log[name](fields, message);
-  return Object.freeze({ info: write('info'), warn: write('warn'), error: write('error') });
-}
-
-function terminalLog(level: Level): ServiceLog {
-  const write =
+  level = levelNow();
+  const format = oneOf(FORMATS, 'OSL_LOG_FORMAT', process.env['OSL_LOG_FORMAT'] ?? '');
+  const forPeople = format === 'text' || (format === 'auto' && process.stderr.isTTY);
+  const write = forPeople ? writeLine : jsonWriter();
+  const at =
     (name: Level) =>
     (message: string, fields: Fields = {}): void => {
-      if (LEVELS.indexOf(name) > LEVELS.indexOf(level)) return;
-      process.stderr.write(`${logLine(name, message, fields)}\n`);
+      if (LEVELS.indexOf(name) <= LEVELS.indexOf(level)) write(name, message, fields);
     };
-  return Object.freeze({ info: write('info'), warn: write('warn'), error: write('error') });
+  return Object.freeze({ info: at('info'), warn: at('warn'), error: at('error') });
+}
+
+/** Reads the level anew, where a file has it: the environment of a process does not change. */
+export function logLevelPart(): readonly ReloadPart[] {
+  if ((process.env['OSL_LOG_LEVEL_FILE'] ?? '') === '') return [];
+  const prepare = () => {
+    const next = levelNow();
+    const take = (): void => {
+      level = next;
+    };
+    return { now: `log level ${next}`, kept: null, take };
+  };
+  return [{ prepare }];
+}
+
+/** @throws Failure */
+function levelNow(): Level {
+  const file = process.env['OSL_LOG_LEVEL_FILE'] ?? '';
+  if (file === '') {
+    const text = process.env['OSL_LOG_LEVEL'] ?? '';
+    return text === '' ? 'warn' : oneOf(LEVELS, 'OSL_LOG_LEVEL', text);
+  }
+  try {
+    return oneOf(
+      LEVELS,
+      `the file ${file} of OSL_LOG_LEVEL_FILE`,
+      readFileSync(file, 'utf8').trim() || 'nothing',
+    );
+  } catch (error) {
+    const fault = systemFault(error);
+    throw fault === null ? error : usage(`OSL_LOG_LEVEL_FILE: ${fault}`);
+  }
+}
+
+/** The first one where nothing is said. */
+function oneOf<const T extends string>(words: readonly [T, ...T[]], name: string, text: string): T {
+  const word = text === '' ? words[0] : words.find((known) => known === text);
+  if (word === undefined) throw usage(`${name} must be one of ${words.join(', ')}, not \`${text}\``);
+  return word;
+}
+
+type Write = (level: Level, message: string, fields: Fields) => void;
+
+function jsonWriter(): Write {
+  const options = { level: 'info', base: { name: 'osl' }, timestamp: pino.stdTimeFunctions.isoTime };
+  const log = pino(options, pino.destination({ dest: 2, sync: true }));
+  return (name, message, fields) => log[name](fields, message);
+}
+
+function writeLine(name: Level, message: string, fields: Fields): void {
+  process.stderr.write(`${logLine(name, message, fields)}\n`);
 }
 
 /** `11:42:07 warn  upstream error  connector=demo sqlstate=22012`; of a stack its first line only. */

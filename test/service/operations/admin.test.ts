@@ -8,51 +8,15 @@ import { compileErrors, validate } from '@readme/openapi-parser';
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { readRecords } from '../../../policy/audit/index.js';
-import { mintToken } from '../../../policy/index.js';
-import { tenantKeys } from '../../../src/service/keys.js';
 import { ADMIN_METHODS } from '../../../src/surfaces/admin/http.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
-import { osl, type Server, temporary } from '../../tools/cli/support.js';
+import { osl, type Server } from '../../tools/cli/support.js';
+import { adminToken, files, MANIFEST, TABLES } from './store.js';
 import { asked, type Place, served, tokenFor } from './support.js';
 
 /** The admin listener of `osl serve`, of one process and of two workers, from outside. */
 
 t.setTimeout(120_000);
-
-const TABLES = `
-  create schema shop;
-  create table shop.account (id int primary key, name text);
-  insert into shop.account values (1, 'ann'), (2, 'bob');
-  create table shop.big (id int primary key);
-  grant usage on schema shop to osl_reader;
-  grant select on all tables in schema shop to osl_reader;`;
-
-const MANIFEST = `version: 1
-connectors:
-  db:
-    kind: postgres
-    url_env: STORE_URL
-    tables:
-      shop.account: { columns: { id: { type: int4 }, name: { type: text } } }
-      shop.big: { columns: { id: { type: int4 } } }
-entities:
-  big: { source: db.shop.big, primary_key: [id], columns: { id: { column: id } } }
-  account: { source: db.shop.account, primary_key: [id], columns: { id: { column: id }, name: { column: name } } }
-`;
-
-const POLICY = `version: 1
-tenant: demo
-subjects:
-  user:analyst: { ceiling: [analyst] }
-  user:admin: { ceiling: [analyst], admin: [TENANT_ADMIN] }
-roles:
-  analyst:
-    grants:
-      - { on: account, columns: [id, name] }
-      - { on: big, columns: [id] }
-masks: {}
-limits: { query: 1000, catalog: 1000, authoring: 1000 }
-`;
 
 /** Of a table that a test can lock; the literal is what nobody may be told. */
 const SLOW = "select id as hidden_alias from osl.entities.big where id <> 4711 and 's3cret' <> 'x'";
@@ -282,20 +246,6 @@ async function ofServer(
     t.match(await server.ended, { code: 0 });
     t.match(await osl(['audit', 'verify', '--data-dir', place.dataDir]), { code: 0 });
   });
-}
-
-function files(): Place {
-  const dir = temporary();
-  const manifest = join(dir, 'manifest.yaml');
-  const policy = join(dir, 'policy.yaml');
-  writeFileSync(manifest, MANIFEST);
-  writeFileSync(policy, POLICY);
-  return { dataDir: join(dir, 'data'), manifest, policy };
-}
-
-function adminToken({ dataDir }: Place): Promise<string> {
-  const claims = { tenant: 'demo', chain: ['user:admin'], aclRoles: ['analyst'], roles: ['TENANT_ADMIN'] };
-  return mintToken(claims, { algorithm: 'HS256', secret: tenantKeys(dataDir).signing });
 }
 
 type Members = Readonly<Record<string, unknown>>;

@@ -18,6 +18,7 @@ import { createHttpServer, type HttpServer } from '../../../surfaces/http/server
 import type { Figures } from '../../../surfaces/http/telemetry.js';
 import { createPgFrontend, type OwnSessions, type SessionCounts } from '../../../surfaces/pg/index.js';
 import { systemFault } from '../exit.js';
+import { logLevelPart } from '../log.js';
 import type { Progress } from '../progress.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
 import { adminListener, type OwnPart, operatedAlone, ownPart } from './admin.js';
@@ -124,15 +125,16 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
     const fronts = await frontends(options, open.service, closing);
     const { cancel, register, figures, own } = fronts;
     const reload = async (): Promise<Reloaded> => {
-      const told = await open.reload(certificates);
+      const told = await open.reload(more);
       await inspect(open.service, settings);
       return told;
     };
     const operated = options.common?.operated ?? operatedAlone(own, reload);
     const admin = await adminListener(settings, open.service, operated, closing);
     const certificates = [...fronts.certificates, ...admin.certificates];
+    const more = [...certificates, ...logLevelPart()];
     const prepare = async (change: Change): Promise<Prepared> => {
-      const prepared = await open.prepare(change, certificates);
+      const prepared = await open.prepare(change, more);
       const take = async (): Promise<Reloaded> => {
         const told = await prepared.take();
         void inspect(open.service, settings);

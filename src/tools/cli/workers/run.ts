@@ -4,7 +4,7 @@ import type { Reloaded } from '../../../service/reload.js';
 import type { First } from '../../../service/served.js';
 import type { Settings } from '../../../service/settings.js';
 import { EXIT } from '../exit.js';
-import { operatorLog } from '../log.js';
+import { logLevelPart, operatorLog } from '../log.js';
 import { createProgress } from '../progress.js';
 import { checkDataDir } from '../serve/data-dir.js';
 import { checkPorts } from '../serve/ports.js';
@@ -46,6 +46,13 @@ function portsIn({ httpPort, pgPort, admin }: Settings) {
   return { httpPort, pgPort, adminPort: admin.httpPort, adminPgPort: admin.pgPort };
 }
 
+/** The supervisor's own log takes up its level once the workers have taken up theirs. */
+async function reloaded(supervisor: Supervisor): Promise<Reloaded | Refusal> {
+  const told = await supervisor.reload();
+  if ('now' in told) for (const part of logLevelPart()) (await part.prepare()).take();
+  return told;
+}
+
 async function begun(
   settings: Settings,
   keeper: Keeper,
@@ -67,7 +74,7 @@ async function begun(
       record,
       over: Promise.race([supervisor.over, lost]),
       stop,
-      reload: () => supervisor.reload(),
+      reload: () => reloaded(supervisor),
       kill: () => supervisor.kill(),
     };
   } catch (error) {

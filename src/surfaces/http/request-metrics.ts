@@ -1,0 +1,98 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
+import { BOUNDS_US, type Durations, type Meter, type Meters } from '../../ask/request/meters.js';
+
+/**
+ * What is counted of requests, as Prometheus reads it. The figures are made when somebody asks for them: a request itself
+ * adds to plain numbers, and looks for no label.
+ */
+export function requestMetrics(registry: Registry, meters: Meters): void {
+  new StageSeconds(registry, meters);
+  new Requests(registry, meters);
+  new Refusals(registry, meters);
+}
+
+const LABELS = ['stage', 'surface', 'form', 'decision'] as const;
+const STAGE_SECONDS = 'osl_request_stage_seconds';
+const HELP = 'What requests spend their time on, by stage, surface, form and decision';
+
+class StageSeconds extends Histogram<(typeof LABELS)[number]> {
+  readonly #meters: Meters;
+
+  constructor(registry: Registry, meters: Meters) {
+    super({
+      name: STAGE_SECONDS,
+      help: HELP,
+      labelNames: LABELS,
+      buckets: BOUNDS_US.map((us) => us / 1_000_000),
+      registers: [registry],
+    });
+    this.#meters = meters;
+  }
+
+  /** What the registry, and `get` of those who gather, ask: the type of the class does not tell of it. */
+  async getForPromString() {
+    const values = [...this.#meters.all].flatMap((meter) =>
+      [...meter.stages].flatMap(([stage, durations]) => samplesOf(durations, { stage, ...meter.labels })),
+    );
+    return { name: STAGE_SECONDS, help: HELP, type: 'histogram', aggregator: 'sum', values };
+  }
+}
+
+type Labels = Readonly<Record<(typeof LABELS)[number], string>>;
+
+function samplesOf({ counts, sumUs }: Durations, labels: Labels) {
+  let below = 0;
+  const buckets = counts.map((count, i) => {
+    below += count;
+    const bound = BOUNDS_US[i];
+    const le = bound === undefined ? '+Inf' : bound / 1_000_000;
+    return { metricName: `${STAGE_SECONDS}_bucket`, labels: { ...labels, le }, value: below };
+  });
+  return [
+    ...buckets,
+    { metricName: `${STAGE_SECONDS}_sum`, labels, value: sumUs / 1_000_000 },
+    { metricName: `${STAGE_SECONDS}_count`, labels, value: below },
+  ];
+}
+
+const REQUEST_LABELS = ['surface', 'form', 'decision', 'outcome'] as const;
+
+class Requests extends Counter<(typeof REQUEST_LABELS)[number]> {
+  readonly #meters: Meters;
+
+  constructor(registry: Registry, meters: Meters) {
+    super({
+      name: 'osl_requests_total',
+      help: 'Requests by surface, form, decision and outcome (none: it was refused)',
+      labelNames: REQUEST_LABELS,
+      registers: [registry],
+    });
+    this.#meters = meters;
+  }
+
+  override async get() {
+    const values = [...this.#meters.all].flatMap(({ labels, outcomes }: Meter) =>
+      [...outcomes].map(([outcome, value]) => ({ labels: { ...labels, outcome }, value })),
+    );
+    return { ...(await super.get()), values };
+  }
+}
+
+class Refusals extends Counter<'code'> {
+  readonly #meters: Meters;
+
+  constructor(registry: Registry, meters: Meters) {
+    super({
+      name: 'osl_errors_total',
+      help: 'Refusals and failures by code of the catalogue of errors',
+      labelNames: ['code'],
+      registers: [registry],
+    });
+    this.#meters = meters;
+  }
+
+  override async get() {
+    const values = [...this.#meters.codes].map(([code, value]) => ({ labels: { code }, value }));
+    return { ...(await super.get()), values };
+  }
+}
