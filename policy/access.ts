@@ -9,6 +9,7 @@ import type { Identity } from './identity.js';
 import { LazyMap } from './lazy-map.js';
 import { type Rights, relationAccess, relationsOf } from './rights.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
+import { subjectsOf } from './subjects-of.js';
 import { refuse } from './token-fault.js';
 
 /** What one caller may see and do, with the values that row filters refer to. Frozen. */
@@ -19,6 +20,8 @@ export interface EffectiveAccess extends Access {
   readonly open: readonly string[];
   /** Admin roles that count, likewise. */
   readonly adminRoles: ReadonlySet<string>;
+  /** Equal for callers whose tokens say the same of their attributes; empty where they say nothing of them. */
+  readonly claimed: string;
   /** Values of an attribute of the chain's subject `index` (root: 0); none where it is missing or `any`. */
   attributeValues(index: number, name: string): readonly string[];
 }
@@ -89,8 +92,7 @@ export function attributeValues(
   subjectIndex: number,
   name: string,
 ): readonly string[] {
-  const subject = identity.chain[subjectIndex];
-  const value = subject === undefined ? undefined : snapshot.subjects.get(subject)?.attributes.get(name);
+  const value = subjectsOf(identity, snapshot)[subjectIndex]?.attributes.get(name);
   return value === undefined || value === 'any' ? [] : value;
 }
 
@@ -111,19 +113,6 @@ export function roleAccess(role: string, snapshot: PolicySnapshot, catalog: Cata
     chainLength: 1,
     ...relationAccesses(rights, snapshot, catalog),
   });
-}
-
-const NOBODY: SubjectPolicy = Object.freeze({
-  ceiling: new Set<string>(),
-  adminCeiling: new Set<string>(),
-  purposes: new Set<string>(),
-  attributes: new Map<string, never>(),
-  pattern: new Map<string, never>(),
-});
-
-/** What the policy knows of each subject of the chain, root first. */
-export function subjectsOf(identity: Identity, snapshot: PolicySnapshot): readonly SubjectPolicy[] {
-  return identity.chain.map((s) => snapshot.subjects.get(s) ?? NOBODY);
 }
 
 function evaluate(
@@ -149,7 +138,11 @@ function evaluate(
     open,
     dataRoles: new Set(rights.roles),
     adminRoles: new Set(identity.roles.filter((r) => chain.every((s) => s.adminCeiling.has(r)))),
-    attributeValues: (index: number, name: string) => attributeValues(identity, snapshot, index, name),
+    claimed: claimedOf(identity),
+    attributeValues: (index: number, name: string) => {
+      const value = chain[index]?.attributes.get(name);
+      return value === undefined || value === 'any' ? [] : value;
+    },
   });
 }
 
@@ -177,10 +170,32 @@ export function rightsOf(
   const denies = (role: string): boolean => (snapshot.roles.get(role)?.denied.size ?? 0) > 0;
   return Object.freeze({
     roles: claimed.filter((r) => chain.length > 0 && chain.every((s) => s.ceiling.has(r))),
-    denying: claimed.filter((r) => denies(r) && chain.some((s) => s.ceiling.has(r))),
+    denying: denying(claimed, chain, denies),
     patterns: chain.map((s) => s.pattern),
     open,
   });
+}
+
+function denying(
+  claimed: readonly string[],
+  chain: readonly SubjectPolicy[],
+  denies: (role: string) => boolean,
+): readonly string[] {
+  const imposed = new Set(chain.flatMap((s) => [...(s.imposed ?? [])]));
+  const own = claimed.filter((r) => denies(r) && chain.some((s) => s.ceiling.has(r)));
+  return imposed.size === 0 ? own : [...new Set([...own, ...imposed])].sort();
+}
+
+/**
+ * Tells callers apart who have the same rights, and to whom their tokens give different values of attributes; empty where
+ * the token says nothing of them, and the policy alone does.
+ */
+function claimedOf({ members }: Identity): string {
+  const said = (members ?? []).map(({ rule, attributes }) => [
+    rule,
+    [...attributes].sort(([a], [b]) => (a < b ? -1 : 1)),
+  ]);
+  return said.length > 0 ? JSON.stringify(said) : '';
 }
 
 /** Equal for callers whose governed plans are equal; says nothing of attribute values, which are parameters. */

@@ -1,3 +1,4 @@
+import { readMembers } from './exchange/members-claim.js';
 import type { Identity } from './identity.js';
 import { isName } from './is-name.js';
 import type { JsonObject } from './strict-json.js';
@@ -21,6 +22,8 @@ export interface ClaimRules {
   readonly audiences?: readonly string[];
   /** How far the issuer's clock may be off, in seconds; 30 unless told. */
   readonly skewSeconds?: number;
+  /** Whether its tokens say what an exchange found out: those of the gateway's own exchange alone. */
+  readonly exchanged?: boolean;
 }
 
 /** When claims are good, in seconds since the epoch. */
@@ -60,6 +63,7 @@ export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
     issuedAt: validity.issuedAt,
     expiresAt: validity.expiresAt,
     skewSeconds: validity.skewSeconds,
+    ...(rules.exchanged === true && { members: readMembers(payload.get('exchange'), chain.length) }),
     tokenId,
     ...readOthers(payload),
   });
@@ -117,19 +121,25 @@ function readChain(value: unknown): readonly string[] {
 }
 
 /** Claims of every actor token: what they say is looked at by itself. */
-const OWN: ReadonlySet<string> = new Set(
-  'version tenant_id iss aud chain sub jti roles acl_roles iat exp nbf'.split(' '),
+export const OWN_CLAIMS: ReadonlySet<string> = new Set(
+  'version tenant_id iss aud chain sub jti roles acl_roles iat exp nbf exchange'.split(' '),
 );
 
 /** Claims that conditions of grants may name: texts, numbers and truth values, and lists of them. The rest is nobody's. */
 function readOthers(payload: JsonObject): Pick<Identity, 'claims'> {
   const found = new Map<string, readonly string[]>();
   for (const [name, value] of payload) {
-    if (OWN.has(name)) continue;
-    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
-    if (values.every(isScalar)) found.set(name, Object.freeze(values.map(String)));
+    if (OWN_CLAIMS.has(name)) continue;
+    const values = scalarsIn(value);
+    if (values !== null) found.set(name, values);
   }
   return found.size === 0 ? {} : { claims: found };
+}
+
+/** Texts, numbers and truth values, as texts; null for anything else. */
+export function scalarsIn(value: unknown): readonly string[] | null {
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return values.every(isScalar) ? Object.freeze(values.map(String)) : null;
 }
 
 function isScalar(value: unknown): value is string | number | boolean {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Catalog, MaskKind } from 'osl-compiler';
 import { compileCertificateRule } from './certificate.js';
 import type { PolicyDocument } from './document.js';
+import { compileExchange } from './exchange/rule.js';
 import { isName } from './is-name.js';
 import { LIMIT_BUCKETS, limitsOf } from './limit.js';
 import { Names, type RelationNames } from './names.js';
@@ -66,6 +67,7 @@ export function* compilingSnapshot(
   const certificates = mapEntries(document.certificates ?? {}, (rule, name) =>
     compileCertificateRule(name, rule, document, names, problems),
   );
+  const exchange = compileExchange(document.exchange ?? [], names, purposes, problems);
   yield;
   checkLimits(document, problems);
   problems.throwIfAny();
@@ -80,6 +82,7 @@ export function* compilingSnapshot(
     limits: limitsOf(document.limits),
     serviceAccounts,
     certificates,
+    exchange,
     document,
   });
 }

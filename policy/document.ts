@@ -18,6 +18,8 @@ export interface PolicyDocument {
   readonly service_accounts?: Readonly<Record<string, ServiceAccountDocument>>;
   /** Whose client certificates stand for whom, by a name of the rule's own. */
   readonly certificates?: Readonly<Record<string, CertificateDocument>>;
+  /** How people and agents whom an issuer knows become subjects; the first rule that takes a token decides. */
+  readonly exchange?: readonly ExchangeRuleDocument[];
 }
 
 /** What a certificate must say, all of it. */
@@ -37,6 +39,39 @@ export interface CertificateDocument {
   /** Who signed it, as RFC 2253 writes it. */
   readonly issuer?: string;
 }
+
+export interface ExchangeRuleDocument {
+  readonly name: string;
+  /** The `iss` of an issuer of identity tokens. */
+  readonly issuer: string;
+  /** Claims that a token must have: one of these values, or a list with one of them. All must hold. */
+  readonly when?: Readonly<Record<string, string | boolean | readonly string[]>>;
+  /** Who it becomes: text with claims between braces, such as `user:{sub}`. */
+  readonly subject: string;
+  /** Data roles that such a subject can ever have. */
+  readonly ceiling: readonly string[];
+  /** Admin roles that such a subject can ever have, where it asks for them. */
+  readonly admin?: readonly string[];
+  /** Which data roles it brings, by the values of a claim; the whole ceiling unless told. */
+  readonly roles?: {
+    readonly claim: string;
+    readonly map: Readonly<Record<string, string | readonly string[]>>;
+  };
+  readonly attributes?: Readonly<Record<string, AttributeSource>>;
+  /** Purposes that such a subject may name. */
+  readonly purposes?: readonly string[];
+  /** Claims that conditions of grants may look at: they are taken over as they are. */
+  readonly claims?: readonly string[];
+  /** An access token is good as it is, without an exchange beforehand. */
+  readonly direct?: boolean;
+}
+
+/** An attribute as of a subject, or taken from a claim, where `among` bounds what it may say. */
+export type AttributeSource =
+  | string
+  | readonly string[]
+  | { readonly any: true }
+  | { readonly claim: string; readonly among?: readonly string[] };
 
 export interface ServiceAccountDocument {
   /** One of `subjects`: whose rights a session has. */

@@ -19,8 +19,19 @@ export interface Identity {
   readonly expiresAt: number;
   /** Of the issuer's clock; 30 s unless told. */
   readonly skewSeconds?: number;
+  /** What an exchange found out about each of `chain`; not there for tokens that no exchange made. */
+  readonly members?: readonly ExchangedMember[];
   /** The `jti` claim. */
   readonly tokenId: string;
   /** What else the token says, for conditions of grants that name a claim; absent where it says no more. */
   readonly claims?: ReadonlyMap<string, readonly string[]>;
+}
+
+/** What an exchange found out about one subject of a chain, as the token that it made says it. */
+export interface ExchangedMember {
+  /** The rule that made a subject of its claims, by its id; null for one that brought an actor token. */
+  readonly rule: string | null;
+  /** Data roles that it brings; it has no others in this chain. */
+  readonly roles: readonly string[];
+  readonly attributes: ReadonlyMap<string, readonly string[]>;
 }

@@ -10,6 +10,7 @@ export {
   roleAccess,
 } from './access.js';
 export { addressGroup } from './address.js';
+export type { AttributeValue } from './attribute-value.js';
 export { attributesOf } from './attributes.js';
 export {
   type CertificateRule,
@@ -21,6 +22,16 @@ export { type Circumstances, type Emergency, NOWHERE } from './circumstances.js'
 export { type ClaimRules, type Claims, checkTime, isExpired, readClaims, type Validity } from './claims.js';
 export { compileSnapshot, compilingSnapshot } from './compile-snapshot.js';
 export type * from './document.js';
+export { withDirectTokens } from './exchange/direct.js';
+export {
+  EXCHANGE_ISSUER,
+  type ExchangeParts,
+  type ExchangeRequest,
+  type Exchanging,
+  exchange,
+  type GivenToken,
+} from './exchange/exchange.js';
+export type { IdentityIssuer } from './exchange/identity-token.js';
 export { createGuesses, type Guesses, type GuessOptions } from './guesses.js';
 export type { Identity } from './identity.js';
 export { readKeySet } from './key-set.js';
@@ -61,7 +72,6 @@ export { PURPOSE_CLAIM, purposeOf } from './purpose.js';
 export { accountIdentity, type ServiceAccount } from './service-account.js';
 export { type RightsValue, roleIn, type SessionRights, sessionRights } from './session-rights.js';
 export type {
-  AttributeValue,
   Denied,
   PolicyGrant,
   PolicySnapshot,
@@ -83,4 +93,5 @@ export {
   type TokenFault,
 } from './token-fault.js';
 
+export { UsedTokens } from './used-tokens.js';
 export type { Limited } from './window.js';

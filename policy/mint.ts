@@ -1,5 +1,7 @@
 import { createHmac, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { readClaims } from './claims.js';
+import { membersClaim } from './exchange/members-claim.js';
+import type { ExchangedMember } from './identity.js';
 import { checkedKeyId, requireRsa, secretKey } from './keys.js';
 import { DEFAULT_ISSUER, MAX_LIFETIME_SECONDS, TOKEN_TYPE, TOKEN_VERSION } from './token-fault.js';
 
@@ -20,6 +22,8 @@ export interface MintClaims {
   readonly audience?: string;
   /** Claims beside those of every actor token, for conditions of grants; they replace none of these. */
   readonly others?: Readonly<Record<string, unknown>>;
+  /** What an exchange found out about each of `chain`: only the gateway's own exchange is believed in this. */
+  readonly members?: readonly ExchangedMember[];
 }
 
 export type SigningKey =
@@ -68,6 +72,7 @@ function payloadOf(claims: MintClaims) {
     iat: issuedAt,
     exp: issuedAt + (claims.lifetimeSeconds ?? MAX_LIFETIME_SECONDS),
     jti: claims.tokenId ?? randomUUID(),
+    ...(claims.members !== undefined && { exchange: membersClaim(claims.members) }),
   };
 }
 

@@ -31,6 +31,7 @@ export const PROBLEM_CODES = Object.freeze({
   facetVersion: 'P0116',
   condition: 'P0117',
   certificate: 'P0118',
+  exchange: 'P0121',
 });
 
 export type ProblemName = keyof typeof PROBLEM_CODES;

@@ -1,5 +1,6 @@
 import type { Identity } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
+import { subjectsOf } from './subjects-of.js';
 
 /** The claim of a token that says what it may be used for: a text, or a list of them. */
 export const PURPOSE_CLAIM = 'purpose';
@@ -20,11 +21,12 @@ export function purposeOf(
 
 /** A purpose counts as a role does: below every subject's ceiling; and where the token names some, among those. */
 function allowsPurpose(
-  { chain, claims }: Identity,
-  { subjects }: PolicySnapshot,
+  identity: Identity,
+  snapshot: PolicySnapshot,
   purpose: string | null,
 ): purpose is string {
+  const { chain, claims } = identity;
   if (purpose === null || chain.length === 0) return false;
   if (claims?.get(PURPOSE_CLAIM)?.includes(purpose) === false) return false;
-  return chain.every((subject) => subjects.get(subject)?.purposes.has(purpose) === true);
+  return subjectsOf(identity, snapshot).every((subject) => subject.purposes.has(purpose));
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { rightsOf, subjectsOf } from './access.js';
+import { rightsOf } from './access.js';
 import { attributesOf } from './attributes.js';
 import type { Identity } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
+import { subjectsOf } from './subjects-of.js';
 
 /** Values of one attribute of one subject; true where it matches everything. */
 export type RightsValue = true | readonly string[];

@@ -1,7 +1,9 @@
 import type { AttributePattern, MaskKind, RelationGrant } from 'osl-compiler';
+import type { AttributeValue } from './attribute-value.js';
 import type { CertificateRule } from './certificate.js';
 import type { Conditions } from './conditions.js';
 import type { PolicyDocument } from './document.js';
+import type { ExchangeRules } from './exchange/rule.js';
 import type { Limits } from './limit.js';
 import type { ServiceAccount } from './service-account.js';
 
@@ -23,17 +25,19 @@ export interface PolicySnapshot {
   readonly serviceAccounts: ReadonlyMap<string, ServiceAccount>;
   /** By the name of the rule. */
   readonly certificates: ReadonlyMap<string, CertificateRule>;
+  /** How people and agents whom an issuer knows become subjects. */
+  readonly exchange: ExchangeRules;
   /** As written: a manifest that is only proposed is judged by it. */
   readonly document: PolicyDocument;
 }
-
-export type AttributeValue = 'any' | readonly string[];
 
 export interface SubjectPolicy {
   readonly ceiling: ReadonlySet<string>;
   readonly adminCeiling: ReadonlySet<string>;
   readonly purposes: ReadonlySet<string>;
   readonly attributes: ReadonlyMap<string, AttributeValue>;
+  /** Roles whose deny rules count, whatever a token claims; none unless told. */
+  readonly imposed?: ReadonlySet<string>;
   /** What `forChain` needs to know of `attributes`. */
   readonly pattern: AttributePattern;
 }

@@ -1,8 +1,9 @@
+import type { AttributeValue } from './attribute-value.js';
 import type { SubjectDocument } from './document.js';
 import { isName } from './is-name.js';
 import type { Names } from './names.js';
 import type { DocumentPath, ProblemList } from './problems.js';
-import type { AttributeValue, SubjectPolicy } from './snapshot.js';
+import type { SubjectPolicy } from './snapshot.js';
 
 export function compileSubject(
   name: string,

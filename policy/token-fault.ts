@@ -36,6 +36,7 @@ export const TOKEN_FAULTS = Object.freeze({
   notBeforeForm: 'claim `nbf` must be a whole number of seconds',
   order: 'claim `exp` must be later than `iat`',
   lifetime: `it lives longer than ${MAX_LIFETIME_SECONDS} s`,
+  exchange: 'claim `exchange` must hold an entry for each of `chain`',
   issuer: 'claim `iss` is not the issuer that this service trusts',
   audience: 'claim `aud` does not name this service',
   expired: 'it has expired',

@@ -95,15 +95,14 @@ async function verifyAfresh(token: string, options: VerifierOptions): Promise<Cl
   return claims;
 }
 
-function rulesOf({
-  issuers,
-  audiences,
-  skewSeconds,
-}: Omit<ClaimRules, 'tenant'>): Omit<ClaimRules, 'tenant'> {
+type Rules = Omit<ClaimRules, 'tenant'>;
+
+function rulesOf({ issuers, audiences, skewSeconds, exchanged }: Rules): Rules {
   return {
     ...(issuers !== undefined && { issuers }),
     ...(audiences !== undefined && { audiences }),
     ...(skewSeconds !== undefined && { skewSeconds }),
+    ...(exchanged !== undefined && { exchanged }),
   };
 }
 

@@ -1,5 +1,6 @@
 import {
   configuredKeys,
+  type IdentityIssuer,
   type KeySource,
   type TokenAlgorithm,
   type TrustedIssuer,
@@ -23,7 +24,7 @@ export interface Issuers {
   readonly remote: ReadonlyMap<string, RemoteKeys>;
 }
 
-export interface IdentityIssuer {
+interface KnownIssuer {
   readonly config: IssuerConfig;
   readonly keys: KeySource;
 }
@@ -70,11 +71,11 @@ export function openIssuers(
     return known;
   };
   const known = configs.map((config) => Object.freeze({ config, keys: keysOf(config) }));
-  const byName = (tokens: IssuerConfig['tokens']): ReadonlyMap<unknown, IdentityIssuer> =>
+  const byName = (tokens: IssuerConfig['tokens']): ReadonlyMap<unknown, KnownIssuer> =>
     new Map(
       known.filter((i) => i.config.tokens === tokens).flatMap((i) => i.config.names.map((n) => [n, i])),
     );
-  const identity = byName('identity');
+  const identity = new Map([...byName('identity')].map(([name, issuer]) => [name, believed(issuer)]));
   const actor = new Map([...byName('actor')].map(([name, issuer]) => [name, trusted(issuer)]));
   return Object.freeze({
     configs,
@@ -87,7 +88,12 @@ export function openIssuers(
   });
 }
 
-function trusted({ config, keys }: IdentityIssuer): TrustedIssuer {
+function believed({ config, keys }: KnownIssuer): IdentityIssuer {
+  const { names, audiences, clients, skewSeconds, maxLifetimeSeconds } = config;
+  return Object.freeze({ issuers: names, audiences, clients, skewSeconds, maxLifetimeSeconds, keys });
+}
+
+function trusted({ config, keys }: KnownIssuer): TrustedIssuer {
   const { names, audiences, skewSeconds } = config;
   return Object.freeze({ issuers: names, audiences, skewSeconds, keys });
 }

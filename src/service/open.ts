@@ -96,7 +96,12 @@ export async function openService(
     // Without a policy nothing is read; a reload that brings one asks for it.
     if (first.snapshot !== null) await requireRowSecurity(first, keys, log);
     const marks = await openMarks(seat, first.tenant, audit, log);
-    const trust = await openTrust(settings, first.tenant, keys.signing, log);
+    const trust = await openTrust(
+      settings,
+      first.tenant,
+      { ...keys, exchangeKey: await seat.exchangeKey() },
+      log,
+    );
     closing.push(async () => trust.close());
     const lineage = await lineageOf(settings, first, seat, audit, log);
     for (const left of await leftLineage(settings, first, ended, log))
@@ -201,6 +206,8 @@ async function serviceOf(
     },
     draining: () => drained,
     verifier: keys.trust.verifier,
+    exchange: keys.trust.exchange,
+    resources: keys.trust.resources,
     limiter,
     strangers,
     glasses: openGlasses(join(settings.dataDir, 'break-glass'), settings.alarms.url, log),
@@ -219,6 +226,7 @@ async function serviceOf(
     observing: new Observing(log, settings.slowQuestionMs),
   };
   lineage?.follow(() => model.manifest);
+  keys.trust.follow(() => model.snapshot);
   const modelPart: ReloadPart = {
     prepare: async () => {
       const { versions } = publishing;

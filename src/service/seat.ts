@@ -1,7 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createLimiter, type Limiter, type Limits } from '../../policy/index.js';
+import { createLimiter, type Limiter, type Limits, UsedTokens } from '../../policy/index.js';
 import { readManifestText } from '../model/manifest/index.js';
+import { newExchangeKey } from './exchange-key.js';
 
 /** What a process that serves has of its own in the data directory, alone or as one of several workers. */
 export interface Seat {
@@ -16,6 +17,10 @@ export interface Seat {
   readonly keeps: boolean;
   /** Counts against these limits, for all processes of the server. */
   limiter(limits: Limits): Limiter;
+  /** The key of the exchange, as PEM, which all processes of the server sign with. */
+  exchangeKey(): Promise<string>;
+  /** Whether a token is used for the first time, by any process of the server: see `UsedTokens`. */
+  firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
   /** The text of a file as all processes of the server serve it. Throws as `readManifestText`. */
   read(file: string): Promise<string>;
   /** Runs `work` while no other process publishes or reloads. */
@@ -33,6 +38,7 @@ export type Shared = Omit<Seat, 'auditDir' | 'lineageDir' | 'announces' | 'marks
 
 /** The seat of the only process of a server; a supervisor's audit log is there too. */
 export function aloneIn(dataDir: string): Seat {
+  const used = new UsedTokens();
   return Object.freeze({
     auditDir: auditRoot(dataDir),
     lineageDir: lineageRoot(dataDir),
@@ -40,6 +46,8 @@ export function aloneIn(dataDir: string): Seat {
     marksDir: join(dataDir, 'compiling'),
     keeps: true,
     limiter: (limits: Limits) => createLimiter({ limits }),
+    exchangeKey: async () => newExchangeKey(),
+    firstUse: (token: string, issuedAt: number, endsAt: number) => used.first(token, issuedAt, endsAt),
     read: readManifestText,
     exclusively: <T>(work: () => Promise<T>) => work(),
     published: async () => undefined,
@@ -57,6 +65,8 @@ export function workerSeat(dataDir: string, number: number, shared: Shared): Sea
     marksDir: join(dataDir, `compiling-${WORKER}${number}`),
     keeps: false,
     limiter: (limits: Limits) => shared.limiter(limits),
+    exchangeKey: () => shared.exchangeKey(),
+    firstUse: (token: string, issuedAt: number, endsAt: number) => shared.firstUse(token, issuedAt, endsAt),
     read: (file: string) => shared.read(file),
     exclusively: <T>(work: () => Promise<T>) => shared.exclusively(work),
     published: () => shared.published(),

@@ -1,6 +1,7 @@
 import type { AuditLog } from '../../policy/audit/index.js';
 import type { Limiter, TokenVerifier } from '../../policy/index.js';
 import type { AnswerParts } from '../ask/index.js';
+import type { TokenExchange } from '../ask/request/exchange.js';
 import type { Probes } from '../ask/request/probes.js';
 import type { Strangers } from '../ask/request/strangers.js';
 import type { SpoolRoom } from '../engine/index.js';
@@ -22,6 +23,9 @@ export interface Service extends AnswerParts, PublishingParts {
   readonly audit: AuditLog;
   readonly limiter: Limiter;
   readonly verifier: TokenVerifier;
+  readonly exchange: TokenExchange;
+  /** What issuers call this service. */
+  readonly resources: () => readonly string[];
   readonly lineage: Lineage | null;
   /** Null where slow readers keep their sessions. */
   readonly spool: SpoolRoom | null;

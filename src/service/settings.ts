@@ -28,6 +28,8 @@ export interface Settings {
   readonly publicKeyFiles: readonly PublicKeyFile[];
   /** Says of further issuers who they are and where their keys are; null for none. */
   readonly issuersFile: string | null;
+  /** The private key of the exchange, in PEM; null for one of this server's own, in memory. */
+  readonly exchangeKeyFile: string | null;
   /** Whether tokens that are signed with this gateway's own key (`osl token`) are accepted. */
   readonly localTokens: boolean;
   /** Issuers (`iss`) whose tokens are taken; each token names one of them. */
@@ -123,6 +125,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     pgPort: integer(env, 'OSL_PG_PORT', DEFAULT_PG_PORT, 0, 65_535),
     workers: workersIn(env),
     publicKeyFiles: issuers,
+    exchangeKeyFile: fileIn(env, 'OSL_EXCHANGE_KEY', path),
     issuersFile: fileIn(env, 'OSL_ISSUERS', path),
     localTokens:
       oneOf(env, 'OSL_LOCAL_TOKENS', hasIssuers(env, issuers) ? ['off', 'on'] : ['on', 'off']) === 'on',

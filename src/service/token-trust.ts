@@ -1,9 +1,21 @@
-import { createVerifier, keyRing, type TokenVerifier } from '../../policy/index.js';
+import {
+  createVerifier,
+  EXCHANGE_ISSUER,
+  type ExchangeParts,
+  type ExchangeRequest,
+  exchange,
+  keyRing,
+  type PolicySnapshot,
+  type TokenVerifier,
+  withDirectTokens,
+} from '../../policy/index.js';
+import type { TokenExchange } from '../ask/request/exchange.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 import { type Issuers, type IssuersParts, NO_ISSUERS, openIssuers } from '../identity/issuers.js';
 import { loadIssuers } from '../identity/issuers-file.js';
+import { exchangeIssuer, exchangeKey } from './exchange-key.js';
 import { issuerKeys } from './issuer-keys.js';
 import { tenantKeys } from './keys.js';
 import type { ReloadPart } from './reload.js';
@@ -13,7 +25,12 @@ import { type KeysOfSettings, keysOfSettings, keysText } from './token-keys.js';
 /** Whose tokens are believed. */
 export interface TokenTrust {
   readonly verifier: TokenVerifier;
+  readonly exchange: TokenExchange;
   readonly issuers: () => Issuers;
+  /** What issuers call this service. */
+  readonly resources: () => readonly string[];
+  /** By which policy tokens are exchanged: none, until this is told. */
+  follow(snapshot: () => PolicySnapshot | null): void;
   /** Reads keys and issuers anew. */
   readonly reload: ReloadPart;
   /** Fetches no keys any more. */
@@ -24,7 +41,7 @@ export interface TokenTrust {
 export async function openTrust(
   settings: Settings,
   tenant: string,
-  signing: Uint8Array,
+  { signing, exchangeKey: ownKey }: TrustKeys,
   log: ServiceLog,
 ): Promise<TokenTrust> {
   let forget: () => void = () => undefined;
@@ -35,29 +52,66 @@ export async function openTrust(
   };
   let issuers = await readIssuers(settings, parts, NO_ISSUERS);
   const ring = keyRing(keysOfSettings(settings, signing).source);
-  const verifier = createVerifier({
+  let exchanging = exchangeKey(settings, ownKey);
+  let own = exchangeIssuer(exchanging);
+  const actors = createVerifier({
     tenant,
     keys: ring,
-    trusted: (issuer) => issuers.actor(issuer),
+    trusted: (issuer) => (issuer === EXCHANGE_ISSUER ? own : issuers.actor(issuer)),
     issuers: settings.issuers,
     ...(settings.audiences.length > 0 && { audiences: settings.audiences }),
     now: Date.now,
   });
+  const reader = {
+    tenant,
+    now: Date.now,
+    issuerOf: (issuer: unknown) => issuers.identity(issuer),
+  };
+  let snapshot = (): PolicySnapshot | null => null;
+  const any = (): boolean => issuers.configs.some((config) => config.tokens === 'identity');
+  const verifier = withDirectTokens(actors, {
+    ...reader,
+    verifyActor: actors.verify,
+    snapshot: () => snapshot(),
+    any,
+  });
+  const parties: ExchangeParts = { ...reader, verifyActor: actors.verify, key: () => exchanging };
   forget = verifier.forget;
   const reload: ReloadPart = {
     prepare: async () => {
       const next = await readIssuers(settings, parts, issuers);
+      const key = exchangeKey(settings, ownKey);
       const keys: KeysOfSettings = keysOfSettings(settings, tenantKeys(settings.dataDir).signing);
       const take = (): void => {
         issuers.close(next);
         issuers = next;
+        exchanging = key;
+        own = exchangeIssuer(key);
         ring.replace(keys.source);
         verifier.forget();
       };
       return { now: keysText(keys, next.configs.length), kept: null, take };
     },
   };
-  return Object.freeze({ verifier, issuers: () => issuers, reload, close: () => issuers.close(null) });
+  return Object.freeze({
+    verifier,
+    exchange: {
+      work: (request: ExchangeRequest, rules: PolicySnapshot) => exchange(request, rules, parties),
+    },
+    issuers: () => issuers,
+    resources: () => [...settings.audiences, ...issuers.configs.flatMap((config) => config.audiences)],
+    follow: (served: () => PolicySnapshot | null) => {
+      snapshot = served;
+    },
+    reload,
+    close: () => issuers.close(null),
+  });
+}
+
+/** The gateway's own keys: that of `osl token`, and that of the exchange, as PEM. */
+interface TrustKeys {
+  readonly signing: Uint8Array;
+  readonly exchangeKey: string;
 }
 
 /** The issuers of the operator's file, beside those that the environment names. @throws StartProblem, ManifestProblems */
@@ -66,6 +120,8 @@ async function readIssuers(settings: Settings, parts: IssuersParts, before: Issu
   if (issuersFile === null) return NO_ISSUERS;
   const configs = await loadIssuers(issuersFile);
   const both = configs.flatMap((c) => c.names).find((name) => settings.issuers.includes(name));
+  if (configs.some((c) => c.names.includes(EXCHANGE_ISSUER)))
+    throw new StartProblem(`${issuersFile}: \`${EXCHANGE_ISSUER}\` is the exchange of this gateway itself`);
   if (both !== undefined)
     throw new StartProblem(
       `${issuersFile}: issuer \`${both}\` is one of OSL_TOKEN_ISSUERS too: its keys would be in two places`,

@@ -159,6 +159,11 @@ export const SECTIONS: readonly Section[] = [
         takes: 'a file',
         default: '',
       },
+      OSL_EXCHANGE_KEY: {
+        what: 'The private key (Ed25519, PEM) that [exchanged](identity.md#exchange) tokens are signed with, where several gateways are to take each other’s. Unset, one that is in memory alone.',
+        takes: 'a file',
+        default: '',
+      },
       OSL_LOCAL_TOKENS: {
         what: "Whether tokens of this gateway's own key (`osl token`) are good. On, unless there are issuers.",
         default: 'on',

@@ -64,6 +64,8 @@ This page is written from the JSON Schema that the server itself checks with. Th
       'Entities whose answers come in the order of their keys wherever a question leaves the order open. Without it the planner chooses, by statistics that hidden rows shape ([threat model](threat-model.md)).',
     limits:
       'Requests a second and subject, each kind in a bucket of its own. Beyond it: 429 with `Retry-After`; on the wire 53400.',
+    exchange:
+      'How people and agents whom an issuer of identity tokens knows become subjects ([identity.md](identity.md#exchange)): the first rule that takes a token decides. Such a subject need not be listed; where it is, it has no more than both give it. A rule that is changed in anything, or removed, ends the tokens that it made.',
     service_accounts:
       'Logins of the wire with a password, for tools that cannot bring a token. `osl scram` makes the verifier; the password itself is nowhere. Over TLS the proof is bound to the certificate that the client was shown (SCRAM-SHA-256-PLUS, `channel_binding=require` of libpq).',
     certificates:

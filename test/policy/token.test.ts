@@ -89,6 +89,33 @@ const TABLE: readonly Row[] = [
   { name: 'a nested key that repeats an outer one', token: claims({ extra: { sub: 1 } }), expect: 'ok' },
   { name: 'names beyond ASCII', token: chainOf(['Zoë 🦉']), expect: 'ok' },
 
+  // ---- what an exchange found out
+  {
+    name: 'one entry for each of the chain',
+    token: claims({ exchange: [{ roles: [] }, { rule: 'r', roles: ['a'], attributes: { region: ['eu'] } }] }),
+    rules: { exchanged: true },
+    expect: 'ok',
+  },
+  { name: 'none, of the exchange', token: good, rules: { exchanged: true }, expect: 'exchange' },
+  {
+    name: 'one entry too few',
+    token: claims({ exchange: [{ roles: [] }] }),
+    rules: { exchanged: true },
+    expect: 'exchange',
+  },
+  {
+    name: 'an attribute that is no list of names',
+    token: claims({ exchange: [{ roles: [] }, { roles: [], attributes: { region: 'eu' } }] }),
+    rules: { exchanged: true },
+    expect: 'exchange',
+  },
+  {
+    name: 'entries without roles',
+    token: claims({ exchange: [{}, {}] }),
+    rules: { exchanged: true },
+    expect: 'exchange',
+  },
+
   // ---- size and form
   { name: 'larger than 8 kB', token: claims({ filler: 'x'.repeat(8_192) }), expect: 'size' },
   { name: 'a megabyte', token: 'x'.repeat(1_000_000), expect: 'size' },

@@ -100,7 +100,9 @@ export function renew(parts: RequestParts, call: Call, current: Identity, token:
 export function rightsNow(parts: Pick<DecidingParts, 'model'>, identity: Identity, call: Call): string {
   const { manifest } = parts.model();
   const caller = callerAgain(parts, identity, call);
-  return caller === null ? '' : `${manifest.catalog.version} ${caller.access.signature}`;
+  return caller === null
+    ? ''
+    : `${manifest.catalog.version} ${caller.access.signature} ${caller.access.claimed}`;
 }
 
 /**

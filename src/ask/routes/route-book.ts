@@ -24,7 +24,13 @@ export class RouteBook {
    */
   of(caller: Caller): TextRoutes {
     const { identity, access, manifest, snapshot } = caller;
-    const key = JSON.stringify([identity.tenant, identity.chain, access.signature, saidOf(caller)]);
+    const key = JSON.stringify([
+      identity.tenant,
+      identity.chain,
+      access.signature,
+      access.claimed,
+      saidOf(caller),
+    ]);
     const kept = this.#byCaller.get(key);
     if (kept?.caller.manifest === manifest && kept.caller.snapshot === snapshot) return kept.routes;
     const routes = new TextRoutes();

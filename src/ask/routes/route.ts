@@ -76,6 +76,7 @@ export class Route {
       caller.manifest === manifest &&
       caller.snapshot === snapshot &&
       caller.access.signature === access.signature &&
+      caller.access.claimed === access.claimed &&
       saidOf(caller) === saidOf(other)
     );
   }

@@ -1,5 +1,6 @@
 import {
   compileSnapshot,
+  type ExchangeRuleDocument,
   type GrantDocument,
   PolicyProblems,
   type PolicySnapshot,
@@ -45,7 +46,7 @@ export function judgePolicy(text: string, file: string, model: Model): PolicyJud
   const { manifest, snapshot: before } = model;
   try {
     const after = compiledPolicy(text, file, manifest);
-    const none = { ...after.document, subjects: {}, roles: {}, service_accounts: {} };
+    const none = { ...after.document, subjects: {}, roles: {}, service_accounts: {}, exchange: [] };
     const old = before ?? compileSnapshot(none, manifest.catalog);
     return { ok: true, diagnostics: [], diff: differenceBetween(old, after, model) };
   } catch (error) {
@@ -74,7 +75,7 @@ function differenceBetween(
   return {
     version: after.version,
     access: withTerms(access, before, after, manifest.facets),
-    subjects: subjectsBetween(before, after),
+    subjects: [...subjectsBetween(before, after), ...rulesBetween(before, after)],
     sections: (['limits', 'order', 'purposes'] as const).filter(
       (name) => !same(before.document[name], after.document[name]),
     ),
@@ -186,6 +187,30 @@ function subjectsBetween(before: PolicySnapshot, after: PolicySnapshot): readonl
     const differs = attributeChanges(subject, before, after);
     return gains.length + loses.length + differs.length === 0 ? [] : [{ subject, gains, loses, differs }];
   });
+}
+
+/** Rules of the exchange, each as whoever it takes: `whoever rule staff takes`. */
+function rulesBetween(before: PolicySnapshot, after: PolicySnapshot): readonly SubjectChange[] {
+  const [old, now] = [before, after].map(
+    ({ document }) => new Map((document.exchange ?? []).map((rule) => [rule.name, rule])),
+  );
+  const names = new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])]);
+  return [...names].flatMap((name): readonly SubjectChange[] => {
+    const [was, is] = [old?.get(name), now?.get(name)];
+    if (JSON.stringify(was) === JSON.stringify(is)) return [];
+    const [had, has] = [rightsOfRule(was), rightsOfRule(is)];
+    const gains = [...has].filter((right) => !had.has(right));
+    const loses = [...had].filter((right) => !has.has(right));
+    const state = was === undefined ? 'a new rule' : is === undefined ? 'removed' : 'changed';
+    return [{ subject: `whoever rule ${name} takes`, gains, loses, differs: [`exchange: ${state}`] }];
+  });
+}
+
+function rightsOfRule(rule: ExchangeRuleDocument | undefined): ReadonlySet<string> {
+  return new Set([
+    ...(rule?.ceiling ?? []).map((role) => `role ${role}`),
+    ...(rule?.admin ?? []).map((role) => `admin role ${role}`),
+  ]);
 }
 
 function loginsOf({ document }: PolicySnapshot): ReadonlyMap<string, readonly string[]> {

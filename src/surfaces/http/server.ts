@@ -6,6 +6,7 @@ import { type McpOptions, mcpRoute } from '../mcp/route.js';
 import { callOf } from '../rest/call.js';
 import { BODY_LIMIT, httpFault } from '../rest/http-fault.js';
 import { Inflight } from '../rest/inflight.js';
+import { tokenRoute } from '../rest/routes/token.js';
 import { restRoutes } from '../rest/surface.js';
 import { ClientErrors } from './client-error.js';
 import { answerPreflights, shareWith } from './cors.js';
@@ -78,6 +79,7 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   const telemetry = createTelemetry(app, service, options.wire ?? NO_WIRE);
   const mcp = { ...LOCAL_MCP, ...options.mcp };
   await restRoutes(app, service, inflight, mcp.version);
+  tokenRoute(app, service, mcp.publicUrl);
   mcpRoute(app, service, inflight, mcp);
   metricsRoute(app, service, telemetry, options.metricsFrom ?? [], options.gather);
   await app.ready();

@@ -17,6 +17,7 @@ export const METHODS: ReadonlyMap<string, string> = new Map([
   ['/osl/objects', 'GET, HEAD, POST'],
   ['/osl/objects/{id}', 'GET, HEAD'],
   ['/osl/conformance', 'GET, HEAD'],
+  ['/oauth/token', 'POST'],
   ['/mcp', 'POST'],
   ['/.well-known/oauth-protected-resource/mcp', 'GET, HEAD'],
   ['/openapi.json', 'GET, HEAD'],

@@ -3,6 +3,7 @@ import type { AnswerParts, DecidingParts, RecordingParts, RunningParts } from '.
 import type { Probes } from '../../ask/request/probes.js';
 import type { KeptPolicy } from '../../model/model.js';
 import type { PublishingParts } from '../../publishing/author.js';
+import type { TokenParts } from './routes/token.js';
 
 /** What tells how the service stands, to whoever may know. */
 export interface StandingParts extends Pick<DecidingParts, 'model'>, Pick<RunningParts, 'engines'> {
@@ -17,6 +18,6 @@ export interface StandingParts extends Pick<DecidingParts, 'model'>, Pick<Runnin
 }
 
 /** What answers over HTTP: questions, the graph, authors, and how the service stands. */
-export interface RestParts extends AnswerParts, PublishingParts, Omit<StandingParts, 'audit'> {
+export interface RestParts extends AnswerParts, PublishingParts, Omit<StandingParts, 'audit'>, TokenParts {
   readonly audit: RecordingParts['audit'] & StandingParts['audit'];
 }

@@ -192,6 +192,82 @@ const certificate = closed(
   'Whose client certificate stands for whom; all that is said must fit, and one rule alone.',
 );
 
+const CLAIM = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 256,
+  description:
+    'A claim by its name, or by a JSON pointer that begins with `/`, such as `/realm_access/roles`.',
+} as const;
+
+const attributeSource = {
+  type: ['string', 'array', 'object'],
+  items: { type: 'string' },
+  properties: {
+    any: { const: true },
+    claim: CLAIM,
+    among: list({ type: 'string' } as const, 'Values that count; others do not.'),
+  },
+  additionalProperties: false,
+  description:
+    'A value, a list of values, `{any: true}`, or `{claim: …}` with the values that count (`among`).',
+} as const;
+
+const exchangeRule = closed(
+  {
+    name: { ...NAME_RULE, description: 'What the audit log calls it.' },
+    issuer: { ...TEXT, description: 'An issuer of identity tokens, as the file of issuers names it.' },
+    when: named(
+      CLAIM,
+      {
+        type: ['string', 'boolean', 'array'],
+        items: { type: 'string' },
+        minItems: 1,
+        description: 'A value, true or false, or a list of values of which it is or holds one.',
+      } as const,
+      'Claims that a token must have; all of them must hold.',
+    ),
+    subject: {
+      ...TEXT,
+      description:
+        'Who it becomes: text with claims between braces, such as `user:{sub}`. An `email` counts where it is verified.',
+    },
+    ceiling: list(NAME_RULE, 'Data roles that such a subject can ever have.'),
+    admin: list(NAME_RULE, 'Admin roles that it can ever have, where it asks for them.'),
+    roles: closed(
+      {
+        claim: CLAIM,
+        map: named(
+          { type: 'string', minLength: 1 },
+          { type: ['string', 'array'], items: NAME_RULE, description: 'A data role, or several.' } as const,
+          'Data roles by the value of the claim.',
+        ),
+      },
+      ['claim', 'map'],
+      'Which data roles it brings. Absent: the whole ceiling.',
+    ),
+    attributes: named(
+      NAME_RULE,
+      attributeSource,
+      'What `attribute(…)` in a row filter refers to. A claim that is not there leaves it missing.',
+    ),
+    purposes: list(NAME_RULE, 'What it can ever ask for, of `purposes`.'),
+    claims: list(CLAIM, 'Claims that are taken over as they are, for conditions of grants.'),
+    direct: {
+      type: 'boolean',
+      description: 'An access token is good as it is, without an exchange beforehand. Default: false.',
+    },
+  },
+  ['name', 'issuer', 'subject', 'ceiling'],
+  'How people and agents whom an issuer knows become subjects.',
+);
+
+const exchangeRules = {
+  type: 'array',
+  items: exchangeRule,
+  description: 'Rules by which tokens of issuers become actor tokens; the first that takes one decides.',
+} as const;
+
 /** JSON Schema (draft 7) of a policy file. */
 export const POLICY_SCHEMA = {
   $schema: DRAFT,
@@ -244,6 +320,7 @@ export const POLICY_SCHEMA = {
         certificate,
         'Client certificates that stand in for a token, by a name of your own.',
       ),
+      exchange: exchangeRules,
     },
     ['version', 'tenant', 'subjects', 'roles', 'masks'],
     'Who may see what.',

@@ -153,6 +153,10 @@ export const OF_SUPERVISOR = Object.freeze({
   handBack: exchange(record({ counter, key: text, tokens: number, endsAt: number }), nothing),
   /** The limits of the policy that serves from now on. */
   limits: exchange(made<Limits>(), nothing),
+  /** The key of the exchange, as PEM: it is on no disk. */
+  exchangeKey: exchange(nothing, text),
+  /** Whether a token that is good for one use is used for the first time; it is used then. */
+  firstUse: exchange(record({ token: text, issuedAt: number, endsAt: number }), flag),
   wrongPassword: exchange(record({ account: text, address: text }), nothing),
   /** Whether a right one opens a session. */
   rightPassword: exchange(record({ account: text, address: text }), flag),

@@ -57,6 +57,14 @@ export class SharedParts implements Shared {
     return known ?? readManifestText(file);
   }
 
+  exchangeKey(): Promise<string> {
+    return this.#supervisor.ask('exchangeKey', null);
+  }
+
+  firstUse(token: string, issuedAt: number, endsAt: number): Promise<boolean> {
+    return this.#supervisor.ask('firstUse', { token, issuedAt, endsAt });
+  }
+
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
     await this.#supervisor.ask('enter', null);
     try {

@@ -2,9 +2,11 @@ import cluster from 'node:cluster';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { InternalError } from 'osl-compiler';
+import { UsedTokens } from '../../../../policy/index.js';
 import type { ServiceLog } from '../../../base/log.js';
 import { readManifestText } from '../../../model/manifest/index.js';
 import type { ProcessView, ReloadView, SessionCommand } from '../../../operating/views.js';
+import { newExchangeKey } from '../../../service/exchange-key.js';
 import type { Reloaded } from '../../../service/reload.js';
 import type { Settings } from '../../../service/settings.js';
 import { shareOf } from '../../../service/workers.js';
@@ -22,6 +24,7 @@ import type { Refusal, Texts } from './messages.js';
 import { ownFigures, type Standing } from './own-figures.js';
 import { SharedLimits } from './shared-limits.js';
 import { SharedSessions } from './shared-sessions.js';
+import { SharedTokens } from './shared-tokens.js';
 import { Slot, type SlotEvents } from './slot.js';
 
 /** Why the whole server ends by itself. */
@@ -42,6 +45,7 @@ export class Supervisor {
   readonly #log: ServiceLog;
   readonly #limits: SharedLimits;
   readonly #sessions: SharedSessions;
+  readonly #tokens = new SharedTokens(newExchangeKey(), new UsedTokens());
   readonly #catalogs: Catalogs;
   readonly #catalog: CatalogServer;
   readonly #figures: () => Promise<Figures>;
@@ -170,6 +174,7 @@ export class Supervisor {
       handlers: (slot, texts) => ({
         ...this.#changes.handlers(slot, texts),
         ...this.#sessions.handlers(slot.number),
+        ...this.#tokens.handlers(),
         cancel: ({ worker, processId, key }) => this.#cancel(worker, processId, key),
         sessionsOf: ({ owner }) => this.#sessionsOf(owner),
         signal: (signal) => this.#signal(signal),

@@ -52,7 +52,7 @@ export function ossieOf(
 }
 
 function withoutAccounts(policy: PolicyDocument): PolicyDocument {
-  const { service_accounts: _, ...rest } = policy;
+  const { service_accounts: _accounts, exchange: _rules, ...rest } = policy;
   return rest;
 }
 

@@ -74,7 +74,7 @@ function policyOf(carried: Carried, manifest: Manifest, options: ImportOptions):
   }
   const fault = faultOf(carried.policy, manifest);
   if (fault === null) {
-    const { service_accounts: _, ...policy } = carried.policy as PolicyDocument; // the schema has just checked it
+    const { service_accounts: _accounts, exchange: _rules, ...policy } = carried.policy as PolicyDocument; // the schema has just checked it
     return options.tenant === null ? policy : { ...policy, tenant: options.tenant };
   }
   report(carried.place, 'lost', `the policy that the file carries does not fit: ${fault}`, 'high');

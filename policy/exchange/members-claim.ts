@@ -1,0 +1,45 @@
+import type { ExchangedMember } from '../identity.js';
+import { isName } from '../is-name.js';
+import { refuse } from '../token-fault.js';
+
+/** Of one subject: attributes, and values of each. */
+const MAX_ATTRIBUTES = 64;
+const MAX_VALUES = 256;
+
+/** What a token of the exchange says in `exchange`: one entry for each of its chain. */
+export function membersClaim(members: readonly ExchangedMember[]): readonly object[] {
+  return members.map(({ rule, roles, attributes }) => ({
+    ...(rule !== null && { rule }),
+    roles: [...roles],
+    ...(attributes.size > 0 && { attributes: Object.fromEntries(attributes) }),
+  }));
+}
+
+/** Reads it, of a token that the exchange signed. Throws E3001. */
+export function readMembers(value: unknown, chainLength: number): readonly ExchangedMember[] {
+  if (!Array.isArray(value) || value.length !== chainLength) refuse('exchange');
+  const members: readonly unknown[] = value;
+  return Object.freeze(members.map(readMember));
+}
+
+function readMember(value: unknown): ExchangedMember {
+  if (typeof value !== 'object' || value === null) refuse('exchange');
+  const rule: unknown = Reflect.get(value, 'rule') ?? null;
+  const roles = namesIn(Reflect.get(value, 'roles'));
+  if (rule !== null && !isName(rule)) refuse('exchange');
+  return Object.freeze({ rule, roles, attributes: readAttributes(Reflect.get(value, 'attributes') ?? {}) });
+}
+
+function readAttributes(value: unknown): ReadonlyMap<string, readonly string[]> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse('exchange');
+  const entries: readonly (readonly [string, unknown])[] = Object.entries(value);
+  if (entries.length > MAX_ATTRIBUTES) refuse('exchange');
+  return new Map(entries.map(([name, values]) => [name, namesIn(values)]));
+}
+
+function namesIn(value: unknown): readonly string[] {
+  if (!Array.isArray(value) || value.length > MAX_VALUES) refuse('exchange');
+  const names: readonly unknown[] = value;
+  if (!names.every(isName)) refuse('exchange');
+  return Object.freeze([...names]);
+}

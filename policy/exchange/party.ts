@@ -1,0 +1,140 @@
+import { readCompact } from '../compact.js';
+import type { ExchangedMember, Identity } from '../identity.js';
+import { PURPOSE_CLAIM } from '../purpose.js';
+import type { PolicySnapshot } from '../snapshot.js';
+import type { JsonObject } from '../strict-json.js';
+import { TOKEN_TYPE } from '../token-fault.js';
+import { refuseExchange } from './fault.js';
+import {
+  type IdentityClaims,
+  type IdentityIssuer,
+  type IdentityTokenKind,
+  verifyIdentityToken,
+} from './identity-token.js';
+import type { ExchangeRule } from './rule.js';
+
+/** Who one of the tokens of an exchange speaks for, and what it brings. */
+export interface Party {
+  /** Root to leaf. */
+  readonly chain: readonly string[];
+  /** One for each of `chain`. */
+  readonly members: readonly ExchangedMember[];
+  readonly aclRoles: readonly string[];
+  /** Admin roles that it may claim. */
+  readonly roles: readonly string[];
+  /** Seconds since the epoch. */
+  readonly expiresAt: number;
+  /** What conditions of grants may look at. */
+  readonly claims: Claims;
+  /** The rule that took it; null for an actor token. */
+  readonly by: { readonly rule: string; readonly issuer: string } | null;
+  /** Whom alone it lets act for it, as its issuer calls them; null for anybody. */
+  readonly mayAct: string | null;
+  /** What its issuer calls it; null for an actor token. */
+  readonly sub: string | null;
+}
+
+type Claims = ReadonlyMap<string, readonly string[]>;
+
+/** What reads the tokens of an exchange. */
+export interface PartyReader {
+  readonly issuerOf: (issuer: unknown) => IdentityIssuer | null;
+  readonly verifyActor: (token: string) => Promise<Identity>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Whether a token says that it is an actor token; nothing of it is verified. @throws QueryError E3001 */
+export function isActorToken(token: string): boolean {
+  return readCompact(token).header.get('typ') === TOKEN_TYPE;
+}
+
+/** @throws QueryError E3001, E5033 */
+export async function partyOf(
+  token: string,
+  kind: IdentityTokenKind | 'jwt',
+  snapshot: PolicySnapshot,
+  reader: PartyReader,
+): Promise<Party> {
+  if (isActorToken(token)) {
+    if (kind === 'id_token') refuseExchange('kind');
+    return actorParty(await reader.verifyActor(token));
+  }
+  if (kind === 'jwt') refuseExchange('kind');
+  const claims = await verifyIdentityToken(token, kind, reader.issuerOf, reader.now());
+  return identityParty(claims, ruleFor(claims, snapshot));
+}
+
+/** The first rule that takes the claims. @throws QueryError E3001 */
+export function ruleFor(claims: IdentityClaims, { exchange }: PolicySnapshot): ExchangeRule {
+  return exchange.rules.find((rule) => rule.takes(claims)) ?? refuseExchange('rule');
+}
+
+/** @throws QueryError E3001 */
+export function identityParty(from: IdentityClaims, rule: ExchangeRule): Party {
+  const subject = rule.subjectOf(from) ?? refuseExchange('name');
+  const member = rule.memberOf(from);
+  return Object.freeze({
+    chain: [subject],
+    members: [member],
+    aclRoles: member.roles,
+    roles: [...rule.adminCeiling],
+    expiresAt: from.expiresAt,
+    claims: rule.claimsOf(from),
+    by: { rule: rule.name, issuer: from.issuer },
+    mayAct: mayAct(from.claims),
+    sub: String(from.claims.get('sub')),
+  });
+}
+
+const NO_CLAIMS: Claims = new Map();
+
+function actorParty({ chain, members, aclRoles, roles, expiresAt, claims }: Identity): Party {
+  const brought = (): ExchangedMember =>
+    Object.freeze({ rule: null, roles: aclRoles, attributes: new Map<string, never>() });
+  return Object.freeze({
+    chain,
+    members: members ?? chain.map(brought),
+    aclRoles,
+    roles,
+    expiresAt,
+    claims: claims ?? NO_CLAIMS,
+    by: null,
+    mayAct: null,
+    sub: null,
+  });
+}
+
+/** RFC 8693, 4.4: whom the issuer lets act for the subject. What is there and names nobody lets nobody. */
+function mayAct(claims: JsonObject): string | null {
+  const value = claims.get('may_act');
+  if (value === undefined) return null;
+  const sub = typeof value === 'object' && value !== null ? Reflect.get(value, 'sub') : undefined;
+  return typeof sub === 'string' ? sub : '';
+}
+
+/** The two as one: whom the first is, and the second acting for it. @throws QueryError E3001 */
+export function delegated(subject: Party, actor: Party): Party {
+  if (subject.mayAct !== null && subject.mayAct !== actor.sub) refuseExchange('mayAct');
+  const chain = [...subject.chain, ...actor.chain];
+  if (chain.length > 16 || new Set(chain).size < chain.length) refuseExchange('chain');
+  return Object.freeze({
+    chain,
+    members: [...subject.members, ...actor.members],
+    // Each member's own roles bound the chain; a role that denies counts whoever brings it.
+    aclRoles: [...new Set([...subject.aclRoles, ...actor.aclRoles])],
+    roles: subject.roles.filter((role) => actor.roles.includes(role)),
+    expiresAt: Math.min(subject.expiresAt, actor.expiresAt),
+    claims: claimsOfBoth(subject.claims, actor.claims),
+    by: subject.by ?? actor.by,
+    mayAct: null,
+    sub: null,
+  });
+}
+
+/** Those of whom it is done for; a purpose counts where neither token leaves it out. */
+function claimsOfBoth(subject: Claims, actor: Claims): Claims {
+  const [mine, theirs] = [subject.get(PURPOSE_CLAIM), actor.get(PURPOSE_CLAIM)];
+  if (theirs === undefined) return subject;
+  return new Map([...subject, [PURPOSE_CLAIM, mine?.filter((p) => theirs.includes(p)) ?? theirs]]);
+}

@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto';
+import type { AttributeValue } from '../attribute-value.js';
+import { OWN_CLAIMS, scalarsIn } from '../claims.js';
+import type { ExchangeRuleDocument } from '../document.js';
+import type { ExchangedMember } from '../identity.js';
+import { isName } from '../is-name.js';
+import type { Names } from '../names.js';
+import type { DocumentPath, ProblemList } from '../problems.js';
+import type { JsonObject } from '../strict-json.js';
+import { claimAt, isTemplate, textsOf, valueIn } from './claim.js';
+import type { IdentityClaims } from './identity-token.js';
+
+/** How somebody whom an issuer knows becomes a subject of the policy. Frozen. */
+export interface ExchangeRule {
+  readonly id: string;
+  readonly name: string;
+  /** Whether an access token is good as it is, without an exchange beforehand. */
+  readonly direct: boolean;
+  readonly ceiling: ReadonlySet<string>;
+  readonly adminCeiling: ReadonlySet<string>;
+  readonly purposes: ReadonlySet<string>;
+  /** Claims that are taken over, for conditions of grants. */
+  claimsOf(claims: IdentityClaims): ReadonlyMap<string, readonly string[]>;
+  /** Attributes of a subject of which a token says these. */
+  attributes(said: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, AttributeValue>;
+  takes(claims: IdentityClaims): boolean;
+  /** Null where the claims name nobody. */
+  subjectOf(claims: IdentityClaims): string | null;
+  memberOf(claims: IdentityClaims): ExchangedMember;
+}
+
+/** The rules of a policy, in their order. */
+export interface ExchangeRules {
+  readonly rules: readonly ExchangeRule[];
+  readonly byId: ReadonlyMap<string, ExchangeRule>;
+}
+
+export function compileExchange(
+  documents: readonly ExchangeRuleDocument[],
+  names: Names,
+  purposes: ReadonlySet<string>,
+  problems: ProblemList,
+): ExchangeRules {
+  const seen = new Set<string>();
+  const rules = documents.map((document, i) => {
+    const path: DocumentPath = ['exchange', i];
+    if (seen.has(document.name))
+      problems.add('exchange', [...path, 'name'], { message: `rule \`${document.name}\` is named twice` });
+    seen.add(document.name);
+    checkPurposes(document.purposes ?? [], purposes, [...path, 'purposes'], problems);
+    return compileRule(document, path, names, problems);
+  });
+  return Object.freeze({ rules, byId: new Map(rules.map((rule) => [rule.id, rule])) });
+}
+
+function checkPurposes(
+  names: readonly string[],
+  declared: ReadonlySet<string>,
+  path: DocumentPath,
+  problems: ProblemList,
+): void {
+  for (const [i, name] of names.entries())
+    if (!declared.has(name))
+      problems.add('exchange', [...path, i], { message: `there is no purpose \`${name}\`` });
+}
+
+function compileRule(
+  document: ExchangeRuleDocument,
+  path: DocumentPath,
+  names: Names,
+  problems: ProblemList,
+): ExchangeRule {
+  const { name, issuer, subject, when = {}, roles, attributes = {} } = document;
+  if (!isTemplate(subject))
+    problems.add('exchange', [...path, 'subject'], {
+      message: 'it holds no claim, or a brace that closes none',
+      hint: 'write the claim between braces: user:{sub}',
+    });
+  const mapped = Object.entries(roles?.map ?? {}).map(([value, to]) => [value, listed(to)] as const);
+  for (const [value, to] of mapped) names.roles(to, [...path, 'roles', 'map', value]);
+  const ceiling = names.roles(document.ceiling, [...path, 'ceiling']);
+  for (const [value, to] of mapped)
+    for (const role of to)
+      if (!ceiling.has(role))
+        problems.add('exchange', [...path, 'roles', 'map', value], {
+          message: `role \`${role}\` is not below the ceiling of the rule`,
+        });
+  for (const [attribute, source] of Object.entries(attributes)) {
+    const isOne = typeof source !== 'object' || isList(source) || 'any' in source !== 'claim' in source;
+    if (!isOne || (typeof source === 'object' && 'among' in source && !('claim' in source)))
+      problems.add('exchange', [...path, 'attributes', attribute], {
+        message:
+          'an attribute is text, a list of texts, `{any: true}`, or `{claim: …}`, with `among` or without',
+      });
+  }
+  for (const [i, claim] of (document.claims ?? []).entries())
+    if (OWN_CLAIMS.has(claim))
+      problems.add('exchange', [...path, 'claims', i], {
+        message: `claim \`${claim}\` is one that every actor token has of its own`,
+      });
+  const roleMap = new Map(mapped);
+  const rolesOf = ({ claims }: IdentityClaims): readonly string[] => {
+    if (roles === undefined) return [...ceiling];
+    const found = textsOf(claimAt(claims, roles.claim)) ?? [];
+    return [...new Set(found.flatMap((value) => roleMap.get(value) ?? []))];
+  };
+  return Object.freeze({
+    id: idOf(document),
+    name,
+    direct: document.direct === true,
+    ceiling,
+    adminCeiling: new Set(document.admin ?? []),
+    purposes: new Set(document.purposes ?? []),
+    claimsOf: ({ claims }: IdentityClaims) => takenOver(document.claims ?? [], claims),
+    attributes: (said: ReadonlyMap<string, readonly string[]>) => attributesOf(attributes, said),
+    takes: (from: IdentityClaims) =>
+      from.issuer === issuer &&
+      Object.entries(when).every(([claim, wanted]) => holds(claimAt(from.claims, claim), wanted)),
+    subjectOf: ({ claims }: IdentityClaims) => subjectIn(subject, claims),
+    memberOf: (from: IdentityClaims) =>
+      Object.freeze({
+        rule: idOf(document),
+        roles: rolesOf(from),
+        attributes: said(attributes, from.claims),
+      }),
+  });
+}
+
+type AttributeRules = NonNullable<ExchangeRuleDocument['attributes']>;
+
+/** What the claims say of the attributes that the rule takes from them. */
+function said(attributes: AttributeRules, claims: JsonObject): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    Object.entries(attributes).flatMap(([name, source]) => {
+      if (typeof source !== 'object' || !('claim' in source)) return [];
+      const values = textsOf(claimAt(claims, source.claim));
+      return values === null ? [] : [[name, values] as const];
+    }),
+  );
+}
+
+function takenOver(names: readonly string[], claims: JsonObject): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    names.flatMap((name) => {
+      const values = claims.has(name) ? scalarsIn(claims.get(name)) : null;
+      return values === null ? [] : [[name, values] as const];
+    }),
+  );
+}
+
+/** INVARIANT: what the token says is bounded by the rule of now, not by what stood in it when the token was made. */
+function attributesOf(
+  attributes: AttributeRules,
+  told: ReadonlyMap<string, readonly string[]>,
+): ReadonlyMap<string, AttributeValue> {
+  return new Map(
+    Object.entries(attributes).flatMap(([name, source]): readonly (readonly [string, AttributeValue])[] => {
+      if (typeof source === 'string') return [[name, Object.freeze([source])]];
+      if (isList(source)) return [[name, Object.freeze([...source])]];
+      if ('any' in source) return [[name, 'any']];
+      const { among } = source;
+      const values = told.get(name);
+      if (values === undefined) return [];
+      return [[name, among === undefined ? values : values.filter((v) => among.includes(v))]];
+    }),
+  );
+}
+
+function isList(value: string | object): value is readonly string[] {
+  return Array.isArray(value);
+}
+
+function listed(value: string | readonly string[]): readonly string[] {
+  return typeof value === 'string' ? [value] : value;
+}
+
+/** A claim that is one of the wanted values, or a list that has one. */
+function holds(found: unknown, wanted: string | boolean | readonly string[]): boolean {
+  if (typeof wanted === 'boolean') return found === wanted;
+  const values = textsOf(found);
+  return values !== null && listed(wanted).some((value) => values.includes(value));
+}
+
+/** `email` counts only where the issuer has verified it: people write what they like into theirs. */
+function subjectIn(template: string, claims: JsonObject): string | null {
+  const parts = template.split(/\{([^{}]+)\}/);
+  const texts = parts.map((part, i) => {
+    if (i % 2 === 0) return part;
+    if (part === 'email' && claims.get('email_verified') !== true) return null;
+    return valueIn(claimAt(claims, part));
+  });
+  const subject = texts.includes(null) ? null : texts.join('');
+  return isName(subject) ? subject : null;
+}
+
+/** Another id for a rule that was changed in anything: what it made before is nobody's any more. */
+function idOf(document: ExchangeRuleDocument): string {
+  return createHash('sha256').update(JSON.stringify(document, sortedKeys)).digest('base64url').slice(0, 22);
+}
+
+function sortedKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

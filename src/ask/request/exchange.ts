@@ -1,0 +1,64 @@
+import { queryError } from 'osl-compiler';
+import type { ExchangeRequest, Exchanging, PolicySnapshot } from '../../../policy/index.js';
+import type { Call } from './call.js';
+import type { RequestParts } from './parts.js';
+import { respond, turnAwayStranger } from './respond.js';
+import { publicError } from './told.js';
+
+/** What makes actor tokens of what issuers say. */
+export interface TokenExchange {
+  /** Whom the tokens speak for, by the rules of `snapshot`. @throws QueryError E3001, E5033 */
+  work(request: ExchangeRequest, snapshot: PolicySnapshot): Promise<Exchanging>;
+}
+
+export interface ExchangeAnswer {
+  readonly token: string;
+  /** Seconds. */
+  readonly lifetime: number;
+}
+
+/**
+ * Exchanges tokens for an actor token (RFC 8693). Who they speak for is settled first, as at a login; then it is a request
+ * of theirs like any other, and recorded as that, with the rule, the issuer and the id of the token that was made.
+ *
+ * @throws QueryError E2001, E3001, E4290, E5030, E5033
+ */
+export async function exchangeTokens(
+  parts: RequestParts & { readonly exchange: TokenExchange },
+  call: Call,
+  request: ExchangeRequest,
+): Promise<ExchangeAnswer> {
+  const worked = await workOut(parts, call, request);
+  const { identity, by } = worked;
+  const known: Call = { ...call, credentials: { kind: 'session', identity } };
+  return respond<string, ExchangeAnswer>(parts, known, {
+    action: 'exchange',
+    bucket: 'catalog',
+    decide: () => worked.mint(),
+    answer: (token) => ({ token, lifetime: identity.expiresAt - identity.issuedAt }),
+    detail: () => JSON.stringify({ token_id: identity.tokenId, admin: identity.roles.length > 0, ...by }),
+  });
+}
+
+async function workOut(
+  parts: RequestParts & { readonly exchange: TokenExchange },
+  call: Call,
+  request: ExchangeRequest,
+): Promise<Exchanging> {
+  try {
+    const { snapshot } = parts.model();
+    if (snapshot === null) throw queryError('noSnapshot', {});
+    return await parts.exchange.work(request, snapshot);
+  } catch (error) {
+    throw await turnAwayStranger(parts, call, 'exchange', publicError(parts, call.requestId, error));
+  }
+}
+
+/** Refuses, and records, a request for an exchange that is none. Gives what is told. */
+export function refuseExchangeRequest(
+  parts: RequestParts,
+  call: Call,
+  detail: string,
+): Promise<ReturnType<typeof publicError>> {
+  return turnAwayStranger(parts, call, 'exchange', queryError('malformedBody', { detail }));
+}

@@ -1,0 +1,151 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { QueryError } from 'osl-compiler';
+import type { ExchangeRequest, GivenToken } from '../../../../policy/index.js';
+import type { Call, RequestParts } from '../../../ask/index.js';
+import {
+  type ExchangeAnswer,
+  exchangeTokens,
+  refuseExchangeRequest,
+  type TokenExchange,
+} from '../../../ask/request/exchange.js';
+import { HIDDEN_OPERATION } from '../openapi/operations.js';
+import { privateHeaders, problemHeaders, problemOf } from '../problem.js';
+
+/** What answers `POST /oauth/token`. */
+export interface TokenParts extends RequestParts {
+  readonly exchange: TokenExchange;
+  /** What this service is called in `resource` and `audience`. */
+  readonly resources: () => readonly string[];
+}
+
+export const TOKEN_PATH = '/oauth/token';
+
+const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const TYPES: ReadonlyMap<string, GivenToken['kind']> = new Map([
+  ['urn:ietf:params:oauth:token-type:id_token', 'id_token'],
+  ['urn:ietf:params:oauth:token-type:access_token', 'access_token'],
+  ['urn:ietf:params:oauth:token-type:jwt', 'jwt'],
+]);
+const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt';
+/** Asks for the admin roles that the rule has for the subject. */
+const ADMIN_SCOPE = 'admin';
+/** Two tokens, and names. */
+const MAX_BODY = 65_536;
+
+/** `POST /oauth/token` (RFC 8693): tokens of issuers become actor tokens, by the rules of the policy. */
+export function tokenRoute(app: FastifyInstance, service: TokenParts, publicUrl: string | null): void {
+  app.post(TOKEN_PATH, { schema: HIDDEN_OPERATION }, async (request, reply) => {
+    const { call } = request;
+    try {
+      const asked = readForm(request, [...service.resources(), ...ownNames(request, publicUrl)]);
+      if (asked.kind === 'fault') {
+        const told = await refuseExchangeRequest(service, call, asked.description);
+        return sendFault(reply, told, call, told.entry === 'malformedBody' ? asked.error : codeFor(told));
+      }
+      return sendToken(reply, call, await exchangeTokens(service, call, asked.request), asked.request.admin);
+    } catch (error) {
+      if (error instanceof QueryError) return sendFault(reply, error, call, codeFor(error));
+      throw error;
+    }
+  });
+}
+
+type Asked =
+  | { readonly kind: 'exchange'; readonly request: ExchangeRequest }
+  | { readonly kind: 'fault'; readonly error: string; readonly description: string };
+
+function fault(error: string, description: string): Asked {
+  return { kind: 'fault', error, description };
+}
+
+function readForm(request: FastifyRequest, resources: readonly string[]): Asked {
+  const form = formOf(request);
+  if (typeof form === 'string') return fault('invalid_request', form);
+  if (form.get('grant_type') !== GRANT) return fault('unsupported_grant_type', `grant_type must be ${GRANT}`);
+  const wanted = form.get('requested_token_type');
+  if (wanted !== undefined && TYPES.get(wanted) === undefined)
+    return fault('invalid_request', `requested_token_type must be ${JWT_TYPE}`);
+  for (const name of ['resource', 'audience'])
+    if (form.has(name) && !resources.includes((form.get(name) ?? '').replace(/\/$/, '')))
+      return fault('invalid_target', `${name} does not name this service`);
+  const scopes = (form.get('scope') ?? '').split(' ').filter((scope) => scope !== '');
+  if (scopes.some((scope) => scope !== ADMIN_SCOPE))
+    return fault('invalid_scope', 'scope may be `admin`, or nothing');
+  const subject = givenIn(form, 'subject');
+  const actor = form.has('actor_token') || form.has('actor_token_type') ? givenIn(form, 'actor') : null;
+  if (subject === null) return fault('invalid_request', wants('subject'));
+  if (actor === null && form.has('actor_token')) return fault('invalid_request', wants('actor'));
+  if (actor === null && form.has('actor_token_type')) return fault('invalid_request', wants('actor'));
+  return { kind: 'exchange', request: { subject, actor, admin: scopes.includes(ADMIN_SCOPE) } };
+}
+
+function wants(party: 'subject' | 'actor'): string {
+  return `${party}_token must be a token, and ${party}_token_type one of ${[...TYPES.keys()].join(', ')}`;
+}
+
+function givenIn(form: ReadonlyMap<string, string>, party: 'subject' | 'actor'): GivenToken | null {
+  const token = form.get(`${party}_token`) ?? '';
+  const kind = TYPES.get(form.get(`${party}_token_type`) ?? '');
+  return token === '' || kind === undefined ? null : { token, kind };
+}
+
+/** The parameters, each of which may come once (RFC 6749, 3.2); or what is wrong. */
+function formOf({ body, headers }: FastifyRequest): ReadonlyMap<string, string> | string {
+  const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  if (type !== 'application/x-www-form-urlencoded')
+    return 'the body must be application/x-www-form-urlencoded';
+  if (!(body instanceof Buffer)) return 'the body is empty';
+  if (body.length > MAX_BODY) return `the body has more than ${MAX_BODY} bytes`;
+  const form = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(body.toString('utf8'))) {
+    if (form.has(name)) return `parameter ${/^\w{1,40}$/.test(name) ? name : ''} came twice`;
+    form.set(name, value);
+  }
+  return form;
+}
+
+/** What a client may call this service that knows it by its address alone. */
+function ownNames({ headers }: FastifyRequest, publicUrl: string | null): readonly string[] {
+  const origins = publicUrl === null ? [`http://${headers.host}`, `https://${headers.host}`] : [publicUrl];
+  return origins.flatMap((origin) => [origin, `${origin}/mcp`]);
+}
+
+function sendToken(
+  reply: FastifyReply,
+  call: Call,
+  { token, lifetime }: ExchangeAnswer,
+  admin: boolean,
+): FastifyReply {
+  return reply.headers({ ...privateHeaders(call.requestId), pragma: 'no-cache' }).send({
+    access_token: token,
+    issued_token_type: JWT_TYPE,
+    token_type: 'Bearer',
+    expires_in: lifetime,
+    ...(admin && { scope: ADMIN_SCOPE }),
+  });
+}
+
+/** RFC 6749, 5.2, with what a problem of ours says beside. */
+function sendFault(reply: FastifyReply, error: QueryError, call: Call, code: string): FastifyReply {
+  const status = error.http === 401 || error.http === 403 ? 400 : error.http;
+  const { 'www-authenticate': _, ...headers } = problemHeaders(error, call.requestId) as Record<
+    string,
+    string
+  >;
+  const body = {
+    error: code,
+    error_description: error.message,
+    ...problemOf(error, call.requestId),
+    status,
+  };
+  return reply
+    .code(status)
+    .headers({ ...headers, 'content-type': 'application/json' })
+    .send(Buffer.from(JSON.stringify(body)));
+}
+
+/** RFC 8693, 2.2.2: a token that is not taken is an invalid request. */
+function codeFor({ http }: QueryError): string {
+  if (http === 429 || http === 503) return 'temporarily_unavailable';
+  return http < 500 ? 'invalid_request' : 'server_error';
+}
