@@ -30,6 +30,8 @@ export interface ExecutionHost {
   /** The session's own statement timeout. */
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
+  /** Whether a statement may be run again whose session was lost: it reads, and nothing depends on the session. */
+  readonly runsAgain: boolean;
   /** Where rows go whose reader is slow, so that the session need not wait; null where it has to. */
   readonly spool: SpoolRoom | null;
   /** The session has answered `execution` in full, or is lost. */
@@ -38,6 +40,10 @@ export interface ExecutionHost {
 
 /** `alone`: streams to the sink. `shared`: other callers' statements are behind it, so it must be small. */
 export type Lane = 'alone' | 'shared';
+
+/** A session that is lost within this, in ms, was probably dead before. */
+const QUICK_MS = 1_000;
+const MOST_LOSSES = 2;
 
 /** A shared execution that grows beyond this is run again alone. */
 export const SHARED_ROWS = 128;
@@ -72,6 +78,8 @@ export class Execution implements Job {
   /** Answers to `#applied` that have not come yet. */
   #applying = 0;
   #prepares = 0;
+  /** Sessions that were lost under it. */
+  #losses = 0;
   #held: Uint8Array[] = [];
   #lastWrite: Promise<void> | null = null;
   #discard = false;
@@ -218,11 +226,17 @@ export class Execution implements Job {
     if (session !== null) this.#host.onEnded(this, session);
   }
 
-  lost(cause: unknown = connectionLost()): void {
+  /** A server that went away before a row of the answer had left is no matter of the caller's, if another session does. */
+  lost(cause?: unknown): void {
     const session = this.#session;
     this.#session = null;
-    if (!this.settled && this.#error !== null) this.#tell(this.#error);
-    this.#settle(null, cause);
+    if (cause === undefined && session !== null && this.#mayRunAgain()) {
+      this.#losses += 1;
+      this.again = 'alone';
+    } else {
+      if (!this.settled && this.#error !== null) this.#tell(this.#error);
+      this.#settle(null, cause ?? connectionLost());
+    }
     if (session !== null) this.#host.onEnded(this, session);
   }
 
@@ -337,6 +351,16 @@ export class Execution implements Job {
 
   #tell(error: UpstreamError): void {
     this.#host.onUpstreamError(error, this.statement.reads?.tables ?? []);
+  }
+
+  /**
+   * Of a statement that ran for a while nobody knows whether its server died of it, or an operator ended it there: it is
+   * not run again.
+   */
+  #mayRunAgain(): boolean {
+    const delivered = this.lane === 'alone' && this.rowCount > 0;
+    if (this.settled || delivered || this.#discard || !this.#host.runsAgain) return false;
+    return this.#losses < MOST_LOSSES && performance.now() - this.startedAt < QUICK_MS;
   }
 
   #mayPrepareAgain(error: UpstreamError): boolean {

@@ -9,6 +9,7 @@ export { type EngineConfig, openEngine } from './open.js';
 export { objectsOutOfService } from './out-of-service.js';
 export type { PgliteConfig } from './pglite/engine.js';
 export type { PostgresConfig } from './postgres/engine.js';
+export { withoutLogin, withoutPassword } from './postgres/hosts.js';
 export { type Listening, listenOn } from './postgres/notifications.js';
 export { type Survey, surveyPostgres } from './postgres/survey.js';
 export { DataRowReader, dataRow, eachDataRow, textValuesOf } from './protocol/data-row.js';

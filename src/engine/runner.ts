@@ -17,9 +17,13 @@ export interface RunnerOptions {
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
   readonly spool: SpoolRoom | null;
+  /** Whether another session may answer what one that was lost did not. */
+  readonly runsAgain: boolean;
   /** Puts a session into its governed state; null when it is there. */
   readonly govern: (session: UpstreamSession) => Promise<void> | null;
 }
+
+const LOST_MS = 50;
 
 /** Finds a session for each statement, sends it there, and again where it must be. */
 export class Runner implements ExecutionHost {
@@ -29,6 +33,7 @@ export class Runner implements ExecutionHost {
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
   readonly spool: SpoolRoom | null;
+  readonly runsAgain: boolean;
   /** Sessions that short statements share; null where there are none. */
   readonly lanes: Lanes | null;
   readonly #options: RunnerOptions;
@@ -41,6 +46,7 @@ export class Runner implements ExecutionHost {
     this.backstopSeconds = options.backstopSeconds;
     this.onUpstreamError = options.onUpstreamError;
     this.spool = options.spool;
+    this.runsAgain = options.runsAgain;
   }
 
   /** The seam under the governed door; exported from no index. */
@@ -63,13 +69,17 @@ export class Runner implements ExecutionHost {
   }
 
   onEnded(execution: Execution, session: UpstreamSession): void {
-    if (execution.again !== 'here' && execution.statement.asks === 'rows') this.lanes?.observe(execution);
+    if (!session.closed && execution.again !== 'here' && execution.statement.asks === 'rows')
+      this.lanes?.observe(execution);
     if (execution.again === 'here' && !execution.settled && !session.closed && session.quiet() === null) {
       execution.start(session, execution.lane);
       return;
     }
     if (execution.lane === 'alone') this.#options.pool.release(session);
-    if (execution.again !== null && !execution.settled) this.#runAlone(execution);
+    if (execution.again === null || execution.settled) return;
+    // Of several sessions that died together each is noticed by itself: a moment, so that no dead one is taken next.
+    if (session.closed) setTimeout(() => this.#runAlone(execution), LOST_MS);
+    else this.#runAlone(execution);
   }
 
   #dispatch(execution: Execution): void {

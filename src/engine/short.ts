@@ -6,7 +6,7 @@ import type { OutOfService } from './out-of-service.js';
 import type { PreparedStatement } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import type { SentValue, UpstreamStatement } from './statement.js';
-import { connectionLost, executionError, parseErrorResponse } from './upstream-error.js';
+import { executionError, parseErrorResponse } from './upstream-error.js';
 import type { Job, MessageView, UpstreamSession } from './upstream-session.js';
 import type { TellUpstreamError, UpstreamError } from './upstream-words.js';
 
@@ -143,9 +143,14 @@ export class ShortRun implements Job {
     }
   }
 
-  lost(cause: unknown = connectionLost()): void {
+  /** Nothing has been told of an answer: where the session alone is to blame, the door finds another. */
+  lost(cause?: unknown): void {
     const sending = this.#sending;
     this.#sending = null;
+    if (cause === undefined) {
+      this.#answer?.unanswered();
+      return;
+    }
     if (this.#error !== null)
       sending?.host.onUpstreamError(this.#error, sending.statement.reads?.tables ?? []);
     this.#answer?.failed(cause);

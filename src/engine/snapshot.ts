@@ -58,6 +58,8 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
   readonly inTransaction = true;
   /** The transaction keeps its session in any case. */
   readonly spool = null;
+  /** What it has read is gone with its session. */
+  readonly runsAgain = false;
   readonly #options: SnapshotOptions;
   #session: UpstreamSession | null = null;
   #state: 'new' | 'open' | 'lost' | 'ended' = 'new';

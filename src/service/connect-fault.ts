@@ -1,3 +1,5 @@
+export { withoutPassword } from '../engine/index.js';
+
 const WORDS: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'nothing listens there'],
   ['ENOTFOUND', 'the host is not known'],
@@ -25,13 +27,4 @@ export function connectFault(error: unknown): string {
     return 'the server wants a password, and the URL has none';
   if (error.message === 'timeout expired') return 'no answer in time';
   return error.message.replace(/\s*\n\s*/g, ' ').trim() || code || error.name;
-}
-
-/** `postgres://reader@host:5432/shop`: what may be shown of a URL. */
-export function withoutPassword(url: string): string {
-  if (!URL.canParse(url)) return 'a URL that cannot be read';
-  const parsed = new URL(url);
-  parsed.password = '';
-  parsed.search = '';
-  return decodeURI(parsed.href);
 }

@@ -1,4 +1,4 @@
-import type { Engine, EngineConfig } from '../engine/index.js';
+import { type Engine, type EngineConfig, withoutLogin } from '../engine/index.js';
 import type { ReloadStep } from './reload.js';
 
 /** An engine with what it was opened with. */
@@ -19,12 +19,4 @@ export function renewal(name: string, { engine, config }: OpenEngine, next: Engi
 function sameDatabase(a: string | null, b: string | null): boolean {
   if (a === null || b === null) return a === b;
   return withoutLogin(a) === withoutLogin(b);
-}
-
-function withoutLogin(url: string): string {
-  if (!URL.canParse(url)) return url;
-  const parsed = new URL(url);
-  parsed.username = '';
-  parsed.password = '';
-  return parsed.href;
 }

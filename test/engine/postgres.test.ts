@@ -27,7 +27,8 @@ async function asleep(
   const runs = (): Promise<readonly unknown[]> =>
     fixture.engine.system.query(
       `select from pg_stat_activity
-         where datname = current_database() and wait_event = 'PgSleep' and pid <> pg_backend_pid()`,
+         where datname = current_database() and wait_event = 'PgSleep' and pid <> pg_backend_pid()
+           and clock_timestamp() - query_start > interval '1.1 s'`, // until then it would be run again elsewhere
     );
   while ((await runs()).length === 0);
   return { failed };

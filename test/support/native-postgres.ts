@@ -134,7 +134,7 @@ async function createReader(client: Client): Promise<void> {
   );
 }
 
-async function onServer(url: string, work: (client: Client) => Promise<void>): Promise<void> {
+export async function onServer(url: string, work: (client: Client) => Promise<void>): Promise<void> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
@@ -144,7 +144,7 @@ async function onServer(url: string, work: (client: Client) => Promise<void>): P
   }
 }
 
-async function untilReady(url: string, child: ChildProcess): Promise<void> {
+export async function untilReady(url: string, child: ChildProcess): Promise<void> {
   for (;;) {
     if (child.exitCode !== null) throw new Error(`postgres ended with code ${child.exitCode} while starting`);
     const ready = await onServer(url, async () => undefined).then(
@@ -156,7 +156,7 @@ async function untilReady(url: string, child: ChildProcess): Promise<void> {
   }
 }
 
-function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+export function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
   return new Promise((done) => {
     child.once('exit', () => done());
@@ -164,7 +164,7 @@ function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   });
 }
 
-function newestBinaries(): string | null {
+export function newestBinaries(): string | null {
   if (!existsSync(BINARIES)) return null;
   const versions = readdirSync(BINARIES)
     .map(Number)
@@ -174,7 +174,7 @@ function newestBinaries(): string | null {
 }
 
 /** Postgres refuses to run as root. */
-function postgresUser(): { uid: number; gid: number } | Record<string, never> {
+export function postgresUser(): { uid: number; gid: number } | Record<string, never> {
   const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
 }
@@ -184,7 +184,7 @@ const FIRST_PORT = 10_000;
 const PORTS = 22_000;
 
 /** A port on which nobody listens now. Processes begin at different ones, so that two do not choose the same. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (let tried = 0; tried < PORTS; tried += 1) {
     const port = FIRST_PORT + ((process.pid * 31 + tried) % PORTS);
     if (await isFree(port)) return port;

@@ -54,6 +54,8 @@ export async function openPglite(
       backstopSeconds: 0,
       onUpstreamError,
       spool,
+      // The database ends with its session.
+      runsAgain: false,
       govern: (session) => servers.modes.toGoverned(session),
     });
     const system = systemDoor(

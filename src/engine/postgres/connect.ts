@@ -3,22 +3,44 @@ import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { Client } from 'pg';
 import type { Transport } from '../upstream-session.js';
+import { OtherRole, onFirstHost } from './hosts.js';
 import { slabSocket } from './slab-socket.js';
 
 const CONNECT_MS = 10_000;
+/** Of several hosts one that says nothing must not use up the time of those behind it. */
+const CONNECT_ONE_MS = 2_000;
 const CANCEL_MS = 5_000;
 
 /** What `setup` may use of the authenticated connection before its bytes are taken over. */
 export type SetupQuery = (sql: string) => Promise<Record<string, unknown>[]>;
 
 /**
- * Connects and authenticates with `pg`, runs `setup`, and takes the socket.
+ * Connects and authenticates with `pg` to the first host of `url` that does, runs `setup`, and takes the socket.
  *
  * Rejects with what `pg` or `setup` says; the caller keeps those words from its own callers.
  */
-export async function connectTransport(
+export function connectTransport(
   url: string,
   applicationName: string,
+  setup: (query: SetupQuery) => Promise<void>,
+): Promise<Transport> {
+  return onFirstHost(url, (host, role, several) =>
+    connectHost(host, applicationName, several ? CONNECT_ONE_MS : CONNECT_MS, async (query) => {
+      if (role !== null) await requireRole(role, query);
+      await setup(query);
+    }),
+  );
+}
+
+async function requireRole(role: 'primary' | 'standby', query: SetupQuery): Promise<void> {
+  const [found] = await query('select pg_catalog.pg_is_in_recovery() as standby');
+  if (found?.['standby'] !== (role === 'standby')) throw new OtherRole(role);
+}
+
+async function connectHost(
+  url: string,
+  applicationName: string,
+  connectMs: number,
   setup: (query: SetupQuery) => Promise<void>,
 ): Promise<Transport> {
   const client = new Client({
@@ -28,12 +50,12 @@ export async function connectTransport(
     application_name: applicationName,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    connectionTimeoutMillis: CONNECT_MS,
+    connectionTimeoutMillis: connectMs,
   });
   const ignore = (): void => undefined;
   client.on('error', ignore);
   // pg's own limit ends with the login; a server that falls silent after it would hold its place in the pool for ever.
-  const late = setTimeout(() => streamOf(client).destroy(new Error('the server fell silent')), CONNECT_MS);
+  const late = setTimeout(() => streamOf(client).destroy(new Error('the server fell silent')), connectMs);
   try {
     await client.connect();
     await setup(async (sql) => (await client.query<Record<string, unknown>>(sql)).rows);

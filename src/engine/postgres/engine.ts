@@ -72,6 +72,7 @@ export async function openPostgres(
     backstopSeconds: statementMs / 1000,
     onUpstreamError,
     spool,
+    runsAgain: true,
     govern: () => null,
   });
   const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));

@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { onFirstHost } from './hosts.js';
 
 const CONNECT_MS = 10_000;
 
@@ -24,16 +25,10 @@ export async function listenOn(
   gone: () => void,
   name = 'osl index',
 ): Promise<Listening> {
-  const client = new Client({
-    connectionString: url,
-    application_name: name,
-    keepAlive: true,
-    connectionTimeoutMillis: CONNECT_MS,
-  });
+  const client = await onFirstHost(url, (host) => connected(host, name));
   client.on('error', gone);
   client.on('end', gone);
   client.on('notification', ({ payload }) => heard(payload ?? ''));
-  await client.connect();
   await client.query(`listen ${channel}`);
   return {
     check: async () => {
@@ -41,4 +36,17 @@ export async function listenOn(
     },
     close: () => client.end(),
   };
+}
+
+async function connected(url: string, name: string): Promise<Client> {
+  const client = new Client({
+    connectionString: url,
+    application_name: name,
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_MS,
+  });
+  // Until somebody listens: a connection that fails is told by `connect`.
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
 }

@@ -1,0 +1,111 @@
+/** Which of several servers a session may be with, in libpq's words. */
+export type Wanted = 'any' | 'primary' | 'standby' | 'prefer-standby';
+
+/** The servers that a URL names, each by a URL of its own, in the order in which they stand there. */
+export interface Upstream {
+  readonly urls: readonly string[];
+  readonly wanted: Wanted;
+}
+
+/**
+ * What `target_session_attrs` takes. Sessions of the gateway only read, whatever the server lets them do, so `read-write`
+ * is a server that takes writes, a primary, and `read-only` one that takes none.
+ */
+const WANTED: ReadonlyMap<string, Wanted> = new Map([
+  ['any', 'any'],
+  ['read-write', 'primary'],
+  ['primary', 'primary'],
+  ['read-only', 'standby'],
+  ['standby', 'standby'],
+  ['prefer-standby', 'prefer-standby'],
+]);
+
+const URL_PARTS = /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/;
+
+/** Reads `postgres://role@h1:5432,h2/db?target_session_attrs=primary`. @throws Error, for the operator, for another word */
+export function upstreamOf(url: string): Upstream {
+  const [, scheme, authority = '', path = '', query = ''] = URL_PARTS.exec(url) ?? [];
+  if (scheme === undefined) return { urls: [url], wanted: 'any' };
+  const parameters = new URLSearchParams(query);
+  const word = parameters.get('target_session_attrs');
+  const wanted = WANTED.get(word ?? 'any');
+  if (wanted === undefined)
+    throw new Error(`target_session_attrs must be ${[...WANTED.keys()].join(', ')}, not \`${word}\``);
+  const at = authority.lastIndexOf('@') + 1;
+  const hosts = authority.slice(at).split(',');
+  if (hosts.length === 1 && word === null) return { urls: [url], wanted };
+  parameters.delete('target_session_attrs');
+  const rest = `${path}${parameters.size > 0 ? `?${parameters}` : ''}`;
+  return { urls: hosts.map((host) => `${scheme}${authority.slice(0, at)}${host}${rest}`), wanted };
+}
+
+/** A URL without its role and password: equal for equal databases, whoever logs in. */
+export function withoutLogin(url: string): string {
+  const [, scheme, authority = '', path = '', query = ''] = URL_PARTS.exec(url) ?? [];
+  if (scheme === undefined) return url;
+  return `${scheme}${authority.slice(authority.lastIndexOf('@') + 1)}${path}?${query}`;
+}
+
+/** `postgres://reader@h1,h2:5432/shop`: what may be shown of a URL. */
+export function withoutPassword(url: string): string {
+  const [, scheme, authority = '', path = ''] = URL_PARTS.exec(url) ?? [];
+  if (scheme === undefined) return 'a URL that cannot be read';
+  const at = authority.lastIndexOf('@') + 1;
+  const role = authority.slice(0, at).replace(/@$/, '').split(':')[0] ?? '';
+  return `${scheme}${role === '' ? '' : `${role}@`}${authority.slice(at)}${path}`;
+}
+
+/** Where the last session was had, by the hosts that were asked: a server that is down need not be asked each time. */
+const served = new Map<string, number>();
+
+/**
+ * Connects to the first server that takes a session and is what is wanted, beginning with the one that did last time.
+ * `connect` is given the role that the server must have, and rejects where it has another.
+ *
+ * @throws what the last server that was asked said
+ */
+export async function onFirstHost<T>(
+  url: string,
+  connect: (url: string, role: 'primary' | 'standby' | null, several: boolean) => Promise<T>,
+): Promise<T> {
+  const { urls, wanted } = upstreamOf(url);
+  const key = withoutLogin(url);
+  const first = served.get(key) ?? 0;
+  const order = urls.map((_, i) => (first + i) % urls.length);
+  let failure: unknown = new Error('the URL names no host');
+  for (const role of rolesOf(wanted)) {
+    for (const i of order) {
+      const host = urls[i];
+      if (host === undefined) continue;
+      try {
+        const made = await connect(host, role, urls.length > 1);
+        if (urls.length > 1) served.set(key, i);
+        return made;
+      } catch (error) {
+        // That a server is there and another than wanted says less than why one is not there.
+        if (!(error instanceof OtherRole) || failure instanceof OtherRole || i === order[0]) failure = error;
+      }
+    }
+  }
+  throw failure;
+}
+
+/** A server that is a standby where a primary is wanted, or the other way round. */
+export class OtherRole extends Error {
+  constructor(wanted: 'primary' | 'standby') {
+    super(`no server of the URL is a ${wanted} now`);
+    this.name = 'OtherRole';
+  }
+}
+
+function rolesOf(wanted: Wanted): readonly ('primary' | 'standby' | null)[] {
+  switch (wanted) {
+    case 'any':
+      return [null];
+    case 'prefer-standby':
+      return ['standby', null];
+    case 'primary':
+    case 'standby':
+      return [wanted];
+  }
+}

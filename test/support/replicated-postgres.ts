@@ -1,0 +1,117 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { appendFileSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { ended, freePort, newestBinaries, onServer, postgresUser, untilReady } from './native-postgres.js';
+
+const PASSWORD = 'osl';
+
+/** A server that its caller may kill, start and promote. */
+export interface Member {
+  readonly port: number;
+  /** Of a superuser. */
+  readonly url: string;
+  readonly up: () => Promise<void>;
+  /** As a machine that goes down: at once, and without a word to clients. */
+  kill(): Promise<void>;
+  promote(): Promise<void>;
+  query(sql: string): Promise<Record<string, unknown>[]>;
+}
+
+/** A primary and a streaming standby of it. */
+export interface Pair {
+  readonly primary: Member;
+  readonly standby: Member;
+  stop(): Promise<void>;
+}
+
+/** Null where there are no server binaries. */
+export async function startPair(): Promise<Pair | null> {
+  const bin = newestBinaries();
+  if (bin === null) return null;
+  const owner = process.getuid?.() === 0 ? postgresUser() : {};
+  const root = mkdtempSync(join(tmpdir(), 'osl-replicated-'));
+  writeFileSync(join(root, 'password'), PASSWORD);
+  const own = (...paths: string[]): void => {
+    if ('uid' in owner) for (const path of paths) chownSync(path, owner.uid, owner.gid);
+  };
+  own(root, join(root, 'password'));
+  const run = (command: string, args: readonly string[]): void => {
+    execFileSync(join(bin, command), args, {
+      ...owner,
+      cwd: root,
+      stdio: 'ignore',
+      env: { ...process.env, PGPASSWORD: PASSWORD },
+    });
+  };
+  const running = new Set<ChildProcess>();
+  const onExit = (): void => {
+    for (const server of running) server.kill('SIGQUIT');
+    rmSync(root, { recursive: true, force: true });
+  };
+  process.once('exit', onExit);
+
+  const member = (dir: string, port: number): Member => {
+    const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
+    let server: ChildProcess | null = null;
+    return {
+      port,
+      url,
+      up: async () => {
+        const more = ['fsync=off', 'listen_addresses=127.0.0.1', 'wal_level=replica', 'max_connections=50'];
+        const args = ['-D', dir, '-p', `${port}`, '-k', root, ...more.flatMap((one) => ['-c', one])];
+        server = spawn(join(bin, 'postgres'), args, { ...owner, cwd: root, stdio: 'ignore' });
+        running.add(server);
+        await untilReady(url, server);
+      },
+      kill: async () => {
+        if (server === null) return;
+        const [postmaster] = [server];
+        // Its children notice that it is gone, and go too; the data directory is free when they have.
+        const children = execFileSync('ps', ['-o', 'pid=', '--ppid', `${postmaster.pid}`], {
+          encoding: 'utf8',
+        });
+        for (const pid of children.match(/\d+/g) ?? []) process.kill(Number(pid), 'SIGKILL');
+        await ended(postmaster, 'SIGKILL');
+        running.delete(postmaster);
+      },
+      promote: async () => run('pg_ctl', ['promote', '-w', '-D', dir]),
+      query: async (sql) => {
+        const client = new Client({ connectionString: url });
+        await client.connect();
+        try {
+          return (await client.query<Record<string, unknown>>(sql)).rows;
+        } finally {
+          await client.end();
+        }
+      },
+    };
+  };
+
+  const first = join(root, 'first');
+  const second = join(root, 'second');
+  mkdirSync(first);
+  own(first);
+  const how = ['-U', 'postgres', '-A', 'scram-sha-256', `--pwfile=${join(root, 'password')}`];
+  run('initdb', ['-D', first, ...how, '-N', '-E', 'UTF8', '--locale=C.UTF-8']);
+  const primary = member(first, await freePort());
+  await primary.up();
+  await onServer(primary.url, async (client) => {
+    await client.query(`create role osl_reader login password '${PASSWORD}'`);
+  });
+  const from = ['-h', '127.0.0.1', '-p', `${primary.port}`, '-U', 'postgres'];
+  run('pg_basebackup', ['-D', second, ...from, '-R', '-X', 'stream', '--checkpoint=fast', '--no-sync']);
+  appendFileSync(join(second, 'postgresql.auto.conf'), 'hot_standby = on\n');
+  const standby = member(second, await freePort());
+  await standby.up();
+  return {
+    primary,
+    standby,
+    stop: async () => {
+      process.off('exit', onExit);
+      for (const server of running) await ended(server, 'SIGINT');
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
