@@ -1,46 +1,24 @@
-import { constants } from 'node:fs';
-import { type FileHandle, open, rename } from 'node:fs/promises';
-import { join } from 'node:path';
-import { CHECKPOINTS_FILE, LATEST_FILE } from './checkpoint.js';
-import { filled, type WriteAt, writeFullyAsync } from './disk.js';
+import type { Signed } from './base.js';
 import type { Frontier } from './frontier.js';
 import type { Signer } from './signer.js';
+import type { NoteStore } from './store.js';
 
-/** What is signed already. */
-export interface Signed {
-  /** Length of the file `checkpoints` in bytes. */
-  readonly end: number;
-  /** Tree size of the last checkpoint there, -1 if none. */
-  readonly lasting: number;
-  /** Tree size of the newest one anywhere, -1 if none. */
-  readonly newest: number;
-}
-
-/** Writes signed checkpoints, one after another, each on disk when its promise resolves. */
+/** Writes signed checkpoints, one after another, each durable when its promise resolves. */
 export class Anchors {
-  readonly #dir: string;
-  readonly #handle: FileHandle;
+  readonly #notes: NoteStore;
   readonly #signer: Signer;
-  readonly #write: WriteAt;
-  #position: number;
+  readonly #signed: (note: string) => void;
   #lasting: number;
   #newest: number;
   #last: Promise<void> = Promise.resolve();
 
-  private constructor(dir: string, handle: FileHandle, signer: Signer, write: WriteAt, signed: Signed) {
-    this.#dir = dir;
-    this.#handle = handle;
+  /** @param told hears each checkpoint once it is durable */
+  constructor(notes: NoteStore, signer: Signer, signed: Signed, told: (note: string) => void) {
+    this.#notes = notes;
     this.#signer = signer;
-    this.#write = write;
-    this.#position = signed.end;
+    this.#signed = told;
     this.#lasting = signed.lasting;
     this.#newest = signed.newest;
-  }
-
-  static async open(dir: string, signer: Signer, write: WriteAt, signed: Signed): Promise<Anchors> {
-    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_DSYNC;
-    const handle = await open(join(dir, CHECKPOINTS_FILE), flags, 0o644);
-    return new Anchors(dir, handle, signer, write, signed);
   }
 
   /** Tree size of the newest checkpoint written. */
@@ -71,30 +49,29 @@ export class Anchors {
   }
 
   close(): Promise<void> {
-    return this.#handle.close();
+    return this.#notes.close();
   }
 
   async #append(tree: Frontier): Promise<void> {
     const { size } = tree;
     if (size === this.#lasting) return;
     const note = this.#sign(tree);
-    await writeFullyAsync(this.#write, this.#handle.fd, note, this.#position);
-    this.#position += note.length;
+    await this.#notes.append(Buffer.from(`${note}\n`), size);
     this.#lasting = size;
     this.#newest = size;
+    this.#signed(note);
   }
 
   async #replace(tree: Frontier): Promise<void> {
     const { size } = tree;
     if (size === this.#newest) return;
-    const path = join(this.#dir, LATEST_FILE);
     const note = this.#sign(tree);
-    await filled(`${path}.new`, 0o644, ({ fd }) => writeFullyAsync(this.#write, fd, note, 0));
-    await rename(`${path}.new`, path);
+    await this.#notes.replace(Buffer.from(`${note}\n`), size);
     this.#newest = size;
+    this.#signed(note);
   }
 
-  #sign(tree: Frontier): Buffer {
-    return Buffer.from(`${this.#signer.sign(tree.size, tree.root(), new Date().toISOString())}\n`);
+  #sign(tree: Frontier): string {
+    return this.#signer.sign(tree.size, tree.root(), new Date().toISOString());
   }
 }

@@ -19,3 +19,13 @@ export const BEGINNING: LogBase = Object.freeze({
   chain: GENESIS,
   frontier: new Frontier(),
 });
+
+/** What is signed already. */
+export interface Signed {
+  /** Length of the checkpoints that stay, in bytes. */
+  readonly end: number;
+  /** Tree size of the last checkpoint there, -1 if none. */
+  readonly lasting: number;
+  /** Tree size of the newest one anywhere, -1 if none. */
+  readonly newest: number;
+}

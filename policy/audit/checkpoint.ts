@@ -17,6 +17,8 @@ import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
 export const CHECKPOINTS_FILE = 'checkpoints';
 /** The newest one alone, replaced each second while records are added; those of `checkpoints` stay. */
 export const LATEST_FILE = 'checkpoint.latest';
+/** What is signed of segments that are kept no more. */
+export const RETAINED_FILE = 'retained';
 export const PUBLIC_KEY_FILE = 'checkpoint.vkey';
 const ED25519 = 0x01;
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
@@ -66,9 +68,9 @@ function keyId(name: string, typedKey: Uint8Array): Buffer {
   return hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), typedKey]), 'buffer').subarray(0, 4);
 }
 
-/** The text that is signed. */
-export function checkpointBody(origin: string, size: number, root: Buffer, time: string): string {
-  return `${origin}\n${size}\n${root.toString('base64')}\ntime ${time}\n`;
+/** The text that is signed. @param more extension lines, each with its newline */
+export function checkpointBody(origin: string, size: number, root: Buffer, time: string, more = ''): string {
+  return `${origin}\n${size}\n${root.toString('base64')}\ntime ${time}\n${more}`;
 }
 
 export function formatSignature(name: string, id: Buffer, signature: Buffer): string {
@@ -106,4 +108,9 @@ export function splitNotes(file: Buffer): { notes: string[]; end: number } {
     notes.push(file.toString('utf8', start, end + 1));
     start = end + 2;
   }
+}
+
+/** The notes of a text, as files and witnesses keep them one after another. */
+export function checkpointNotes(text: string): readonly string[] {
+  return splitNotes(Buffer.from(text)).notes;
 }

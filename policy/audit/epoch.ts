@@ -1,4 +1,3 @@
-import { write as writeAt } from 'node:fs';
 import { Anchors } from './anchors.js';
 import type { LogBase } from './base.js';
 import { Chain } from './chain.js';
@@ -9,12 +8,13 @@ import { type AppendDone, Group, type KeepOutcome, type Refusal } from './group.
 import type { AuditLogOptions, AuditStats } from './interface.js';
 import { type AuditEntry, encodeRecord, encodeShortened, type RecordPlace } from './record.js';
 import type { Acknowledged, Recovered } from './recover.js';
-import { Segments } from './segments.js';
 import type { Signer } from './signer.js';
+import type { LogStore, SegmentStore } from './store.js';
 
 /** What an epoch needs to begin. */
 export interface EpochStart {
   readonly options: AuditLogOptions;
+  readonly store: LogStore;
   readonly signer: Signer;
   readonly recovered: Recovered;
   /** Its first records; they are durable, and under a checkpoint, before it takes any other. */
@@ -24,6 +24,10 @@ export interface EpochStart {
    * but for the outcomes among them, if somebody keeps those.
    */
   readonly failed: (failure: AuditUnavailable, waiting: number) => KeepOutcome | null;
+  /** Hears each checkpoint once it is durable. */
+  readonly signed: (note: string) => void;
+  /** Hears that a segment is complete, and another begun. */
+  readonly rotated: () => void;
 }
 
 /**
@@ -33,11 +37,12 @@ export interface EpochStart {
  * Group commit: records that arrive while a sync runs share the next one; one sync at a time.
  */
 export class Epoch {
-  readonly #segments: Segments;
+  readonly #segments: SegmentStore;
   readonly #anchors: Anchors;
   readonly #tree: Frontier;
   readonly #place: { -readonly [K in keyof RecordPlace]: RecordPlace[K] };
   readonly #failed: EpochStart['failed'];
+  readonly #rotated: EpochStart['rotated'];
   readonly #deadline: NodeJS.Timeout;
   readonly #linger: NodeJS.Timeout;
   #lingering = false;
@@ -55,8 +60,9 @@ export class Epoch {
   #failure: AuditUnavailable | null = null;
   #refusal: AuditUnavailable | null = null;
 
-  private constructor(start: EpochStart, segments: Segments, anchors: Anchors, place: RecordPlace) {
-    const { options, recovered, failed } = start;
+  private constructor(start: EpochStart, segments: SegmentStore, anchors: Anchors, place: RecordPlace) {
+    const { options, recovered, failed, rotated } = start;
+    this.#rotated = rotated;
     this.#segments = segments;
     this.#anchors = anchors;
     this.#place = { ...place };
@@ -79,18 +85,16 @@ export class Epoch {
 
   /** @throws AuditUnavailable if the disk does not take the first records */
   static async start(start: EpochStart): Promise<Epoch> {
-    const { options, signer, recovered } = start;
-    const write = options.write ?? writeAt;
+    const { store, signer, recovered, signed: told } = start;
     const { signed } = recovered;
-    const bytes = options.segmentBytes ?? 32 * 1024 * 1024;
-    const segments = new Segments(options.dir, bytes, recovered.segment, write);
+    const segments = store.segments(recovered);
     const place = { writer: signer.writer, epoch: recovered.epoch + 1, seq: recovered.seq };
     let anchors: Anchors | null = null;
     try {
-      anchors = await Anchors.open(options.dir, signer, write, signed);
+      anchors = new Anchors(await store.notes(signed.end), signer, signed, told);
       // INVARIANT: the first checkpoint is older than the first segment, so a log without one is damaged.
       if (signed.newest === -1) await anchors.write(recovered.frontier);
-      await segments.begin({ ...place, firstSeq: place.seq, chain: recovered.chain });
+      await segments.begin({ ...place, firstSeq: place.seq, chain: recovered.chain }, recovered.frontier);
     } catch (error) {
       await segments.abandon();
       await anchors?.close();
@@ -273,9 +277,10 @@ export class Epoch {
     const { firstSeq } = group;
     const chain = Buffer.from(group.chainBefore, 'latin1');
     const base = { segment, epoch, seq: firstSeq, chain, frontier: this.#tree.copy() };
-    this.#segments.begin({ writer, epoch, firstSeq, chain }).then(
+    this.#segments.begin({ writer, epoch, firstSeq, chain }, base.frontier).then(
       () => {
         this.#base = base;
+        this.#rotated();
         // Whoever waits for the disk has been refused by now; the segment stays empty.
         if (this.#failure) this.#written(null);
         else this.#segments.append(group.buffer, group.used, this.#written);

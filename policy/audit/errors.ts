@@ -21,11 +21,13 @@ export class AuditUnavailable extends Error {
   }
 }
 
+const POSTGRES_DISK_FULL = '53100';
+
 /** Any failure of the disk as AuditUnavailable. */
 export function unavailable(error: unknown): AuditUnavailable {
   if (error instanceof AuditUnavailable) return error;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === POSTGRES_DISK_FULL) {
     return new AuditUnavailable('full', 'the disk of the audit log is full', error);
   }
   return new AuditUnavailable('disk', 'the audit log could not be written', error);

@@ -1,3 +1,4 @@
+import { MAX_RECORD_BYTES } from './format.js';
 import {
   type AuditEntry,
   type AuditKind,
@@ -5,7 +6,6 @@ import {
   type CommonEntry,
   count,
   isPlain,
-  MAX_RECORD_BYTES,
   now,
   type RecordPlace,
   untilDuration,

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { MAX_RECORD_BYTES } from './record.js';
 
 /**
  * Bytes on disk. This and `checkpoint.ts` are all that the writer and the verifier share.
@@ -15,6 +14,8 @@ import { MAX_RECORD_BYTES } from './record.js';
  * frame that lost bytes (they read as zero) differs from one that was altered.
  */
 
+/** Longest record, in UTF-8 bytes of its canonical JSON (the entry limit of C2SP tlog-tiles). */
+export const MAX_RECORD_BYTES = 65_535;
 export const HASH_BYTES = 32;
 export const FRAME_HEAD = 9;
 export const FRAME_TAIL = HASH_BYTES + 1;
@@ -141,6 +142,25 @@ export function frameLength(source: Buffer, at: number): number {
 export function putFrameTail(target: Buffer, at: number, length: number, chain: Digest): void {
   putDigest(target, at + FRAME_HEAD + length, chain);
   target[at + FRAME_HEAD + length + HASH_BYTES] = NEWLINE;
+}
+
+/** A whole frame. */
+export function encodeFrame(record: string, back: number, chain: Uint8Array): Buffer {
+  const length = Buffer.byteLength(record);
+  const frame = Buffer.alloc(FRAME_HEAD + length + FRAME_TAIL);
+  putFrameHead(frame, 0, back, length);
+  frame.write(record, FRAME_HEAD);
+  frame.set(chain, FRAME_HEAD + length);
+  frame[frame.length - 1] = NEWLINE;
+  return frame;
+}
+
+/** The frames of a group commit. */
+export function framesOf(group: Buffer, length: number): readonly Frame[] {
+  const frames: Frame[] = [];
+  for (let frame = frameAt(group, 0, length); frame; frame = frameAt(group, frame.next, length))
+    frames.push(frame);
+  return frames;
 }
 
 /** Column parity: any single flipped bit of `back` or `length` shows. */

@@ -8,10 +8,11 @@ import {
   FRAME_TAIL,
   frameLength,
   MAX_GROUP_BYTES,
+  MAX_RECORD_BYTES,
   putFrameHead,
   putFrameTail,
 } from './format.js';
-import { type AuditEntry, type AuditRecord, MAX_RECORD_BYTES } from './record.js';
+import type { AuditEntry, AuditRecord } from './record.js';
 
 /** Called once per record: with its seq when it is durable, or with the reason why it never will be. Must not throw. */
 export type AppendDone = (error: AuditUnavailable | null, seq: number) => void;

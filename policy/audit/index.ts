@@ -1,7 +1,10 @@
 /** The audit log: durable, chained, signed. The design is in `docs/decisions`, the bytes are in `format.ts`. */
+export { checkpointNotes } from './checkpoint.js';
 export { AuditDamaged, AuditLocked, AuditUnavailable, type UnavailableReason } from './errors.js';
+export { Fingerprints } from './fingerprint.js';
 export type { RecordForm } from './form.js';
-export { leafHash } from './format.js';
+export { encodeFrame, encodeHeader, framesOf, leafHash, type SegmentHeader } from './format.js';
+export { Frontier } from './frontier.js';
 export { causeOf } from './gap.js';
 export type { AppendDone } from './group.js';
 export type { AuditGap, AuditLog, AuditLogOptions, AuditObserver, AuditStats } from './interface.js';
@@ -19,8 +22,14 @@ export type {
   AuditVersions,
   CommonEntry,
 } from './record.js';
+export { beginningOf, type RecoverBase, type Recovered, type RecoverOptions, recoverLog } from './recover.js';
 
-export type { AuditFilter } from './search/filter.js';
+export type { Retention, Retiring } from './retention.js';
+export { type AuditFilter, matches, namesOf } from './search/filter.js';
 export { type SearchOptions, searchRecords } from './search/search.js';
+export { keepSegmentKey } from './segments.js';
+export type { Signer } from './signer.js';
+export { directorySource, type LogSource } from './source.js';
+export type { LogStore, NoteStore, ReadingQueue, SegmentStore } from './store.js';
 export type { AuditProblem, AuditVerdict, ProblemKind } from './verdict.js';
-export { type VerifyOptions, verifyAuditLog } from './verify.js';
+export { type VerifyOptions, type VerifyProgress, verifyAuditLog } from './verify.js';

@@ -3,6 +3,8 @@ import type { AuditDamaged, AuditUnavailable, UnavailableReason } from './errors
 import type { RecordForm } from './form.js';
 import type { AppendDone } from './group.js';
 import type { AuditEntry, CommonEntry } from './record.js';
+import type { Retention } from './retention.js';
+import type { LogStore } from './store.js';
 
 export interface AuditLogOptions {
   /** Directory of the log; created with mode 0700 if absent. */
@@ -30,7 +32,11 @@ export interface AuditLogOptions {
   readonly afterFailure?: 'reopen' | 'stay';
   /** First wait before it tries to reopen, ms; the next ones grow to `REOPEN_MOST_MS`. Default 250. */
   readonly reopenMs?: number;
+  /** For how long records are kept; default: for ever. */
+  readonly retention?: Retention;
   readonly observer?: AuditObserver;
+  /** Where the records are kept, given the size of a segment; default: files in `dir`, which has the keys in any case. */
+  readonly store?: (segmentBytes: number) => LogStore;
   /** Stands in for `fs.write`; for fault injection. */
   readonly write?: WriteAt;
 }
@@ -43,6 +49,12 @@ export interface AuditObserver {
   reopened(gap: AuditGap): void;
   /** What is on the disk is not what was written: it is left as it is, and the log stays failed. */
   lost(reason: AuditDamaged): void;
+  /** What is older than the log keeps could not be let go: it is not what was signed. It stays. */
+  kept?(reason: AuditDamaged): void;
+  /** A checkpoint is durable. */
+  signed?(note: string): void;
+  /** The log is closed, in order or not. */
+  closed?(): Promise<void>;
 }
 
 /** A time in which the log took nothing, as its record `audit.gap` states it. */

@@ -1,17 +1,22 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LogBase } from './base.js';
+import { ClockWatch, jumpSince } from './clock.js';
 import { Epoch } from './epoch.js';
 import { AuditDamaged, type AuditUnavailable } from './errors.js';
+import { FileStore } from './file-store.js';
 import { RecordForm } from './form.js';
 import { Outage } from './gap.js';
 import type { AppendDone, KeepOutcome } from './group.js';
 import type { AuditGap, AuditLog, AuditLogOptions, AuditStats } from './interface.js';
+import { Keeper } from './keeper.js';
 import { lockDirectory } from './lock.js';
 import { Readings } from './readings.js';
 import type { AuditEntry, AuditRecord, CommonEntry, RecordPlace } from './record.js';
-import { type Acknowledged, CLOSING, listSegments, type Recovered, recoverLog } from './recover.js';
+import { type Acknowledged, CLOSING, type Recovered } from './recover.js';
 import { loadSigner, PRIVATE_KEY_FILE, type Signer } from './signer.js';
+import { directorySource } from './source.js';
+import type { LogStore } from './store.js';
 
 /** Longest wait between two tries to reopen, ms. */
 const REOPEN_MOST_MS = 5_000;
@@ -30,16 +35,34 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   mkdirSync(options.dir, { recursive: true, mode: 0o700 });
   const release = await lockDirectory(options.dir);
   try {
-    const fresh = listSegments(options.dir).length === 0;
+    const fresh = (await directorySource(options.dir).segments()).length === 0;
     const keyFile = options.signingKeyFile ?? join(options.dir, PRIVATE_KEY_FILE);
     const signer = loadSigner(options.dir, keyFile, options.writer, fresh);
-    const recovered = await recoverLog(options.dir, signer);
-    const log = new LastingLog(options, signer, release);
+    const bytes = options.segmentBytes ?? SEGMENT_BYTES;
+    const store = options.store?.(bytes) ?? new FileStore(options.dir, bytes, options.write);
+    return await begun(options, store, signer, release);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+const SEGMENT_BYTES = 32 * 1024 * 1024;
+
+async function begun(
+  options: AuditLogOptions,
+  store: LogStore,
+  signer: Signer,
+  release: () => void,
+): Promise<AuditLog> {
+  try {
+    const recovered = await store.recover(signer);
+    const log = new LastingLog(options, store, signer, release);
     await log.begin(recovered, (place) => openingEntries(place, options, recovered));
     log.attend();
     return log;
   } catch (error) {
-    release();
+    await store.close();
     throw error;
   }
 }
@@ -47,6 +70,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
 /** The log over its epochs: one after another, each begun after the disk had failed the one before. */
 class LastingLog implements AuditLog {
   readonly #options: AuditLogOptions;
+  readonly #store: LogStore;
   readonly #signer: Signer;
   readonly #release: () => void;
   /** Null before the first has begun only. */
@@ -58,9 +82,12 @@ class LastingLog implements AuditLog {
   #attempt: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
   #readings: Readings | null = null;
+  #clock: ClockWatch | null = null;
+  #keeper: Keeper | null = null;
 
-  constructor(options: AuditLogOptions, signer: Signer, release: () => void) {
+  constructor(options: AuditLogOptions, store: LogStore, signer: Signer, release: () => void) {
     this.#options = options;
+    this.#store = store;
     this.#signer = signer;
     this.#release = release;
   }
@@ -71,14 +98,34 @@ class LastingLog implements AuditLog {
     const begun = { yet: false };
     const failed = (failure: AuditUnavailable, waiting: number): KeepOutcome | null =>
       begun.yet ? this.#fail(failure, waiting) : null;
-    this.#epoch = await Epoch.start({ options, signer: this.#signer, recovered, first, failed });
+    const { observer } = options;
+    const signed = (note: string): void => observer?.signed?.(note);
+    const rotated = (): void => {
+      this.#store.rotated();
+      this.#keeper?.look();
+    };
+    const [store, signer] = [this.#store, this.#signer];
+    this.#epoch = await Epoch.start({ options, store, signer, recovered, first, failed, signed, rotated });
     begun.yet = true;
+    rotated();
   }
 
   /** Records from now on who reads the log. */
   attend(): void {
-    const { dir, tenant = '' } = this.#options;
-    this.#readings = new Readings({ dir, tenant, append: (entry) => this.append(entry) });
+    const { tenant = '', retention } = this.#options;
+    const queue = this.#store.readings;
+    const append = (entry: AuditEntry): Promise<number> => this.append(entry);
+    this.#readings = new Readings({ tenant, queue, append });
+    this.#clock = new ClockWatch((jump) => {
+      const { writer, epoch } = this.stats();
+      const entry = event({ writer, epoch, seq: 0 }, this.#options, 'audit.clock');
+      this.append({ ...entry, detail: JSON.stringify(jump) }, () => undefined);
+    });
+    if (retention === undefined) return;
+    const refused = (why: AuditDamaged): void => this.#options.observer?.kept?.(why);
+    const [store, signer] = [this.#store, this.#signer];
+    const steady = (): boolean => this.#clock?.steady ?? true;
+    this.#keeper = new Keeper({ store, signer, retention, tenant, append, refused, steady });
   }
 
   append(entry: AuditEntry): Promise<number>;
@@ -124,7 +171,7 @@ class LastingLog implements AuditLog {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#shutDown();
+    this.#closing ??= this.#shutDown().finally(() => this.#options.observer?.closed?.());
     return this.#closing;
   }
 
@@ -182,7 +229,7 @@ class LastingLog implements AuditLog {
   async #beginAfter(base: LogBase, acknowledged: Acknowledged): Promise<void> {
     const outage = this.#outage;
     if (outage === null) return;
-    const recovered = await recoverLog(this.#options.dir, this.#signer, { base, acknowledged });
+    const recovered = await this.#store.recover(this.#signer, { base: { base, open: [] }, acknowledged });
     let gap: AuditGap = outage.gap();
     await this.begin(recovered, (place) => {
       gap = outage.gap();
@@ -197,11 +244,14 @@ class LastingLog implements AuditLog {
   async #shutDown(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#attempt;
+    this.#clock?.close();
+    await this.#keeper?.close();
     await this.#readings?.close();
     const epoch = this.#current();
     if (this.#outage !== null) {
       this.#outage.giveUp();
       // A write that is still under way could reach a successor's log: then the lock ends with the process.
+      await this.#store.close();
       if (!epoch.busy) this.#release();
       throw this.#outage.failure;
     }
@@ -209,6 +259,7 @@ class LastingLog implements AuditLog {
     try {
       await epoch.close(event({ writer, epoch: number, seq: 0 }, this.#options, CLOSING));
     } finally {
+      await this.#store.close();
       if (!epoch.busy) this.#release();
     }
   }
@@ -222,11 +273,13 @@ class LastingLog implements AuditLog {
 function openingEntries(
   place: RecordPlace,
   options: AuditLogOptions,
-  { cut, orphans, unclean, seq, signed }: Recovered,
+  { cut, orphans, unclean, seq, signed, ts }: Recovered,
 ): readonly AuditEntry[] {
   const from = Math.max(0, signed.newest);
+  const jump = ts === null ? null : jumpSince(ts);
   return [
     event(place, options, 'audit.open'),
+    ...(jump === null ? [] : [{ ...event(place, options, 'audit.clock'), detail: JSON.stringify(jump) }]),
     ...(unclean || seq > from ? [recovery(place, options, cut, { from, to: seq })] : []),
     ...orphans.map((decision) => outcomeOf(decision, 'unknown', null)),
   ];

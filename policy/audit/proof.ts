@@ -1,18 +1,15 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import {
-  CHECKPOINTS_FILE,
   type Checkpoint,
-  LATEST_FILE,
   openCheckpoint,
-  PUBLIC_KEY_FILE,
   parseVerifierKey,
   splitNotes,
+  type VerifierKey,
 } from './checkpoint.js';
-import { leafHash } from './format.js';
-import { readFrames, recordIn } from './read.js';
+import { decodeHeader, type Frame, frameAt, leafHash, usedEnd } from './format.js';
 import type { AuditRecord } from './record.js';
-import { type LeafRange, pathRanges, RunningRoot, rootFromPath } from './tree.js';
+import { type Retained, retainedIn } from './retained.js';
+import { directorySource, type LogSource } from './source.js';
+import { type LeafRange, pathRanges, RunningRoot, rootFromPath, subtreesOf } from './tree.js';
 
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
 const PROOF =
@@ -39,24 +36,46 @@ export type ProofVerdict =
  *
  * @returns empty if the request has no record that the newest checkpoint covers
  */
-export async function prove(dir: string, requestId: string): Promise<AuditProof[]> {
-  const checkpoint = await newestCheckpoint(dir);
+export async function prove(log: string | LogSource, requestId: string): Promise<AuditProof[]> {
+  const source = typeof log === 'string' ? directorySource(log) : log;
+  const key = await keyOf(source);
+  const checkpoint = await newestCheckpoint(source, key);
+  const kept = retainedIn(await source.retained(), key);
   const wanted: Wanted[] = [];
-  for await (const { seq, frame } of readFrames(dir)) {
-    if (seq >= checkpoint.size) break;
+  for await (const { seq, frame } of covered(source, checkpoint.size, kept)) {
     // A cheap look at the bytes first; the parse decides.
     if (!frame.record.includes(requestId)) continue;
-    const record = recordIn(frame);
+    const record = JSON.parse(frame.record.toString()) as AuditRecord; // the writer's format
     if (record.request_id === requestId)
-      wanted.push(new Wanted(seq, checkpoint.size, Buffer.from(frame.record)));
+      wanted.push(new Wanted(seq, checkpoint.size, Buffer.from(frame.record), kept));
   }
   if (wanted.length === 0) return [];
-  for await (const { seq, frame } of readFrames(dir)) {
-    if (seq >= checkpoint.size) break;
+  for await (const { seq, frame } of covered(source, checkpoint.size, kept)) {
     const leaf = leafHash(frame.leafInput);
     for (const proof of wanted) proof.add(seq, leaf);
   }
   return wanted.map((proof) => ({ seq: proof.seq, text: proof.text(checkpoint) }));
+}
+
+/** The frames of a log that a checkpoint of so many records covers, in order. */
+async function* covered(
+  source: LogSource,
+  size: number,
+  kept: Retained | null,
+): AsyncGenerator<{ readonly seq: number; readonly frame: Frame }, void, void> {
+  const numbers = (await source.segments()).filter((number) => number >= (kept?.segment ?? 1));
+  for (const number of numbers) {
+    const bytes = await source.segment(number, number === numbers.at(-1));
+    const decoded = decodeHeader(bytes);
+    if (decoded === null) throw new RangeError(`segment ${number} of ${source.place} cannot be read`);
+    let seq = decoded.header.firstSeq;
+    const end = usedEnd(bytes);
+    for (let frame = frameAt(bytes, decoded.end, end); frame; frame = frameAt(bytes, frame.next, end)) {
+      if (seq >= size) return;
+      yield { seq, frame };
+      seq += 1;
+    }
+  }
 }
 
 /** A proof in the making: one running root per sibling on the path. */
@@ -65,10 +84,17 @@ class Wanted {
   readonly #record: Buffer;
   readonly #siblings: (LeafRange & { readonly running: RunningRoot })[];
 
-  constructor(seq: number, size: number, record: Buffer) {
+  constructor(seq: number, size: number, record: Buffer, kept: Retained | null) {
     this.seq = seq;
     this.#record = record;
     this.#siblings = pathRanges(seq, size).map((range) => ({ ...range, running: new RunningRoot() }));
+    if (kept === null) return;
+    // Of what is kept no more there are the roots of whole subtrees, each within one sibling.
+    for (const { start, end, root } of subtreesOf(kept.checkpoint.size, kept.frontier)) {
+      this.#siblings
+        .find((range) => range.start <= start && end <= range.end)
+        ?.running.addComplete(end - start, root);
+    }
   }
 
   add(seq: number, leaf: Buffer): void {
@@ -82,20 +108,20 @@ class Wanted {
   }
 }
 
-async function newestCheckpoint(dir: string): Promise<Checkpoint> {
-  const key = parseVerifierKey(await readFile(join(dir, PUBLIC_KEY_FILE), 'utf8'));
-  const files = [join(dir, CHECKPOINTS_FILE), join(dir, LATEST_FILE)];
-  const notes = await Promise.all(
-    files.map(async (file) => splitNotes(await readFile(file).catch(nothing)).notes.at(-1)),
-  );
-  const found = notes.flatMap((note) => (note === undefined ? [] : (openCheckpoint(note, key) ?? [])));
-  const [checkpoint] = found.sort((a, b) => b.size - a.size);
-  if (!checkpoint) throw new RangeError(`the audit log in ${dir} has no valid checkpoint to prove against`);
-  return checkpoint;
+async function keyOf(source: LogSource): Promise<VerifierKey> {
+  const key = await source.verifierKey();
+  if (key === null) throw new RangeError(`the audit log in ${source.place} has no verifier key`);
+  return parseVerifierKey(key);
 }
 
-function nothing(): Buffer {
-  return Buffer.alloc(0);
+async function newestCheckpoint(source: LogSource, key: VerifierKey): Promise<Checkpoint> {
+  const files = await Promise.all([source.checkpoints(), source.latest()]);
+  const notes = files.map((file) => splitNotes(file).notes.at(-1));
+  const found = notes.flatMap((note) => (note === undefined ? [] : (openCheckpoint(note, key) ?? [])));
+  const [checkpoint] = found.sort((a, b) => b.size - a.size);
+  if (!checkpoint)
+    throw new RangeError(`the audit log in ${source.place} has no valid checkpoint to prove against`);
+  return checkpoint;
 }
 
 /**

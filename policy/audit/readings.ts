@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync } from 'node:fs';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncDirectoryAsync, writeDurablyAsync } from './disk.js';
 import type { AuditEntry } from './record.js';
+import type { ReadingQueue } from './store.js';
 
 /** Directory beside the segments: readings that the log has yet to record. */
 const READINGS = 'readings';
@@ -38,18 +38,33 @@ export async function noteReading(dir: string, reading: Reading): Promise<void> 
   await syncDirectoryAsync(place);
 }
 
+/** The readings in a log's directory. */
+export function readingFiles(dir: string): ReadingQueue {
+  const place = join(dir, READINGS);
+  return {
+    waiting: async () => {
+      const names = (await readdir(place).catch(() => [])).filter((name) => NAME.test(name));
+      const few = names.slice(0, MOST_AT_ONCE);
+      return Promise.all(
+        few.map(async (name) => ({ id: name.slice(0, 36), bytes: await readFile(join(place, name)) })),
+      );
+    },
+    recorded: (id) => rm(join(place, `${id}.json`), { force: true }),
+  };
+}
+
 /** What a log needs of itself to record readings. */
 interface Recording {
-  readonly dir: string;
   readonly tenant: string;
+  readonly queue: ReadingQueue;
   append(entry: AuditEntry): Promise<number>;
 }
 
-/** Records the readings of a log's directory while it is open. */
+/** Records the readings of a log while it is open. */
 export class Readings {
   readonly #log: Recording;
   readonly #timer: NodeJS.Timeout;
-  #taking: Promise<void> = Promise.resolve();
+  #taking: Promise<void> | null = null;
 
   constructor(log: Recording) {
     this.#log = log;
@@ -60,25 +75,26 @@ export class Readings {
   /** Records what is there, and looks no more. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    this.#look();
     await this.#taking;
+    await this.#take();
   }
 
   #look(): void {
-    const names = readingsIn(this.#log.dir);
-    if (names.length > 0) this.#taking = this.#taking.then(() => this.#take(names));
+    this.#taking ??= this.#take().finally(() => {
+      this.#taking = null;
+    });
   }
 
-  /** What the log does not take stays for the next look. */
-  async #take(names: readonly string[]): Promise<void> {
-    for (const name of names) {
-      const path = join(this.#log.dir, READINGS, name);
-      try {
-        await this.#log.append(this.#entry(name.slice(0, 36), await readFile(path)));
-        await rm(path, { force: true });
-      } catch {
-        return; // the log's own failure is told by the log
+  /** What the log does not take stays for the next look; its own failure is told by the log. */
+  async #take(): Promise<void> {
+    const { queue, append } = this.#log;
+    try {
+      for (const { id, bytes } of await queue.waiting()) {
+        await append(this.#entry(id, bytes));
+        await queue.recorded(id);
       }
+    } catch {
+      return;
     }
   }
 
@@ -92,16 +108,6 @@ export class Readings {
       action: 'audit.read',
       detail,
     };
-  }
-}
-
-function readingsIn(dir: string): readonly string[] {
-  try {
-    return readdirSync(join(dir, READINGS))
-      .filter((name) => NAME.test(name))
-      .slice(0, MOST_AT_ONCE);
-  } catch {
-    return []; // nobody has read the log yet
   }
 }
 

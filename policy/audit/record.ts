@@ -1,3 +1,5 @@
+import { MAX_RECORD_BYTES } from './format.js';
+
 /**
  * What the log holds: one record per decision, one per outcome, one per event of the log itself.
  * A record never carries a literal, a row or a token; a statement appears only as a keyed fingerprint.
@@ -7,9 +9,6 @@ export type AuditKind = 'decision' | 'outcome' | 'event';
 export type AuditSurface = 'rest' | 'wire' | 'mcp' | 'cli' | 'system';
 export type AuditDecision = 'allow' | 'deny' | 'error';
 export type AuditOutcome = 'ok' | 'error' | 'cancelled' | 'truncated' | 'unknown';
-
-/** Longest record, in UTF-8 bytes of its canonical JSON (the entry limit of C2SP tlog-tiles). */
-export const MAX_RECORD_BYTES = 65_535;
 
 /** What a caller hands to `append`. Whatever is left out is stored as null (an empty list for `chain`, `objects`). */
 export interface AuditEntry {

@@ -1,11 +1,15 @@
-import { readdirSync } from 'node:fs';
-import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Signed } from './anchors.js';
-import { BEGINNING, type LogBase } from './base.js';
-import { CHECKPOINTS_FILE, type Checkpoint, LATEST_FILE, openCheckpoint, splitNotes } from './checkpoint.js';
-import { syncDirectoryAsync, writeDurablyAsync } from './disk.js';
+import { BEGINNING, type LogBase, type Signed } from './base.js';
+import {
+  CHECKPOINTS_FILE,
+  type Checkpoint,
+  LATEST_FILE,
+  openCheckpoint,
+  RETAINED_FILE,
+  splitNotes,
+  type VerifierKey,
+} from './checkpoint.js';
 import { AuditDamaged } from './errors.js';
 import {
   chainHash,
@@ -16,21 +20,22 @@ import {
   isTorn,
   leafHash,
   segmentName,
-  segmentNumber,
   usedEnd,
 } from './format.js';
-import type { Frontier } from './frontier.js';
+import { Frontier } from './frontier.js';
 import type { AuditRecord } from './record.js';
-import { SPARE_FILE } from './segments.js';
+import { retainedIn } from './retained.js';
 import type { Signer } from './signer.js';
+import type { LogSource } from './source.js';
 
-const COPY_FILE = 'recover.tmp';
 /** The action of the record that a stop in order leaves last. */
 export const CLOSING = 'audit.close';
 
 /** Where the writer goes on. */
 export interface Recovered extends LogBase {
   readonly signed: Signed;
+  /** Time of the last record that was read; null where none was. */
+  readonly ts: string | null;
   /** Whether the last record is not the one that a stop in order leaves. */
   readonly unclean: boolean;
   /** Allowed decisions that have no outcome. */
@@ -39,18 +44,17 @@ export interface Recovered extends LogBase {
   readonly cut: string | null;
 }
 
-/** Numbers of the segments in a directory, ascending. */
-export function listSegments(dir: string): number[] {
-  return readdirSync(dir)
-    .map(segmentNumber)
-    .filter((number) => number !== null)
-    .sort((a, b) => a - b);
+/** A place that a reading may begin at. */
+export interface RecoverBase {
+  readonly base: LogBase;
+  /** Allowed decisions before it that have no outcome. */
+  readonly open: readonly AuditRecord[];
 }
 
 /** What a reading may rest on. */
 export interface RecoverOptions {
   /** What is proved already; default: nothing, so that the whole log is read. */
-  readonly base?: LogBase;
+  readonly base?: RecoverBase;
   /** What the writer knows to have been acknowledged: fewer records, or others, are damage. */
   readonly acknowledged?: Acknowledged | null;
 }
@@ -63,51 +67,89 @@ export interface Acknowledged {
 /** Frames between two turns of the event loop: about a millisecond. */
 const FRAMES_A_TURN = 256;
 
+/** The last segment as it was found. */
+export interface Tail {
+  readonly segment: number;
+  readonly bytes: Buffer;
+  /** Offset after its last good frame. */
+  readonly end: number;
+}
+
 /**
- * Reads the log, or what follows `base`, checks it against its chain and its last checkpoint, and cuts a torn tail.
+ * Reads the log, or what follows `base`, and checks it against its chain and its last checkpoint. Nothing is changed.
  *
- * @throws AuditDamaged for anything else that is wrong; nothing is changed on disk then
+ * @returns where the writer goes on, and the last segment, null where there is none after `base`
+ * @throws AuditDamaged for anything that is wrong, but for a torn tail where the source may have one
  */
 export async function recoverLog(
-  dir: string,
+  source: LogSource,
   signer: Signer,
-  { base = BEGINNING, acknowledged = null }: RecoverOptions = {},
-): Promise<Recovered> {
-  const { checkpoint, signed } = await readCheckpoints(dir, signer);
-  const walk = new Walk(dir, signer.writer, base, [checkpoint, acknowledged]);
-  const segments = listSegments(dir).filter((segment) => segment > base.segment);
+  options: RecoverOptions = {},
+): Promise<{ readonly recovered: Omit<Recovered, 'cut'>; readonly tail: Tail | null }> {
+  const { acknowledged = null } = options;
+  const { checkpoint, signed } = await readCheckpoints(source, signer);
+  const { base, open } = options.base ?? (await beginningOf(source, signer.verifier));
+  const walk = new Walk(source, signer.writer, base, open, [checkpoint, acknowledged]);
+  const segments = (await source.segments()).filter((segment) => segment > base.segment);
   if (segments.length > 0 && signed.lasting === -1) {
-    throw new AuditDamaged(join(dir, CHECKPOINTS_FILE), 0, 0, 'the log has records but no checkpoint');
+    throw new AuditDamaged(
+      join(source.place, CHECKPOINTS_FILE),
+      0,
+      0,
+      'the log has records but no checkpoint',
+    );
   }
+  walk.requireRoot(0);
   for (const segment of segments) await walk.readSegment(segment, segment === segments.at(-1));
   walk.requireRecords(checkpoint, acknowledged);
-  await rm(join(dir, SPARE_FILE), { force: true });
-  const cut = await walk.secureLast();
-  await trimCheckpoints(dir, signed.end);
-  return {
+  const recovered = {
     segment: segments.at(-1) ?? base.segment,
     epoch: walk.epoch,
     seq: walk.seq,
     chain: walk.chain,
     frontier: walk.frontier,
     signed,
+    ts: walk.ts,
     unclean: walk.unclean,
     orphans: [...walk.open.values()],
-    cut,
   };
+  return { recovered, tail: walk.tail };
+}
+
+/** Records of the newest tree that is signed, -1 where none is. @throws AuditDamaged */
+export async function signedSize(source: LogSource, signer: Signer): Promise<number> {
+  return (await readCheckpoints(source, signer)).signed.newest;
+}
+
+/** The place from which a log is read: its first record, or the first that is kept. @throws AuditDamaged */
+export async function beginningOf(source: LogSource, key: VerifierKey): Promise<RecoverBase> {
+  try {
+    const kept = retainedIn(await source.retained(), key);
+    if (kept === null) return { base: BEGINNING, open: [] };
+    const { segment, epoch, chain, checkpoint, frontier } = kept;
+    const roots = frontier.map((root) => root.toString('latin1'));
+    const tree = Frontier.of(checkpoint.size, roots);
+    if (!tree.root().equals(checkpoint.root))
+      throw new TypeError('its roots are not those of the signed tree');
+    const base = { segment: segment - 1, epoch, seq: checkpoint.size, chain, frontier: tree };
+    return { base, open: [] };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new AuditDamaged(join(source.place, RETAINED_FILE), 0, 0, why);
+  }
 }
 
 /** The newest checkpoint, and where the file of those that stay goes on. */
 async function readCheckpoints(
-  dir: string,
+  source: LogSource,
   signer: Signer,
 ): Promise<{ readonly checkpoint: Checkpoint | null; readonly signed: Signed }> {
-  const path = join(dir, CHECKPOINTS_FILE);
-  const { notes, end } = splitNotes(await readIfThere(path));
+  const path = join(source.place, CHECKPOINTS_FILE);
+  const { notes, end } = splitNotes(await source.checkpoints());
   const note = notes.at(-1);
   const lasting = note === undefined ? null : openedNote(note, path, end - note.length, signer);
-  const latestPath = join(dir, LATEST_FILE);
-  const [latestNote] = splitNotes(await readIfThere(latestPath)).notes;
+  const latestPath = join(source.place, LATEST_FILE);
+  const [latestNote] = splitNotes(await source.latest()).notes;
   const latest = latestNote === undefined ? null : openedNote(latestNote, latestPath, 0, signer);
   const checkpoint = (latest?.size ?? -1) > (lasting?.size ?? -1) ? latest : lasting;
   return { checkpoint, signed: { end, lasting: lasting?.size ?? -1, newest: checkpoint?.size ?? -1 } };
@@ -119,36 +161,17 @@ function openedNote(note: string, path: string, offset: number, signer: Signer):
   return checkpoint;
 }
 
-async function readIfThere(path: string): Promise<Buffer> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
-    throw error;
-  }
-}
-
-async function trimCheckpoints(dir: string, end: number): Promise<void> {
-  const handle = await open(join(dir, CHECKPOINTS_FILE), 'a', 0o644);
-  try {
-    await handle.truncate(end);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await syncDirectoryAsync(dir);
-}
-
 /** Reading position in the log: everything before it is proved. */
 class Walk {
   seq: number;
   epoch: number;
   chain: Buffer;
   readonly frontier: Frontier;
-  readonly open = new Map<string, AuditRecord>();
-  readonly #dir: string;
+  readonly open: Map<string, AuditRecord>;
+  readonly #source: LogSource;
   readonly #writer: string;
   readonly #roots: ReadonlyMap<number, Buffer>;
+  ts: string | null = null;
   /** Of the last record. */
   #action: string | null = null;
   #file = '';
@@ -158,8 +181,15 @@ class Walk {
   #end = 0;
 
   /** @param known trees that the log must have had */
-  constructor(dir: string, writer: string, base: LogBase, known: readonly (Acknowledged | null)[]) {
-    this.#dir = dir;
+  constructor(
+    source: LogSource,
+    writer: string,
+    base: LogBase,
+    open: readonly AuditRecord[],
+    known: readonly (Acknowledged | null)[],
+  ) {
+    this.#source = source;
+    this.open = new Map(open.map((record) => [record.request_id, record]));
     this.#writer = writer;
     this.#roots = new Map(known.flatMap((tree) => (tree === null ? [] : [[tree.size, tree.root]])));
     this.seq = base.seq;
@@ -171,8 +201,8 @@ class Walk {
   }
 
   async readSegment(segment: number, last: boolean): Promise<void> {
-    this.#file = join(this.#dir, segmentName(segment));
-    this.#bytes = await readFile(this.#file);
+    this.#file = join(this.#source.place, segmentName(segment));
+    this.#bytes = await this.#source.segment(segment, false);
     if (segment !== this.#segment + 1) this.#damaged(0, `segment ${this.#segment + 1} is missing`);
     this.#segment = segment;
     let at = this.#readHeader(segment);
@@ -184,7 +214,7 @@ class Walk {
       const leaf = frame && leafHash(frame.leafInput);
       const chain = leaf && chainHash(this.chain, leaf);
       if (!frame || !leaf || !chain?.equals(frame.chain)) {
-        if (last && isTorn(this.#bytes, at, end)) break;
+        if (last && this.#source.mayTear && isTorn(this.#bytes, at, end)) break;
         this.#damaged(at, 'the frame is neither whole nor the torn end of an unfinished write');
       }
       if (frame.back === 0) group = at;
@@ -216,6 +246,7 @@ class Walk {
     this.chain = chain;
     this.seq += 1;
     this.#action = record.action;
+    this.ts = record.ts;
     this.frontier.push(leaf.toString('latin1'));
     if (record.kind === 'decision' && record.decision === 'allow') this.open.set(record.request_id, record);
     if (record.kind === 'outcome') this.open.delete(record.request_id);
@@ -243,19 +274,9 @@ class Walk {
     return this.seq > 0 && this.#action !== CLOSING;
   }
 
-  /**
-   * Puts the valid part of the last segment on disk, without the torn tail. The page cache may show what a failed
-   * or interrupted sync never wrote, so the part is written anew, not merely synced; that also cuts off a
-   * write of a killed process that is still under way. A segment without unused room was closed in order.
-   */
-  async secureLast(): Promise<string | null> {
-    if (this.#segment === this.#first || this.#end === this.#bytes.length) return null;
-    const copy = join(this.#dir, COPY_FILE);
-    await writeDurablyAsync(copy, this.#bytes.subarray(0, this.#end), 0o600);
-    await rename(copy, this.#file);
-    await syncDirectoryAsync(this.#dir);
-    const torn = usedEnd(this.#bytes) - this.#end;
-    return torn > 0 ? `${segmentName(this.#segment)}:${this.#end}+${torn}` : null;
+  get tail(): Tail | null {
+    if (this.#segment === this.#first) return null;
+    return { segment: this.#segment, bytes: this.#bytes, end: this.#end };
   }
 
   #damaged(offset: number, message: string): never {

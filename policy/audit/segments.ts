@@ -12,16 +12,22 @@ import {
 } from './disk.js';
 import { Fingerprints } from './fingerprint.js';
 import { encodeHeader, keyName, type SegmentHeader, segmentName } from './format.js';
+import type { SegmentStore } from './store.js';
 
 export const SPARE_FILE = 'spare.tmp';
 const ZEROS = Buffer.alloc(1024 * 1024);
+
+/** Keeps the key of a segment's fingerprints. */
+export function keepSegmentKey(dir: string, segment: number, key: Uint8Array): Promise<void> {
+  return writeDurablyAsync(join(dir, keyName(segment)), key, 0o600);
+}
 
 /**
  * The segment being written, and the spare that follows it. Segments are filled with zeros and synced beforehand
  * and opened with O_DSYNC, so a write changes neither size nor block map and is durable when it returns: that is
  * cheaper than append and fdatasync (0.14 against 0.22 ms).
  */
-export class Segments {
+export class Segments implements SegmentStore {
   readonly #dir: string;
   readonly #bytes: number;
   readonly #write: WriteAt;
@@ -55,7 +61,7 @@ export class Segments {
     await (this.#spare ?? this.#makeSpare());
     this.#spare = null;
     const key = randomBytes(32);
-    await writeDurablyAsync(join(this.#dir, keyName(number)), key, 0o600);
+    await keepSegmentKey(this.#dir, number, key);
     const path = join(this.#dir, segmentName(number));
     // INVARIANT: a segment appears under its name only with its header on disk, so no header is ever torn.
     if (existsSync(path)) throw new Error(`${path} exists already`);
@@ -73,7 +79,7 @@ export class Segments {
   }
 
   /** Appends one group; durable when `done` is called without an error. */
-  append(group: Uint8Array, length: number, done: (error: Error | null) => void): void {
+  append(group: Buffer, length: number, done: (error: Error | null) => void): void {
     const handle = this.#handle;
     if (!handle) throw new Error('no segment is open');
     writeFully(this.#write, handle.fd, group, length, this.#position, (error) => {

@@ -27,8 +27,10 @@ const WRITER = /^[\w.-]{1,64}$/;
 export interface Signer {
   readonly writer: string;
   readonly verifier: VerifierKey;
-  /** A checkpoint note, signature included. */
-  sign(size: number, root: Buffer, time: string): string;
+  /** The same as text, as it lies beside the log. */
+  readonly verifierKey: string;
+  /** A checkpoint note, signature included. @param more extension lines, each with its newline */
+  sign(size: number, root: Buffer, time: string, more?: string): string;
 }
 
 /**
@@ -44,7 +46,8 @@ export function loadSigner(dir: string, keyFile: string, writer: string | undefi
     if (!fresh) throw new AuditDamaged(publicFile, 0, 0, 'the verifier key is missing');
     createKeys(dir, keyFile, publicFile, writer ?? randomBytes(8).toString('hex'));
   }
-  const verifier = parseVerifierKey(readFileSync(publicFile, 'utf8'));
+  const verifierKey = readFileSync(publicFile, 'utf8').trim();
+  const verifier = parseVerifierKey(verifierKey);
   if (!existsSync(keyFile)) throw new AuditDamaged(keyFile, 0, 0, 'the signing key is missing');
   const key = createPrivateKey(readFileSync(keyFile));
   if (!createPublicKey(key).equals(verifier.key)) {
@@ -57,7 +60,9 @@ export function loadSigner(dir: string, keyFile: string, writer: string | undefi
   return {
     writer: stored,
     verifier,
-    sign: (size, root, time) => signNote(checkpointBody(verifier.name, size, root, time), key, verifier),
+    verifierKey,
+    sign: (size, root, time, more) =>
+      signNote(checkpointBody(verifier.name, size, root, time, more), key, verifier),
   };
 }
 

@@ -10,13 +10,24 @@ export class RunningRoot {
   readonly #complete: { leaves: number; root: Buffer }[] = [];
 
   add(leaf: Buffer): void {
-    this.#complete.push({ leaves: 1, root: Buffer.from(leaf) });
+    this.addComplete(1, leaf);
+  }
+
+  /** A whole subtree of so many leaves, a power of two, where one belongs. */
+  addComplete(leaves: number, root: Uint8Array): void {
+    this.#complete.push({ leaves, root: Buffer.from(root) });
     for (;;) {
       const right = this.#complete.at(-1);
       const left = this.#complete.at(-2);
       if (!left || !right || left.leaves !== right.leaves) return;
       this.#complete.splice(-2, 2, { leaves: 2 * left.leaves, root: hashChildren(left.root, right.root) });
     }
+  }
+
+  copy(): RunningRoot {
+    const copy = new RunningRoot();
+    copy.#complete.push(...this.#complete);
+    return copy;
   }
 
   root(): Buffer {
@@ -27,6 +38,28 @@ export class RunningRoot {
 
 export function hashChildren(left: Buffer, right: Buffer): Buffer {
   return createHash('sha256').update('\x01').update(left).update(right).digest();
+}
+
+/**
+ * The complete subtrees of `size` leaves, largest first, with their roots.
+ *
+ * @throws TypeError where there are more or fewer roots
+ */
+export function subtreesOf(
+  size: number,
+  roots: readonly Buffer[],
+): readonly (LeafRange & { readonly root: Buffer })[] {
+  const subtrees: (LeafRange & { readonly root: Buffer })[] = [];
+  let start = 0;
+  for (let power = 2 ** 52; power >= 1; power /= 2) {
+    if (Math.floor(size / power) % 2 === 0) continue;
+    const root = roots[subtrees.length];
+    if (root === undefined) throw new TypeError(`a tree of ${size} leaves has more roots`);
+    subtrees.push({ start, end: start + power, root });
+    start += power;
+  }
+  if (subtrees.length !== roots.length) throw new TypeError(`a tree of ${size} leaves has fewer roots`);
+  return subtrees;
 }
 
 /** Leaves [start, end) under one node of an inclusion path. */

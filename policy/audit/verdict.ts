@@ -37,6 +37,8 @@ export interface AuditVerdict {
   } | null;
   /** Records read and found good. */
   readonly records: number;
+  /** Where older ones are kept no more: seq of the first that is kept, and when that was signed; null where all are. */
+  readonly kept: { readonly from: number; readonly since: string | null } | null;
   /** Good records that no checkpoint covers. */
   readonly unanchored: number;
   /** Records that nothing vouched for when a start recovered them, as the log itself says for good. */

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import canonicalize from 'canonicalize';
 import {
   CHECKPOINTS_FILE,
@@ -9,11 +7,14 @@ import {
   openCheckpoint,
   PUBLIC_KEY_FILE,
   parseVerifierKey,
+  RETAINED_FILE,
   splitNotes,
   type VerifierKey,
 } from './checkpoint.js';
-import { decodeHeader, type Frame, frameAt, isTorn, segmentName, segmentNumber, usedEnd } from './format.js';
-import { RunningRoot } from './tree.js';
+import { decodeHeader, type Frame, frameAt, isTorn, segmentName, usedEnd } from './format.js';
+import { type Retained, retainedIn } from './retained.js';
+import { directorySource, type LogSource } from './source.js';
+import { RunningRoot, subtreesOf } from './tree.js';
 import {
   type AuditProblem,
   type AuditVerdict,
@@ -22,26 +23,41 @@ import {
   type ProblemKind,
   type Recovery,
 } from './verdict.js';
+import type { Judged } from './verifying/judge.js';
+import { Judges } from './verifying/judges.js';
 
 export interface VerifyOptions {
   /** Verifier key from outside the directory; default: the directory's own `checkpoint.vkey`, which proves less. */
   readonly verifierKey?: string;
-  /** A checkpoint note kept elsewhere: shows a log that was cut back together with its checkpoints. */
-  readonly anchor?: string;
+  /** Checkpoint notes kept elsewhere: they show a log that was cut back, or written anew, with its own checkpoints. */
+  readonly anchors?: readonly string[];
+  /** Hears how far it is, after each segment. */
+  readonly progress?: (progress: VerifyProgress) => void;
   /** Clock for the anchor's age, ms since 1970; default now. */
   readonly now?: number;
+}
+
+export interface VerifyProgress {
+  readonly records: number;
+  readonly segments: number;
+  readonly allSegments: number;
 }
 
 /**
  * Reads the whole log, segment by segment, and judges it; writes nothing and may run beside the writer. It shares
  * the format with the writer, not its code, and ends at the first problem.
  */
-export async function verifyAuditLog(dir: string, options: VerifyOptions = {}): Promise<AuditVerdict> {
+export async function verifyAuditLog(
+  log: string | LogSource,
+  options: VerifyOptions = {},
+): Promise<AuditVerdict> {
+  const source = typeof log === 'string' ? directorySource(log) : log;
   const check = new Check();
   try {
-    const key = await loadKey(dir, options.verifierKey);
-    await loadCheckpoints(dir, key, options.anchor, check);
-    await readLog(dir, key, check);
+    const key = await loadKey(source, options.verifierKey);
+    await loadCheckpoints(source, key, options.anchors ?? [], check);
+    await loadRetained(source, key, check);
+    await readLog(source, key, check, options.progress ?? (() => undefined));
   } catch (error) {
     if (!(error instanceof Found)) throw error;
     check.problem = error.problem;
@@ -50,22 +66,24 @@ export async function verifyAuditLog(dir: string, options: VerifyOptions = {}): 
 }
 
 /** The trusted key and the checkpoints are read before the records, so that a live writer is never ahead of them. */
-async function loadKey(dir: string, given: string | undefined): Promise<VerifierKey> {
+async function loadKey(source: LogSource, given: string | undefined): Promise<VerifierKey> {
+  const text = given ?? (await source.verifierKey());
+  if (text === null) found('verifier_key', PUBLIC_KEY_FILE, 0, 0, 'the verifier key cannot be read');
   try {
-    return parseVerifierKey(given ?? (await readFile(join(dir, PUBLIC_KEY_FILE), 'utf8')));
+    return parseVerifierKey(text);
   } catch (error) {
-    const message = error instanceof TypeError ? error.message : 'the verifier key cannot be read';
-    throw new Found('verifier_key', PUBLIC_KEY_FILE, 0, 0, message);
+    if (!(error instanceof TypeError)) throw error;
+    throw new Found('verifier_key', PUBLIC_KEY_FILE, 0, 0, error.message);
   }
 }
 
 async function loadCheckpoints(
-  dir: string,
+  source: LogSource,
   key: VerifierKey,
-  anchor: string | undefined,
+  anchors: readonly string[],
   check: Check,
 ): Promise<void> {
-  const file = await readFile(join(dir, CHECKPOINTS_FILE)).catch(() => Buffer.alloc(0));
+  const file = await source.checkpoints();
   let offset = 0;
   for (const note of splitNotes(file).notes) {
     const checkpoint = openCheckpoint(note, key);
@@ -84,34 +102,68 @@ async function loadCheckpoints(
     offset += Buffer.byteLength(note) + 1;
   }
   if (check.checkpoints.length === 0) found('checkpoint', CHECKPOINTS_FILE, 0, 0, 'there is no checkpoint');
-  const [latest] = splitNotes(await readFile(join(dir, LATEST_FILE)).catch(() => Buffer.alloc(0))).notes;
+  const [latest] = splitNotes(await source.latest()).notes;
   if (latest !== undefined) {
     const newest = openCheckpoint(latest, key);
     if (!newest) found('checkpoint', LATEST_FILE, 0, 0, 'the checkpoint is not validly signed');
     check.checkpoints.push(newest);
     check.checkpoints.sort((a, b) => a.size - b.size);
   }
-  if (anchor === undefined) return;
-  const outside = openCheckpoint(anchor, key);
-  if (!outside) found('checkpoint', 'anchor', 0, 0, 'the given anchor is not a checkpoint of this log');
-  check.checkpoints.push(outside);
+  for (const anchor of anchors) {
+    const outside = openCheckpoint(anchor, key);
+    if (!outside) found('checkpoint', 'anchor', 0, 0, 'the given anchor is not a checkpoint of this log');
+    check.checkpoints.push(outside);
+  }
   check.checkpoints.sort((a, b) => a.size - b.size);
 }
 
-async function readLog(dir: string, key: VerifierKey, check: Check): Promise<void> {
-  const numbers = (await readdir(dir)).map(segmentNumber).filter((number) => number !== null);
-  numbers.sort((a, b) => a - b);
-  check.compareRoots('', 0);
-  let expected = 1;
-  for (const number of numbers) {
-    const name = segmentName(number);
-    if (number !== expected) {
-      found('segment_missing', name, 0, check.records, `segment ${expected} is missing before this one`);
+/** Where records are kept no more, what the log's key signed of them stands for them. */
+async function loadRetained(source: LogSource, key: VerifierKey, check: Check): Promise<void> {
+  try {
+    const kept = retainedIn(await source.retained(), key);
+    if (kept === null) return;
+    for (const { start, end, root } of subtreesOf(kept.checkpoint.size, kept.frontier)) {
+      check.tree.addComplete(end - start, root);
     }
-    const last = number === numbers.at(-1);
-    const path = join(dir, name);
-    readSegment(name, await (last ? readLive(path) : readFile(path)), number, last, key, check);
-    expected += 1;
+    if (!check.tree.root().equals(kept.checkpoint.root)) {
+      throw new TypeError('what was signed of records that are not kept does not lead to its own root');
+    }
+    check.begin(kept);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    found('checkpoint', RETAINED_FILE, 0, 0, error.message);
+  }
+}
+
+async function readLog(
+  source: LogSource,
+  key: VerifierKey,
+  check: Check,
+  progress: (progress: VerifyProgress) => void,
+): Promise<void> {
+  const first = check.kept?.segment ?? 1;
+  const numbers = (await source.segments()).filter((number) => number >= first);
+  check.compareRoots('', 0);
+  const sizes = check.checkpoints.map(({ size }) => size);
+  const judges = source.dir === null ? null : new Judges(source.dir, numbers.slice(0, -1), sizes);
+  try {
+    let expected = first;
+    for (const number of numbers) {
+      const name = segmentName(number);
+      if (number !== expected) {
+        found('segment_missing', name, 0, check.records, `segment ${expected} is missing before this one`);
+      }
+      const judged = (await judges?.judged(number)) ?? null;
+      // What does not hold by itself, or does not follow, is read record by record, to say what it is.
+      if (judged === null || !check.follow(judged, number, key)) {
+        const last = number === numbers.at(-1);
+        readSegment(name, await source.segment(number, last), number, last && source.mayTear, key, check);
+      }
+      expected += 1;
+      progress({ records: check.records, segments: expected - first, allSegments: numbers.length });
+    }
+  } finally {
+    await judges?.close();
   }
   const size = check.checkpoints.at(-1)?.size ?? 0;
   if (check.records < size) {
@@ -119,15 +171,6 @@ async function readLog(dir: string, key: VerifierKey, check: Check): Promise<voi
     const message = `the last ${lost} of the ${size} records that a checkpoint covers are gone`;
     found('cut', check.segment, check.offset, check.records, message);
   }
-}
-
-/**
- * A segment that may be written to meanwhile. One pass could see a later group but miss an earlier one; what the
- * first pass saw the end of is whole in the second, as groups are written one after another.
- */
-async function readLive(path: string): Promise<Buffer> {
-  const end = usedEnd(await readFile(path));
-  return (await readFile(path)).subarray(0, end);
 }
 
 function readSegment(
@@ -243,11 +286,56 @@ class Check {
   segment = '';
   offset = 0;
   problem: AuditProblem | null = null;
-  readonly tree = new RunningRoot();
+  tree = new RunningRoot();
   readonly checkpoints: Checkpoint[] = [];
   readonly recovered: Recovery[] = [];
   readonly open = new Set<string>();
+  /** What is signed of the records that are kept no more. */
+  kept: Retained | null = null;
   #next = 0;
+
+  begin(kept: Retained): void {
+    this.kept = kept;
+    this.records = kept.checkpoint.size;
+    this.epoch = kept.epoch;
+    this.chain = kept.chain;
+    while ((this.checkpoints[this.#next]?.size ?? this.records) < this.records) this.#next += 1;
+  }
+
+  /** Goes on with a segment that holds by itself; false, and nothing is changed, where it does not follow. */
+  follow(
+    { header, chain, pieces, opened, closed, recovered }: Judged,
+    number: number,
+    key: VerifierKey,
+  ): boolean {
+    const follows =
+      header.segment === number &&
+      key.name.endsWith(`/${header.writer}`) &&
+      header.epoch >= this.epoch &&
+      header.firstSeq === this.records &&
+      this.chain.equals(header.chain);
+    if (!follows) return false;
+    const tree = this.tree.copy();
+    const roots: Buffer[] = [];
+    for (const { end, subtrees } of pieces) {
+      for (const { leaves, root } of subtrees) tree.addComplete(leaves, root);
+      for (let at = this.#next + roots.length; this.checkpoints[at]?.size === end; at += 1) {
+        if (!this.checkpoints[at]?.root.equals(tree.root())) return false;
+        roots.push(tree.root());
+      }
+    }
+    this.#next += roots.length;
+    this.tree = tree;
+    this.records = pieces.at(-1)?.end ?? this.records;
+    this.epoch = header.epoch;
+    this.chain = Buffer.from(chain);
+    for (const request of closed) this.open.delete(request);
+    for (const request of opened) this.open.add(request);
+    this.recovered.push(...recovered.map((one) => Object.freeze(one)));
+    this.segment = segmentName(number);
+    this.offset = 0;
+    return true;
+  }
 
   /** Compares with every checkpoint of the present size. */
   compareRoots(name: string, offset: number): void {
@@ -275,7 +363,9 @@ function verdict(check: Check, now: number): AuditVerdict {
     integrity: damaged ? 'damaged' : 'intact',
     completeness: missing ? 'incomplete' : problem ? 'unknown' : 'complete',
     anchor: newest ? { size: newest.size, time, ageMs: time === null ? null : now - Date.parse(time) } : null,
-    records: check.records,
+    records: check.records - (check.kept?.checkpoint.size ?? 0),
+    kept:
+      check.kept === null ? null : { from: check.kept.checkpoint.size, since: check.kept.checkpoint.time },
     unanchored: Math.max(0, check.records - (newest?.size ?? 0)),
     recovered: check.recovered,
     openDecisions: check.open.size,

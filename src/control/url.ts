@@ -10,17 +10,18 @@ export type ControlPlace = { readonly url: string } | { readonly file: string };
  * The URL as it stands now. To another machine it must say how the connection is protected: who changes what is read
  * there changes who may see what.
  *
+ * @param variable of the environment, for messages
  * @throws StartProblem
  */
-export function controlUrl(place: ControlPlace): string {
-  const url = 'url' in place ? place.url : urlIn(place.file);
+export function controlUrl(place: ControlPlace, variable = 'OSL_CONTROL_URL'): string {
+  const url = 'url' in place ? place.url : urlIn(place.file, variable);
   if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol))
-    throw new StartProblem('OSL_CONTROL_URL must be a postgres:// URL');
+    throw new StartProblem(`${variable} must be a postgres:// URL`);
   const { hostname, searchParams } = new URL(url);
   const host = searchParams.get('host') ?? decodeURIComponent(hostname);
   if (!isThisMachine(host) && !searchParams.has('sslmode'))
     throw new StartProblem(
-      `OSL_CONTROL_URL: ${host} is another machine, so the URL must say sslmode=verify-full (with sslrootcert=FILE for an issuer of your own), or sslmode=disable where the network itself is protected`,
+      `${variable}: ${host} is another machine, so the URL must say sslmode=verify-full (with sslrootcert=FILE for an issuer of your own), or sslmode=disable where the network itself is protected`,
     );
   return url;
 }
@@ -31,10 +32,10 @@ function isThisMachine(host: string): boolean {
   return isIP(address) === 4 ? address.startsWith('127.') : address === '::1';
 }
 
-function urlIn(file: string): string {
+function urlIn(file: string, variable: string): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new StartProblem(`OSL_CONTROL_URL_FILE: ${file} cannot be read (${codeOf(error) ?? 'unreadable'})`);
+    throw new StartProblem(`${variable}_FILE: ${file} cannot be read (${codeOf(error) ?? 'unreadable'})`);
   }
 }

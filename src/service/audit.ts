@@ -4,9 +4,12 @@ import {
   type AuditObserver,
   type AuditUnavailable,
   causeOf,
+  type LogStore,
   openAuditLog,
 } from '../../policy/audit/index.js';
 import type { ServiceLog } from '../base/log.js';
+import type { Witnesses } from '../witness/index.js';
+import type { AuditKeeping } from './settings/audit.js';
 import type { Settings } from './settings.js';
 
 export interface OpenAudit {
@@ -17,7 +20,7 @@ export interface OpenAudit {
 
 /** The audit log as the settings have it; what becomes of it is told to the operator at once. */
 export async function openAudit(
-  { audit: { whenFailed, segmentBytes } }: Pick<Settings, 'audit'>,
+  { audit: { whenFailed, segmentBytes, sink, keeping } }: Pick<Settings, 'audit'>,
   dir: string,
   tenant: string,
   log: ServiceLog,
@@ -27,6 +30,7 @@ export async function openAudit(
   const over = new Promise<string>((resolve) => {
     end = resolve;
   });
+  const witnesses = await witnessesOf(keeping, log);
   const observer: AuditObserver = {
     failed: (failure) => {
       log.error('the audit log failed: every request is refused', {
@@ -41,10 +45,47 @@ export async function openAudit(
       log.error('the audit log cannot go on: the disk does not hold what it took', { cause: reason.message });
       end(reason.message);
     },
+    kept: (reason: AuditDamaged) =>
+      log.error('older records of the audit log are not what was signed, and stay', {
+        cause: reason.message,
+      }),
+    ...(witnesses !== null && { signed: (note: string) => witnesses.signed(note) }),
+    ...(witnesses !== null && { closed: () => witnesses.close() }),
   };
   const afterFailure = ends ? 'stay' : 'reopen';
-  const audit = await openAuditLog({ dir, tenant, segmentBytes, afterFailure, observer });
+  const { url } = sink;
+  const store = url === null ? null : await tableStore(url, dir);
+  const audit = await openAuditLog({
+    dir,
+    tenant,
+    segmentBytes,
+    afterFailure,
+    observer,
+    deadlineMs: DEADLINE_MS,
+    ...(keeping.retention !== null && { retention: keeping.retention }),
+    ...(store !== null && { store }),
+  });
   return { audit, over };
+}
+
+/** The longest wait for the disk, or the database. */
+const DEADLINE_MS = 5_000;
+
+/** Those who keep checkpoints; null where nobody does. @throws StartProblem */
+async function witnessesOf(
+  { witnesses, witnessMs }: AuditKeeping,
+  log: ServiceLog,
+): Promise<Witnesses | null> {
+  if (witnesses.length === 0) return null;
+  const witnessing = await import('../witness/index.js');
+  const places = witnesses.map((place) => witnessing.witnessAt(place, process.env));
+  return new witnessing.Witnesses(places, witnessMs, log);
+}
+
+/** Loaded where it is asked for. */
+async function tableStore(url: () => string, dir: string): Promise<(segmentBytes: number) => LogStore> {
+  const { TableStore } = await import('../audit-table/index.js');
+  return (segmentBytes) => new TableStore({ url, dir, segmentBytes, deadlineMs: DEADLINE_MS });
 }
 
 function failureFields(failure: AuditUnavailable) {

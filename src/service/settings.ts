@@ -7,6 +7,7 @@ import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './content.js';
 import { type AdminSettings, adminSettings } from './settings/admin.js';
 import { type AlarmSettings, alarmSettings } from './settings/alarms.js';
+import { type AuditKeeping, type AuditSink, auditKeeping, auditSink } from './settings/audit.js';
 import { type ControlSettings, controlPlace } from './settings/control.js';
 import { type LoadSettings, loadSettings } from './settings/load.js';
 import { type TlsSettings, tlsSettings } from './settings/tls.js';
@@ -83,6 +84,8 @@ export interface AuditSettings {
   readonly segmentBytes: number;
   /** For how long requests for `/health` and its kind are counted before one record has their number. */
   readonly probeWindowMs: number;
+  readonly sink: AuditSink;
+  readonly keeping: AuditKeeping;
 }
 
 /** What serves while the policy file is missing or broken. */
@@ -160,6 +163,10 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
       whenFailed: oneOf(env, 'OSL_AUDIT_FAILURE', ['reopen', 'exit']),
       segmentBytes: integer(env, 'OSL_AUDIT_SEGMENT_MIB', 32, 1, 1_024) * MIB,
       probeWindowMs: integer(env, 'OSL_AUDIT_PROBE_SECONDS', 60, 1, 3_600) * 1_000,
+      sink: auditSink(env, path),
+      keeping: auditKeeping(env, path, (name, fallback, least, most) =>
+        integer(env, name, fallback, least, most),
+      ),
     },
     policyFailure: {
       whenBroken: oneOf(env, 'OSL_POLICY_FAILURE', ['refuse', 'keep']),

@@ -213,6 +213,36 @@ export const SECTIONS: readonly Section[] = [
         what: 'When the disk of the log fails: whether it goes on once it can, or the process ends with 7.',
         default: 'reopen',
       },
+      OSL_AUDIT_SINK: {
+        what: 'Where the records go: segment files in the data directory, or [tables of a Postgres](audit.md#in-a-postgres).',
+        default: 'files',
+      },
+      OSL_AUDIT_URL: {
+        what: 'The database whose schema `osl_audit` has those tables; default: that of OSL_CONTROL_URL.',
+        takes: 'a `postgres://` URL',
+        default: '',
+      },
+      OSL_AUDIT_URL_FILE: { what: 'The same, in a file.', takes: 'a file', default: '' },
+      OSL_AUDIT_RETENTION_DAYS: {
+        what: 'Segments whose records are all older go, [signed for](audit.md#what-is-kept-no-more); 0 keeps all.',
+        default: '0',
+      },
+      OSL_AUDIT_ARCHIVE: {
+        what: 'Where segment files go that are kept no more; without it they are deleted.',
+        takes: 'a directory',
+        default: '',
+      },
+      OSL_AUDIT_WITNESS: {
+        what: '[Who keeps checkpoints](audit.md#anchored-outside) beside the log: directories, `s3://`, `postgres://` and `https://` URLs.',
+        takes: 'names, with commas',
+        default: '',
+      },
+      OSL_AUDIT_WITNESS_SECRET: {
+        what: 'Signs what a webhook is sent (HMAC-SHA-256, header `osl-signature`).',
+        takes: 'a secret',
+        default: '',
+      },
+      OSL_AUDIT_WITNESS_SECONDS: { what: 'How often they are handed the newest one.', default: '60' },
       OSL_AUDIT_SEGMENT_MIB: { what: 'MiB of a segment; two are kept free.', default: '32' },
       OSL_AUDIT_PROBE_SECONDS: {
         what: 'Seconds for which requests for `/health` and its kind are counted before one record has their number.',

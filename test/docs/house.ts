@@ -11,6 +11,7 @@ const OPENS: Readonly<Record<string, readonly string[]>> = {
   'src/surfaces/catalog/': ['@electric-sql/pglite'],
   // The gateways' own, which holds no data.
   'src/control/': ['pg'],
+  'src/audit-table/': ['pg'],
 };
 
 const IMPORT = /(?:\bfrom|\bimport\(|^import)\s*'([^']+)'/gm;

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BEGINNING, type LogBase } from '../base.js';
+import { BEGINNING } from '../base.js';
+import { parseVerifierKey } from '../checkpoint.js';
 import { decodeHeader, type SegmentHeader, segmentName, segmentNumber } from '../format.js';
+import { beginningOf, type RecoverBase } from '../recover.js';
+import { directorySource } from '../source.js';
 import { baseOf, parseSeal, type Seal, sealName, sealOf } from './seal.js';
 
 /** Numbers of the segments in a directory, ascending. */
@@ -28,7 +31,7 @@ export async function storedSeal(dir: string, segment: number): Promise<Seal | n
  */
 export async function* sealsOf(dir: string): AsyncGenerator<Seal, void, void> {
   const segments = await segmentsIn(dir);
-  let before: { base: LogBase; open: Seal['open'] } = { base: BEGINNING, open: [] };
+  let before = await startOf(dir);
   for (const segment of segments.slice(0, -1)) {
     const seal = (await storedSeal(dir, segment)) ?? (await madeSeal(dir, segment, before));
     if (seal === null) return;
@@ -37,10 +40,59 @@ export async function* sealsOf(dir: string): AsyncGenerator<Seal, void, void> {
   }
 }
 
+/**
+ * The seals that are missing behind the newest one there is, or behind the first segment, made one after another.
+ *
+ * @returns the newest one, and null where no complete segment holds
+ */
+export async function sealMissing(dir: string): Promise<Seal | null> {
+  const complete = (await segmentsIn(dir)).slice(0, -1);
+  let newest: Seal | null = null;
+  let at = complete.length;
+  while (newest === null && at > 0) {
+    at -= 1;
+    newest = await storedSeal(dir, complete[at] ?? 0);
+  }
+  let before = newest === null ? await startOf(dir) : { base: baseOf(newest), open: newest.open };
+  for (const segment of complete.slice(newest === null ? 0 : at + 1)) {
+    const seal = await madeSeal(dir, segment, before);
+    if (seal === null) return newest;
+    newest = seal;
+    before = { base: baseOf(seal), open: seal.open };
+  }
+  return newest;
+}
+
+/** The place before the first segment that is kept. */
+async function startOf(dir: string): Promise<RecoverBase> {
+  const source = directorySource(dir);
+  const key = await source.verifierKey();
+  return key === null ? { base: BEGINNING, open: [] } : beginningOf(source, parseVerifierKey(key));
+}
+
+/**
+ * The newest sealed place of which a tree of `size` records, which is signed, is the later one; null where there is
+ * none, or a segment is missing before it.
+ */
+export async function sealedBefore(dir: string, first: number, size: number): Promise<RecoverBase | null> {
+  const segments = (await segmentsIn(dir)).filter((segment) => segment >= first);
+  if (segments.some((segment, i) => segment !== first + i)) return null;
+  for (const segment of segments.slice(0, -1).reverse()) {
+    const seal = await storedSeal(dir, segment);
+    if (seal === null || seal.end > size) continue;
+    try {
+      return { base: baseOf(seal), open: seal.open };
+    } catch {
+      return null; // a seal that contradicts itself
+    }
+  }
+  return null;
+}
+
 async function madeSeal(
   dir: string,
   segment: number,
-  { base, open: unanswered }: { readonly base: LogBase; readonly open: Seal['open'] },
+  { base, open: unanswered }: RecoverBase,
 ): Promise<Seal | null> {
   const seal = sealOf(await readFile(join(dir, segmentName(segment))), base, unanswered);
   // A directory that cannot be written to is read without.

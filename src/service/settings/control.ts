@@ -11,16 +11,20 @@ export interface ControlSettings {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where the control database is: from `OSL_CONTROL_URL`, else by the file of `OSL_CONTROL_URL_FILE`; null for none. */
-export function controlPlace(env: Environment, path: (value: string) => string): ControlPlace | null {
-  const url = env['OSL_CONTROL_URL'] ?? '';
-  if (url !== '') return checked({ url });
-  const file = env['OSL_CONTROL_URL_FILE'] ?? '';
+/** Where a database of the gateways is: from the variable, else by the file of `…_FILE`; null for none. */
+export function controlPlace(
+  env: Environment,
+  path: (value: string) => string,
+  variable = 'OSL_CONTROL_URL',
+): ControlPlace | null {
+  const url = env[variable] ?? '';
+  if (url !== '') return checked({ url }, variable);
+  const file = env[`${variable}_FILE`] ?? '';
   return file === '' ? null : { file: path(file) };
 }
 
 /** What is written in the environment is wrong from the start; a file is read when it is needed. */
-function checked(place: { readonly url: string }): ControlPlace {
-  controlUrl(place);
+function checked(place: { readonly url: string }, variable: string): ControlPlace {
+  controlUrl(place, variable);
   return Object.freeze(place);
 }

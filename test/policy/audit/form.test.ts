@@ -1,7 +1,8 @@
 import t from 'tap';
 import { RecordForm } from '../../../policy/audit/form.js';
+import { MAX_RECORD_BYTES } from '../../../policy/audit/format.js';
 import { type AuditEntry, openAuditLog, verifyAuditLog } from '../../../policy/audit/index.js';
-import { encodeRecord, encodeShortened, MAX_RECORD_BYTES } from '../../../policy/audit/record.js';
+import { encodeRecord, encodeShortened } from '../../../policy/audit/record.js';
 import { fc } from '../../support/fast-check.js';
 import { anyEntry } from './arbitrary.js';
 import { entry, parted, readSegmentFile, segmentPaths, tempDir, WAYS } from './fixture.js';

@@ -1,6 +1,7 @@
 import canonicalize from 'canonicalize';
 import t from 'tap';
-import { encodeRecord, encodeShortened, MAX_RECORD_BYTES } from '../../../policy/audit/record.js';
+import { MAX_RECORD_BYTES } from '../../../policy/audit/format.js';
+import { encodeRecord, encodeShortened } from '../../../policy/audit/record.js';
 import { fc } from '../../support/fast-check.js';
 import { anyEntry } from './arbitrary.js';
 import { entry } from './fixture.js';

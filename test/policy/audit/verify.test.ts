@@ -255,8 +255,11 @@ t.test('a log cut back together with its checkpoints is found by an anchor kept 
     { completeness: 'complete', problem: null },
     'without it, nothing shows',
   );
-  t.match(await verifyAuditLog(before, { anchor }), { completeness: 'incomplete', problem: { kind: 'cut' } });
-  t.match(await verifyAuditLog(dir, { anchor }), {
+  t.match(await verifyAuditLog(before, { anchors: [anchor] }), {
+    completeness: 'incomplete',
+    problem: { kind: 'cut' },
+  });
+  t.match(await verifyAuditLog(dir, { anchors: [anchor] }), {
     integrity: 'intact',
     completeness: 'complete',
     problem: null,

@@ -34,7 +34,7 @@ const CASES: readonly (readonly [typed: readonly string[], offered: readonly str
   [['osl', 'au'], ['audit']],
   [
     ['osl', 'audit', ''],
-    ['check', 'export', 'prove', 'search', 'tail', 'verify'],
+    ['check', 'export', 'prove', 'search', 'table', 'tail', 'verify', 'witness-table'],
   ],
   [['osl', 'audit', 'verify', '--k'], ['--key']],
   [['osl', 'query', '--format', 'c'], ['csv']],

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { type AuditProof, checkProof, type ProofVerdict, prove } from '../../../../policy/audit/index.js';
 import { EXIT, Failure } from '../exit.js';
 import { note, print, printJson } from '../output.js';
-import { type AuditFlags, auditChains, auditDirectory, keysIn, VERIFIER_KEY_FILE } from './directory.js';
-import { onRecord } from './on-record.js';
+import { keysIn } from './keys.js';
+import { type AuditFlags, onRecord, withLog } from './log.js';
 
 /** Whichever of the chains it comes from: each has a key of its own. */
 function checkedBy(text: string, keys: readonly string[]): ProofVerdict {
@@ -13,17 +12,21 @@ function checkedBy(text: string, keys: readonly string[]): ProofVerdict {
   return verdicts.find(({ ok }) => ok) ?? first;
 }
 
-function ownKeys(flags: AuditFlags): readonly string[] {
-  return auditChains(auditDirectory(flags)).flatMap((chain) => keysIn(join(chain, VERIFIER_KEY_FILE)));
+function ownKeys(flags: AuditFlags): Promise<readonly string[]> {
+  return withLog(flags, async ({ chains }) => {
+    const keys = await Promise.all(chains.map((chain) => chain.verifierKey()));
+    return keys.filter((key) => key !== null);
+  });
 }
 
 const EACH_PROOF = /^(?=c2sp\.org\/tlog-proof@v1$)/m;
 
 export async function runProve(requestId: string, flags: AuditFlags): Promise<void> {
   const proofs: AuditProof[] = [];
-  const dir = auditDirectory(flags);
-  await onRecord(dir, 'prove', { requestId });
-  for (const chain of auditChains(dir)) proofs.push(...(await prove(chain, requestId)));
+  await withLog(flags, async (log) => {
+    await onRecord(log, 'prove', { requestId });
+    for (const chain of log.chains) proofs.push(...(await prove(chain, requestId)));
+  });
   if (proofs.length === 0) {
     throw new Failure(
       EXIT.failed,
@@ -36,7 +39,7 @@ export async function runProve(requestId: string, flags: AuditFlags): Promise<vo
 
 /** Checks what `prove` printed, against the key alone. */
 export async function runCheck(file: string, flags: AuditFlags & { readonly key?: string }): Promise<void> {
-  const keys = flags.key === undefined ? ownKeys(flags) : keysIn(flags.key);
+  const keys = flags.key === undefined ? await ownKeys(flags) : keysIn(flags.key);
   const texts = readFileSync(file === '-' ? 0 : file, 'utf8').split(EACH_PROOF);
   const verdicts = texts.map((text) => checkedBy(text, keys));
   if (flags.json) printJson(verdicts);

@@ -1,18 +1,16 @@
-import {
-  type AuditDecision,
-  type AuditFilter,
-  type AuditKind,
-  type AuditOutcome,
-  type AuditRecord,
-  type AuditSurface,
-  searchRecords,
+import type {
+  AuditDecision,
+  AuditFilter,
+  AuditKind,
+  AuditOutcome,
+  AuditRecord,
+  AuditSurface,
 } from '../../../../policy/audit/index.js';
 import { formatCsv } from '../csv.js';
 import { type Failure, usage } from '../exit.js';
 import { print } from '../output.js';
-import { type AuditFlags, auditChains, auditDirectory } from './directory.js';
+import { type AuditFlags, onRecord, withLog } from './log.js';
 import { ocsfOf } from './ocsf.js';
-import { onRecord } from './on-record.js';
 import { recordLine } from './tail.js';
 
 export interface SearchFlags extends AuditFlags {
@@ -92,39 +90,19 @@ function cellOf(record: AuditRecord, name: ColumnName): string | null {
   return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : value.join(' ');
 }
 
-/** Finds in all chains, one after another; where there are several their records are merged by time. */
+/** Finds in all chains; records of several are merged by time. */
 async function each(flags: SearchFlags, command: string, show: (record: AuditRecord) => void): Promise<void> {
-  const dir = auditDirectory(flags);
   const filter = filterOf(flags);
-  await onRecord(dir, command, { ...filter });
   const most = flags.limit ?? Number.POSITIVE_INFINITY;
-  const everything = flags.everything === true;
-  let shown = 0;
-  for await (const record of byTime(
-    auditChains(dir).map((chain) => searchRecords(chain, filter, { everything })),
-  )) {
-    if (shown >= most) break;
-    show(record);
-    shown += 1;
-  }
-}
-
-/** Records of several chains, each in its own order, the earliest first. */
-async function* byTime(
-  chains: readonly AsyncGenerator<AuditRecord, void, void>[],
-): AsyncGenerator<AuditRecord> {
-  const heads = await Promise.all(chains.map(async (chain) => ({ chain, next: await chain.next() })));
-  for (;;) {
-    let first: (typeof heads)[number] | null = null;
-    let earliest: AuditRecord | null = null;
-    for (const head of heads) {
-      if (head.next.done) continue;
-      if (earliest === null || head.next.value.ts < earliest.ts) [first, earliest] = [head, head.next.value];
+  await withLog(flags, async (log) => {
+    await onRecord(log, command, { ...filter });
+    let shown = 0;
+    for await (const record of log.search(filter, flags.everything === true)) {
+      show(record);
+      shown += 1;
+      if (shown >= most) break;
     }
-    if (first === null || earliest === null) return;
-    yield earliest;
-    first.next = await first.chain.next();
-  }
+  });
 }
 
 function filterOf(flags: SearchFlags): AuditFilter {

@@ -1,7 +1,7 @@
-import { type AuditRecord, readRecords } from '../../../../policy/audit/index.js';
+import type { AuditRecord } from '../../../../policy/audit/index.js';
 import { note, print, visible } from '../output.js';
-import { type AuditFlags, auditChains, auditDirectory } from './directory.js';
-import { onRecord } from './on-record.js';
+import { type AuditFlags, onRecord, withLog } from './log.js';
+import type { ReadLog } from './read-log.js';
 
 export interface TailFlags extends AuditFlags {
   readonly lines: number;
@@ -9,37 +9,30 @@ export interface TailFlags extends AuditFlags {
 }
 
 export async function runTail(flags: TailFlags): Promise<void> {
-  const dir = auditDirectory(flags);
-  await onRecord(dir, 'tail', { lines: flags.lines });
-  const show = (record: AuditRecord): void => print(flags.json ? JSON.stringify(record) : recordLine(record));
-  const chains = await Promise.all(auditChains(dir).map((chain) => lastOf(chain, flags.lines)));
-  const newest = chains
-    .flatMap(({ records }) => records)
-    .sort((a, b) => (a.ts < b.ts ? -1 : a.ts > b.ts ? 1 : 0));
-  if (flags.lines > 0) newest.slice(-flags.lines).forEach(show);
-  if (!flags.follow) return;
+  await withLog(flags, async (log) => {
+    await onRecord(log, 'tail', { lines: flags.lines });
+    const show = (record: AuditRecord): void =>
+      print(flags.json ? JSON.stringify(record) : recordLine(record));
+    const newest = await log.newest(flags.lines);
+    newest.forEach(show);
+    if (flags.follow) await follow(log, newest, show);
+  });
+}
+
+async function follow(
+  log: ReadLog,
+  newest: readonly AuditRecord[],
+  show: (record: AuditRecord) => void,
+): Promise<void> {
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
   process.stdout.once('close', () => stop.abort());
-  const { signal } = stop;
   await Promise.all(
-    chains.map(async ({ chain, next }) => {
-      for await (const record of readRecords(chain, { from: next, follow: true, signal })) show(record);
+    log.follow(newest, stop.signal).map(async (records) => {
+      for await (const record of records) show(record);
     }),
   );
   if (process.stderr.isTTY) note('');
-}
-
-/** The last `count` records of a chain, and the number of the one after. */
-async function lastOf(chain: string, count: number) {
-  let records: AuditRecord[] = [];
-  let next = 0;
-  for await (const record of readRecords(chain)) {
-    next = record.seq + 1;
-    records.push(record);
-    if (records.length > 2 * count + 64) records = records.slice(records.length - count);
-  }
-  return { chain, records: count === 0 ? [] : records.slice(-count), next };
 }
 
 /** One line: when, what became of it, who, what, and the request. */

@@ -1,48 +1,105 @@
 import { readFileSync } from 'node:fs';
-import { type AuditVerdict, verifyAuditLog } from '../../../../policy/audit/index.js';
+import { resolve } from 'node:path';
+import {
+  type AuditVerdict,
+  checkpointNotes,
+  type LogSource,
+  type VerifyProgress,
+  verifyAuditLog,
+} from '../../../../policy/audit/index.js';
 import { EXIT, usage } from '../exit.js';
 import { print, printJson } from '../output.js';
-import {
-  type AuditFlags,
-  auditChains,
-  auditDirectory,
-  chainName,
-  keysIn,
-  nameOfKey,
-  VERIFIER_KEY_FILE,
-} from './directory.js';
+import { chainName, keysIn, nameOfKey } from './keys.js';
+import { type AuditFlags, withLog } from './log.js';
 
 export interface VerifyFlags extends AuditFlags {
   readonly key?: string;
   readonly anchor?: string;
+  /** Where a witness is. */
+  readonly witness?: string;
   /** Seconds. */
   readonly maxAnchorAge?: number;
 }
 
-export async function runVerify(flags: VerifyFlags): Promise<void> {
-  const dir = auditDirectory(flags);
-  const chains = auditChains(dir);
+export function runVerify(flags: VerifyFlags): Promise<void> {
+  return withLog(flags, ({ chains }) => verifyChains(flags, chains));
+}
+
+/** A chain and what it is called. */
+interface Named {
+  readonly source: LogSource;
+  readonly name: string | null;
+}
+
+async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): Promise<void> {
+  const chains = await Promise.all(
+    sources.map(async (source): Promise<Named> => ({ source, name: await chainName(source) })),
+  );
   const keys = flags.key === undefined ? null : keysIn(flags.key);
-  const anchor = flags.anchor === undefined ? null : readFileSync(flags.anchor, 'utf8');
+  const witnessed = flags.witness === undefined ? [] : await witnessedNotes(flags.witness);
+  const anchors = [...(flags.anchor === undefined ? [] : notesIn(flags.anchor)), ...witnessed];
   const checked: Checked[] = [];
   for (const chain of chains) {
     const single = chains.length === 1;
     const verifierKey = keys === null ? null : single ? keys.join('\n') : keyOf(chain, keys);
-    // One that is of no chain here is held against that of the directory, which it does not fit.
-    const anchored = anchor !== null && chain === (chains.find((c) => isOf(anchor, c)) ?? dir);
-    const verdict = await verifyAuditLog(chain, {
+    // A given one that is of no chain here is held against the first, which it does not fit.
+    const strays = chain === chains[0] ? anchors.slice(0, anchors.length - witnessed.length) : [];
+    const own = anchors.filter(
+      (anchor) => isOf(anchor, chain) || (strays.includes(anchor) && !chains.some((c) => isOf(anchor, c))),
+    );
+    const verdict = await verifyAuditLog(chain.source, {
       ...(verifierKey !== null && { verifierKey }),
-      ...(anchored && { anchor }),
+      anchors: own,
+      progress: progressOn(process.stderr),
     });
-    checked.push({ dir: chain, verdict, stale: isStale(verdict, flags.maxAnchorAge) });
+    checked.push({ dir: chain.source.place, verdict, stale: isStale(verdict, flags.maxAnchorAge) });
   }
-  const missing = chains.length === 1 ? [] : (keys ?? []).filter((key) => !chains.some((c) => isOf(key, c)));
+  const unknown = chains.length === 1 ? [] : (keys ?? []).filter((key) => !chains.some((c) => isOf(key, c)));
+  const unwitnessed = witnessed.filter((note) => !chains.some((c) => isOf(note, c)));
+  const missing = [...new Set([...unknown.map(nameOfKey), ...unwitnessed.map(originOf)])];
   if (flags.json) printJson(jsonOf(checked, missing));
   else print([...checked.map((c) => describe(c, keys !== null)), ...missing.map(missingText)].join('\n'));
   process.exitCode = worst([
     ...checked.map(({ verdict, stale }) => exitOf(verdict, stale)),
     ...missing.map(() => EXIT.incomplete),
   ]);
+}
+
+/** How far it is, on a terminal, ten times a second at most. */
+function progressOn(terminal: NodeJS.WriteStream): (progress: VerifyProgress) => void {
+  let last = 0;
+  return ({ records, segments, allSegments }) => {
+    const now = performance.now();
+    if (!terminal.isTTY || (now - last < 100 && segments < allSegments)) return;
+    last = now;
+    const text = `${records} records, ${segments} of ${allSegments} segments`;
+    terminal.write(segments < allSegments ? `\r${text}` : `\r${' '.repeat(text.length)}\r`);
+  };
+}
+
+/** All that a witness keeps. @throws Failure */
+async function witnessedNotes(place: string): Promise<readonly string[]> {
+  const { witnessAt } = await import('../../../witness/index.js');
+  const at = /^[\w+.-]+:/.test(place) ? place : resolve(place);
+  const witness = witnessAt(at, process.env);
+  try {
+    const notes = await witness.kept();
+    if (notes === null) throw usage('a webhook cannot be asked what it keeps: give that as --anchor');
+    if (notes.length === 0) throw usage(`${witness.name} keeps no checkpoint`);
+    return notes;
+  } finally {
+    await witness.close();
+  }
+}
+
+function originOf(note: string): string {
+  return note.slice(0, note.indexOf('\n'));
+}
+
+/** The checkpoints of a file: one, or several with an empty line after each. */
+function notesIn(file: string): readonly string[] {
+  const text = readFileSync(file, 'utf8');
+  return checkpointNotes(text.endsWith('\n\n') ? text : `${text}\n`);
 }
 
 /** One chain of the log, judged. */
@@ -60,24 +117,23 @@ function jsonOf([own, ...workers]: readonly Checked[], missing: readonly string[
     anchor_stale: chain?.stale,
   });
   if (workers.length === 0 && missing.length === 0) return told(own);
-  return { ...told(own), workers: workers.map(told), missing: missing.map(nameOfKey) };
+  return { ...told(own), workers: workers.map(told), missing };
 }
 
 /** Of the keys that were kept elsewhere, that of one chain. @throws Failure */
-function keyOf(chain: string, keys: readonly string[]): string {
+function keyOf(chain: Named, keys: readonly string[]): string {
   const key = keys.find((line) => isOf(line, chain));
   if (key !== undefined) return key;
-  throw usage(`none of the given keys is of the chain in ${chain}: add its ${VERIFIER_KEY_FILE}`);
+  throw usage(`none of the given keys is of the chain in ${chain.source.place}: add its checkpoint.vkey`);
 }
 
 /** Keys and checkpoints begin with the name of their chain. */
-function isOf(text: string, chain: string): boolean {
-  const name = chainName(chain);
+function isOf(text: string, { name }: Named): boolean {
   return name !== null && (text.startsWith(`${name}+`) || text.startsWith(`${name}\n`));
 }
 
-function missingText(key: string): string {
-  return `a chain is missing: a key is given for ${nameOfKey(key)}, and no such chain is there`;
+function missingText(name: string): string {
+  return `a chain is missing: a key or a witness knows ${name}, and no such chain is there`;
 }
 
 /** Of several verdicts the gravest. */
@@ -107,6 +163,7 @@ function describe({ verdict, dir, stale }: Checked, outsideKey: boolean): string
     `  anchor        ${anchorText(verdict)}${stale ? ', which is too old' : ''}`,
     `  key           ${outsideKey ? 'the given one' : "the directory's own (--key gives one kept elsewhere)"}`,
   ];
+  if (verdict.kept !== null) lines.push(`  kept          ${keptText(verdict.kept)}`);
   lines.push(...recoveredLines(verdict));
   if (openDecisions > 0) lines.push(`  under way     ${openDecisions} allowed requests without outcome`);
   if (tornBytes > 0) lines.push(`  torn tail     ${tornBytes} bytes of a write that was never acknowledged`);
@@ -115,6 +172,10 @@ function describe({ verdict, dir, stale }: Checked, outsideKey: boolean): string
     lines.push(`                ${problem.segment}:${problem.offset}, record ${problem.seq}`);
   }
   return lines.join('\n');
+}
+
+function keptText({ from, since }: NonNullable<AuditVerdict['kept']>): string {
+  return `from record ${from} on; what stood before was signed, and is kept no more, since ${since ?? '?'}`;
 }
 
 const MOST_RECOVERIES = 10;

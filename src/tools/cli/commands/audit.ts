@@ -3,7 +3,8 @@ import { dataDirOption, wholeNumber } from '../flags.js';
 
 const VERIFY_HELP = `
 Reads everything, writes nothing, and may run beside the server. Without --key it trusts the key that lies in the
-directory, and without --anchor the newest checkpoint there: keep copies elsewhere to be sure of more. "recovered"
+directory, and without --anchor the newest checkpoint there: keep copies elsewhere, or a
+witness (OSL_AUDIT_WITNESS), to be sure of more. "recovered"
 names the records that no checkpoint covered when a stop out of order was recovered: they could have been cut or made.
 
 Exit status: 0 intact and complete, 4 damaged, 5 records are missing, 6 the newest checkpoint is older than
@@ -49,6 +50,20 @@ Examples:
   $ osl audit export --format ocsf --since 2026-01-31 > events.jsonl
   $ osl audit export --format csv --object person > person.csv`;
 
+const TABLE_HELP = `
+The owner of the database runs it once; the roles must exist. The gateway is told OSL_AUDIT_SINK=postgres and
+OSL_AUDIT_URL. Two functions are there for a job: osl_audit.make_partitions(), and osl_audit.prune(), which drops what
+the gateways have signed as kept no more.
+
+Example:
+  $ osl audit table --gateway osl_gateway --maintenance osl_jobs | psql -1 -v ON_ERROR_STOP=1 service=control`;
+
+const WITNESS_HELP = `
+The owner of that database runs it once. It should not be who owns the log.
+
+Example:
+  $ osl audit witness-table --gateway osl_gateway | psql -1 -v ON_ERROR_STOP=1 service=witness`;
+
 export function addAudit(program: Command): void {
   const audit = program.command('audit').description('verify, read and prove the audit log');
   audit
@@ -57,7 +72,11 @@ export function addAudit(program: Command): void {
     .addOption(dirOption())
     .addOption(dataDirOption())
     .option('--key <file>', "the log's verifier key, kept elsewhere")
-    .option('--anchor <file>', 'a checkpoint, kept elsewhere')
+    .option('--anchor <file>', 'checkpoints, kept elsewhere')
+    .option(
+      '--witness <place>',
+      'a directory, s3:// or postgres:// URL of OSL_AUDIT_WITNESS: all that it keeps',
+    )
     .option('--max-anchor-age <seconds>', 'fail where the newest checkpoint is older', wholeNumber(0, 1e9))
     .option('--json', 'the verdicts as JSON')
     .addHelpText('after', VERIFY_HELP)
@@ -84,6 +103,8 @@ export function addAudit(program: Command): void {
     )
     .addHelpText('after', EXPORT_HELP)
     .action(async (flags) => (await import('../audit/search.js')).runExport(flags));
+  addTable(audit);
+  addWitness(audit);
   audit
     .command('prove')
     .description('prove that the records of a request are in the log')
@@ -103,6 +124,26 @@ export function addAudit(program: Command): void {
     .option('--json', 'as JSON')
     .addHelpText('after', CHECK_HELP)
     .action(async (file, flags) => (await import('../audit/prove.js')).runCheck(file, flags));
+}
+
+function addTable(audit: Command): void {
+  audit
+    .command('table')
+    .description('print the SQL that makes the tables of the log in a Postgres')
+    .requiredOption('--gateway <role>', 'who writes: it may insert and select')
+    .option('--reader <role>', 'who may search and verify')
+    .option('--maintenance <role>', 'who may make partitions and drop those that are kept no more')
+    .addHelpText('after', TABLE_HELP)
+    .action(async (flags) => (await import('../audit/table-sql.js')).runTableSql(flags));
+}
+
+function addWitness(audit: Command): void {
+  audit
+    .command('witness-table')
+    .description('print the SQL that makes the table of a witness in another Postgres')
+    .requiredOption('--gateway <role>', 'who writes: it may insert and select')
+    .addHelpText('after', WITNESS_HELP)
+    .action(async (flags) => (await import('../audit/table-sql.js')).runWitnessSql(flags));
 }
 
 function addFilterOptions(command: Command): Command {

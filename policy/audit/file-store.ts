@@ -1,0 +1,116 @@
+import { write as writeAt } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { archived } from './archive.js';
+import { CHECKPOINTS_FILE, RETAINED_FILE } from './checkpoint.js';
+import { syncDirectoryAsync, type WriteAt, writeDurablyAsync } from './disk.js';
+import { AuditDamaged } from './errors.js';
+import { keyName, segmentName, usedEnd } from './format.js';
+import { NoteFiles, trimmed } from './note-files.js';
+import { readingFiles } from './readings.js';
+import {
+  beginningOf,
+  type Recovered,
+  type RecoverOptions,
+  recoverLog,
+  signedSize,
+  type Tail,
+} from './recover.js';
+import type { Retiring } from './retention.js';
+import { sealName } from './search/seal.js';
+import { Sealer } from './search/sealer.js';
+import { sealedBefore } from './search/seals.js';
+import { Segments, SPARE_FILE } from './segments.js';
+import type { Signer } from './signer.js';
+import { directorySource, type LogSource } from './source.js';
+import type { LogStore, NoteStore, ReadingQueue, SegmentStore } from './store.js';
+
+const COPY_FILE = 'recover.tmp';
+
+/** Segment files in a directory. */
+export class FileStore implements LogStore {
+  readonly source: LogSource;
+  readonly readings: ReadingQueue;
+  readonly #dir: string;
+  readonly #segmentBytes: number;
+  readonly #write: WriteAt;
+  readonly #sealer: Sealer;
+
+  constructor(dir: string, segmentBytes: number, write: WriteAt = writeAt) {
+    this.source = directorySource(dir);
+    this.readings = readingFiles(dir);
+    this.#dir = dir;
+    this.#sealer = new Sealer(dir);
+    this.#segmentBytes = segmentBytes;
+    this.#write = write;
+  }
+
+  async recover(signer: Signer, options: RecoverOptions = {}): Promise<Recovered> {
+    const { recovered, tail } = await this.#read(signer, options);
+    await rm(join(this.#dir, SPARE_FILE), { force: true });
+    const cut = tail === null ? null : await this.#secure(tail);
+    await trimmed(this.#dir, CHECKPOINTS_FILE, recovered.signed.end);
+    return { ...recovered, cut };
+  }
+
+  /** From the newest seal that a checkpoint vouches for; if that leads nowhere, from the first record on. */
+  async #read(signer: Signer, options: RecoverOptions): ReturnType<typeof recoverLog> {
+    if (options.base !== undefined) return recoverLog(this.source, signer, options);
+    const size = await signedSize(this.source, signer);
+    const { base: start } = await beginningOf(this.source, signer.verifier);
+    const base = await sealedBefore(this.#dir, start.segment + 1, size);
+    if (base === null) return recoverLog(this.source, signer, options);
+    try {
+      return await recoverLog(this.source, signer, { ...options, base });
+    } catch (error) {
+      if (!(error instanceof AuditDamaged)) throw error;
+      return recoverLog(this.source, signer, options);
+    }
+  }
+
+  segments({ segment }: Recovered): SegmentStore {
+    return new Segments(this.#dir, this.#segmentBytes, segment, this.#write);
+  }
+
+  notes(signed: number): Promise<NoteStore> {
+    return NoteFiles.open(this.#dir, this.#write, signed);
+  }
+
+  rotated(): void {
+    this.#sealer.soon();
+  }
+
+  async retain(note: Buffer): Promise<void> {
+    await writeDurablyAsync(join(this.#dir, RETAINED_FILE), note, 0o644);
+    await syncDirectoryAsync(this.#dir);
+  }
+
+  /** What a process that was killed in between left is let go with the next ones. */
+  async release({ base }: Retiring, archive: string | null): Promise<void> {
+    const gone = (await this.source.segments()).filter((segment) => segment <= base.segment);
+    if (archive !== null) await archived(this.#dir, archive, gone);
+    for (const segment of gone)
+      for (const name of [segmentName(segment), keyName(segment), sealName(segment)])
+        await rm(join(this.#dir, name), { force: true });
+    await syncDirectoryAsync(this.#dir);
+  }
+
+  async close(): Promise<void> {
+    await this.#sealer.close();
+  }
+
+  /**
+   * Puts the valid part of the last segment on disk, without the torn tail. The page cache may show what a failed
+   * or interrupted sync never wrote, so the part is written anew, not merely synced; that also cuts off a
+   * write of a killed process that is still under way. A segment without unused room was closed in order.
+   */
+  async #secure({ segment, bytes, end }: Tail): Promise<string | null> {
+    if (end === bytes.length) return null;
+    const copy = join(this.#dir, COPY_FILE);
+    await writeDurablyAsync(copy, bytes.subarray(0, end), 0o600);
+    await rename(copy, join(this.#dir, segmentName(segment)));
+    await syncDirectoryAsync(this.#dir);
+    const torn = usedEnd(bytes) - end;
+    return torn > 0 ? `${segmentName(segment)}:${end}+${torn}` : null;
+  }
+}

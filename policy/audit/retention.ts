@@ -1,0 +1,152 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { LogBase } from './base.js';
+import { openCheckpoint, splitNotes, type VerifierKey } from './checkpoint.js';
+import { AuditDamaged } from './errors.js';
+import { chainHash, decodeHeader, type Frame, frameAt, leafHash, segmentName, usedEnd } from './format.js';
+import type { Frontier } from './frontier.js';
+import type { AuditRecord } from './record.js';
+import { beginningOf } from './recover.js';
+import { retainedLines } from './retained.js';
+import type { Signer } from './signer.js';
+import type { LogSource } from './source.js';
+
+/** For how long records are kept, and where those go that are kept no more. */
+export interface Retention {
+  /** Age of the last record of a segment at which the segment goes, ms. */
+  readonly ms: number;
+  /** A directory that takes such segments of files; null: they are deleted. */
+  readonly archive: string | null;
+}
+
+/** What is about to be kept no more: whole segments from the first on. */
+export interface Retiring {
+  readonly segments: readonly number[];
+  /** The place after the last of them, proved by a signed checkpoint that follows it. */
+  readonly base: LogBase;
+  /** Time of the last record of them. */
+  readonly until: string;
+}
+
+const FRAMES_A_TURN = 256;
+
+/**
+ * The complete segments whose records are all older than `before`. They are read once more and held against the
+ * checkpoints, up to the first one behind them: what is signed of them is signed of what was signed before.
+ *
+ * @returns null where there is none yet
+ * @throws AuditDamaged where they are not what was signed
+ */
+export async function retiring(
+  source: LogSource,
+  key: VerifierKey,
+  before: string,
+): Promise<Retiring | null> {
+  const start = await beginningOf(source, key);
+  const numbers = (await source.segments()).filter((number) => number > start.base.segment);
+  const old: number[] = [];
+  let until = '';
+  for (const number of numbers.slice(0, -1)) {
+    const last = lastIn(await source.segment(number, false))?.ts;
+    if (last === undefined || last >= before) break;
+    old.push(number);
+    until = last > until ? last : until;
+  }
+  if (old.length === 0) return null;
+  const roots = await signedRoots(source, key);
+  const walk = new ProvingWalk(source.place, start.base, roots);
+  let base: LogBase | null = null;
+  for (const number of numbers) {
+    await walk.read(number, await source.segment(number, number === numbers.at(-1)), base !== null);
+    if (number === old.at(-1)) base = walk.place(number);
+    if (base !== null && walk.vouched >= base.seq) return { segments: old, base, until };
+  }
+  return null; // no checkpoint behind them yet
+}
+
+/** What is signed of them, with its empty line. */
+export function retainedNote(signer: Signer, { base }: Retiring): Buffer {
+  const roots = base.frontier.roots.map((root) => Buffer.from(root, 'latin1'));
+  const lines = retainedLines(base.segment + 1, base.epoch, base.chain, roots);
+  return Buffer.from(`${signer.sign(base.seq, base.frontier.root(), new Date().toISOString(), lines)}\n`);
+}
+
+async function signedRoots(source: LogSource, key: VerifierKey): Promise<ReadonlyMap<number, Buffer>> {
+  const files = [await source.checkpoints(), await source.latest()];
+  const notes = files.flatMap((file) => splitNotes(file).notes);
+  const checkpoints = notes.flatMap((note) => openCheckpoint(note, key) ?? []);
+  return new Map(checkpoints.map(({ size, root }) => [size, root]));
+}
+
+class ProvingWalk {
+  /** Records under the last checkpoint that was met. */
+  vouched: number;
+  readonly #place: string;
+  readonly #roots: ReadonlyMap<number, Buffer>;
+  readonly #tree: Frontier;
+  #chain: Buffer;
+  #epoch: number;
+
+  constructor(place: string, base: LogBase, roots: ReadonlyMap<number, Buffer>) {
+    this.#place = place;
+    this.#roots = roots;
+    this.#tree = base.frontier.copy();
+    this.#chain = base.chain;
+    this.#epoch = base.epoch;
+    this.vouched = base.seq;
+  }
+
+  /** @param briefly whether the first checkpoint is enough */
+  async read(number: number, bytes: Buffer, briefly: boolean): Promise<void> {
+    const header = decodeHeader(bytes);
+    const fits = header?.header.firstSeq === this.#tree.size && header.header.chain.equals(this.#chain);
+    if (!header || !fits) this.#damaged(number, 0, 'the segment does not follow the one before it');
+    this.#epoch = header.header.epoch;
+    const end = usedEnd(bytes);
+    let read = 0;
+    for (let frame = frameAt(bytes, header.end, end); frame; frame = frameAt(bytes, frame.next, end)) {
+      if (++read % FRAMES_A_TURN === 0) await nextTurn();
+      this.#take(number, frame);
+      if (briefly && this.vouched === this.#tree.size) return;
+    }
+  }
+
+  place(segment: number): LogBase {
+    return {
+      segment,
+      epoch: this.#epoch,
+      seq: this.#tree.size,
+      chain: this.#chain,
+      frontier: this.#tree.copy(),
+    };
+  }
+
+  #take(number: number, frame: Frame): void {
+    const leaf = leafHash(frame.leafInput);
+    this.#chain = chainHash(this.#chain, leaf);
+    if (!this.#chain.equals(frame.chain))
+      this.#damaged(number, frame.at, 'the record does not follow the chain');
+    this.#tree.push(leaf.toString('latin1'));
+    const root = this.#roots.get(this.#tree.size);
+    if (root === undefined) return;
+    if (!root.equals(this.#tree.root()))
+      this.#damaged(number, frame.at, 'the records are not those that were signed');
+    this.vouched = this.#tree.size;
+  }
+
+  #damaged(segment: number, offset: number, why: string): never {
+    throw new AuditDamaged(`${this.#place}/${segmentName(segment)}`, offset, this.#tree.size, why);
+  }
+}
+
+/** The last record of a segment. */
+function lastIn(bytes: Buffer): AuditRecord | null {
+  const end = usedEnd(bytes);
+  let last: Frame | null = null;
+  for (
+    let frame = frameAt(bytes, decodeHeader(bytes)?.end ?? end, end);
+    frame;
+    frame = frameAt(bytes, frame.next, end)
+  )
+    last = frame;
+  return last === null ? null : (JSON.parse(last.record.toString()) as AuditRecord); // the writer's format
+}

@@ -1,0 +1,49 @@
+import { Worker } from 'node:worker_threads';
+
+/** How long after a segment began the one before is sealed: not in the middle of whatever filled it. ms */
+const WAIT_MS = 1_000;
+
+/**
+ * Seals complete segments in a thread, one run after another, so that the next start need not read them. It is no part
+ * of what the log promises: a seal that is missing costs a start the time to read its segment.
+ */
+export class Sealer {
+  readonly #dir: string;
+  #timer: NodeJS.Timeout | null = null;
+  #running: Worker | null = null;
+  #again = false;
+  #closed = false;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  /** A segment is complete. */
+  soon(): void {
+    if (this.#closed) return;
+    if (this.#running !== null) this.#again = true;
+    else this.#timer ??= setTimeout(() => this.#run(), WAIT_MS).unref();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#running?.terminate();
+  }
+
+  #run(): void {
+    this.#timer = null;
+    const workerData = { dir: this.#dir };
+    const thread = new Worker(new URL('./sealer-thread.js', import.meta.url), { workerData });
+    thread.unref();
+    this.#running = thread;
+    // A directory that cannot be read or written fails the log itself, which says so.
+    thread.once('error', () => undefined);
+    thread.once('exit', () => {
+      this.#running = null;
+      if (!this.#again) return;
+      this.#again = false;
+      this.soon();
+    });
+  }
+}

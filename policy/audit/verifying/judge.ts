@@ -1,0 +1,198 @@
+import { hash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import {
+  decodeHeader,
+  FRAME_HEAD,
+  FRAME_TAIL,
+  frameAt,
+  HASH_BYTES,
+  type SegmentHeader,
+  usedEnd,
+} from '../format.js';
+import type { Recovery } from '../verdict.js';
+
+/** A complete segment that holds by itself; what stands before it is for others to know. */
+export interface Judged {
+  readonly header: SegmentHeader;
+  /** Chain hash after the last record. */
+  readonly chain: Uint8Array;
+  /** Its part of the tree, parted where a checkpoint is. */
+  readonly pieces: readonly Piece[];
+  /** Requests whose last record here is an allowed decision, and those whose last one is an outcome. */
+  readonly opened: readonly string[];
+  readonly closed: readonly string[];
+  readonly recovered: readonly Recovery[];
+}
+
+/** Complete subtrees, one after another, up to the record `end`. */
+export interface Piece {
+  readonly end: number;
+  readonly subtrees: readonly { readonly leaves: number; readonly root: Uint8Array }[];
+}
+
+/**
+ * Judges a complete segment by itself.
+ *
+ * @param cuts sizes of trees that were signed, ascending
+ * @returns null where anything is not as it should be: what, the one who reads record after record says
+ */
+export function judgeSegment(bytes: Buffer, cuts: ArrayLike<number>): Judged | null {
+  const decoded = decodeHeader(bytes);
+  if (decoded === null) return null;
+  const { header, end: start } = decoded;
+  const end = usedEnd(bytes);
+  const tree = new Pieces(header.firstSeq, cuts);
+  const records = new Records(header);
+  const link = Buffer.alloc(2 * HASH_BYTES);
+  let chain = header.chain.toString('latin1');
+  let group = start;
+  for (let at = start; at < end; ) {
+    const frame = frameAt(bytes, at, end);
+    if (frame === null) return null;
+    const { next, back } = frame;
+    const leaf = hash('sha256', frame.leafInput, 'binary');
+    link.write(chain, 0, HASH_BYTES, 'latin1');
+    link.write(leaf, HASH_BYTES, HASH_BYTES, 'latin1');
+    chain = hash('sha256', link, 'binary');
+    const tail = next - FRAME_TAIL;
+    if (bytes.toString('latin1', tail, tail + HASH_BYTES) !== chain) return null;
+    if (back === 0) group = at;
+    if (at - back !== group || !records.take(bytes, at + FRAME_HEAD, tail)) return null;
+    tree.add(leaf);
+    at = next;
+  }
+  return { header, chain: Buffer.from(chain, 'latin1'), pieces: tree.all(), ...records.found() };
+}
+
+const PLAIN = '[ !#-\\[\\]-~]*';
+const TEXT = `"${PLAIN}"`;
+const MAYBE = `(?:null|${TEXT})`;
+const WHOLE = '(?:0|[1-9]\\d{0,14})';
+const LIST = `\\[(?:${TEXT}(?:,${TEXT})*)?\\]`;
+
+/** A record of plain texts and whole numbers in canonical form; all others are parsed. */
+const CANONICAL = new RegExp(
+  `^\\{"action":${TEXT},"chain":${LIST},"code":${MAYBE},"decision":(null|${TEXT}),"duration_us":(?:null|${WHOLE}),` +
+    `"epoch":(${WHOLE}),"form":${MAYBE},"kind":"(${PLAIN})","objects":${LIST},"objects_omitted":${WHOLE},` +
+    `"outcome":${MAYBE}(?:,"plan":${TEXT})?,"request_id":"(${PLAIN})","rows":(?:null|${WHOLE}),"seq":(${WHOLE}),` +
+    `"statement_hmac":${MAYBE},"subject":${MAYBE},"surface":${TEXT},"tenant":${TEXT},"ts":${TEXT},` +
+    `"versions":(?:null|\\{"manifest":${MAYBE},"policy":${MAYBE}\\}),"writer":"(${PLAIN})"\\}$`,
+);
+
+/** What the records of a segment say. */
+class Records {
+  readonly #writer: string;
+  readonly #epoch: number;
+  readonly #epochText: string;
+  readonly #answered = new Map<string, boolean>();
+  readonly #recovered: Recovery[] = [];
+  #seq: number;
+
+  constructor({ writer, epoch, firstSeq }: SegmentHeader) {
+    this.#writer = writer;
+    this.#epoch = epoch;
+    this.#epochText = String(epoch);
+    this.#seq = firstSeq;
+  }
+
+  /** Whether the record in [start, end) is the one that belongs here, in canonical form. */
+  take(bytes: Buffer, start: number, end: number): boolean {
+    const match = CANONICAL.exec(bytes.toString('latin1', start, end));
+    if (match === null) return this.#parse(bytes.subarray(start, end));
+    const [, decision, epoch, kind, request = '', seq, writer] = match;
+    if (epoch !== this.#epochText || writer !== this.#writer || Number(seq) !== this.#seq) return false;
+    this.#seq += 1;
+    if (kind === 'decision' && decision === '"allow"') this.#answered.set(request, false);
+    else if (kind === 'outcome') this.#answered.set(request, true);
+    return true;
+  }
+
+  found() {
+    const opened: string[] = [];
+    const closed: string[] = [];
+    for (const [request, answered] of this.#answered) (answered ? closed : opened).push(request);
+    return { opened, closed, recovered: this.#recovered };
+  }
+
+  #parse(bytes: Buffer): boolean {
+    const text = bytes.toString();
+    const record = objectIn(text);
+    if (record === null || canonicalize(record) !== text) return false;
+    if (record['seq'] !== this.#seq || record['writer'] !== this.#writer || record['epoch'] !== this.#epoch)
+      return false;
+    this.#seq += 1;
+    const request = String(record['request_id']);
+    if (record['kind'] === 'decision' && record['decision'] === 'allow') this.#answered.set(request, false);
+    if (record['kind'] === 'outcome') this.#answered.set(request, true);
+    if (record['kind'] === 'event' && record['action'] === 'audit.recover') this.#recover(record['detail']);
+    return true;
+  }
+
+  #recover(detail: unknown): void {
+    const { from, to } = (typeof detail === 'string' ? objectIn(detail) : null) ?? {};
+    if (typeof from === 'number' && typeof to === 'number')
+      this.#recovered.push({ epoch: this.#epoch, from, to });
+  }
+}
+
+function objectIn(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    // Just checked to be an object; members are read as unknown.
+    return typeof value === 'object' ? (value as Record<string, unknown> | null) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Complete subtrees over leaves whose places in the whole tree are known, though not what stands before them. */
+class Pieces {
+  readonly #cuts: ArrayLike<number>;
+  readonly #pieces: Piece[] = [];
+  readonly #node = Buffer.alloc(1 + 2 * HASH_BYTES);
+  #roots: string[] = [];
+  #leaves: number[] = [];
+  #next = 0;
+  #seq: number;
+
+  constructor(first: number, cuts: ArrayLike<number>) {
+    this.#seq = first;
+    this.#cuts = cuts;
+    this.#node[0] = 1;
+    while ((cuts[this.#next] ?? first + 1) <= first) this.#next += 1;
+  }
+
+  add(leaf: string): void {
+    const roots = this.#roots;
+    const leaves = this.#leaves;
+    let [root, count] = [leaf, 1];
+    this.#seq += 1;
+    // The left neighbour is of the same size, and the two begin where a subtree of their size does.
+    while (leaves.at(-1) === count && this.#seq % (2 * count) === 0) {
+      leaves.pop();
+      this.#node.write(roots.pop() ?? '', 1, HASH_BYTES, 'latin1');
+      this.#node.write(root, 1 + HASH_BYTES, HASH_BYTES, 'latin1');
+      root = hash('sha256', this.#node, 'binary');
+      count *= 2;
+    }
+    roots.push(root);
+    leaves.push(count);
+    if (this.#cuts[this.#next] === this.#seq) this.#cut();
+  }
+
+  all(): readonly Piece[] {
+    if (this.#roots.length > 0) this.#cut();
+    return this.#pieces;
+  }
+
+  #cut(): void {
+    const subtrees = this.#roots.map((root, i) => ({
+      leaves: this.#leaves[i] ?? 1,
+      root: Buffer.from(root, 'latin1'),
+    }));
+    this.#pieces.push({ end: this.#seq, subtrees });
+    this.#roots = [];
+    this.#leaves = [];
+    while ((this.#cuts[this.#next] ?? this.#seq + 1) <= this.#seq) this.#next += 1;
+  }
+}

@@ -1,0 +1,71 @@
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { segmentName } from '../format.js';
+import type { Judged } from './judge.js';
+import type { JudgeAnswer } from './judge-thread.js';
+
+const MOST_THREADS = 8;
+
+/** Threads that judge segments before their turn comes: each alone, since none knows what stands before it. */
+export class Judges {
+  readonly #dir: string;
+  readonly #threads: readonly Worker[];
+  readonly #waiting = new Map<number, (judged: Judged | null) => void>();
+  readonly #asked = new Map<number, Promise<Judged | null>>();
+  readonly #queue: number[];
+  #turn = 0;
+
+  /** @param segments complete ones, in the order in which they will be asked for */
+  constructor(dir: string, segments: readonly number[], cuts: readonly number[]) {
+    this.#dir = dir;
+    this.#queue = [...segments];
+    const count = segments.length < 2 ? 0 : Math.min(MOST_THREADS, availableParallelism(), segments.length);
+    const data = { cuts: Float64Array.from(cuts) };
+    const file = new URL('./judge-thread.js', import.meta.url);
+    this.#threads = Array.from({ length: count }, () =>
+      this.#started(new Worker(file, { workerData: data })),
+    );
+    // Each has one to read and one to go on with: so much is held, however long the log is.
+    for (let i = 0; i < 2 * count; i += 1) this.#askNext();
+  }
+
+  /** What a thread says of a segment; null where nobody can say that it holds. */
+  async judged(segment: number): Promise<Judged | null> {
+    const asked = this.#asked.get(segment);
+    if (asked === undefined) return null;
+    const judged = await asked;
+    this.#asked.delete(segment);
+    this.#askNext();
+    return judged;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.terminate()));
+  }
+
+  #askNext(): void {
+    const segment = this.#queue.shift();
+    const thread = this.#threads[this.#turn % Math.max(1, this.#threads.length)];
+    if (segment === undefined || thread === undefined) return;
+    this.#turn += 1;
+    this.#asked.set(segment, new Promise((resolve) => this.#waiting.set(segment, resolve)));
+    thread.postMessage({ segment, file: join(this.#dir, segmentName(segment)) });
+  }
+
+  #started(thread: Worker): Worker {
+    thread.on('message', ({ segment, judged }: JudgeAnswer) => {
+      this.#waiting.get(segment)?.(judged);
+      this.#waiting.delete(segment);
+    });
+    // What a thread did not get to is read by who asks.
+    const gone = (): void => {
+      for (const resolve of this.#waiting.values()) resolve(null);
+      this.#waiting.clear();
+      this.#queue.length = 0;
+    };
+    thread.once('error', gone);
+    thread.once('exit', gone);
+    return thread;
+  }
+}

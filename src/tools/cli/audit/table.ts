@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AuditRecord } from '../../../../policy/audit/index.js';
+import {
+  connectTable,
+  noteTableReading,
+  recordsAfter,
+  searchTable,
+  type TableSession,
+  type TableUrl,
+  tableSource,
+  tailTable,
+  writersIn,
+} from '../../../audit-table/index.js';
+import { usage } from '../exit.js';
+import type { ReadLog } from './read-log.js';
+
+const STATEMENT_MS = 600_000;
+const POLL_MS = 200;
+
+/** The log of a table, for as long as `work` takes. @throws Failure */
+export async function withTable<T>(url: TableUrl, work: (log: ReadLog) => Promise<T>): Promise<T> {
+  const session = await connectTable(url, STATEMENT_MS).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw usage(`the database of the audit log does not answer: ${why}`);
+  });
+  try {
+    const writers = await writersIn(session).catch((error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error);
+      throw usage(`there is no audit log in the database (${why}): \`osl audit table\` prints what makes it`);
+    });
+    if (writers.length === 0) throw usage('no gateway has written to the audit log of this database yet');
+    return await work(tableLog(session, writers));
+  } finally {
+    await session.end();
+  }
+}
+
+function tableLog(session: TableSession, writers: readonly string[]): ReadLog {
+  return {
+    place: 'osl_audit',
+    chains: writers.map((writer) => tableSource(session, writer)),
+    search: (filter) => searchTable(session, filter),
+    newest: (count) => tailTable(session, count),
+    follow: (after, signal) => [followed(session, writers, after, signal)],
+    note: (reading) => noteTableReading(session, reading),
+  };
+}
+
+async function* followed(
+  session: TableSession,
+  writers: readonly string[],
+  after: readonly AuditRecord[],
+  signal: AbortSignal,
+): AsyncGenerator<AuditRecord> {
+  const shown = new Map(after.map(({ writer, seq }) => [writer, seq]));
+  for (const writer of writers) {
+    if (shown.has(writer)) continue;
+    const last = (await tailTable(session, 1, writer)).at(-1);
+    shown.set(writer, last?.seq ?? -1);
+  }
+  while (!signal.aborted) {
+    for (const [writer, seq] of shown) {
+      for (const record of await recordsAfter(session, writer, seq)) {
+        yield record;
+        shown.set(writer, record.seq);
+      }
+    }
+    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
