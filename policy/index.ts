@@ -69,6 +69,7 @@ export {
 export { type MintClaims, mintToken, type SigningKey } from './mint.js';
 export { type DocumentPath, type PolicyProblem, PolicyProblems, PROBLEM_CODES } from './problems.js';
 export { PURPOSE_CLAIM, purposeOf } from './purpose.js';
+export { type DenyReason, type GrantReason, type Reasons, type RoleReason, reasonsFor } from './reasons.js';
 export { accountIdentity, type ServiceAccount } from './service-account.js';
 export { type RightsValue, roleIn, type SessionRights, sessionRights } from './session-rights.js';
 export type {
@@ -78,8 +79,8 @@ export type {
   RolePolicy,
   SubjectPolicy,
 } from './snapshot.js';
-
 export { type JsonTextFault, jsonTextFault } from './strict-json.js';
+export { type Supposed, supposedIdentity } from './supposed.js';
 export { createVerifier, type TokenVerifier, type TrustedIssuer, type VerifierOptions } from './token.js';
 export {
   CLOCK_SKEW_SECONDS,

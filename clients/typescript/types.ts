@@ -992,6 +992,142 @@ export interface Unservable {
   })[];
 }
 
+export interface AccessQuestion {
+  /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
+  readonly object: string;
+  /** Who is supposed to ask. Or `chain`. */
+  readonly as?: string | null;
+  /** For whom whom: root first. */
+  readonly chain?: readonly string[] | null;
+  /** Data roles that the token claims. Absent: all that the asker can have. */
+  readonly roles?: readonly string[] | null;
+  /** A moment by RFC 3339. Absent: now. */
+  readonly at?: string | null;
+  readonly surface?: "rest" | "wire" | "mcp" | null;
+  /** Of the peer. */
+  readonly address?: string | null;
+  /** What it is for. */
+  readonly purpose?: string | null;
+  /** What else the token says, each claim with its values. */
+  readonly claims?: Readonly<Record<string, unknown>> | null;
+  /** The primary key of one row, each value as text. */
+  readonly row?: readonly string[] | null;
+}
+
+/** How somebody sees an object, and each rule that bears on it. */
+export interface AccessExplanation {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  readonly object: string;
+  /** Who asks for whom: root first. */
+  readonly chain: readonly string[];
+  /** In the clear, masked in some rows or in all, in figures over groups only, or not at all. */
+  readonly sees: "clear" | "partly_masked" | "masked" | "aggregates" | "nothing";
+  /** Of a column. */
+  readonly label: string | null;
+  /** How the label is shown to those who may not see it. */
+  readonly mask: string | null;
+  /** Of a relation, all that are seen. */
+  readonly columns: readonly ({
+    readonly name: string;
+    /** In the clear, masked in some rows or in all, in figures over groups only, or not at all. */
+    readonly sees: "clear" | "partly_masked" | "masked" | "aggregates" | "nothing";
+  })[];
+  /** Subjects without whom alone more would be seen. */
+  readonly taken_away_by: readonly ({
+    readonly subject: string;
+    /** In the clear, masked in some rows or in all, in figures over groups only, or not at all. */
+    readonly would_see: "clear" | "partly_masked" | "masked" | "aggregates" | "nothing";
+  })[];
+  /** What decides, in words. */
+  readonly because: readonly string[];
+  readonly roles: readonly ({
+    readonly role: string;
+    readonly counts: boolean;
+    /** Whether the policy has it. */
+    readonly declared: boolean;
+    /** Subjects of the chain whose ceiling does not have it. */
+    readonly beyond: readonly string[];
+  })[];
+  readonly grants: readonly ({
+    /** As the policy file has it: `roles.sales.grants[0]`. */
+    readonly rule: string;
+    /** Opaque; the same that plans and callers are shown. */
+    readonly id: string;
+    readonly role: string;
+    /** A list, or `*`. */
+    readonly columns: string | readonly string[];
+    /** Which rows; null for all. */
+    readonly rows: string | null;
+    readonly unmask: readonly string[];
+    readonly min_group_size: number | null;
+    /** When it counts: `starts`, `ends`, `when`, `for`, `break_glass`; null: always. */
+    readonly conditions: Readonly<Record<string, unknown>> | null;
+    /** Whether it is part of the rights now. */
+    readonly counts: boolean;
+    /** Attributes that its filter names and a subject of the chain lacks: it shows no row then. */
+    readonly lacking: readonly ({
+      readonly subject: string;
+      readonly attribute: string;
+    })[];
+  })[];
+  readonly denials: readonly ({
+    readonly rule: string;
+    readonly role: string;
+    /** Null: all of it. */
+    readonly columns: readonly string[] | null;
+    /** Subjects of the chain who can have the role. */
+    readonly held_by: readonly string[];
+  })[];
+  readonly row: {
+    readonly key: readonly string[];
+    /** False too where there is no such row. */
+    readonly visible: boolean;
+    /** Grants that show it. */
+    readonly shown_by: readonly string[];
+    /** Subjects without whom alone it would be seen. */
+    readonly taken_away_by: readonly string[];
+  } | null;
+  readonly versions: {
+    readonly manifest: string;
+    readonly policy: string;
+  };
+}
+
+/** How the caller sees an object. */
+export interface Why {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  readonly object: string;
+  /** In the clear, masked in some rows or in all, in figures over groups only, or not at all. */
+  readonly sees: "clear" | "partly_masked" | "masked" | "aggregates" | "nothing";
+  /** What a masked cell is shown as. */
+  readonly masked_as: string | null;
+  /** In words, from the caller’s own rights alone. */
+  readonly because: readonly string[];
+  /** Opaque ids of the caller’s grants on it. */
+  readonly grants: readonly string[];
+  readonly versions: {
+    readonly manifest: string;
+    readonly policy: string;
+  };
+}
+
+export interface AccessRequest {
+  /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
+  readonly object: string;
+  /** What it is wanted for. */
+  readonly reason: string;
+}
+
+/** The same whether or not there is such an object. */
+export interface AccessRequested {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  /** Whether the owner’s receiver has it; else it is in the audit log alone. */
+  readonly delivered: boolean;
+}
+
 /** What each operation takes and answers, by its `operationId`. */
 export interface Operations {
   /** Ask a question */
@@ -1031,6 +1167,27 @@ export interface Operations {
     };
     readonly body: undefined;
     readonly answer: Resolution;
+  };
+  /** Why the caller sees an object as it does */
+  readonly why: {
+    readonly parameters: {
+      /** An entity or facet, or a column of one: `osl.entities.customer.email`. */
+      readonly object: string;
+    };
+    readonly body: undefined;
+    readonly answer: Why;
+  };
+  /** Ask the owner of the policy for access */
+  readonly requestAccess: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: AccessRequest;
+    readonly answer: AccessRequested;
+  };
+  /** Who sees what, and why */
+  readonly explainAccess: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: AccessQuestion;
+    readonly answer: AccessExplanation;
   };
   /** What the databases hold beyond the manifest */
   readonly candidates: {
@@ -1110,6 +1267,9 @@ export const OPERATIONS = {
   schema: { method: 'GET', path: '/osl/schema', token: true },
   domainMap: { method: 'GET', path: '/osl/domain-map', token: true },
   resolve: { method: 'GET', path: '/osl/schema/resolve', token: true },
+  why: { method: 'GET', path: '/osl/why', token: true },
+  requestAccess: { method: 'POST', path: '/osl/access-requests', token: true },
+  explainAccess: { method: 'POST', path: '/osl/access/explain', token: true },
   candidates: { method: 'GET', path: '/osl/candidates', token: true },
   suggest: { method: 'POST', path: '/osl/suggest', token: true },
   validate: { method: 'POST', path: '/osl/validate', token: true },

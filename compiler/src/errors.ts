@@ -345,6 +345,10 @@ export const ERRORS = Object.freeze({
     'the keys of the issuer of this token cannot be had now, so it can be neither believed nor refused',
     `try again in ${p.retryAfterSeconds} s; the server's log has the cause`,
   ]),
+  ownerUnreached: row('E5034', '08006', 503, () => [
+    'the request is on record, but the owner of the policy could not be told of it',
+    'ask again later; the operator finds the cause in the log',
+  ]),
   shuttingDown: row('E5032', '57P01', 503, () => ['the server is shutting down']),
   internal: row('E5000', 'XX000', 500, () => [
     'something went wrong inside the gateway',

@@ -29,6 +29,7 @@ import { type TenantKeys, tenantKeys } from './keys.js';
 import type { Lineage } from './lineage/index.js';
 import { leftLineage, lineageOf } from './lineage.js';
 import { loadModel, type PolicyFault } from './model.js';
+import { ownerOf } from './owner.js';
 import { PolicyStanding } from './policy-standing.js';
 import type { Prepared, Reloaded, ReloadPart } from './reload.js';
 import { enginesParts, lineagePart, refuseOtherConnectors } from './reload-parts.js';
@@ -216,6 +217,7 @@ async function serviceOf(
     defaultConnector,
     maskKeys: maskKeys(keys.masking, first.tenant),
     rowRights: rowRightsOf(engines, keys),
+    owner: ownerOf(settings.owner, log),
     plans: createPlanCache(settings.planCacheBytes),
     content: contentPlane(() => model.manifest, engines, settings.content, log, settings.dataDir),
     permitted: new PermittedSets(settings.exactUpTo),

@@ -4,13 +4,14 @@ import type { AnswerParts } from '../ask/index.js';
 import type { TokenExchange } from '../ask/request/exchange.js';
 import type { Probes } from '../ask/request/probes.js';
 import type { Strangers } from '../ask/request/strangers.js';
+import type { AccessRequestParts } from '../ask/why/request-access.js';
 import type { SpoolRoom } from '../engine/index.js';
 import type { KeptPolicy } from '../model/model.js';
 import type { PublishingParts } from '../publishing/author.js';
 import type { Lineage } from './lineage/index.js';
 
 /** A service that is open, put together once at start: what answers, publishes, and tells of itself. */
-export interface Service extends AnswerParts, PublishingParts {
+export interface Service extends AnswerParts, PublishingParts, AccessRequestParts {
   /** Null while the policy that serves, if any does, is that of the file. */
   keptPolicy(): KeptPolicy | null;
   readonly probes: Probes;

@@ -5,6 +5,7 @@ import type { Caps } from '../ask/data/parts.js';
 import { networkOf } from '../base/networks.js';
 import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './content.js';
+import { type OwnerSettings, ownerSettings } from './owner.js';
 import { type AdminSettings, adminSettings } from './settings/admin.js';
 import { type AlarmSettings, alarmSettings } from './settings/alarms.js';
 import { type AuditKeeping, type AuditSink, auditKeeping, auditSink } from './settings/audit.js';
@@ -66,6 +67,8 @@ export interface Settings {
   readonly control: ControlSettings | null;
   /** Addresses and networks, beside this machine, that may read `/metrics`. */
   readonly metricsFrom: readonly string[];
+  /** Where requests for access go; null where they stay in the audit log. */
+  readonly owner: OwnerSettings;
   /** Says who is told of lineage; null for nobody. */
   readonly lineageFile: string | null;
 }
@@ -172,6 +175,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
       whenBroken: oneOf(env, 'OSL_POLICY_FAILURE', ['refuse', 'keep']),
       keepMs: integer(env, 'OSL_POLICY_KEEP_SECONDS', 3_600, 1, 604_800) * 1_000,
     },
+    owner: ownerSettings(env, path),
     control: controlSettings(env, path),
     lineageFile: fileIn(env, 'OSL_LINEAGE', path),
     ...over,

@@ -261,6 +261,21 @@ export const SECTIONS: readonly Section[] = [
         takes: '`error`, `warn` or `info`',
         default: 'warn',
       },
+      OSL_OWNER_WEBHOOK: {
+        what: 'Where [requests for access](access.md#asking-for-access) are posted to; without it they are in the audit log alone.',
+        takes: 'an http or https URL, with OSL_OWNER_WEBHOOK_SECRET',
+        default: '',
+      },
+      OSL_OWNER_WEBHOOK_SECRET: {
+        what: 'What they are signed with, as [Standard Webhooks](lineage.md) have it: `whsec_` and the base64 of 24 to 64 bytes.',
+        takes: 'a secret',
+      },
+      OSL_OWNER_WEBHOOK_SECRET_FILE: { what: 'A file that holds it.', takes: 'a file' },
+      OSL_OWNER_WEBHOOK_NETWORKS: {
+        what: 'Networks that it may be reached in though they are private, or without TLS.',
+        takes: 'networks, with commas',
+        default: '',
+      },
       OSL_LINEAGE: { what: '[Who is told of lineage](lineage.md).', takes: 'a file', default: '' },
     },
   },

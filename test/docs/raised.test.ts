@@ -141,6 +141,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   auditUnavailable: { file: 'test/surfaces/rest/audit.test.ts', shows: 'E5030' },
   overloaded: { file: 'test/engine/postgres.test.ts', shows: 'overloaded' },
   issuerUnavailable: { file: 'test/service/operations/issuers.test.ts', shows: 'E5033' },
+  ownerUnreached: { file: 'test/surfaces/rest/why.test.ts', shows: 'E5034' },
   shuttingDown: { file: 'test/surfaces/rest/streaming.test.ts', shows: 'E5032' },
   internal: { file: 'test/docs/raised.test.ts', shows: 'E5000' },
   notFound: { http: '/osl/nothing', as: 'user:ann' },

@@ -3,8 +3,17 @@ export { type Discovered, discoveredIn } from './candidate-nodes.js';
 export { type DomainMap, domainMapOf } from './domain-map.js';
 export { entityExamples, metricExamples } from './examples.js';
 export { measuredType } from './measure.js';
-export { columnName, entityName, facetName, metricName, objectsIn } from './names.js';
+export {
+  columnName,
+  entityName,
+  facetName,
+  metricName,
+  type NamedObject,
+  objectNamed,
+  objectsIn,
+} from './names.js';
 export { MAX_MATCHES, type Match, type Resolution, resolve } from './resolve.js';
 export { type SchemaDocument, schemaOf } from './schema.js';
+export { bestSight, isMore, SIGHTS, type Sight, sightsOf } from './sight.js';
 export type { GraphView } from './view.js';
 export { fullView, governedView } from './visible.js';

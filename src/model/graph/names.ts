@@ -1,4 +1,4 @@
-import { fullName } from 'osl-compiler';
+import { fullName, plainName } from 'osl-compiler';
 import type { GraphView } from './view.js';
 
 /** The full name of an entity or bridge, as queries and the audit log write it. */
@@ -28,4 +28,16 @@ export function objectsIn(view: GraphView): readonly string[] {
     ...view.metrics.map((m) => metricName(m.name)),
   ];
   return [...new Set(names)].sort();
+}
+
+/** A relation of the catalog, and a column of it where one is named. */
+export interface NamedObject {
+  readonly relation: string;
+  readonly column: string | null;
+}
+
+/** What `osl.entities.customer.email` names, or `customer.email`; facets likewise. No name of an object has a dot in it. */
+export function objectNamed(name: string): NamedObject {
+  const [relation = '', column] = plainName('facets', plainName('entities', name)).split('.');
+  return { relation, column: column ?? null };
 }

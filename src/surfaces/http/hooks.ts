@@ -90,6 +90,8 @@ const ACTIONS: ReadonlyMap<string, string> = new Map([
   ['/osl/suggest', 'suggest'],
   ['/osl/validate', 'validate'],
   ['/osl/objects', 'publish'],
+  ['/osl/access-requests', 'request_access'],
+  ['/osl/access/explain', 'explain_access'],
 ]);
 
 /** Refuses what is no proper request; a question's sender must say who it is before it hears what is wrong. */

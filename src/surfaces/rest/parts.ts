@@ -1,6 +1,7 @@
 import type { AuditLog } from '../../../policy/audit/index.js';
 import type { AnswerParts, DecidingParts, RecordingParts, RunningParts } from '../../ask/index.js';
 import type { Probes } from '../../ask/request/probes.js';
+import type { AccessRequestParts } from '../../ask/why/request-access.js';
 import type { KeptPolicy } from '../../model/model.js';
 import type { PublishingParts } from '../../publishing/author.js';
 import type { TokenParts } from './routes/token.js';
@@ -18,6 +19,11 @@ export interface StandingParts extends Pick<DecidingParts, 'model'>, Pick<Runnin
 }
 
 /** What answers over HTTP: questions, the graph, authors, and how the service stands. */
-export interface RestParts extends AnswerParts, PublishingParts, Omit<StandingParts, 'audit'>, TokenParts {
+export interface RestParts
+  extends AnswerParts,
+    PublishingParts,
+    AccessRequestParts,
+    Omit<StandingParts, 'audit'>,
+    TokenParts {
   readonly audit: RecordingParts['audit'] & StandingParts['audit'];
 }

@@ -25,6 +25,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E2101', 'Denied by policy'],
   ['E2102', 'No access'],
   ['E2103', 'Aggregates only'],
+  ['E2104', 'The glass cannot be broken'],
   ['E3001', 'Invalid token'],
   ['E4030', 'Origin not served'],
   ['E4040', 'Not found'],
@@ -41,6 +42,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E5031', 'At capacity'],
   ['E5032', 'Shutting down'],
   ['E5033', "Issuer's keys not available"],
+  ['E5034', 'The owner of the policy was not reached'],
 ]);
 
 export function titleOf(code: string): string {

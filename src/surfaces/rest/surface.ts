@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Inflight } from './inflight.js';
 import { documentRoute, documentRoutes } from './openapi/document.js';
 import type { RestParts } from './parts.js';
+import { accessRoutes } from './routes/access.js';
 import { authoringRoutes } from './routes/authoring.js';
 import { conformanceRoute } from './routes/conformance.js';
 import { graphRoutes } from './routes/graph.js';
@@ -24,6 +25,7 @@ export async function restRoutes(
   queryRoute(app, service, inflight);
   sampleRoute(app, service, inflight);
   graphRoutes(app, service);
+  accessRoutes(app, service, inflight);
   authoringRoutes(app, service);
   objectsRoutes(app, service);
   conformanceRoute(app, service);

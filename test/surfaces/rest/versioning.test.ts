@@ -10,10 +10,13 @@ const BODIES: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   '/osl/query': { osql: 'select 1 as a' },
   '/osl/sample': { kind: 'table', name: 'customer' },
   '/osl/suggest': { table: 'db.shop.orders' },
+  '/osl/access-requests': { object: 'customer.email', reason: 'a survey' },
+  '/osl/access/explain': { object: 'customer.email', as: 'user:ann' },
   '/osl/validate': { fragment: 'raw_sql: { allow: [] }' },
 };
 const NEEDED: Readonly<Record<string, string>> = {
   '/osl/schema/resolve': 'term=customer',
+  '/osl/why': 'object=osl.entities.customer.email',
 };
 
 const operations = Object.entries(document.paths)

@@ -9,6 +9,8 @@ t.setTimeout(600_000);
 
 /** Commands without `--json`, and why. */
 const WITHOUT: ReadonlyMap<string, string> = new Map([
+  ['policy show', 'it prints the text of a policy'],
+  ['audit export', 'its formats are others'],
   ['psql', 'what follows is for psql, which has formats of its own'],
   ['mcp', 'it speaks JSON-RPC on standard output'],
   ['completion', 'it prints a script'],

@@ -3,6 +3,7 @@ import { QUERY } from '../bodies/query.js';
 import { SAMPLE_REQUEST } from '../bodies/sample.js';
 import { PROBLEM } from '../problem.js';
 import { count, flag, list, object, oneOf, ref, type Shape, text, textOrNull } from '../shape.js';
+import { ACCESS } from './access-components.js';
 import { AUTHORING } from './authoring-components.js';
 import { PUBLISHING } from './publishing-components.js';
 
@@ -302,6 +303,7 @@ export const COMPONENTS: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   ['Resolution', RESOLUTION],
   ...AUTHORING,
   ...PUBLISHING,
+  ...ACCESS,
 ]);
 
 export const PROBLEM_REF = ref('Problem');

@@ -1,0 +1,265 @@
+import { assertNever, nearest, queryError, type Relation } from 'osl-compiler';
+import {
+  type Circumstances,
+  effectiveAccess,
+  type Identity,
+  type PolicySnapshot,
+  type Reasons,
+  reasonsFor,
+  type Supposed,
+  supposedIdentity,
+} from '../../../policy/index.js';
+import { type NamedObject, objectNamed, type Sight, sightsOf } from '../../model/graph/index.js';
+import type { AnswerParts } from '../data/parts.js';
+import type { Call } from '../request/call.js';
+import { type Caller, type Versions, versionsOf } from '../request/caller.js';
+import { respond } from '../request/respond.js';
+import { type RowReason, rowReason } from './row.js';
+import { sees, type TakenAway, takenAway } from './sights.js';
+
+/** Who is supposed to ask, and about what. */
+export interface AccessQuestion extends Supposed {
+  /** In what circumstances; what is not said, no condition holds of but that of the time, which is now. */
+  readonly in: Partial<Omit<Circumstances, 'emergency'>>;
+  /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
+  readonly object: string;
+  /** Values of the primary key of one row; null where no row is asked about. */
+  readonly row: readonly string[] | null;
+}
+
+/** How a subject sees an object, and each rule that bears on it. */
+export interface AccessExplanation extends Reasons {
+  readonly object: string;
+  readonly chain: readonly string[];
+  readonly sees: Sight;
+  /** Of a column, its label; null where it has none, and of a relation. */
+  readonly label: string | null;
+  /** How cells of the label are shown to those who may not see it in the clear. */
+  readonly mask: string | null;
+  /** Of a relation, all columns that are seen. */
+  readonly columns: readonly { readonly name: string; readonly sees: Sight }[];
+  readonly taken_away_by: readonly TakenAway[];
+  /** In words, what decides. */
+  readonly because: readonly string[];
+  readonly row: RowReason | null;
+  readonly versions: Versions;
+}
+
+/**
+ * Explains how somebody would see an object, for who may know the policy. Nobody's data is read, but whether a row is
+ * there that `row` names.
+ *
+ * @throws QueryError E2101 for who is no admin, E0512 for what the manifest does not declare, and as `respond`
+ */
+export function explainAccess(
+  parts: AnswerParts,
+  call: Call,
+  question: AccessQuestion,
+  signal: AbortSignal,
+): Promise<AccessExplanation> {
+  return respond<Ground, AccessExplanation>(parts, call, {
+    action: 'explain_access',
+    asked: { kind: 'draft', text: JSON.stringify(question) },
+    bucket: 'authoring',
+    permits: ({ access }) => {
+      if (access.adminRoles.size === 0) throw queryError('authorsOnly', {});
+    },
+    decide: (caller, record) => {
+      const ground = groundOf(caller, question);
+      const { relation } = ground;
+      const room = relation.kind === 'facet' ? 'facets' : 'entities';
+      record.touches({ form: null, objects: [`osl.${room}.${relation.name}`] });
+      return ground;
+    },
+    answer: async (ground, caller, recorded) => {
+      const { identity, relation } = ground;
+      const access = effectiveAccess(
+        identity,
+        caller.snapshot,
+        caller.manifest.catalog,
+        ground.circumstances,
+      );
+      const rules = new Map(ground.reasons.grants.map((g) => [g.id, g.rule]));
+      const target = {
+        ...caller,
+        identity,
+        access,
+        circumstances: ground.circumstances,
+        purpose: ground.circumstances.purpose,
+      };
+      const { row: key } = question;
+      const asked = { relation, key: key ?? [], rules, signal, recorded };
+      const row = key === null ? null : await rowReason(parts, target, asked);
+      return { ...explanationOf(ground, target), row, versions: versionsOf(caller) };
+    },
+  });
+}
+
+const NO_ROWS = {
+  bridge: '`row` is a row of an entity: a bridge is asked about with its ends',
+  facet: '`row` is a row of an entity: a facet has passages',
+} as const;
+
+interface Ground {
+  readonly object: NamedObject;
+  readonly relation: Relation;
+  readonly identity: Identity;
+  readonly circumstances: Circumstances;
+  readonly reasons: Reasons;
+}
+
+function circumstancesIn({ in: given }: AccessQuestion): Circumstances {
+  const { now = Date.now(), surface = '', address = null, purpose = null } = given;
+  return { now, surface, address, purpose, emergency: null };
+}
+
+function groundOf({ manifest: { catalog }, snapshot }: Caller, question: AccessQuestion): Ground {
+  const object = objectNamed(question.object);
+  const relation = catalog.relations.get(object.relation);
+  if (relation === undefined)
+    throw queryError('unknownRelation', {
+      relation: question.object,
+      near: nearest(object.relation, catalog.relations.keys()),
+    });
+  const columns = [...relation.columns, ...(relation.computed ?? [])].map((c) => c.name);
+  if (object.column !== null && !columns.includes(object.column))
+    throw queryError('unknownColumn', { column: object.column, near: nearest(object.column, columns) });
+  if (question.row !== null && relation.kind !== 'entity')
+    throw queryError('malformedBody', { detail: NO_ROWS[relation.kind] });
+  const identity = supposedIdentity(question, snapshot);
+  const circumstances = circumstancesIn(question);
+  const access = effectiveAccess(identity, snapshot, catalog, circumstances);
+  return {
+    object,
+    relation,
+    identity,
+    circumstances,
+    reasons: reasonsFor(relation.name, identity, access, snapshot, catalog),
+  };
+}
+
+function explanationOf(
+  { object, relation, identity, reasons }: Ground,
+  { access, manifest: { catalog }, snapshot, circumstances }: Caller,
+): Omit<AccessExplanation, 'row' | 'versions'> {
+  const label = labelOf(relation, object.column);
+  const sight = sees(object, relation, catalog, access);
+  const taken = takenAway(object, relation, catalog, { identity, snapshot, circumstances });
+  return {
+    object: nameOf(relation, object.column),
+    chain: identity.chain,
+    sees: sight,
+    label,
+    mask: label === null ? null : (snapshot.masks.get(relation.name)?.get(label) ?? 'deny'),
+    columns: object.column === null ? sightsOf(relation, catalog, access) : [],
+    taken_away_by: taken,
+    because: becauseOf(sight, object.column, label, reasons, taken, snapshot),
+    ...reasons,
+  };
+}
+
+function labelOf(relation: Relation, column: string | null): string | null {
+  const all = [...relation.columns, ...(relation.computed ?? [])];
+  return all.find((c) => c.name === column)?.sensitivity ?? null;
+}
+
+function nameOf(relation: Relation, column: string | null): string {
+  const room = relation.kind === 'facet' ? 'facets' : 'entities';
+  return `osl.${room}.${relation.name}${column === null ? '' : `.${column}`}`;
+}
+
+/** What decides, in sentences; the rules beside them have the particulars. */
+function becauseOf(
+  sight: Sight,
+  column: string | null,
+  label: string | null,
+  reasons: Reasons,
+  taken: readonly TakenAway[],
+  { roles }: PolicySnapshot,
+): readonly string[] {
+  const counting = reasons.grants.filter((g) => g.counts && (column === null || covers(g.columns, column)));
+  const lines = [...rolesText(reasons), ...denialsText(reasons, column)];
+  if (reasons.grants.length === 0) {
+    const holders = [...roles].filter(([, r]) => r.grants.size > 0).map(([name]) => name);
+    lines.push(
+      holders.length === 0
+        ? 'no role of the policy grants anything'
+        : 'no role that is claimed has a grant on it',
+    );
+  }
+  for (const { rule, counts, lacking, conditions } of reasons.grants) {
+    if (!counts)
+      lines.push(
+        `${rule} is not part of the rights${conditions === null ? '' : ': a condition of it does not hold'}`,
+      );
+    for (const { subject, attribute } of lacking)
+      lines.push(`${rule} shows no row: ${subject} has no attribute \`${attribute}\``);
+  }
+  lines.push(
+    ...sightText(
+      sight,
+      counting.map((g) => g.rule),
+      label,
+    ),
+  );
+  for (const { subject, would_see } of taken)
+    lines.push(`without ${subject} the rest of the chain would see it ${WORDS[would_see]}`);
+  return lines;
+}
+
+const WORDS: Readonly<Record<Sight, string>> = {
+  clear: 'in the clear',
+  partly_masked: 'masked in some rows',
+  masked: 'masked',
+  aggregates: 'in aggregates only',
+  nothing: 'not at all',
+};
+
+function covers(columns: '*' | readonly string[], column: string): boolean {
+  return columns === '*' || columns.includes(column);
+}
+
+function* rolesText({ roles }: Reasons): Generator<string> {
+  if (roles.length === 0) yield 'no data role is claimed';
+  for (const { role, counts, declared, beyond } of roles) {
+    if (!declared) yield `role \`${role}\` is not in the policy`;
+    else if (beyond.length > 0)
+      yield `role \`${role}\` does not count: it is beyond the ceiling of ${beyond.join(', ')}`;
+    else if (!counts) yield `role \`${role}\` does not count now`;
+  }
+}
+
+function* denialsText({ denials }: Reasons, column: string | null): Generator<string> {
+  for (const { rule, columns, held_by } of denials) {
+    if (held_by.length === 0) continue;
+    if (columns === null) yield `${rule} takes all of it away, by ${held_by.join(', ')}`;
+    else if (column === null || columns.includes(column))
+      yield `${rule} takes ${columns.join(', ')} away, by ${held_by.join(', ')}`;
+  }
+}
+
+function sightText(sight: Sight, rules: readonly string[], label: string | null): readonly string[] {
+  const by = rules.join(', ');
+  switch (sight) {
+    case 'clear':
+      return [
+        `${by} ${rules.length === 1 ? 'shows' : 'show'} it in the clear, in the rows that ${rules.length === 1 ? 'it shows' : 'they show'}`,
+      ];
+    case 'partly_masked':
+      return [
+        `${by} show it: in the clear in the rows of those with \`unmask: [${label ?? ''}]\`, masked in the others`,
+      ];
+    case 'masked':
+      return [
+        label === null
+          ? `${by} ${rules.length === 1 ? 'shows' : 'show'} it, masked as what it is made of`
+          : `${by} ${rules.length === 1 ? 'shows' : 'show'} it, and none has \`unmask: [${label}]\``,
+      ];
+    case 'aggregates':
+      return [`${by} ${rules.length === 1 ? 'lets' : 'let'} it into aggregates, and no grant shows its rows`];
+    case 'nothing':
+      return ['it does not exist for this caller'];
+    default:
+      return assertNever(sight);
+  }
+}

@@ -1,0 +1,128 @@
+import type { Relation } from 'osl-compiler';
+import { type PolicySnapshot, roleAccess } from '../../../policy/index.js';
+import { bestSight, isMore, type NamedObject, objectNamed, type Sight } from '../../model/graph/index.js';
+import type { Call } from '../request/call.js';
+import { type Caller, versionsOf } from '../request/caller.js';
+import type { RequestParts } from '../request/parts.js';
+import { respond } from '../request/respond.js';
+import type { Owner } from './owner.js';
+import { sees } from './sights.js';
+
+/** What somebody would like to see, and what for. */
+export interface AccessRequest {
+  /** As the caller writes it; nobody tells whether there is such an object. */
+  readonly object: string;
+  readonly reason: string;
+}
+
+/** Says nothing of the object: it is the same whether or not there is one. */
+export interface AccessRequested {
+  /** Whether the owner's receiver has it; false where the settings name none, so that it is in the audit log alone. */
+  readonly delivered: boolean;
+}
+
+/** What asks for access, beside what every request needs. */
+export interface AccessRequestParts extends RequestParts {
+  readonly owner: Owner;
+}
+
+/**
+ * Puts a request for access on record, and before the owner of the policy, with what could be granted. It changes no
+ * right.
+ *
+ * @throws QueryError E5034 where the owner's receiver does not take it, and as `respond`
+ */
+export function requestAccess(
+  parts: AccessRequestParts,
+  call: Call,
+  request: AccessRequest,
+): Promise<AccessRequested> {
+  return respond<AccessRequest, AccessRequested>(parts, call, {
+    action: 'request_access',
+    asked: { kind: 'draft', text: JSON.stringify([request.object, request.reason]) },
+    bucket: 'authoring',
+    decide: (caller, record) => {
+      const { relation } = objectNamed(request.object);
+      const declared = caller.manifest.catalog.relations.get(relation);
+      if (declared !== undefined) record.touches({ form: null, objects: [nameOf(declared)] });
+      return request;
+    },
+    answer: async (_, caller) => {
+      const { tell } = parts.owner;
+      if (tell === null) return { delivered: false };
+      await tell({ type: 'osl.access_request', id: call.requestId, body: noticeOf(caller, request) });
+      return { delivered: true };
+    },
+  });
+}
+
+function nameOf({ kind, name }: Relation): string {
+  return `osl.${kind === 'facet' ? 'facets' : 'entities'}.${name}`;
+}
+
+/** A role that would show more of the object, as somebody would see it who had that role alone and every attribute. */
+interface RoleOffer {
+  readonly role: string;
+  readonly sees: Sight;
+  /** Other objects that it grants something of, and the subject has no grant on. */
+  readonly also: { readonly count: number; readonly first: readonly string[] };
+}
+
+/** Roles that are named. */
+const OFFERS = 20;
+
+function noticeOf(caller: Caller, { object, reason }: AccessRequest): Readonly<Record<string, unknown>> {
+  const { identity, access, manifest } = caller;
+  const named = objectNamed(object);
+  const relation = manifest.catalog.relations.get(named.relation);
+  const about = {
+    tenant: identity.tenant,
+    subject: identity.subject,
+    chain: identity.chain,
+    object,
+    reason,
+    at: new Date().toISOString(),
+    versions: versionsOf(caller),
+  };
+  if (relation === undefined) return { ...about, declared: false, sees: 'nothing', roles: [], grant: null };
+  const now = sees(named, relation, manifest.catalog, access);
+  const offers = offersFor(named, relation, now, caller);
+  return { ...about, declared: true, sees: now, roles: offers, grant: grantFor(named, relation) };
+}
+
+function offersFor(
+  named: NamedObject,
+  relation: Relation,
+  now: Sight,
+  { access, manifest: { catalog }, snapshot }: Caller,
+): readonly RoleOffer[] {
+  const offers: RoleOffer[] = [];
+  for (const [role, { grants }] of snapshot.roles) {
+    if (offers.length === OFFERS) break;
+    if (!grants.has(relation.name) || access.dataRoles.has(role)) continue;
+    const would = bestSight(relation, named.column, catalog, roleAccess(role, snapshot, catalog));
+    if (isMore(would, now))
+      offers.push({ role, sees: would, also: alsoOf(role, relation.name, snapshot, access) });
+  }
+  return offers;
+}
+
+function alsoOf(
+  role: string,
+  relation: string,
+  { roles }: PolicySnapshot,
+  { relations }: Caller['access'],
+): RoleOffer['also'] {
+  const others = [...(roles.get(role)?.grants.keys() ?? [])].filter(
+    (n) => n !== relation && !relations.has(n),
+  );
+  return { count: others.length, first: others.slice(0, OFFERS) };
+}
+
+/** The least grant that would show the object in the clear, as a policy writes it. */
+function grantFor(named: NamedObject, relation: Relation): Readonly<Record<string, unknown>> {
+  const columns = named.column === null ? relation.columns.map((c) => c.name) : [named.column];
+  const labels = relation.columns.filter((c) => columns.includes(c.name)).flatMap((c) => c.sensitivity ?? []);
+  const unmask = [...new Set(labels)].sort();
+  return { on: relation.name, columns, ...(unmask.length > 0 && { unmask }) };
+}

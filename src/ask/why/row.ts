@@ -1,0 +1,124 @@
+import {
+  ALL_FEATURES,
+  compile,
+  identifier,
+  labelsOf,
+  queryError,
+  type Relation,
+  type RelationAccess,
+  type RelationGrant,
+} from 'osl-compiler';
+import { type EffectiveAccess, effectiveAccess } from '../../../policy/index.js';
+import { eachDataRow, textValuesOf } from '../../engine/index.js';
+import { run } from '../data/ask.js';
+import type { AnswerParts } from '../data/parts.js';
+import type { Caller } from '../request/caller.js';
+import { withoutEach } from './sights.js';
+
+/** Whether a caller sees one row, and what decides of that. */
+export interface RowReason {
+  /** Values of the primary key, in its order. */
+  readonly key: readonly string[];
+  /** False too where there is no such row. */
+  readonly visible: boolean;
+  /** Grants that show it, each by itself: `roles.sales.grants[0]`. */
+  readonly shown_by: readonly string[];
+  /** Subjects of the chain without whom alone it would be seen. */
+  readonly taken_away_by: readonly string[];
+}
+
+/** What is looked for, and how. */
+export interface RowQuestion {
+  readonly relation: Relation;
+  readonly key: readonly string[];
+  /** The rule of a grant, by its id. */
+  readonly rules: ReadonlyMap<string, string>;
+  readonly signal: AbortSignal;
+  /** Resolves once the decision is on record; nothing is read before. */
+  readonly recorded: Promise<void>;
+}
+
+/**
+ * Looks whether `caller` sees the row of a key, under the caller's own row filters and through the governed door; of the
+ * row nothing is read but whether it is there. Key columns that are masked for the caller, or not granted, are compared
+ * all the same: only who may know the policy may ask.
+ *
+ * @throws QueryError E0511 for a key of another length, or a relation without one; and as the statement fails
+ */
+export async function rowReason(
+  parts: AnswerParts,
+  caller: Caller,
+  question: RowQuestion,
+): Promise<RowReason> {
+  const { relation, key, rules } = question;
+  const keyColumns = relation.primaryKey;
+  if (keyColumns.length === 0 || keyColumns.length !== key.length)
+    throw queryError('malformedBody', { detail: keyFault(relation) });
+  const grants =
+    caller.access.relations.get(relation.name)?.grants.filter((g) => g.groups === undefined) ?? [];
+  const shown_by: string[] = [];
+  for (const grant of grants)
+    if (await isThere(parts, caller, [grant], question)) shown_by.push(rules.get(grant.id) ?? grant.id);
+  const visible = shown_by.length > 0;
+  const taken_away_by: string[] = [];
+  if (!visible)
+    for (const { subject, others } of withoutEach(caller.identity)) {
+      const access = effectiveAccess(others, caller.snapshot, caller.manifest.catalog, caller.circumstances);
+      const left = access.relations.get(relation.name)?.grants.filter((g) => g.groups === undefined) ?? [];
+      const without = { ...caller, identity: others, access };
+      if (left.length > 0 && (await isThere(parts, without, left, question))) taken_away_by.push(subject);
+    }
+  return { key, visible, shown_by, taken_away_by };
+}
+
+function keyFault({ name, primaryKey }: Relation): string {
+  return primaryKey.length === 0
+    ? `\`${name}\` has no primary key, so no row of it can be named`
+    : `\`row\` is the key of \`${name}\`: ${primaryKey.join(', ')}`;
+}
+
+async function isThere(
+  parts: AnswerParts,
+  caller: Caller,
+  grants: readonly RelationGrant[],
+  { relation, key, signal, recorded }: RowQuestion,
+): Promise<boolean> {
+  const { catalog } = caller.manifest;
+  const access = keysOnly(caller.access, relation, grants);
+  const where = relation.primaryKey.map((column, i) => `${identifier(column)} = $${i + 1}`).join(' and ');
+  const text = `select count(*) as n from osl.entities.${identifier(relation.name)} where ${where}`;
+  const plan = compile(text, catalog, access, { features: ALL_FEATURES });
+  let found = '0';
+  const sink = {
+    write: (messages: Uint8Array): void => {
+      for (const row of eachDataRow(messages)) found = textValuesOf(row)[0] ?? '0';
+    },
+  };
+  const parameters = key.map((value) => ({ format: 0 as const, bytes: Buffer.from(value, 'utf8') }));
+  const delivery = { parameters, resultFormats: [], maxRows: 1, signal };
+  await run(parts, { ...caller, access }, plan, delivery, recorded, sink);
+  return found !== '0';
+}
+
+/** `access` to the rows that `grants` show, with the key in the clear and nothing else of them to be asked for. */
+function keysOnly(
+  access: EffectiveAccess,
+  relation: Relation,
+  grants: readonly RelationGrant[],
+): EffectiveAccess {
+  const columns: ReadonlySet<string> = new Set(relation.primaryKey);
+  const unmask = labelsOf(relation);
+  const masks = access.relations.get(relation.name)?.masks ?? new Map();
+  const only: RelationAccess = Object.freeze({
+    grants: grants.map((grant) => Object.freeze({ ...grant, columns, unmask })),
+    masks,
+    denied: new Set<string>(),
+  });
+  const signature = `row of ${relation.name} by ${grants.map((g) => g.id).join(' ')}: ${access.signature}`;
+  return Object.freeze({
+    ...access,
+    signature,
+    relations: new Map([[relation.name, only]]),
+    denied: new Map(),
+  });
+}

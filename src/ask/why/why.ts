@@ -1,0 +1,121 @@
+import {
+  assertNever,
+  compile,
+  InternalError,
+  identifier,
+  QueryError,
+  queryError,
+  type Relation,
+} from 'osl-compiler';
+import { isEmpty } from '../../../policy/index.js';
+import { type NamedObject, objectNamed, type Sight } from '../../model/graph/index.js';
+import type { Call } from '../request/call.js';
+import { type Caller, type Versions, versionsOf } from '../request/caller.js';
+import type { RequestParts } from '../request/parts.js';
+import { respond } from '../request/respond.js';
+import { sees } from './sights.js';
+
+/** How a caller sees an object of its own graph, and why, in terms that tell of nothing else. */
+export interface Why {
+  readonly object: string;
+  readonly sees: Exclude<Sight, 'nothing'>;
+  /** What a masked cell is shown as; null where none is masked, or what it is made of says so. */
+  readonly masked_as: string | null;
+  readonly because: readonly string[];
+  /** Opaque ids of the caller's grants on it. */
+  readonly grants: readonly string[];
+  readonly versions: Versions;
+}
+
+/**
+ * Tells a caller why it sees an object as it does: from its own rights, and from nothing that it does not see.
+ *
+ * @throws QueryError for an object that it does not see, as a question for it would, and as `respond`
+ */
+export function whyObject(parts: RequestParts, call: Call, name: string): Promise<Why> {
+  return respond<Why, Why>(parts, call, {
+    action: 'why',
+    asked: { kind: 'term', text: name },
+    bucket: 'query',
+    permits: ({ access }) => {
+      if (isEmpty(access)) throw queryError('noAccess', {});
+    },
+    decide: (caller, record) => {
+      const why = whyOf(caller, objectNamed(name));
+      record.touches({ form: null, objects: [why.object.split('.').slice(0, 3).join('.')] });
+      return why;
+    },
+    answer: (why) => why,
+  });
+}
+
+function whyOf(caller: Caller, object: NamedObject): Why {
+  const { access, manifest, snapshot } = caller;
+  const relation = manifest.catalog.relations.get(object.relation);
+  const rights = access.relations.get(object.relation);
+  const sight = relation === undefined ? 'nothing' : sees(object, relation, manifest.catalog, access);
+  if (relation === undefined || rights === undefined || sight === 'nothing')
+    throw asAQuestionWould(caller, object);
+  const column = [...relation.columns, ...(relation.computed ?? [])].find((c) => c.name === object.column);
+  const label = column?.sensitivity ?? null;
+  const isMasked = sight === 'masked' || sight === 'partly_masked';
+  const mask = isMasked && label !== null ? (snapshot.masks.get(relation.name)?.get(label) ?? null) : null;
+  const grants = rights.grants.filter((g) => object.column === null || g.columns.has(object.column));
+  return {
+    object: nameOf(relation, object.column),
+    sees: sight,
+    masked_as: mask === null ? null : SHOWN_AS[mask],
+    because: [...becauseOf(sight, grants.length), ...delegated(access.chainLength)],
+    grants: grants.map((g) => g.id),
+    versions: versionsOf(caller),
+  };
+}
+
+function nameOf(relation: Relation, column: string | null): string {
+  const room = relation.kind === 'facet' ? 'facets' : 'entities';
+  return `osl.${room}.${relation.name}${column === null ? '' : `.${column}`}`;
+}
+
+const SHOWN_AS = {
+  redact: '`[redacted]`, or NULL where it is no text',
+  null: 'NULL',
+  hash: 'a keyed hash: equal for equal values',
+  partial: 'the first character and `***`',
+  year: 'the beginning of its year',
+  deny: 'nothing: it cannot be used',
+} as const;
+
+function becauseOf(sight: Exclude<Sight, 'nothing'>, grants: number): readonly string[] {
+  const each = grants === 1 ? 'your grant that covers it' : `each of your ${grants} grants that cover it`;
+  switch (sight) {
+    case 'clear':
+      return ['a grant of yours shows it in the clear, in each row that you see of it'];
+    case 'partly_masked':
+      return [
+        'it is sensitive: in some rows that you see a grant of yours shows it in the clear, in others none does',
+      ];
+    case 'masked':
+      return [`it is sensitive, and ${each} shows it masked: in filters, joins and groups too`];
+    case 'aggregates':
+      return [`${each} lets it into figures over large enough groups, and shows no row`];
+    default:
+      return assertNever(sight);
+  }
+}
+
+function delegated(chainLength: number): readonly string[] {
+  return chainLength > 1 ? ['you act for others: what each of the chain may see counts, and no more'] : [];
+}
+
+/** The refusal of a question for the object: a name that the caller may not know tells nothing here either. */
+function asAQuestionWould({ manifest, access }: Caller, { relation, column }: NamedObject): Error {
+  const select = column === null ? 'count(*)' : identifier(column);
+  try {
+    compile(`select ${select} from osl.entities.${identifier(relation)}`, manifest.catalog, access);
+  } catch (refusal) {
+    if (!(refusal instanceof QueryError)) throw refusal;
+    // The place would be one in a text that the caller has not written.
+    return new QueryError(refusal.entry, refusal.message, { ...refusal, position: null });
+  }
+  return new InternalError(`a question for ${relation} is answered, and none of it is seen`);
+}

@@ -1,0 +1,80 @@
+import type { FastifyRequest } from 'fastify';
+import type { AccessQuestion } from '../../../ask/why/explain-access.js';
+import type { AccessRequest } from '../../../ask/why/request-access.js';
+import { malformed } from '../fault.js';
+import { exactly, list, oneOf, orNull, type Shape, text } from '../shape.js';
+import { termIn } from '../term.js';
+import { jsonFields } from './json.js';
+import { readerOf } from './reader.js';
+
+const OBJECT = text('An entity, bridge or facet, or a column of one: `osl.entities.customer.email`.', {
+  minLength: 1,
+  maxLength: 300,
+});
+const SUBJECT = { minLength: 1, maxLength: 200 } as const;
+
+const CLAIMS: Shape<Readonly<Record<string, readonly string[]>>> = {
+  type: 'object',
+  maxProperties: 32,
+  additionalProperties: { type: 'array', items: { type: 'string', maxLength: 200 }, maxItems: 32 },
+  description: 'What else the token says, each claim with its values.',
+};
+
+export const ACCESS_QUESTION = exactly({
+  object: OBJECT,
+  'as?': orNull(text('Who is supposed to ask. Or `chain`.', SUBJECT)),
+  'chain?': orNull(
+    list(text(undefined, SUBJECT), 'For whom whom: root first.', { minItems: 1, maxItems: 16 }),
+  ),
+  'roles?': orNull(
+    list(text(undefined, SUBJECT), 'Data roles that the token claims. Absent: all that the asker can have.', {
+      maxItems: 256,
+    }),
+  ),
+  'at?': orNull(text('A moment by RFC 3339. Absent: now.', { maxLength: 40 })),
+  'surface?': orNull(oneOf('rest', 'wire', 'mcp')),
+  'address?': orNull(text('Of the peer.', { maxLength: 45 })),
+  'purpose?': orNull(text('What it is for.', SUBJECT)),
+  'claims?': orNull(CLAIMS),
+  'row?': orNull(
+    list(text(undefined, { maxLength: 1_000 }), 'The primary key of one row, each value as text.', {
+      minItems: 1,
+      maxItems: 32,
+    }),
+  ),
+});
+
+export const ACCESS_REQUEST = exactly({
+  object: OBJECT,
+  reason: text('What it is wanted for.', { minLength: 1, maxLength: 500 }),
+});
+
+const readQuestion = readerOf(ACCESS_QUESTION);
+const readRequest = readerOf(ACCESS_REQUEST);
+
+/** @throws QueryError E4150, E0511 */
+export function readAccessQuestion(request: FastifyRequest): AccessQuestion {
+  const { object, as, chain, roles, row, ...given } = readQuestion(jsonFields(request));
+  const members = chain ?? (typeof as === 'string' ? [as] : []);
+  if (members.length === 0 || (typeof as === 'string' && members.at(-1) !== as))
+    throw malformed('say who asks, by `as`, or by a `chain` that ends in it');
+  if (new Set(members).size < members.length) throw malformed('`chain` names a subject twice');
+  const { at, surface, address, purpose, claims } = given;
+  const now = typeof at === 'string' ? Date.parse(at) : Date.now();
+  if (Number.isNaN(now)) throw malformed('`at` is a moment, such as 2026-01-31T09:00:00Z');
+  return {
+    object,
+    chain: members,
+    roles: roles ?? null,
+    row: row ?? null,
+    in: { now, surface: surface ?? '', address: address ?? null, purpose: purpose ?? null },
+    ...(claims != null && { claims }),
+  };
+}
+
+/** @throws QueryError E4150, E0511 */
+export function readAccessRequest(request: FastifyRequest): AccessRequest {
+  const { object, reason } = readRequest(jsonFields(request));
+  if (/[\p{Cc}\p{Cs}]/u.test(reason)) throw malformed('`reason` holds a control character');
+  return { object: termIn('object', object), reason };
+}

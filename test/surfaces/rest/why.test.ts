@@ -1,0 +1,266 @@
+import { test } from 'tap';
+import { verifyAuditLog } from '../../../policy/audit/index.js';
+import { ownerSettings } from '../../../src/service/owner.js';
+import { answering, startReceiver, verifiedWith } from '../../service/lineage/receiver.js';
+import { type Reply, type RestFixture, startRest } from './fixture.js';
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+
+/** Every column of the shop that a question can name, and names that nothing has. */
+const OBJECTS: readonly string[] = [
+  ...['id', 'name', 'email', 'tax_no', 'born', 'region', 'shoe_size'].map(
+    (c) => `osl.entities.customer.${c}`,
+  ),
+  ...['id', 'customer_id', 'region', 'amount', 'note'].map((c) => `osl.entities.order.${c}`),
+  ...['osl.entities.product.label', 'osl.entities.sample.words', 'osl.entities.parrot.name'],
+];
+const SUBJECTS = ['user:ann', 'user:ada', 'user:eu', 'user:den', 'user:nil'];
+
+async function as(rest: RestFixture, subject: string, path: string, body?: unknown): Promise<Reply> {
+  const roles = subject === 'user:root' ? ['TENANT_ADMIN'] : [];
+  const authorization = `Bearer ${await rest.test.token(subject, { roles })}`;
+  if (body === undefined) return rest.send(path, { headers: { authorization } });
+  return rest.send(path, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body,
+  });
+}
+
+const why = (rest: RestFixture, subject: string, object: string): Promise<Reply> =>
+  as(rest, subject, `/osl/why?object=${encodeURIComponent(object)}`);
+
+const explain = async (rest: RestFixture, body: object): Promise<Record<string, unknown>> =>
+  (await as(rest, 'user:root', '/osl/access/explain', body)).json();
+
+test('why somebody sees what it sees', async (t) => {
+  const rest = await startRest();
+  t.teardown(() => rest.close());
+
+  await t.test('a caller is told of what it sees, and is refused as a question would be', async (t) => {
+    for (const subject of SUBJECTS)
+      for (const object of OBJECTS) {
+        const [, , entity, column] = object.split('.');
+        const asked = await rest.ask(subject, {
+          osql: `select ${column} from osl.entities.${entity} limit 1`,
+        });
+        const told = await why(rest, subject, object);
+        t.equal(told.status, asked.status, `${subject} ${object}`);
+        const [{ code, detail }, answer] = [told.json(), asked.json()];
+        if (asked.status !== 200) {
+          t.strictSame([code, detail], [answer['code'], answer['detail']], `${subject} ${object}`);
+          t.equal(told.json()['position'] ?? null, null, 'no place in a text that nobody wrote');
+          continue;
+        }
+        const [{ redacted }] = answer['columns'] as [{ redacted: boolean }]; // one column was asked for
+        t.equal(told.json()['sees'] === 'clear', !redacted, `${subject} ${object}`);
+        t.notMatch(
+          told.text,
+          /pii|secret|analyst|auditor|regional|attribute|shop\./,
+          'no label, role or filter',
+        );
+      }
+  });
+
+  await t.test('of a bridge too, which no question can ask about alone', async (t) => {
+    t.match((await why(rest, 'user:ann', 'osl.entities.line.pieces')).json(), { sees: 'clear' });
+    t.match((await why(rest, 'user:eu', 'osl.entities.line.pieces')).json(), { code: 'E0512' });
+  });
+
+  await t.test('an admin is told the same of each, with the rules', async (t) => {
+    for (const subject of SUBJECTS)
+      for (const object of OBJECTS.slice(0, 6)) {
+        const told = await why(rest, subject, object);
+        const { sees } = await explain(rest, { as: subject, object });
+        t.equal(sees, told.status === 200 ? told.json()['sees'] : 'nothing', `${subject} ${object}`);
+      }
+    t.match(await explain(rest, { as: 'user:ann', object: 'osl.entities.customer.email' }), {
+      sees: 'masked',
+      label: 'pii',
+      mask: 'redact',
+      because: [/roles\.analyst\.grants\[0\] shows it, and none has `unmask: \[pii\]`/],
+      grants: [{ rule: 'roles.analyst.grants[0]', counts: true, rows: null }],
+    });
+    t.match(await explain(rest, { as: 'user:den', object: 'osl.entities.customer.email' }), {
+      sees: 'nothing',
+      denials: [{ rule: 'roles.no_addresses.deny[0]', columns: ['email'], held_by: ['user:den'] }],
+    });
+  });
+
+  await t.test('of a chain it says who takes away', async (t) => {
+    t.match(await explain(rest, { chain: ['user:ada', 'agent:bot'], object: 'customer.email' }), {
+      sees: 'masked',
+      roles: [
+        { role: 'analyst', counts: true },
+        { role: 'regional', counts: false, beyond: ['user:ada'] },
+      ],
+    });
+    const claims = {
+      chain: ['agent:bot', 'user:ada'],
+      roles: ['auditor', 'analyst'],
+      object: 'customer.email',
+    };
+    t.match(await explain(rest, claims), {
+      sees: 'masked',
+      taken_away_by: [{ subject: 'agent:bot', would_see: 'clear' }],
+      because: [/role `auditor` does not count: it is beyond the ceiling of agent:bot/],
+    });
+  });
+
+  await t.test('a row is looked for under the subject’s own filters', async (t) => {
+    const row = async (who: object, key: readonly string[]) =>
+      (await explain(rest, { ...who, object: 'customer', row: key }))['row'];
+    t.strictSame(await row({ as: 'user:eu' }, ['1']), {
+      key: ['1'],
+      visible: true,
+      shown_by: ['roles.regional.grants[0]'],
+      taken_away_by: [],
+    });
+    t.match(await row({ as: 'user:eu' }, ['3']), { visible: false, shown_by: [] });
+    t.match(await row({ as: 'user:eu' }, ['99']), { visible: false, shown_by: [] }, 'there is none');
+    t.match(await row({ as: 'user:ada' }, ['3']), {
+      visible: true,
+      shown_by: ['roles.analyst.grants[0]', 'roles.auditor.grants[0]'],
+    });
+    t.match(await row({ chain: ['user:us', 'agent:bot'], roles: ['regional'] }, ['1']), {
+      visible: false,
+      taken_away_by: ['user:us'],
+    });
+    t.match(await row({ as: 'user:nil' }, ['1']), { visible: false });
+    for (const key of [['1', '2'], ['one']])
+      t.match(await explain(rest, { as: 'user:eu', object: 'customer', row: key }), {
+        code: /E0511|E0510/,
+      });
+  });
+
+  await t.test('only an admin may ask about others, and each question is on record', async (t) => {
+    for (const subject of ['user:ann', 'user:ada', 'user:nil']) {
+      const reply = await as(rest, subject, '/osl/access/explain', {
+        as: 'user:eu',
+        object: 'customer',
+        row: ['1'],
+      });
+      t.match(reply.json(), { status: 403, code: 'E2101' });
+    }
+    const reply = await as(rest, 'user:root', '/osl/access/explain', { as: 'user:eu', object: 'customer' });
+    t.match(await rest.trail(reply.requestId), [
+      { action: 'explain_access', subject: 'user:root', decision: 'allow' },
+      { action: 'explain_access', outcome: 'ok' },
+    ]);
+    const [decision] = await rest.test.records(reply.requestId);
+    t.strictSame(decision?.objects, ['osl.entities.customer']);
+    t.equal((await verifyAuditLog(rest.test.auditDir)).integrity, (await rest.test.verdict()).integrity);
+  });
+
+  await t.test('what says too little, or too much, is told', async (t) => {
+    for (const [body, detail] of [
+      [{ object: 'customer' }, /say who asks/],
+      [{ object: 'customer', as: 'user:eu', chain: ['user:us'] }, /say who asks/],
+      [{ object: 'customer', chain: ['user:us', 'user:us'] }, /names a subject twice/],
+      [{ object: 'custmer', as: 'user:eu' }, /object `custmer` is not declared/],
+      [{ object: 'customer.mail', as: 'user:eu' }, /column `mail` is not declared/],
+      [{ object: 'labels', as: 'user:ann', row: ['1'] }, /a facet has passages/],
+      [{ object: 'line', as: 'user:ann', row: ['1', '1'] }, /a row of an entity/],
+    ] as const)
+      t.match(await explain(rest, body), { status: 400, detail });
+  });
+});
+
+test('a request for access', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  process.env['OSL_OWNER_WEBHOOK_SECRET'] = SECRET;
+  const environment = {
+    OSL_OWNER_WEBHOOK: receiver.url,
+    OSL_OWNER_WEBHOOK_NETWORKS: '127.0.0.0/8',
+  };
+  const owner = ownerSettings(environment, (file) => file);
+  const rest = await startRest({ settings: { owner } });
+  t.teardown(() => rest.close());
+  const request = (subject: string, object: string, reason = 'for the survey'): Promise<Reply> =>
+    as(rest, subject, '/osl/access-requests', { object, reason });
+
+  await t.test('reaches the owner, signed, with what could be granted', async (t) => {
+    const reply = await request('user:ann', 'osl.entities.customer.email');
+    t.match(reply.json(), { delivered: true });
+    t.equal(reply.status, 200);
+    const [received] = receiver.received;
+    if (received === undefined) throw new Error('nothing came');
+    t.equal(verifiedWith(received, [SECRET]), SECRET);
+    t.match(JSON.parse(received.body), {
+      type: 'osl.access_request',
+      id: reply.requestId,
+      subject: 'user:ann',
+      object: 'osl.entities.customer.email',
+      reason: 'for the survey',
+      declared: true,
+      sees: 'masked',
+      roles: [{ role: 'auditor', sees: 'clear', also: { count: 0 } }],
+      grant: { on: 'customer', columns: ['email'], unmask: ['pii'] },
+    });
+    t.match(await rest.trail(reply.requestId), [
+      { action: 'request_access', subject: 'user:ann', decision: 'allow' },
+      { action: 'request_access', outcome: 'ok' },
+    ]);
+  });
+
+  await t.test('is answered alike, whether or not there is such an object', async (t) => {
+    const replies: (readonly [string, Reply])[] = [];
+    for (const subject of ['user:eu', 'user:nil'])
+      for (const object of [
+        'osl.entities.sample',
+        'osl.entities.parrot',
+        'customer.tax_no',
+        'customer.wings',
+      ])
+        replies.push([`${subject} ${object}`, await request(subject, object)]);
+    for (const [name, reply] of replies) {
+      const { request_id: _, ...rest } = reply.json();
+      t.strictSame([reply.status, rest], [200, { delivered: true }], name);
+    }
+    const bodies = receiver.received.map((r) => JSON.parse(r.body));
+    t.match(
+      bodies.filter((b) => b.subject === 'user:nil').map((b) => [b.object, b.declared]),
+      [
+        ['osl.entities.sample', true],
+        ['osl.entities.parrot', false],
+      ],
+    );
+  });
+
+  await t.test('that does not arrive is told, and is on record', async (t) => {
+    receiver.behave(answering(500));
+    const reply = await request('user:ann', 'osl.entities.customer.email');
+    t.match(reply.json(), { status: 503, code: 'E5034' });
+    t.match(await rest.trail(reply.requestId), [{ decision: 'allow' }, { outcome: 'error', code: 'E5034' }]);
+    t.match(rest.test.lines.at(-1), { level: 'error', fields: { reason: 'status 500' } });
+  });
+
+  await t.test('changes no right, and holds no control characters', async (t) => {
+    receiver.behave(answering(204));
+    await request('user:ann', 'osl.entities.customer.email');
+    t.match((await why(rest, 'user:ann', 'osl.entities.customer.email')).json(), { sees: 'masked' });
+    t.match((await request('user:ann', 'customer', 'a\u0007b')).json(), { status: 400, code: 'E0511' });
+    t.match((await request('user:ann', 'customer', 'x'.repeat(501))).json(), { status: 400 });
+  });
+});
+
+test('without a receiver a request is in the log alone', async (t) => {
+  const rest = await startRest();
+  t.teardown(() => rest.close());
+  const reply = await as(rest, 'user:ann', '/osl/access-requests', { object: 'customer.email', reason: 'r' });
+  t.match(reply.json(), { delivered: false });
+});
+
+test('a receiver without a secret, or that is none, stops the start', (t) => {
+  delete process.env['OSL_OWNER_WEBHOOK_SECRET'];
+  const settings = (url: string) => () => ownerSettings({ OSL_OWNER_WEBHOOK: url }, (file) => file);
+  t.throws(settings('https://owner.example/hook'), /OSL_OWNER_WEBHOOK_SECRET is not set/);
+  t.throws(settings('ftp://owner.example'), /http or https/);
+  t.throws(settings('https://u:p@owner.example'), /without a user/);
+  t.equal(
+    ownerSettings({}, (file) => file),
+    null,
+  );
+  t.end();
+});
