@@ -26,7 +26,13 @@ interface Operation {
 const document = (await rest.send('/openapi.json')).json() as unknown as Document; // validated below
 
 /** Paths that are told of elsewhere: the protocol's own, and those for machines. */
-const ELSEWHERE = ['/mcp', '/.well-known/oauth-protected-resource/mcp', '/metrics', '/openapi.json'];
+const ELSEWHERE = [
+  '/oauth/token',
+  '/mcp',
+  '/.well-known/oauth-protected-resource/mcp',
+  '/metrics',
+  '/openapi.json',
+];
 
 /** Whether a value has the shape of this component. */
 function shapeOf(name: string): (value: unknown) => boolean {
