@@ -16,9 +16,10 @@ export function databaseEpochs(
   engines: ReadonlyMap<string, Engine>,
   log: ServiceLog,
 ): { readonly epochs: DataEpochs; readonly close: () => Promise<void> } {
-  const signals = new DataSignals((name, heard, gone) => {
+  const signals = new DataSignals(async (name, heard, gone) => {
     const connector = connectors().get(name);
-    const url = connector === undefined ? null : connectorUrl(process.env, systemUrlVariable(connector));
+    const url =
+      connector === undefined ? null : await connectorUrl(process.env, systemUrlVariable(connector));
     return url === null ? null : listenOn(url, DATA_CHANNEL, heard, gone, 'osl results');
   }, log);
   return { epochs: new DatabaseEpochs(engines, signals, log), close: () => signals.close() };

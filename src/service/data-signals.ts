@@ -14,7 +14,7 @@ export type Listen = (
   connector: string,
   heard: (text: string) => void,
   gone: () => void,
-) => Promise<Listening> | null;
+) => Promise<Listening | null>;
 
 /** What one database has said, as long as it is heard. */
 interface Heard {

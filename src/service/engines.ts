@@ -13,7 +13,9 @@ import { type Connector, type Manifest, systemUrlVariable, urlVariable } from '.
 import { connectFault, withoutPassword } from './connect-fault.js';
 import { connectorUrl } from './connector-url.js';
 import type { OpenEngine } from './credentials.js';
+import { sessionsFor } from './settings/pools.js';
 import type { Settings } from './settings.js';
+import { sharedOut, WHOLE } from './share.js';
 
 /** The engine of every connector; all or none. @throws StartProblem, and an engine's Error for the operator */
 export async function openEngines(
@@ -33,7 +35,7 @@ export async function openEngines(
   };
   try {
     for (const connector of manifest.connectors.values()) {
-      const config = engineConfig(connector, settings);
+      const config = await engineConfig(connector, settings);
       const engine = await openConnector(connector, config, log, spool);
       engines.set(connector.name, engine);
       opened.set(connector.name, { engine, config });
@@ -80,21 +82,31 @@ function tellReach({ name }: Connector, change: ReachChange, log: ServiceLog): v
     });
 }
 
-export function engineConfig(connector: Connector, settings: Settings): EngineConfig {
+/** What this process has of them. */
+export function poolSizeOf(connector: Connector, { poolSize, content }: Settings): number {
+  return sharedOut(sessionsFor(connector, poolSize), content.share ?? WHOLE);
+}
+
+export async function engineConfig(connector: Connector, settings: Settings): Promise<EngineConfig> {
   if (connector.kind === 'pglite')
     return { kind: 'pglite', dataDir: join(settings.dataDir, 'pg', connector.name) };
   const name = urlVariable(connector);
-  const url = connectorUrl(process.env, name);
+  const url = await connectorUrl(process.env, name);
   if (url === null) {
     throw new StartProblem(
-      `connector \`${connector.name}\` takes its URL from ${name} (or the file that ${name}_FILE names), which is not set`,
+      `connector \`${connector.name}\` takes its URL from ${name} (or the file that ${name}_FILE names, or the command in ${name}_COMMAND), which is not set`,
     );
   }
   return {
     kind: 'postgres',
     url,
-    systemUrl: connectorUrl(process.env, systemUrlVariable(connector)),
-    poolSize: settings.poolSize,
+    systemUrl: await connectorUrl(process.env, systemUrlVariable(connector)),
+    logins: async () => ({
+      url: (await connectorUrl(process.env, name)) ?? url,
+      systemUrl: await connectorUrl(process.env, systemUrlVariable(connector)),
+    }),
+    poolSize: poolSizeOf(connector, settings),
+    systemPoolSize: settings.systemPoolSize,
     poolReserve: settings.poolReserve,
   };
 }

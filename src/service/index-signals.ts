@@ -10,10 +10,10 @@ import { connectorUrl } from './connector-url.js';
 export const INDEX_CHANNEL = 'osl_index';
 
 /** URLs of the databases that can tell of changes: native ones whose system role is known. */
-export function signallingUrls({ connectors }: Manifest): readonly string[] {
-  return [...connectors.values()]
-    .filter(({ kind }) => kind === 'postgres')
-    .flatMap((connector) => connectorUrl(process.env, systemUrlVariable(connector)) ?? []);
+export async function signallingUrls({ connectors }: Manifest): Promise<readonly string[]> {
+  const native = [...connectors.values()].filter(({ kind }) => kind === 'postgres');
+  const urls = await Promise.all(native.map((one) => connectorUrl(process.env, systemUrlVariable(one))));
+  return urls.filter((url) => url !== null);
 }
 
 /** Notifications of several databases. A connection that is lost is opened again by the next `listen`. */

@@ -62,10 +62,9 @@ async function opened(
     import('./lineage/index.js'),
   ]);
   const config = await loadLineageConfig(lineageFile);
-  const urlOf = (name: string): string | null => {
-    const connector = manifest.connectors.get(name);
-    if (connector?.kind !== 'postgres') return null;
-    return connectorUrl(process.env, connector.urlEnv ?? 'OSL_POSTGRES_URL');
-  };
+  const urls = new Map<string, string | null>();
+  for (const { name, kind, urlEnv } of manifest.connectors.values())
+    if (kind === 'postgres') urls.set(name, await connectorUrl(process.env, urlEnv ?? 'OSL_POSTGRES_URL'));
+  const urlOf = (name: string): string | null => urls.get(name) ?? null;
   return openLineage({ ...chain, config, tenant, version: version(), log, urlOf });
 }

@@ -26,7 +26,9 @@ export function enginesParts(
   return [...manifest.connectors.values()].flatMap((connector) => {
     const engine = opened.get(connector.name);
     if (engine === undefined) return [];
-    return [{ prepare: () => renewal(connector.name, engine, engineConfig(connector, settings)) }];
+    return [
+      { prepare: async () => renewal(connector.name, engine, await engineConfig(connector, settings)) },
+    ];
   });
 }
 

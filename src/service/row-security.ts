@@ -74,7 +74,7 @@ export async function rowSecurityStanding(
   model: Model,
   keys: TenantKeys,
 ): Promise<Standing> {
-  const url = connectorUrl(process.env, connector.urlEnv ?? '');
+  const url = await connectorUrl(process.env, connector.urlEnv ?? '');
   if (url === null) throw new StartProblem(`connector \`${connector.name}\`: ${connector.urlEnv} is not set`);
   const survey = await surveyPostgres(url);
   try {

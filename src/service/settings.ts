@@ -39,8 +39,10 @@ export interface Settings {
   /** Audiences (`aud`) of which each token must name one; with none, any token may name what it likes. */
   readonly audiences: readonly string[];
   readonly tls: TlsSettings;
-  /** Sessions per native Postgres connector. */
+  /** Sessions per native Postgres connector, of all processes, where the connector's own variable says nothing else. */
   readonly poolSize: number;
+  /** Sessions of the gateway's own role with each. */
+  readonly systemPoolSize: number;
   /** Which part of them one subject leaves free for others, from 0 to 1. */
   readonly poolReserve: number;
   /** Sessions of the wire that one subject may have open. */
@@ -139,6 +141,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     audiences: namesIn(env, 'OSL_TOKEN_AUDIENCES'),
     tls: tlsSettings(env, path),
     poolSize: integer(env, 'OSL_POOL_SIZE', 10, 1, 1_000),
+    systemPoolSize: integer(env, 'OSL_SYSTEM_POOL_SIZE', 2, 1, 100),
     poolReserve: integer(env, 'OSL_POOL_RESERVE_PERCENT', 25, 0, 50) / 100,
     subjectSessions: integer(env, 'OSL_SUBJECT_SESSIONS', 1_000, 1, 1_000_000),
     load: loadSettings(env),

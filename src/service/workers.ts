@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { StartProblem } from '../base/start-problem.js';
 import type { Manifest } from '../model/manifest/index.js';
+import { sessionsFor } from './settings/pools.js';
 import { MOST_WORKERS, type Settings } from './settings.js';
 import { sharedOut } from './share.js';
 
@@ -13,12 +14,15 @@ export function workersFor(settings: Settings, manifest: Manifest): number {
   const { workers } = settings;
   if (workers === 1) return 1;
   const obstacle = obstacleTo(manifest);
+  const least = Math.min(
+    ...[...manifest.connectors.values()].map((one) => sessionsFor(one, settings.poolSize)),
+  );
   if (workers === 'auto')
-    return obstacle === null ? Math.min(availableParallelism(), settings.poolSize, MOST_WORKERS) : 1;
+    return obstacle === null ? Math.min(availableParallelism(), least, MOST_WORKERS) : 1;
   if (obstacle !== null) throw new StartProblem(`--workers ${workers}: ${obstacle}`);
-  if (workers > settings.poolSize)
+  if (workers > least)
     throw new StartProblem(
-      `--workers ${workers}: OSL_POOL_SIZE (${settings.poolSize}) has not a session for each of them`,
+      `--workers ${workers}: OSL_POOL_SIZE, or what a connector has instead of it (${least}), has not a session for each of them`,
     );
   return workers;
 }
@@ -34,10 +38,9 @@ function obstacleTo({ connectors }: Manifest): string | null {
 /** What worker `number` of `count` is told: the sessions with each database, requests to models, and room for answers and for rows of slow readers are shared out. */
 export function shareOf(settings: Settings, number: number, count: number): Settings {
   const share = Object.freeze({ number, count });
-  const { poolSize, content, load, resultCache } = settings;
+  const { content, load, resultCache } = settings;
   return Object.freeze({
     ...settings,
-    poolSize: sharedOut(poolSize, share),
     resultCache: Object.freeze({
       ...resultCache,
       bytes: sharedOut(resultCache.bytes, share),

@@ -109,13 +109,20 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: 'Databases',
-    text: 'A connector of the manifest names a variable in `url_env`; that one has the URL of the governed role, `NAME_SYSTEM` the URL of the [system credentials](operations.md#system-credentials). `NAME_FILE` and `NAME_SYSTEM_FILE` name files that hold them, as secrets are mounted.',
+    text: 'A connector of the manifest names a variable in `url_env`; that one has the URL of the governed role, `NAME_SYSTEM` the URL of the [system credentials](operations.md#system-credentials). `NAME_FILE` and `NAME_SYSTEM_FILE` name files that hold them, as secrets are mounted; `NAME_COMMAND` and `NAME_SYSTEM_COMMAND` are commands that print them. The URL may [name several hosts](operations.md#several-hosts-failover-pools).',
     variables: {
       OSL_POSTGRES_URL: {
         what: 'The same for connectors that name no variable.',
         takes: 'a `postgres://` URL',
       },
-      OSL_POOL_SIZE: { what: 'Sessions with each native Postgres.', default: '10' },
+      OSL_POOL_SIZE: {
+        what: 'Sessions for questions with each native Postgres; `NAME_POOL_SIZE` says it of one connector. [More](operations.md#several-hosts-failover-pools).',
+        default: '10',
+      },
+      OSL_SYSTEM_POOL_SIZE: {
+        what: "Sessions of the gateway's own role with each, and of each worker.",
+        default: '2',
+      },
       OSL_POOL_RESERVE_PERCENT: {
         what: 'Part of them that one subject leaves free for others.',
         default: '25',

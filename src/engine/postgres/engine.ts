@@ -13,6 +13,7 @@ import { timeZones } from '../time-zones.js';
 import { NoSystemCredentials } from '../upstream-failure.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
+import { type Logins, LoginsNow } from './logins.js';
 import { inspectRole, type RoleReport } from './role.js';
 
 export interface PostgresConfig {
@@ -21,8 +22,12 @@ export interface PostgresConfig {
   readonly url: string;
   /** Credentials of the system door; null where this connector has none, so that the door refuses. */
   readonly systemUrl: string | null;
+  /** Both URLs as they are now: asked where a server refuses a login, for a password may have been changed. */
+  readonly logins?: () => Promise<Logins>;
   /** Sessions that run one statement at a time. */
   readonly poolSize: number;
+  /** Sessions of the system door. Default 2. */
+  readonly systemPoolSize?: number;
   /** Which part of them one subject leaves free for others, from 0 to 1. Default a quarter. */
   readonly poolReserve?: number;
   /** Sessions that short statements of many callers share; 0 for none. Default 2. */
@@ -49,9 +54,9 @@ export async function openPostgres(
   const statementMs = config.statementTimeoutMs ?? 300_000;
   const [first, report] = await connectGoverned(config.url, timeouts(statementMs));
   first.destroy();
-  let { url, systemUrl } = config;
+  const logins = new LoginsNow(config);
   const connect = (ms: number): Promise<UpstreamSession> =>
-    connectGoverned(url, timeouts(ms)).then(([session]) => session);
+    logins.connect('url', (url) => connectGoverned(url, timeouts(ms))).then(([session]) => session);
   const shared = config.sharedSessions ?? 2;
   const reach = new Reach(onReach);
   const pool = new Pool({
@@ -63,7 +68,8 @@ export async function openPostgres(
     connect: () => connect(statementMs),
   });
   const lanes = shared > 0 ? new Lanes(shared, () => reach.attempt(() => connect(SHARED_TIMEOUT_MS))) : null;
-  const system = config.systemUrl === null ? null : systemPool(() => systemUrl, onReach);
+  const { systemUrl, systemPoolSize = SYSTEM_SESSIONS } = config;
+  const system = systemUrl === null ? null : systemPool(logins, systemPoolSize, onReach);
   const runner = new Runner({
     pool,
     lanes,
@@ -96,9 +102,7 @@ export async function openPostgres(
       ...(lanes === null ? [] : [lanes.seen(reach.state)]),
       ...(system === null ? [] : [system.seen('system')]),
     ],
-    renew: (next) => {
-      ({ url, systemUrl } = next);
-    },
+    renew: (next) => logins.renew(next),
     async close() {
       pool.close();
       lanes?.close();
@@ -124,19 +128,18 @@ async function connectGoverned(url: string, limits: Timeouts): Promise<[Upstream
   return [new UpstreamSession(transport), report];
 }
 
-function systemPool(urlOf: () => string | null, onReach: EngineEvents['onReach']): Pool {
+function systemPool(logins: LoginsNow, size: number, onReach: EngineEvents['onReach']): Pool {
   return new Pool({
-    size: SYSTEM_SESSIONS,
+    size,
     reserve: 0,
     reach: new Reach(onReach),
     waitMs: SYSTEM_WAIT_MS,
     maxWaiting: MAX_WAITING,
-    connect: async () => {
-      const setup = async (): Promise<void> => undefined;
-      const url = urlOf();
-      if (url === null) throw new NoSystemCredentials();
-      return new UpstreamSession(await connectTransport(url, 'osl-gateway system', setup));
-    },
+    connect: () =>
+      logins.connect('systemUrl', async (url) => {
+        const setup = async (): Promise<void> => undefined;
+        return new UpstreamSession(await connectTransport(url, 'osl-gateway system', setup));
+      }),
   });
 }
 

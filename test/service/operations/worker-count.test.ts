@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import t from 'tap';
 import { parseManifest } from '../../../src/model/manifest/index.js';
+import { poolSizeOf } from '../../../src/service/engines.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { placesOf } from '../../../src/service/share.js';
 import { shareOf, workersFor } from '../../../src/service/workers.js';
@@ -19,6 +20,9 @@ entities:
   );
 const NATIVE = manifestOf('postgres');
 const EMBEDDED = manifestOf('pglite');
+const found = [...NATIVE.connectors.values()][0];
+if (found === undefined) throw new Error('there is no connector');
+const NATIVE_DB = found;
 const settings = (env: Readonly<Record<string, string>>) => settingsFrom(env, process.cwd());
 
 t.test('auto is a process for each processor, and one where several cannot be', async (t) => {
@@ -33,7 +37,11 @@ t.test('a number is what was asked for, or refused with the reason', async (t) =
   t.equal(workersFor(settings({ OSL_WORKERS: '3' }), NATIVE), 3);
   const refused: readonly (readonly [Readonly<Record<string, string>>, typeof NATIVE, RegExp])[] = [
     [{ OSL_WORKERS: '2' }, EMBEDDED, /--workers 2: connector `db` is an embedded database/],
-    [{ OSL_WORKERS: '3', OSL_POOL_SIZE: '2' }, NATIVE, /OSL_POOL_SIZE \(2\) has not a session for each/],
+    [
+      { OSL_WORKERS: '3', OSL_POOL_SIZE: '2' },
+      NATIVE,
+      /OSL_POOL_SIZE, or what a connector has instead of it \(2\), has not a session for each/,
+    ],
   ];
   for (const [env, manifest, reason] of refused)
     t.throws(() => workersFor(settings(env), manifest), reason, JSON.stringify(env));
@@ -43,7 +51,9 @@ t.test('the sessions with the database are shared out, all of them and none twic
   for (const pool of [1, 2, 7, 10, 64])
     for (let count = 1; count <= pool && count <= 8; count++) {
       const all = settings({ OSL_POOL_SIZE: `${pool}` });
-      const shares = Array.from({ length: count }, (_, i) => shareOf(all, i + 1, count).poolSize);
+      const shares = Array.from({ length: count }, (_, i) =>
+        poolSizeOf(NATIVE_DB, shareOf(all, i + 1, count)),
+      );
       t.equal(
         shares.reduce((sum, share) => sum + share, 0),
         pool,

@@ -8,12 +8,12 @@ import { temporary } from '../cli/support.js';
 test("a connector's URL: the variable, else the file that NAME_FILE names", async (t) => {
   const file = join(temporary(), 'url');
   writeFileSync(file, 'postgres://in/file\n');
-  t.equal(connectorUrl({ A: 'postgres://in/env', A_FILE: file }, 'A'), 'postgres://in/env');
-  t.equal(connectorUrl({ A: '', A_FILE: file }, 'A'), 'postgres://in/file');
-  t.equal(connectorUrl({}, 'A'), null);
-  t.throws(() => connectorUrl({ A_FILE: `${file}.none` }, 'A'), /cannot be read \(ENOENT\)/);
+  t.equal(await connectorUrl({ A: 'postgres://in/env', A_FILE: file }, 'A'), 'postgres://in/env');
+  t.equal(await connectorUrl({ A: '', A_FILE: file }, 'A'), 'postgres://in/file');
+  t.equal(await connectorUrl({}, 'A'), null);
+  await t.rejects(connectorUrl({ A_FILE: `${file}.none` }, 'A'), /cannot be read \(ENOENT\)/);
   writeFileSync(file, '\n');
-  t.throws(() => connectorUrl({ A_FILE: file }, 'A'), /is empty/);
+  await t.rejects(connectorUrl({ A_FILE: file }, 'A'), /is empty/);
 });
 
 test('what is shown of a URL holds no password', async (t) => {

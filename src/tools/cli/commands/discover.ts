@@ -97,8 +97,8 @@ async function surveysOf({ connectors }: Manifest): Promise<ReadonlyMap<string, 
   const surveys = new Map<string, Survey>();
   for (const { name, kind, urlEnv } of connectors.values()) {
     const variable = urlEnv ?? 'OSL_POSTGRES_URL';
-    if (kind === 'pglite' || connectorUrl(process.env, `${variable}_SYSTEM`) !== null) continue;
-    const url = connectorUrl(process.env, variable);
+    if (kind === 'pglite' || (await connectorUrl(process.env, `${variable}_SYSTEM`)) !== null) continue;
+    const url = await connectorUrl(process.env, variable);
     if (url !== null) surveys.set(name, await surveyPostgres(url));
   }
   return surveys;

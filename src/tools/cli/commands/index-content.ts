@@ -89,7 +89,7 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
     await watchIndex({
       round,
       names: names.length > 0 ? names : [...manifest.facets.keys()],
-      urls: signallingUrls(manifest),
+      urls: await signallingUrls(manifest),
       everySeconds: flags.every,
       signal: stop.signal,
       log,

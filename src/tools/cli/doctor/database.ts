@@ -71,7 +71,7 @@ async function lookAtServer(
   const name = urlVariable(connector);
   let url: string | null;
   try {
-    url = connectorUrl(process.env, name);
+    url = await connectorUrl(process.env, name);
   } catch (error) {
     return only(failed(about, error));
   }
@@ -243,7 +243,7 @@ async function systemFindings(
   const needed = [...facets.values()].filter((f) => f.connector === connector.name).map((f) => f.name);
   let url: string | null;
   try {
-    url = connectorUrl(process.env, variable);
+    url = await connectorUrl(process.env, variable);
   } catch (error) {
     return [failed(about, error)];
   }

@@ -37,7 +37,7 @@ export async function wordFindings(manifest: Manifest): Promise<readonly Finding
 
 async function surveyOf(connector: Connector): Promise<Survey | null> {
   try {
-    const url = connectorUrl(process.env, systemUrlVariable(connector));
+    const url = await connectorUrl(process.env, systemUrlVariable(connector));
     return url === null ? null : await surveyPostgres(url);
   } catch {
     return null;

@@ -94,7 +94,7 @@ function choose({ manifest }: Model, { connector, url, urlFile, write, drop }: R
 }
 
 async function governedUrl({ name, urlEnv }: Connector): Promise<string> {
-  const url = connectorUrl(process.env, urlEnv ?? '');
+  const url = await connectorUrl(process.env, urlEnv ?? '');
   if (url === null) throw usage(`connector \`${name}\` takes its URL from ${urlEnv}, which is not set`);
   return url;
 }
@@ -114,7 +114,7 @@ async function asOwner(
   work: (url: string) => Promise<void>,
 ): Promise<void> {
   const owner =
-    url ?? (urlFile === undefined ? connectorUrl(process.env, `${urlEnv}_SYSTEM`) : urlInFile(urlFile));
+    url ?? (urlFile === undefined ? await connectorUrl(process.env, `${urlEnv}_SYSTEM`) : urlInFile(urlFile));
   const hint = `give the URL of the role that owns the tables: --url, --url-file or ${urlEnv}_SYSTEM`;
   if (owner === null) throw failed(`connector \`${name}\`: policies are written by the tables' owner`, hint);
   try {
