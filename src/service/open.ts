@@ -209,6 +209,7 @@ async function serviceOf(
     verifier: keys.trust.verifier,
     exchange: keys.trust.exchange,
     resources: keys.trust.resources,
+    logins: keys.trust.logins,
     limiter,
     strangers,
     glasses: openGlasses(join(settings.dataDir, 'break-glass'), settings.alarms.url, log),

@@ -9,6 +9,7 @@ import type { SpoolRoom } from '../engine/index.js';
 import type { KeptPolicy } from '../model/model.js';
 import type { PublishingParts } from '../publishing/author.js';
 import type { Lineage } from './lineage/index.js';
+import type { TokenTrust } from './token-trust.js';
 
 /** A service that is open, put together once at start: what answers, publishes, and tells of itself. */
 export interface Service extends AnswerParts, PublishingParts, AccessRequestParts {
@@ -27,6 +28,8 @@ export interface Service extends AnswerParts, PublishingParts, AccessRequestPart
   readonly exchange: TokenExchange;
   /** What issuers call this service. */
   readonly resources: () => readonly string[];
+  /** Issuers of identity tokens, and as which client people log in with each. */
+  readonly logins: TokenTrust['logins'];
   readonly lineage: Lineage | null;
   /** Null where slow readers keep their sessions. */
   readonly spool: SpoolRoom | null;

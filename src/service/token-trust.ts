@@ -14,7 +14,7 @@ import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 import { type Issuers, type IssuersParts, NO_ISSUERS, openIssuers } from '../identity/issuers.js';
-import { loadIssuers } from '../identity/issuers-file.js';
+import { type LoginConfig, loadIssuers } from '../identity/issuers-file.js';
 import { exchangeIssuer, exchangeKey } from './exchange-key.js';
 import { issuerKeys } from './issuer-keys.js';
 import { tenantKeys } from './keys.js';
@@ -29,6 +29,8 @@ export interface TokenTrust {
   readonly issuers: () => Issuers;
   /** What issuers call this service. */
   readonly resources: () => readonly string[];
+  /** Issuers of identity tokens, and as which client people log in with each; null: with none. */
+  readonly logins: () => readonly { readonly issuer: string; readonly login: LoginConfig | null }[];
   /** By which policy tokens are exchanged: none, until this is told. */
   follow(snapshot: () => PolicySnapshot | null): void;
   /** Reads keys and issuers anew. */
@@ -100,6 +102,10 @@ export async function openTrust(
     },
     issuers: () => issuers,
     resources: () => [...settings.audiences, ...issuers.configs.flatMap((config) => config.audiences)],
+    logins: () =>
+      issuers.configs
+        .filter((config) => config.tokens === 'identity')
+        .map(({ names, login }) => ({ issuer: names[0] ?? '', login })),
     follow: (served: () => PolicySnapshot | null) => {
       snapshot = served;
     },

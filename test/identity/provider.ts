@@ -30,7 +30,14 @@ export interface TestProvider {
   agentToken(resource?: string): Promise<string>;
 }
 
-export async function startProvider(resources: readonly string[] = []): Promise<TestProvider> {
+export interface ProviderOptions {
+  /** Besides `RESOURCE`. */
+  readonly resources?: readonly string[];
+  /** How long an ID token lives, in seconds. */
+  readonly idTokenSeconds?: number;
+}
+
+export async function startProvider(options: ProviderOptions = {}): Promise<TestProvider> {
   const port = await freePort();
   const issuer = `http://127.0.0.1:${port}`;
   const keys = [signingKey(1)];
@@ -43,7 +50,7 @@ export async function startProvider(resources: readonly string[] = []): Promise<
     await new Promise((resolve) => running.close(resolve));
   };
   const start = async (): Promise<void> => {
-    const provider = quietly(() => new Provider(issuer, configuration(keys, [RESOURCE, ...resources])));
+    const provider = quietly(() => new Provider(issuer, configuration(keys, options)));
     await new Promise<void>((resolve) => {
       server = provider.listen(port, '127.0.0.1', resolve);
     });
@@ -80,7 +87,11 @@ function signingKey(n: number): Readonly<Record<string, unknown>> {
   return { ...privateKey.export({ format: 'jwk' }), kid: `key-${n}`, use: 'sig', alg: 'RS256' };
 }
 
-function configuration(keys: readonly object[], resources: readonly string[]): object {
+function configuration(
+  keys: readonly object[],
+  { resources: more = [], idTokenSeconds = 3_600 }: ProviderOptions,
+): object {
+  const resources = [RESOURCE, ...more];
   const resourceServer = (_ctx: unknown, resource: string): object => {
     if (!resources.includes(resource)) throw new Error(`no such resource: ${resource}`);
     return {
@@ -123,12 +134,13 @@ function configuration(keys: readonly object[], resources: readonly string[]): o
     issueRefreshToken: async () => true,
     rotateRefreshToken: true,
     cookies: { keys: ['a key of the tests'] },
-    ttl: { AccessToken: 3_600, ClientCredentials: 3_600, IdToken: 3_600, RefreshToken: 86_400 },
+    ttl: { AccessToken: 3_600, ClientCredentials: 3_600, IdToken: idTokenSeconds, RefreshToken: 86_400 },
     features: {
       devInteractions: { enabled: true },
       deviceFlow: { enabled: true },
       clientCredentials: { enabled: true },
       registration: { enabled: true, initialAccessToken: false },
+      revocation: { enabled: true },
       resourceIndicators: {
         enabled: true,
         defaultResource: async (_ctx: unknown, _client: unknown, oneOf?: readonly string[]) =>

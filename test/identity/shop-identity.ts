@@ -48,7 +48,7 @@ export function rulesOf(issuer: string): string {
 }
 
 export async function startShopIdentity(resources: readonly string[] = []): Promise<ShopIdentity> {
-  const provider = await startProvider(resources);
+  const provider = await startProvider({ resources });
   const key = signer('signed', 'ES256');
   const dir = mkdtempSync(join(tmpdir(), 'osl-issuers-'));
   const issuersFile = join(dir, 'issuers.yaml');

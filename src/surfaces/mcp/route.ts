@@ -55,11 +55,27 @@ export function mcpRoute(
     reply.header('cache-control', 'public, max-age=3600');
     return reply.send({
       resource: `${originOf(request, options)}${PATH}`,
-      authorization_servers: options.authorizationServers,
+      authorization_servers: authorizationServers(service, options),
       bearer_methods_supported: ['header'],
       resource_name: 'OSL Gateway',
+      ...loginOffer(service),
     });
   });
+}
+
+/** Those that the operator names, else the issuers whose tokens are exchanged here. */
+function authorizationServers(service: RestParts, { authorizationServers }: McpOptions): readonly string[] {
+  return authorizationServers.length > 0
+    ? authorizationServers
+    : service.logins().map(({ issuer }) => issuer);
+}
+
+/** With whom `osl login` logs in: the first issuer that says so. */
+function loginOffer(service: RestParts): object {
+  const found = service.logins().find(({ login }) => login !== null);
+  if (found?.login === undefined || found.login === null) return {};
+  const { clientId: client_id, scopes } = found.login;
+  return { osl_login: { issuer: found.issuer, client_id, scopes } };
 }
 
 function senderOf({ credentials, origin }: Call): Pick<Call, 'credentials' | 'origin'> {

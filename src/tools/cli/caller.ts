@@ -2,7 +2,8 @@ import type { Settings } from '../../service/settings.js';
 import { usage } from './exit.js';
 import type { IssuedToken } from './issuer.js';
 import { note } from './output.js';
-import { readServerFile } from './server-file.js';
+import { readServerFile, runningServer } from './server-file.js';
+import { knownServer } from './trust.js';
 
 /** Flags that say who asks. */
 export interface CallerFlags {
@@ -10,20 +11,25 @@ export interface CallerFlags {
   readonly subject?: string;
   readonly chain?: readonly string[];
   readonly policy?: string;
+  /** The REST address of another server than that of the data directory. */
+  readonly server?: string;
 }
 
 /** Asked as, in the demo, where nobody is named. */
 const DEMO_SUBJECT = 'user:analyst';
 
-/** Where a token comes from: given, or minted with the data directory's key. */
+/**
+ * Where a token comes from: given, or made for who is logged in (`renews`: whoever asks again gets a new one), or minted
+ * with the data directory's key.
+ */
 export type CallerToken =
-  | { readonly kind: 'given'; readonly token: string }
+  | { readonly kind: 'given'; readonly token: string; readonly renews: boolean }
   | { readonly kind: 'minted'; readonly issued: IssuedToken };
 
 /**
  * The token to ask with: `--token`; a new one for `--subject` or `--chain`; `OSL_TOKEN`; a new one for
- * `OSL_SUBJECT`; a new one for the only subject of the policy, or in the demo for `user:analyst`. Whoever was not
- * named is told on standard error.
+ * `OSL_SUBJECT`; one of who is logged in at the server (`osl login`); a new one for the only subject of the policy, or in
+ * the demo for `user:analyst`. Whoever was not named is told on standard error.
  *
  * @throws Failure where nobody is named and nobody can be assumed
  */
@@ -32,10 +38,14 @@ export async function callerToken(
   settings: Settings,
   as: 'reader' | 'admin' = 'reader',
 ): Promise<CallerToken> {
-  if (flags.token !== undefined) return { kind: 'given', token: flags.token };
+  if (flags.token !== undefined) return { kind: 'given', token: flags.token, renews: false };
   const named = flags.subject !== undefined || flags.chain !== undefined;
   const given = environment('OSL_TOKEN');
-  if (!named && given !== undefined) return { kind: 'given', token: given };
+  if (!named && given !== undefined) return { kind: 'given', token: given, renews: false };
+  if (!named && environment('OSL_SUBJECT') === undefined) {
+    const token = await loggedIn(flags.server, settings, as === 'admin');
+    if (token !== null) return { kind: 'given', token, renews: true };
+  }
   const { openIssuer } = await import('./issuer.js');
   const issuer = await openIssuer(settings, flags.policy ?? null);
   const subject = named ? flags.subject : (environment('OSL_SUBJECT') ?? assumed(issuer.subjects, settings));
@@ -46,6 +56,21 @@ export async function callerToken(
     ...(as === 'admin' && { admin: true }),
   };
   return { kind: 'minted', issued: await issuer.mint(request) };
+}
+
+/** A token of who is logged in at the server; null where nobody is. @throws Failure where the login is over */
+async function loggedIn(
+  server: string | undefined,
+  settings: Settings,
+  admin: boolean,
+): Promise<string | null> {
+  const record = server === undefined ? runningServer(settings.dataDir) : null;
+  if (server === undefined && record === null) return null;
+  const url = record === null ? (server ?? '').replace(/\/+$/, '') : knownServer(record);
+  const { readLogin } = await import('./login/store.js');
+  if (readLogin(url) === null) return null;
+  const { loginToken } = await import('./login/actor-token.js');
+  return (await loginToken(url, admin))?.token ?? null;
 }
 
 function environment(name: string): string | undefined {

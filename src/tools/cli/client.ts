@@ -3,7 +3,7 @@ import { codeOf } from '../../base/thrown.js';
 import type { Settings } from '../../service/settings.js';
 import { EXIT, Failure, systemFault } from './exit.js';
 import { fetchHttp, type HttpRequest, openHttp } from './http.js';
-import { runningServer } from './server-file.js';
+import { isLoopback, runningServer } from './server-file.js';
 import { distrust, knownServer } from './trust.js';
 
 /** `POST /osl/query` as it is answered. */
@@ -100,6 +100,27 @@ export async function getDocument(url: string, path: string, token: string): Pro
 /** Sends JSON to one of the server's paths. @throws Failure where nobody answers */
 export async function postDocument(url: string, path: string, token: string, body: object): Promise<Reply> {
   return post(url, path, token, body);
+}
+
+/** Reads what a server says to anybody. @throws Failure where nobody answers */
+export async function getPublic(url: string, path: string): Promise<Reply> {
+  return send(url, path, { headers: {} });
+}
+
+/** Sends a form, as OAuth has it. @throws Failure where nobody answers, or where what it holds would go in the clear */
+export async function postForm(
+  url: string,
+  path: string,
+  form: Readonly<Record<string, string>>,
+): Promise<Reply> {
+  const { protocol, hostname } = new URL(url);
+  if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
+    throw new Failure(EXIT.usage, `error: ${url} is not https: a login would go in the clear`);
+  return send(url, path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(form).toString(),
+  });
 }
 
 async function post(url: string, path: string, token: string, body: object): Promise<Reply> {

@@ -54,7 +54,7 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
   const server = readServerFile(dataDir);
   if (server?.localTokens === false) {
     throw usage(
-      'the server takes tokens of its issuers alone: give one with --token (or OSL_TOKEN), or start it with OSL_LOCAL_TOKENS=on',
+      'the server takes tokens of its issuers alone: log in with `osl login`, give one with --token (or OSL_TOKEN), or start it with OSL_LOCAL_TOKENS=on',
     );
   }
   const audience = server?.audience ?? settings.audiences[0] ?? '';

@@ -16,6 +16,11 @@ export interface TokenParts extends RequestParts {
   readonly exchange: TokenExchange;
   /** What this service is called in `resource` and `audience`. */
   readonly resources: () => readonly string[];
+  /** Issuers of identity tokens, and as which client people log in with each; null: with none. */
+  readonly logins: () => readonly {
+    readonly issuer: string;
+    readonly login: { readonly clientId: string; readonly scopes: readonly string[] } | null;
+  }[];
 }
 
 export const TOKEN_PATH = '/oauth/token';

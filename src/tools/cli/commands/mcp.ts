@@ -65,10 +65,10 @@ async function tokens(flags: CallerFlags & { readonly dataDir?: string }): Promi
   const settings = settingsOf(flags);
   const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };
   const first = await callerToken({ ...flags, ...policy }, settings);
-  if (first.kind === 'given') return async () => first.token;
+  if (first.kind === 'given' && !first.renews) return async () => first.token;
   // Whoever was assumed at first stays the caller.
-  const caller = { chain: first.issued.chain, ...policy };
-  let { token } = first.issued;
+  const caller = first.kind === 'given' ? flags : { chain: first.issued.chain, ...policy };
+  let { token } = first.kind === 'given' ? first : first.issued;
   let since = Date.now();
   return async () => {
     if (Date.now() - since > FRESH_MS) {

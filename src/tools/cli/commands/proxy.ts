@@ -13,6 +13,7 @@ interface ProxyFlags {
   readonly to?: string;
   readonly tls?: boolean;
   readonly tokenCommand?: string;
+  readonly server?: string;
   readonly subject?: string;
   readonly chain?: readonly string[];
   readonly dataDir?: string;
@@ -34,6 +35,7 @@ export function addProxy(program: Command): void {
     .description('a local Postgres port for BI tools, with fresh tokens')
     .option('--port <port>', 'where it listens, on 127.0.0.1', wholeNumber(0, 65_535), 6_432)
     .option('--to <host:port>', 'the gateway (default: the server that runs here)')
+    .option('--server <url>', 'the REST address of the gateway at which you are logged in (osl login)')
     .option('--no-tls', 'speak to it without TLS; on loopback only')
     .option('--token-command <command>', 'prints a token; run for each connection and renewal')
     .option('--subject <name>', "mint tokens for this subject with the data directory's key")

@@ -1,0 +1,38 @@
+import type { Command } from 'commander';
+import { messageOf } from '../../../base/thrown.js';
+import { serverUrl } from '../client.js';
+import { dataDirOption, settingsOf } from '../flags.js';
+import { note, print } from '../output.js';
+import { serverOption } from './login.js';
+
+interface LogoutFlags {
+  readonly server?: string;
+  readonly dataDir?: string;
+}
+
+export function addLogout(program: Command): void {
+  program
+    .command('logout')
+    .description('end the login at a server: its file goes, and its provider is told')
+    .addOption(serverOption())
+    .addOption(dataDirOption())
+    .action(runLogout);
+}
+
+async function runLogout(flags: LogoutFlags): Promise<void> {
+  const server = serverUrl(flags.server, settingsOf(flags));
+  const { readLogin, removeLogin } = await import('../login/store.js');
+  const login = readLogin(server);
+  if (login === null) {
+    print(`nobody is logged in at ${server}`);
+    return;
+  }
+  removeLogin(server);
+  if (login.refreshToken !== null) {
+    const { revoked } = await import('../login/provider.js');
+    await revoked(login, login.refreshToken).catch((error: unknown) =>
+      note(`warning: ${login.issuer} could not be told (${messageOf(error)})`),
+    );
+  }
+  print(`logged out of ${server}`);
+}

@@ -1,0 +1,121 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import * as oauth from 'openid-client';
+import { isLoopback } from '../server-file.js';
+import type { LoginOffer } from './offer.js';
+
+/** What a provider gave to whoever logged in. */
+export interface GivenTokens {
+  readonly idToken: string;
+  readonly refreshToken: string | null;
+}
+
+/** Shown to the person: where to go, and what to type there. */
+export type Shown = (url: string, code: string | null) => void;
+
+const LOGIN_MS = 300_000;
+
+/** Logs in on another screen: the person opens an address anywhere and confirms a code (RFC 8628). */
+export async function byDevice(offer: LoginOffer, show: Shown): Promise<GivenTokens> {
+  const provider = await discovered(offer);
+  const begun = await oauth.initiateDeviceAuthorization(provider, { scope: offer.scopes.join(' ') });
+  show(begun.verification_uri_complete ?? begun.verification_uri, begun.user_code);
+  return given(await oauth.pollDeviceAuthorizationGrant(provider, begun));
+}
+
+/** Logs in with the browser of this machine: authorisation code with PKCE, back to a port of loopback (RFC 8252). */
+export async function byBrowser(offer: LoginOffer, show: Shown): Promise<GivenTokens> {
+  const provider = await discovered(offer);
+  const verifier = oauth.randomPKCECodeVerifier();
+  const state = oauth.randomState();
+  const nonce = oauth.randomNonce();
+  const back = await listenOnce();
+  const url = oauth.buildAuthorizationUrl(provider, {
+    redirect_uri: back.redirectUri,
+    scope: offer.scopes.join(' '),
+    // Without it a provider that knows the person already may leave the refresh token out.
+    ...(offer.scopes.includes('offline_access') && { prompt: 'consent' }),
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    state,
+    nonce,
+  });
+  try {
+    show(url.href, null);
+    const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce };
+    return given(await oauth.authorizationCodeGrant(provider, await back.answer, checks));
+  } finally {
+    back.close();
+  }
+}
+
+/** New tokens for those of a login. Rejects where the provider has ended it. */
+export async function refreshed(offer: LoginOffer, refreshToken: string): Promise<GivenTokens> {
+  const provider = await discovered(offer);
+  const next = given(await oauth.refreshTokenGrant(provider, refreshToken));
+  return { ...next, refreshToken: next.refreshToken ?? refreshToken };
+}
+
+/** Tells the provider that the login is over, where it can be told. */
+export async function revoked(offer: LoginOffer, refreshToken: string): Promise<void> {
+  const provider = await discovered(offer);
+  if (provider.serverMetadata().revocation_endpoint !== undefined)
+    await oauth.tokenRevocation(provider, refreshToken, { token_type_hint: 'refresh_token' });
+}
+
+function discovered({ issuer, clientId }: LoginOffer): Promise<oauth.Configuration> {
+  const url = new URL(issuer);
+  const local = url.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
+  const execute = local ? [oauth.allowInsecureRequests] : [];
+  return oauth.discovery(url, clientId, undefined, oauth.None(), { execute });
+}
+
+function given(tokens: oauth.TokenEndpointResponse): GivenTokens {
+  if (tokens.id_token === undefined)
+    throw new Error('the provider gave no ID token: ask for the scope openid');
+  return { idToken: tokens.id_token, refreshToken: tokens.refresh_token ?? null };
+}
+
+interface Back {
+  readonly redirectUri: string;
+  /** The address that the browser came back to. Rejects where it does not come. */
+  readonly answer: Promise<URL>;
+  close(): void;
+}
+
+const PAGE = '<!doctype html><title>OSL Gateway</title><p>Done. This window can be closed.</p>\n';
+
+async function listenOnce(): Promise<Back> {
+  let came: (url: URL) => void = () => undefined;
+  let late: (error: Error) => void = () => undefined;
+  const answer = new Promise<URL>((resolve, reject) => {
+    came = resolve;
+    late = reject;
+  });
+  answer.catch(() => undefined); // whoever awaits it hears of it
+  const server = createServer((request, reply) => {
+    const url = new URL(request.url ?? '/', redirectUri);
+    const isAnswer = request.method === 'GET' && url.pathname === '/callback';
+    reply.writeHead(isAnswer ? 200 : 404, { 'content-type': 'text/html', connection: 'close' });
+    reply.end(isAnswer ? PAGE : '');
+    if (isAnswer) came(url);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo; // of a server that listens on a port
+  const redirectUri = `http://127.0.0.1:${port}/callback`;
+  const timer = setTimeout(
+    () => late(new Error('nobody came back from the browser within 5 minutes')),
+    LOGIN_MS,
+  );
+  return {
+    redirectUri,
+    answer,
+    close: () => {
+      clearTimeout(timer);
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
