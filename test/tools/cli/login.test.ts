@@ -107,7 +107,7 @@ for (const [way, flags] of [
     await proxy.signal('SIGTERM');
 
     const mcp = newClient('auto');
-    const command = { command: process.execPath, args: [BIN, 'mcp', ...HERE], stderr: 'ignore' } as const;
+    const command = { command: process.execPath, args: [BIN, 'mcp', ...HERE], stderr: 'ignore' as const };
     await mcp.connect(
       new StdioClientTransport({ ...command, env: { ...env, PATH: process.env['PATH'] ?? '' } }),
     );

@@ -10,12 +10,17 @@ interface LogoutFlags {
   readonly dataDir?: string;
 }
 
+const HELP = `
+Examples:
+  $ osl logout --server https://osl.example`;
+
 export function addLogout(program: Command): void {
   program
     .command('logout')
     .description('end the login at a server: its file goes, and its provider is told')
     .addOption(serverOption())
     .addOption(dataDirOption())
+    .addHelpText('after', HELP)
     .action(runLogout);
 }
 
