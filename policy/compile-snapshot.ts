@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Catalog, MaskKind } from 'osl-compiler';
+import { type Catalog, isComparable, type MaskKind } from 'osl-compiler';
 import { compileCertificateRule } from './certificate.js';
 import type { PolicyDocument } from './document.js';
 import { compileExchange } from './exchange/rule.js';
@@ -50,6 +50,7 @@ export function* compilingSnapshot(
     problems.add('tenant', ['tenant'], anotherTenant(document, tenant));
   names.maskedLabels(masks, ['masks']);
   for (const name of Object.keys(document.order ?? {})) names.relation(name, ['order', name]);
+  const units = compileUnits(document, names, problems);
   const purposes = new Set(Object.keys(document.purposes ?? {}));
   const subjects = new Map<string, SubjectPolicy>();
   for (const [name, s] of Object.entries(document.subjects)) {
@@ -58,7 +59,7 @@ export function* compilingSnapshot(
   }
   const roles = new Map<string, RolePolicy>();
   for (const [name, r] of Object.entries(document.roles)) {
-    const context = { names, catalog, predicates, problems, purposes, idKey: hash.slice(32) };
+    const context = { names, catalog, predicates, problems, purposes, units, idKey: hash.slice(32) };
     roles.set(name, yield* compilingRole(name, r, context));
   }
   const serviceAccounts = mapEntries(document.service_accounts ?? {}, (a, login) =>
@@ -140,6 +141,26 @@ function masksOf(
   masks: ReadonlyMap<string, MaskKind>,
 ): ReadonlyMap<string, MaskKind> {
   return new Map([...relation.labels].map((label) => [label, masks.get(label) ?? 'deny']));
+}
+
+/** The column by which entities of each relation are counted, where that is not their key. */
+function compileUnits(
+  document: PolicyDocument,
+  names: Names,
+  problems: ProblemList,
+): ReadonlyMap<string, string> {
+  const units = new Map<string, string>();
+  for (const [name, column] of Object.entries(document.privacy_units ?? {})) {
+    const path = ['privacy_units', name] as const;
+    const found = names.relation(name, path);
+    if (found === null) continue;
+    names.columns([column], found, path);
+    const type = found.relation.columns.find((c) => c.name === column)?.type;
+    if (type === undefined || !isComparable(type) || found.relation.kind === 'facet')
+      problems.add('groups', path, { message: `\`${column}\` tells nobody apart in \`${name}\`` });
+    units.set(name, column);
+  }
+  return units;
 }
 
 const MAX_LIMIT = 1_000_000;

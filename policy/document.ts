@@ -12,6 +12,8 @@ export interface PolicyDocument {
   /** Entities and bridges of whose rows answers have a total order. */
   readonly order?: Readonly<Record<string, 'by_key'>>;
   readonly limits?: LimitsDocument;
+  /** By entity or bridge: the column that tells whose a row is, by which `min_group_size` counts. */
+  readonly privacy_units?: Readonly<Record<string, string>>;
   /** What data may be asked for, by name. */
   readonly purposes?: Readonly<Record<string, { readonly description?: string }>>;
   /** Logins of the wire that prove a password instead of bringing a token, by login name. */
@@ -115,6 +117,10 @@ export interface GrantDocument {
   readonly min_group_size?: number;
   /** The grant is for these metrics of the entity alone; `columns` may be filtered and grouped by. */
   readonly metrics?: readonly string[];
+  /** By column: how many values of it a group must have. */
+  readonly distinct?: Readonly<Record<string, number>>;
+  /** Percent of a figure that one row may contribute at most. */
+  readonly dominance?: number;
   /** A moment with its offset: the grant counts from then on. */
   readonly starts?: string;
   /** A moment with its offset: the grant counts until then. */

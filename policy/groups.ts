@@ -1,9 +1,17 @@
-import { type Catalog, type GroupRule, metricColumns, QueryError } from 'osl-compiler';
+import { type Catalog, type GroupRule, isComparable, metricColumns, QueryError } from 'osl-compiler';
 import type { GrantDocument } from './document.js';
 import type { Names, RelationNames } from './names.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 
 const MAX_SIZE = 1_000_000;
+
+interface GroupsContext {
+  readonly names: Names;
+  readonly catalog: Catalog;
+  readonly problems: ProblemList;
+  /** By relation: the column by which its entities are counted. */
+  readonly units: ReadonlyMap<string, string>;
+}
 
 /**
  * What `min_group_size` and `metrics` of a grant come to; null for a grant that shows rows.
@@ -14,19 +22,19 @@ export function compileGroups(
   grant: GrantDocument,
   found: RelationNames,
   path: DocumentPath,
-  { names, catalog, problems }: { names: Names; catalog: Catalog; problems: ProblemList },
+  { names, catalog, problems, units }: GroupsContext,
 ): GroupRule | null {
-  const { min_group_size: size, metrics } = grant;
-  if (size === undefined && metrics === undefined) return null;
+  const { min_group_size: size, metrics, distinct, dominance } = grant;
+  if ([size, metrics, distinct, dominance].every((part) => part === undefined)) return null;
   const fault = (at: string, message: string, hint: string | null = null): void =>
     problems.add('groups', [...path, at], { message, hint });
-  if (size === undefined) {
+  if (size === undefined && metrics !== undefined) {
     fault(
       'metrics',
       'a grant of metrics needs `min_group_size`',
       'without it a group of one shows its value',
     );
-  } else if (!Number.isInteger(size) || size < 2 || size > MAX_SIZE) {
+  } else if (size !== undefined && (!Number.isInteger(size) || size < 2 || size > MAX_SIZE)) {
     fault('min_group_size', `\`min_group_size\` is a whole number from 2 to ${MAX_SIZE}`);
   }
   if (found.relation.kind === 'facet') {
@@ -34,8 +42,24 @@ export function compileGroups(
   } else if (found.relation.primaryKey.length === 0) {
     fault('min_group_size', `\`${found.relation.name}\` has no primary key to tell its entities apart by`);
   }
-  const minimum = size ?? MAX_SIZE;
-  if (metrics === undefined) return Object.freeze({ minimum, metrics: null });
+  const unit = units.get(grant.on);
+  if (size === undefined && (distinct !== undefined || dominance !== undefined))
+    fault('min_group_size', '`distinct` and `dominance` are beside a minimum, not instead of one');
+  if (dominance !== undefined && !(Number.isInteger(dominance) && dominance >= 1 && dominance <= 99))
+    fault('dominance', '`dominance` is a whole number of percent from 1 to 99');
+  if (dominance !== undefined && unit !== undefined)
+    fault(
+      'dominance',
+      `rows of \`${grant.on}\` are counted by \`${unit}\`, and what one of those contributes in several rows nobody adds up`,
+      'leave `dominance` out, or grant an entity that has one row for each of them',
+    );
+  const rules = {
+    minimum: size ?? MAX_SIZE,
+    ...(unit !== undefined && { unit }),
+    ...(distinct !== undefined && { distinct: distinctOf(distinct, found, path, names, fault) }),
+    ...(dominance !== undefined && { dominance }),
+  };
+  if (metrics === undefined) return Object.freeze({ ...rules, metrics: null });
   if (metrics.length === 0)
     fault('metrics', 'the grant names no metric', 'leave `metrics` out for any aggregate');
   const granted = new Map<string, ReadonlySet<string>>();
@@ -55,5 +79,25 @@ export function compileGroups(
       fault('metrics', `metric \`${metric.name}\` has no meaning here: ${error.message}`, error.hint);
     }
   }
-  return Object.freeze({ minimum, metrics: granted });
+  return Object.freeze({ ...rules, metrics: granted });
+}
+
+function distinctOf(
+  distinct: Readonly<Record<string, number>>,
+  found: RelationNames,
+  path: DocumentPath,
+  names: Names,
+  fault: (at: string, message: string, hint?: string | null) => void,
+): ReadonlyMap<string, number> {
+  const columns = Object.keys(distinct);
+  names.columns(columns, found, [...path, 'distinct']);
+  if (columns.length === 0) fault('distinct', 'no column is named');
+  for (const [name, least] of Object.entries(distinct)) {
+    const type = found.relation.columns.find((c) => c.name === name)?.type;
+    if (type !== undefined && !isComparable(type))
+      fault('distinct', `values of \`${name}\` cannot be told apart`);
+    if (!Number.isInteger(least) || least < 2 || least > MAX_SIZE)
+      fault('distinct', `a group has at least a whole number of values from 2 to ${MAX_SIZE}`);
+  }
+  return new Map(Object.entries(distinct));
 }

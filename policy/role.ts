@@ -13,6 +13,8 @@ export interface RoleContext {
   readonly catalog: Catalog;
   readonly predicates: Predicates;
   readonly problems: ProblemList;
+  /** By relation: the column by which its entities are counted. */
+  readonly units: ReadonlyMap<string, string>;
   /** Purposes that the policy declares. */
   readonly purposes: ReadonlySet<string>;
   /** Secret text without which grant ids cannot be traced back to role names. */

@@ -80,8 +80,14 @@ export interface RelationGrant {
 
 /** How a grant without row output may be used; see `govern/groups.ts`. */
 export interface GroupRule {
-  /** How many entities, told apart by primary key, a group must rest on. At least 2. */
+  /** How many entities, told apart by primary key or by `unit`, a group must rest on. At least 2. */
   readonly minimum: number;
+  /** The column that tells whose a row is, where one may have several; the same in all grants on a relation. */
+  readonly unit?: string;
+  /** By column: how many values of it a group must have. */
+  readonly distinct?: ReadonlyMap<string, number>;
+  /** Percent of a figure that one row may contribute at most; absent: any. */
+  readonly dominance?: number;
   /** The only metrics that may be used, each with the columns that it reads; null where any aggregate may. */
   readonly metrics: ReadonlyMap<string, ReadonlySet<string>> | null;
 }

@@ -2,7 +2,7 @@ import { assertNever, InternalError } from './errors.js';
 import { explainRuntime } from './explain-runtime.js';
 import type { GovernedPlan } from './govern/governed-plan.js';
 import { equatesColumns } from './key-equality.js';
-import { type FromItem, GROUP_KEY, type Join, type Query, type RuntimeScan, SHOWN } from './plan.js';
+import { type FromItem, isGroupColumn, type Join, type Query, type RuntimeScan, SHOWN } from './plan.js';
 import { columnsOf } from './walk.js';
 
 /** One step of a logical plan, as its reader may see it: no filter's columns, no role names, no values. */
@@ -62,7 +62,7 @@ function explainFrom(item: FromItem, plan: GovernedPlan): Explanation {
         {
           object: `osl.entities.${item.relation.name}`,
           columns: item.columns
-            .filter((c) => c.name !== GROUP_KEY && c.name !== SHOWN)
+            .filter((c) => !isGroupColumn(c.name) && c.name !== SHOWN)
             .map((c) => ({ name: c.name, masked: c.masked })),
           row_filter: item.filter === null ? 'none' : 'applied',
           guarded: item.columns.some((c) => c.name === SHOWN),

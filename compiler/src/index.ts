@@ -160,6 +160,7 @@ export {
   arrayOf,
   elementOf,
   isArray,
+  isComparable,
   lengthOf,
   MULTIRANGE_TYPES,
   oidOf,

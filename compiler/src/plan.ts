@@ -404,12 +404,26 @@ export interface GovernedScan {
 /** How many rows that may only be aggregated a group needs for them to count in it. */
 export interface GroupMinimum {
   readonly size: number;
+  /** How many values each of the columns `groupValue(i)` must have. */
+  readonly distinct: readonly number[];
+  /** Percent of a figure that one row may contribute at most; null: any. */
+  readonly dominance: number | null;
   /** Whether that holds of every row, since no other grant shows any. */
   readonly everyRow: boolean;
 }
 
 /** The column of a scan that holds the key of a row which may only be aggregated, and NULL for other rows. */
 export const GROUP_KEY = '#group';
+
+/** The column of a scan that holds the i-th value of such a row of which a group needs several; NULL for other rows. */
+export function groupValue(i: number): string {
+  return `${GROUP_KEY} ${i}`;
+}
+
+/** Whether a column is one of those that groups are counted by, which nobody reads. */
+export function isGroupColumn(name: string): boolean {
+  return name.startsWith(GROUP_KEY);
+}
 
 /** The column of a scan that says of each row whether the row filter lets it through; never NULL. */
 export const SHOWN = '#shown';

@@ -109,6 +109,37 @@ const TABLE: readonly Row[] = [
     problems: [['roles.analyst.grants.0.min_group_size', 'P0111']],
   },
   {
+    name: 'rules of figures without a minimum',
+    policy: grant({ distinct: { region: 2 }, dominance: 60 }),
+    problems: [['roles.analyst.grants.0.min_group_size', 'P0111']],
+  },
+  {
+    name: 'rules of figures that mean nothing',
+    policy: grant({ min_group_size: 5, distinct: { region: 1, regoin: 3 }, dominance: 100 }),
+    problems: [
+      ['roles.analyst.grants.0.dominance', 'P0111'],
+      ['roles.analyst.grants.0.distinct.1', 'P0103', 'perhaps you meant `region`'],
+      ['roles.analyst.grants.0.distinct', 'P0111'],
+    ],
+  },
+  {
+    name: 'units that are none, and dominance beside one',
+    policy: {
+      ...grant({ min_group_size: 5, dominance: 60 }),
+      privacy_units: { order: 'team', oder: 'team', customer: 'town' },
+    },
+    problems: [
+      ['privacy_units.oder', 'P0102', 'perhaps you meant `order`'],
+      ['privacy_units.customer.0', 'P0103'],
+      ['privacy_units.customer', 'P0111'],
+      [
+        'roles.analyst.grants.0.dominance',
+        'P0111',
+        'leave `dominance` out, or grant an entity that has one row for each of them',
+      ],
+    ],
+  },
+  {
     name: 'a minimum that is no whole number',
     policy: grant({ min_group_size: 2.5 }),
     problems: [['roles.analyst.grants.0.min_group_size', 'P0111']],

@@ -1,11 +1,11 @@
 import { type Access, grantsOn, type RelationAccess, type RelationGrant, showsRows } from '../access.js';
 import type { LiteralSlots } from '../bind/index.js';
 import { columnOf, type Relation } from '../catalog.js';
-import { queryError } from '../errors.js';
+import { InternalError, queryError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
 import { filtersOf, sameRows } from '../granted-rows.js';
 import type { EntityScan, Expr, Query, Select, SourceId, Spine } from '../plan.js';
-import { allQueries, childrenOf, exprsOf, leavesOf } from '../walk.js';
+import { allQueries, childrenOf, exprsOf, leavesOf, someExpr } from '../walk.js';
 import { aggregatesOf, groupFault } from './group-fault.js';
 import { type Minimum, type ScanAccess, ScanAccesses } from './scan-access.js';
 
@@ -67,16 +67,50 @@ function scanAccess(
   if (showsAll(scan, showing, some)) return plain;
   const fault = totalled
     ? 'a running total would tell its periods apart'
-    : groupFault(scan, block, access, literals);
-  const size = Math.max(...applicable.map((g) => g.groups?.minimum ?? 0));
+    : (groupFault(scan, block, access, literals) ?? shareFault(scan, block, applicable));
+  const strictest = strictestOf(applicable);
   if (fault === null && applicable.length > 0 && coversAll(scan, some)) {
     const conditions = plainConditions(scan, showing, some);
-    return { access: withGrants(all, some), minimum: { size, plain: conditions } };
+    return { access: withGrants(all, some), minimum: { ...strictest, plain: conditions } };
   }
   if (coversAll(scan, showing)) return plain;
   const detail = fault ?? 'only some metrics of it may be asked for';
   throw queryError('groupsOnly', { relation: scan.relation.name, detail });
 }
+
+/** What a group must have where several grants apply to it: all that any of them asks. */
+function strictestOf(grants: readonly RelationGrant[]): Omit<Minimum, 'plain'> {
+  const rules = grants.flatMap((g) => g.groups ?? []);
+  const distinct = new Map<string, number>();
+  for (const rule of rules)
+    for (const [column, least] of rule.distinct ?? [])
+      distinct.set(column, Math.max(least, distinct.get(column) ?? 0));
+  const shares = rules.flatMap((r) => r.dominance ?? []);
+  const units = new Set(rules.map((r) => r.unit ?? null));
+  if (units.size > 1) throw new InternalError('grants on one relation count by different units');
+  return {
+    size: Math.max(...rules.map((r) => r.minimum)),
+    unit: [...units][0] ?? null,
+    distinct,
+    dominance: shares.length === 0 ? null : Math.min(...shares),
+  };
+}
+
+/** Why nobody can say which part of a figure of the block is one row's; null where the rule is about none, or one can. */
+function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): string | null {
+  if (grants.every((g) => g.groups?.dominance === undefined)) return null;
+  for (const { definition, args } of aggregatesOf(block)) {
+    if (definition.name === 'count') continue;
+    const isOwn = args.every((a) => !someExpr(a, (e) => e.kind === 'column' && e.source !== scan.id));
+    if (!isOwn) return 'a figure over rows that are joined to them could be one of them for the most part';
+    if (args.length !== 1 || !args.every((a) => SHARED.has(a.type)))
+      return `what part of \`${definition.name}\` is one row's cannot be told`;
+  }
+  return null;
+}
+
+/** Types of which a part of a sum is a number. */
+const SHARED: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8']);
 
 function withGrants(access: RelationAccess, grants: readonly RelationGrant[]): RelationAccess {
   return Object.freeze({ ...access, grants: Object.freeze([...grants]) });

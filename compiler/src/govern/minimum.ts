@@ -1,4 +1,4 @@
-import type { Relation } from '../catalog.js';
+import { type Column, columnOf, type Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import { neededFunction, neededOperator } from '../functions/index.js';
 import { allOf, anyOf, columnRef, FALSE, inType, isNotNull, operationNode } from '../nodes.js';
@@ -11,6 +11,7 @@ import {
   type GovernedScan,
   GROUP_KEY,
   type GroupMinimum,
+  groupValue,
   type Query,
   type Select,
   type SortKey,
@@ -21,45 +22,65 @@ import { baseOf } from './mask.js';
 import type { Minimum } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
-/** The column that tells which entity a row is of, where the row may only be aggregated; see `GROUP_KEY`. */
-export function groupKeyColumn(relation: Relation, minimum: Minimum, slots: GovernedSlots): GovernedColumn {
-  const key = keyOf(relation);
-  const nothing: Expr = Object.freeze({ kind: 'null', type: key.type });
-  const expr: Expr =
-    minimum.plain === null
-      ? key
-      : Object.freeze({
-          kind: 'case',
-          arms: Object.freeze([
-            Object.freeze({
-              when: allOf(minimum.plain.map((filters) => slots.ground(anyOf(filters)))),
-              result: nothing,
-            }),
-          ]),
-          otherwise: key,
-          type: key.type,
-        });
-  return Object.freeze({ name: GROUP_KEY, type: key.type, expr, masked: 'none' });
+/** The columns by which rows that may only be aggregated are counted; see `GROUP_KEY`. */
+export function groupColumns(
+  relation: Relation,
+  minimum: Minimum,
+  slots: GovernedSlots,
+): readonly GovernedColumn[] {
+  const ofCounted = (name: string, value: Expr): GovernedColumn =>
+    Object.freeze({ name, type: value.type, expr: unlessShown(value, minimum, slots), masked: 'none' });
+  return [
+    ofCounted(GROUP_KEY, keyOf(relation, minimum)),
+    ...[...minimum.distinct.keys()].map((column, i) =>
+      ofCounted(groupValue(i), baseOf(neededColumn(relation, column))),
+    ),
+  ];
 }
 
-export function groupMinimum(minimum: Minimum): GroupMinimum {
-  return Object.freeze({ size: minimum.size, everyRow: minimum.plain === null });
+/** `value` of a row that may only be aggregated; NULL of one that other grants show. */
+function unlessShown(value: Expr, { plain }: Minimum, slots: GovernedSlots): Expr {
+  if (plain === null) return value;
+  const when = allOf(plain.map((filters) => slots.ground(anyOf(filters))));
+  const result: Expr = Object.freeze({ kind: 'null', type: value.type });
+  return Object.freeze({
+    kind: 'case',
+    arms: Object.freeze([Object.freeze({ when, result })]),
+    otherwise: value,
+    type: value.type,
+  });
+}
+
+export function groupMinimum({ size, distinct, dominance, plain }: Minimum): GroupMinimum {
+  return Object.freeze({
+    size,
+    distinct: Object.freeze([...distinct.values()]),
+    dominance,
+    everyRow: plain === null,
+  });
 }
 
 /** A row without a key would be nobody's, and count as shown: it is left out. Of several columns NULL counts too. */
-export function hasKey(relation: Relation): readonly Expr[] {
-  const key = keyOf(relation);
+export function hasKey(relation: Relation, minimum: Pick<Minimum, 'unit'>): readonly Expr[] {
+  const key = keyOf(relation, minimum);
   if (key.kind !== 'base') return [];
   return [isNotNull(key)];
 }
 
-function keyOf(relation: Relation): Expr {
+function keyOf(relation: Relation, { unit }: Pick<Minimum, 'unit'>): Expr {
+  if (unit !== null) return baseOf(neededColumn(relation, unit));
   const columns = relation.columns.filter((c) => relation.primaryKey.includes(c.name));
   const [only] = columns;
   if (only === undefined) throw new InternalError(`${relation.name} has no primary key to count by`);
   if (columns.length === 1) return baseOf(only);
   const texts = columns.map((c) => inType(baseOf(c), 'text'));
   return Object.freeze({ kind: 'array', items: Object.freeze(texts), type: 'text[]' });
+}
+
+function neededColumn(relation: Relation, name: string): Column {
+  const column = columnOf(relation, name);
+  if (column === null) throw new InternalError(`${relation.name} has no column ${name} to count by`);
+  return column;
 }
 
 /**
@@ -132,7 +153,8 @@ class Block {
   /** An aggregate over the rows that count: all of them, or those that other grants show. */
   #value(call: Aggregate): Expr {
     const given = call.args.filter((a) => a.kind !== 'parameter').map(isNotNull);
-    const when = this.#isEnough(conjunction([...optional(call.filter), ...given]));
+    const taken = [...optional(call.filter), ...given];
+    const when = allOf([this.#isEnough(conjunction(taken)), ...this.#isShared(call, taken)]);
     const otherwise: Expr = this.#hasPlainRows
       ? Object.freeze({ ...call, filter: conjunction([...optional(call.filter), ...this.#isPlain()]) })
       : Object.freeze({ kind: 'null', type: call.type });
@@ -150,10 +172,60 @@ class Block {
   }
 
   #isEnough(filter: Expr | null): Expr {
-    const each = this.#scans.map((s) =>
-      comparison('>=', count([keyRef(s)], true, filter), this.#slots.literal(String(s.minimum.size), 'int8')),
-    );
+    const atLeast = (key: ColumnRef, least: number): Expr =>
+      comparison('>=', count([key], true, filter), this.#slots.literal(String(least), 'int8'));
+    const each = this.#scans.flatMap((s) => [
+      atLeast(keyRef(s), s.minimum.size),
+      ...s.minimum.distinct.map((least, i) => atLeast(countedRef(s, groupValue(i)), least)),
+    ]);
     return conjunction(each) ?? FALSE;
+  }
+
+  /**
+   * That no row which may only be aggregated contributes more than its share of a figure: neither the greatest nor the
+   * least value is more than so many percent of all values taken without their signs.
+   */
+  #isShared(call: Aggregate, taken: readonly Expr[]): readonly Expr[] {
+    const [value] = call.args;
+    if (call.definition.name === 'count' || value === undefined) return [];
+    return this.#scans.flatMap((s) => {
+      const { dominance } = s.minimum;
+      if (dominance === null) return [];
+      const counted = [...taken, isNotNull(keyRef(s))];
+      const figure = (name: 'sum' | 'max' | 'min', sign: '>' | '<'): Expr =>
+        this.#figure(name, value, call.distinct, [...counted, this.#signed(sign, value)]);
+      const [above, below] = [figure('sum', '>'), figure('sum', '<')];
+      const most = calculated('*', calculated('-', above, below), this.#number(dominance));
+      const part = (share: Expr): Expr => calculated('*', share, this.#number(100));
+      const least = calculated('-', this.#number(0), figure('min', '<'));
+      return [atMost(part(figure('max', '>')), most), atMost(part(least), most)];
+    });
+  }
+
+  /** The aggregate as a number that cannot be too large; 0 of no rows. */
+  #figure(name: 'sum' | 'max' | 'min', value: Expr, distinct: boolean, filter: readonly Expr[]): Expr {
+    const { definition, result } = neededFunction(name, [value.type]);
+    const call: Aggregate = Object.freeze({
+      kind: 'aggregate',
+      definition,
+      args: Object.freeze([value]),
+      distinct,
+      filter: conjunction(filter),
+      orderBy: Object.freeze([]),
+      metric: null,
+      type: result,
+    });
+    const args = Object.freeze([inType(call, 'numeric'), this.#number(0)]);
+    return Object.freeze({ kind: 'conditional', form: 'coalesce', args, type: 'numeric' });
+  }
+
+  #signed(sign: '>' | '<', value: Expr): Expr {
+    const definition = neededOperator(sign, value.type, value.type);
+    return operationNode(definition, value, this.#slots.literal('0', value.type));
+  }
+
+  #number(value: number): Expr {
+    return this.#slots.literal(String(value), 'numeric');
   }
 
   get #hasPlainRows(): boolean {
@@ -173,9 +245,21 @@ function isOneGroup({ groupBy, groupingSets }: Select): boolean {
 }
 
 export function keyRef(scan: GovernedScan): ColumnRef {
-  const column = scan.columns.find((c) => c.name === GROUP_KEY);
+  return countedRef(scan, GROUP_KEY);
+}
+
+function countedRef(scan: GovernedScan, name: string): ColumnRef {
+  const column = scan.columns.find((c) => c.name === name);
   if (column === undefined) throw new InternalError(`scan of ${scan.relation.name} has no key to count by`);
-  return columnRef(scan.id, GROUP_KEY, column.type);
+  return columnRef(scan.id, name, column.type);
+}
+
+function calculated(name: '*' | '-', left: Expr, right: Expr): Expr {
+  return operationNode(neededOperator(name, 'numeric', 'numeric'), left, right, 'numeric');
+}
+
+function atMost(left: Expr, right: Expr): Expr {
+  return operationNode(neededOperator('<=', 'numeric', 'numeric'), left, right);
 }
 
 function optional(expr: Expr | null): readonly Expr[] {

@@ -11,6 +11,12 @@ export interface ScanAccess {
 
 export interface Minimum {
   readonly size: number;
+  /** The column by which entities are told apart; null: the primary key. */
+  readonly unit: string | null;
+  /** By column: how many values of it a group must have. */
+  readonly distinct: ReadonlyMap<string, number>;
+  /** Percent of a figure that one row may contribute at most; null: any. */
+  readonly dominance: number | null;
   /**
    * Filters of the grants that show rows: one list for each column, all of which must hold in part for the row to
    * count whatever its group. Null where no row does.

@@ -1,6 +1,6 @@
 import type { EntityScan, GovernedScan } from '../plan.js';
 import { columnRule, keyColumn, maskedColumn, rowFilter } from './mask.js';
-import { groupKeyColumn, groupMinimum, hasKey } from './minimum.js';
+import { groupColumns, groupMinimum, hasKey } from './minimum.js';
 import type { ScanAccess } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
@@ -19,14 +19,14 @@ export function governScan(
   const filter = rowFilter(access, slots);
   const shown = rules.map((r) => maskedColumn(r, slots));
   const joined = rules.filter((r) => keys?.has(r.column.name) === true).map((r) => keyColumn(r, slots));
-  const counted = minimum === null ? [] : [groupKeyColumn(scan.relation, minimum, slots)];
+  const counted = minimum === null ? [] : groupColumns(scan.relation, minimum, slots);
   return Object.freeze({
     kind: 'governed',
     id: scan.id,
     relation: scan.relation,
     columns: Object.freeze([...shown, ...joined, ...counted]),
     filter,
-    pushed: Object.freeze(minimum === null ? [] : hasKey(scan.relation)),
+    pushed: Object.freeze(minimum === null ? [] : hasKey(scan.relation, minimum)),
     fenced: false,
     minimum: minimum === null ? null : groupMinimum(minimum),
     ...(scan.sample === undefined ? {} : { sample: scan.sample }),

@@ -1,6 +1,15 @@
 import { InternalError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
-import { type Aggregate, type Expr, GROUP_KEY, type Query, type Select, type Slot } from '../plan.js';
+import {
+  type Aggregate,
+  type Expr,
+  GROUP_KEY,
+  groupValue,
+  isGroupColumn,
+  type Query,
+  type Select,
+  type Slot,
+} from '../plan.js';
 import { allQueries, childrenOf, exprsOf, leavesOf } from '../walk.js';
 import { type CountedScan, countedScans } from './minimum.js';
 import { verifyCounted } from './verify-barrier.js';
@@ -72,7 +81,8 @@ function verifyValue(expr: Expr, scans: readonly CountedScan[]): void {
   if (
     expr.kind === 'case' &&
     arm?.result.kind === 'aggregate' &&
-    isEnough(arm.when, scans, takenBy(arm.result))
+    isEnough(arm.when, scans, takenBy(arm.result)) &&
+    isShared(arm.when, arm.result, scans)
   ) {
     const { otherwise } = expr;
     const isNothing = otherwise.kind === 'null';
@@ -97,7 +107,7 @@ function isPresent(condition: Expr, scans: readonly CountedScan[]): boolean {
 /** Whether a condition holds only where there are enough keys of every scan among the rows that meet `taken`. */
 function isEnough(condition: Expr, scans: readonly CountedScan[], taken: readonly string[]): boolean {
   const each = conjunctsOf(condition);
-  return scans.every((s) =>
+  const counts = (source: number, name: string): boolean =>
     each.some(
       (e) =>
         e.kind === 'operation' &&
@@ -105,10 +115,58 @@ function isEnough(condition: Expr, scans: readonly CountedScan[], taken: readonl
         e.right.kind === 'parameter' &&
         e.left?.kind === 'aggregate' &&
         e.left.distinct &&
-        e.left.args.some((a) => isKey(a) && a.source === s.id) &&
+        e.left.args.some((a) => a.kind === 'column' && a.name === name && a.source === source) &&
         isNoWider(e.left, taken),
-    ),
+    );
+  return scans.every(
+    (s) => counts(s.id, GROUP_KEY) && s.minimum.distinct.every((_, i) => counts(s.id, groupValue(i))),
   );
+}
+
+/** Whether a condition holds only where no row of any scan is more of the figure than it may be. */
+function isShared(condition: Expr, call: Aggregate, scans: readonly CountedScan[]): boolean {
+  if (call.definition.name === 'count') return true;
+  const limits = conjunctsOf(condition).filter((e) => e.kind === 'operation' && e.definition.name === '<=');
+  return scans
+    .filter((s) => s.minimum.dominance !== null)
+    .every((s) => {
+      const wanted = new Set([...takenBy(call), keyOf(s)].filter((t) => t !== null));
+      const about = (name: string): boolean =>
+        limits.some((e) => {
+          const [part, ...sums] = e.kind === 'operation' ? [e.left, e.right] : [];
+          return (
+            part != null &&
+            aggregatesIn(part).some((a) => a.definition.name === name && takes(a, call, wanted)) &&
+            sums.some((r) => aggregatesIn(r).filter((a) => takes(a, call, wanted)).length === 2)
+          );
+        });
+      return about('max') && about('min');
+    });
+}
+
+function keyOf(scan: CountedScan): string | null {
+  const column = scan.columns.find((c) => c.name === GROUP_KEY);
+  if (column === undefined) return null;
+  const arg: Expr = { kind: 'column', source: scan.id, name: GROUP_KEY, type: column.type };
+  return fingerprint({ kind: 'null_test', arg, negated: true, type: 'bool' });
+}
+
+/** Whether an aggregate is over what `call` is over, of rows that may only be aggregated, all of one sign. */
+function takes(part: Aggregate, call: Aggregate, wanted: ReadonlySet<string>): boolean {
+  const filter = part.filter === null ? [] : conjunctsOf(part.filter);
+  const rest = filter.filter((e) => !wanted.has(fingerprint(e)));
+  const have = new Set(filter.map(fingerprint));
+  return (
+    part.distinct === call.distinct &&
+    part.args.map(fingerprint).join() === call.args.map(fingerprint).join() &&
+    [...wanted].every((w) => have.has(w)) &&
+    rest.length === 1 &&
+    rest.every((e) => e.kind === 'operation' && /^[<>]$/.test(e.definition.name))
+  );
+}
+
+function aggregatesIn(e: Expr): readonly Aggregate[] {
+  return e.kind === 'aggregate' ? [e] : childrenOf(e).flatMap(aggregatesIn);
 }
 
 /** What a row must meet for the aggregate to take account of it: its filter, and arguments that are not NULL. */
@@ -129,7 +187,7 @@ function isNoWider(count: Aggregate, taken: readonly string[]): boolean {
 function leavesOut(filter: Expr | null, scans: readonly CountedScan[]): boolean {
   const each = filter === null ? [] : conjunctsOf(filter);
   return scans.every((s) =>
-    each.some((e) => e.kind === 'null_test' && !e.negated && isKey(e.arg) && e.arg.source === s.id),
+    each.some((e) => e.kind === 'null_test' && !e.negated && isRowKey(e.arg) && e.arg.source === s.id),
   );
 }
 
@@ -138,6 +196,11 @@ function conjunctsOf(expr: Expr): readonly Expr[] {
 }
 
 function isKey(expr: Expr): expr is Extract<Expr, { kind: 'column' }> {
+  return expr.kind === 'column' && isGroupColumn(expr.name);
+}
+
+/** The key itself: a value that a group needs several of may be NULL. */
+function isRowKey(expr: Expr): expr is Extract<Expr, { kind: 'column' }> {
   return expr.kind === 'column' && expr.name === GROUP_KEY;
 }
 

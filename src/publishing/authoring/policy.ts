@@ -27,7 +27,7 @@ export interface PolicyDifference {
   readonly access: readonly RoleChange[];
   /** Who has other roles, attributes or logins than now. */
   readonly subjects: readonly SubjectChange[];
-  /** Sections beside these that are written otherwise: `limits`, `order`, `purposes`. */
+  /** Sections beside these that are written otherwise: `limits`, `order`, `privacy_units`, `purposes`. */
   readonly sections: readonly string[];
 }
 
@@ -76,7 +76,7 @@ function differenceBetween(
     version: after.version,
     access: withTerms(access, before, after, manifest.facets),
     subjects: [...subjectsBetween(before, after), ...rulesBetween(before, after)],
-    sections: (['limits', 'order', 'purposes'] as const).filter(
+    sections: (['limits', 'order', 'privacy_units', 'purposes'] as const).filter(
       (name) => !same(before.document[name], after.document[name]),
     ),
   };
@@ -137,8 +137,9 @@ function joined(known: readonly string[] | undefined, more: readonly string[]): 
   return known.length === 0 || more.length === 0 ? [] : [...known, ...more];
 }
 
-function whenText({ starts, ends, when, for: purposes, break_glass }: GrantDocument): readonly string[] {
-  const written = { starts, ends, when, for: purposes, break_glass };
+function whenText(grant: GrantDocument): readonly string[] {
+  const { starts, ends, when, for: purposes, break_glass, distinct, dominance } = grant;
+  const written = { starts, ends, when, for: purposes, break_glass, distinct, dominance };
   const text = JSON.stringify(written);
   return text === '{}' ? [] : [text];
 }

@@ -15,7 +15,7 @@ import t from 'tap';
 import { fc } from '../../support/fast-check.js';
 import { openEngine } from '../golden/engine.js';
 import { type Dice, diceArbitrary } from './dice.js';
-import { type Query, verifyMinima, walk } from './internals.js';
+import { type Expr, type Query, verifyMinima, walk } from './internals.js';
 
 /**
  * Rows that may only be aggregated, recounted by hand: what a group holds of them counts if it is of enough people,
@@ -35,6 +35,8 @@ interface Person {
   readonly dept: string | null;
   readonly city: string;
   readonly amt: number | null;
+  /** Of whom the row is, where a minimum counts households. */
+  readonly home: number | null;
 }
 
 const columns: readonly Column[] = (
@@ -43,6 +45,7 @@ const columns: readonly Column[] = (
     ['dept', 'text'],
     ['city', 'text'],
     ['amt', 'int4'],
+    ['home', 'int4'],
   ] as const
 ).map(([name, type]) => ({
   name,
@@ -98,23 +101,45 @@ interface World {
   /** Whose rows are shown, if anybody's; and whose may be aggregated. */
   readonly shown: Condition | null;
   readonly counted: Condition | null;
+  readonly rules: Rules;
+}
+
+/** What a grant asks beside its minimum. */
+interface Rules {
+  readonly unit?: 'home';
+  readonly distinct?: ReadonlyMap<'city' | 'dept', number>;
+  readonly dominance?: number;
+}
+
+function randomRules(dice: Dice): Rules {
+  const columns = dice.some(['city', 'dept'] as const, 0.3);
+  return {
+    ...(dice.chance(0.3) && { unit: 'home' as const }),
+    ...(columns.length > 0 && { distinct: new Map(columns.map((c) => [c, 2 + dice.upTo(1)])) }),
+    ...(dice.chance(0.4) && { dominance: dice.of([30, 40, 50, 60, 80]) }),
+  };
 }
 
 function randomWorld(dice: Dice): World {
+  const counted = dice.chance(0.5) ? dice.of(CONDITIONS) : null;
+  const shown = dice.chance(0.5) ? dice.of(CONDITIONS) : null;
   return {
     people: dice.times(3, 14, (i) => ({
       id: i + 1,
       dept: dice.chance(0.1) ? null : dice.of(['a', 'b', 'c']),
       city: dice.of(['rome', 'riga', 'oslo']),
-      amt: dice.chance(0.25) ? null : dice.upTo(6),
+      amt: dice.chance(0.25) ? null : dice.chance(0.2) ? dice.of([-20, 20, 9]) : dice.upTo(6),
+      home: dice.chance(0.1) ? null : dice.upTo(5),
     })),
     minimum: 2 + dice.upTo(2),
-    shown: dice.chance(0.5) ? dice.of(CONDITIONS) : null,
-    counted: dice.chance(0.5) ? dice.of(CONDITIONS) : null,
+    // Where all rows are shown there is no minimum, and of no rows a total all the same.
+    shown: shown === counted ? null : shown,
+    counted,
+    rules: randomRules(dice),
   };
 }
 
-function accessOf({ minimum, shown, counted }: World): Access {
+function accessOf({ minimum, shown, counted, rules }: World): Access {
   const grant = (id: string, filter: Condition | null): RelationGrant => ({
     id,
     columns: new Set(columns.map((c) => c.name)),
@@ -122,7 +147,7 @@ function accessOf({ minimum, shown, counted }: World): Access {
     filter: filter === null ? null : bindPredicate(filter.sql, PERSON),
   });
   const grants = [
-    { ...grant('counted', counted), groups: { minimum, metrics: null } },
+    { ...grant('counted', counted), groups: { minimum, metrics: null, ...rules } },
     ...(shown === null ? [] : [grant('shown', shown)]),
   ];
   const rights = { grants, masks: new Map(), denied: new Set<string>() };
@@ -135,14 +160,28 @@ interface Figure {
   /** Rows that it takes account of, before any filter. */
   readonly takes: (p: Person) => boolean;
   readonly of: (people: readonly Person[]) => string | null;
+  /** What each row brings to it, where one may not bring most of it. */
+  readonly parts?: (people: readonly Person[]) => readonly number[];
 }
 
 const given = (p: Person): boolean => p.amt !== null;
 const total = (people: readonly Person[]): number => people.reduce((n, p) => n + (p.amt ?? 0), 0);
+const distinctOf = (people: readonly Person[]): number[] => [...new Set(people.map((p) => p.amt ?? 0))];
 const FIGURES: readonly Figure[] = [
   { sql: 'count(*)', takes: () => true, of: (people) => String(people.length) },
   { sql: 'count(amt)', takes: given, of: (people) => String(people.length) },
-  { sql: 'sum(amt)', takes: given, of: (people) => (people.length === 0 ? null : String(total(people))) },
+  {
+    sql: 'sum(amt)',
+    takes: given,
+    of: (people) => (people.length === 0 ? null : String(total(people))),
+    parts: (people) => people.map((p) => p.amt ?? 0),
+  },
+  {
+    sql: 'sum(distinct amt)',
+    takes: given,
+    of: (people) => (people.length === 0 ? null : String(distinctOf(people).reduce((n, a) => n + a, 0))),
+    parts: (people) => distinctOf(people),
+  },
   {
     sql: 'count(distinct city)',
     takes: () => true,
@@ -205,11 +244,27 @@ function groupedBy(
 }
 
 /** The answer, by the rules of `min_group_size` and nothing of the compiler's. */
-function recounted(question: Question, { people, minimum, shown, counted }: World): readonly string[] {
+function recounted(
+  question: Question,
+  { people: all, minimum, shown, counted, rules }: World,
+): readonly string[] {
+  const { unit, distinct, dominance } = rules;
+  // Where households are counted, who is of none is nobody.
+  const people = unit === undefined ? all : all.filter((p) => p.home !== null);
   const isShown = (p: Person): boolean => shown !== null && meets(shown, p);
   const visible = people.filter((p) => (isShown(p) || meets(counted, p)) && meets(question.where, p));
-  const enough = (some: readonly Person[]): boolean =>
-    new Set(some.filter((p) => !isShown(p)).map((p) => p.id)).size >= minimum;
+  const enough = (some: readonly Person[]): boolean => isVaried(some.filter((p) => !isShown(p)));
+  const isVaried = (hidden: readonly Person[]): boolean =>
+    new Set(hidden.map((p) => (unit === undefined ? p.id : p.home))).size >= minimum &&
+    [...(distinct ?? [])].every(
+      ([column, least]) => new Set(hidden.flatMap((p) => p[column] ?? [])).size >= least,
+    );
+  const isShared = (figure: Figure, some: readonly Person[]): boolean => {
+    if (dominance === undefined || figure.parts === undefined) return true;
+    const parts = figure.parts(some.filter((p) => !isShown(p))).map(Math.abs);
+    const whole = parts.reduce((n, part) => n + part, 0);
+    return parts.every((part) => part * 100 <= whole * dominance);
+  };
   const groups = (question.sets ?? [question.keys]).flatMap((set) => [...groupedBy(set, question, visible)]);
   const rows: string[] = [];
   for (const [key, group] of groups) {
@@ -217,7 +272,7 @@ function recounted(question: Question, { people, minimum, shown, counted }: Worl
     if (!present) continue;
     const values = question.figures.map(({ figure, filter }) => {
       const taken = group.filter((p) => figure.takes(p) && meets(filter, p));
-      if (enough(taken)) return figure.of(taken);
+      if (enough(taken) && isShared(figure, taken)) return figure.of(taken);
       return shown === null ? null : figure.of(taken.filter(isShown));
     });
     rows.push(JSON.stringify([...(JSON.parse(key) as unknown[]), ...values])); // made two lines above
@@ -227,8 +282,10 @@ function recounted(question: Question, { people, minimum, shown, counted }: Worl
 
 function tableSql(people: readonly Person[]): string {
   const text = (v: string | number | null): string => (v === null ? 'null' : `'${v}'`);
-  const rows = people.map((p) => `(${p.id}, ${text(p.dept)}, ${text(p.city)}, ${text(p.amt)})`);
-  return `drop table if exists grp.person; create table grp.person (id int4, dept text, city text, amt int4);
+  const rows = people.map(
+    (p) => `(${p.id}, ${text(p.dept)}, ${text(p.city)}, ${text(p.amt)}, ${text(p.home)})`,
+  );
+  return `drop table if exists grp.person; create table grp.person (id int4, dept text, city text, amt int4, home int4);
     insert into grp.person values ${rows.join(', ')}`;
 }
 
@@ -261,8 +318,50 @@ t.test('figures rest on enough rows, or on those that are shown', async (t) => {
   t.ok(counts.withheld > counts.asked / 10, 'many figures are withheld');
 });
 
+/** What a compiler would make of the world that had forgotten a rule; each must give itself away. */
+const FORGETFUL: Readonly<Record<string, (rules: Rules) => Rules>> = {
+  unit: ({ unit: _, ...rest }) => rest,
+  distinct: ({ distinct: _, ...rest }) => rest,
+  dominance: ({ dominance: _, ...rest }) => rest,
+  'a value too few': (rules) => ({
+    ...rules,
+    ...(rules.distinct !== undefined && {
+      distinct: new Map([...rules.distinct].map(([c, n]) => [c, n - 1])),
+    }),
+  }),
+  'a percent too many': (rules) => ({ ...rules, dominance: Math.min(100, (rules.dominance ?? 100) + 12) }),
+};
+
+for (const [fault, forget] of Object.entries(FORGETFUL)) {
+  t.test(`the recount notices a plan without: ${fault}`, async (t) => {
+    const noticed = await fc.check(
+      fc.asyncProperty(diceArbitrary, async (dice) => {
+        const world = { ...randomWorld(dice), shown: null };
+        await engine.setUp(tableSql(world.people));
+        const forgetful = accessOf({ ...world, rules: forget(world.rules) });
+        for (let i = 0; i < PER_WORLD; i++) {
+          const question = randomQuestion(dice);
+          if (!same(await askedAs(question, forgetful), recounted(question, world))) return false;
+        }
+        return true;
+      }),
+      { numRuns: 200, seed: SEED, endOnFailure: true },
+    );
+    t.ok(noticed.failed, `after ${noticed.numRuns} worlds`);
+  });
+}
+
+const same = (a: readonly string[], b: readonly string[]): boolean => a.join('\n') === b.join('\n');
+
+async function askedAs(question: Question, access: Access): Promise<readonly string[]> {
+  const { sql, slots } = emit(compile(question.sql, CATALOG, access));
+  const values = slots.map((s) => (s.kind === 'literal' && typeof s.value === 'string' ? s.value : null));
+  const { rows } = await engine.ask(sql, values);
+  return rows.map((r) => JSON.stringify(r)).sort();
+}
+
 t.test('a sample has the rows that are shown, or is refused', async (t) => {
-  const world = { ...randomWorld(diceOfOne), shown: null, counted: null };
+  const world = { ...randomWorld(diceOfOne), shown: null, counted: null, rules: {} };
   t.throws(() => governSample('table', 'person', CATALOG, accessOf(world)), { code: 'E2103' });
   const [first] = CONDITIONS;
   const { grants } = plansOf(accessOf({ ...world, shown: first ?? null }));
@@ -276,7 +375,7 @@ function plansOf(access: Access): GovernedPlan {
 }
 
 t.test('a plan that lost a part of its minimum does not pass', async (t) => {
-  const world = { ...randomWorld(diceOfOne), shown: null, counted: null };
+  const world = { ...randomWorld(diceOfOne), shown: null, counted: null, rules: {} };
   const { query, slots } = compile(
     'select dept, sum(amt) from person group by dept',
     CATALOG,
@@ -300,6 +399,24 @@ t.test('a plan that lost a part of its minimum does not pass', async (t) => {
     }),
   };
   for (const [name, plan] of Object.entries(faulty)) t.throws(() => verifyMinima(plan, slots), name);
+  const strict: Rules = { distinct: new Map([['city', 2]]), dominance: 50 };
+  const ruled = compile(
+    'select dept, sum(amt) from person group by dept',
+    CATALOG,
+    accessOf({ ...world, rules: strict }),
+  );
+  verifyMinima(ruled.query, ruled.slots);
+  const without = (gone: (e: Expr) => boolean): Query =>
+    walk.mapQuery(ruled.query, {
+      expr: (e) => (e.kind === 'and' ? { ...e, args: e.args.filter((a) => !gone(a)) } : e),
+    });
+  const about = (e: Expr, name: string): boolean => e.kind === 'operation' && e.definition.name === name;
+  const less: Readonly<Record<string, Query>> = {
+    'no count of values': without((e) => JSON.stringify(e).includes('"#group 0"') && about(e, '>=')),
+    'no share of one': without((e) => about(e, '<=')),
+    'the share of the greatest alone': without((e) => about(e, '<=') && JSON.stringify(e).includes('"min"')),
+  };
+  for (const [name, plan] of Object.entries(less)) t.throws(() => verifyMinima(plan, ruled.slots), name);
 });
 
 const diceOfOne: Dice = {

@@ -105,6 +105,18 @@ const grant = closed(
       MODEL_RULE,
       'Only these metrics, over `columns` to filter and group by. Needs `min_group_size`.',
     ),
+    distinct: named(
+      MODEL_RULE,
+      { type: 'integer', minimum: 2, maximum: 1_000_000, description: 'How many values.' },
+      'Beside `min_group_size`: how many values of each of these columns a group must have.',
+    ),
+    dominance: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 99,
+      description:
+        'Beside `min_group_size`: how many percent of a sum, average or deviation one row may contribute; figures of which one contributes more are NULL.',
+    },
     starts: { ...moment, description: 'The grant counts from this moment on.' },
     ends: { ...moment, description: 'The grant counts until this moment, and not at it.' },
     when,
@@ -304,6 +316,11 @@ export const POLICY_SCHEMA = {
         },
         [],
         'Rate limits.',
+      ),
+      privacy_units: named(
+        MODEL_RULE,
+        { ...MODEL_RULE, description: 'A column of it. Rows without a value are in no figure.' },
+        'By entity or bridge: the column that tells whose a row is; `min_group_size` counts those.',
       ),
       purposes: named(
         NAME_RULE,
