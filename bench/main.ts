@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { auditBench } from './audit/index.js';
+import { auditOpenBench } from './audit-open/index.js';
 import { barrierBench } from './barrier/index.js';
 import { compileBench } from './compile/index.js';
 import { hostileBench } from './hostile/index.js';
@@ -25,6 +26,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['retrieve', retrieveBench],
   ['quality', qualityBench],
   ['audit', auditBench],
+  ['audit-open', auditOpenBench],
   ['scale', scaleBench],
 ]);
 

@@ -25,6 +25,7 @@ export type {
 export { beginningOf, type RecoverBase, type Recovered, type RecoverOptions, recoverLog } from './recover.js';
 
 export type { Retention, Retiring } from './retention.js';
+export { byTime } from './search/by-time.js';
 export { type AuditFilter, matches, namesOf } from './search/filter.js';
 export { type SearchOptions, searchRecords } from './search/search.js';
 export { keepSegmentKey } from './segments.js';

@@ -1,11 +1,14 @@
+import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { segmentName } from '../format.js';
-import type { Judged } from './judge.js';
+import { type Judged, judgeSegment } from './judge.js';
 import type { JudgeAnswer } from './judge-thread.js';
 
 const MOST_THREADS = 8;
+/** Of fewer segments none is worth a thread. */
+const FEWEST = 6;
 
 /** Threads that judge segments before their turn comes: each alone, since none knows what stands before it. */
 export class Judges {
@@ -14,13 +17,16 @@ export class Judges {
   readonly #waiting = new Map<number, (judged: Judged | null) => void>();
   readonly #asked = new Map<number, Promise<Judged | null>>();
   readonly #queue: number[];
+  readonly #cuts: readonly number[];
   #turn = 0;
 
   /** @param segments complete ones, in the order in which they will be asked for */
   constructor(dir: string, segments: readonly number[], cuts: readonly number[]) {
     this.#dir = dir;
     this.#queue = [...segments];
-    const count = segments.length < 2 ? 0 : Math.min(MOST_THREADS, availableParallelism(), segments.length);
+    this.#cuts = cuts;
+    const count =
+      segments.length < FEWEST ? 0 : Math.min(MOST_THREADS, availableParallelism(), segments.length);
     const data = { cuts: Float64Array.from(cuts) };
     const file = new URL('./judge-thread.js', import.meta.url);
     this.#threads = Array.from({ length: count }, () =>
@@ -33,7 +39,7 @@ export class Judges {
   /** What a thread says of a segment; null where nobody can say that it holds. */
   async judged(segment: number): Promise<Judged | null> {
     const asked = this.#asked.get(segment);
-    if (asked === undefined) return null;
+    if (asked === undefined) return this.#threads.length === 0 ? this.#here(segment) : null;
     const judged = await asked;
     this.#asked.delete(segment);
     this.#askNext();
@@ -42,6 +48,12 @@ export class Judges {
 
   async close(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.terminate()));
+  }
+
+  async #here(segment: number): Promise<Judged | null> {
+    if (!this.#queue.includes(segment)) return null;
+    const bytes = await readFile(join(this.#dir, segmentName(segment))).catch(() => null);
+    return bytes === null ? null : judgeSegment(bytes, this.#cuts);
   }
 
   #askNext(): void {

@@ -3,6 +3,7 @@ import { hostname, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
   type AuditRecord,
+  byTime,
   directorySource,
   noteReading,
   readRecords,
@@ -11,7 +12,6 @@ import {
 import { workerChains } from '../../../service/seat.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
-import { byTime } from './by-time.js';
 import type { ReadLog } from './read-log.js';
 
 export interface AuditFlags {

@@ -1,4 +1,4 @@
-import type { AuditRecord } from '../../../../policy/audit/index.js';
+import type { AuditRecord } from '../record.js';
 
 /** Records of several chains, each in its own order, the earliest first. */
 export async function* byTime(

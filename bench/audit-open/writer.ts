@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type AuditEntry, openAuditLog } from '../../policy/audit/index.js';
+import { segmentsIn, storedSeal } from '../../policy/audit/search/seals.js';
+
+/** Run by the bench: writes so many records with the real writer, says so, and waits to be killed. */
+const [dir = '', text = ''] = process.argv.slice(2);
+const records = Number(text);
+/** Callers at a time: they fill a group without overfilling it. */
+const CALLERS = 8_000;
+
+const common = {
+  tenant: 'bench',
+  surface: 'wire',
+  action: 'query',
+  subject: 'user:bench',
+  chain: ['user:bench'],
+  form: 'structured',
+  objects: ['osl.entities.account'],
+  versions: { manifest: '0123456789abcdef0123456789abcdef', policy: 'fedcba9876543210fedcba9876543210' },
+} as const satisfies Partial<AuditEntry>;
+
+const log = await openAuditLog({ dir, tenant: 'bench' });
+// One decision whose outcome never comes: the next start has to find it, however far back it is.
+await log.append({ ...common, kind: 'decision', decision: 'allow', request_id: 'never-answered' });
+const decision = log.form({ ...common, kind: 'decision', decision: 'allow' });
+const outcome = log.form({ ...common, kind: 'outcome', outcome: 'ok' });
+const statement = `1.${'x'.repeat(43)}`;
+let asked = 0;
+const caller = (done: () => void): void => {
+  if (asked >= records) {
+    done();
+    return;
+  }
+  asked += 2;
+  const id = randomUUID();
+  log.appendForm(decision, id, statement, null, null, (error) => {
+    if (error) throw error;
+    log.appendForm(outcome, id, statement, 1, 250, (failure) => {
+      if (failure) throw failure;
+      caller(done);
+    });
+  });
+};
+await Promise.all(Array.from({ length: CALLERS }, () => new Promise<void>((resolve) => caller(resolve))));
+while (log.stats().anchored < log.stats().records) await sleep(20);
+// As a server that has run for a while leaves it: all complete segments but the newest are sealed.
+for (;;) {
+  const complete = (await segmentsIn(dir)).slice(0, -1);
+  const newest = complete.at(-2);
+  if (newest === undefined || (await storedSeal(dir, newest)) !== null) break;
+  await sleep(100);
+}
+process.stdout.write(`${log.stats().records}\n`);
+setInterval(() => undefined, 1_000);
