@@ -75,6 +75,9 @@ if (pair === null) {
     const { rest } = await opened(t, url('?target_session_attrs=standby'));
     t.equal(await rest(), 'ok');
     t.same([await sessionsAt(primary), await sessionsAt(standby)], [false, true]);
+    const { rest: preferring } = await opened(t, url('?target_session_attrs=prefer-standby'));
+    t.equal(await preferring(), 'ok');
+    t.equal(await sessionsAt(primary), false, 'while there is a standby');
     await t.rejects(opened(t, url('?target_session_attrs=leader')), 'no start');
   });
 
@@ -162,6 +165,8 @@ if (pair === null) {
       await standby.promote();
       t.same(await Promise.all(asked), [EXPECTED, 'ok'], 'asked while there was no primary');
       t.equal(await sessionsAt(standby), true);
+      const { rest: preferring } = await opened(t, url('?target_session_attrs=prefer-standby'));
+      t.equal(await preferring(), 'ok', 'where there is no standby any server does');
       await standby.query("update shop.account set name = 'Ann' where id = 1");
       t.same(await rows(client), [{ name: 'Ann' }, { name: 'bob' }], 'what is written there is read there');
     },
