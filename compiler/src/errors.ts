@@ -268,6 +268,10 @@ export const ERRORS = Object.freeze({
     'encoder operators (SIMILARITY, CLASSIFY, TAG, RANK, …) need no such permission',
   ]),
   noSnapshot: row('E2001', '57P03', 503, () => ['no policy snapshot is loaded, so everything is refused']),
+  rightsChanged: row('E2003', '55000', 409, () => [
+    'what this caller may see has changed since the question began, so it was ended',
+    'ask again',
+  ]),
   rateLimited: row('E4290', '53400', 429, (p: { retryAfterSeconds: number }) => [
     'the rate limit of this subject is exceeded',
     `try again in ${p.retryAfterSeconds} s`,
@@ -336,6 +340,10 @@ export const ERRORS = Object.freeze({
   ]),
   auditUnavailable: row('E5030', '57P03', 503, () => [
     'the audit log cannot be written, so everything is refused',
+  ]),
+  controlUnavailable: row('E5036', '57P03', 503, () => [
+    'the database that gateways share does not answer: nothing was published',
+    'try again; if it was written after all, the same change is answered as published already',
   ]),
   overloaded: row('E5031', '53300', 503, (p: { retryAfterSeconds: number }) => [
     'the server is at its capacity',

@@ -84,6 +84,7 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
         return given;
       }),
     close: async () => {
+      if (closed) return;
       closed = true;
       await pool?.end();
     },

@@ -7,6 +7,7 @@ export {
   type Row,
 } from './database.js';
 export { ControlFault, controlFault } from './fault.js';
+export { isSharedKey } from './keys.js';
 export { type ControlRoles, type Migrated, migrate, requireSchema } from './migrate.js';
 export { MIGRATIONS, type Migration } from './migrations.js';
 export {

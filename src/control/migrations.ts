@@ -89,6 +89,18 @@ create trigger tell after insert on osl_control.published_version
   for each statement execute function osl_control.tell();
 `;
 
+const KEYS = `
+-- What may be shown of the keys that all gateways of a tenant have: whoever comes with another is told so.
+create table osl_control.gateway_key (
+  tenant text not null,
+  kind text not null check (kind in ('signing', 'masking')),
+  fingerprint text not null,
+  gateway text not null,
+  at timestamptz not null default now(),
+  primary key (tenant, kind)
+);
+`;
+
 /** In the order of their numbers. Whoever adds one takes the next number. */
 export const MIGRATIONS: readonly Migration[] = Object.freeze([
   {
@@ -108,6 +120,14 @@ export const MIGRATIONS: readonly Migration[] = Object.freeze([
         gateway: 'select, insert (tenant, number, id, parent, bytes, gateway)',
         author: 'select',
       },
+    },
+  },
+  {
+    number: 2,
+    name: 'fingerprints of the keys that gateways share',
+    sql: KEYS,
+    tables: {
+      gateway_key: { gateway: 'select, insert (tenant, kind, fingerprint, gateway)', author: '' },
     },
   },
 ]);

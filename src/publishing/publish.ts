@@ -7,7 +7,7 @@ import type { Manifest } from '../model/manifest/index.js';
 import { AUTHORING, groundOf, type Judged, type PublishingParts } from './author.js';
 import type { Difference, Finding, Step } from './authoring/index.js';
 import type { Stepped } from './drafting/index.js';
-import type { Draft, NewVersion, Sealed, Version, VersionSummary } from './store/index.js';
+import type { Draft, NewVersion, Publishing, Sealed, Version, VersionSummary } from './store/index.js';
 import { ungranted } from './ungranted.js';
 
 /** A change of what is published, as it is asked for. */
@@ -118,10 +118,11 @@ async function workedOut(
 async function commit(
   { publishing, log }: PublishingParts,
   { requestId }: Call,
-  { identity }: Caller,
+  caller: Caller,
   worked: Workable,
   made: Made,
 ): Promise<VersionSummary> {
+  const { identity } = caller;
   const { objects, over, manifest, snapshot, diff } = worked;
   const { versions, file, serve } = publishing;
   const next: Sealed = versions.next({
@@ -137,11 +138,29 @@ async function commit(
     objects,
     over,
   });
+  await shared(publishing, next, caller);
   const summary = await versions.append(next);
   await serve({ manifest, snapshot });
   const { id, number } = next.version;
   log.info('published', { request_id: requestId, version: id, number, manifest: manifest.version });
   return summary;
+}
+
+/** Other gateways hear of it as soon as it is theirs: from then on it is published. @throws QueryError E4120, E5036 */
+async function shared({ share }: Publishing, sealed: Sealed, { manifest }: Caller): Promise<void> {
+  const outcome = await share(sealed);
+  switch (outcome) {
+    case 'shared':
+      return;
+    case 'outdated':
+      throw queryError('baseChanged', { current: manifest.version });
+    case 'unavailable':
+      throw queryError('controlUnavailable', {});
+    default: {
+      const unknown: never = outcome;
+      return unknown;
+    }
+  }
 }
 
 function mustBeFor(base: string | null, { manifest }: Caller): void {

@@ -3,6 +3,8 @@ import type { AuditLog } from '../../policy/audit/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { Versions } from '../publishing/store/index.js';
 import { openAudit } from './audit.js';
+import { joined } from './begin-following.js';
+import { Control } from './control.js';
 import { tenantKeys } from './keys.js';
 import type { Lineage } from './lineage/index.js';
 import { endOf } from './lineage/outbox/state.js';
@@ -32,8 +34,9 @@ export async function openKeeper(
   first: First,
   workers: number,
   log: ServiceLog,
+  control: Control | null = null,
 ): Promise<Keeper> {
-  tenantKeys(settings.dataDir);
+  const keys = tenantKeys(settings.dataDir, settings.keysDir);
   const { auditDir, lineageDir } = aloneIn(settings.dataDir);
   const { audit, over } = await openAudit(settings, auditDir, first.tenant, log);
   const left: Lineage[] = [];
@@ -46,6 +49,7 @@ export async function openKeeper(
     // The supervisor's own chain was that of a server of one process, or will be.
     const own = { auditDir, lineageDir, end: endOf(audit) };
     left.push(...(await leftLineage(settings, first, [own, ...ended], log)));
+    await joined(control, keys, log);
     await (await Versions.open(publishedDir(settings))).sweep();
   } catch (error) {
     await close();
@@ -58,7 +62,12 @@ export async function openKeeper(
 const LINEAGE_CLOSE_MS = 3_000;
 
 /** What a server would serve, without opening anything. Throws as `openService` does. */
-export async function lookFirst(settings: Settings): Promise<First> {
+export async function lookFirst(settings: Settings, log: ServiceLog): Promise<First> {
   await ready();
-  return loadFirst(settings);
+  const control = await Control.open(settings, log);
+  try {
+    return await loadFirst(settings, null, control?.read);
+  } finally {
+    await control?.close();
+  }
 }

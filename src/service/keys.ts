@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartProblem } from '../base/start-problem.js';
@@ -18,22 +18,33 @@ const FILES = { signing: 'signing.key', masking: 'masking.key' } as const;
  * The secrets in `<dataDir>/keys`, base64 in files of mode 0600. They are made at the first start; later a missing
  * one is an error, since a new one would quietly change every masked hash and void every token.
  *
+ * @param shared a directory that several gateways have (`OSL_KEYS_DIR`), in the place of their own: never made here
  * @throws StartProblem
  */
-export function tenantKeys(dataDir: string): TenantKeys {
-  const dir = join(dataDir, 'keys');
-  const first = !existsSync(dir);
-  if (first) makeKeys(dataDir, dir);
+export function tenantKeys(dataDir: string, shared: string | null = null): TenantKeys {
+  const dir = shared ?? join(dataDir, 'keys');
+  if (!existsSync(dir)) {
+    if (shared !== null)
+      throw new StartProblem(
+        `there are no keys in ${dir} (OSL_KEYS_DIR): \`osl keys make\` makes them once, for all gateways`,
+      );
+    makeKeys(dataDir, dir);
+  }
   return Object.freeze({ signing: readKey(dir, FILES.signing), masking: readKey(dir, FILES.masking) });
 }
 
 /** The keys of the tenant where they have been made; null where no start has. @throws StartProblem */
-export function keysThere(dataDir: string): TenantKeys | null {
-  return existsSync(join(dataDir, 'keys')) ? tenantKeys(dataDir) : null;
+export function keysThere(dataDir: string, shared: string | null = null): TenantKeys | null {
+  return existsSync(shared ?? join(dataDir, 'keys')) ? tenantKeys(dataDir, shared) : null;
+}
+
+/** What may be shown of a key: equal for equal keys, and of no other use. */
+export function fingerprintOf(kind: keyof TenantKeys, key: Uint8Array): string {
+  return createHash('sha256').update(`osl ${kind} key\0`).update(key).digest('hex').slice(0, 32);
 }
 
 /** All keys or none: a start that is killed in the middle must not leave some of them. */
-function makeKeys(dataDir: string, dir: string): void {
+export function makeKeys(dataDir: string, dir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const making = mkdtempSync(join(dataDir, 'keys-'));
   for (const name of Object.values(FILES)) {

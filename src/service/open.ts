@@ -7,6 +7,7 @@ import { maskKeys } from '../ask/data/mask-keys.js';
 import { createPlanCache } from '../ask/data/plan-cache.js';
 import { PermittedSets } from '../ask/data/runtime/permitted.js';
 import { PermittedWords } from '../ask/data/runtime/statistics.js';
+import { Underway } from '../ask/data/underway.js';
 import { createParsing } from '../ask/parsing/index.js';
 import { Marks, unfinishedEntry } from '../ask/parsing/marks.js';
 import { Observing } from '../ask/request/observing.js';
@@ -19,25 +20,29 @@ import type { Model } from '../model/model.js';
 import { createDrafting } from '../publishing/drafting/index.js';
 import { createPublishing } from '../publishing/store/index.js';
 import { openAudit } from './audit.js';
+import { beginFollowing, joined } from './begin-following.js';
 import { contentPlane } from './content.js';
+import { Control } from './control.js';
 import type { OpenEngine } from './credentials.js';
 import { databaseEpochs } from './data-epochs.js';
 import { openEngines } from './engines.js';
 import { preparedReload, recordEvent } from './events.js';
+import { type FollowingParts, preparedPolicy } from './following.js';
 import { openGlasses } from './glasses.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import type { Lineage } from './lineage/index.js';
 import { leftLineage, lineageOf } from './lineage.js';
 import { loadModel, type PolicyFault } from './model.js';
 import { ownerOf } from './owner.js';
-import { PolicyStanding } from './policy-standing.js';
+import { PolicyStanding, type PolicyState } from './policy-standing.js';
 import type { Prepared, Reloaded, ReloadPart } from './reload.js';
 import { enginesParts, lineagePart, refuseOtherConnectors } from './reload-parts.js';
 import { requireRowSecurity, rowRightsOf } from './row-security.js';
-import { aloneIn, type Seat } from './seat.js';
+import { aloneIn, following, type Seat } from './seat.js';
 import { type First, loadFirst, publishedDir } from './served.js';
 import type { Service } from './service.js';
 import type { Settings } from './settings.js';
+import { sharing } from './sharing.js';
 import { spoolOf } from './spool.js';
 import { takeOver } from './take-over.js';
 import { openTrust, type TokenTrust } from './token-trust.js';
@@ -58,6 +63,8 @@ export interface OpenService {
   reload(more?: readonly ReloadPart[]): Promise<Reloaded>;
   /** Reads and checks a change that other processes of the server take up too. Throws as `reload`. */
   prepare(change: Change, more?: readonly ReloadPart[]): Promise<Prepared>;
+  /** What is to serve cannot be known since then, ms since 1970: what may, the settings say. */
+  losePolicy(why: string, since: number): Promise<void>;
   /** Another process has changed a draft. */
   renewDraft(id: string): Promise<void>;
   /** Resolves, with why, when nothing can be answered any more and the process should end; else never. */
@@ -77,8 +84,19 @@ export async function openService(
   seat: Seat = aloneIn(settings.dataDir),
 ): Promise<OpenService> {
   await ready();
+  const control = seat.keeps ? await Control.open(settings, log) : null;
+  const own = following(seat, control);
+  try {
+    return await openedIn(settings, log, own);
+  } catch (error) {
+    await control?.close();
+    throw error;
+  }
+}
+
+async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promise<OpenService> {
   const before = await loadFirst(settings, null, seat.read);
-  const keys = tenantKeys(settings.dataDir);
+  const keys = tenantKeys(settings.dataDir, settings.keysDir);
   const closing: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).reverse()) await end();
@@ -88,6 +106,7 @@ export async function openService(
     closing.push(() => closeAudit(audit, log));
     // The log's lock is the directory's: from here on nobody else publishes.
     const ended = seat.keeps ? await takeOver(settings, before.tenant, audit, log) : [];
+    await joined(seat.control, keys, log);
     const first = await loadFirst(settings, before, seat.read);
     const spool = spoolOf(settings, log);
     const { engines, opened, close: closeEngines } = await openEngines(first.manifest, settings, log, spool);
@@ -162,13 +181,16 @@ async function serviceOf(
   const { engines, lineage } = parts;
   const answers = new KeptAnswers(settings.resultCache);
   let model: Model = first;
+  const underway = new Underway();
   let { file } = first;
   const serves = (next: Model): void => {
     model = next;
+    underway.changed(next);
     // What is kept has the versions in its key: this is for the memory.
     answers.clear();
   };
   const withoutPolicy = (): void => serves(Object.freeze({ manifest: model.manifest, snapshot: null }));
+  let head = first.head;
   const standing = new PolicyStanding(settings.policyFailure, log, () => {
     withoutPolicy();
     void recordEvent(service, 'service.policy', { state: 'missing', why: 'the time to keep it is over' });
@@ -177,11 +199,14 @@ async function serviceOf(
   const serveOwn = (next: Model): void => {
     // INVARIANT: what is published while the policy's time ends brings none back.
     serves(standing.missing ? { ...next, snapshot: null } : next);
+    head = publishing.versions.head?.id ?? null;
   };
+  const { share, close: closeSharing } = sharing(settings, seat, first.tenant, log);
   const publishing = await createPublishing(publishedDir(settings), {
     sweeps: seat.keeps,
     alone: seat.exclusively,
     draftChanged: seat.draftChanged,
+    share,
     file: () => file,
     serve: async (next) => {
       await seat.published();
@@ -225,6 +250,7 @@ async function serviceOf(
     words: new PermittedWords(),
     answers,
     caps: settings.caps,
+    underway,
     log,
     observing: new Observing(log, settings.slowQuestionMs),
   };
@@ -233,6 +259,7 @@ async function serviceOf(
   const modelPart: ReloadPart = {
     prepare: async () => {
       const { versions } = publishing;
+      const published = versions.head?.id ?? null;
       const next = await loadModel(settings.manifestFile, settings.policyFile, versions.head, seat.read);
       refuseOtherConnectors(next, engines);
       await requireRowSecurity(next, keys, log);
@@ -242,6 +269,7 @@ async function serviceOf(
         standing.mended();
         serves(next);
         file = next.file;
+        head = published;
         limiter.configure(next.snapshot?.limits ?? DEFAULT_LIMITS);
       };
       const { manifest, snapshot } = next;
@@ -254,27 +282,68 @@ async function serviceOf(
     ...enginesParts(opened, first.manifest, settings),
     ...lineagePart(settings),
   ];
-  const prepare = (change: Change, more: readonly ReloadPart[] = []): Promise<Prepared> =>
-    change.kind === 'version'
-      ? preparedVersion(service, serveOwn)
-      : preparedReload(service, [...reloadable, ...more], (fault) => {
-          const state = standing.failed(fault, change.brokenSince);
-          if (state === 'missing') withoutPolicy();
-          return state;
-        });
+  const lost = (fault: Pick<Error, 'message'>, since?: number): PolicyState => {
+    const state = standing.failed(fault, since);
+    if (state === 'missing') withoutPolicy();
+    return state;
+  };
+  const followingParts = (since?: number): FollowingParts => ({
+    policyFile: settings.policyFile,
+    publishing,
+    log,
+    tenant: first.tenant,
+    model: () => model,
+    head: () => head,
+    read: seat.read,
+    sound: () => !standing.missing && standing.kept === null,
+    take: (next, published) => {
+      standing.mended();
+      serves(next);
+      head = published;
+      limiter.configure(next.snapshot?.limits ?? DEFAULT_LIMITS);
+      // Statements fail at a database whose own policies are others: nothing is shown meanwhile.
+      void requireRowSecurity(next, keys, log).catch((error: unknown) => log.error(messageOf(error)));
+    },
+    failed: (fault) => lost(fault, since),
+    record: (detail) => recordEvent(service, 'service.policy', detail),
+  });
+  const prepare = (change: Change, more: readonly ReloadPart[] = []): Promise<Prepared> => {
+    switch (change.kind) {
+      case 'version':
+        return preparedVersion(service, serveOwn);
+      case 'policy':
+        return preparedPolicy(followingParts(change.brokenSince), change.same === true);
+      case 'reload':
+        return preparedReload(service, [...reloadable, ...more], (fault) => lost(fault, change.brokenSince));
+      default: {
+        const unknown: never = change;
+        return unknown;
+      }
+    }
+  };
+  const losePolicy = async (why: string, since: number): Promise<void> => {
+    await recordEvent(service, 'service.policy', { state: lost(new Error(why), since), why });
+  };
+  const stopFollowing = beginFollowing(seat, settings, publishing, log, {
+    policy: async (same) => prepare({ kind: 'policy', same }),
+    lose: (why) => losePolicy(why, Date.now()),
+    changed: () => announce(lineage, model, log),
+  });
   const reload = (more: readonly ReloadPart[] = []): Promise<Reloaded> =>
     publishing.exclusively(async () => {
       const told = await (await prepare({ kind: 'reload' }, more)).take();
       await announce(lineage, model, log);
       return told;
     });
-  const end = (): Promise<void> => {
+  const end = async (): Promise<void> => {
+    await stopFollowing();
+    await closeSharing();
     standing.close();
     strangers.settle();
     probes.settle();
-    return close();
+    await close();
   };
-  const changing = { reload, prepare, renewDraft: (id: string) => publishing.drafts.renew(id) };
+  const changing = { reload, prepare, losePolicy, renewDraft: (id: string) => publishing.drafts.renew(id) };
   if (first.policyFault !== null)
     await recordEvent(service, 'service.policy', { state: 'missing', why: 'at start' });
   return { service: Object.freeze(service), keys, policyFault: first.policyFault, ...changing, close: end };

@@ -1,7 +1,9 @@
 import type { ServiceLog } from '../base/log.js';
 import type { KeptPolicy } from '../model/model.js';
-import type { PolicyFault } from './model.js';
 import type { PolicyFailureSettings } from './settings.js';
+
+/** Why there is no sound policy. */
+type Fault = Pick<Error, 'message'>;
 
 /** What of it is recorded. */
 export type PolicyState = 'kept' | 'missing';
@@ -35,7 +37,7 @@ export class PolicyStanding {
   }
 
   /** The server starts, and there is no good policy. */
-  failedAtStart(fault: PolicyFault): void {
+  failedAtStart(fault: Fault): void {
     this.#missing = true;
     this.#log.error('there is no policy: every request is refused until a reload finds a good one', {
       cause: causeOf(fault),
@@ -43,23 +45,20 @@ export class PolicyStanding {
   }
 
   /** A reload found none, `since` then. Says what is so from now on. */
-  failed(fault: PolicyFault, brokenSince = Date.now()): PolicyState {
+  failed(fault: Fault, brokenSince = Date.now()): PolicyState {
     const cause = causeOf(fault);
     const { whenBroken, keepMs } = this.#settings;
     if (!this.#missing && whenBroken === 'keep' && brokenSince + keepMs > Date.now()) {
       const { since, until } = this.#kept ?? this.#keep(brokenSince);
-      this.#log.error(
-        'not reloaded: the policy is missing or broken, and the last good one serves for a while',
-        {
-          cause,
-          since: new Date(since).toISOString(),
-          until: new Date(until).toISOString(),
-        },
-      );
+      this.#log.error('the policy is missing or broken, and the last good one serves for a while', {
+        cause,
+        since: new Date(since).toISOString(),
+        until: new Date(until).toISOString(),
+      });
       return 'kept';
     }
     this.#missing = true;
-    this.#log.error('not reloaded: the policy is missing or broken, so every request is refused', { cause });
+    this.#log.error('the policy is missing or broken, so every request is refused', { cause });
     return 'missing';
   }
 
@@ -96,6 +95,6 @@ export class PolicyStanding {
 }
 
 /** Of several faults the first: the place in the file and what is wrong there. */
-function causeOf({ message }: PolicyFault): string {
+function causeOf({ message }: Fault): string {
   return message.split('\n')[0] ?? '';
 }

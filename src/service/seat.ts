@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLimiter, type Limiter, type Limits, UsedTokens } from '../../policy/index.js';
 import { readManifestText } from '../model/manifest/index.js';
+import type { Control } from './control.js';
 import { newExchangeKey } from './exchange-key.js';
 
 /** What a process that serves has of its own in the data directory, alone or as one of several workers. */
@@ -23,6 +24,10 @@ export interface Seat {
   firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
   /** The text of a file as all processes of the server serve it. Throws as `readManifestText`. */
   read(file: string): Promise<string>;
+  /** What this process follows by itself; null for a worker, whose supervisor does, and where nothing is shared. */
+  readonly control: Control | null;
+  /** The activation of the policy that serves, by the control database; null where each gateway has its own. */
+  activation(): number | null;
   /** Runs `work` while no other process publishes or reloads. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves once every other process serves what was published, or is gone. */
@@ -34,7 +39,7 @@ export interface Seat {
 }
 
 /** What workers have in common, as one of them reaches it. */
-export type Shared = Omit<Seat, 'auditDir' | 'lineageDir' | 'announces' | 'marksDir' | 'keeps'>;
+export type Shared = Omit<Seat, 'auditDir' | 'lineageDir' | 'announces' | 'marksDir' | 'keeps' | 'control'>;
 
 /** The seat of the only process of a server; a supervisor's audit log is there too. */
 export function aloneIn(dataDir: string): Seat {
@@ -48,6 +53,8 @@ export function aloneIn(dataDir: string): Seat {
     limiter: (limits: Limits) => createLimiter({ limits }),
     exchangeKey: async () => newExchangeKey(),
     firstUse: (token: string, issuedAt: number, endsAt: number) => used.first(token, issuedAt, endsAt),
+    control: null,
+    activation: () => null,
     read: readManifestText,
     exclusively: <T>(work: () => Promise<T>) => work(),
     published: async () => undefined,
@@ -67,12 +74,25 @@ export function workerSeat(dataDir: string, number: number, shared: Shared): Sea
     limiter: (limits: Limits) => shared.limiter(limits),
     exchangeKey: () => shared.exchangeKey(),
     firstUse: (token: string, issuedAt: number, endsAt: number) => shared.firstUse(token, issuedAt, endsAt),
+    control: null,
+    activation: () => shared.activation(),
     read: (file: string) => shared.read(file),
     exclusively: <T>(work: () => Promise<T>) => shared.exclusively(work),
     published: () => shared.published(),
     steady: () => shared.steady(),
     draftChanged: (id: string) => shared.draftChanged(id),
   });
+}
+
+/** The seat of the only process of a server that shares with other gateways; as it was where it shares nothing. */
+export function following(seat: Seat, control: Control | null): Seat {
+  if (control === null) return seat;
+  return Object.freeze({ ...seat, control, activation: () => activationOf(control), read: control.read });
+}
+
+/** Null where each gateway has a policy of its own. */
+export function activationOf(control: Control | null): number | null {
+  return control?.settings.policySource === 'control' ? control.seen.activation : null;
 }
 
 export function workerChain(dataDir: string, number: number): string {

@@ -1,4 +1,4 @@
-import { isAbsolute, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { DEFAULT_ISSUER } from '../../policy/token-fault.js';
 import type { KeptBounds } from '../ask/data/kept-answers.js';
 import type { Caps } from '../ask/data/parts.js';
@@ -19,6 +19,8 @@ export interface Settings {
   readonly policyFile: string;
   /** Keys, the embedded database and the audit log. */
   readonly dataDir: string;
+  /** Keys that several gateways have; null: each has its own, in its data directory. */
+  readonly keysDir: string | null;
   readonly host: string;
   readonly admin: AdminSettings;
   /** 0 lets the system choose. */
@@ -65,6 +67,8 @@ export interface Settings {
   readonly corsOrigins: readonly string[];
   readonly audit: AuditSettings;
   readonly policyFailure: PolicyFailureSettings;
+  /** Whether a policy file that changes is taken up without a signal. */
+  readonly watchesPolicy: boolean;
   /** Null for a gateway that shares nothing with others. */
   readonly control: ControlSettings | null;
   /** Addresses and networks, beside this machine, that may read `/metrics`. */
@@ -123,6 +127,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     manifestFile: path(env['OSL_MANIFEST'] ?? 'manifest.yaml'),
     policyFile: path(env['OSL_POLICY'] ?? 'policy.yaml'),
     dataDir: path(env['OSL_DATA_DIR'] ?? '.osl'),
+    keysDir: (env['OSL_KEYS_DIR'] ?? '') === '' ? null : path(env['OSL_KEYS_DIR'] ?? ''),
     host: env['OSL_HOST'] ?? '127.0.0.1',
     admin: adminSettings({
       port: (name) => ((env[name] ?? '') === '' ? null : integer(env, name, 0, 0, 65_535)),
@@ -179,10 +184,24 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
       keepMs: integer(env, 'OSL_POLICY_KEEP_SECONDS', 3_600, 1, 604_800) * 1_000,
     },
     owner: ownerSettings(env, path),
+    watchesPolicy: oneOf(env, 'OSL_POLICY_WATCH', ['off', 'on']) === 'on',
     control: controlSettings(env, path),
     lineageFile: fileIn(env, 'OSL_LINEAGE', path),
     ...over,
+    ...(fromControl(env) &&
+      over.policyFile === undefined && {
+        policyFile: copyIn(over.dataDir ?? path(env['OSL_DATA_DIR'] ?? '.osl')),
+      }),
   });
+}
+
+/** Where the control database has the policy, what tools read is the gateway's copy of it. */
+function copyIn(dataDir: string): string {
+  return join(dataDir, 'control-policy.yaml');
+}
+
+function fromControl(env: Environment): boolean {
+  return env['OSL_POLICY_SOURCE'] === 'control';
 }
 
 function controlSettings(env: Environment, path: (value: string) => string): ControlSettings | null {

@@ -83,7 +83,10 @@ export async function openTrust(
     prepare: async () => {
       const next = await readIssuers(settings, parts, issuers);
       const key = exchangeKey(settings, ownKey);
-      const keys: KeysOfSettings = keysOfSettings(settings, tenantKeys(settings.dataDir).signing);
+      const keys: KeysOfSettings = keysOfSettings(
+        settings,
+        tenantKeys(settings.dataDir, settings.keysDir).signing,
+      );
       const take = (): void => {
         issuers.close(next);
         issuers = next;

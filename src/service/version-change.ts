@@ -10,7 +10,9 @@ export type Change =
   /** The files anew. `brokenSince`: a policy that is broken has been so since then, ms since 1970. */
   | { readonly kind: 'reload'; readonly brokenSince?: number }
   /** What another process has published. */
-  | { readonly kind: 'version' };
+  | { readonly kind: 'version' }
+  /** A policy, and what other gateways have published. `same`: the policy that serves stays. */
+  | { readonly kind: 'policy'; readonly same?: boolean; readonly brokenSince?: number };
 
 const NOTHING: Reloaded = Object.freeze({ now: [], kept: [] });
 

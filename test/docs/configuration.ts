@@ -25,6 +25,10 @@ export const SECTIONS: readonly Section[] = [
         what: 'What serves while the policy is missing or broken: nothing (503 E2001), or for a while the last good one. [More](operations.md#the-policy-is-missing-or-broken).',
         default: 'refuse',
       },
+      OSL_POLICY_WATCH: {
+        what: 'Whether the policy file is taken up as soon as it changes, without a signal.',
+        default: 'off',
+      },
       OSL_POLICY_KEEP_SECONDS: { what: 'For how long the last good one is kept.', default: '3600' },
       OSL_DATA_DIR: {
         what: 'Keys, audit log, published versions, and the database of an embedded connector. One server at a time.',
@@ -142,6 +146,10 @@ export const SECTIONS: readonly Section[] = [
         takes: 'a `postgres://` URL',
       },
       OSL_CONTROL_URL_FILE: { what: 'The same, in a file.', takes: 'a file' },
+      OSL_KEYS_DIR: {
+        what: 'The keys that all gateways have, as `osl keys make` made them; unset, each makes its own in its data directory.',
+        takes: 'a directory',
+      },
       OSL_POLICY_SOURCE: {
         what: 'Where the policy stands: the file of OSL_POLICY, or the control database, where `osl policy` puts it.',
         default: 'file',

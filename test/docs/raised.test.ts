@@ -118,6 +118,11 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   declaredType: { file: 'test/surfaces/pg/declared-types.test.ts', shows: 'is declared as' },
   planChanged: { file: 'test/surfaces/pg/rights.test.ts', shows: 'RevalidateCachedQuery' },
   decodeDenied: { file: 'test/language/forms/decoders.test.ts', shows: 'E2101' },
+  rightsChanged: {
+    file: 'test/service/operations/gateways.test.ts',
+    shows: 'has changed since the question began',
+  },
+  controlUnavailable: { file: 'test/service/operations/gateways.test.ts', shows: 'E5036' },
   noSnapshot: { file: 'test/surfaces/rest/identity.test.ts', shows: 'E2001' },
   rateLimited: { file: 'test/surfaces/rest/limits.test.ts', shows: 'E4290' },
   noDecoder: { file: 'test/language/forms/content.test.ts', shows: 'E0521' },

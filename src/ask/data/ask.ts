@@ -168,10 +168,16 @@ export function run(
   spending = new Spending(),
 ): Promise<Executed> {
   const written = afterwards(recorded, sink);
-  if (plan.runtime.length === 0) return execute(parts, caller, plan, delivery, written, NO_STEPS, spending);
-  const time = questionTime(parts.caps.timeoutMs, delivery.signal);
-  const timed = { ...delivery, signal: time.signal };
-  return execute(parts, caller, plan, timed, written, time, spending).finally(time.end);
+  const underway = parts.underway.begin(caller, plan, delivery.signal, parts.model());
+  const running = { ...delivery, signal: underway.signal };
+  if (plan.runtime.length === 0)
+    return execute(parts, caller, plan, running, written, NO_STEPS, spending).finally(underway.end);
+  const time = questionTime(parts.caps.timeoutMs, underway.signal);
+  const timed = { ...running, signal: time.signal };
+  return execute(parts, caller, plan, timed, written, time, spending).finally(() => {
+    time.end();
+    underway.end();
+  });
 }
 
 /** Of a question that is one statement: the engine keeps its time. */

@@ -13,6 +13,7 @@ import type { MaskKeys } from './mask-keys.js';
 import type { PlanCache } from './plan-cache.js';
 import type { Snapshots } from './snapshots.js';
 import type { Spending } from './spending.js';
+import type { Underway } from './underway.js';
 
 /** What one result may cost. */
 export interface Caps {
@@ -121,6 +122,8 @@ export interface RunningParts {
   readonly answers: KeptAnswers;
   readonly epochs: DataEpochs;
   readonly caps: Caps;
+  /** What runs, to be ended when the rights that it runs under are gone. */
+  readonly underway: Underway;
 }
 
 /** What answers questions about data. */

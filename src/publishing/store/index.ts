@@ -2,4 +2,11 @@
 export { type Draft, Drafts, draftId, MAX_DRAFTS } from './drafts.js';
 export { createPublishing, type FileLayer, type Publishing } from './publishing.js';
 export { type NewVersion, unseal, type Version, type VersionSummary } from './version.js';
-export { headIn, PublishedDamaged, type Sealed, Versions } from './versions.js';
+export {
+  headIn,
+  PublishedDamaged,
+  type Sealed,
+  type SharedVersion,
+  Versions,
+  writeVersions,
+} from './versions.js';

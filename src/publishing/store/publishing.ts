@@ -3,7 +3,7 @@ import { Serial } from '../../base/serial.js';
 import type { ManifestDocument } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
 import { type Changed, Drafts } from './drafts.js';
-import { Versions } from './versions.js';
+import { type Sealed, Versions } from './versions.js';
 
 /** The manifest file as it was last loaded, and the version that it would have alone. */
 export interface FileLayer {
@@ -19,6 +19,11 @@ export interface Publishing {
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /** What was published is a layer over this. */
   file(): FileLayer;
+  /**
+   * Publishes it for all gateways, where there are others: `outdated` where one of them has published, or another policy
+   * serves; `unavailable` where they cannot be told.
+   */
+  share(sealed: Sealed): Promise<'shared' | 'outdated' | 'unavailable'>;
   /** Serves another model from now on. Questions that have begun keep theirs. Resolves once lineage was told; never rejects. */
   serve(model: Model): Promise<void>;
 }
@@ -38,6 +43,7 @@ export async function createPublishing(
     readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
     /** Told once a draft has changed on the disk. */
     readonly draftChanged: Changed;
+    readonly share: Publishing['share'];
     readonly file: () => FileLayer;
     readonly serve: (model: Model) => Promise<void>;
   },

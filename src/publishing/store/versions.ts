@@ -69,6 +69,14 @@ export class Versions {
     return found.id === this.#head?.id ? this.#head : versionIn(this.#dir, found.id);
   }
 
+  /** A version of the history with the bytes of its file. @throws PublishedDamaged */
+  async sealed(number: number): Promise<SharedVersion> {
+    const { id, parent } = this.#history[number - 1] ?? { id: '', parent: null };
+    const bytes = isVersionId(id) ? await bytesOf(fileOf(this.#dir, id)) : null;
+    if (bytes === null || unseal(id, bytes) === null) throw damaged(this.#dir, `version ${id}`);
+    return { number, id, parent, bytes };
+  }
+
   /** The version that `content` would be next. Nothing is written. */
   next(content: NewVersion): Sealed {
     const [version, bytes] = seal(content, this.#head);
@@ -120,6 +128,32 @@ export class Versions {
 export interface Sealed {
   readonly version: Version;
   readonly bytes: Buffer;
+}
+
+/** A version as gateways hand it to each other. */
+export interface SharedVersion {
+  readonly number: number;
+  readonly id: string;
+  readonly parent: string | null;
+  readonly bytes: Buffer;
+}
+
+/**
+ * Writes versions that another gateway has published, oldest first, and makes the last of them the head. Whoever has
+ * the directory open sees them by `renew`.
+ *
+ * @throws PublishedDamaged where the bytes are not those of the name; then nothing is published
+ */
+export async function writeVersions(dir: string, versions: readonly SharedVersion[]): Promise<void> {
+  await mkdir(join(dir, VERSIONS), { recursive: true, mode: 0o700 });
+  for (const { id, number, parent, bytes } of versions) {
+    const version = isVersionId(id) ? unseal(id, bytes) : null;
+    if (version === null || version.number !== number || version.parent !== parent)
+      throw new PublishedDamaged(`version ${number} in the control database is not what was published`);
+    await writeWhole(fileOf(dir, id), bytes);
+  }
+  const head = versions.at(-1);
+  if (head !== undefined) await writeWhole(join(dir, HEAD), Buffer.from(`${head.id}\n`));
 }
 
 const HEAD = 'head';

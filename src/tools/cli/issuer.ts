@@ -48,8 +48,9 @@ export interface Issuer {
  */
 export async function openIssuer(settings: Settings, policyFile: string | null): Promise<Issuer> {
   const { dataDir } = settings;
-  if (!exists(join(dataDir, 'keys'))) {
-    throw usage(`there are no keys in ${join(dataDir, 'keys')}: start a server once, or name its --data-dir`);
+  const keysDir = settings.keysDir ?? join(dataDir, 'keys');
+  if (!exists(keysDir)) {
+    throw usage(`there are no keys in ${keysDir}: start a server once, or name its --data-dir`);
   }
   const server = readServerFile(dataDir);
   if (server?.localTokens === false) {
@@ -58,7 +59,7 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
     );
   }
   const audience = server?.audience ?? settings.audiences[0] ?? '';
-  const { signing } = tenantKeys(dataDir);
+  const { signing } = tenantKeys(dataDir, settings.keysDir);
   const { tenant, subjects, roles } = await policySubjects(policyFile ?? policyOf(settings));
   const mint = async (request: TokenRequest): Promise<IssuedToken> => {
     const chain = chainOf(request);

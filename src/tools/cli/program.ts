@@ -30,6 +30,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<(root: Command) => void>> = ne
   ['token', async () => (await import('./commands/token.js')).addToken],
   ['scram', async () => (await import('./commands/scram.js')).addScram],
   ['validate', async () => (await import('./commands/validate.js')).addValidate],
+  ['keys', async () => (await import('./commands/keys.js')).addKeys],
   ['policy', async () => (await import('./commands/policy.js')).addPolicy],
   ['diff', async () => (await import('./commands/diff.js')).addDiff],
   ['policy', async () => (await import('./commands/policy.js')).addPolicy],

@@ -28,7 +28,7 @@ export async function rowSecurityFindings(
   // Without a policy there is nothing to compare with, and nothing is read.
   if (model.snapshot === null) return { needed: () => true, findings: [] };
   const design = rowSecurityDesign(connector, survey.report.role, model);
-  const keys = keysThere(settings.dataDir);
+  const keys = keysThere(settings.dataDir, settings.keysDir);
   if (keys === null) {
     const message = `row security is signed with the keys of ${settings.dataDir}, where there are none yet`;
     return { needed: () => true, findings: [fail(about, message, HINT)] };

@@ -38,7 +38,7 @@ export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
   const connectors = choose(model, flags);
   const reports: Report[] = [];
   for (const connector of connectors) {
-    const key = rowSecurityKey(tenantKeys(settings.dataDir), connector.name);
+    const key = rowSecurityKey(tenantKeys(settings.dataDir, settings.keysDir), connector.name);
     const reader = await governedUrl(connector);
     const survey = await connectTo(reader);
     try {

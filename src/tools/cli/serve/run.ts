@@ -29,7 +29,7 @@ export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
   const settings = settingsOf(flags);
   checkFirstSteps(flags, settings);
   if (!demo && settings.workers !== 1) {
-    const first = await lookFirst(settings);
+    const first = await lookFirst(settings, operatorLog());
     const count = workersFor(settings, first.manifest);
     if (count > 1) return superviseWorkers(flags, settings, first, count);
   }

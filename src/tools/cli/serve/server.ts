@@ -41,6 +41,7 @@ export interface RunningServer {
 /** A server that is open and does not listen yet, as the supervisor asks it. */
 export interface OpenServer {
   prepare(change: Change): Promise<Prepared>;
+  losePolicy(why: string, since: number): Promise<void>;
   renewDraft(id: string): Promise<void>;
   /** A cancel request that another process was sent. False if the key is not a session's of this one. */
   cancel(processId: number, key: Buffer): boolean;
@@ -148,6 +149,7 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
       register,
       figures,
       own,
+      losePolicy: (why, since) => open.losePolicy(why, since),
       renewDraft: (id) => open.renewDraft(id),
     });
     const ports = { ...(await fronts.listen()), ...(await admin.listen()) };

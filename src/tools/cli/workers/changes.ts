@@ -10,6 +10,8 @@ type Asked = 'admit' | 'enter' | 'leave' | 'published' | 'draftChanged';
 
 /** For a worker to read and check a change. */
 const PREPARE_MS = 60_000;
+/** … where it takes away rights: who is later is ended, for it must not go on with them. */
+const POLICY_MS = 1_500;
 /** To read what another has published, which compiles, and to take up what is prepared: who is later is replaced. */
 const TAKE_MS = 1_000;
 
@@ -49,6 +51,35 @@ export class Changes {
       this.#broken = null;
       return told;
     });
+  }
+
+  /**
+   * Has all workers take up the policy of now, and what other gateways have published. Whatever keeps them from it, what
+   * may be served then is for the settings to say. Rejects with what `read` does.
+   */
+  policy(read: (served: Texts) => Promise<Texts>): Promise<Reloaded | Refusal> {
+    return this.#turns.run(async () => {
+      const texts = await read(this.#texts);
+      const since = this.#broken?.since ?? Date.now();
+      const told = await this.#byAll({ kind: 'policy', texts, brokenSince: since }, this.#slots(), POLICY_MS);
+      if ('exit' in told && told.policy) this.#broken = { texts, since };
+      else {
+        this.#texts = texts;
+        this.#broken = null;
+      }
+      return told;
+    });
+  }
+
+  /** What is to serve cannot be known any more: told to all at once, whatever change is under way. */
+  async losePolicy(why: string): Promise<void> {
+    const since = this.#broken?.since ?? Date.now();
+    this.#broken = { texts: { ...this.#texts, policy: null, fault: why }, since };
+    await Promise.all(
+      this.#slots().map((slot) =>
+        this.#within(slot, TAKE_MS, () => slot.peer?.ask('losePolicy', { why, since })),
+      ),
+    );
   }
 
   /** What a worker may ask. */
@@ -133,12 +164,16 @@ export class Changes {
     await this.#take(ready.filter((slot) => slot !== null));
   }
 
-  async #byAll(change: ChangeAsked, all: readonly Slot[]): Promise<Reloaded | Refusal> {
+  async #byAll(
+    change: ChangeAsked,
+    all: readonly Slot[],
+    prepareMs = PREPARE_MS,
+  ): Promise<Reloaded | Refusal> {
     const serving = all.filter(({ peer }) => peer !== null);
     const heard = await Promise.all(
       serving.map(async (slot) => ({
         slot,
-        refusal: await this.#within(slot, PREPARE_MS, () => slot.peer?.ask('prepare', change)),
+        refusal: await this.#within(slot, prepareMs, () => slot.peer?.ask('prepare', change)),
       })),
     );
     const ready = heard.flatMap(({ slot, refusal }) => (refusal === null ? [slot] : []));

@@ -27,7 +27,14 @@ import {
 /** Everything that a supervisor and its workers say to each other. Each end refuses what does not stand here. */
 
 /** Manifest and policy as all workers serve them; null for one that cannot be read. */
-const texts = record({ manifest: nullOr(text), policy: nullOr(text) });
+const texts = record({
+  manifest: nullOr(text),
+  policy: nullOr(text),
+  /** Why there is no policy, where that is not a file's fault. */
+  fault: nullOr(text),
+  /** Of the control database; null where each gateway has a policy of its own. */
+  activation: nullOr(number),
+});
 
 export type Texts = GuardedBy<typeof texts>;
 
@@ -42,8 +49,11 @@ const ports = record({
   adminPgPort: nullOr(number),
 });
 
-/** A change to read and check: the files, whose texts come along, or what another worker has published. */
-const change = record({ kind: oneOf('reload', 'version'), texts, brokenSince: nullOr(number) });
+/**
+ * A change to read and check: the files, whose texts come along, what another worker has published, or the policy and what
+ * other gateways have published.
+ */
+const change = record({ kind: oneOf('reload', 'version', 'policy'), texts, brokenSince: nullOr(number) });
 
 export type ChangeAsked = GuardedBy<typeof change>;
 
@@ -88,6 +98,8 @@ export const OF_WORKER = Object.freeze({
   /** What it has not used of a lease, which it gives up. */
   /** To read and check a change, which then waits: null where it can be taken up. */
   prepare: exchange(change, nullOr(refusal)),
+  /** Since then, ms since 1970, it cannot be known what is to serve. */
+  losePolicy: exchange(record({ why: text, since: number }), nothing),
   /** To take up what was prepared. */
   take: exchange(nothing, record({ now: listOf(text), kept: listOf(text) })),
   /** To forget it, for another worker could not. */

@@ -1,4 +1,5 @@
 import type { ServiceLog } from '../../../base/log.js';
+import { Control } from '../../../service/control.js';
 import { type Keeper, openKeeper } from '../../../service/keeper.js';
 import type { Reloaded } from '../../../service/reload.js';
 import type { First } from '../../../service/served.js';
@@ -10,8 +11,9 @@ import { checkDataDir } from '../serve/data-dir.js';
 import { checkPorts } from '../serve/ports.js';
 import { operatorsWords, recordOf } from '../serve/server.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
+import { textsOf } from './following.js';
 import type { Refusal } from './messages.js';
-import { type Over, portsOf, Supervisor, textsOf } from './supervisor.js';
+import { type Over, portsOf, Supervisor } from './supervisor.js';
 
 /** Several workers that serve, seen from their supervisor. */
 export interface RunningWorkers {
@@ -35,8 +37,14 @@ export async function startWorkers(given: Settings, first: First, count: number)
   progress.step(`starting ${count} workers`);
   try {
     const settings = { ...given, ...(await portsOf(given)) };
-    const keeper = await operatorsWords(openKeeper(settings, first, count, log), settings);
-    return await begun(settings, keeper, count, log);
+    const control = await Control.open(settings, log);
+    try {
+      const keeper = await operatorsWords(openKeeper(settings, first, count, log, control), settings);
+      return await begun(settings, keeper, count, log, control);
+    } catch (error) {
+      await control?.close();
+      throw error;
+    }
   } finally {
     progress.end();
   }
@@ -58,13 +66,15 @@ async function begun(
   keeper: Keeper,
   count: number,
   log: ServiceLog,
+  control: Control | null,
 ): Promise<RunningWorkers> {
   const { dataDir } = settings;
-  const supervisor = new Supervisor(settings, await textsOf(settings), count, log);
+  const supervisor = new Supervisor(settings, await textsOf(settings, control), count, log, control);
   const stop = async (deadlineMs: number): Promise<void> => {
     removeServerFile(dataDir, process.pid);
     await supervisor.stop(deadlineMs);
     await keeper.close();
+    await control?.close();
   };
   try {
     await supervisor.start();

@@ -1,6 +1,7 @@
 import { InternalError } from 'osl-compiler';
 import { createLeasedLimiter, type LeasedLimiter, type LimitShare } from '../../../../policy/index.js';
 import { readManifestText } from '../../../model/manifest/index.js';
+import { noPolicy } from '../../../service/control.js';
 import type { Prepared } from '../../../service/reload.js';
 import type { Shared } from '../../../service/seat.js';
 import type { Settings } from '../../../service/settings.js';
@@ -16,6 +17,7 @@ export type ToSupervisor = Peer<OfWorker, OfSupervisor>;
 type Asked =
   | 'prepare'
   | 'take'
+  | 'losePolicy'
   | 'drop'
   | 'draft'
   | 'reclaim'
@@ -51,7 +53,8 @@ export class SharedParts implements Shared {
 
   async read(file: string): Promise<string> {
     const { manifestFile, policyFile } = this.#settings;
-    const { manifest, policy } = this.#texts;
+    const { manifest, policy, fault } = this.#texts;
+    if (file === policyFile && policy === null && fault !== null) throw noPolicy(file, fault);
     const known = file === manifestFile ? manifest : file === policyFile ? policy : null;
     // What the supervisor could not read is tried again, for the words that say why.
     return known ?? readManifestText(file);
@@ -63,6 +66,10 @@ export class SharedParts implements Shared {
 
   firstUse(token: string, issuedAt: number, endsAt: number): Promise<boolean> {
     return this.#supervisor.ask('firstUse', { token, issuedAt, endsAt });
+  }
+
+  activation(): number | null {
+    return this.#texts.activation;
   }
 
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
@@ -136,6 +143,10 @@ export class SharedParts implements Shared {
         const prepared = this.#prepared;
         this.#prepared = null;
         return prepared === null ? { now: [], kept: [] } : prepared.take();
+      },
+      losePolicy: async ({ why, since }) => {
+        await this.#open?.losePolicy(why, since);
+        return null;
       },
       drop: async () => {
         await this.#prepared?.drop();

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { InternalError } from 'osl-compiler';
 import { UsedTokens } from '../../../../policy/index.js';
 import type { ServiceLog } from '../../../base/log.js';
-import { readManifestText } from '../../../model/manifest/index.js';
 import type { ProcessView, ReloadView, SessionCommand } from '../../../operating/views.js';
+import type { Control } from '../../../service/control.js';
 import { newExchangeKey } from '../../../service/exchange-key.js';
 import type { Reloaded } from '../../../service/reload.js';
 import type { Settings } from '../../../service/settings.js';
@@ -20,6 +20,7 @@ import type { Figures } from '../../../surfaces/http/telemetry.js';
 import { EXIT } from '../exit.js';
 import { catalogOptions } from '../serve/server.js';
 import { Changes } from './changes.js';
+import { followFor, textsOf } from './following.js';
 import type { Refusal, Texts } from './messages.js';
 import { ownFigures, type Standing } from './own-figures.js';
 import { SharedLimits } from './shared-limits.js';
@@ -53,12 +54,15 @@ export class Supervisor {
   #draining = false;
   readonly #changes: Changes;
   readonly #settings: Settings;
+  readonly #control: Control | null;
+  #stopFollowing: () => Promise<void> = async () => undefined;
   #end: (over: Over) => void = () => undefined;
 
   /** @param settings with ports that are numbers: who comes later must find the same */
-  constructor(settings: Settings, texts: Texts, count: number, log: ServiceLog) {
+  constructor(settings: Settings, texts: Texts, count: number, log: ServiceLog, control: Control | null) {
     this.#log = log;
     this.#settings = settings;
+    this.#control = control;
     this.#changes = new Changes(texts, () => this.#slots, log);
     this.#sessions = new SharedSessions(settings.subjectSessions);
     this.#catalogs = new Catalogs(catalogOptions(settings));
@@ -88,14 +92,16 @@ export class Supervisor {
     // What keeps one from starting keeps all: it is told once.
     await first.begin();
     await Promise.all(others.map((slot) => slot.begin()));
+    this.#stopFollowing = followFor(this.#changes, this.#settings, this.#control, this.#log);
   }
 
   /** All workers read everything anew, and take it up together. */
   reload(): Promise<Reloaded | Refusal> {
-    return this.#changes.reload(() => textsOf(this.#settings));
+    return this.#changes.reload(() => textsOf(this.#settings, this.#control));
   }
 
   async stop(deadlineMs: number): Promise<void> {
+    await this.#stopFollowing();
     await Promise.all(this.#slots.map((slot) => slot.stop(deadlineMs)));
     await this.#catalogs.close();
   }
@@ -221,14 +227,6 @@ export class Supervisor {
       },
     };
   }
-}
-
-/** What the files hold now. */
-export async function textsOf({ manifestFile, policyFile }: Settings): Promise<Texts> {
-  const [manifest, policy] = await Promise.all(
-    [manifestFile, policyFile].map((file) => readManifestText(file).catch(() => null)),
-  );
-  return { manifest: manifest ?? null, policy: policy ?? null };
 }
 
 /** The ports that were asked for, with a free one for 0. */

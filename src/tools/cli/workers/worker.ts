@@ -38,6 +38,7 @@ const HANDLERS: Handlers<OfWorker> = {
   },
   prepare: (change) => begun().prepare(change),
   take: (nothing) => begun().take(nothing),
+  losePolicy: (lost) => begun().losePolicy(lost),
   drop: (nothing) => begun().drop(nothing),
   draft: (draft) => begun().draft(draft),
   reclaim: (lease) => begun().reclaim(lease),

@@ -1,0 +1,83 @@
+import type { ServiceLog } from '../base/log.js';
+import { messageOf } from '../base/thrown.js';
+import { ControlFault } from '../control/index.js';
+import type { Publishing } from '../publishing/store/index.js';
+import type { Control } from './control.js';
+import { followControl } from './follow-control.js';
+import type { TenantKeys } from './keys.js';
+import { PolicyFault } from './model.js';
+import type { Prepared } from './reload.js';
+import type { Seat } from './seat.js';
+import type { Settings } from './settings.js';
+import { watchFile } from './watch-file.js';
+
+/** What others have published, and what only this directory has. A database that does not answer is followed later. */
+export async function joined(control: Control | null, keys: TenantKeys, log: ServiceLog): Promise<void> {
+  try {
+    await control?.requireKeys(keys);
+    await control?.join();
+  } catch (error) {
+    if (!(error instanceof ControlFault)) throw error;
+    log.error('what other gateways have published is not known yet', { cause: error.message });
+  }
+}
+
+/** Follows the control database, or a policy file that is watched. Gives what ends that. */
+export function beginFollowing(
+  { control }: Seat,
+  settings: Settings,
+  publishing: Publishing,
+  log: ServiceLog,
+  process: {
+    policy(same: boolean): Promise<Prepared>;
+    lose(why: string): Promise<void>;
+    changed(): Promise<void>;
+  },
+): () => Promise<void> {
+  const unwatch =
+    settings.watchesPolicy && control?.settings.policySource !== 'control'
+      ? watchFile(settings.policyFile, () => {
+          publishing
+            .exclusively(async () => (await process.policy(false)).take())
+            .catch((error: unknown) =>
+              log.error('the policy file was not taken up', { error: messageOf(error) }),
+            );
+        })
+      : () => undefined;
+  const follower =
+    control === null
+      ? null
+      : followControl(
+          control,
+          {
+            change: async () => {
+              await follow(control, publishing, process.policy);
+              await process.changed();
+            },
+            silent: process.lose,
+          },
+          log,
+        );
+  return async () => {
+    unwatch();
+    await follower?.close();
+    await control?.close();
+  };
+}
+
+/** Takes up what the control database says, in this process alone. Rejects where that cannot be read. */
+async function follow(
+  control: Control,
+  publishing: Publishing,
+  prepare: (same: boolean) => Promise<Prepared>,
+): Promise<void> {
+  await publishing.exclusively(async () => {
+    await control.pull();
+    try {
+      await (await prepare(control.settings.policySource === 'file')).take();
+    } catch (error) {
+      // It is on record, and in the log; what may be served is settled.
+      if (!(error instanceof PolicyFault)) throw error;
+    }
+  });
+}

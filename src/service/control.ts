@@ -1,0 +1,191 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { writeWhole } from '../base/files.js';
+import type { ServiceLog } from '../base/log.js';
+import { StartProblem } from '../base/start-problem.js';
+import {
+  activePolicy,
+  type ControlDatabase,
+  ControlFault,
+  isSharedKey,
+  openControl,
+  publishedAfter,
+  publishedId,
+  requireSchema,
+  type Seen,
+  shareVersions,
+  standing,
+} from '../control/index.js';
+import { CODES, ManifestProblems, parseSource, readManifestText } from '../model/manifest/index.js';
+import { PublishedDamaged, Versions, writeVersions } from '../publishing/store/index.js';
+import { fingerprintOf, type TenantKeys } from './keys.js';
+import type { ReadText } from './model.js';
+import type { ControlSettings } from './settings/control.js';
+import type { Settings } from './settings.js';
+
+/** A look takes so long at most, ms: connecting, and a statement or two. */
+const STATEMENT_MS = 2_000;
+
+/** What a gateway knows of the control database: what is to serve, and when it last heard. One for each gateway. */
+export class Control {
+  readonly tenant: string;
+  readonly settings: ControlSettings;
+  readonly #database: ControlDatabase;
+  readonly #policyFile: string;
+  readonly #dir: string;
+  #text: string | null = null;
+  #why = 'no policy is active: osl policy push --activate';
+  #seen: Seen = { activation: 0, published: 0 };
+  /** When the last look that was answered began; ms of the process' own clock. */
+  #heardAt = performance.now();
+
+  private constructor(settings: Settings, control: ControlSettings, tenant: string) {
+    this.tenant = tenant;
+    this.settings = control;
+    this.#policyFile = settings.policyFile;
+    this.#dir = join(settings.dataDir, 'published');
+    this.#database = openControl(control.place, { statementMs: STATEMENT_MS });
+  }
+
+  /**
+   * Null where the settings name no control database. One that does not answer is told in the log: the gateway begins
+   * without a policy then, and goes on once it does.
+   *
+   * @throws StartProblem, ControlFault for what the operator must mend, ManifestProblems
+   */
+  static async open(settings: Settings, log: ServiceLog): Promise<Control | null> {
+    if (settings.control === null) return null;
+    const control = new Control(settings, settings.control, await tenantIn(settings.manifestFile));
+    try {
+      await requireSchema(control.#database);
+      await control.look();
+    } catch (error) {
+      if (!(error instanceof ControlFault) || mustBeMended(error)) {
+        await control.close();
+        throw error;
+      }
+      control.#why = error.message;
+      log.error('the control database does not answer', { cause: error.message });
+    }
+    return control;
+  }
+
+  /** What is to serve, as it was last seen. */
+  get seen(): Seen {
+    return this.#seen;
+  }
+
+  /** For how long nothing was heard, ms. */
+  get silentFor(): number {
+    return performance.now() - this.#heardAt;
+  }
+
+  /** Looks what is to serve. @throws ControlFault, ControlConflict; then what was seen before still holds */
+  async look(): Promise<Seen> {
+    const began = performance.now();
+    const seen = await standing(this.#database, this.tenant);
+    const another = seen.activation !== this.#seen.activation || this.#text === null;
+    if (another && seen.activation > 0 && this.settings.policySource === 'control') {
+      const active = await activePolicy(this.#database, this.tenant);
+      if (active !== null) {
+        this.#text = active.text;
+        await writeWhole(this.#policyFile, Buffer.from(active.text)).catch(() => undefined); // a copy for tools
+        this.#seen = { activation: active.activation, published: seen.published };
+      }
+    } else this.#seen = seen;
+    this.#heardAt = began;
+    return this.#seen;
+  }
+
+  /** Files by their names, and of the policy, where it stands in the control database, the text that was last seen. */
+  readonly read: ReadText = async (file) => {
+    if (file !== this.#policyFile || this.settings.policySource === 'file') return readManifestText(file);
+    if (this.#text === null) throw noPolicy(this.#policyFile, this.#why);
+    return this.#text;
+  };
+
+  /**
+   * Brings the data directory to what all gateways have published. What it has beyond them, as a gateway that joins
+   * brings it, is published for all.
+   *
+   * @throws StartProblem where neither goes on from the other; ControlFault, PublishedDamaged
+   */
+  async join(): Promise<void> {
+    const versions = await Versions.open(this.#dir);
+    const { published } = await standing(this.#database, this.tenant);
+    const common = Math.min(published, versions.history.length);
+    const own = versions.history[common - 1]?.id ?? null;
+    const shared = common === 0 ? null : await publishedId(this.#database, this.tenant, common);
+    if (own !== shared)
+      throw new StartProblem(
+        `${this.#dir} holds other published versions than the control database (version ${common}): move the directory away to serve what the other gateways do`,
+      );
+    if (versions.history.length > published) {
+      const more = [];
+      for (let number = published + 1; number <= versions.history.length; number++)
+        more.push(await versions.sealed(number));
+      await shareVersions(this.#database, this.tenant, more, gatewayName(), null);
+    }
+    await this.pull();
+  }
+
+  /**
+   * Sees to it that this gateway has the keys of the others: with another masking key one person's hash would differ from
+   * gateway to gateway, with another signing key a token of one would be refused by the next.
+   *
+   * @throws StartProblem, ControlFault
+   */
+  async requireKeys(keys: TenantKeys): Promise<void> {
+    for (const kind of ['masking', 'signing'] as const) {
+      const fingerprint = fingerprintOf(kind, keys[kind]);
+      if (await isSharedKey(this.#database, this.tenant, kind, fingerprint, gatewayName())) continue;
+      throw new StartProblem(
+        `the ${kind} key of this gateway (${fingerprint}) is not that of the others: give all of them the same OSL_KEYS_DIR. ` +
+          `To change it for all, delete from osl_control.gateway_key as its owner first`,
+      );
+    }
+  }
+
+  /** Writes to the data directory what others have published since. @throws ControlFault, PublishedDamaged */
+  async pull(): Promise<void> {
+    const versions = await Versions.open(this.#dir);
+    const newer = await publishedAfter(this.#database, this.tenant, versions.history.length);
+    if (newer.length === 0) return;
+    if (newer[0]?.parent !== (versions.head?.id ?? null))
+      throw new PublishedDamaged(`${this.#dir} holds other published versions than the control database`);
+    await writeVersions(this.#dir, newer);
+  }
+
+  close(): Promise<void> {
+    return this.#database.close();
+  }
+}
+
+/** A policy that cannot be had, as a file that cannot be read. */
+export function noPolicy(file: string, why: string): ManifestProblems {
+  const start = { line: 1, column: 1 };
+  const range = { start, end: start };
+  const problem = { code: CODES.unreadable, severity: 'error', file, range, path: '' } as const;
+  return new ManifestProblems([{ ...problem, message: why, hint: null }], '');
+}
+
+/** By what name this gateway is known among the others. */
+export function gatewayName(): string {
+  return hostname();
+}
+
+async function tenantIn(manifestFile: string): Promise<string> {
+  const { value } = parseSource(await readManifestText(manifestFile), manifestFile);
+  const tenant = typeof value === 'object' && value !== null && 'tenant' in value ? value.tenant : null;
+  if (typeof tenant === 'string') return tenant;
+  throw new StartProblem(
+    `${manifestFile} names no tenant: gateways that share a database need \`tenant:\` in it`,
+  );
+}
+
+/** Time does not mend it: a password, a privilege, a schema. */
+function mustBeMended({ code, cause }: ControlFault): boolean {
+  return (code === null && cause === null) || MENDED_BY_HAND.has(code ?? '');
+}
+
+const MENDED_BY_HAND: ReadonlySet<string> = new Set(['28P01', '28000', '3D000', '42501', '3F000', '42P01']);

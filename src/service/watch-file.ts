@@ -1,0 +1,41 @@
+import { stat } from 'node:fs/promises';
+import { codeOf } from '../base/thrown.js';
+
+/** How often the file is looked at, ms: half of it passes, on average, before a change is seen. */
+const LOOK_MS = 250;
+
+/**
+ * Calls `changed` once a file is another than it was, and has stayed so for one look: whoever writes it in pieces, replaces
+ * it, or turns the link that leads to it. Returns what ends it.
+ */
+export function watchFile(file: string, changed: () => void): () => void {
+  let known: string | null = null;
+  let pending: string | null = null;
+  let looking = false;
+  const look = async (): Promise<void> => {
+    if (looking) return;
+    looking = true;
+    const now = await markOf(file);
+    looking = false;
+    known ??= now;
+    if (now === known) pending = null;
+    else if (now === pending) {
+      known = now;
+      pending = null;
+      changed();
+    } else pending = now;
+  };
+  void look();
+  const timer = setInterval(() => void look(), LOOK_MS).unref();
+  return () => clearInterval(timer);
+}
+
+/** What tells one state of a file from another. */
+async function markOf(file: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+  } catch (error) {
+    return `none: ${codeOf(error)}`;
+  }
+}

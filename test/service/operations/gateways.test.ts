@@ -1,0 +1,285 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import postgres from 'postgres';
+import t from 'tap';
+import { SKIP, until } from '../../control/support.js';
+import { osl, temporary } from '../../tools/cli/support.js';
+import { fleet, policyText } from './gateways.js';
+
+/** Three gateways, one with two workers, that share policy and published versions by way of `osl_control`. */
+
+const NAMED = 'select name from osl.entities.account where id = 1';
+
+const COUNTED = 'select count(*) as n from osl.entities.big';
+
+/** How long a grant that was taken away may go on anywhere. ms */
+const BOUND_MS = 2_000;
+
+t.setTimeout(600_000); // a busy machine takes its time; what is claimed of time is asserted
+
+if (SKIP !== false) {
+  t.test('several gateways', { skip: SKIP }, async () => undefined);
+} else {
+  const { house, dir, settings, gateways, policy, activate } = await fleet(t, {
+    OSL_CONTROL_SILENCE_SECONDS: '6',
+  });
+
+  t.test('every gateway serves the policy of the control database', async (t) => {
+    for (const gateway of gateways) {
+      t.equal(await gateway.ready(), true);
+      const client = await gateway.connect();
+      t.strictSame((await client.query(NAMED)).rows, [{ name: 'name 1' }]);
+      await client.end();
+    }
+  });
+
+  t.test('a grant that is taken away stops everywhere, under load, within two seconds', async (t) => {
+    /** When the last question that was answered with what was taken away had begun, over all clients. */
+    let lastGranted = 0;
+    let refused = 0;
+    let stop = false;
+    const machine = stalls();
+    const load = gateways.flatMap((gateway) => [
+      // The same text again and again goes by the fast lane.
+      (async () => {
+        const client = await gateway.connect();
+        while (!stop) {
+          const began = Date.now();
+          const answered = await client.query(NAMED).then(
+            () => true,
+            () => false,
+          );
+          if (answered) lastGranted = Math.max(lastGranted, began);
+          else refused += 1;
+          await sleep(5);
+        }
+        await client.end();
+      })(),
+      (async () => {
+        while (!stop) {
+          const began = Date.now();
+          const { status } = await gateway.rest('/osl/query', { osql: NAMED });
+          if (status === 200) lastGranted = Math.max(lastGranted, began);
+          else refused += 1;
+          await sleep(10);
+        }
+      })(),
+    ]);
+
+    // On each gateway an open cursor, a portal with rows left, and a statement that waits in the database.
+    const cursors = await Promise.all(
+      gateways.map(async (gateway) => {
+        const client = await gateway.connect();
+        await client.query('begin');
+        await client.query(`declare c cursor for select name from osl.entities.account order by id`);
+        t.equal((await client.query('fetch 2 from c')).rowCount, 2);
+        return client;
+      }),
+    );
+    const portals = await Promise.all(
+      gateways.map(async (gateway) => {
+        const client = postgres({
+          host: '127.0.0.1',
+          port: Number(gateway.server.record()['pgPort']),
+          user: 'user:analyst',
+          database: 'osl',
+          password: await gateway.token(),
+          max: 1,
+          onnotice: () => undefined,
+        });
+        // One Execute for ten rows at a time, of one portal.
+        const portal = client
+          .unsafe('select id, name from osl.entities.account order by id')
+          .cursor(10)
+          [Symbol.asyncIterator]();
+        t.equal((await portal.next()).value.length, 10);
+        return { client, portal };
+      }),
+    );
+    const lock = new pg.Client(house.postgres.url);
+    await lock.connect();
+    await lock.query('begin');
+    await lock.query('lock table shop.big in access exclusive mode');
+    // What asks now waits: a statement that runs when its rights end.
+    const running = await Promise.all(
+      gateways.map(async (gateway) => {
+        const client = await gateway.connect();
+        const ended = client.query(COUNTED).then(
+          () => ({ code: 'answered', message: '', at: Date.now() }),
+          ({ code, message }: pg.DatabaseError) => ({ code, message, at: Date.now() }),
+        );
+        return { client, ended };
+      }),
+    );
+    await until(async () => {
+      const waiting = await house.admin(
+        `select count(*)::int as n from pg_locks where not granted and relation = 'shop.big'::regclass`,
+      );
+      return Number(waiting[0]?.['n']) >= gateways.length;
+    });
+    const bystander = await gateways[0].connect('user:bystander');
+    const unharmed = bystander.query(COUNTED);
+
+    const committed = await activate(policyText('id'));
+    const ends = await Promise.all(running.map(({ ended }) => ended));
+    for (const { code, message, at } of ends) {
+      t.match(message, /what this caller may see has changed since the question began/);
+      t.equal(code, '55000', 'a statement that ran was ended, for its rights were gone');
+      t.ok(
+        at - committed < BOUND_MS + machine.allowed(),
+        `${Math.round(at - committed)} ms after it was activated`,
+      );
+    }
+    await lock.query('rollback');
+    await lock.end();
+    t.strictSame((await unharmed).rows, [{ n: '2000' }], 'a statement under rights that stayed goes on');
+    await bystander.end();
+
+    for (const client of cursors) {
+      await t.rejects(client.query('fetch 2 from c'), { code: '55000' });
+      await client.end();
+    }
+    for (const { client, portal } of portals) {
+      await t.rejects(portal.next(), { code: '55000' });
+      await client.end();
+    }
+    await sleep(BOUND_MS);
+    stop = true;
+    await Promise.all(load);
+    const late = Math.round(lastGranted - committed);
+    t.comment(
+      `the last question that was still answered began ${late} ms after the activation began to be written`,
+    );
+    t.ok(late > -1_000, `questions were answered until then: ${late} ms`);
+    t.ok(late < BOUND_MS + machine.allowed(), `${late} ms`);
+    machine.end();
+    t.ok(refused > 0);
+    for (const { client } of running) await client.end();
+  });
+
+  t.test('a gateway with other keys does not start', async (t) => {
+    const keys = join(temporary(), 'keys');
+    const made = await osl(['keys', 'make', keys]);
+    t.match(made, { code: 0, stdout: /^signing [0-9a-f]{32}\nmasking [0-9a-f]{32}\n$/ });
+    t.match(await osl(['keys', 'make', keys]), { code: 2, stderr: /there already/ });
+    t.equal((await osl(['keys', 'show'], { env: { OSL_KEYS_DIR: keys } })).stdout, made.stdout);
+    const other = await osl(['serve', '--manifest', join(dir, 'manifest.yaml'), '--data-dir', temporary()], {
+      env: { ...settings, OSL_KEYS_DIR: keys },
+    });
+    t.match(other, { code: 2, stderr: /the masking key of this gateway .* is not that of the others/ });
+    const none = await osl(['serve', '--manifest', join(dir, 'manifest.yaml'), '--data-dir', temporary()], {
+      env: { ...settings, OSL_KEYS_DIR: join(keys, 'none') },
+    });
+    t.match(none, { code: 2, stderr: /there are no keys in .*osl keys make/ });
+  });
+
+  t.test('a rollback is one command, and every gateway serves what it did before', async (t) => {
+    const clients = await Promise.all(gateways.map((gateway) => gateway.connect()));
+    for (const client of clients) await t.rejects(client.query(NAMED));
+    t.match(await policy('rollback', '--comment', 'too much was taken'), { code: 0 });
+    for (const client of clients) {
+      await until(async () =>
+        client.query(NAMED).then(
+          () => true,
+          () => false,
+        ),
+      );
+      await client.end();
+    }
+    t.pass('in open sessions too');
+  });
+
+  t.test('what is published on one gateway serves on all', async (t) => {
+    const [one, two, three] = gateways;
+    const publish = async (
+      gateway: (typeof gateways)[number],
+      name: string,
+    ): Promise<{ status: number; body: Record<string, unknown> }> => {
+      const { body } = await gateway.rest('/osl/objects', null, '', true);
+      return gateway.rest(
+        '/osl/objects',
+        { fragment: fragmentOf(name), base_version: body['version'] },
+        '',
+        true,
+      );
+    };
+    const published = await publish(one, 'accounts_of_one');
+    t.equal(published.status, 201, JSON.stringify(published.body));
+    const serves = (name: string) => (gateway: (typeof gateways)[number]) =>
+      until(async () => {
+        const reply = await gateway.rest(
+          '/osl/query',
+          { osql: `select measure(${name}) as n from osl.entities.account` },
+          'user:bystander',
+        );
+        return reply.status === 200;
+      });
+    await Promise.all(gateways.map(serves('accounts_of_one')));
+    t.equal((await publish(two, 'accounts_of_two')).status, 201, 'by way of a worker');
+    await Promise.all(gateways.map(serves('accounts_of_two')));
+    await three.server.signal('SIGKILL');
+    t.equal((await publish(one, 'more')).status, 201);
+    await three.restart();
+    await serves('more')(three);
+    t.pass('and on one that was away');
+  });
+
+  t.test('of two gateways that publish at once one is told to look again', async (t) => {
+    const [one, , three] = gateways;
+    const { body } = await one.rest('/osl/objects', null, '', true);
+    const change = (name: string) => ({
+      fragment: fragmentOf(name),
+      base_version: body['version'],
+    });
+    const both = await Promise.all([
+      one.rest('/osl/objects', change('first'), '', true),
+      three.rest('/osl/objects', change('second'), '', true),
+    ]);
+    t.strictSame(both.map(({ status }) => status).sort(), [201, 412]);
+  });
+
+  t.test(
+    'a gateway that hears nothing of the control database stops, and goes on once it does',
+    async (t) => {
+      const [one, two, three] = gateways;
+      for (const { line } of [two, three]) line.silence();
+      const before = await activate(policyText('id'));
+      await t.resolves(
+        until(async () => (await one.rest('/osl/query', { osql: NAMED })).status === 400),
+        'one that hears it takes the grant away',
+      );
+      const { body } = await three.rest('/osl/objects', null, '', true);
+      const change = { fragment: fragmentOf('unheard'), base_version: body['version'] };
+      t.match(await three.rest('/osl/objects', change, '', true), { status: 503, body: { code: 'E5036' } });
+      for (const gateway of [two, three])
+        await until(async () => (await gateway.rest('/osl/query', { osql: NAMED })).status === 503);
+      t.comment(`refused ${Math.round(Date.now() - before)} ms after the last activation`);
+      for (const gateway of [two, three]) {
+        t.match(await gateway.rest('/osl/query', { osql: NAMED }), { body: { code: 'E2001' } });
+        t.equal(await gateway.ready(), false);
+        gateway.line.restore();
+      }
+      for (const gateway of [two, three]) {
+        await until(() => gateway.ready());
+        t.match(await gateway.rest('/osl/query', { osql: NAMED }), { status: 400 }, 'with the policy of now');
+      }
+    },
+  );
+}
+
+/** What a machine that does other things too adds to every wait: this process alone is late by a fraction of it. ms */
+function stalls(): { allowed(): number; end(): void } {
+  let last = performance.now();
+  let longest = 0;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last - 50);
+    last = now;
+  }, 50);
+  return { allowed: () => 4 * longest, end: () => clearInterval(timer) };
+}
+
+function fragmentOf(metric: string): string {
+  return `metrics:\n  ${metric}: { entity: account, expression: count(id) }\n`;
+}

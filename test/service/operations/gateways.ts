@@ -1,0 +1,233 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { Test } from 'tap';
+import { mintToken } from '../../../policy/index.js';
+import { activatePolicy, pushPolicy, standing } from '../../../src/control/index.js';
+import { tenantKeys } from '../../../src/service/keys.js';
+import { type ControlHouse, controlHouse, migrated, opened } from '../../control/support.js';
+import { type Finished, osl, Server, temporary } from '../../tools/cli/support.js';
+import { Line } from './line.js';
+
+/** Several gateways of one machine over one Postgres, which has both the data and `osl_control`. */
+
+export const TABLES = `
+  create schema shop;
+  create table shop.account (id int primary key, name text);
+  insert into shop.account select n, 'name ' || n from generate_series(1, 50) n;
+  create table shop.big (id int primary key);
+  insert into shop.big select generate_series(1, 2000);
+  grant usage on schema shop to osl_reader;
+  grant select on all tables in schema shop to osl_reader;`;
+
+const MANIFEST = `version: 1
+tenant: demo
+connectors:
+  db:
+    kind: postgres
+    url_env: STORE_URL
+    tables:
+      shop.account:
+        columns:
+          id: { type: int4 }
+          name: { type: text }
+      shop.big:
+        columns:
+          id: { type: int4 }
+entities:
+  big:
+    source: db.shop.big
+    primary_key: [id]
+    columns: { id: { column: id } }
+  account:
+    source: db.shop.account
+    primary_key: [id]
+    columns: { id: { column: id }, name: { column: name } }
+`;
+
+/** A policy in which the analyst sees `columns` of accounts, and bystanders see all of it in any case. */
+export function policyText(columns: string, limit = 100_000): string {
+  return `version: 1
+tenant: demo
+subjects:
+  user:analyst: { ceiling: [analyst] }
+  user:bystander: { ceiling: [bystander] }
+  user:admin: { ceiling: [bystander], admin: [TENANT_ADMIN] }
+roles:
+  analyst:
+    grants:
+      - { on: account, columns: [${columns}] }
+      - { on: big, columns: [id] }
+  bystander:
+    grants:
+      - { on: account, columns: [id, name] }
+      - { on: big, columns: [id] }
+masks: {}
+limits: { query: ${limit}, catalog: 100000, authoring: 1000 }
+`;
+}
+
+export class Gateway {
+  readonly number: number;
+  readonly dataDir: string;
+  server: Server;
+  /** To the control database. */
+  readonly line: Line;
+  readonly #start: () => Server;
+  readonly #keysDir: string;
+
+  constructor(number: number, dataDir: string, keysDir: string, line: Line, start: () => Server) {
+    this.number = number;
+    this.dataDir = dataDir;
+    this.line = line;
+    this.#keysDir = keysDir;
+    this.#start = start;
+    this.server = start();
+  }
+
+  /** Where it listens; resolves once it does. */
+  async listening(): Promise<void> {
+    await this.server.said('"event":"listening"');
+  }
+
+  async restart(): Promise<void> {
+    this.server = this.#start();
+    await this.listening();
+  }
+
+  token(subject = 'user:analyst'): Promise<string> {
+    const claims = { tenant: 'demo', chain: [subject], aclRoles: [subject.replace('user:', '')] };
+    return mintToken(claims, { algorithm: 'HS256', secret: tenantKeys(this.dataDir, this.#keysDir).signing });
+  }
+
+  async connect(subject = 'user:analyst', more: pg.ClientConfig = {}): Promise<pg.Client> {
+    const client = new pg.Client({
+      host: '127.0.0.1',
+      port: Number(this.server.record()['pgPort']),
+      user: subject,
+      database: 'osl',
+      password: await this.token(subject),
+      ...more,
+    });
+    client.on('error', () => undefined); // it may be killed
+    await client.connect();
+    return client;
+  }
+
+  /** The status and the body of a request over REST. */
+  async rest(
+    path: string,
+    body: unknown,
+    subject = 'user:analyst',
+    admin = false,
+  ): Promise<{ status: number; body: Record<string, unknown> }> {
+    const token = admin ? await this.adminToken() : await this.token(subject);
+    const reply = await fetch(`http://127.0.0.1:${String(this.server.record()['httpPort'])}${path}`, {
+      method: body === null ? 'GET' : 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body !== null && { body: JSON.stringify(body) }),
+    });
+    return { status: reply.status, body: (await reply.json()) as Record<string, unknown> }; // looked at member by member
+  }
+
+  adminToken(): Promise<string> {
+    const claims = {
+      tenant: 'demo',
+      chain: ['user:admin'],
+      aclRoles: ['bystander'],
+      roles: ['TENANT_ADMIN'],
+    };
+    return mintToken(claims, { algorithm: 'HS256', secret: tenantKeys(this.dataDir, this.#keysDir).signing });
+  }
+
+  async ready(): Promise<boolean> {
+    const reply = await fetch(`http://127.0.0.1:${String(this.server.record()['httpPort'])}/ready`);
+    await reply.text();
+    return reply.status === 200;
+  }
+}
+
+export interface Fleet {
+  readonly house: ControlHouse;
+  readonly dir: string;
+  /** Of every gateway, but that each reaches the control database by a line of its own. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly gateways: readonly [Gateway, Gateway, Gateway];
+  /** `osl policy …` as an author. */
+  policy(...args: readonly string[]): Promise<Finished>;
+  /** Pushes and activates; gives when the database began to write that, ms since 1970. */
+  activate(text: string): Promise<number>;
+}
+
+/** Three gateways, the second of two workers, that take the policy from the control database. */
+export async function fleet(
+  t: Pick<Test, 'teardown'>,
+  env: Readonly<Record<string, string>> = {},
+  first = policyText('id, name'),
+): Promise<Fleet> {
+  const house = await controlHouse(t);
+  await migrated(house);
+  await house.admin(TABLES);
+  const dir = temporary();
+  const manifest = join(dir, 'manifest.yaml');
+  writeFileSync(manifest, MANIFEST);
+  const policy = (...args: readonly string[]): Promise<Finished> =>
+    osl(['policy', ...args], { cwd: dir, env: { OSL_CONTROL_URL: house.author } });
+  const author = opened(t, house.author);
+  const activate = async (text: string): Promise<number> => {
+    const by = { author: 'the test', comment: null };
+    const { number } = await pushPolicy(author, 'demo', text, by);
+    const seen = await standing(author, 'demo');
+    await activatePolicy(author, 'demo', { version: number, action: 'activate', ...by }, seen);
+    const [row] = await house.admin(
+      'select extract(epoch from max(at)) * 1000 as at from osl_control.policy_activation',
+    );
+    return Number(row?.['at']);
+  };
+  await activate(first);
+  // All have the same keys, so that a token of one is good at another.
+  const keys = join(dir, 'keys');
+  const made = await osl(['keys', 'make', keys]);
+  if (made.code !== 0) throw new Error(made.stderr);
+  const lines = await Promise.all([1, 2, 3].map(() => Line.to(Number(new URL(house.gateway).port))));
+  const common = {
+    STORE_URL: house.postgres.readerUrl,
+    OSL_CONTROL_URL: house.gateway,
+    OSL_POLICY_SOURCE: 'control',
+    OSL_KEYS_DIR: keys,
+    OSL_HTTP_PORT: '0',
+    OSL_PG_PORT: '0',
+    OSL_POOL_SIZE: '6',
+    ...env,
+  };
+  const all = lines.map((line, i) => {
+    const number = i + 1;
+    const dataDir = join(dir, `gateway-${number}`);
+    mkdirSync(dataDir);
+    const settings = {
+      ...common,
+      OSL_CONTROL_URL: by(line, house.gateway),
+      ...(number === 2 && { OSL_WORKERS: '2' }),
+    };
+    const gateway = new Gateway(
+      number,
+      dataDir,
+      keys,
+      line,
+      () => new Server(['serve', '--json', '--manifest', manifest], dataDir, settings),
+    );
+    t.teardown(() => gateway.server.signal('SIGKILL'));
+    return gateway;
+  });
+  const [one, two, three] = all;
+  if (one === undefined || two === undefined || three === undefined) throw new Error('three gateways');
+  await Promise.all(all.map((gateway) => gateway.listening()));
+  return { house, dir, settings: common, gateways: [one, two, three], policy, activate };
+}
+
+function by({ port }: Line, url: string): string {
+  const other = new URL(url);
+  other.hostname = '127.0.0.1';
+  other.port = String(port);
+  return other.href;
+}
