@@ -163,9 +163,9 @@ export interface Answer {
     readonly chunk_id: string;
     readonly reason: string;
   })[];
-  /** How old the answer is, where the manifest lets answers be given again; without it, it is of now. */
+  /** How old the answer is, where the manifest lets it be older than the question; without it, it is of now. */
   readonly freshness?: {
-    readonly from: "live" | "cache";
+    readonly from: "live" | "cache" | "rollup";
     /** By RFC 3339: what was there then is in the answer, and what came later need not be. */
     readonly as_of: string;
   };

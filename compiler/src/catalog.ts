@@ -28,6 +28,40 @@ export interface Catalog {
   readonly joins?: Joins;
   /** What the tenant leaves on; absent: everything. */
   readonly features?: Features;
+  /** Tables of what was aggregated before, in declared order; absent: none. */
+  readonly rollups?: readonly Rollup[];
+}
+
+/**
+ * A table with a row for each combination of values of some columns of an entity: how many rows of the entity have it,
+ * and what these add up to. It holds all rows of the entity, whoever may see them.
+ */
+export interface Rollup {
+  readonly name: string;
+  readonly entity: string;
+  readonly schema: string;
+  /** Its name has a fingerprint of what it is built from in it: of another definition it is another table. */
+  readonly table: string;
+  /** Columns of the entity by which rows are told apart. */
+  readonly dimensions: readonly string[];
+  /** A moment of the entity, of which the beginning of its period of UTC is kept in column `#t`, as a timestamp. */
+  readonly time: { readonly column: string; readonly grain: Grain } | null;
+  readonly measures: readonly RollupMeasure[];
+}
+
+/** What is kept of the values of one column of the entity. */
+export interface RollupMeasure {
+  readonly column: string;
+  /** How many are not NULL. */
+  readonly count: RolledColumn;
+  readonly sum: RolledColumn | null;
+  readonly min: RolledColumn | null;
+  readonly max: RolledColumn | null;
+}
+
+export interface RolledColumn {
+  readonly name: string;
+  readonly type: TypeName;
 }
 
 /** `declared`: entities are joined on sealed keys. `any`: on any predicate, as in raw SQL. */
@@ -62,6 +96,8 @@ export interface Relation {
   readonly computed?: readonly ComputedColumn[];
   /** The column that says when a row happened: the `metric_time` of its metrics. Absent where none is declared. */
   readonly timeDimension?: string;
+  /** The rollup whose table stands for the entity's own; absent: none does. */
+  readonly rollup?: string;
 }
 
 export interface Column {

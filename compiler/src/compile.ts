@@ -23,6 +23,8 @@ export interface CompileOptions {
   readonly world?: AskedWorld;
   /** The statement of the text, where that was parsed before. */
   readonly parsed?: Parsed;
+  /** Rollups that may answer it: those that are built, and not too old. Default: none. */
+  readonly rollups?: ReadonlySet<string>;
 }
 
 export const ALL_FEATURES: Features = Object.freeze({ setOperations: true, subqueries: true });
@@ -49,10 +51,16 @@ export function compile(
  *
  * @throws QueryError for everything that the caller can mend
  */
-export function compileMetrics(request: MetricsRequest, catalog: Catalog, access: Access): GovernedPlan {
+export function compileMetrics(
+  request: MetricsRequest,
+  catalog: Catalog,
+  access: Access,
+  { rollups }: Pick<CompileOptions, 'rollups'> = {},
+): GovernedPlan {
   try {
     const bound = bindMetrics(request, catalog, access);
-    return requireSendable(govern(bound, access, catalog, (hop) => compile(hop, catalog, access, OURS)));
+    const hop = (text: string): GovernedPlan => compile(text, catalog, access, OURS);
+    return requireSendable(govern(bound, access, catalog, hop, rollups));
   } catch (error) {
     throw error instanceof RangeError ? queryError('tooDeep', {}) : error;
   }
@@ -101,7 +109,7 @@ export function* compiling(
     const bound = boundPlan(parsed, catalog, access, options);
     yield;
     const plan = requireSendable(
-      govern(bound, access, catalog, (hop) => compile(hop, catalog, access, OURS)),
+      govern(bound, access, catalog, (hop) => compile(hop, catalog, access, OURS), options.rollups),
     );
     yield;
     // Where words were quoted for the parser, places in its tree are not those of the text.

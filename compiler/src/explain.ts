@@ -14,7 +14,11 @@ export interface Explanation {
 
 /** The logical plan of a governed query, from the outside in. */
 export function explain(plan: GovernedPlan): Explanation {
-  return explainQuery(plan.query, plan);
+  const explained = explainQuery(plan.query, plan);
+  const passed = plan.passedRollups;
+  if (passed.length === 0) return explained;
+  const why = Object.fromEntries(passed.map((p) => [p.name, p.why]));
+  return step(explained.step, { ...explained.detail, rollups_not_used: why }, explained.inputs);
 }
 
 function explainQuery(query: Query, plan: GovernedPlan): Explanation {
@@ -67,6 +71,7 @@ function explainFrom(item: FromItem, plan: GovernedPlan): Explanation {
           row_filter: item.filter === null ? 'none' : 'applied',
           guarded: item.columns.some((c) => c.name === SHOWN),
           fenced: item.fenced,
+          ...(item.relation.rollup === undefined ? {} : { rollup: item.relation.rollup }),
           ...(item.minimum === null ? {} : { minimum_group_size: item.minimum.size }),
         },
         [],

@@ -30,6 +30,9 @@ export {
   type RatioMetric,
   type ReadColumn,
   type Relation,
+  type RolledColumn,
+  type Rollup,
+  type RollupMeasure,
   type SameColumns,
   type SimpleMetric,
 } from './catalog.js';
@@ -85,6 +88,8 @@ export { GovernedPlan } from './govern/governed-plan.js';
 export { isVisibleFlag, REDACTED, visibleColumnName } from './govern/mask.js';
 export { columnsRead } from './govern/reads.js';
 export { isPlainTime, isRepeatable } from './govern/repeatable.js';
+export type { PassedRollup } from './govern/rollup.js';
+export { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './govern/rollup-columns.js';
 export { type GovernedSample, governSample, type SampledColumn, type SampleKind } from './govern/sample.js';
 export { isStored, type StoredName, stored } from './govern/store/columns.js';
 export type { PlanTemplate } from './govern/template.js';

@@ -19,6 +19,7 @@ import { messageOf } from '../base/thrown.js';
 import type { Model } from '../model/model.js';
 import { createDrafting } from '../publishing/drafting/index.js';
 import { createPublishing } from '../publishing/store/index.js';
+import { RollupStanding } from '../rollups/index.js';
 import { openAudit } from './audit.js';
 import { beginFollowing, joined } from './begin-following.js';
 import { contentPlane } from './content.js';
@@ -221,6 +222,13 @@ async function serviceOf(
   let drained = false;
   const [defaultConnector] = engines.keys();
   if (defaultConnector === undefined) throw new StartProblem('the manifest declares no connector');
+  const rollups = new RollupStanding(
+    () => model.manifest,
+    engines,
+    (connector, error) =>
+      log.warn('rollups cannot be looked at: none is used', { connector, cause: messageOf(error) }),
+  );
+  await rollups.start();
   const service: Service = {
     tenant: first.tenant,
     model: () => model,
@@ -245,6 +253,7 @@ async function serviceOf(
     rowRights: rowRightsOf(engines, keys),
     owner: ownerOf(settings.owner, log),
     plans: createPlanCache(settings.planCacheBytes),
+    rollups,
     content: contentPlane(() => model.manifest, engines, settings.content, log, settings.dataDir),
     permitted: new PermittedSets(settings.exactUpTo),
     words: new PermittedWords(),
@@ -339,6 +348,7 @@ async function serviceOf(
     await stopFollowing();
     await closeSharing();
     standing.close();
+    rollups.close();
     strangers.settle();
     probes.settle();
     await close();

@@ -26,6 +26,8 @@ This page is written from the JSON Schema that the server itself checks with. Ed
       'Foreign keys, as metrics and TRAVERSE walk them; a key of several columns is a list at both ends. Metrics walk from many to one only, so that no join inflates a sum.',
     bridges:
       'Tables that link many to many. In the domain map a bridge is one edge; in OSL-SQL it can be joined under its name, with grants of its own.',
+    rollups:
+      'Pre-aggregations: tables of what was aggregated before, from which questions are answered where that changes nothing but how old the answer is ([caching.md](caching.md#pre-aggregations)). `osl rollup build` builds them.',
     rerankers:
       'Models elsewhere that order passages anew where RETRIEVE asks for it and a grant on the facet says `decode: true`; a facet names those that its passages may be sent to ([retrieval.md](retrieval.md#rerankers), [content.md](content.md#rerankers)).',
     facets:

@@ -24,6 +24,7 @@ import { boundRows, withRowsInPlace } from './operated-rows.js';
 import { breakTies } from './order.js';
 import { describeOutputs } from './outputs.js';
 import { pushEnumEqualities } from './push.js';
+import { chooseRollup, type RollupChoice } from './rollup.js';
 import { governRuntime } from './runtime.js';
 import { governScan } from './scan.js';
 import type { ScanAccesses } from './scan-access.js';
@@ -31,12 +32,14 @@ import { sendKeys } from './sent-keys.js';
 import { GovernedSlots } from './slots.js';
 import { refuseSamples } from './table-sample.js';
 import { verify } from './verify.js';
+import { verifyRollup } from './verify-rollup.js';
 
 /**
  * Applies policy to a bound plan: each scan becomes row filter, then masked projection, before anything else sees
  * it. Plans that read the store of a facet are made beside it, in `store/`; nowhere else is a `GovernedPlan` made.
  *
  * @param compileHop compiles the steps of a traversal, which are OSL-SQL, under the same access
+ * @param usable rollups that may answer it: they are built, and not too old
  * @throws QueryError E0515 for a join on a key that is not clear, E2103 for rows that may only be aggregated
  */
 export function govern(
@@ -44,9 +47,19 @@ export function govern(
   access: Access,
   catalog: Catalog,
   compileHop: (text: string) => GovernedPlan,
+  usable: ReadonlySet<string> = new Set(),
 ): GovernedPlan {
-  return governWith(plan, new GovernedSlots(plan.slots), governScan, access, catalog, compileHop);
+  const slots = new GovernedSlots(plan.slots);
+  const choice = chooseRollup(plan, access, catalog, usable, slots);
+  const { rolled } = choice;
+  if (rolled === null) return governWith(plan, slots, governScan, access, catalog, compileHop, choice);
+  const over = { ...plan, query: rolled.query };
+  const governed = governWith(over, slots, governScan, rolled.access, catalog, compileHop, choice);
+  verifyRollup(governed.query, governed.slots, catalog, access, usable);
+  return governed;
 }
+
+const NO_ROLLUP: RollupChoice = Object.freeze({ rolled: null, passed: Object.freeze([]) });
 
 /** As `govern`, of a plan that has slots of its own, or is to show its scans in another way. */
 export function governWith(
@@ -56,6 +69,7 @@ export function governWith(
   access: Access,
   catalog: Catalog,
   compileHop: (text: string) => GovernedPlan,
+  { rolled, passed }: RollupChoice = NO_ROLLUP,
 ): GovernedPlan {
   const whole = withRowsInPlace(plan.query, boundRows(plan.runtime));
   const accesses = scanAccesses(whole, access, plan.literals);
@@ -102,6 +116,8 @@ export function governWith(
     catalogVersion: catalog.version,
     policyVersion: access.policyVersion,
     grants: grantsUsed(query, runtime, access, accesses),
+    rollup: rolled?.rollup.name ?? null,
+    passedRollups: passed,
   });
 }
 

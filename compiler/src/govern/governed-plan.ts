@@ -5,6 +5,7 @@ import type { MetricFormat } from '../metric-format.js';
 import type { Form, Query, Slot } from '../plan.js';
 import type { Hydration, OperatedRows, Retrieval, Traversal } from '../runtime.js';
 import type { TypeName } from '../types.js';
+import type { PassedRollup } from './rollup.js';
 
 /** One column of the answer. */
 export interface OutputColumn {
@@ -48,6 +49,10 @@ export interface GovernedPlanFields {
   readonly policyVersion: string;
   /** Opaque ids of the grants that apply. */
   readonly grants: readonly string[];
+  /** The rollup that its rows come from; absent or null: it reads the entity itself. */
+  readonly rollup?: string | null;
+  /** Rollups of what it reads that do not answer it, and why. */
+  readonly passedRollups?: readonly PassedRollup[];
 }
 
 /** A runtime relation with the governed plans of its steps. */
@@ -142,6 +147,7 @@ export interface GovernedStore {
 }
 
 const MINT = Symbol('mint');
+const NONE_PASSED: readonly PassedRollup[] = Object.freeze([]);
 
 /**
  * A plan that policy has been applied to: the only thing that the governed door runs.
@@ -168,6 +174,8 @@ export class GovernedPlan implements GovernedPlanFields {
   readonly catalogVersion;
   readonly policyVersion;
   readonly grants;
+  readonly rollup;
+  readonly passedRollups;
 
   constructor(key: symbol, fields: GovernedPlanFields) {
     if (key !== MINT) throw new InternalError('only govern() makes a GovernedPlan');
@@ -187,6 +195,8 @@ export class GovernedPlan implements GovernedPlanFields {
     this.catalogVersion = fields.catalogVersion;
     this.policyVersion = fields.policyVersion;
     this.grants = fields.grants;
+    this.rollup = fields.rollup ?? null;
+    this.passedRollups = fields.passedRollups ?? NONE_PASSED;
     Object.freeze(this);
   }
 

@@ -50,7 +50,8 @@ export interface Answer {
 export function ask(parts: AnswerParts, question: Question, delivery: Delivery): Promise<Answer> {
   const answering = answeringOf(parts, question, delivery);
   const { prepared } = question;
-  if (prepared?.considered.isOf(question) === true && prepared.payment.take()) {
+  const mayRun = prepared?.plan.rollup === null || question.mayBeOld === true;
+  if (prepared?.considered.isOf(question) === true && mayRun && prepared.payment.take()) {
     const { considered } = prepared;
     return considered.as('query').answer(answering);
   }
@@ -221,7 +222,11 @@ async function execute(
   const mayKeep = delivery.again !== undefined && delivery.maxRows === 0 && snapshots === undefined;
   const keeping =
     mayKeep && parts.answers.isOn ? keepingOf({ caller, plan, values, resultFormats, settings }) : null;
-  if (keeping === null) return { ...(await live(sink, signal)), ...rest, freshness: null };
+  if (keeping === null) {
+    // Looked at before the statement runs: what has been built since is newer.
+    const freshness = rollupFreshness(parts, caller, plan);
+    return { ...(await live(sink, signal)), ...rest, freshness };
+  }
   const time = questionTime(timeoutMs, signal);
   const { answers, epochs } = parts;
   const result = await answerAgain(
@@ -238,6 +243,14 @@ async function execute(
     sink,
   ).finally(time.end);
   return { ...result, ...rest };
+}
+
+function rollupFreshness(parts: AnswerParts, { manifest }: Caller, plan: GovernedPlan): Freshness | null {
+  if (plan.rollup === null) return null;
+  const known = parts.rollups.usable(manifest).builtAt.get(plan.rollup);
+  // Where it grew too old since it was planned: it is as old as it may be.
+  const oldest = Date.now() - (manifest.rollups.get(plan.rollup)?.maxAgeMs ?? 0);
+  return { from: 'rollup', asOf: known ?? oldest };
 }
 
 interface Executed extends ExecuteResult {

@@ -1,7 +1,7 @@
 /** How old an answer is. */
 export interface Freshness {
-  /** `cache`: it was given before. */
-  readonly from: 'live' | 'cache';
+  /** `cache`: it was given before. `rollup`: it is of what was aggregated before. */
+  readonly from: 'live' | 'cache' | 'rollup';
   /** What it tells was so then, or later; `Date.now()`. */
   readonly asOf: number;
 }

@@ -38,6 +38,8 @@ export function cacheRulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMa
 }
 
 function rulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, CacheRule> | null {
+  // A rollup is of a moment of its own, which says nothing of the entity's state now.
+  if (plan.rollup !== null) return null;
   const relations = relationsRead(plan.query);
   const rules = new Map<string, CacheRule>();
   for (const { name, connector } of relations) {

@@ -1,6 +1,6 @@
 import type { GovernedPlan, GovernedStore } from 'osl-compiler';
 import type { BoundValue, Engine } from '../../engine/index.js';
-import type { CacheRule } from '../../model/manifest/index.js';
+import type { CacheRule, Manifest } from '../../model/manifest/index.js';
 import type { RightsSigner } from '../../row-security/index.js';
 import type { Parsing } from '../parsing/index.js';
 import type { Marks } from '../parsing/marks.js';
@@ -33,6 +33,12 @@ export interface PlanningParts {
   readonly parsing: Parsing;
   readonly marks: Marks;
   readonly content: Pick<ContentPlane, 'hasDecoder'>;
+  readonly rollups: Rollups;
+}
+
+/** Which rollups questions may be answered from now, and when they were built. */
+export interface Rollups {
+  usable(manifest: Manifest): { readonly builtAt: ReadonlyMap<string, number>; readonly key: string };
 }
 
 /** Whether a caller may see many passages of a store or few. */

@@ -20,7 +20,7 @@ import { isShort } from '../parsing/index.js';
 import type { Body } from '../request/asked.js';
 import type { Caller } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
-import type { PlanningParts } from './parts.js';
+import type { PlanningParts, Rollups } from './parts.js';
 import type { Question } from './question.js';
 
 /** The governed plan of a question, from the cache where the same, or its like, was asked under the same rights. */
@@ -30,17 +30,23 @@ export function planOf(
   question: Question,
   record: DecisionRecord,
 ): GovernedPlan | Promise<GovernedPlan> {
-  if (question.body.kind === 'metrics') return metricsPlan(parts, caller, question.body.request);
   const { access, manifest } = caller;
+  const usable = question.mayBeOld === true ? parts.rollups.usable(manifest) : NO_ROLLUPS;
+  if (question.body.kind === 'metrics') return metricsPlan(parts, caller, question.body.request, usable);
   const known = preparedPlan(question);
   // INVARIANT: equal versions and signature mean equal plans; under any others the question is compiled anew.
-  if (known?.catalogVersion === manifest.catalog.version && known.accessSignature === access.signature)
+  if (
+    known?.catalogVersion === manifest.catalog.version &&
+    known.accessSignature === access.signature &&
+    (known.rollup === null || usable.builtAt.has(known.rollup))
+  )
     return known;
   const { text, world } = statementOf(question.body);
   const { parameterOids } = question;
-  const rights = rightsKey(caller, world, parameterOids);
+  const rights = rightsKey(caller, world, parameterOids, usable);
   const { hasDecoder } = parts.content;
-  const options = { parameterOids, world, hasDecoder };
+  const rollups: ReadonlySet<string> = new Set(usable.builtAt.keys());
+  const options = { parameterOids, world, hasDecoder, rollups };
   if (!isShort(text))
     return longPlan(parts, caller, rights, text, options, record).catch((error: unknown) => {
       throw emptySqlOr(error, question.body);
@@ -60,9 +66,14 @@ function rightsKey(
   { access, manifest }: Caller,
   world: AskedWorld,
   parameterOids: readonly number[],
+  { key }: Usable,
 ): string {
-  return `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')}`;
+  return `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')} ${key}`;
 }
+
+type Usable = ReturnType<Rollups['usable']>;
+
+const NO_ROLLUPS: Usable = Object.freeze({ builtAt: new Map(), key: '' });
 
 /** The template that the plan of `question`, which was asked a moment ago, comes from; null where it has none. */
 export function templateOf(
@@ -72,7 +83,8 @@ export function templateOf(
 ): PlanTemplate | null {
   if (body.kind === 'metrics') return null;
   const { text, world } = statementOf(body);
-  return plans.templateOf(rightsKey(caller, world, parameterOids), text);
+  // Plans over rollups make no route.
+  return plans.templateOf(rightsKey(caller, world, parameterOids, NO_ROLLUPS), text);
 }
 
 /**
@@ -149,11 +161,13 @@ function metricsPlan(
   parts: PlanningParts,
   { access, manifest }: Caller,
   request: MetricsRequest,
+  usable: Usable,
 ): GovernedPlan {
-  const rights = `${manifest.catalog.version} ${access.signature} metrics`;
+  const rights = `${manifest.catalog.version} ${access.signature} metrics ${usable.key}`;
+  const rollups: ReadonlySet<string> = new Set(usable.builtAt.keys());
   return parts.plans.planOf(rights, JSON.stringify(request), () => {
     if (isEmpty(access)) throw queryError('noAccess', {});
-    return { plan: compileMetrics(request, manifest.catalog, access), template: null };
+    return { plan: compileMetrics(request, manifest.catalog, access, { rollups }), template: null };
   });
 }
 

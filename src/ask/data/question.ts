@@ -14,6 +14,8 @@ export interface Question extends Call {
   readonly parameterOids: readonly number[];
   /** What `prepare` gave for the same question. It spares a look-up; rights are looked at all the same. */
   readonly prepared?: Prepared;
+  /** Whether it may be answered from a rollup, which is of an earlier moment. Absent: from the entities themselves. */
+  readonly mayBeOld?: boolean;
 }
 
 /** A question that was compiled under the rights of its time. */

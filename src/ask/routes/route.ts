@@ -57,7 +57,8 @@ export class Route {
     const { rows, bytes } = parts.caps;
     if (plan.runtime.length > 0 || rows < LEAST_ROWS || bytes < LEAST_BYTES) return 'never';
     if (settingsFor(parts, caller, plan, undefined) !== undefined) return 'never';
-    // What may be given again is looked for by the one way.
+    // What may be given again is looked for by the one way, and so is whether a rollup still holds.
+    if (plan.rollup !== null || plan.passedRollups.length > 0) return 'never';
     if (parts.answers.isOn && cacheRulesOf(caller.manifest, plan) !== null) return 'never';
     const statement = engineOf(parts, plan).governed.short(plan);
     if (statement === null) return 'never';

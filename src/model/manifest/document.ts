@@ -10,6 +10,7 @@ export interface ManifestDocument {
   readonly relationships?: Members<RelationshipDocument>;
   readonly bridges?: Members<BridgeDocument>;
   readonly rerankers?: Members<RerankerDocument>;
+  readonly rollups?: Members<RollupDocument>;
   readonly facets?: Members<FacetDocument>;
   readonly metrics?: Members<MetricDocument>;
   readonly lexicon?: Members<TermDocument>;
@@ -72,6 +73,15 @@ export interface CacheDocument {
   readonly max_age: number;
   readonly watermark?: string;
   readonly notify?: boolean;
+}
+
+export interface RollupDocument {
+  readonly description?: string;
+  readonly entity: string;
+  readonly dimensions?: readonly string[];
+  readonly time?: { readonly column: string; readonly grain: Grain };
+  readonly measures?: readonly string[];
+  readonly max_age: number;
 }
 
 export interface ComputedDocument {

@@ -42,6 +42,7 @@ export type {
   Manifest,
   Relationship,
   Reranker,
+  RollupFacts,
   Table,
   TableColumn,
   Term,

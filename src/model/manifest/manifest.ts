@@ -1,4 +1,4 @@
-import type { Catalog, Column, ColumnForm } from 'osl-compiler';
+import type { Catalog, Column, ColumnForm, Rollup } from 'osl-compiler';
 import type { Language } from '../facets/languages.js';
 import type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
 
@@ -15,6 +15,7 @@ export interface Manifest {
   readonly bridges: ReadonlyMap<string, Bridge>;
   readonly relationships: ReadonlyMap<string, Relationship>;
   readonly rerankers: ReadonlyMap<string, Reranker>;
+  readonly rollups: ReadonlyMap<string, RollupFacts>;
   readonly facets: ReadonlyMap<string, Facet>;
   readonly lexicon: ReadonlyMap<string, Term>;
   /** What should not be used any more, as `section.name`, and what is said of that. */
@@ -82,6 +83,17 @@ export interface Derived {
   readonly operator: 'CLASSIFY' | 'TAG';
   /** By the names of the operator's signature. */
   readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** How a rollup is built, and for how long it is used. */
+export interface RollupFacts {
+  readonly rollup: Rollup;
+  readonly connector: string;
+  readonly maxAgeMs: number;
+  /** Of what it is built from and how, in hex: what was built under another is not used. */
+  readonly fingerprint: string;
+  /** The query whose rows it has. */
+  readonly query: string;
 }
 
 export interface Bridge {

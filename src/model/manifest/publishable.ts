@@ -1,5 +1,6 @@
 import { isObject } from '../../base/is-object.js';
 import { STORE_SCHEMA } from '../facets/store-names.js';
+import { ROLLUP_SCHEMA } from './compile/rollups.js';
 import type { ManifestDocument } from './document.js';
 import type { FragmentDocument } from './fragment.js';
 import { otherColumns, PUBLISHED_SECTIONS } from './overlay.js';
@@ -68,10 +69,15 @@ function serverOf(facet: unknown): string | null {
   return JSON.stringify([said.get('protocol'), said.get('url_env')]);
 }
 
-/** Of the database system, or of our own stores, which hold texts before anything in them is redacted. */
+/** Of the database system, or our own: stores hold texts before anything in them is redacted, rollups all rows. */
 function isOwn(table: string): boolean {
   const schema = table.split('.', 1)[0] ?? '';
-  return schema.startsWith('pg_') || schema === 'information_schema' || schema === STORE_SCHEMA;
+  return (
+    schema.startsWith('pg_') ||
+    schema === 'information_schema' ||
+    schema === STORE_SCHEMA ||
+    schema === ROLLUP_SCHEMA
+  );
 }
 
 function membersOf(value: unknown): ReadonlyMap<string, unknown> {

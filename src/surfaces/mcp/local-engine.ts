@@ -45,7 +45,7 @@ export class LocalEngine implements Engine {
       const read = () => reader.read(encoding.take().toString('utf8'));
       const answer = await ask(
         this.#service,
-        { ...call, body, parameterOids: [] },
+        { ...call, body, parameterOids: [], mayBeOld: true },
         {
           parameters,
           resultFormats: encoding.formats(),
@@ -75,7 +75,7 @@ export class LocalEngine implements Engine {
       const { body, upstream } = await this.#read(call, { ...question, explain: true });
       const plan = await explainQuestion(
         this.#service,
-        { ...call, body, parameterOids: [] },
+        { ...call, body, parameterOids: [], mayBeOld: true },
         upstream,
         ended,
       );

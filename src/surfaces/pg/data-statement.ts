@@ -27,7 +27,8 @@ export async function dataStatement(
 ): Promise<DataStatement> {
   const { service, caller, records, settings, state, running } = session;
   const body: Body = { kind: 'wire', text };
-  const first: Question = { ...caller.newCall(), body, parameterOids };
+  const mayBeOld = (): boolean => !state.inBlock && settings.again() === 'given before';
+  const first: Question = { ...caller.newCall(), body, parameterOids, mayBeOld: mayBeOld() };
   const prepared = await records.translate(first.requestId, text, () => prepare(service, first));
   const { plan } = prepared;
   const unrun = records.hold(first, () => prepared.record());
@@ -35,7 +36,7 @@ export async function dataStatement(
   const run: Run = {
     ask: (delivery) => {
       const call = records.unrun.release(unrun) ? first : caller.newCall();
-      const question: Question = { ...call, body, parameterOids, prepared };
+      const question: Question = { ...call, body, parameterOids, prepared, mayBeOld: mayBeOld() };
       session.activity.asks(text);
       return records.translate(call.requestId, text, () =>
         ask(service, question, withSettings(session, delivery)).then((answer) => {

@@ -166,7 +166,9 @@ export class SessionSettings {
 }
 
 function freshnessText(freshness: Freshness | null): string {
-  return freshness === null || freshness.from === 'live' ? 'live' : `cache, as of ${asOfText(freshness)}`;
+  return freshness === null || freshness.from === 'live'
+    ? 'live'
+    : `${freshness.from}, as of ${asOfText(freshness)}`;
 }
 
 const NOTHING: readonly (readonly [string, string])[] = Object.freeze([]);

@@ -44,6 +44,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<(root: Command) => void>> = ne
   ['audit', async () => (await import('./commands/audit.js')).addAudit],
   ['lineage', async () => (await import('./commands/lineage.js')).addLineage],
   ['control', async () => (await import('./commands/control.js')).addControl],
+  ['rollup', async () => (await import('./commands/rollup.js')).addRollup],
   ['row-security', async () => (await import('./commands/row-security.js')).addRowSecurity],
   ['ps', async () => (await import('./commands/ps.js')).addPs],
   ['kill', async () => (await import('./commands/kill.js')).addKill],

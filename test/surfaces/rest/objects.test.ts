@@ -407,6 +407,8 @@ test('what cannot be published', async (t) => {
       "the system's own table": own('pg_catalog.pg_roles'),
       "the system's own view": own('information_schema.tables'),
       'a store of text that nothing is redacted in': own('osl_content.chunk_labels_raw'),
+      'a rollup of all rows': own('osl_rollups.orders_by_day'),
+      'a rollup': { rollups: { r: { entity: 'order', dimensions: ['region'], max_age: 60 } } },
       'an allowlist': { raw_sql: { allow: ['db.shop.samples'] } },
       'a tenant': { tenant: 'other' },
       'a format': { version: 1 },

@@ -20,6 +20,7 @@ import { checkNames } from './names.js';
 import { rawTablesOf } from './raw-sql.js';
 import { relationsOf } from './relations.js';
 import { rerankersOf } from './rerankers.js';
+import { rollupsOf } from './rollups.js';
 import { membersOf, Problems } from './scope.js';
 
 /** The frozen manifest, or everything that is wrong with the document's meaning. */
@@ -42,6 +43,7 @@ export function compileManifest(document: ManifestDocument): Compiled {
   oneSpelling(document.facets, 'facets', problems);
   const derived = derivedOf(document, relations, problems);
   const rerankers = rerankersOf(document);
+  const rollups = rollupsOf(document, relations, connectors, problems);
   const facets = facetsOf(document, { connectors, relations, rerankers }, derived, problems);
   const entities = entitiesOf(document, { connectors, relations, facets }, problems);
   const lexicon = lexiconOf(document, { relations, metrics, facets }, problems);
@@ -56,6 +58,7 @@ export function compileManifest(document: ManifestDocument): Compiled {
     rawTables,
     joins: document.features?.joins ?? 'declared',
     features: featuresOf(document),
+    rollups: Object.freeze([...rollups.values()].map((r) => r.rollup)),
     ...(document.traverse?.max_per_hop === undefined ? {} : { maxPerHop: document.traverse.max_per_hop }),
     ...(document.operators?.max_rows === undefined ? {} : { maxOperatedRows: document.operators.max_rows }),
   });
@@ -63,7 +66,8 @@ export function compileManifest(document: ManifestDocument): Compiled {
   if (problems.list.length > 0) return { ok: false, problems: problems.list };
 
   const tenant = document.tenant ?? null;
-  const rest = { connectors, catalog, entities, bridges, relationships, rerankers, facets, lexicon };
+  const parts = { entities, bridges, relationships, rerankers, rollups, facets, lexicon };
+  const rest = { connectors, catalog, ...parts };
   const deprecated = deprecatedIn(document);
   return { ok: true, manifest: Object.freeze({ version, tenant, ...rest, deprecated, document }) };
 }

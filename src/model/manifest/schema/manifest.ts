@@ -346,6 +346,37 @@ const reranker = closed(
   'A model elsewhere that orders passages by how well they answer the query.',
 );
 
+const rollup = closed(
+  {
+    description: TEXT,
+    entity: { ...MODEL_RULE, description: 'The entity whose rows are aggregated.' },
+    dimensions: list(
+      MODEL_RULE,
+      'Columns by which questions group and filter, and which row filters and masks of the policy read: bool, integers, text, uuid, date, timestamp, timestamptz.',
+    ),
+    time: closed(
+      {
+        column: { ...MODEL_RULE, description: 'A timestamp or timestamptz column.' },
+        grain: { enum: GRAINS, description: 'The period of UTC that is kept of it.' },
+      },
+      ['column', 'grain'],
+      'A moment by whose periods questions group, and on whose first moments they begin and end.',
+    ),
+    measures: list(
+      MODEL_RULE,
+      'Columns that are aggregated: how many are not NULL; of integers and numeric their sum, from which averages are made; of integers and times the least and the greatest.',
+    ),
+    max_age: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 31_536_000,
+      description: 'Seconds after which it is not used any more, until `osl rollup build` has built it anew.',
+    },
+  },
+  ['entity', 'max_age'],
+  'A table of what was aggregated before, built by `osl rollup build`; a question that it can answer is answered from it.',
+);
+
 const facet = closed(
   {
     description: TEXT,
@@ -663,6 +694,7 @@ export const MANIFEST_SCHEMA = {
       entities: named(MODEL_RULE, entity, 'Entities by name.'),
       relationships: named(MODEL_RULE, relationship, 'Links between entities.'),
       bridges: named(MODEL_RULE, bridge, 'Many-to-many links; they share one set of names with entities.'),
+      rollups: named(NAME_RULE, rollup, 'Pre-aggregations, by their names.'),
       rerankers: named(NAME_RULE, reranker, 'Rerankers by name.'),
       facets: named(MODEL_RULE, facet, 'Text facets by name.'),
       metrics: named(MODEL_RULE, metric, 'Metrics by name.'),

@@ -53,10 +53,10 @@ const INDEXED_AT = textOrNull(
 
 const FRESHNESS = object(
   {
-    from: oneOf('live', 'cache'),
+    from: oneOf('live', 'cache', 'rollup'),
     as_of: text('By RFC 3339: what was there then is in the answer, and what came later need not be.'),
   },
-  'How old the answer is, where the manifest lets answers be given again; without it, it is of now.',
+  'How old the answer is, where the manifest lets it be older than the question; without it, it is of now.',
 );
 
 const ANSWER = object(

@@ -21,7 +21,8 @@ export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight:
   const books: Books = { osql: new RouteBook(), sql: new RouteBook() };
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request.call, 'query', () => readQueryRequest(request));
-    const question: Question = { ...request.call, body: asked.body, parameterOids: [] };
+    const mayBeOld = !ANEW.test(request.headers['cache-control'] ?? '');
+    const question: Question = { ...request.call, body: asked.body, parameterOids: [], mayBeOld };
     const { body } = asked;
     const text = 'text' in body ? body.text : null;
     return inflight.run(reply.raw, { call: request.call, action: 'query', text }, async (signal) => {
@@ -53,7 +54,7 @@ async function streamAnswer(
       parameters: asked.parameters,
       resultFormats: (plan) => encoding.formats(plan),
       maxRows: 0,
-      again: ANEW.test(request.headers['cache-control'] ?? '') ? 'anew' : 'given before',
+      again: question.mayBeOld === true ? 'given before' : 'anew',
       signal,
       sink: (plan, versions) => stream.open(plan, versions),
     });

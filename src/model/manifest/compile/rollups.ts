@@ -1,0 +1,174 @@
+import { createHash } from 'node:crypto';
+import {
+  type Column,
+  columnOf,
+  quoteIdentifier,
+  quoteLiteral,
+  type Relation,
+  ROLLUP_ROWS,
+  ROLLUP_TIME,
+  type Rollup,
+  type RollupMeasure,
+  type TypeName,
+} from 'osl-compiler';
+import { tableSql } from '../../../base/table-sql.js';
+import { CODES } from '../codes.js';
+import type { Path } from '../diagnostic.js';
+import type { ManifestDocument, RollupDocument } from '../document.js';
+import { frozenMap } from '../frozen-map.js';
+import type { Connector, RollupFacts } from '../manifest.js';
+import { membersOf, type Problems } from './scope.js';
+
+/** The schema of rollups, in the database of the entity: the gateway's own. */
+export const ROLLUP_SCHEMA = 'osl_rollups';
+
+/** Of equal values of these, each is written as the others are: a group of them has one text. */
+const DIMENSIONS: ReadonlySet<TypeName> = new Set<TypeName>([
+  ...(['bool', 'int2', 'int4', 'int8', 'text', 'uuid', 'date', 'timestamp', 'timestamptz'] as const),
+]);
+const WHOLE: ReadonlySet<TypeName> = new Set<TypeName>(['int2', 'int4', 'int8']);
+const TIMES: ReadonlySet<TypeName> = new Set<TypeName>(['date', 'timestamp', 'timestamptz']);
+/** How what a rollup keeps is worked out; part of each fingerprint. */
+const METHOD = 1;
+
+/** The rollups of a document. One of something that is not there is left out. */
+export function rollupsOf(
+  document: ManifestDocument,
+  relations: ReadonlyMap<string, Relation>,
+  connectors: ReadonlyMap<string, Connector>,
+  problems: Problems,
+): ReadonlyMap<string, RollupFacts> {
+  return frozenMap(
+    membersOf(document.rollups).flatMap(([name, declared]): [string, RollupFacts][] => {
+      const path = ['rollups', name];
+      const relation = relations.get(declared.entity);
+      if (relation?.kind !== 'entity') {
+        if (problems.broken.has(declared.entity)) return [];
+        const entities = [...relations.values()].filter((r) => r.kind === 'entity').map((r) => r.name);
+        problems.unknown([...path, 'entity'], 'entity', declared.entity, entities);
+        return [];
+      }
+      if (connectors.get(relation.connector)?.rowSecurity === true)
+        problems.add(
+          CODES.conflict,
+          [...path, 'entity'],
+          `connector \`${relation.connector}\` has row security, which would not stand behind a rollup`,
+          'leave the rollup out, or `row_security`',
+        );
+      return [[name, factsOf(name, declared, relation, path, problems)]];
+    }),
+  );
+}
+
+function factsOf(
+  name: string,
+  declared: RollupDocument,
+  relation: Relation,
+  path: Path,
+  problems: Problems,
+): RollupFacts {
+  const columnAt = (
+    column: string,
+    at: Path,
+    types: ReadonlySet<TypeName> | null,
+    what: string,
+  ): Column[] => {
+    const found = columnOf(relation, column);
+    const known = relation.columns.map((c) => `${relation.name}.${c.name}`);
+    if (found === null) {
+      problems.unknown([...path, ...at], 'column', `${relation.name}.${column}`, known);
+      return [];
+    }
+    if (types === null || (types.has(found.type) && found.stored === undefined)) return [found];
+    const message = `\`${column}\` is ${found.stored ?? found.type}, which is no ${what}`;
+    problems.add(CODES.typeMismatch, [...path, ...at], message, `it may be ${[...types].join(', ')}`);
+    return [];
+  };
+  const { dimensions: wanted = [], measures: added = [], time } = declared;
+  const dimensions = wanted.flatMap((d, i) => columnAt(d, ['dimensions', i], DIMENSIONS, 'dimension'));
+  for (const [i, measure] of added.entries())
+    if (wanted.includes(measure))
+      problems.add(
+        CODES.conflict,
+        [...path, 'measures', i],
+        `\`${measure}\` is a dimension already`,
+        'name it in one of both lists',
+      );
+  const measures = added.flatMap((m, i) => columnAt(m, ['measures', i], null, 'measure'));
+  const moments: ReadonlySet<TypeName> = new Set<TypeName>(['timestamp', 'timestamptz']);
+  const [moment] = time === undefined ? [] : columnAt(time.column, ['time', 'column'], moments, 'moment');
+  const kept = measures.map(measureOf);
+  const query = queryOf(relation, dimensions, moment, time?.grain, measures, kept);
+  const fingerprint = createHash('sha256')
+    .update(JSON.stringify([METHOD, relation.connector, query]))
+    .digest('hex');
+  const rollup: Rollup = Object.freeze({
+    name,
+    entity: relation.name,
+    schema: ROLLUP_SCHEMA,
+    table: `${name.slice(0, 30)}_${fingerprint.slice(0, 12)}`,
+    dimensions: Object.freeze(dimensions.map((c) => c.name)),
+    time:
+      moment === undefined || time === undefined
+        ? null
+        : Object.freeze({ column: moment.name, grain: time.grain }),
+    measures: Object.freeze(kept),
+  });
+  const maxAgeMs = declared.max_age * 1_000;
+  return Object.freeze({ rollup, connector: relation.connector, maxAgeMs, fingerprint, query });
+}
+
+function measureOf({ name: column, type }: Column, i: number): RollupMeasure {
+  const kept = (letter: string, of: TypeName | null) =>
+    of === null ? null : Object.freeze({ name: `#${letter}${i + 1}`, type: of });
+  const extreme = WHOLE.has(type) || TIMES.has(type) ? type : null;
+  const sum =
+    type === 'int2' || type === 'int4' ? 'int8' : type === 'int8' || type === 'numeric' ? 'numeric' : null;
+  return Object.freeze({
+    column,
+    count: Object.freeze({ name: `#c${i + 1}`, type: 'int8' }),
+    sum: kept('s', sum),
+    min: kept('l', extreme),
+    max: kept('g', extreme),
+  });
+}
+
+/** Texts are told apart by their bytes too, whatever their collation holds for equal. */
+function queryOf(
+  relation: Relation,
+  dimensions: readonly Column[],
+  moment: Column | undefined,
+  grain: string | undefined,
+  measures: readonly Column[],
+  kept: readonly RollupMeasure[],
+): string {
+  const quoted = ({ physical }: Column): string => quoteIdentifier(physical);
+  const utc = moment?.type === 'timestamptz' ? ` AT TIME ZONE 'UTC'` : '';
+  const period =
+    moment === undefined ? null : `date_trunc(${quoteLiteral(grain ?? 'day')}, ${quoted(moment)}${utc})`;
+  const outputs = [
+    ...dimensions.map(quoted),
+    ...(period === null ? [] : [`${period} AS ${quoteIdentifier(ROLLUP_TIME)}`]),
+    `count(*) AS ${quoteIdentifier(ROLLUP_ROWS)}`,
+    ...measures.flatMap((column, i) => keptOf(quoted(column), kept[i])),
+  ];
+  const keys = [
+    ...dimensions.flatMap((c) => (c.type === 'text' ? [quoted(c), `${quoted(c)} COLLATE "C"`] : [quoted(c)])),
+    ...(period === null ? [] : [period]),
+  ];
+  const from = `SELECT ${outputs.join(', ')} FROM ${tableSql(relation)}`;
+  return keys.length === 0 ? from : `${from} GROUP BY ${keys.join(', ')}`;
+}
+
+function keptOf(column: string, measure: RollupMeasure | undefined): readonly string[] {
+  if (measure === undefined) return [];
+  const { count, sum, min, max } = measure;
+  return (
+    [
+      ['count', count],
+      ['sum', sum],
+      ['min', min],
+      ['max', max],
+    ] as const
+  ).flatMap(([name, kept]) => (kept === null ? [] : [`${name}(${column}) AS ${quoteIdentifier(kept.name)}`]));
+}

@@ -1,0 +1,87 @@
+import type { Engine } from '../engine/index.js';
+import type { Manifest } from '../model/manifest/index.js';
+import { type RollupState, readStates } from './state.js';
+
+/** Rollups that questions may be answered from now. */
+export interface UsableRollups {
+  /** When each was built, by name. */
+  readonly builtAt: ReadonlyMap<string, number>;
+  /** Their names, as part of the key of plans that rest on them. */
+  readonly key: string;
+}
+
+const NONE: UsableRollups = Object.freeze({ builtAt: new Map(), key: '' });
+
+/** How often the databases are asked. ms */
+const EVERY_MS = 1_000;
+
+/**
+ * What stands of the rollups of a manifest, as each process of a server looks at it for itself, once a second. What was
+ * built of another definition, or too long ago, is as good as not built; so is what cannot be looked at.
+ */
+export class RollupStanding {
+  readonly #manifest: () => Manifest;
+  readonly #engines: ReadonlyMap<string, Engine>;
+  readonly #onFault: (connector: string, error: unknown) => void;
+  readonly #states = new Map<string, readonly RollupState[]>();
+  readonly #faulty = new Set<string>();
+  #timer: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  /** @param onFault hears once of each connector that its rollups cannot be looked at */
+  constructor(
+    manifest: () => Manifest,
+    engines: ReadonlyMap<string, Engine>,
+    onFault: (connector: string, error: unknown) => void,
+  ) {
+    this.#manifest = manifest;
+    this.#engines = engines;
+    this.#onFault = onFault;
+  }
+
+  /** Looks now, and from now on. */
+  async start(): Promise<void> {
+    await this.look();
+    this.#again();
+  }
+
+  usable(manifest: Manifest): UsableRollups {
+    if (manifest.rollups.size === 0) return NONE;
+    const builtAt = new Map<string, number>();
+    const now = Date.now();
+    for (const [name, { connector, fingerprint, maxAgeMs }] of manifest.rollups) {
+      const state = this.#states.get(connector)?.find((s) => s.rollup === name);
+      if (state?.fingerprint === fingerprint && now - state.builtAt <= maxAgeMs)
+        builtAt.set(name, state.builtAt);
+    }
+    return { builtAt, key: [...builtAt.keys()].join(' ') };
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  async look(): Promise<void> {
+    const connectors = new Set([...this.#manifest().rollups.values()].map((r) => r.connector));
+    await Promise.all(
+      [...connectors].map(async (name) => {
+        const engine = this.#engines.get(name);
+        if (engine === undefined) return;
+        try {
+          this.#states.set(name, await readStates(engine));
+          this.#faulty.delete(name);
+        } catch (error) {
+          this.#states.delete(name);
+          if (!this.#faulty.has(name)) this.#onFault(name, error);
+          this.#faulty.add(name);
+        }
+      }),
+    );
+  }
+
+  #again(): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => void this.look().finally(() => this.#again()), EVERY_MS).unref();
+  }
+}

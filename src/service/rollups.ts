@@ -1,0 +1,94 @@
+import { StartProblem } from '../base/start-problem.js';
+import { type Engine, NoSystemCredentials } from '../engine/index.js';
+import { type Manifest, type RollupFacts, systemUrlVariable } from '../model/manifest/index.js';
+import { type BuiltRollup, buildRollup, readStates } from '../rollups/index.js';
+
+/** How one rollup stands. */
+export interface RollupReport {
+  readonly rollup: string;
+  readonly entity: string;
+  /** `changed`: built of another definition. `old`: longer ago than `max_age`. Of these only `ready` ones are used. */
+  readonly state: 'ready' | 'not built' | 'changed' | 'old';
+  readonly builtAt: string | null;
+  readonly rows: number | null;
+  readonly maxAgeSeconds: number;
+}
+
+type Engines = ReadonlyMap<string, Engine>;
+
+/** Builds these rollups, all of them unless named, one after the other. @throws StartProblem, UpstreamFailure */
+export async function buildRollups(
+  manifest: Manifest,
+  engines: Engines,
+  names: readonly string[],
+  onBuilt: (built: BuiltRollup) => void,
+): Promise<void> {
+  for (const facts of chosen(manifest, names))
+    onBuilt(await withCredentials(manifest, facts, () => buildRollup(engineOf(engines, facts), facts)));
+}
+
+/** How these rollups stand, all of them unless named. @throws StartProblem, UpstreamFailure */
+export async function rollupReports(
+  manifest: Manifest,
+  engines: Engines,
+  names: readonly string[],
+): Promise<readonly RollupReport[]> {
+  const reports: RollupReport[] = [];
+  for (const facts of chosen(manifest, names)) {
+    const { rollup, fingerprint, maxAgeMs } = facts;
+    const states = await withCredentials(manifest, facts, () => readStates(engineOf(engines, facts)));
+    const found = states.find((s) => s.rollup === rollup.name);
+    const isOld = found !== undefined && Date.now() - found.builtAt > maxAgeMs;
+    const state =
+      found === undefined
+        ? 'not built'
+        : found.fingerprint !== fingerprint
+          ? 'changed'
+          : isOld
+            ? 'old'
+            : 'ready';
+    reports.push({
+      rollup: rollup.name,
+      entity: rollup.entity,
+      state,
+      builtAt: found === undefined ? null : new Date(found.builtAt).toISOString(),
+      rows: found?.rows ?? null,
+      maxAgeSeconds: maxAgeMs / 1_000,
+    });
+  }
+  return reports;
+}
+
+function chosen({ rollups }: Manifest, names: readonly string[]): readonly RollupFacts[] {
+  if (rollups.size === 0) throw new StartProblem('the manifest declares no rollups');
+  if (names.length === 0) return [...rollups.values()];
+  return names.map((name) => {
+    const facts = rollups.get(name);
+    if (facts !== undefined) return facts;
+    throw new StartProblem(
+      `the manifest declares no rollup \`${name}\`: there are ${[...rollups.keys()].join(', ')}`,
+    );
+  });
+}
+
+function engineOf(engines: Engines, { connector }: RollupFacts): Engine {
+  const engine = engines.get(connector);
+  if (engine === undefined) throw new StartProblem(`connector \`${connector}\` is not open`);
+  return engine;
+}
+
+async function withCredentials<T>(
+  { connectors }: Manifest,
+  { rollup, connector }: RollupFacts,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const declared = connectors.get(connector);
+    if (!(error instanceof NoSystemCredentials) || declared === undefined) throw error;
+    throw new StartProblem(
+      `rollup \`${rollup.name}\` is built by the system role: set ${systemUrlVariable(declared)} to its URL`,
+    );
+  }
+}

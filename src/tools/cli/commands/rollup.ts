@@ -1,0 +1,95 @@
+import type { Command } from 'commander';
+import type { Engine } from '../../../engine/index.js';
+import type { Manifest } from '../../../model/manifest/index.js';
+import type { RollupReport } from '../../../service/rollups.js';
+import { dataDirOption, manifestOption, policyOption, type ServerFlags, settingsOf } from '../flags.js';
+import { print, printJson } from '../output.js';
+
+const HELP = `
+A rollup of the manifest is a table of what was aggregated before, in the schema osl_rollups of its entity's database.
+\`build\` makes it anew and puts it in the place of the one before, in one transaction; a server takes it up within a
+second. \`status\` says which rollups are used. An embedded database must not be in use: stop the server first. A native
+one takes the system role, <url_env>_SYSTEM. More: docs/caching.md.
+
+Examples:
+  $ osl rollup build
+  $ osl rollup build orders_by_day
+  $ osl rollup status --json | jq '.[] | select(.state != "ready")'`;
+
+interface RollupFlags extends ServerFlags {
+  readonly json?: true;
+}
+
+export function addRollup(program: Command): void {
+  const rollup = program
+    .command('rollup')
+    .description('build pre-aggregations, and say how they stand')
+    .addHelpText('after', HELP);
+  const sub = (name: string, what: string): Command =>
+    rollup
+      .command(name)
+      .description(what)
+      .argument('[rollups...]', 'rollups; all of them unless named')
+      .addOption(manifestOption())
+      .addOption(policyOption())
+      .addOption(dataDirOption())
+      .option('--json', 'as JSON on standard output');
+  sub('build', 'build rollups anew').action(runBuild);
+  sub('status', 'say when rollups were built, and which are used').action(runStatus);
+}
+
+async function runBuild(names: readonly string[], flags: RollupFlags): Promise<void> {
+  const { buildRollups } = await import('../../../service/rollups.js');
+  await withEngines(flags, async (manifest, engines) => {
+    const all: object[] = [];
+    await buildRollups(manifest, engines, names, (built) => {
+      all.push(built);
+      const seconds = (built.milliseconds / 1_000).toFixed(1);
+      if (flags.json !== true)
+        print(`${built.rollup}: ${built.rows} rows in ${seconds} s, as of ${built.builtAt.toISOString()}`);
+    });
+    if (flags.json === true) printJson(all);
+  });
+}
+
+async function runStatus(names: readonly string[], flags: RollupFlags): Promise<void> {
+  const { rollupReports } = await import('../../../service/rollups.js');
+  await withEngines(flags, async (manifest, engines) => {
+    const reports = await rollupReports(manifest, engines, names);
+    if (flags.json === true) printJson(reports);
+    else for (const report of reports) print(`${report.rollup} (${report.entity}): ${stateText(report)}`);
+  });
+}
+
+function stateText({ state, builtAt, rows, maxAgeSeconds }: RollupReport): string {
+  const built = `${rows} rows, as of ${builtAt}`;
+  switch (state) {
+    case 'ready':
+      return `used; ${built}`;
+    case 'not built':
+      return 'not built: `osl rollup build` builds it';
+    case 'changed':
+      return `not used, since it was built of another definition; ${built}`;
+    case 'old':
+      return `not used, since it is older than ${maxAgeSeconds} s; ${built}`;
+  }
+}
+
+async function withEngines(
+  flags: RollupFlags,
+  work: (manifest: Manifest, engines: ReadonlyMap<string, Engine>) => Promise<void>,
+): Promise<void> {
+  const settings = settingsOf(flags);
+  const { ready } = await import('osl-compiler');
+  const { loadServed } = await import('../../../service/served.js');
+  const { openEngines } = await import('../../../service/engines.js');
+  const { operatorLog } = await import('../log.js');
+  await ready();
+  const { manifest } = await loadServed(settings);
+  const { engines, close } = await openEngines(manifest, settings, operatorLog());
+  try {
+    await work(manifest, engines);
+  } finally {
+    await close();
+  }
+}

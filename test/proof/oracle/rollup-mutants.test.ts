@@ -1,0 +1,137 @@
+import type * as Compiler from 'osl-compiler';
+import t from 'tap';
+import { openEngine } from '../golden/engine.js';
+import { diceFrom } from './dice.js';
+import { type Mutant, mutant, mutatedCompilers } from './mutated-compiler.js';
+import { planIn, rolledWorld } from './rolled-world.js';
+
+/**
+ * Each rule by which a rollup is chosen, switched off by itself, so that it is used where it may not be: the verifier
+ * refuses what then comes, or an answer is seen to differ. With the verifier silent, answers alone must tell.
+ */
+const MUTANTS: readonly Mutant[] = [
+  mutant(
+    'a row filter reads dimensions',
+    'rollup',
+    'if (filter !== null)\n            visitExpr',
+    'if (false)\n            visitExpr',
+  ),
+  mutant(
+    'what is aggregated is clear',
+    'rollup',
+    "columnRule(relation, name, granted).masked === 'none'",
+    'true',
+  ),
+  mutant('minima are kept', 'rollup', '!granted.grants.every(showsRows)', 'false'),
+  mutant(
+    'values are of dimensions',
+    'rolled-block',
+    'source !== this.#source || !this.#dimensions.has(name)',
+    'false',
+  ),
+  mutant('distinct values are no sum', 'rolled-block', 'if (call.distinct)', 'if (false)'),
+  mutant("a rollup's rows are not counted", 'rolled-block', "new Set(['min',", "new Set(['count', 'min',"),
+  mutant("a rollup's rows are not added up", 'rolled-block', "new Set(['min',", "new Set(['sum', 'min',"),
+  mutant('days have hours', 'rolled-block', "day: new Set(['day'", "day: new Set(['hour', 'day'"),
+  mutant('months have weeks', 'rolled-block', "week: new Set(['week'", "week: new Set(['week', 'month'"),
+  mutant('a bound is a beginning', 'rolled-block', 'literal?.holds(beginsAt(days, type)) === true', 'true'),
+  mutant(
+    'a period is before its end',
+    'rolled-block',
+    "definition.name !== '>=' && definition.name !== '<'",
+    "!['>=', '<', '<=', '>'].includes(definition.name)",
+  ),
+  mutant('time is of UTC', 'rolled-block', 'e.name === this.#rollup.time?.column', "e.name === 'local'"),
+  mutant(
+    'NULL is not counted',
+    'rolled-block',
+    'this.#counted(call, count.name, filter)',
+    "this.#counted(call, '#n', filter)",
+  ),
+  mutant(
+    'NULL of a dimension is not counted',
+    'rolled-block',
+    'const there = isNotNull(arg);',
+    'const there = isNotNull(this.#slots.literal("1", "int4"));',
+  ),
+  mutant('a filter of a count holds', 'rolled-block', 'allOf([filter, there])', 'there'),
+  mutant(
+    'an average is of values',
+    'rolled-block',
+    "'sum', count, filter)",
+    "'sum', { name: '#n', type: 'int8' }, filter)",
+  ),
+  mutant(
+    'none is no NULL',
+    'rolled-block',
+    'args: Object.freeze([rows, none])',
+    'args: Object.freeze([rows, rows])',
+  ),
+];
+
+/** What the verifier and the answers of the oracle are one for: another guard of the compiler stands before them. */
+const SILENT = mutant('', 'verify-rollup', 'if (scan === undefined)\n        return;', 'return;');
+const WORLDS = 48;
+/** For the verifier, whose alarms need not all come. */
+const LEAST_WORLDS = 12;
+const PER_WORLD = 40;
+
+const engine = await openEngine(['s', 'osl_rollups']);
+const compilers = mutatedCompilers();
+t.teardown(() => engine.close());
+t.teardown(() => compilers.close());
+t.setTimeout(600_000);
+
+interface Suspect {
+  readonly rule: string;
+  readonly loud: typeof Compiler;
+  readonly silent: typeof Compiler;
+  alarm: boolean;
+  seen: boolean;
+}
+
+t.test('every rule that is switched off is caught', async (t) => {
+  const suspects: Suspect[] = [];
+  for (const m of MUTANTS)
+    suspects.push({
+      rule: m.rule,
+      loud: await compilers.with([m]),
+      silent: await compilers.with([m, SILENT]),
+      alarm: false,
+      seen: false,
+    });
+  const honest = await compilers.with([]);
+  const dice = diceFrom(7);
+  for (let w = 0; w < WORLDS && (w < LEAST_WORLDS || suspects.some((s) => !s.seen)); w++) {
+    const world = await rolledWorld(dice, engine);
+    if (world === null) continue;
+    for (let i = 0; i < PER_WORLD; i++) {
+      const question = world.question();
+      const plain = planIn(honest, world, question, new Set());
+      const over = planIn(honest, world, question, world.rollups);
+      if (typeof plain === 'string' || typeof over === 'string') continue;
+      const sql = honest.emit(over).sql;
+      let wanted: string | null = null;
+      for (const suspect of suspects) {
+        const { loud, silent } = suspect;
+        if (w < LEAST_WORLDS && !suspect.alarm && planIn(loud, world, question, world.rollups) === 'alarm')
+          suspect.alarm = true;
+        if (suspect.seen) continue;
+        const plan = planIn(silent, world, question, world.rollups);
+        if (typeof plan === 'string') {
+          suspect.seen = true;
+          continue;
+        }
+        if (plan.rollup === null || silent.emit(plan).sql === sql) continue;
+        wanted ??= await world.answer(honest, plain);
+        if ((await world.answer(silent, plan)) !== wanted) suspect.seen = true;
+      }
+    }
+  }
+  for (const { rule, alarm, seen } of suspects) {
+    t.ok(seen, `${rule}: seen in an answer, or refused by the rest of the compiler`);
+    t.comment(`${rule}: ${alarm ? 'the verifier refuses it' : 'the oracle alone tells'}`);
+  }
+  const alarms = suspects.filter((s) => s.alarm).length;
+  t.ok(alarms >= 9, `the verifier refuses ${alarms} of ${suspects.length}`);
+});
