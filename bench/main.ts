@@ -8,6 +8,7 @@ import { type Findings, markdown, type Report, reportOf, type Table, tableOf } f
 import { restBench } from './rest/index.js';
 import { qualityBench } from './retrieval-quality/index.js';
 import { retrieveBench } from './retrieve/index.js';
+import { rollupBench } from './rollup/index.js';
 import { rowSecurityBench } from './row-security/index.js';
 import { scaleBench } from './scale/index.js';
 import { streamBench } from './stream/index.js';
@@ -20,6 +21,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['compile', compileBench],
   ['wire', wireBench],
   ['row-security', rowSecurityBench],
+  ['rollup', rollupBench],
   ['hostile', hostileBench],
   ['rest', restBench],
   ['stream', streamBench],

@@ -16,6 +16,16 @@ Examples:
   $ osl rollup build orders_by_day
   $ osl rollup status --json | jq '.[] | select(.state != "ready")'`;
 
+const BUILD_EXAMPLES = `
+Examples:
+  $ osl rollup build
+  $ osl rollup build orders_by_day`;
+
+const STATUS_EXAMPLES = `
+Examples:
+  $ osl rollup status
+  $ osl rollup status --json | jq '.[] | select(.state != "ready")'`;
+
 interface RollupFlags extends ServerFlags {
   readonly json?: true;
 }
@@ -25,7 +35,7 @@ export function addRollup(program: Command): void {
     .command('rollup')
     .description('build pre-aggregations, and say how they stand')
     .addHelpText('after', HELP);
-  const sub = (name: string, what: string): Command =>
+  const sub = (name: string, what: string, examples: string): Command =>
     rollup
       .command(name)
       .description(what)
@@ -33,9 +43,10 @@ export function addRollup(program: Command): void {
       .addOption(manifestOption())
       .addOption(policyOption())
       .addOption(dataDirOption())
-      .option('--json', 'as JSON on standard output');
-  sub('build', 'build rollups anew').action(runBuild);
-  sub('status', 'say when rollups were built, and which are used').action(runStatus);
+      .option('--json', 'as JSON on standard output')
+      .addHelpText('after', examples);
+  sub('build', 'build rollups anew', BUILD_EXAMPLES).action(runBuild);
+  sub('status', 'say when rollups were built, and which are used', STATUS_EXAMPLES).action(runStatus);
 }
 
 async function runBuild(names: readonly string[], flags: RollupFlags): Promise<void> {
