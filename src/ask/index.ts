@@ -8,4 +8,5 @@ export type { Call, Credentials } from './request/call.js';
 export { type Caller, type Versions, versionsOf } from './request/caller.js';
 export type { DecidingParts, PlanNotes, RecordingParts, RequestParts } from './request/parts.js';
 export { type Answering, Considered, consider, type Decision, respond } from './request/respond.js';
+export { type SingleUse, useUp } from './request/single-use.js';
 export { ForeignFault, publicError } from './request/told.js';

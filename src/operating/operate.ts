@@ -1,9 +1,18 @@
 import { queryError } from 'osl-compiler';
-import { type Call, type Caller, type Decision, type RequestParts, respond } from '../ask/index.js';
+import {
+  type Call,
+  type Caller,
+  type Decision,
+  type RequestParts,
+  respond,
+  type SingleUse,
+  useUp,
+} from '../ask/index.js';
+
 import type { Operated, ProcessView, ReloadView, SessionCommand, SessionView } from './views.js';
 
 /** What answers who runs the server. */
-export interface OperatingParts extends RequestParts {
+export interface OperatingParts extends RequestParts, SingleUse {
   readonly operated: Operated;
 }
 
@@ -14,6 +23,16 @@ const OPERATING = {
     if (access.adminRoles.size === 0) throw queryError('operatorsOnly', {});
   },
 } as const satisfies Partial<Decision<unknown>>;
+
+/** What does something to the server: a token is good for one of them. */
+const CHANGES: ReadonlySet<string> = new Set([
+  'admin_cancel',
+  'admin_end',
+  'admin_drain',
+  'admin_resume',
+  'admin_reload',
+  'admin_shutdown',
+]);
 
 /** Takes the one way of every request; the log's outcome has `about`, where something is done to something. */
 function operate<T>(
@@ -26,7 +45,10 @@ function operate<T>(
   return respond<null, T>(parts, call, {
     action,
     ...OPERATING,
-    decide: () => null,
+    decide: async ({ identity }) => {
+      if (CHANGES.has(action)) await useUp(parts, call, identity);
+      return null;
+    },
     answer: () => answer(parts.operated),
     ...(about !== null && { detail: () => JSON.stringify(about) }),
   });

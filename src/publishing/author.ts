@@ -7,14 +7,19 @@ import {
   type RequestParts,
   type RunningParts,
   respond,
+  type SingleUse,
   type Versions,
 } from '../ask/index.js';
+
 import { EMPTY_OVERLAY } from '../model/manifest/index.js';
 import type { Drafting, Served } from './drafting/index.js';
 import type { Publishing } from './store/index.js';
 
 /** What answers authors, beside what every request needs. */
-export interface PublishingParts extends RequestParts, Pick<RunningParts, 'engines' | 'rowRights'> {
+export interface PublishingParts
+  extends RequestParts,
+    SingleUse,
+    Pick<RunningParts, 'engines' | 'rowRights'> {
   readonly publishing: Publishing;
   readonly drafting: Drafting;
 }

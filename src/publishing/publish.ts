@@ -1,9 +1,10 @@
 import { QueryError, queryError, WAYS } from 'osl-compiler';
 import { compilingSnapshot, type PolicySnapshot } from '../../policy/index.js';
-import { type Call, type Caller, respond, versionsOf } from '../ask/index.js';
+import { type Call, type Caller, respond, useUp, versionsOf } from '../ask/index.js';
 import { inTurns } from '../base/in-turns.js';
 import { entityName, facetName, metricName } from '../model/graph/index.js';
 import type { Manifest } from '../model/manifest/index.js';
+
 import { AUTHORING, groundOf, type Judged, type PublishingParts } from './author.js';
 import type { Difference, Finding, Step } from './authoring/index.js';
 import type { Stepped } from './drafting/index.js';
@@ -70,6 +71,8 @@ export async function publish(
         const worked = { ...stepped, snapshot };
         if (made !== null) mustStand(parts, caller, worked);
         record.touches({ form: null, objects: objectsOf(diff, manifest) });
+        // What changes nothing uses nothing up: whoever asks again after a lost answer hears that it is there.
+        if (made !== null) await useUp(parts, call, caller.identity);
         return { worked, made };
       },
       answer: async ({ worked, made }, caller) => ({

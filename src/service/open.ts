@@ -242,6 +242,7 @@ async function serviceOf(
     verifier: keys.trust.verifier,
     exchange: keys.trust.exchange,
     resources: keys.trust.resources,
+    firstUse: seat.firstUse,
     logins: keys.trust.logins,
     limiter,
     strangers,

@@ -14,6 +14,8 @@ const PEOPLE: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 };
 
 export const RESOURCE = 'https://shop.example/mcp';
+/** Another service's, of the same provider. */
+export const OTHER_RESOURCE = 'https://other.example/mcp';
 export const CLIENT = 'shop-cli';
 /** An agent with an account of its own. */
 export const AGENT = { id: 'bot', secret: 'the secret of the bot, which is long' };
@@ -91,7 +93,7 @@ function configuration(
   keys: readonly object[],
   { resources: more = [], idTokenSeconds = 3_600 }: ProviderOptions,
 ): object {
-  const resources = [RESOURCE, ...more];
+  const resources = [RESOURCE, OTHER_RESOURCE, ...more];
   const resourceServer = (_ctx: unknown, resource: string): object => {
     if (!resources.includes(resource)) throw new Error(`no such resource: ${resource}`);
     return {

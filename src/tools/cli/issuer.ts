@@ -36,6 +36,8 @@ export interface IssuedToken {
 export interface Issuer {
   /** In the order of the policy file. */
   readonly subjects: readonly string[];
+  /** Whether the server has issuers, and takes these tokens for development beside. */
+  readonly besideIssuers: boolean;
   /** @throws Failure for a subject that the policy does not declare */
   mint(request: TokenRequest): Promise<IssuedToken>;
 }
@@ -80,7 +82,7 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
     const unknownRoles = aclRoles.filter((role) => !roles.has(role));
     return Object.freeze({ token, subject: chain.at(-1) ?? '', chain, aclRoles, unknownRoles });
   };
-  return Object.freeze({ subjects: [...subjects.keys()], mint });
+  return Object.freeze({ subjects: [...subjects.keys()], besideIssuers: server?.hasIssuers === true, mint });
 }
 
 /** The policy of the server that runs there, else of the settings. */

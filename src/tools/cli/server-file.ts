@@ -18,6 +18,8 @@ export interface ServerRecord extends ProcessIdentity {
   readonly httpCertFile: string;
   /** Whether it takes tokens that `osl token` mints. */
   readonly localTokens: boolean;
+  /** Whether it takes tokens of issuers too; missing in a file of an older version. */
+  readonly hasIssuers?: boolean;
   /** The `iss` and `aud` that its tokens name; an empty `audience`: none is asked for. */
   readonly issuer: string;
   readonly audience: string;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { KeyServer, type Signer, sealWithSecret, signer } from '../../identity/signers.js';
-import type { Server } from '../../tools/cli/support.js';
+import { osl, type Server } from '../../tools/cli/support.js';
 import { asked, type Place, place, served } from './support.js';
 
 const AUDIENCE = 'https://osl.example';
@@ -165,7 +165,11 @@ t.test(
     await keys.start();
     await keys.stop();
     const where = place();
-    const server = await served(t, where, { OSL_ISSUERS: withIssuers(where, keys, signer('f', 'EdDSA')) });
+    const env = { OSL_ISSUERS: withIssuers(where, keys, signer('f', 'EdDSA')), OSL_LOCAL_TOKENS: 'on' };
+    const server = await served(t, where, env);
+    const minted = await osl(['token', '--data-dir', where.dataDir, '--subject', 'user:analyst']);
+    t.match(minted.stderr, /has issuers: tokens of its own key are for development/);
+    t.equal((await reply(server, minted.stdout.trim())).status, 200);
     t.same(await reply(server, actor(key)), { status: 503, code: 'E5033' });
     await keys.start();
     t.teardown(() => keys.stop());

@@ -217,8 +217,19 @@ if (postgres === null) {
       t.match(await listed(), { history: [{ number: 1 }], objects: [{ name: 'metrics.accounts' }] });
     }
     const next = { ...metrics, names: { entity: 'account', expression: 'count(name)' } };
+    const base = (await listed()).version;
+    const again = { fragment: { metrics: next }, base_version: base };
+    const replayed = await Promise.all([1, 2, 3, 4].map(() => send(again)));
+    t.strictSame(
+      replayed.map(({ status }) => status),
+      [401, 401, 401, 401],
+      'a token is good for one change, whichever worker it comes to',
+    );
     const two = await Promise.all(
-      [1, 2].map(async () => send({ fragment: { metrics: next }, base_version: (await listed()).version })),
+      [1, 2].map(async () => {
+        const another = { authorization: `Bearer ${await adminToken(place)}` };
+        return asked(server, '/osl/objects', again, another);
+      }),
     );
     t.strictSame(two.map(({ status }) => status).sort(), [200, 201], 'two at once wait for each other');
     t.match(await listed(), { history: [{ number: 2 }, { number: 1 }] }, 'and make one version');

@@ -48,12 +48,14 @@ export interface RestFixture {
 interface RestFixtureOptions extends TestServiceOptions, HttpOptions {
   /** The service that is served, made of the real one. */
   readonly serve?: (service: Service) => Service;
+  /** One that is free, where others must know it before; the system's choice, unless told. */
+  readonly port?: number;
 }
 
 export async function startRest(options: RestFixtureOptions = {}): Promise<RestFixture> {
   const test = await startTestService(options);
   const server = await createHttpServer(options.serve?.(test.service) ?? test.service, options);
-  const { port } = await server.listen(0, '127.0.0.1');
+  const { port } = await server.listen(options.port ?? 0, '127.0.0.1');
   const send = (path: string, sent: Sent = {}): Promise<Reply> => sendTo(port, path, sent);
   return {
     test,

@@ -15,7 +15,8 @@ interface TokenFlags {
 }
 
 const HELP = `
-Prints the token and nothing else. It is signed with the key in the data directory.
+Prints the token and nothing else. It is signed with the key in the data directory, and for development: whoever can read
+that key may be anybody. A server that has issuers takes none, unless OSL_LOCAL_TOKENS=on; there, osl login.
 
 Examples:
   $ osl token --subject user:analyst
@@ -25,7 +26,7 @@ Examples:
 export function addToken(program: Command): void {
   program
     .command('token')
-    .description('mint a token that the running server accepts')
+    .description('mint a token that the running server accepts, for development')
     .option('--subject <name>', 'who it is for; the last of the chain')
     .option('--chain <names>', 'who acts for whom, root first (default: the subject alone)', names)
     .option('--acl-roles <names>', "data roles (default: the subject's ceiling in the policy)", names)
@@ -42,6 +43,8 @@ async function runToken(flags: TokenFlags): Promise<void> {
   const { openIssuer } = await import('../issuer.js');
   const issuer = await openIssuer(settingsOf(flags), settingsOfPolicy(flags));
   const issued = await issuer.mint(flags);
+  if (issuer.besideIssuers)
+    note('warning: this server has issuers: tokens of its own key are for development (OSL_LOCAL_TOKENS=on)');
   for (const role of issued.unknownRoles) note(`warning: the policy declares no role \`${role}\``);
   const { token, subject, chain, aclRoles } = issued;
   if (flags.json) {

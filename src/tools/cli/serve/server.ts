@@ -301,6 +301,7 @@ export function recordOf(
     tls: tls.wire !== null,
     httpCertFile: tls.http?.certFile ?? '',
     localTokens,
+    hasIssuers: settings.publicKeyFiles.length > 0 || settings.issuersFile !== null,
     issuer: issuers[0] ?? DEFAULT_ISSUER,
     audience: audiences[0] ?? '',
     manifestFile,
