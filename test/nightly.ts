@@ -68,6 +68,11 @@ const STEPS: readonly Step[] = [
     size: sized('crashes', 'OSL_LINEAGE_CRASHES', 100),
   },
   { name: 'first answers', file: 'tools/init/init', size: sized('databases', 'OSL_INIT_DATABASES', 5) },
+  {
+    name: 'gateways that are killed',
+    file: 'service/operations/fleet',
+    size: sized('seconds', 'OSL_FLEET_SECONDS', 60),
+  },
   { name: 'parity', file: 'proof/parity/parity', size: null },
   { name: 'attacks', file: 'proof/attacks/attacks', size: null },
   { name: 'attacks on the protocol', file: 'proof/attacks/protocol', size: null },
