@@ -3,6 +3,7 @@ import { auditBench } from './audit/index.js';
 import { auditOpenBench } from './audit-open/index.js';
 import { barrierBench } from './barrier/index.js';
 import { compileBench } from './compile/index.js';
+import { fairnessBench } from './fairness/index.js';
 import { hostileBench } from './hostile/index.js';
 import { type Findings, markdown, type Report, reportOf, type Table, tableOf } from './report.js';
 import { restBench } from './rest/index.js';
@@ -23,6 +24,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['row-security', rowSecurityBench],
   ['rollup', rollupBench],
   ['hostile', hostileBench],
+  ['fairness', fairnessBench],
   ['rest', restBench],
   ['stream', streamBench],
   ['retrieve', retrieveBench],

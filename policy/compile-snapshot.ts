@@ -8,6 +8,7 @@ import { LIMIT_BUCKETS, limitsOf } from './limit.js';
 import { Names, type RelationNames } from './names.js';
 import { Predicates } from './predicates.js';
 import { type Fault, ProblemList } from './problems.js';
+import { compileQuotas } from './quotas.js';
 import { compilingRole } from './role.js';
 import { compileServiceAccount } from './service-account.js';
 import type { PolicySnapshot, RolePolicy, SubjectPolicy } from './snapshot.js';
@@ -71,6 +72,7 @@ export function* compilingSnapshot(
   const exchange = compileExchange(document.exchange ?? [], names, purposes, problems);
   yield;
   checkLimits(document, problems);
+  const quotas = compileQuotas(document, problems);
   problems.throwIfAny();
   return Object.freeze({
     version: hash.slice(0, 32),
@@ -81,6 +83,7 @@ export function* compilingSnapshot(
     masks: new Map([...names.relations].map(([name, r]) => [name, masksOf(r, masks)])),
     ordered: new Set(Object.keys(document.order ?? {})),
     limits: limitsOf(document.limits),
+    quotas,
     serviceAccounts,
     certificates,
     exchange,

@@ -1,4 +1,5 @@
 import type { MaskKind } from 'osl-compiler';
+import type { LimitBucket } from './buckets.js';
 import type { Day } from './local-time.js';
 
 /** The policy as its YAML file states it, after the schema check. Names may still be wrong; `snapshot` says. */
@@ -98,6 +99,10 @@ export interface SubjectDocument {
 export interface RoleDocument {
   readonly description?: string;
   readonly grants: readonly GrantDocument[];
+  /** What the database may reckon for one question of a member, in the units of its planner. */
+  readonly max_cost?: number;
+  /** What its members may take, together or each. */
+  readonly limits?: readonly QuotaDocument[];
   /** Columns that members may not use at all, whatever other roles grant. No columns: the whole relation. */
   readonly deny?: readonly { readonly on: string; readonly columns?: readonly string[] }[];
 }
@@ -150,10 +155,29 @@ export interface WhenDocument {
 
 type ClaimValue = string | number | boolean;
 
+/** What may be taken in one window, which begins with its first request. */
+export interface QuotaDocument {
+  readonly per: 'second' | 'minute' | 'hour' | 'day';
+  /** Of which requests; `query` unless told. */
+  readonly bucket?: LimitBucket;
+  /** Of a role: each member has it for itself. */
+  readonly each?: 'subject';
+  readonly requests?: number;
+  readonly rows?: number;
+  readonly bytes?: number;
+  /** Of the database's time. */
+  readonly seconds?: number;
+}
+
 /** Requests a second and subject. */
 export interface LimitsDocument {
+  /** Of each subject, beside those. */
+  readonly subject?: readonly QuotaDocument[];
+  /** Of all subjects together. */
+  readonly tenant?: readonly QuotaDocument[];
   readonly query?: number;
   readonly sample?: number;
   readonly schema?: number;
+  readonly authoring?: number;
   readonly catalog?: number;
 }

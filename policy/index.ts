@@ -12,6 +12,7 @@ export {
 export { addressGroup } from './address.js';
 export type { AttributeValue } from './attribute-value.js';
 export { attributesOf } from './attributes.js';
+export { LIMIT_BUCKETS, type LimitBucket } from './buckets.js';
 export {
   type CertificateRule,
   type ClientCertificate,
@@ -56,20 +57,23 @@ export {
   createLimiter,
   DEFAULT_LIMITS,
   type LeasedLimiter,
-  LIMIT_BUCKETS,
   LIMIT_COUNTERS,
-  type LimitBucket,
   type LimitCounter,
   type Limiter,
   type LimiterOptions,
   type LimitShare,
   type Limits,
   type OwnLimiter,
+  PER_ADDRESS,
 } from './limit.js';
 export { type MintClaims, mintToken, type SigningKey } from './mint.js';
 export { type DocumentPath, type PolicyProblem, PolicyProblems, PROBLEM_CODES } from './problems.js';
+
 export { PURPOSE_CLAIM, purposeOf } from './purpose.js';
+export { type Charge, type Count, createQuotas, QuotaBook, type Quotas } from './quota-counts.js';
+export { type Quota, type QuotaRule, type QuotaUnit, quotasOf } from './quotas.js';
 export { type DenyReason, type GrantReason, type Reasons, type RoleReason, reasonsFor } from './reasons.js';
+
 export { accountIdentity, type ServiceAccount } from './service-account.js';
 export { type RightsValue, roleIn, type SessionRights, sessionRights } from './session-rights.js';
 export type {

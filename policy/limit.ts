@@ -1,22 +1,17 @@
 import { addressGroup } from './address.js';
+import { LIMIT_BUCKETS, type LimitBucket } from './buckets.js';
 import type { LimitsDocument } from './document.js';
 import { createGuesses, type Guesses, type OwnGuesses } from './guesses.js';
 import type { Identity } from './identity.js';
 import { type AskLease, type Lease, LeaseBook, LeasedCounter } from './leases.js';
+import { type Charge, type Count, createQuotas, type Quotas } from './quota-counts.js';
+import { SharedQuotas } from './shared-quotas.js';
 import { type Limited, WindowCounter } from './window.js';
+
+export { LIMIT_BUCKETS };
 
 /** Requests a second of one subject of a tenant. */
 export type Limits = Readonly<Record<LimitBucket, number>>;
-
-export type LimitBucket = 'query' | 'sample' | 'schema' | 'authoring' | 'catalog';
-
-export const LIMIT_BUCKETS: readonly LimitBucket[] = Object.freeze([
-  'query',
-  'sample',
-  'schema',
-  'authoring',
-  'catalog',
-]);
 
 /**
  * The contract's intended defaults; `authoring` (drafts and what is published) and `catalog` (statements of BI tools
@@ -31,7 +26,7 @@ export const DEFAULT_LIMITS: Limits = Object.freeze({
 });
 
 /** Requests a second of one address that sends no valid token. */
-const PER_ADDRESS = 20;
+export const PER_ADDRESS = 20;
 const MAX_SUBJECTS = 100_000;
 const MAX_ADDRESSES = 65_536;
 
@@ -42,6 +37,8 @@ export interface Limiter {
   takeIfLeft(bucket: LimitBucket, identity: Identity): boolean;
   /** Counts one unauthenticated request of a peer (an IP address as text), before it reaches the log. */
   takeAddress(address: string): Limited | Promise<Limited>;
+  /** What requests count against beside: rows, bytes and time, and windows of more than a second. */
+  readonly quotas: Quotas;
   /** Of the passwords of service accounts. */
   readonly guesses: Guesses;
   /** Takes over the limits of a newly loaded policy; counts go on. */
@@ -94,6 +91,7 @@ export function createLimiter(options: LimiterOptions = {}): OwnLimiter {
     take: (bucket: LimitBucket, identity: Identity) => counters[bucket].take(keyOf(identity)),
     takeIfLeft: (bucket: LimitBucket, identity: Identity) => counters[bucket].takeIfLeft(keyOf(identity)),
     takeAddress: (address: string) => addresses.take(addressGroup(address)),
+    quotas: createQuotas(),
     guesses: createGuesses(),
     configure: (limits: Limits) => {
       for (const bucket of LIMIT_BUCKETS) counters[bucket].perWindow = limits[bucket];
@@ -110,6 +108,10 @@ export const LIMIT_COUNTERS: readonly LimitCounter[] = Object.freeze([...LIMIT_B
 export interface LimitShare {
   lease(counter: LimitCounter, ...asked: Parameters<AskLease>): Promise<unknown>;
   handBack(counter: LimitCounter, key: string, lease: Lease): void;
+  /** Adds to the quotas of all; gives how each stands. */
+  charge(charges: readonly Charge[]): Promise<readonly Count[]>;
+  /** How many processes count together, as far as is known. */
+  peers(): number;
   /** The limits that serve from now on. */
   limits(limits: Limits): void;
   readonly guesses: Guesses;
@@ -139,6 +141,7 @@ export function createLeasedLimiter(share: LimitShare, limits: Limits): LeasedLi
     takeIfLeft: (bucket: LimitBucket, identity: Identity) => counters[bucket].takeIfLeft(keyOf(identity)),
     takeAddress: (address: string) => counters.address.take(addressGroup(address)),
     reclaim: (name: LimitCounter, key: string, endsAt: number) => counters[name].reclaim(key, endsAt),
+    quotas: new SharedQuotas({ add: (charges) => share.charge(charges), peers: () => share.peers() }),
     guesses: share.guesses,
     configure: (next: Limits) => {
       share.limits(next);
@@ -176,5 +179,12 @@ export function createLimitBooks(
 
 /** The defaults with what a policy sets instead. */
 export function limitsOf(document: LimitsDocument | undefined): Limits {
-  return Object.freeze({ ...DEFAULT_LIMITS, ...document });
+  const limit = (bucket: LimitBucket): number => document?.[bucket] ?? DEFAULT_LIMITS[bucket];
+  return Object.freeze({
+    query: limit('query'),
+    sample: limit('sample'),
+    schema: limit('schema'),
+    authoring: limit('authoring'),
+    catalog: limit('catalog'),
+  });
 }

@@ -45,6 +45,7 @@ export function* compilingRole(
     grants,
     conditions: new Map(all.map((c) => [c.key, c])),
     denied: compileDenied(name, document, context),
+    maxCost: document.max_cost ?? null,
   });
 }
 

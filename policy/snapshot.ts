@@ -5,6 +5,7 @@ import type { Conditions } from './conditions.js';
 import type { PolicyDocument } from './document.js';
 import type { ExchangeRules } from './exchange/rule.js';
 import type { Limits } from './limit.js';
+import type { QuotaRule } from './quotas.js';
 import type { ServiceAccount } from './service-account.js';
 
 /** A policy whose every name resolved and whose every predicate is bound. Frozen; serves whole or not at all. */
@@ -21,6 +22,7 @@ export interface PolicySnapshot {
   /** Relations of whose rows answers have a total order. */
   readonly ordered: ReadonlySet<string>;
   readonly limits: Limits;
+  readonly quotas: readonly QuotaRule[];
   /** By login name. */
   readonly serviceAccounts: ReadonlyMap<string, ServiceAccount>;
   /** By the name of the rule. */
@@ -49,6 +51,8 @@ export interface RolePolicy {
   readonly conditions: ReadonlyMap<string, Conditions>;
   /** By relation: the columns that members may not use, or all of it. */
   readonly denied: ReadonlyMap<string, Denied>;
+  /** What one question of a member may cost by the database's estimate; null: nobody asks for one. */
+  readonly maxCost: number | null;
 }
 
 /** A grant as the policy has it: the compiler is told of those whose conditions hold, and of no condition. */

@@ -44,7 +44,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     OSL_HTTP_PORT: '0',
     OSL_PG_PORT: '0',
     OSL_MAX_ROWS: '2000000',
-    OSL_SUBJECT_SESSIONS: '20000', // all clients of a bench are one subject
+    OSL_SUBJECT_SESSIONS: '20000', // all clients of a bench are one subject, from one address
+    OSL_ADDRESS_SESSIONS: '20000',
     BENCH_DATABASE_URL: options.postgres.readerUrl,
     BENCH_DATABASE_URL_SYSTEM: options.postgres.url,
     ...options.environment,

@@ -319,6 +319,10 @@ export const ERRORS = Object.freeze({
     `${p.what} has more than ${p.limit} ${p.unit}, and without the rest the answer would be wrong`,
     p.hint,
   ]),
+  costCap: row('E0527', '54001', 400, () => [
+    'the database would take more for this question than a role of yours allows for one',
+    'ask for less of it at a time: fewer relations, or a filter on a key',
+  ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,
   ]),

@@ -1,3 +1,5 @@
+import { LIMITS } from './limit-tables.js';
+
 /** Who may do what with a table. `gateway`: what serves. `author`: who writes policies. */
 export interface Rights {
   readonly gateway: string;
@@ -102,7 +104,7 @@ create table osl_control.gateway_key (
 `;
 
 /** In the order of their numbers. Whoever adds one takes the next number. */
-export const MIGRATIONS: readonly Migration[] = Object.freeze([
+const STEPS: readonly Migration[] = Object.freeze([
   {
     number: 1,
     name: 'policies and published versions',
@@ -131,3 +133,12 @@ export const MIGRATIONS: readonly Migration[] = Object.freeze([
     },
   },
 ]);
+
+/** @throws Error where two steps have one number, or none has it: whoever brought them together has erred */
+function inOrder(steps: readonly Migration[]): readonly Migration[] {
+  if (steps.some(({ number }, i) => number !== i + 1))
+    throw new Error('steps of osl_control have wrong numbers');
+  return Object.freeze([...steps]);
+}
+
+export const MIGRATIONS: readonly Migration[] = inOrder([...STEPS, LIMITS]);

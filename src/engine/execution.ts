@@ -216,6 +216,7 @@ export class Execution implements Job {
   }
 
   ready(status: number): void {
+    this.#options.spent?.(performance.now() - this.startedAt);
     if (status !== 0x49 && !this.#host.inTransaction) this.#taint();
     const session = this.#session;
     this.#session = null;
@@ -228,6 +229,7 @@ export class Execution implements Job {
 
   /** A server that went away before a row of the answer had left is no matter of the caller's, if another session does. */
   lost(cause?: unknown): void {
+    this.#options.spent?.(performance.now() - this.startedAt);
     const session = this.#session;
     this.#session = null;
     if (cause === undefined && session !== null && this.#mayRunAgain()) {

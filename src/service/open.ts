@@ -31,6 +31,7 @@ import { preparedReload, recordEvent } from './events.js';
 import { type FollowingParts, preparedPolicy } from './following.js';
 import { openGlasses } from './glasses.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
+import { countingSeat } from './limits/counting-seat.js';
 import type { Lineage } from './lineage/index.js';
 import { leftLineage, lineageOf } from './lineage.js';
 import { loadModel, type PolicyFault } from './model.js';
@@ -110,6 +111,9 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
     await joined(seat.control, keys, log);
     const first = await loadFirst(settings, before, seat.read);
     const spool = spoolOf(settings, log);
+    const counting = await countingSeat(seat, settings, first.tenant, log);
+    closing.push(counting.close);
+    seat = counting.seat;
     const { engines, opened, close: closeEngines } = await openEngines(first.manifest, settings, log, spool);
     closing.push(closeEngines);
     const unwatch = watchEngines(engines, log);

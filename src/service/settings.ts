@@ -149,7 +149,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     systemPoolSize: integer(env, 'OSL_SYSTEM_POOL_SIZE', 2, 1, 100),
     poolReserve: integer(env, 'OSL_POOL_RESERVE_PERCENT', 25, 0, 50) / 100,
     subjectSessions: integer(env, 'OSL_SUBJECT_SESSIONS', 1_000, 1, 1_000_000),
-    load: loadSettings(env),
+    load: loadSettings(env, controlPlace(env, path), path),
     alarms: alarmSettings(env),
     catalogEngines: integer(env, 'OSL_CATALOG_ENGINES', 8, 1, 1_000),
     planCacheBytes: integer(env, 'OSL_PLAN_CACHE_MIB', 64, 0, 65_536) * MIB,

@@ -203,6 +203,18 @@ export const SECTIONS: readonly Section[] = [
       OSL_MAX_RESULT_MIB: { what: 'MiB of one answer, as the database sends it.', default: '1024' },
       OSL_MAX_EVIDENCE: { what: 'Passages of `evidence` in one answer.', default: '10000' },
       OSL_SUBJECT_SESSIONS: { what: 'Sessions of the wire that one subject may have open.', default: '1000' },
+      OSL_ADDRESS_SESSIONS: {
+        what: 'Sessions of the wire that one address (of IPv6 its /64) may have open.',
+        default: '5000',
+      },
+      OSL_LIMITS_URL: {
+        what: 'Where gateways [count limits together](operations.md#limits): another Postgres than that of OSL_CONTROL_URL, or Redis, which needs the package `@redis/client`. Unset: OSL_CONTROL_URL, and without that each gateway counts alone.',
+        takes: 'a `postgres://`, `redis://` or `rediss://` URL',
+      },
+      OSL_LIMITS_URL_FILE: {
+        what: 'The file that has it, as secrets are mounted. Redis is read at the start, Postgres with each connection.',
+        takes: 'a file',
+      },
       OSL_SPOOL_MIB: {
         what: 'MiB on disk of rows that [slow readers](operations.md#slow-readers) have not taken yet; half of it for one subject, 0 for none.',
         default: '1024',

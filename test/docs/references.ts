@@ -67,7 +67,7 @@ This page is written from the JSON Schema that the server itself checks with. Th
     order:
       'Entities whose answers come in the order of their keys wherever a question leaves the order open. Without it the planner chooses, by statistics that hidden rows shape ([threat model](threat-model.md)).',
     limits:
-      'Requests a second and subject, each kind in a bucket of its own. Beyond it: 429 with `Retry-After`; on the wire 53400.',
+      'Requests a second and subject, each kind in a bucket of its own; and under `subject`, `tenant` and in a role (`limits`) what may be taken in a second, minute, hour or day: requests, rows and bytes of answers, and seconds of a session of the database. Each of those that name a caller holds. A window begins with its first request. What is spent refuses the next question before it runs: 429 with `Retry-After`, when the window ends; on the wire 53400. An answer that is under way goes on to its end, so what is under way at a time may go beyond. Several processes [have one count](operations.md#limits).',
     exchange:
       'How people and agents whom an issuer of identity tokens knows become subjects ([identity.md](identity.md#exchange)): the first rule that takes a token decides. Such a subject need not be listed; where it is, it has no more than both give it. A rule that is changed in anything, or removed, ends the tokens that it made.',
     service_accounts:

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { addressGroup } from '../../policy/address.js';
-import { createLimiter, DEFAULT_LIMITS, LIMIT_BUCKETS, type LimitBucket } from '../../policy/limit.js';
+import { LIMIT_BUCKETS, type LimitBucket } from '../../policy/buckets.js';
+import { createLimiter, DEFAULT_LIMITS } from '../../policy/limit.js';
 import type { Limited } from '../../policy/window.js';
 import { identity } from './tokens.js';
 

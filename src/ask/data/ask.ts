@@ -2,15 +2,16 @@ import { emit, type GovernedPlan, queryError } from 'osl-compiler';
 import type { ExecuteResult, RowSink } from '../../engine/index.js';
 import { type Caller, type Versions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
-import type { RequestParts } from '../request/parts.js';
 import { Payment } from '../request/payment.js';
 import { type Answering, consider, type Decision, type Permits, respond } from '../request/respond.js';
 import { answerAgain } from './answer-again.js';
+import { chargingSink, timeCharge } from './charging.js';
+import { withinCost } from './cost-guard.js';
 import type { Freshness } from './freshness.js';
 import { IndexesRead, type IndexRead } from './indexes-read.js';
 import { keepingOf } from './keeping.js';
 import { asksModel, mayAskModel } from './leaving.js';
-import type { AnswerParts, PlanningParts } from './parts.js';
+import type { AnswerParts } from './parts.js';
 import { planOf } from './planning.js';
 import { type Delivery, formatsOf, type Prepared, type Question } from './question.js';
 import { type QuestionTime, questionTime } from './question-time.js';
@@ -68,7 +69,7 @@ export function ask(parts: AnswerParts, question: Question, delivery: Delivery):
  *
  * @throws QueryError
  */
-export async function prepare(parts: PlanningParts & RequestParts, question: Question): Promise<Prepared> {
+export async function prepare(parts: AnswerParts, question: Question): Promise<Prepared> {
   const considered = await consider(parts, question, decisionOf(parts, question, 'prepare'));
   considered.rest();
   const { body, parameterOids } = question;
@@ -77,18 +78,21 @@ export async function prepare(parts: PlanningParts & RequestParts, question: Que
   return Object.freeze({ body, parameterOids, plan, considered, payment: new Payment(), record });
 }
 
-/** What is decided about a question: its plan, and that a model may be asked where it asks one. */
+/** What is decided about a question: its plan, and that a model may be asked where it asks one, and what it may cost. */
 export function decisionOf(
-  parts: PlanningParts,
+  parts: AnswerParts,
   question: Question,
   action: string,
   payment?: Payment,
 ): Decision<GovernedPlan> {
   const decide = (caller: Caller, record: DecisionRecord): GovernedPlan | Promise<GovernedPlan> => {
+    const judged = (plan: GovernedPlan): GovernedPlan | Promise<GovernedPlan> => {
+      requireMayAsk(plan, record);
+      const runs = action === 'query' || action === 'prepare'; // what is only explained costs nothing
+      return (runs ? withinCost(parts, caller, plan)?.then(() => plan) : undefined) ?? plan;
+    };
     const planned = planOf(parts, caller, question, record);
-    return planned instanceof Promise
-      ? planned.then((plan) => requireMayAsk(plan, record))
-      : requireMayAsk(planned, record);
+    return planned instanceof Promise ? planned.then(judged) : judged(planned);
   };
   return { action, asked: question.body, bucket: 'query', payment, decide };
 }
@@ -195,7 +199,7 @@ async function execute(
   caller: Caller,
   plan: GovernedPlan,
   delivery: Omit<Delivery, 'sink'>,
-  sink: RowSink,
+  given: RowSink,
   { until }: Pick<QuestionTime, 'until'>,
   spending: Spending,
 ): Promise<Executed> {
@@ -203,6 +207,8 @@ async function execute(
   if (parameters.length !== plan.clientOids.length) {
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientOids.length });
   }
+  const sink = chargingSink(given, parts.limiter, caller);
+  const charged = timeCharge(parts.limiter, caller);
   const engine = engineOf(parts, plan);
   const indexes = new IndexesRead();
   const asked = { parameters, signal, until, spending, indexes, snapshots: snapshots ?? null, whole };
@@ -217,7 +223,7 @@ async function execute(
   const resultFormats = formatsOf(delivery, plan);
   const options = { subject, resultFormats, maxRows, maxBytes: bytes, timeoutMs, settings, snapshot };
   const live = (into: RowSink, stopped: AbortSignal | null): Promise<ExecuteResult> =>
-    engine.governed.execute(plan, values, { ...options, signal: stopped }, into);
+    engine.governed.execute(plan, values, { ...options, ...charged, signal: stopped }, into);
   const rest = { runtime, indexes: indexes.list() };
   const mayKeep = delivery.again !== undefined && delivery.maxRows === 0 && snapshots === undefined;
   const keeping =

@@ -20,6 +20,7 @@ export interface CollectLimits {
   readonly signal: AbortSignal | null;
   readonly settings?: StatementSettings | undefined;
   readonly snapshot?: TransactionSnapshot | null;
+  readonly spent?: (ms: number) => void;
 }
 
 /** Runs a governed plan and keeps its rows: for the steps before a statement, which are bounded. */

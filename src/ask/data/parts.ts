@@ -120,6 +120,7 @@ export interface RunningParts {
   /** Runs what reads no relation, such as `SELECT 1`. */
   readonly defaultConnector: string;
   readonly maskKeys: MaskKeys;
+  readonly limiter: GlassParts['limiter'];
   /** Signs what statements for a connector carry where row security stands behind it. */
   rowRights(connector: string): RightsSigner;
   readonly content: ContentPlane;

@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { queryError } from 'osl-compiler';
 import type { AuditSurface } from '../../../policy/audit/index.js';
-import type { Identity, LimitBucket, Limited } from '../../../policy/index.js';
+import { type LimitBucket, type Limited, type Limiter, type Quota, quotasOf } from '../../../policy/index.js';
+import type { Caller } from './caller.js';
 import type { DecidingParts } from './parts.js';
 
 const WIRE_PATIENCE_SECONDS = 1;
@@ -14,12 +15,16 @@ const WIRE_PATIENCE_SECONDS = 1;
  */
 export function limit(
   { limiter }: Pick<DecidingParts, 'limiter'>,
-  identity: Identity,
+  caller: Caller,
   bucket: LimitBucket,
   surface: AuditSurface,
 ): void | Promise<void> {
+  const { identity } = caller;
+  const quotas = quotasFor(caller, bucket);
+  // INVARIANT: what this second refuses counts against no longer window.
+  const rest = quotas.length === 0 ? undefined : (): void | Promise<void> => takeQuotas(limiter, quotas);
   const refused = (taken: Limited): void | Promise<void> => {
-    if (taken.ok) return;
+    if (taken.ok) return rest?.();
     const { retryAfterSeconds } = taken;
     if (surface !== 'wire' || retryAfterSeconds > WIRE_PATIENCE_SECONDS)
       throw queryError('rateLimited', { retryAfterSeconds });
@@ -27,8 +32,23 @@ export function limit(
       .then(() => limiter.take(bucket, identity))
       .then(({ ok }) => {
         if (!ok) throw queryError('rateLimited', { retryAfterSeconds });
+        return rest?.();
       });
   };
   const taken = limiter.take(bucket, identity);
+  return taken instanceof Promise ? taken.then(refused) : refused(taken);
+}
+
+/** What a request of `caller` counts against beside the limits of a second. */
+export function quotasFor({ identity, access, snapshot }: Caller, bucket: LimitBucket): readonly Quota[] {
+  return quotasOf(snapshot.quotas, identity, access.dataRoles, bucket);
+}
+
+/** @throws QueryError E4290 */
+function takeQuotas({ quotas }: Pick<Limiter, 'quotas'>, asked: readonly Quota[]): void | Promise<void> {
+  const refused = (taken: Limited): void => {
+    if (!taken.ok) throw queryError('rateLimited', { retryAfterSeconds: taken.retryAfterSeconds });
+  };
+  const taken = quotas.take(asked);
   return taken instanceof Promise ? taken.then(refused) : refused(taken);
 }

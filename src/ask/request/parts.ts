@@ -12,7 +12,7 @@ export interface DecidingParts {
   /** Read once per request, so that a reload never shows half of itself. */
   model(): Model;
   readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
-  readonly limiter: Pick<Limiter, 'take' | 'takeIfLeft' | 'takeAddress' | 'guesses'>;
+  readonly limiter: Pick<Limiter, 'take' | 'takeIfLeft' | 'takeAddress' | 'quotas' | 'guesses'>;
   readonly strangers: StrangerCounts;
 }
 

@@ -3,6 +3,7 @@ import type { QueryError } from 'osl-compiler';
 import type { AuditOutcome, AuditUnavailable } from '../../../policy/audit/index.js';
 import type { Identity } from '../../../policy/index.js';
 import { codeOf } from './ledger.js';
+import { quotasFor } from './limit.js';
 import type { RequestParts } from './parts.js';
 import type { Permit } from './permit.js';
 
@@ -49,7 +50,10 @@ export class PermittedRequest {
     const requestId = id ?? randomUUID();
     const plan = permit.plan === null ? null : (lineage?.note(permit.plan, requestId) ?? null);
     if (plan !== (permit.outcome.plan ?? null)) return false;
+    const quotas = quotasFor(permit.caller, 'query');
+    if (quotas.length > 0 && !limiter.quotas.mayTake(quotas)) return false;
     if (!limiter.takeIfLeft('query', identity)) return false;
+    if (quotas.length > 0) limiter.quotas.charge(quotas, 'requests', 1);
     this.requestId = requestId;
     this.recorded = 'waiting';
     this.#permit = permit;
@@ -59,12 +63,19 @@ export class PermittedRequest {
     return true;
   }
 
-  /** Records that it was answered with `rows` rows. */
-  answered(rows: number): void {
+  /** Records that it was answered with `rows` rows of so many bytes, and counts them. */
+  answered(rows: number, bytes: number): void {
     const permit = this.#permit;
     if (permit === null) return;
     const { requestId } = this;
     const us = this.#observe(permit, 'ok', rows, null);
+    const quotas = quotasFor(permit.caller, 'query');
+    if (quotas.length > 0) {
+      const counts = this.#parts.limiter.quotas;
+      counts.charge(quotas, 'rows', rows);
+      counts.charge(quotas, 'bytes', bytes);
+      counts.charge(quotas, 'ms', Math.ceil(us / 1_000));
+    }
     this.#parts.audit.appendForm(permit.ok, requestId, this.#statementHmac, rows, us, (failure) =>
       this.#reportLost(failure, requestId),
     );

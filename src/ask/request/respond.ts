@@ -169,7 +169,7 @@ async function admit<D>(
   ledger.passed('identify');
   const { bucket, payment } = request;
   if (bucket !== null && payment?.take() !== true) {
-    const waits = limit(parts, caller.identity, bucket, call.surface);
+    const waits = limit(parts, caller, bucket, call.surface);
     if (waits !== undefined) await waits;
   }
   ledger.passed('limit');

@@ -170,7 +170,7 @@ export class FastQuestion implements ShortAnswer {
     } else if (this.#rows !== null) {
       const rows = this.#rows;
       this.#rest();
-      this.#request.answered(this.#count);
+      this.#request.answered(this.#count, rows.length);
       this.#asker.answered(route, rows, this.#count);
     }
   }

@@ -1,18 +1,61 @@
+import { readFileSync } from 'node:fs';
 import { StartProblem } from '../../base/start-problem.js';
+import { codeOf } from '../../base/thrown.js';
+import { type ControlPlace, controlUrl } from '../../control/index.js';
 
 /** What keeps one caller's load from the others. */
 export interface LoadSettings {
   /** Bytes of rows that slow readers have not taken, on disk, of this server; 0 for none. */
   readonly spoolBytes: number;
+  /** Sessions of the wire that one address may have open. */
+  readonly addressSessions: number;
+  /** Where gateways keep their counts of limits together; null for a gateway that counts alone. */
+  readonly limits: LimitsPlace | null;
 }
+
+export type LimitsPlace =
+  | { readonly kind: 'postgres'; readonly at: ControlPlace }
+  | { readonly kind: 'redis'; readonly url: string };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const MIB = 1_048_576;
 
 /** @throws StartProblem */
-export function loadSettings(env: Environment): LoadSettings {
-  return Object.freeze({ spoolBytes: wholeIn(env, 'OSL_SPOOL_MIB', 1_024, 0, 1_048_576) * MIB });
+export function loadSettings(
+  env: Environment,
+  control: ControlPlace | null,
+  path: (value: string) => string,
+): LoadSettings {
+  return Object.freeze({
+    addressSessions: wholeIn(env, 'OSL_ADDRESS_SESSIONS', 5_000, 1, 1_000_000),
+    spoolBytes: wholeIn(env, 'OSL_SPOOL_MIB', 1_024, 0, 1_048_576) * MIB,
+    limits:
+      limitsPlace(env, path) ?? (control === null ? null : Object.freeze({ kind: 'postgres', at: control })),
+  });
+}
+
+/** What `OSL_LIMITS_URL` says, else the file of `OSL_LIMITS_URL_FILE`; null where neither is set. */
+function limitsPlace(env: Environment, path: (value: string) => string): LimitsPlace | null {
+  const said = env['OSL_LIMITS_URL'] ?? '';
+  const file = env['OSL_LIMITS_URL_FILE'] ?? '';
+  if (said === '' && file === '') return null;
+  const url = said === '' ? textOf(path(file)) : said;
+  if (/^postgres/.test(url)) {
+    const at: ControlPlace = said === '' ? { file: path(file) } : { url };
+    controlUrl(at, 'OSL_LIMITS_URL');
+    return Object.freeze({ kind: 'postgres', at });
+  }
+  if (/^rediss?:/.test(url) && URL.canParse(url)) return Object.freeze({ kind: 'redis', url });
+  throw new StartProblem('OSL_LIMITS_URL must be a redis://, rediss:// or postgres:// URL');
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new StartProblem(`OSL_LIMITS_URL_FILE: ${file} cannot be read (${codeOf(error) ?? 'unreadable'})`);
+  }
 }
 
 function wholeIn(env: Environment, name: string, fallback: number, least: number, most: number): number {

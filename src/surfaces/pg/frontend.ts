@@ -40,6 +40,8 @@ export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startu
   readonly catalogs?: CatalogDoor | null;
   /** Sessions of one subject; 53300 beyond. Default 1,000. */
   readonly maxSubjectSessions?: number;
+  /** As those of one subject, of one address. Default 5,000. */
+  readonly maxAddressSessions?: number;
   /** Whether new sessions are taken; they are, unless told. */
   readonly admits?: () => boolean;
   /** Who counts them; this process alone, unless told. */
@@ -49,6 +51,7 @@ export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startu
 }
 
 const MAX_SUBJECT_SESSIONS = 1_000;
+const MAX_ADDRESS_SESSIONS = 5_000;
 
 export interface PgFrontend extends WireServer {
   /** The sessions that are open here. */
@@ -59,8 +62,14 @@ export interface PgFrontend extends WireServer {
 
 /** The Postgres frontend: the protocol of `wire/` in front of the spine. */
 export function createPgFrontend(service: AnswerParts, options: PgOptions = {}): PgFrontend {
-  const { catalogs = null, maxSubjectSessions = MAX_SUBJECT_SESSIONS, ...others } = options;
-  const { sessions = new OpenSessions(maxSubjectSessions), own: all, admits = () => true, ...wire } = others;
+  const {
+    catalogs = null,
+    maxSubjectSessions = MAX_SUBJECT_SESSIONS,
+    maxAddressSessions = MAX_ADDRESS_SESSIONS,
+    ...others
+  } = options;
+  const caps = { subject: maxSubjectSessions, address: maxAddressSessions };
+  const { sessions = new OpenSessions(caps), own: all, admits = () => true, ...wire } = others;
   const register = new SessionRegister();
   const routes = new RouteBook();
   const server = createWireServer(
@@ -123,7 +132,7 @@ function handlerOf(
           });
         if (!admits()) throw await draining(service, call, identity);
         const settings = new SessionSettings(user, await withKnownZone(service, parameters));
-        const ended = await sessions.open(identity.subject);
+        const ended = await sessions.open(identity.subject, remoteAddress);
         if (ended === null) throw await tooMany(service, call, identity);
         const owner = { identity, held, address: remoteAddress, sessions: own, ended };
         const session = new PgSession(service, owner, settings, control, catalogs, routes);
@@ -179,7 +188,7 @@ async function draining(service: AnswerParts, { requestId }: Call, identity: Ide
 async function tooMany(service: AnswerParts, { requestId }: Call, identity: Identity): Promise<WireError> {
   const call: Call = { requestId, surface: 'wire', credentials: { kind: 'session', identity } };
   await refusedCommand(service, call, '53300');
-  return fatal('53300', `too many connections for "${identity.subject}"`, {
+  return fatal('53300', `too many connections for "${identity.subject}", or from its address`, {
     hint: 'close some, or put a pooler in front',
   });
 }

@@ -12,9 +12,7 @@ import { ENDLESS } from './fuzz/traces.js';
 
 const ROWS = 400_000;
 const SCRIPT = `${SHOP_SCRIPT}; insert into shop.products select g, 'product ' || g from generate_series(1000, ${ROWS}) g`;
-/** As `OSL_POOL_SIZE` has it unless told. */
-const POOL = 10;
-const MOST_SESSIONS = 50;
+const MOST_SESSIONS = 66;
 /** What each bulk reader reads, so often that a machine which does other things for a moment still has the time. */
 const COPIES = 8;
 
@@ -114,7 +112,7 @@ const AGAIN = 'connector opens sessions again';
 test("one subject's long questions leave places for others, and end with their client", {
   skip,
 }, async (t) => {
-  const hogs = await connected(t, 'user:ada', POOL + 4);
+  const hogs = await connected(t, 'user:ada', 64);
   const long = hogs.map((client) => said(client.query(ENDLESS)));
   await pause(500);
   const others = [await connect(t, 'user:eu'), await connect(t, 'user:us')];
@@ -182,6 +180,19 @@ test('a subject has so many sessions and no more, and others theirs', { skip }, 
   t.equal(refused?.at(-1)?.subject, 'user:eu', 'and that is on record');
   await open[0]?.end();
   while ((await said(connect(t, 'user:eu'))) !== 'ok') await pause(20); // one that ends makes room
+});
+
+test('an address has so many sessions and no more, whoever they are of', { skip }, async (t) => {
+  if (gateway === null) return;
+  const frontend = createPgFrontend(gateway.shop.service, { maxAddressSessions: 3 });
+  t.teardown(() => frontend.stop(0));
+  const { port } = await frontend.listen(0, '127.0.0.1');
+  const there = { ...gateway, port };
+  const open = [await connect(t, 'user:eu', there), await connect(t, 'user:us', there)];
+  open.push(await connect(t, 'user:ann', there));
+  t.equal(await said(connect(t, 'user:ada', there)), '53300');
+  await open[0]?.end();
+  while ((await said(connect(t, 'user:ada', there))) !== 'ok') await pause(20); // one that ends makes room
 });
 
 /** `psql` that copies the whole table to nowhere, some times. Resolves with its exit status. */

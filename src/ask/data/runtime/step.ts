@@ -1,5 +1,6 @@
 import { emit, type GovernedPlan, InternalError, queryError } from 'osl-compiler';
 import type { Engine, StatementSettings } from '../../../engine/index.js';
+import { timeCharge } from '../charging.js';
 import { type CollectLimits, collect } from '../collect.js';
 import type { RunningParts, StepInput } from '../parts.js';
 import { settingsFor } from '../row-rights.js';
@@ -33,6 +34,7 @@ export async function step(
     signal,
     settings: settingsFor(parts, caller, plan, plan.form === 'retrieve' ? FOR_THESE_VALUES : undefined),
     snapshot: snapshots?.of(engine) ?? null,
+    ...timeCharge(parts.limiter, caller),
   };
   const { rows, truncated } = await collect(engine, plan, slotValues(emit(plan).slots, given, input), limits);
   if (truncated)

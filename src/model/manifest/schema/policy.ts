@@ -75,6 +75,31 @@ const when = closed(
   [],
   'Of the request all of this must hold.',
 );
+const amount = {
+  type: 'integer',
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+} as const;
+
+/** What may be taken in one window. */
+const QUOTA = {
+  per: {
+    enum: ['second', 'minute', 'hour', 'day'],
+    description: 'The window; it begins with its first request.',
+  },
+  bucket: {
+    enum: ['query', 'sample', 'schema', 'authoring', 'catalog'],
+    description: 'Which requests. Default: query.',
+  },
+  requests: { ...amount, description: 'How many.' },
+  rows: { ...amount, description: 'Rows of answers to questions.' },
+  bytes: { ...amount, description: 'Their bytes, as the database sends them.' },
+  seconds: { ...amount, maximum: 1_000_000_000, description: 'Seconds of a session of the database.' },
+} as const;
+
+function quotas<I>(items: I, description: string) {
+  return { type: 'array', items, description } as const;
+}
 
 const grant = closed(
   {
@@ -155,6 +180,26 @@ const role = closed(
     description: TEXT,
     grants: { type: 'array', items: grant, description: 'What members see; the union of it.' },
     deny: { type: 'array', items: denial, description: 'Beats every grant.' },
+    max_cost: {
+      type: 'number',
+      exclusiveMinimum: 0,
+      description:
+        "What the database's planner may reckon for one question of a member; the least of a caller's roles holds. It reads statistics that hidden rows shape.",
+    },
+    limits: quotas(
+      closed(
+        {
+          ...QUOTA,
+          each: {
+            enum: ['subject'],
+            description: 'Each member has it for itself. Absent: all of them together.',
+          },
+        },
+        ['per'],
+        'One limit.',
+      ),
+      'What members may take.',
+    ),
   },
   ['grants'],
   'A data role.',
@@ -308,6 +353,8 @@ export const POLICY_SCHEMA = {
       ),
       limits: closed(
         {
+          subject: quotas(closed(QUOTA, ['per'], 'One limit.'), 'Of each subject, beside those of a second.'),
+          tenant: quotas(closed(QUOTA, ['per'], 'One limit.'), 'Of all subjects together.'),
           query: perSecond,
           sample: perSecond,
           schema: perSecond,

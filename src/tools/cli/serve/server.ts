@@ -209,6 +209,7 @@ async function frontends(
     catalogs,
     admits: () => !service.draining(),
     maxSubjectSessions: settings.subjectSessions,
+    maxAddressSessions: settings.load.addressSessions,
     ...(common !== undefined && { cancels: common.cancels, sessions: common.sessions, own: common.own }),
   });
   const rest = await createHttpServer(service, {

@@ -81,6 +81,8 @@ const catalogAsked = record({
   ),
 }) satisfies Guard<CatalogAsked>;
 
+const charge = record({ key: text, windowMs: number, amount: number });
+
 const counter = oneOf(...LIMIT_COUNTERS);
 
 /** Of a caller's own sessions, one that it cancels or ends. */
@@ -153,15 +155,17 @@ export const OF_SUPERVISOR = Object.freeze({
   drain: exchange(drained, nothing),
   reloadAll: exchange(nothing, made<ReloadView>()),
   stopAll: exchange(nothing, nothing),
-  /** Whether a subject may have one more session of the wire. */
-  session: exchange(record({ subject: text }), flag),
-  sessionEnded: exchange(record({ subject: text }), nothing),
+  /** Whether a subject may have one more session of the wire, from this address. */
+  session: exchange(record({ subject: text, address: text }), flag),
+  sessionEnded: exchange(record({ subject: text, address: text }), nothing),
   /** A statement about the catalog: the engines are the supervisor's. */
   catalog: exchange(catalogAsked, made<CatalogTold>()),
   /** Nobody waits for it any more. */
   stopCatalog: exchange(record({ id: number }), nothing),
   /** Some uses of a limit; none, where none are left in any worker. */
   lease: exchange(record({ counter, key: text }), record({ tokens: number, endsAt: number })),
+  /** What is added to counts that are held for all; how each stands. */
+  charge: exchange(record({ charges: listOf(charge) }), listOf(record({ used: number, endsInMs: number }))),
   handBack: exchange(record({ counter, key: text, tokens: number, endsAt: number }), nothing),
   /** The limits of the policy that serves from now on. */
   limits: exchange(made<Limits>(), nothing),

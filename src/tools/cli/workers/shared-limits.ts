@@ -1,13 +1,20 @@
-import { createGuesses, createLimitBooks, LIMIT_BUCKETS, LIMIT_COUNTERS } from '../../../../policy/index.js';
+import {
+  createGuesses,
+  createLimitBooks,
+  LIMIT_BUCKETS,
+  LIMIT_COUNTERS,
+  QuotaBook,
+} from '../../../../policy/index.js';
 import type { OfSupervisor } from './messages.js';
 import type { Handlers } from './peer.js';
 import type { ToWorker } from './slot.js';
 
-type Asked = 'lease' | 'handBack' | 'limits' | 'wrongPassword' | 'rightPassword';
+type Asked = 'lease' | 'charge' | 'handBack' | 'limits' | 'wrongPassword' | 'rightPassword';
 
 /** The limits and the guesses of all workers, counted here. */
 export class SharedLimits {
   readonly #books;
+  readonly #quotas = new QuotaBook();
   readonly #guesses = createGuesses();
   #known = false;
 
@@ -24,6 +31,7 @@ export class SharedLimits {
   handlers(worker: number, serves: () => boolean): Pick<Handlers<OfSupervisor>, Asked> {
     return {
       lease: ({ counter, key }) => this.#books[counter].lease(key, worker),
+      charge: ({ charges }) => charges.map((charge) => this.#quotas.add(charge)),
       handBack: ({ counter, key, tokens, endsAt }) => {
         this.#books[counter].handBack(key, { tokens, endsAt });
         return null;

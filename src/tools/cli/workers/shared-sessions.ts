@@ -1,32 +1,29 @@
+import { countedBy, type SessionCaps } from '../../../surfaces/pg/index.js';
 import type { OfSupervisor } from './messages.js';
 import type { Handlers } from './peer.js';
 
 type Asked = 'session' | 'sessionEnded';
 
-/** How many sessions of the wire each subject has open, in all workers together. */
+/** How many sessions of the wire each subject, and each address, has open, in all workers together. */
 export class SharedSessions {
-  readonly #most: number;
-  /** By subject, how many in which worker. */
+  readonly #caps: SessionCaps;
+  /** By what is counted, how many in which worker. */
   readonly #open = new Map<string, Map<number, number>>();
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(caps: SessionCaps) {
+    this.#caps = caps;
   }
 
   handlers(worker: number): Pick<Handlers<OfSupervisor>, Asked> {
     return {
-      session: ({ subject }) => {
-        const counts = this.#open.get(subject) ?? new Map<number, number>();
-        if ([...counts.values()].reduce((sum, n) => sum + n, 0) >= this.#most) return false;
-        counts.set(worker, (counts.get(worker) ?? 0) + 1);
-        this.#open.set(subject, counts);
+      session: ({ subject, address }) => {
+        const counted = countedBy(subject, address, this.#caps);
+        if (counted.some(({ key, most }) => this.#count(key) >= most)) return false;
+        for (const { key } of counted) this.#begin(key, worker);
         return true;
       },
-      sessionEnded: ({ subject }) => {
-        const counts = this.#open.get(subject);
-        const left = (counts?.get(worker) ?? 0) - 1;
-        if (left > 0) counts?.set(worker, left);
-        else this.#forgetIn(subject, worker);
+      sessionEnded: ({ subject, address }) => {
+        for (const { key } of countedBy(subject, address, this.#caps)) this.#end(key, worker);
         return null;
       },
     };
@@ -34,12 +31,29 @@ export class SharedSessions {
 
   /** A worker has ended, and its connections with it. */
   forget(worker: number): void {
-    for (const subject of [...this.#open.keys()]) this.#forgetIn(subject, worker);
+    for (const key of [...this.#open.keys()]) this.#forgetIn(key, worker);
   }
 
-  #forgetIn(subject: string, worker: number): void {
-    const counts = this.#open.get(subject);
+  #count(key: string): number {
+    return [...(this.#open.get(key)?.values() ?? [])].reduce((sum, n) => sum + n, 0);
+  }
+
+  #begin(key: string, worker: number): void {
+    const counts = this.#open.get(key) ?? new Map<number, number>();
+    counts.set(worker, (counts.get(worker) ?? 0) + 1);
+    this.#open.set(key, counts);
+  }
+
+  #end(key: string, worker: number): void {
+    const counts = this.#open.get(key);
+    const left = (counts?.get(worker) ?? 0) - 1;
+    if (left > 0) counts?.set(worker, left);
+    else this.#forgetIn(key, worker);
+  }
+
+  #forgetIn(key: string, worker: number): void {
+    const counts = this.#open.get(key);
     counts?.delete(worker);
-    if (counts?.size === 0) this.#open.delete(subject);
+    if (counts?.size === 0) this.#open.delete(key);
   }
 }

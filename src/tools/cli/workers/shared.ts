@@ -98,9 +98,9 @@ export class SharedParts implements Shared {
         cancel: (worker, processId, key) => supervisor.ask('cancel', { worker, processId, key }),
       },
       sessions: {
-        open: async (subject) => {
-          if (!(await supervisor.ask('session', { subject }))) return null;
-          return once(() => tell(supervisor.ask('sessionEnded', { subject })));
+        open: async (subject, address) => {
+          if (!(await supervisor.ask('session', { subject, address }))) return null;
+          return once(() => tell(supervisor.ask('sessionEnded', { subject, address })));
         },
       },
       own: {
@@ -210,6 +210,9 @@ function once(work: () => void): () => void {
 function shareOf(supervisor: ToSupervisor): LimitShare {
   return {
     lease: (counter, key, arrived) => supervisor.ask('lease', { counter, key }, arrived),
+    charge: (charges) => supervisor.ask('charge', { charges: [...charges] }),
+    // Their supervisor is always there: without it they end.
+    peers: () => 1,
     handBack: (counter, key, lease) => tell(supervisor.ask('handBack', { counter, key, ...lease })),
     limits: (limits) => tell(supervisor.ask('limits', limits)),
     guesses: {

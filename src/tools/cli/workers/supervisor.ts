@@ -64,7 +64,10 @@ export class Supervisor {
     this.#settings = settings;
     this.#control = control;
     this.#changes = new Changes(texts, () => this.#slots, log);
-    this.#sessions = new SharedSessions(settings.subjectSessions);
+    this.#sessions = new SharedSessions({
+      subject: settings.subjectSessions,
+      address: settings.load.addressSessions,
+    });
     this.#catalogs = new Catalogs(catalogOptions(settings));
     this.#catalog = new CatalogServer(this.#catalogs);
     this.#figures = ownFigures(() => this.#standing());

@@ -1,0 +1,194 @@
+import { monotonicMs } from './leases.js';
+import { type Charge, type Count, leaves, type Quotas, refusal } from './quota-counts.js';
+import type { Quota, QuotaUnit } from './quotas.js';
+import type { Limited } from './window.js';
+
+export interface SharedQuotaOptions {
+  /** Adds to the counts of all; gives how each stands. Rejects where they cannot be reached. */
+  readonly add: (charges: readonly Charge[]) => Promise<readonly Count[]>;
+  /** How many processes count together, this one among them, as far as is known. */
+  readonly peers: () => number;
+  readonly now?: () => number;
+}
+
+/** What this process knows of a count of all. */
+interface Known {
+  readonly windowMs: number;
+  used: number;
+  endsAt: number;
+  /** When that was heard. */
+  asOf: number;
+  /** Charged here, and not told yet. */
+  unsent: number;
+}
+
+/** What was heard longer ago is asked for anew before the next request, ms. */
+const FRESH_MS = 1_000;
+/** After a count of all could not be reached, this long passes before the next request waits for it, ms. */
+const REST_MS = 1_000;
+/** Between two messages to the counts of all, ms. */
+const PAUSE_MS = 10;
+const MAX_KEYS = 100_000;
+/** A window may end while it is asked for. */
+const TRIES = 3;
+
+const OK: Limited = Object.freeze({ ok: true });
+
+/**
+ * The quotas of one process of several. What it charges it tells within some milliseconds, and hears how the counts of all
+ * stand; so together they let through what all of them charge in that time, and no more. While nobody can be told, each
+ * takes the others to charge as much as itself.
+ */
+export class SharedQuotas implements Quotas {
+  readonly #options: SharedQuotaOptions;
+  readonly #now: () => number;
+  /** In the order in which they were last asked for. */
+  readonly #known = new Map<string, Known>();
+  readonly #due = new Set<string>();
+  #sending: Promise<void> | null = null;
+  #pause: NodeJS.Timeout | null = null;
+  #failedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: SharedQuotaOptions) {
+    this.#options = options;
+    this.#now = options.now ?? monotonicMs;
+  }
+
+  take(quotas: readonly Quota[]): Limited | Promise<Limited> {
+    if (this.#isFresh(quotas)) return this.#decide(quotas);
+    return this.#ask(quotas).then(() => this.#decide(quotas));
+  }
+
+  mayTake(quotas: readonly Quota[]): boolean {
+    return this.#isFresh(quotas) && this.#waitOf(quotas) === 0;
+  }
+
+  charge(quotas: readonly Quota[], unit: QuotaUnit, amount: number): void {
+    for (const quota of quotas) {
+      if (quota.unit !== unit) continue;
+      const { known, key } = this.#of(quota);
+      known.unsent += amount;
+      this.#due.add(key);
+    }
+    if (this.#due.size > 0 && this.#sending === null && this.#pause === null) this.#begin();
+  }
+
+  #decide(quotas: readonly Quota[]): Limited {
+    const wait = this.#waitOf(quotas);
+    if (wait > 0) return refusal(wait);
+    this.charge(quotas, 'requests', 1);
+    return OK;
+  }
+
+  /** 0 where something is left of each; otherwise how long it takes until there is again, ms. */
+  #waitOf(quotas: readonly Quota[]): number {
+    const now = this.#now();
+    let wait = 0;
+    for (const quota of quotas) {
+      const { known } = this.#of(quota);
+      const used = this.#usedOf(known, now);
+      if (!leaves(quota, used)) wait = Math.max(wait, known.endsAt - now, 1);
+    }
+    return wait;
+  }
+
+  /** Charged by all, as far as this process can know. */
+  #usedOf(known: Known, now: number): number {
+    if (known.endsAt <= now) {
+      known.used = 0;
+      known.endsAt = now + known.windowMs;
+    }
+    const isAlone = this.#failedAt > known.asOf;
+    return known.used + known.unsent * (isAlone ? Math.max(1, this.#options.peers()) : 1);
+  }
+
+  #isFresh(quotas: readonly Quota[]): boolean {
+    const now = this.#now();
+    if (now - this.#failedAt < REST_MS) return true; // nobody can be asked
+    return quotas.every((quota) => {
+      const { known } = this.#of(quota);
+      return known.endsAt > now && now - known.asOf < FRESH_MS;
+    });
+  }
+
+  /** Hears how `quotas` stand, or that nobody can be asked. */
+  async #ask(quotas: readonly Quota[]): Promise<void> {
+    for (let tries = 0; tries < TRIES && !this.#isFresh(quotas); tries++) {
+      for (const quota of quotas) this.#due.add(this.#of(quota).key);
+      await (this.#sending ?? this.#begin());
+    }
+  }
+
+  #begin(): Promise<void> {
+    if (this.#pause !== null) clearTimeout(this.#pause);
+    this.#pause = null;
+    const sending = this.#send();
+    this.#sending = sending;
+    return sending;
+  }
+
+  async #send(): Promise<void> {
+    await Promise.resolve(); // so that what is charged in this turn goes along
+    const due = [...this.#due].map((key) => ({ key, known: this.#known.get(key) }));
+    this.#due.clear();
+    const told = due.flatMap(({ key, known }) => {
+      if (known === undefined) return [];
+      const amount = known.unsent;
+      known.unsent = 0;
+      return [{ key, known, amount, windowMs: known.windowMs }];
+    });
+    let rest = PAUSE_MS;
+    try {
+      const counts = await this.#options.add(
+        told.map(({ key, windowMs, amount }) => ({ key, windowMs, amount })),
+      );
+      const now = this.#now();
+      for (const [i, { known }] of told.entries()) this.#hear(known, counts[i], now);
+    } catch {
+      // Whoever keeps the counts says so to the operator.
+      rest = REST_MS;
+      this.#failedAt = this.#now();
+      for (const { key, known, amount } of told) {
+        known.unsent += amount;
+        this.#due.add(key);
+      }
+    }
+    this.#sending = null;
+    this.#pause = setTimeout(() => this.#goOn(), rest).unref();
+  }
+
+  /** What has gathered in a pause goes in one message. */
+  #goOn(): void {
+    this.#pause = null;
+    if (this.#due.size > 0 && this.#sending === null) this.#begin();
+  }
+
+  #hear(known: Known, count: Count | undefined, now: number): void {
+    if (count === undefined) return;
+    known.used = count.used;
+    known.endsAt = now + count.endsInMs;
+    known.asOf = now;
+  }
+
+  #of({ key, windowMs }: Pick<Quota, 'key' | 'windowMs'>): { readonly key: string; readonly known: Known } {
+    let known = this.#known.get(key);
+    if (known === undefined) {
+      this.#forget();
+      known = { windowMs, used: 0, endsAt: 0, asOf: Number.NEGATIVE_INFINITY, unsent: 0 };
+    } else {
+      this.#known.delete(key);
+    }
+    this.#known.set(key, known);
+    return { key, known };
+  }
+
+  /** What was asked for longest ago and has nothing to tell. */
+  #forget(): void {
+    if (this.#known.size < MAX_KEYS) return;
+    let most = 4;
+    for (const [key, { unsent }] of this.#known) {
+      if (most-- === 0) return;
+      if (unsent === 0) this.#known.delete(key);
+    }
+  }
+}

@@ -1,0 +1,26 @@
+import type { Limiter } from '../../../policy/index.js';
+import type { RowSink } from '../../engine/index.js';
+import type { Caller } from '../request/caller.js';
+import { quotasFor } from '../request/limit.js';
+
+/** `sink`, which counts what leaves by it against the quotas of who asked, where there are any. */
+export function chargingSink(sink: RowSink, { quotas }: Pick<Limiter, 'quotas'>, caller: Caller): RowSink {
+  const own = quotasFor(caller, 'query');
+  if (own.length === 0) return sink;
+  return {
+    write: (dataRows, rows) => {
+      quotas.charge(own, 'rows', rows);
+      quotas.charge(own, 'bytes', dataRows.length);
+      return sink.write(dataRows, rows);
+    },
+  };
+}
+
+/** Counts the time of the database against the quotas of who asked; absent where there is none to count against. */
+export function timeCharge(
+  { quotas }: Pick<Limiter, 'quotas'>,
+  caller: Caller,
+): { readonly spent?: (ms: number) => void } {
+  const own = quotasFor(caller, 'query');
+  return own.length === 0 ? {} : { spent: (ms) => quotas.charge(own, 'ms', Math.ceil(ms)) };
+}

@@ -1,0 +1,82 @@
+import { type GovernedPlan, InternalError, queryError } from 'osl-compiler';
+import { eachDataRow, textValuesOf } from '../../engine/index.js';
+import type { Caller } from '../request/caller.js';
+import { timeCharge } from './charging.js';
+import type { RunningParts } from './parts.js';
+import { settingsFor } from './row-rights.js';
+import { engineOf } from './runtime/index.js';
+
+/** For so long an estimate holds for all questions that differ in values alone, ms. */
+const HOLDS_MS = 60_000;
+
+interface Estimate {
+  readonly at: number;
+  readonly cost: number;
+}
+
+/** By the statement: the estimate is one whatever the values. */
+const ESTIMATES = new WeakMap<GovernedPlan['query'], Estimate>();
+
+/** What the roles of `caller` allow for one question, the least of it; null where none says. */
+export function costCapOf({ access, snapshot }: Caller): number | null {
+  let least: number | null = null;
+  for (const role of access.dataRoles) {
+    const most = snapshot.roles.get(role)?.maxCost ?? null;
+    if (most !== null) least = Math.min(least ?? most, most);
+  }
+  return least;
+}
+
+/**
+ * Asks the database what it reckons for `plan` whatever its values, where a role of the caller's sets a cap on that.
+ * Undefined where none does.
+ *
+ * @throws QueryError E0527 beyond the cap, and what `GovernedDoor.explain` throws
+ */
+export function withinCost(
+  parts: RunningParts,
+  caller: Caller,
+  plan: GovernedPlan,
+): Promise<void> | undefined {
+  const most = costCapOf(caller);
+  if (most === null) return undefined;
+  return estimateOf(parts, caller, plan).then((cost) => {
+    if (cost > most) throw queryError('costCap', {});
+  });
+}
+
+async function estimateOf(parts: RunningParts, caller: Caller, plan: GovernedPlan): Promise<number> {
+  const known = ESTIMATES.get(plan.query);
+  if (known !== undefined && performance.now() - known.at < HOLDS_MS) return known.cost;
+  const cost = await ask(parts, caller, plan);
+  ESTIMATES.set(plan.query, { at: performance.now(), cost });
+  return cost;
+}
+
+/** The first line of EXPLAIN is of the whole: `Sort  (cost=1.10..2.20 rows=3 width=4)`. */
+async function ask(parts: RunningParts, caller: Caller, plan: GovernedPlan): Promise<number> {
+  let first: string | null = null;
+  const sink = {
+    write: (messages: Uint8Array): void => {
+      if (first !== null) return;
+      for (const row of eachDataRow(messages)) {
+        first = textValuesOf(row)[0] ?? '';
+        return;
+      }
+    },
+  };
+  const { bytes, timeoutMs } = parts.caps;
+  const options = {
+    subject: caller.identity.subject,
+    maxRows: 0,
+    maxBytes: bytes,
+    timeoutMs,
+    signal: null,
+    settings: settingsFor(parts, caller, plan, undefined),
+    ...timeCharge(parts.limiter, caller),
+  };
+  await engineOf(parts, plan).governed.explain(plan, options, sink);
+  const cost = /\(cost=[\d.]+?\.\.([\d.]+) /.exec(first ?? '')?.[1];
+  if (cost === undefined) throw new InternalError('the database gave no estimate');
+  return Number(cost);
+}

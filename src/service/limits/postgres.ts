@@ -1,0 +1,86 @@
+import type { Charge, Count } from '../../../policy/index.js';
+import { type ControlPlace, type ControlQueries, openControl, requireSchema } from '../../control/index.js';
+import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './store.js';
+
+const STATEMENT_MS = 2_000;
+const CONNECTIONS = 2;
+/** Every so many times that this process says that it is there, counts that ended are removed. */
+const SWEEP_EVERY = 15;
+
+/** A window that has ended begins anew; the clock is the database's. */
+const LEASE = `
+insert into osl_control.limit_count as c (key, ends_at, used, granted)
+values ($1, clock_timestamp() + $3 * interval '1 millisecond', ceil($2::numeric / ${PART}), ceil($2::numeric / ${PART}))
+on conflict (key) do update set
+  granted = case when c.ends_at <= clock_timestamp() then excluded.granted
+                 else greatest(0, ceil(($2::numeric - c.used) / ${PART})) end,
+  used = case when c.ends_at <= clock_timestamp() then excluded.used
+              else c.used + greatest(0, ceil(($2::numeric - c.used) / ${PART})) end,
+  ends_at = case when c.ends_at <= clock_timestamp() then excluded.ends_at else c.ends_at end
+returning granted, 1000 * extract(epoch from ends_at - clock_timestamp()) as ms`;
+
+/** In the order of the keys, so that two of these wait for each other in one direction only. */
+const ADD = `
+insert into osl_control.limit_count as c (key, ends_at, used, granted)
+select key, clock_timestamp() + ms * interval '1 millisecond', amount, 0
+from unnest($1::text[], $2::float8[], $3::bigint[]) as charge(key, ms, amount) order by key
+on conflict (key) do update set
+  used = case when c.ends_at <= clock_timestamp() then excluded.used else c.used + excluded.used end,
+  ends_at = case when c.ends_at <= clock_timestamp() then excluded.ends_at else c.ends_at end
+returning key, used, 1000 * extract(epoch from ends_at - clock_timestamp()) as ms`;
+
+const HERE = `
+insert into osl_control.limit_peer (id, seen_at) values ($1, clock_timestamp())
+on conflict (id) do update set seen_at = excluded.seen_at`;
+const PEERS = `select count(*)::int as peers from osl_control.limit_peer
+where seen_at > clock_timestamp() - $1 * interval '1 millisecond'`;
+const SWEEP = `
+delete from osl_control.limit_count where key in
+  (select key from osl_control.limit_count where ends_at < clock_timestamp() - interval '1 minute'
+   limit 10000 for update skip locked)`;
+const SWEEP_PEERS = `delete from osl_control.limit_peer where seen_at < clock_timestamp() - interval '1 hour'`;
+
+/** Counts in the tables `limit_count` and `limit_peer` of `osl_control`. @throws ControlFault, StartProblem */
+export async function openPostgresCounts(place: ControlPlace): Promise<CountStore> {
+  const database = openControl(place, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
+  try {
+    await requireSchema(database);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  let told = 0;
+  return Object.freeze({
+    lease: (key: string, most: number) => lease(database, key, most),
+    add: (charges: readonly Charge[]) => add(database, charges),
+    here: async (id: string) => {
+      await database.query(HERE, [id]);
+      if (told++ % SWEEP_EVERY === 0) {
+        await database.query(SWEEP);
+        await database.query(SWEEP_PEERS);
+      }
+      const [row] = await database.query(PEERS, [GONE_MS]);
+      return Number(row?.['peers'] ?? 1);
+    },
+    close: () => database.close(),
+  });
+}
+
+async function lease(database: ControlQueries, key: string, most: number): Promise<Portion> {
+  const [row] = await database.query(LEASE, [key, most, SECOND_MS]);
+  return { tokens: Number(row?.['granted'] ?? 0), endsInMs: Number(row?.['ms'] ?? 0) };
+}
+
+async function add(database: ControlQueries, charges: readonly Charge[]): Promise<readonly Count[]> {
+  const columns = [
+    charges.map(({ key }) => key),
+    charges.map(({ windowMs }) => windowMs),
+    charges.map(({ amount }) => amount),
+  ];
+  const rows = await database.query(ADD, columns);
+  const found = new Map(rows.map((row) => [String(row['key']), row]));
+  return charges.map(({ key }) => {
+    const row = found.get(key);
+    return { used: Number(row?.['used'] ?? 0), endsInMs: Number(row?.['ms'] ?? 0) };
+  });
+}

@@ -1,0 +1,108 @@
+import type { Charge, Count } from '../../../policy/index.js';
+import { StartProblem } from '../../base/start-problem.js';
+import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './store.js';
+
+/** What a user installs beside the gateway who has Redis keep the counts. */
+export const REDIS_PACKAGE = '@redis/client';
+
+/** The part of it that is used. */
+interface RedisClient {
+  on(event: 'error', heard: (error: unknown) => void): unknown;
+  connect(): Promise<unknown>;
+  eval(script: string, asked: { readonly keys: string[]; readonly arguments: string[] }): Promise<unknown>;
+  destroy(): void;
+}
+
+interface RedisPackage {
+  createClient(options: {
+    readonly url: string;
+    readonly disableOfflineQueue: boolean;
+    readonly socket: {
+      readonly connectTimeout: number;
+      readonly reconnectStrategy: (tries: number) => number;
+    };
+  }): RedisClient;
+}
+
+const CONNECT_MS = 2_000;
+/** Between two attempts to connect again, at most. */
+const AGAIN_MS = 1_000;
+/** All keys of ours begin so. */
+const PREFIX = 'osl:limit:';
+
+const LEASE = `
+local left = tonumber(ARGV[1]) - tonumber(redis.call('GET', KEYS[1]) or '0')
+local granted = left > 0 and math.ceil(left / ${PART}) or 0
+redis.call('INCRBY', KEYS[1], granted)
+local ms = redis.call('PTTL', KEYS[1])
+if ms < 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) ms = tonumber(ARGV[2]) end
+return {granted, ms}`;
+
+const ADD = `
+local found = {}
+for i, key in ipairs(KEYS) do
+  found[2 * i - 1] = tostring(redis.call('INCRBY', key, ARGV[2 * i]))
+  local ms = redis.call('PTTL', key)
+  if ms < 0 then redis.call('PEXPIRE', key, ARGV[2 * i - 1]) ms = tonumber(ARGV[2 * i - 1]) end
+  found[2 * i] = tostring(ms)
+end
+return found`;
+
+const HERE = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
+redis.call('PEXPIRE', KEYS[1], 10 * ARGV[2])
+return redis.call('ZCARD', KEYS[1])`;
+
+/** Counts in Redis: keys that expire with their windows. @throws StartProblem, and what the client says */
+export async function openRedisCounts(url: string): Promise<CountStore> {
+  const { createClient } = await loaded();
+  const client = createClient({
+    url,
+    disableOfflineQueue: true,
+    socket: { connectTimeout: CONNECT_MS, reconnectStrategy: (tries) => Math.min(AGAIN_MS, 50 * 2 ** tries) },
+  });
+  const first = new Promise<never>((_, reject) => client.on('error', reject));
+  await Promise.race([client.connect(), first]).catch((error: unknown) => {
+    client.destroy();
+    throw error;
+  });
+  const run = async (script: string, keys: readonly string[], values: readonly (string | number)[]) => {
+    const found = await client.eval(script, {
+      keys: keys.map((key) => `${PREFIX}${key}`),
+      arguments: values.map(String),
+    });
+    return Array.isArray(found) ? found.map(Number) : [Number(found)];
+  };
+  return Object.freeze({
+    lease: async (key: string, most: number): Promise<Portion> => {
+      const [tokens = 0, endsInMs = 0] = await run(LEASE, [key], [most, SECOND_MS]);
+      return { tokens, endsInMs };
+    },
+    add: async (charges: readonly Charge[]): Promise<readonly Count[]> => {
+      const keys = charges.map(({ key }) => key);
+      const found = await run(
+        ADD,
+        keys,
+        charges.flatMap(({ windowMs, amount }) => [windowMs, amount]),
+      );
+      return charges.map((_, i) => ({ used: found[2 * i] ?? 0, endsInMs: found[2 * i + 1] ?? 0 }));
+    },
+    here: async (id: string) => (await run(HERE, ['peers'], [id, GONE_MS]))[0] ?? 1,
+    close: async () => client.destroy(),
+  });
+}
+
+/** Only who has Redis keep the counts needs it. @throws StartProblem */
+async function loaded(): Promise<RedisPackage> {
+  try {
+    const found: RedisPackage = await import(REDIS_PACKAGE);
+    return found;
+  } catch {
+    throw new StartProblem(
+      `OSL_LIMITS_URL names Redis, which needs the package ${REDIS_PACKAGE}: npm install ${REDIS_PACKAGE}`,
+    );
+  }
+}

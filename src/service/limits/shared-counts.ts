@@ -1,0 +1,164 @@
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  type Charge,
+  type Count,
+  type Guesses,
+  type Lease,
+  type LimitCounter,
+  type LimitShare,
+  type Limits,
+  monotonicMs,
+  PER_ADDRESS,
+} from '../../../policy/index.js';
+import type { ServiceLog } from '../../base/log.js';
+import { messageOf } from '../../base/thrown.js';
+import { type CountStore, SECOND_MS } from './store.js';
+
+export interface SharedCountsOptions {
+  readonly tenant: string;
+  readonly log: ServiceLog;
+}
+
+/** How long a request may wait for the store, ms. */
+const PATIENCE_MS = 1_000;
+/** After it did not answer, requests do not wait for it for so long, ms. */
+const REST_MS = 5_000;
+/** Between two times that this process says that it is there, ms. */
+const BEAT_MS = 2_000;
+const MAX_KEYS = 100_000;
+
+/**
+ * One process among those that count in a store. Where that does not answer, this one counts for itself: of each limit it
+ * lets through the part that falls to it of as many processes as there were when the store last answered.
+ */
+export class SharedCounts {
+  readonly #store: CountStore;
+  readonly #tenant: string;
+  readonly #log: ServiceLog;
+  readonly #id = randomUUID();
+  readonly #beat: NodeJS.Timeout;
+  #limits: Limits | null = null;
+  #peers = 1;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  #failing = false;
+  /** Of windows that this process counts by itself. */
+  readonly #own = new Map<string, Lease>();
+
+  private constructor(store: CountStore, { tenant, log }: SharedCountsOptions) {
+    this.#store = store;
+    this.#tenant = tenant;
+    this.#log = log;
+    this.#beat = setInterval(() => void this.#sayHere(), BEAT_MS).unref();
+  }
+
+  /** @throws what the store says */
+  static async join(store: CountStore, options: SharedCountsOptions): Promise<SharedCounts> {
+    const counts = new SharedCounts(store, options);
+    counts.#peers = await store.here(counts.#id);
+    return counts;
+  }
+
+  /** As a limiter asks it, with guesses that are counted elsewhere. */
+  share(guesses: Guesses): LimitShare {
+    return {
+      guesses,
+      lease: (counter, key, arrived) => this.#lease(counter, key, arrived),
+      // What is left of a second ends with it.
+      handBack: () => undefined,
+      charge: (charges) => this.#charge(charges),
+      peers: () => this.#peers,
+      limits: (limits) => {
+        this.#limits = limits;
+      },
+    };
+  }
+
+  async #lease(counter: LimitCounter, key: string, arrived: (lease: Lease) => void): Promise<void> {
+    const most = counter === 'address' ? PER_ADDRESS : (this.#limits?.[counter] ?? 0);
+    const asked = this.#keyOf(JSON.stringify([counter, key]));
+    const portion = await this.#inTime(() => this.#store.lease(asked, most)).catch(() => null);
+    if (portion === null) arrived(this.#ownLease(asked, most));
+    else arrived({ tokens: portion.tokens, endsAt: monotonicMs() + portion.endsInMs });
+  }
+
+  async #charge(charges: readonly Charge[]): Promise<readonly Count[]> {
+    const keyed = charges.map((charge) => ({ ...charge, key: this.#keyOf(charge.key) }));
+    return this.#inTime(() => this.#store.add(keyed));
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#beat);
+    await this.#store.close();
+  }
+
+  /** Counts say nothing of whom they count. */
+  #keyOf(key: string): string {
+    return createHash('sha256')
+      .update(JSON.stringify([this.#tenant, key]))
+      .digest('base64url');
+  }
+
+  #ownLease(key: string, most: number): Lease {
+    const now = monotonicMs();
+    const known = this.#own.get(key);
+    // It was lent whole: what is asked for again is spent.
+    if (known !== undefined && known.endsAt > now) return { tokens: 0, endsAt: known.endsAt };
+    for (const [old, { endsAt }] of this.#own) {
+      if (endsAt > now && this.#own.size < MAX_KEYS) break;
+      this.#own.delete(old);
+    }
+    const lease = { tokens: Math.max(1, Math.floor(most / this.#peers)), endsAt: now + SECOND_MS };
+    this.#own.delete(key);
+    this.#own.set(key, lease);
+    return lease;
+  }
+
+  /** What the store says, if it does so in time. */
+  async #inTime<T>(work: () => Promise<T>): Promise<T> {
+    if (monotonicMs() - this.#failedAt < REST_MS)
+      throw new Error('the store of limits did not answer a moment ago');
+    try {
+      const found = await within(work(), PATIENCE_MS);
+      this.#failedAt = Number.NEGATIVE_INFINITY;
+      this.#tell(null);
+      return found;
+    } catch (error) {
+      this.#failedAt = monotonicMs();
+      this.#tell(error);
+      throw error;
+    }
+  }
+
+  async #sayHere(): Promise<void> {
+    try {
+      this.#peers = await this.#store.here(this.#id);
+    } catch (error) {
+      this.#tell(error);
+    }
+  }
+
+  /** The operator hears when it begins and when it ends. */
+  #tell(error: unknown): void {
+    const failing = error !== null;
+    if (failing === this.#failing) return;
+    this.#failing = failing;
+    if (failing)
+      this.#log.warn('the store of limits does not answer: each process counts its own part', {
+        error: messageOf(error),
+        processes: this.#peers,
+      });
+    else this.#log.info('the store of limits answers again');
+  }
+}
+
+async function within<T>(work: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
