@@ -5,12 +5,12 @@ import type { Caps } from '../ask/data/parts.js';
 import { networkOf } from '../base/networks.js';
 import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './content.js';
-import { type OwnerSettings, ownerSettings } from './owner.js';
 import { type AdminSettings, adminSettings } from './settings/admin.js';
 import { type AlarmSettings, alarmSettings } from './settings/alarms.js';
 import { type AuditKeeping, type AuditSink, auditKeeping, auditSink } from './settings/audit.js';
 import { type ControlSettings, controlPlace } from './settings/control.js';
 import { type LoadSettings, loadSettings } from './settings/load.js';
+import { type OwnerSettings, ownerSettings } from './settings/owner.js';
 import { type TlsSettings, tlsSettings } from './settings/tls.js';
 
 /** What one process is told at start, from its environment and flags. Paths are absolute. */

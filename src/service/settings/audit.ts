@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import type { Retention } from '../../../policy/audit/index.js';
 import { StartProblem } from '../../base/start-problem.js';
-import { type ControlPlace, controlUrl } from '../../control/index.js';
+import { type ControlPlace, controlUrl } from '../../control/url.js';
 import { controlPlace } from './control.js';
 
 /** For how long records are kept, and who keeps checkpoints beside us. */

@@ -1,4 +1,4 @@
-import { type ControlPlace, controlUrl } from '../../control/index.js';
+import { type ControlPlace, controlUrl } from '../../control/url.js';
 
 /** What several gateways share by way of a database, and how long this one serves without it. */
 export interface ControlSettings {

@@ -1,6 +1,6 @@
 import { StartProblem } from '../../base/start-problem.js';
 import type { Connector } from '../../model/manifest/index.js';
-import { urlVariable } from '../../model/manifest/index.js';
+import { urlVariable } from '../../model/manifest/url-variables.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
