@@ -10,6 +10,11 @@ t.setTimeout(600_000);
 /** Commands without `--json`, and why. */
 const WITHOUT: ReadonlyMap<string, string> = new Map([
   ['policy show', 'it prints the text of a policy'],
+  ['login', 'a person goes on in a browser'],
+  ['logout', 'it takes away what is stored, and says so'],
+  ['keys make', 'it writes files, and says where'],
+  ['audit table', 'it prints SQL'],
+  ['audit witness-table', 'it prints SQL'],
   ['audit export', 'its formats are others'],
   ['psql', 'what follows is for psql, which has formats of its own'],
   ['mcp', 'it speaks JSON-RPC on standard output'],
