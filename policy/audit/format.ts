@@ -177,10 +177,9 @@ export function usedEnd(segment: Buffer): number {
 
 /** The frame at `at`, by structure alone (the caller checks the chain), or null if none is whole before `end`. */
 export function frameAt(segment: Buffer, at: number, end: number): Frame | null {
-  const length = headLength(segment, at, end);
-  if (length === null) return null;
-  const next = at + FRAME_HEAD + length + FRAME_TAIL;
-  if (next > end || segment[next - 1] !== NEWLINE) return null;
+  const next = frameEnd(segment, at, end);
+  if (next === null) return null;
+  const length = next - at - FRAME_HEAD - FRAME_TAIL;
   return {
     at,
     next,
@@ -189,6 +188,14 @@ export function frameAt(segment: Buffer, at: number, end: number): Frame | null 
     record: segment.subarray(at + FRAME_HEAD, at + FRAME_HEAD + length),
     chain: segment.subarray(at + FRAME_HEAD + length, next - 1),
   };
+}
+
+/** Where the frame at `at` ends, as `frameAt` finds it, without what that makes of it. */
+export function frameEnd(segment: Buffer, at: number, end: number): number | null {
+  const length = headLength(segment, at, end);
+  if (length === null) return null;
+  const next = at + FRAME_HEAD + length + FRAME_TAIL;
+  return next > end || segment[next - 1] !== NEWLINE ? null : next;
 }
 
 function headLength(segment: Buffer, at: number, end: number): number | null {

@@ -304,7 +304,7 @@ class Check {
 
   /** Goes on with a segment that holds by itself; false, and nothing is changed, where it does not follow. */
   follow(
-    { header, chain, pieces, opened, closed, recovered }: Judged,
+    { header, chain, pieces, opened, closed, closedOdd, recovered }: Judged,
     number: number,
     key: VerifierKey,
   ): boolean {
@@ -329,7 +329,8 @@ class Check {
     this.records = pieces.at(-1)?.end ?? this.records;
     this.epoch = header.epoch;
     this.chain = Buffer.from(chain);
-    for (const request of closed) this.open.delete(request);
+    if (this.open.size > 0) for (const request of closed.split('\n')) this.open.delete(request);
+    for (const request of closedOdd) this.open.delete(request);
     for (const request of opened) this.open.add(request);
     this.recovered.push(...recovered.map((one) => Object.freeze(one)));
     this.segment = segmentName(number);

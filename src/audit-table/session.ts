@@ -29,6 +29,8 @@ export async function connectTable(url: TableUrl, statementMs: number): Promise<
     options: '-c search_path=pg_catalog -c synchronous_commit=on -c client_encoding=UTF8',
   });
   let open = true;
+  /** One statement at a time, in the order in which they are asked. */
+  let last: Promise<unknown> = Promise.resolve();
   // Whoever asks hears it by the rejection of what was asked.
   client.on('error', () => {
     open = false;
@@ -38,7 +40,14 @@ export async function connectTable(url: TableUrl, statementMs: number): Promise<
   });
   await client.connect();
   return {
-    query: async (text, values = []) => (await client.query<Record<string, unknown>>(text, [...values])).rows,
+    query: (text, values = []) => {
+      const asked = last.then(async () => {
+        if (!open) throw new Error('the connection to the database is lost');
+        return (await client.query<Record<string, unknown>>(text, [...values])).rows;
+      });
+      last = asked.catch(() => undefined);
+      return asked;
+    },
     get open() {
       return open;
     },

@@ -219,3 +219,45 @@ async function cutConnections(): Promise<void> {
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND usename LIKE 'osl_gw_%'`,
   );
 }
+
+t.test('what is kept no more is signed by the gateway and dropped by another role, not before', async (t) => {
+  const dir = tempDir();
+  const log = await opened(dir, { checkpointRecords: 40 });
+  const { writer } = log.stats();
+  for (let n = 0; n < 200; n += 1) {
+    const ts = new Date(Date.UTC(2020, 0, 1) + n).toISOString();
+    await log.append({ ...entry(n), ts });
+  }
+  for (let n = 0; n < 60; n += 1) await log.append({ ...entry(n), request_id: `new-${n >> 1}` });
+  await log.close();
+  // As it would be had these segments been written on a day that is past.
+  const old = await table.owner(
+    `UPDATE osl_audit.segment SET day = '2020-01-01' WHERE writer = $1 AND segment <= 3 RETURNING segment`,
+    [writer],
+  );
+  t.equal(old.length, 3);
+  await table.owner(
+    `CREATE TABLE osl_audit.record_20200101 PARTITION OF osl_audit.record FOR VALUES FROM ('2020-01-01') TO ('2020-01-02')`,
+  );
+  await table.owner(`UPDATE osl_audit.record SET day = '2020-01-01' WHERE writer = $1 AND segment <= 3`, [
+    writer,
+  ]);
+  const pruned = async () =>
+    (await table.as(maintenanceUrl, 'SELECT osl_audit.prune() AS name')).map(({ name }) => name);
+  t.same(await pruned(), [], 'nothing that was not signed for');
+  const source = tableSource(session, writer);
+  t.match(await verifyAuditLog(source), { integrity: 'intact', kept: null, problem: null });
+  const next = await opened(dir, { retention: { ms: 86_400_000, archive: null } });
+  await eventually(async () => (await source.retained()).length > 0);
+  await next.close();
+  t.same(await pruned(), ['record_20200101']);
+  const verdict = await verifyAuditLog(source);
+  t.match(verdict, { integrity: 'intact', completeness: 'complete', problem: null });
+  t.ok((verdict.kept?.from ?? 0) > 50, `from record ${verdict.kept?.from}`);
+  const key = (await source.verifierKey()) ?? '';
+  const proofs = await prove(source, 'new-20');
+  t.equal(proofs.length, 2);
+  for (const { text } of proofs) t.match(checkProof(text, key), { ok: true });
+  await (await opened(dir)).close();
+  t.match(await verifyAuditLog(source), { integrity: 'intact', completeness: 'complete', problem: null });
+});

@@ -4,7 +4,7 @@ import {
   decodeHeader,
   FRAME_HEAD,
   FRAME_TAIL,
-  frameAt,
+  frameEnd,
   HASH_BYTES,
   type SegmentHeader,
   usedEnd,
@@ -18,9 +18,12 @@ export interface Judged {
   readonly chain: Uint8Array;
   /** Its part of the tree, parted where a checkpoint is. */
   readonly pieces: readonly Piece[];
-  /** Requests whose last record here is an allowed decision, and those whose last one is an outcome. */
+  /** Requests whose last record here is an allowed decision. */
   readonly opened: readonly string[];
-  readonly closed: readonly string[];
+  /** Requests with an outcome here: lines of one text, which goes from thread to thread as a whole. */
+  readonly closed: string;
+  /** Those of them whose id is not plain text. */
+  readonly closedOdd: readonly string[];
   readonly recovered: readonly Recovery[];
 }
 
@@ -47,10 +50,10 @@ export function judgeSegment(bytes: Buffer, cuts: ArrayLike<number>): Judged | n
   let chain = header.chain.toString('latin1');
   let group = start;
   for (let at = start; at < end; ) {
-    const frame = frameAt(bytes, at, end);
-    if (frame === null) return null;
-    const { next, back } = frame;
-    const leaf = hash('sha256', frame.leafInput, 'binary');
+    const next = frameEnd(bytes, at, end);
+    if (next === null) return null;
+    const back = bytes.readUIntBE(at + 1, 3);
+    const leaf = hash('sha256', bytes.subarray(at + FRAME_HEAD - 1, next - FRAME_TAIL), 'binary');
     link.write(chain, 0, HASH_BYTES, 'latin1');
     link.write(leaf, HASH_BYTES, HASH_BYTES, 'latin1');
     chain = hash('sha256', link, 'binary');
@@ -84,7 +87,9 @@ class Records {
   readonly #writer: string;
   readonly #epoch: number;
   readonly #epochText: string;
-  readonly #answered = new Map<string, boolean>();
+  readonly #opened = new Set<string>();
+  readonly #closed: string[] = [];
+  readonly #odd: string[] = [];
   readonly #recovered: Recovery[] = [];
   #seq: number;
 
@@ -102,16 +107,17 @@ class Records {
     const [, decision, epoch, kind, request = '', seq, writer] = match;
     if (epoch !== this.#epochText || writer !== this.#writer || Number(seq) !== this.#seq) return false;
     this.#seq += 1;
-    if (kind === 'decision' && decision === '"allow"') this.#answered.set(request, false);
-    else if (kind === 'outcome') this.#answered.set(request, true);
+    if (kind === 'decision' && decision === '"allow"') this.#opened.add(request);
+    else if (kind === 'outcome') {
+      this.#opened.delete(request);
+      this.#closed.push(request);
+    }
     return true;
   }
 
   found() {
-    const opened: string[] = [];
-    const closed: string[] = [];
-    for (const [request, answered] of this.#answered) (answered ? closed : opened).push(request);
-    return { opened, closed, recovered: this.#recovered };
+    const closed = this.#closed.join('\n');
+    return { opened: [...this.#opened], closed, closedOdd: this.#odd, recovered: this.#recovered };
   }
 
   #parse(bytes: Buffer): boolean {
@@ -122,8 +128,11 @@ class Records {
       return false;
     this.#seq += 1;
     const request = String(record['request_id']);
-    if (record['kind'] === 'decision' && record['decision'] === 'allow') this.#answered.set(request, false);
-    if (record['kind'] === 'outcome') this.#answered.set(request, true);
+    if (record['kind'] === 'decision' && record['decision'] === 'allow') this.#opened.add(request);
+    if (record['kind'] === 'outcome') {
+      this.#opened.delete(request);
+      this.#odd.push(request);
+    }
     if (record['kind'] === 'event' && record['action'] === 'audit.recover') this.#recover(record['detail']);
     return true;
   }
