@@ -40,18 +40,19 @@ class StageSeconds extends Histogram<(typeof LABELS)[number]> {
 
 type Labels = Readonly<Record<(typeof LABELS)[number], string>>;
 
-function samplesOf({ counts, sumUs }: Durations, labels: Labels) {
+/** The registry takes labels apart from those that all samples of a series share, and writes into the former. */
+function samplesOf({ counts, sumUs }: Durations, sharedLabels: Labels) {
   let below = 0;
   const buckets = counts.map((count, i) => {
     below += count;
     const bound = BOUNDS_US[i];
     const le = bound === undefined ? '+Inf' : bound / 1_000_000;
-    return { metricName: `${STAGE_SECONDS}_bucket`, labels: { ...labels, le }, value: below };
+    return { metricName: `${STAGE_SECONDS}_bucket`, labels: { le }, sharedLabels, value: below };
   });
   return [
     ...buckets,
-    { metricName: `${STAGE_SECONDS}_sum`, labels, value: sumUs / 1_000_000 },
-    { metricName: `${STAGE_SECONDS}_count`, labels, value: below },
+    { metricName: `${STAGE_SECONDS}_sum`, labels: {}, sharedLabels, value: sumUs / 1_000_000 },
+    { metricName: `${STAGE_SECONDS}_count`, labels: {}, sharedLabels, value: below },
   ];
 }
 
