@@ -6,7 +6,7 @@ export type { EnginePool } from './engine-pool.js';
 export type { Party } from './fair-share.js';
 export { FairShare } from './fair-share.js';
 export { type EngineConfig, openEngine } from './open.js';
-export { objectsOutOfService } from './out-of-service.js';
+export { type OutOfServiceCause, objectsOutOfService } from './out-of-service.js';
 export type { PgliteConfig } from './pglite/engine.js';
 export type { PostgresConfig } from './postgres/engine.js';
 export { withoutLogin, withoutPassword } from './postgres/hosts.js';

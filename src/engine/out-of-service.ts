@@ -2,28 +2,32 @@ import { queryError } from 'osl-compiler';
 import type { StatementReads } from './statement.js';
 import { objectsText } from './upstream-error.js';
 
-/** Relations of the model whose table, or a column of it, is known to be gone from the database. */
-export class OutOfService {
-  #relations: ReadonlySet<string> = new Set();
+/** Why no question reaches a relation: its table, or a column, is gone, or has another type. */
+export type OutOfServiceCause = 'gone' | 'changed';
 
-  get relations(): ReadonlySet<string> {
+/** Relations of the model whose table, or a column of it, is known to be gone from the database, or to be another. */
+export class OutOfService {
+  #relations: ReadonlyMap<string, OutOfServiceCause> = new Map();
+
+  get relations(): ReadonlyMap<string, OutOfServiceCause> {
     return this.#relations;
   }
 
   /** Takes the place of what was out of service: from now on these are, and no others. */
-  replace(relations: ReadonlySet<string>): void {
+  replace(relations: ReadonlyMap<string, OutOfServiceCause>): void {
     this.#relations = relations;
   }
 
-  /** @throws QueryError `sourceGone` for a statement that reads one of them */
+  /** @throws QueryError `sourceGone`, `sourceChanged` for a statement that reads one of them */
   check({ objects, relations }: StatementReads): void {
     if (this.#relations.size === 0) return;
-    if (relations.some((name) => this.#relations.has(name)))
-      throw queryError('sourceGone', { objects: objectsText(objects) });
+    const causes = relations.map((name) => this.#relations.get(name));
+    if (causes.includes('gone')) throw queryError('sourceGone', { objects: objectsText(objects) });
+    if (causes.includes('changed')) throw queryError('sourceChanged', { objects: objectsText(objects) });
   }
 }
 
-/** How many entities and bridges no question reaches, as what they rest on is gone from the database. */
+/** How many entities and bridges no question reaches, as what they rest on is gone from the database, or is another. */
 export function objectsOutOfService(
   engines: ReadonlyMap<string, { readonly outOfService: OutOfService }>,
 ): number {

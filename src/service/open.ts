@@ -10,7 +10,6 @@ import { PermittedWords } from '../ask/data/runtime/statistics.js';
 import { Underway } from '../ask/data/underway.js';
 import { createParsing } from '../ask/parsing/index.js';
 import { Marks, unfinishedEntry } from '../ask/parsing/marks.js';
-import { Observing } from '../ask/request/observing.js';
 import { createProbes } from '../ask/request/probes.js';
 import { createStrangers } from '../ask/request/strangers.js';
 import type { ServiceLog } from '../base/log.js';
@@ -35,6 +34,7 @@ import { countingSeat } from './limits/counting-seat.js';
 import type { Lineage } from './lineage/index.js';
 import { leftLineage, lineageOf } from './lineage.js';
 import { loadModel, type PolicyFault } from './model.js';
+import { openObserving } from './observing.js';
 import { ownerOf } from './owner.js';
 import { PolicyStanding, type PolicyState } from './policy-standing.js';
 import type { Prepared, Reloaded, ReloadPart } from './reload.js';
@@ -133,13 +133,15 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
       closing.push(() => left.close(LINEAGE_CLOSE_MS));
     if (lineage !== null) closing.push(() => lineage.close(LINEAGE_CLOSE_MS));
     await lineage?.announce(first.manifest);
+    const { observing, close: closeObserving } = openObserving(settings, log);
+    closing.push(closeObserving);
     const parsing = createParsing({ log });
     closing.push(() => parsing.close());
     const drafting = createDrafting({ log });
     closing.push(() => drafting.close());
     const { epochs, close: closeEpochs } = databaseEpochs(() => first.manifest.connectors, engines, log);
     closing.push(closeEpochs);
-    const parts = { audit, engines, lineage, parsing, drafting, marks, epochs, spool };
+    const parts = { audit, engines, lineage, parsing, drafting, marks, epochs, spool, observing };
     const open = await serviceOf(settings, seat, log, first, { ...keys, trust }, opened, parts, close);
     return Object.freeze({ ...open, over });
   } catch (error) {
@@ -154,7 +156,7 @@ const LINEAGE_CLOSE_MS = 3_000;
 /** What was opened for the service, and is closed with it. */
 type OpenParts = Pick<
   Service,
-  'audit' | 'engines' | 'lineage' | 'parsing' | 'drafting' | 'marks' | 'epochs' | 'spool'
+  'audit' | 'engines' | 'lineage' | 'parsing' | 'drafting' | 'marks' | 'epochs' | 'spool' | 'observing'
 >;
 
 /** Where long texts are marked while they are compiled. What an earlier process left there is told, and recorded. */
@@ -266,7 +268,7 @@ async function serviceOf(
     caps: settings.caps,
     underway,
     log,
-    observing: new Observing(log, settings.slowQuestionMs),
+    tracesStatements: settings.traceStatements,
   };
   lineage?.follow(() => model.manifest);
   keys.trust.follow(() => model.snapshot);

@@ -43,6 +43,10 @@ export class Observing {
     this.#tracing = tracing;
   }
 
+  get traces(): boolean {
+    return this.#tracing !== null;
+  }
+
   /** Whether more than figures is wanted of a request that took so long, in µs. */
   wants(us: number): boolean {
     return us >= this.#slowUs || this.#tracing !== null;

@@ -28,6 +28,7 @@ export function addHooks(
     const traceparent = traceparentOf(request.headers['traceparent']);
     if (traceparent !== null) {
       reply.raw.setHeader('traceparent', traceparent);
+      request.call = { ...request.call, traceparent };
       service.log.info('traced request', { request_id: request.call.requestId, traceparent });
     }
     if (!inflight.draining || ALWAYS_ANSWERED.has(request.url)) done();

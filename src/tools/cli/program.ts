@@ -48,6 +48,8 @@ const COMMANDS: ReadonlyMap<string, () => Promise<(root: Command) => void>> = ne
   ['row-security', async () => (await import('./commands/row-security.js')).addRowSecurity],
   ['ps', async () => (await import('./commands/ps.js')).addPs],
   ['kill', async () => (await import('./commands/kill.js')).addKill],
+  ['top', async () => (await import('./commands/top.js')).addTop],
+  ['config', async () => (await import('./commands/config.js')).addConfig],
   ['doctor', async () => (await import('./commands/doctor.js')).addDoctor],
   ['errors', async () => (await import('./commands/errors.js')).addErrors],
   ['completion', async () => (await import('./commands/completion.js')).addCompletion],

@@ -133,6 +133,9 @@ async function ofServer(
     }
     const told = await osl(['ps', '--subject', 'user:admin', '--data-dir', place.dataDir]);
     t.match(told, { code: 0, stdout: /user:analyst \| active/ });
+    const top = await osl(['top', '-n', '1', '--subject', 'user:admin', '--data-dir', place.dataDir]);
+    t.match(top, { code: 0, stdout: /user:analyst \| active/ });
+    t.notMatch(top.stdout, /4711|s3cret/);
     const clients = await psql(server, admin, 'show clients');
     t.match(await psql(server, admin, 'show users'), /^user:analyst\|2$/m);
     for (const text of [JSON.stringify(both), told.stdout, clients]) {

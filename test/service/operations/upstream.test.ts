@@ -186,7 +186,7 @@ t.test(
     admin.on('error', () => undefined);
     await admin.query(TABLES);
     const where = files();
-    const env = { STORE_URL: own.readerUrl };
+    const env = { STORE_URL: own.readerUrl, OSL_DRIFT_SECONDS: '0' };
     const whole = t;
     let server = await served(whole, where, env);
     const token = await tokenFor(where.dataDir);

@@ -1,6 +1,6 @@
 import { quoteIdentifier } from 'osl-compiler';
 import { tableSql } from '../../../base/table-sql.js';
-import { type Survey, surveyPostgres } from '../../../engine/index.js';
+import { type OutOfServiceCause, type Survey, surveyPostgres } from '../../../engine/index.js';
 import {
   type ModelledType,
   modelType,
@@ -29,20 +29,22 @@ import { viewLabelFindings } from './view-labels.js';
 /** What was found of the databases, for the operator, and what of the manifest they no longer have. */
 export interface Inspection {
   readonly findings: readonly Finding[];
-  /** By connector. */
+  /** By connector; what could not be looked at is not in it. */
   readonly gone: ReadonlyMap<string, readonly Gone[]>;
 }
 
-/** A table that is not there; or a column of it, where that is named. */
+/** A table that is not there; or a column of it, where that is named, which is not there or has another type. */
 export interface Gone {
   /** `schema.table` */
   readonly table: string;
   readonly column: string | null;
+  readonly cause: OutOfServiceCause;
 }
 
 interface Looked {
   readonly findings: readonly Finding[];
-  readonly gone: readonly Gone[];
+  /** Null where nobody could look. */
+  readonly gone: readonly Gone[] | null;
 }
 
 /** Every connector of the manifest. Reads settings and declarations, and no row. */
@@ -57,9 +59,41 @@ export async function inspectDatabases(model: Model, settings: Settings): Promis
     }
     const looked = await lookAtServer(about, connector, model, settings);
     findings.push(...looked.findings);
-    if (looked.gone.length > 0) gone.set(connector.name, looked.gone);
+    if (looked.gone !== null) gone.set(connector.name, looked.gone);
   }
   return { findings, gone };
+}
+
+/** What each connector that can be reached no longer has as the manifest says; reads declarations alone. */
+export async function lookForDrift({ manifest }: Pick<Model, 'manifest'>): Promise<Inspection['gone']> {
+  const gone = new Map<string, readonly Gone[]>();
+  for (const connector of manifest.connectors.values()) {
+    if (connector.kind === 'pglite') continue;
+    const found = await driftOf(connector);
+    if (found !== null) gone.set(connector.name, found);
+  }
+  return gone;
+}
+
+/** Null where nobody could look, or not at all of it. */
+async function driftOf(connector: Connector): Promise<readonly Gone[] | null> {
+  let survey: Survey;
+  try {
+    const url = await connectorUrl(process.env, urlVariable(connector));
+    if (url === null) return null;
+    survey = await surveyPostgres(url);
+  } catch {
+    return null; // what watches the databases says so
+  }
+  try {
+    const upstream = await readUpstream(survey.system, schemasOf(connector));
+    if (upstream.truncated) return null;
+    return driftsOf(upstream, connector, survey.report.role, () => false).flatMap(({ gone }) => gone ?? []);
+  } catch {
+    return null;
+  } finally {
+    survey.close();
+  }
 }
 
 async function lookAtServer(
@@ -106,7 +140,7 @@ async function lookAtServer(
       ...(await systemFindings(about, connector, model.manifest)),
     ];
     // What was not read all is not known to be gone.
-    return { findings, gone: upstream.truncated ? [] : drifts.flatMap(({ gone }) => gone ?? []) };
+    return { findings, gone: upstream.truncated ? null : drifts.flatMap(({ gone }) => gone ?? []) };
   } finally {
     survey.close();
   }
@@ -126,7 +160,7 @@ async function labelFindings(
 }
 
 function only(finding: Finding): Looked {
-  return { findings: [finding], gone: [] };
+  return { findings: [finding], gone: null };
 }
 
 /** INVARIANT: as the gateway judges it at every connection. */
@@ -283,7 +317,7 @@ const MOST_DRIFTS = 20;
 interface Drift {
   readonly message: string;
   readonly hint: string;
-  /** Null where it is there, and unreadable or of another type. */
+  /** Null where it is there, and unreadable or of the same type with another length or other labels. */
   readonly gone: Gone | null;
 }
 
@@ -312,13 +346,19 @@ function driftsOf(
   return [...tables].flatMap(([name, table]): readonly Drift[] => {
     const relation = relations.get(name);
     if (relation === undefined)
-      return [{ message: `there is no table ${name}`, hint: GONE, gone: { table: name, column: null } }];
+      return [
+        {
+          message: `there is no table ${name}`,
+          hint: GONE,
+          gone: { table: name, column: null, cause: 'gone' },
+        },
+      ];
     const columns = new Map(relation.columns.map((c) => [c.name, c]));
     return [...table.columns.values()].flatMap((declared): readonly Drift[] => {
       const column = columns.get(declared.name);
       const id = `${name}.${declared.name}`;
       if (column === undefined) {
-        const gone = { table: name, column: declared.name };
+        const gone = { table: name, column: declared.name, cause: 'gone' } as const;
         return [{ message: `there is no column ${id}`, hint: GONE, gone }];
       }
       if (!column.readable && needed(name, declared.name)) {
@@ -329,7 +369,9 @@ function driftsOf(
       if (model !== null && isAs(declared, model, column.stored)) return [];
       const hint = model === null ? VIEW : `declare it as \`${written(model)}\` in the manifest`;
       const was = declared.stored ?? declared.form?.sql ?? declared.type;
-      return [{ message: `${id} is ${column.type}, not ${was}`, hint, gone: null }];
+      const changed = { table: name, column: declared.name, cause: 'changed' } as const;
+      const gone = isOfType(declared, model, column.stored) ? null : changed;
+      return [{ message: `${id} is ${column.type}, not ${was}`, hint, gone }];
     });
   });
 }
@@ -348,6 +390,12 @@ function isAs(declared: TableColumn, model: ModelledType, stored: string | null)
     (declared.form === null || declared.form.sql === model.spelled) &&
     model.stored === null
   );
+}
+
+/** Whether its values come as the manifest says, whatever else its type says. */
+function isOfType(declared: TableColumn, model: ModelledType | null, stored: string | null): boolean {
+  if (declared.stored !== null) return stored === declared.stored || stored === `enum ${declared.stored}`;
+  return model !== null && declared.type === model.type && model.stored === null;
 }
 
 function written({ type, spelled, stored, labels }: ModelledType): string {

@@ -25,9 +25,17 @@ export interface DoctorFlags extends ServerFlags {
 
 /** Looks at everything that a server rests on, and changes nothing. Exit status 1 where something fails. */
 export async function runDoctor(flags: DoctorFlags): Promise<void> {
-  const settings = withServedFiles(settingsOf(flags), flags);
+  const findings = await doctorFindings(withServedFiles(settingsOf(flags), flags));
+  const failures = findings.filter((f) => f.state === 'fail').length;
+  if (flags.json) printJson({ ok: failures === 0, findings });
+  else reportFindings(findings);
+  if (failures > 0) process.exitCode = EXIT.failed;
+}
+
+/** What is found of everything that a server with these settings rests on. */
+export async function doctorFindings(settings: Settings): Promise<readonly Finding[]> {
   await ready();
-  const findings = [
+  return [
     ok('program', `osl ${version()}, Node ${process.versions.node}`),
     ...(await modelFindings(settings)),
     ...dataDirFindings(settings),
@@ -36,10 +44,6 @@ export async function runDoctor(flags: DoctorFlags): Promise<void> {
     ...issuerFindings(settings),
     ...(await issuersFileFindings(settings)),
   ];
-  const failures = findings.filter((f) => f.state === 'fail').length;
-  if (flags.json) printJson({ ok: failures === 0, findings });
-  else report(findings);
-  if (failures > 0) process.exitCode = EXIT.failed;
 }
 
 /** The files that are named, else those of the server that runs there: the demo's are in no user's folder. */
@@ -90,7 +94,8 @@ const HINTS: ReadonlyMap<string, string> = new Map([
 
 const SIGNS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL', skipped: '-   ' } as const;
 
-function report(findings: readonly Finding[]): void {
+/** For people: each with its hint, and how many. */
+export function reportFindings(findings: readonly Finding[]): void {
   for (const { about, state, message, hint } of findings) {
     print(`${SIGNS[state]}  ${about}: ${visible(message)}`);
     if (hint !== null) print(`      hint: ${visible(hint)}`);

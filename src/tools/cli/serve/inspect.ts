@@ -1,8 +1,10 @@
 import { messageOf } from '../../../base/thrown.js';
+import type { OutOfServiceCause } from '../../../engine/index.js';
 import { keylessEntities, type Manifest, tableName } from '../../../model/manifest/index.js';
+import { recordEvent } from '../../../service/events.js';
 import type { Service } from '../../../service/service.js';
 import type { Settings } from '../../../service/settings.js';
-import { type Gone, inspectDatabases } from '../doctor/database.js';
+import { type Gone, inspectDatabases, lookForDrift } from '../doctor/database.js';
 import type { Finding } from '../doctor/finding.js';
 import { dataDirFindings, issuerFindings, tlsFindings } from '../doctor/machine.js';
 
@@ -17,11 +19,9 @@ export async function inspect(service: Service, settings: Settings): Promise<voi
   if (keyless !== null) log.warn(keyless, { about: 'manifest' });
   try {
     const { findings, gone } = await inspectDatabases(model, settings);
-    for (const [connector, engine] of engines) {
-      const missing = missingIn(model.manifest, connector, gone.get(connector) ?? []);
-      for (const [object, what] of missing)
-        log.error('out of service until a reload finds it again', { connector, object, gone: what });
-      engine.outOfService.replace(new Set(missing.keys()));
+    for (const connector of engines.keys()) {
+      const found = gone.get(connector);
+      if (found !== undefined) await takeOut(service, connector, missingIn(model.manifest, connector, found));
     }
     const told = new Set([...engines.values()].flatMap((engine) => engine.warnings));
     warnOf(
@@ -44,24 +44,57 @@ function warnOf(findings: readonly Finding[], isNew: (finding: Finding) => boole
   }
 }
 
-/** Entities and bridges that rest on something that is gone, each with what. */
+/** Looks once whether the databases still have what the manifest declares; those that cannot be looked at stay as they are. */
+export async function inspectDrift(service: Service): Promise<void> {
+  const { manifest } = service.model();
+  for (const [connector, gone] of await lookForDrift({ manifest }))
+    if (service.model().manifest === manifest)
+      await takeOut(service, connector, missingIn(manifest, connector, gone));
+}
+
+/** From now on these are out of service, and no others of the connector. What changes has a line and a record. */
+async function takeOut(
+  service: Service,
+  connector: string,
+  missing: ReadonlyMap<string, Missing>,
+): Promise<void> {
+  const { log } = service;
+  const engine = service.engines.get(connector);
+  if (engine === undefined) return;
+  const before = engine.outOfService.relations;
+  const out = [...missing].filter(([object, { cause }]) => before.get(object) !== cause);
+  const back = [...before.keys()].filter((object) => !missing.has(object));
+  engine.outOfService.replace(new Map([...missing].map(([object, { cause }]) => [object, cause])));
+  for (const [object, { cause, what }] of out)
+    log.error('out of service until it is mended', { connector, object, [cause]: what });
+  for (const object of back) log.warn('in service again', { connector, object });
+  if (out.length + back.length === 0) return;
+  const told = out.map(([object, { cause, what }]) => ({ object, cause, what }));
+  await recordEvent(service, 'service.drift', { connector, out: told, back }).catch(() => undefined);
+}
+
+interface Missing {
+  readonly cause: OutOfServiceCause;
+  readonly what: readonly string[];
+}
+
+/** Entities and bridges that rest on something that is gone, or is another, each with what. */
 function missingIn(
   { catalog }: Manifest,
   connector: string,
   gone: readonly Gone[],
-): ReadonlyMap<string, readonly string[]> {
-  const missing = new Map<string, readonly string[]>();
+): ReadonlyMap<string, Missing> {
+  const missing = new Map<string, Missing>();
   for (const relation of catalog.relations.values()) {
     if (relation.connector !== connector || relation.kind === 'facet') continue;
     const physical = new Set(relation.columns.map((c) => c.physical));
-    const what = gone.filter(
+    const found = gone.filter(
       ({ table, column }) => table === tableName(relation) && (column === null || physical.has(column)),
     );
-    if (what.length > 0)
-      missing.set(
-        relation.name,
-        what.map(({ table, column }) => (column === null ? table : `${table}.${column}`)),
-      );
+    if (found.length === 0) continue;
+    const what = found.map(({ table, column }) => (column === null ? table : `${table}.${column}`));
+    const cause = found.some((one) => one.cause === 'gone') ? 'gone' : 'changed';
+    missing.set(relation.name, { cause, what });
   }
   return missing;
 }

@@ -6,6 +6,7 @@ import { INSTALLATION_ROOT, version } from '../../../base/package-root.js';
 import { StartProblem } from '../../../base/start-problem.js';
 import type { Operated } from '../../../operating/views.js';
 import { recordEvent } from '../../../service/events.js';
+import { openMetricExport } from '../../../service/observing.js';
 import { type OpenService, openService } from '../../../service/open.js';
 import type { Prepared, Reloaded } from '../../../service/reload.js';
 import { aloneIn, type Seat } from '../../../service/seat.js';
@@ -24,6 +25,7 @@ import { removeServerFile, type ServerRecord, writeServerFile } from '../server-
 import { adminListener, type OwnPart, operatedAlone, ownPart } from './admin.js';
 import { type Certificate, checkedCertificate, ShownCertificate, watchCertificates } from './certificates.js';
 import { checkDataDir, spaceLeft } from './data-dir.js';
+import { watchDrift } from './drift.js';
 import { inspect } from './inspect.js';
 import { checkPorts } from './ports.js';
 
@@ -152,6 +154,9 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
       losePolicy: (why, since) => open.losePolicy(why, since),
       renewDraft: (id) => open.renewDraft(id),
     });
+    const unwatchDrift = watchDrift(open.service, settings.driftMs);
+    closing.push(async () => unwatchDrift());
+    closing.push(openMetricExport(settings, log, figures));
     const ports = { ...(await fronts.listen()), ...(await admin.listen()) };
     const unwatch = watchCertificates(certificates, settings.tls.watchMs, log, (now) => {
       log.warn('other certificates are shown from now on', { now });

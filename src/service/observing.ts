@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Observing } from '../ask/request/observing.js';
+import type { ServiceLog } from '../base/log.js';
+import { version } from '../base/package-root.js';
+import { messageOf } from '../base/thrown.js';
+import { Collector, exportMetrics, SpanExporter } from './otlp/index.js';
+import type { Settings } from './settings.js';
+
+/** A collector that does not take the last figures in time goes without them. ms */
+const CLOSE_MS = 2_000;
+
+/** What becomes of each request for the operator: figures, a line for slow ones, spans where a collector is named. */
+export function openObserving(
+  { slowQuestionMs, otlp }: Pick<Settings, 'slowQuestionMs' | 'otlp'>,
+  log: ServiceLog,
+): { readonly observing: Observing; close(): Promise<void> } {
+  if (otlp === null) return { observing: new Observing(log, slowQuestionMs), close: async () => undefined };
+  const spans = new SpanExporter(new Collector(otlp, version(), log), otlp);
+  return { observing: new Observing(log, slowQuestionMs, spans), close: () => inTime(spans.close()) };
+}
+
+/** Hands what this process counts to the collector, where one is named; gives what ends it. */
+export function openMetricExport(
+  { otlp }: Pick<Settings, 'otlp'>,
+  log: ServiceLog,
+  figures: () => Promise<string>,
+): () => Promise<void> {
+  if (otlp === null) return async () => undefined;
+  const end = exportMetrics(new Collector(otlp, version(), log), otlp.metricsMs, figures, (error) =>
+    log.error('figures could not be gathered', { error: messageOf(error) }),
+  );
+  return () => inTime(end());
+}
+
+async function inTime(work: Promise<void>): Promise<void> {
+  await Promise.race([work.catch(() => undefined), sleep(CLOSE_MS, undefined, { ref: false })]);
+}

@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+import type { Stage } from '../../ask/request/meters.js';
+import type { EndedRequest, Tracing } from '../../ask/request/observing.js';
+import { spanIdOf, traceOf } from '../../ask/request/trace.js';
+import { attribute, type Collector, nanoseconds, SCOPE } from './collector.js';
+import type { OtlpSettings } from './settings.js';
+
+/** Requests that may wait for the collector; those beyond are dropped. */
+const MOST_WAITING = 2_048;
+const MOST_SENT = 256;
+
+/** As OTLP numbers them. */
+const SERVER = 2;
+const INTERNAL = 1;
+const ERROR = 2;
+
+/** A span for each request and one below it for each of its stages, handed to the collector in the background. */
+export class SpanExporter implements Tracing {
+  /** Requests whose spans were not delivered. */
+  dropped = 0;
+  readonly #collector: Collector;
+  readonly #ratio: number;
+  readonly #timer: NodeJS.Timeout;
+  #waiting: object[][] = [];
+  #sending: Promise<void> | null = null;
+
+  constructor(collector: Collector, { ratio, spansMs }: OtlpSettings) {
+    this.#collector = collector;
+    this.#ratio = ratio;
+    this.#timer = setInterval(() => void this.#flush(), spansMs).unref();
+  }
+
+  ended(request: EndedRequest, endedAt: number): void {
+    const parent = request.traceparent === null ? null : traceOf(request.traceparent);
+    if (parent === null ? Math.random() >= this.#ratio : !parent.sampled) return;
+    if (this.#waiting.length >= MOST_WAITING) {
+      this.dropped += 1;
+      return;
+    }
+    this.#waiting.push(spansOf(request, parent, endedAt));
+    if (this.#waiting.length >= MOST_SENT) void this.#flush();
+  }
+
+  /** Delivers what waits. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#sending;
+    await this.#flush();
+  }
+
+  /** One delivery at a time. */
+  #flush(): Promise<void> {
+    if (this.#sending !== null || this.#waiting.length === 0) return this.#sending ?? Promise.resolve();
+    const requests = this.#waiting.splice(0, MOST_SENT);
+    const body = {
+      resourceSpans: [
+        { resource: this.#collector.resource, scopeSpans: [{ scope: SCOPE, spans: requests.flat() }] },
+      ],
+    };
+    this.#sending = this.#collector.send('/v1/traces', body).then((taken) => {
+      if (!taken) this.dropped += requests.length;
+      this.#sending = null;
+    });
+    return this.#sending;
+  }
+}
+
+interface Parent {
+  readonly traceId: string;
+  readonly spanId: string;
+}
+
+function spansOf(request: EndedRequest, parent: Parent | null, endedAt: number): object[] {
+  const { stages, requestId, action, surface, decision, code } = request;
+  const traceId = parent?.traceId ?? randomBytes(16).toString('hex');
+  const spanId = spanIdOf(requestId);
+  const total = (stages.get('total') ?? 0) / 1_000;
+  const startedAt = endedAt - total;
+  const root = {
+    traceId,
+    spanId,
+    ...(parent !== null && { parentSpanId: parent.spanId }),
+    name: `osl ${action}`,
+    kind: SERVER,
+    startTimeUnixNano: nanoseconds(startedAt),
+    endTimeUnixNano: nanoseconds(endedAt),
+    attributes: [
+      attribute('osl.request_id', requestId),
+      attribute('osl.surface', surface),
+      attribute('osl.form', request.form ?? 'other'),
+      attribute('osl.decision', decision),
+      attribute('osl.outcome', request.outcome ?? 'none'),
+      attribute('osl.rows', request.rows),
+      attribute('osl.objects', request.objects),
+      ...(code === null ? [] : [attribute('osl.code', code)]),
+      ...fingerprintOf(request),
+    ],
+    ...(decision !== 'allow' || code !== null ? { status: { code: ERROR } } : {}),
+  };
+  return [root, ...stagesOf(stages, { traceId, spanId }, startedAt, endedAt)];
+}
+
+function fingerprintOf({ fingerprint }: EndedRequest): readonly object[] {
+  const found = fingerprint();
+  return found === null ? [] : [attribute('osl.fingerprint', found)];
+}
+
+/** The first three follow each other; `record` and `answer` begin together once it is decided. */
+function stagesOf(
+  stages: ReadonlyMap<Stage, number>,
+  { traceId, spanId }: Parent,
+  startedAt: number,
+  endedAt: number,
+): object[] {
+  const ms = (stage: Stage): number => (stages.get(stage) ?? 0) / 1_000;
+  const limit = startedAt + ms('identify');
+  const decide = limit + ms('limit');
+  const answer = Math.max(decide + ms('decide'), endedAt - ms('answer'));
+  const starts: readonly (readonly [Stage, number])[] = [
+    ['identify', startedAt],
+    ['limit', limit],
+    ['decide', decide],
+    ['record', answer],
+    ['answer', answer],
+  ];
+  return starts
+    .filter(([stage]) => stages.has(stage))
+    .map(([stage, from]) => ({
+      traceId,
+      spanId: randomBytes(8).toString('hex'),
+      parentSpanId: spanId,
+      name: stage,
+      kind: INTERNAL,
+      startTimeUnixNano: nanoseconds(from),
+      endTimeUnixNano: nanoseconds(from + ms(stage)),
+      attributes: [],
+    }));
+}

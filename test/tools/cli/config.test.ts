@@ -1,0 +1,61 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { EXAMPLE, osl, temporary } from './support.js';
+
+/** `osl config check`: what a start would find, without one. */
+
+const MANIFEST = join(EXAMPLE, 'manifest.yaml');
+const POLICY = join(EXAMPLE, 'policy.yaml');
+
+interface Told {
+  readonly ok: boolean;
+  readonly findings: readonly { readonly about: string; readonly state: string; readonly message: string }[];
+}
+
+async function checked(env: Readonly<Record<string, string>>, policy = POLICY) {
+  const args = ['config', 'check', '--json', '--manifest', MANIFEST, '--policy', policy];
+  const ports = { OSL_HTTP_PORT: '0', OSL_PG_PORT: '0', OSL_DATA_DIR: join(temporary(), 'data') };
+  const { code, stdout } = await osl(args, { env: { ...ports, ...env } });
+  return { code, told: JSON.parse(stdout) as Told };
+}
+
+t.test('what can be served is well, and nothing is made', async (t) => {
+  const { code, told } = await checked({});
+  t.equal(code, 0);
+  t.equal(told.ok, true);
+  for (const about of ['settings', 'files', 'data directory', 'ports', 'TLS', 'issuers'])
+    t.ok(
+      told.findings.some((f) => f.about === about && f.state === 'ok'),
+      about,
+    );
+});
+
+t.test(
+  'a setting, a policy or a certificate with a fault fails; what nothing reads or answers is a warning',
+  async (t) => {
+    const faults = async (env: Readonly<Record<string, string>>, policy?: string) => {
+      const { code, told } = await checked(env, policy);
+      return { code, found: told.findings.filter(({ state }) => state === 'fail' || state === 'warn') };
+    };
+    t.match(await faults({ OSL_POOL_SIZE: 'many' }), {
+      code: 1,
+      found: [{ about: 'settings', state: 'fail', message: /OSL_POOL_SIZE must be a whole number/ }],
+    });
+    t.match(await faults({ OSL_POOL_SIZ: '3' }), {
+      code: 0,
+      found: [{ about: 'settings', state: 'warn', message: 'nothing reads OSL_POOL_SIZ' }],
+    });
+    t.match(await faults({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }), {
+      code: 0,
+      found: [{ about: 'collector', state: 'warn', message: /^http:\/\/127\.0\.0\.1:1 does not answer/ }],
+    });
+    const policy = join(temporary(), 'policy.yaml');
+    writeFileSync(policy, 'version: 1\nroles: nonsense\n');
+    t.match(await faults({}, policy), { code: 1, found: [{ about: 'files', state: 'fail' }] });
+    t.match(await faults({ OSL_TLS_CERT: MANIFEST, OSL_TLS_KEY: MANIFEST }), {
+      code: 1,
+      found: [{ about: 'TLS', state: 'fail' }],
+    });
+  },
+);
