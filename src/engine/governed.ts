@@ -25,7 +25,7 @@ export function governedDoor(
           throw new InternalError(`${values.length} values for ${statement.parameterOids.length} slots`);
         }
         outOfService.check(statement.reads);
-        return runner.runStatement(withComment(statement, options.comment ?? null), values, options, sink);
+        return runner.runStatement(statement, values, options, sink);
       } catch (error) {
         return Promise.reject(error);
       }
@@ -41,15 +41,6 @@ export function governedDoor(
       }
     },
   };
-}
-
-const COMMENT = /^\/\*[\w='-]+\*\/$/;
-
-/** INVARIANT: nothing but a comment is ever put behind a governed statement. */
-function withComment(statement: GovernedStatement, comment: string | null): GovernedStatement {
-  if (comment === null) return statement;
-  if (!COMMENT.test(comment)) throw new InternalError('what stands behind a statement is no comment');
-  return { ...statement, sql: `${statement.sql} ${comment}` };
 }
 
 /** A plan made for the very values would show them: a caller's, those of policy, and keys. */

@@ -51,8 +51,6 @@ export interface ExecuteOptions {
   readonly spent?: (ms: number) => void;
   /** Settings in force for this statement alone; absent or empty: the session's own. */
   readonly settings?: StatementSettings | undefined;
-  /** Stands behind the statement, which is prepared for this run alone then: a whole comment, made of no caller's text. */
-  readonly comment?: string | null;
   /** Absent or null: what is committed when the statement begins. */
   readonly snapshot?: TransactionSnapshot | null;
 }

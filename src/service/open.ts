@@ -268,7 +268,6 @@ async function serviceOf(
     caps: settings.caps,
     underway,
     log,
-    tracesStatements: settings.traceStatements,
   };
   lineage?.follow(() => model.manifest);
   keys.trust.follow(() => model.snapshot);

@@ -6,7 +6,6 @@ import { networkOf } from '../base/networks.js';
 import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './content.js';
 import { type OtlpSettings, otlpSettings } from './otlp/settings.js';
-import { type OwnerSettings, ownerSettings } from './owner.js';
 import { type AdminSettings, adminSettings } from './settings/admin.js';
 import { type AlarmSettings, alarmSettings } from './settings/alarms.js';
 import { type AuditKeeping, type AuditSink, auditKeeping, auditSink } from './settings/audit.js';
@@ -64,8 +63,6 @@ export interface Settings {
   readonly exactUpTo: number;
   /** Where traces and metrics go; null: nowhere. */
   readonly otlp: OtlpSettings | null;
-  /** Whether statements say in a comment which trace they belong to. */
-  readonly traceStatements: boolean;
   /** How often it is looked whether databases have what the manifest declares; 0: at a start and a reload alone. */
   readonly driftMs: number;
   /** Questions that take so long have a line in the operator's log; 0: none has. */
@@ -175,7 +172,6 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     content: contentSettings(env),
     exactUpTo: integer(env, 'OSL_RETRIEVE_EXACT_UP_TO', 30_000, 0, 1_000_000_000),
     otlp: otlpSettings(env),
-    traceStatements: oneOf(env, 'OSL_TRACE_STATEMENTS', ['off', 'on']) === 'on',
     driftMs: integer(env, 'OSL_DRIFT_SECONDS', 30, 0, 86_400) * 1_000,
     slowQuestionMs: integer(env, 'OSL_SLOW_QUESTION_MS', 0, 0, 86_400_000),
     mcp: mcpSettings(env),

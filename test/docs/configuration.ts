@@ -42,10 +42,6 @@ export const SECTIONS: readonly Section[] = [
       },
       OSL_HTTP_PORT: { what: 'REST and MCP; 0 takes a free one.', default: '8642' },
       OSL_PG_PORT: { what: 'The Postgres wire; 0 takes a free one.', default: '15432' },
-      OSL_TRACE_STATEMENTS: {
-        what: 'Whether statements say in a comment which [trace](operations.md#traces) they belong to. Each is prepared for its run alone then.',
-        default: 'off',
-      },
       OSL_DRIFT_SECONDS: {
         what: 'How often it is looked whether databases [still have what the manifest declares](operations.md#the-database-is-down-or-another-than-the-manifest-says); 0: at a start and a reload alone.',
         default: '30',

@@ -4,7 +4,6 @@ import { type Caller, type Versions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/payment.js';
 import { type Answering, consider, type Decision, type Permits, respond } from '../request/respond.js';
-import { traceComment } from '../request/trace.js';
 import { answerAgain } from './answer-again.js';
 import { chargingSink, timeCharge } from './charging.js';
 import { withinCost } from './cost-guard.js';
@@ -107,11 +106,10 @@ function requireMayAsk(plan: GovernedPlan, record: DecisionRecord): GovernedPlan
 
 function answeringOf(
   parts: AnswerParts,
-  { requestId, traceparent }: Question,
+  { requestId }: Question,
   delivery: Delivery,
 ): Answering<GovernedPlan, Answer> {
   const spending = new Spending();
-  const comment = parts.tracesStatements ? traceComment(traceparent, requestId) : null;
   let counted: CountedSink | null = null;
   return {
     left: () => counted?.left() ?? 0,
@@ -126,7 +124,7 @@ function answeringOf(
       const versions = versionsOf(caller);
       const sink = typeof delivery.sink === 'function' ? delivery.sink(plan, versions) : delivery.sink;
       counted = new CountedSink(sink);
-      const result = await run(parts, caller, plan, { ...delivery, comment }, recorded, counted, spending);
+      const result = await run(parts, caller, plan, delivery, recorded, counted, spending);
       return Object.freeze({
         requestId,
         plan,
@@ -223,7 +221,6 @@ async function execute(
   const settings = settingsFor(parts, caller, plan, delivery.settings);
   const { subject } = caller.identity;
   const resultFormats = formatsOf(delivery, plan);
-  const { comment = null } = delivery;
   const options = {
     subject,
     resultFormats,
@@ -232,7 +229,6 @@ async function execute(
     timeoutMs,
     settings,
     snapshot,
-    comment,
   };
   const live = (into: RowSink, stopped: AbortSignal | null): Promise<ExecuteResult> =>
     engine.governed.execute(plan, values, { ...options, ...charged, signal: stopped }, into);

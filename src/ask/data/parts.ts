@@ -135,7 +135,5 @@ export interface RunningParts {
 
 /** What answers questions about data. */
 export interface AnswerParts extends GlassParts, PlanningParts, RunningParts {
-  /** Whether statements say which trace they belong to. */
-  readonly tracesStatements: boolean;
   readonly content: ContentPlane;
 }

@@ -51,8 +51,6 @@ export interface Delivery {
   readonly again?: 'given before' | 'anew';
   /** The answer must be whole, because its reader cannot be told that rows are missing. */
   readonly whole?: boolean;
-  /** What the statement says of the trace that it belongs to; null or absent: nothing. */
-  readonly comment?: string | null;
   /** Or what makes it, once the columns of the answer are known. */
   readonly sink: RowSink | ((plan: GovernedPlan, versions: Versions) => RowSink);
 }

@@ -19,11 +19,3 @@ export function traceOf(text: string): Trace | null {
 export function spanIdOf(requestId: string): string {
   return requestId.replaceAll('-', '').slice(-16);
 }
-
-/** What a statement says of the trace that it belongs to, as a comment; nothing but digits is in it. Null: it belongs to none. */
-export function traceComment(traceparent: string | undefined, requestId: string): string | null {
-  const trace = traceparent === undefined ? null : traceOf(traceparent);
-  const spanId = spanIdOf(requestId);
-  if (trace?.sampled !== true || !/^[0-9a-f]{16}$/.test(spanId)) return null;
-  return `/*traceparent='00-${trace.traceId}-${spanId}-01'*/`;
-}

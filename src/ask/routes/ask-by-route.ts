@@ -20,8 +20,8 @@ export function askByRoute(
   bytes: Buffer,
   delivery: Delivery,
 ): Promise<Answer> | null {
-  // What belongs to a trace is told stage by stage, and may stand in its statement.
-  if (question.traceparent !== undefined && (parts.observing.traces || parts.tracesStatements)) return null;
+  // What belongs to a trace is told stage by stage.
+  if (question.traceparent !== undefined && parts.observing.traces) return null;
   const identity = knownIdentity(parts, question.credentials);
   const caller = identity === null ? null : callerAgain(parts, identity, question);
   if (caller === null) return null;

@@ -99,7 +99,6 @@ else {
       OTEL_SERVICE_NAME: 'shop',
       OTEL_BSP_SCHEDULE_DELAY: '50',
       OTEL_METRIC_EXPORT_INTERVAL: '100',
-      OSL_TRACE_STATEMENTS: 'on',
     });
     const authorization = `Bearer ${await tokenFor(where.dataDir)}`;
     const osql = `select name from osl.entities.account where id = 1 and name <> '${SECRET}'`;
@@ -186,55 +185,6 @@ else {
     );
     t.match(await server.signal('SIGTERM'), { code: 0 });
   });
-
-  await t.test(
-    'a statement says which trace it belongs to, in hex and nothing else, and only where a setting says so',
-    async (t) => {
-      for (const setting of ['on', 'off']) {
-        const where = files();
-        const server = await served(t, where, {
-          STORE_URL: postgres.readerUrl,
-          OSL_TRACE_STATEMENTS: setting,
-        });
-        const authorization = `Bearer ${await tokenFor(where.dataDir)}`;
-        const ask = (traceparent: string) =>
-          asked(
-            server,
-            '/osl/query',
-            { osql: 'select id from osl.entities.big' },
-            { authorization, traceparent },
-          );
-        // The database shows what runs while it waits for a lock.
-        const seen = async (traceparent: string): Promise<string> => {
-          await direct.query('begin; lock table shop.big');
-          const answer = ask(traceparent);
-          let text = '';
-          await until(async () => {
-            const { rows } = await direct.query(
-              "select query from pg_stat_activity where pid in (select pid from pg_locks where not granted and relation = 'shop.big'::regclass)",
-            );
-            text = rows[0]?.query ?? '';
-            return rows.length > 0;
-          });
-          await direct.query('rollback');
-          t.match(await answer, { status: 200 });
-          return text;
-        };
-        for (let n = 0; n < 5; n++) await ask(`00-${TRACE}-${PARENT}-01`);
-        const sampled = await seen(`00-${TRACE}-${PARENT}-01`);
-        const comment = new RegExp(`/\\*traceparent='00-${TRACE}-[0-9a-f]{16}-01'\\*/$`);
-        if (setting === 'on') t.match(sampled, comment);
-        else t.notMatch(sampled, 'traceparent');
-        t.notMatch(
-          await seen(`00-${TRACE}-${PARENT}-00`),
-          'traceparent',
-          'one that is not sampled says nothing',
-        );
-        t.notMatch(await seen("00-'*/; select 1; /*-01"), '/*', 'and what is no traceparent neither');
-        await server.signal('SIGTERM');
-      }
-    },
-  );
 }
 
 t.test('what cannot be spoken is refused at start', async (t) => {

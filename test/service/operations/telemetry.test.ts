@@ -37,7 +37,7 @@ t.test('each stage of each request is in a histogram, those of the fast lane too
   t.ok(total(page) > 0 && total(page) < 30);
   const buckets = [
     ...page.matchAll(
-      /_bucket\{stage="total",surface="rest",form="structured",decision="allow",le="([^"]+)"\} (\d+)$/gm,
+      /_bucket\{le="([^"]+)",stage="total",surface="rest",form="structured",decision="allow"\} (\d+)$/gm,
     ),
   ];
   t.equal(buckets.length, 18);
