@@ -64,7 +64,9 @@ async function ofServer(
   const admin = await adminToken(place);
   const analyst = await tokenFor(place.dataDir);
   const get = (path: string, token: string | null = admin) => adminAsks(server, 'GET', path, token);
-  const post = (path: string, token: string | null = admin) => adminAsks(server, 'POST', path, token);
+  // A token is good for one change: each has a new one.
+  const post = async (path: string, token?: string | null) =>
+    adminAsks(server, 'POST', path, token === undefined ? await adminToken(place) : token);
   const { adminPgPort, pgPort } = server.record();
   const connect = async (port: unknown, user: string, database: string, password: string) => {
     const client = new pg.Client({ host: '127.0.0.1', port: Number(port), user, database, password });
