@@ -67,10 +67,10 @@ t.test('with the reload the new one takes its place, also under questions', asyn
   writeFileSync(file, AFTER);
   const during = Array.from({ length: 20 }, () => asked());
   await open.reload();
-  const after = [
-    ...(await Promise.all(during)),
-    ...(await Promise.all(Array.from({ length: 10 }, () => asked()))),
-  ];
+  // The facet is served without addresses now: a question that began under its old text is ended, and asked again.
+  for (const { status, message } of await Promise.all(during))
+    t.ok(status === 200 || (status === 409 && message.includes('has changed since')), `${status} ${message}`);
+  const after = await Promise.all(Array.from({ length: 10 }, () => asked()));
   t.same([...new Set(after.map(({ status, message }) => `${status} ${message}`))], ['200 ']);
   t.match((await asked('cite, id')).rows[0], { id: 'new' }, 'with its new column');
   t.same(await stores(), [{ version: 'raw', state: 'ready' }]);

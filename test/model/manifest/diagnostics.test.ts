@@ -276,7 +276,7 @@ const MANIFEST_CASES: readonly Case[] = [
     from: '  order:\n    source',
     to: '  order:\n    colour: red\n    source',
     told: [
-      '24:5-11 M1002 unknown key `colour` (known here: description, deprecated, source, primary_key, entity_key_columns, columns, time_dimension, composition, computed, legs, derived)',
+      '24:5-11 M1002 unknown key `colour` (known here: description, deprecated, source, primary_key, entity_key_columns, columns, time_dimension, composition, computed, legs, derived, cache)',
     ],
   },
   {
@@ -284,7 +284,7 @@ const MANIFEST_CASES: readonly Case[] = [
     from: '  order:\n    source',
     to: '  order:\n    <<: {}\n    source',
     told: [
-      '24:5-7 M1002 unknown key `<<` (known here: description, deprecated, source, primary_key, entity_key_columns, columns, time_dimension, composition, computed, legs, derived)',
+      '24:5-7 M1002 unknown key `<<` (known here: description, deprecated, source, primary_key, entity_key_columns, columns, time_dimension, composition, computed, legs, derived, cache)',
     ],
   },
   {
