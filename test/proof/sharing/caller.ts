@@ -37,7 +37,8 @@ const INT4 = 23;
 const REFUSED: readonly string[] = ['42501', '42501 | 42501', '42501 | 26000'];
 /** What may be said of a statement whose session in the database was ended. */
 const LOST = /^(?:08006|57P01|08000|08003|57P02|57014)$/;
-const NOTHING = /^never$/;
+/** What is said of a statement that runs while its rights, or what it reads, become others. */
+const ENDED = /^55000$/;
 
 /** One session of one caller; it keeps coming back. */
 export class Caller {
@@ -61,6 +62,7 @@ export class Caller {
   async act(): Promise<Difference | null> {
     const act = this.#choose();
     const from = this.#world.version();
+    const turned = this.#world.turning();
     const killed = this.#world.kills();
     const before = this.#world.published().count;
     const said = await act.run(this);
@@ -71,8 +73,11 @@ export class Caller {
     const expected = versions.flatMap((v) => changes.flatMap((c) => act.expected(v, c)));
     if (versions.some((v) => isRevoked(this.number, v))) expected.push(...REFUSED);
     const { count, dying } = this.#world.kills();
-    const lost = killed.dying || dying || count > killed.count ? LOST : NOTHING;
-    if (isExplained(said, expected, lost)) return null;
+    const broken = [
+      ...(killed.dying || dying || count > killed.count ? [LOST] : []),
+      ...(turned || this.#world.turning() || to > from || changes.length > 1 ? [ENDED] : []),
+    ];
+    if (isExplained(said, expected, broken)) return null;
     return { caller: this.number, act: act.name, versions: [from, to], expected, said };
   }
 
@@ -152,10 +157,12 @@ export class Caller {
   }
 }
 
-/** Whether each part of an answer is one that is expected, whatever happened between the parts, or one that was lost. */
-function isExplained(said: string, expected: readonly string[], lost: RegExp): boolean {
+/** Whether each part of an answer is one that is expected, whatever happened between the parts, or broke off as it may. */
+function isExplained(said: string, expected: readonly string[], broken: readonly RegExp[]): boolean {
   const parts = said.split(' | ');
-  return parts.every((part, i) => lost.test(part) || expected.some((e) => e.split(' | ')[i] === part));
+  return parts.every(
+    (part, i) => broken.some((b) => b.test(part)) || expected.some((e) => e.split(' | ')[i] === part),
+  );
 }
 
 type MakeAct = (id: number, caller: number) => Act;

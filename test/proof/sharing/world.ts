@@ -121,6 +121,8 @@ export interface World {
   readonly port: number;
   /** Of the policy that serves. */
   version(): number;
+  /** Whether another version is being taken up, and may serve already. */
+  turning(): boolean;
   /** Questions that went fast. */
   fast(): number;
   /** How often the sessions of the database were killed; `dying` while some may not have been heard of. */
@@ -170,6 +172,7 @@ export async function startWorld(postgres: NativePostgres): Promise<World> {
     return JSON.parse(text).version;
   };
   let version = 0;
+  let turning = false;
   let changes = 0;
   let changing = false;
   let count = 0;
@@ -180,6 +183,7 @@ export async function startWorld(postgres: NativePostgres): Promise<World> {
     shop,
     port,
     version: () => version,
+    turning: () => turning,
     fast: () => frontend.fastQuestions,
     kills: () => ({ count, dying }),
     published: () => ({ count: changes, changing }),
@@ -202,8 +206,10 @@ export async function startWorld(postgres: NativePostgres): Promise<World> {
     async reload() {
       writeFileSync(manifestFile, manifestOf(manifest, version + 1));
       writeFileSync(shop.policyFile, policyOf(version + 1));
+      turning = true;
       await shop.open.reload();
       version++;
+      turning = false;
     },
     beside: (sql) => engine.system.script(sql),
     async close() {
