@@ -19,9 +19,11 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0524', 'Database refuses the gateway'],
   ['E0525', 'Gone from the database'],
   ['E0526', 'Another type in the database'],
+  ['E0527', 'Too costly'],
   ['E1001', 'Not resolvable'],
   ['E1002', 'Not servable'],
   ['E2001', 'No policy loaded'],
+  ['E2003', 'Ended by a change'],
   ['E2101', 'Denied by policy'],
   ['E2102', 'No access'],
   ['E2103', 'Aggregates only'],
@@ -43,6 +45,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E5032', 'Shutting down'],
   ['E5033', "Issuer's keys not available"],
   ['E5034', 'The owner of the policy was not reached'],
+  ['E5036', 'Control database not available'],
 ]);
 
 export function titleOf(code: string): string {

@@ -10,6 +10,7 @@ t.setTimeout(600_000);
 /** Commands without `--json`, and why. */
 const WITHOUT: ReadonlyMap<string, string> = new Map([
   ['policy show', 'it prints the text of a policy'],
+  ['top', 'it draws anew; `osl ps --json` has the same figures'],
   ['login', 'a person goes on in a browser'],
   ['logout', 'it takes away what is stored, and says so'],
   ['keys make', 'it writes files, and says where'],

@@ -14,7 +14,10 @@ Examples:
   $ osl config check --json | jq -e .ok`;
 
 export function addConfig(program: Command): void {
-  const config = program.command('config').description('check settings before a server is started with them');
+  const config = program
+    .command('config')
+    .description('check settings before a server is started with them')
+    .addHelpText('after', '\nExample:\n  $ osl config check');
   const check = config
     .command('check')
     .description('look at all that a start looks at, and serve nothing')
