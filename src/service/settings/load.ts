@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { StartProblem } from '../../base/start-problem.js';
 import { codeOf } from '../../base/thrown.js';
-import { type ControlPlace, controlUrl } from '../../control/index.js';
+import { type ControlPlace, controlUrl } from '../../control/url.js';
 
 /** What keeps one caller's load from the others. */
 export interface LoadSettings {
