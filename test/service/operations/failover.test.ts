@@ -134,7 +134,9 @@ if (pair === null) {
         while (asking) {
           const answer = await ask().catch((error: unknown) => String(error));
           answered += 1;
-          if (answer !== 'ok' && answer !== JSON.stringify(EXPECTED)) wrong.push([i, answer]);
+          if (answer === 'ok' || answer === JSON.stringify(EXPECTED)) continue;
+          wrong.push([i, answer]);
+          await sleep(20); // a client whose connection is gone fails at once, and would let nothing else run
         }
       },
     );
@@ -147,7 +149,7 @@ if (pair === null) {
     }
     asking = false;
     await Promise.all(load);
-    t.same(wrong, [], 'nobody heard of it');
+    t.same(wrong.slice(0, 5), [], 'nobody heard of it');
     t.match(await verifyAuditLog(`${where.dataDir}/audit`), {
       integrity: 'intact',
       completeness: 'complete',
