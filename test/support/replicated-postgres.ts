@@ -3,6 +3,7 @@ import { appendFileSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { codeOf } from '../../src/base/thrown.js';
 import { ended, freePort, newestBinaries, onServer, postgresUser, untilReady } from './native-postgres.js';
 
 const PASSWORD = 'osl';
@@ -68,13 +69,13 @@ export async function startPair(): Promise<Pair | null> {
       kill: async () => {
         if (server === null) return;
         const [postmaster] = [server];
-        // Its children notice that it is gone, and go too; the data directory is free when they have.
+        // The data directory is free when its children are gone too. They go after it, as it would begin anew without one.
         const children = execFileSync('ps', ['-o', 'pid=', '--ppid', `${postmaster.pid}`], {
           encoding: 'utf8',
         });
-        for (const pid of children.match(/\d+/g) ?? []) process.kill(Number(pid), 'SIGKILL');
         await ended(postmaster, 'SIGKILL');
         running.delete(postmaster);
+        for (const pid of children.match(/\d+/g) ?? []) killIfThere(Number(pid));
       },
       promote: async () => run('pg_ctl', ['promote', '-w', '-D', dir]),
       query: async (sql) => {
@@ -114,4 +115,13 @@ export async function startPair(): Promise<Pair | null> {
       rmSync(root, { recursive: true, force: true });
     },
   };
+}
+
+/** One that has noticed that its postmaster is gone may have ended by itself. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (codeOf(error) !== 'ESRCH') throw error;
+  }
 }

@@ -57,8 +57,9 @@ export class Gateway {
     return { status: response.status, body: await response.text() };
   }
 
-  /** What a change is made for. */
+  /** What a change is made for. The next one has a token of its own: one is good for one change. */
   async published(): Promise<{ readonly version: string }> {
+    this.#tokens = null;
     const { root } = await this.tokens();
     const headers = { authorization: `Bearer ${root}` };
     const response = await fetch(`http://127.0.0.1:${this.restPort}/osl/objects`, { headers });

@@ -128,6 +128,9 @@ if (pair === null) {
     const clients = await Promise.all([wire(), wire()]);
     const wrong: unknown[] = [];
     let asking = true;
+    t.teardown(() => {
+      asking = false;
+    });
     let answered = 0;
     const load = [...clients.map((client) => () => rows(client).then((r) => JSON.stringify(r))), rest].map(
       async (ask, i) => {
