@@ -1,15 +1,13 @@
 import type { ServiceLog } from '../base/log.js';
-import { messageOf } from '../base/thrown.js';
 import { ControlFault } from '../control/index.js';
 import type { Publishing } from '../publishing/store/index.js';
 import type { Control } from './control.js';
-import { followControl } from './follow-control.js';
+import { followPolicy } from './follow-policy.js';
 import type { TenantKeys } from './keys.js';
 import { PolicyFault } from './model.js';
 import type { Prepared } from './reload.js';
 import type { Seat } from './seat.js';
 import type { Settings } from './settings.js';
-import { watchFile } from './watch-file.js';
 
 /** What others have published, and what only this directory has. A database that does not answer is followed later. */
 export async function joined(control: Control | null, keys: TenantKeys, log: ServiceLog): Promise<void> {
@@ -34,33 +32,21 @@ export function beginFollowing(
     changed(): Promise<void>;
   },
 ): () => Promise<void> {
-  const unwatch =
-    settings.watchesPolicy && control?.settings.policySource !== 'control'
-      ? watchFile(settings.policyFile, () => {
-          publishing
-            .exclusively(async () => (await process.policy(false)).take())
-            .catch((error: unknown) =>
-              log.error('the policy file was not taken up', { error: messageOf(error) }),
-            );
-        })
-      : () => undefined;
-  const follower =
-    control === null
-      ? null
-      : followControl(
-          control,
-          {
-            change: async () => {
-              await follow(control, publishing, process.policy);
-              await process.changed();
-            },
-            silent: process.lose,
-          },
-          log,
-        );
+  const unfollow = followPolicy(
+    settings,
+    control,
+    {
+      file: () => publishing.exclusively(async () => (await process.policy(false)).take()),
+      change: async () => {
+        if (control !== null) await follow(control, publishing, process.policy);
+        await process.changed();
+      },
+      silent: process.lose,
+    },
+    log,
+  );
   return async () => {
-    unwatch();
-    await follower?.close();
+    await unfollow();
     await control?.close();
   };
 }

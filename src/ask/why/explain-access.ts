@@ -9,7 +9,7 @@ import {
   type Supposed,
   supposedIdentity,
 } from '../../../policy/index.js';
-import { type NamedObject, objectNamed, type Sight, sightsOf } from '../../model/graph/index.js';
+import { type NamedObject, objectName, objectNamed, type Sight, sightsOf } from '../../model/graph/index.js';
 import type { AnswerParts } from '../data/parts.js';
 import type { Call } from '../request/call.js';
 import { type Caller, type Versions, versionsOf } from '../request/caller.js';
@@ -67,8 +67,7 @@ export function explainAccess(
     decide: (caller, record) => {
       const ground = groundOf(caller, question);
       const { relation } = ground;
-      const room = relation.kind === 'facet' ? 'facets' : 'entities';
-      record.touches({ form: null, objects: [`osl.${room}.${relation.name}`] });
+      record.touches({ form: null, objects: [objectName(relation)] });
       return ground;
     },
     answer: async (ground, caller, recorded) => {
@@ -146,7 +145,7 @@ function explanationOf(
   const sight = sees(object, relation, catalog, access);
   const taken = takenAway(object, relation, catalog, { identity, snapshot, circumstances });
   return {
-    object: nameOf(relation, object.column),
+    object: objectName(relation, object.column),
     chain: identity.chain,
     sees: sight,
     label,
@@ -161,11 +160,6 @@ function explanationOf(
 function labelOf(relation: Relation, column: string | null): string | null {
   const all = [...relation.columns, ...(relation.computed ?? [])];
   return all.find((c) => c.name === column)?.sensitivity ?? null;
-}
-
-function nameOf(relation: Relation, column: string | null): string {
-  const room = relation.kind === 'facet' ? 'facets' : 'entities';
-  return `osl.${room}.${relation.name}${column === null ? '' : `.${column}`}`;
 }
 
 /** What decides, in sentences; the rules beside them have the particulars. */

@@ -1,6 +1,14 @@
 import type { Relation } from 'osl-compiler';
 import { type PolicySnapshot, roleAccess } from '../../../policy/index.js';
-import { bestSight, isMore, type NamedObject, objectNamed, type Sight } from '../../model/graph/index.js';
+import { inTurns } from '../../base/in-turns.js';
+import {
+  bestSight,
+  isMore,
+  type NamedObject,
+  objectName,
+  objectNamed,
+  type Sight,
+} from '../../model/graph/index.js';
 import type { Call } from '../request/call.js';
 import { type Caller, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
@@ -44,20 +52,16 @@ export function requestAccess(
     decide: (caller, record) => {
       const { relation } = objectNamed(request.object);
       const declared = caller.manifest.catalog.relations.get(relation);
-      if (declared !== undefined) record.touches({ form: null, objects: [nameOf(declared)] });
+      if (declared !== undefined) record.touches({ form: null, objects: [objectName(declared)] });
       return request;
     },
     answer: async (_, caller) => {
       const { tell } = parts.owner;
       if (tell === null) return { delivered: false };
-      await tell({ type: 'osl.access_request', id: call.requestId, body: noticeOf(caller, request) });
+      await tell({ type: 'osl.access_request', id: call.requestId, body: await noticeOf(caller, request) });
       return { delivered: true };
     },
   });
-}
-
-function nameOf({ kind, name }: Relation): string {
-  return `osl.${kind === 'facet' ? 'facets' : 'entities'}.${name}`;
 }
 
 /** A role that would show more of the object, as somebody would see it who had that role alone and every attribute. */
@@ -71,7 +75,10 @@ interface RoleOffer {
 /** Roles that are named. */
 const OFFERS = 20;
 
-function noticeOf(caller: Caller, { object, reason }: AccessRequest): Readonly<Record<string, unknown>> {
+async function noticeOf(
+  caller: Caller,
+  { object, reason }: AccessRequest,
+): Promise<Readonly<Record<string, unknown>>> {
   const { identity, access, manifest } = caller;
   const named = objectNamed(object);
   const relation = manifest.catalog.relations.get(named.relation);
@@ -86,20 +93,22 @@ function noticeOf(caller: Caller, { object, reason }: AccessRequest): Readonly<R
   };
   if (relation === undefined) return { ...about, declared: false, sees: 'nothing', roles: [], grant: null };
   const now = sees(named, relation, manifest.catalog, access);
-  const offers = offersFor(named, relation, now, caller);
+  const offers = await inTurns(offersFor(named, relation, now, caller));
   return { ...about, declared: true, sees: now, roles: offers, grant: grantFor(named, relation) };
 }
 
-function offersFor(
+/** In steps of one role: a policy may have many, and each of them many grants. */
+function* offersFor(
   named: NamedObject,
   relation: Relation,
   now: Sight,
   { access, manifest: { catalog }, snapshot }: Caller,
-): readonly RoleOffer[] {
+): Generator<void, readonly RoleOffer[]> {
   const offers: RoleOffer[] = [];
   for (const [role, { grants }] of snapshot.roles) {
     if (offers.length === OFFERS) break;
     if (!grants.has(relation.name) || access.dataRoles.has(role)) continue;
+    yield;
     const would = bestSight(relation, named.column, catalog, roleAccess(role, snapshot, catalog));
     if (isMore(would, now))
       offers.push({ role, sees: would, also: alsoOf(role, relation.name, snapshot, access) });

@@ -1,14 +1,6 @@
-import {
-  assertNever,
-  compile,
-  InternalError,
-  identifier,
-  QueryError,
-  queryError,
-  type Relation,
-} from 'osl-compiler';
+import { assertNever, compile, InternalError, identifier, QueryError, queryError } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
-import { type NamedObject, objectNamed, type Sight } from '../../model/graph/index.js';
+import { type NamedObject, objectName, objectNamed, type Sight } from '../../model/graph/index.js';
 import type { Call } from '../request/call.js';
 import { type Caller, type Versions, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
@@ -62,18 +54,13 @@ function whyOf(caller: Caller, object: NamedObject): Why {
   const mask = isMasked && label !== null ? (snapshot.masks.get(relation.name)?.get(label) ?? null) : null;
   const grants = rights.grants.filter((g) => object.column === null || g.columns.has(object.column));
   return {
-    object: nameOf(relation, object.column),
+    object: objectName(relation, object.column),
     sees: sight,
     masked_as: mask === null ? null : SHOWN_AS[mask],
     because: [...becauseOf(sight, grants.length), ...delegated(access.chainLength)],
     grants: grants.map((g) => g.id),
     versions: versionsOf(caller),
   };
-}
-
-function nameOf(relation: Relation, column: string | null): string {
-  const room = relation.kind === 'facet' ? 'facets' : 'entities';
-  return `osl.${room}.${relation.name}${column === null ? '' : `.${column}`}`;
 }
 
 const SHOWN_AS = {

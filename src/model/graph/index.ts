@@ -9,6 +9,7 @@ export {
   facetName,
   metricName,
   type NamedObject,
+  objectName,
   objectNamed,
   objectsIn,
 } from './names.js';

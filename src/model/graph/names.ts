@@ -1,4 +1,4 @@
-import { fullName, plainName } from 'osl-compiler';
+import { fullName, plainName, type Relation } from 'osl-compiler';
 import type { GraphView } from './view.js';
 
 /** The full name of an entity or bridge, as queries and the audit log write it. */
@@ -28,6 +28,12 @@ export function objectsIn(view: GraphView): readonly string[] {
     ...view.metrics.map((m) => metricName(m.name)),
   ];
   return [...new Set(names)].sort();
+}
+
+/** The full name of a relation of the catalog, or of a column of it. */
+export function objectName({ kind, name }: Relation, column: string | null = null): string {
+  const owner = fullName(kind === 'facet' ? 'facets' : 'entities', name);
+  return column === null ? owner : `${owner}.${column}`;
 }
 
 /** A relation of the catalog, and a column of it where one is named. */

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { type CallerFlags, callerToken } from './caller.js';
 import { postQuery, type QueryBody, type Reply, serverUrl } from './client.js';
 import { usage } from './exit.js';
-import { dataDirOption, names, policyOption, settingsOf } from './flags.js';
+import { addCallerOptions, dataDirOption, policyOption, settingsOf } from './flags.js';
 
 /** Flags of commands that ask the running server. */
 export interface AskFlags extends CallerFlags {
@@ -18,16 +18,7 @@ export interface QuestionFlags extends AskFlags {
 
 /** `--token --subject --chain --server --data-dir --policy`. */
 export function addAskOptions(command: Command): Command {
-  return command
-    .option('--token <token>', 'the token to ask with (OSL_TOKEN)')
-    .addOption(
-      new Option('--subject <name>', 'mint a token for this subject (OSL_SUBJECT)').conflicts('token'),
-    )
-    .addOption(
-      new Option('--chain <names>', 'mint one for the last of these, who acts for the others')
-        .argParser(names)
-        .conflicts('token'),
-    )
+  return addCallerOptions(command)
     .addOption(
       new Option('--server <url>', 'another server than that of the data directory').env('OSL_SERVER'),
     )

@@ -45,6 +45,20 @@ export function policyOption(): Option {
   return new Option('--policy <file>', 'who may see it (OSL_POLICY; default policy.yaml)');
 }
 
+/** `--token --subject --chain`: who asks. */
+export function addCallerOptions(command: Command): Command {
+  return command
+    .option('--token <token>', 'the token to ask with (OSL_TOKEN)')
+    .addOption(
+      new Option('--subject <name>', 'mint a token for this subject (OSL_SUBJECT)').conflicts('token'),
+    )
+    .addOption(
+      new Option('--chain <names>', 'mint one for the last of these, who acts for the others')
+        .argParser(names)
+        .conflicts('token'),
+    );
+}
+
 /** `--data-dir --http-port --pg-port --host`. */
 export function addListenOptions(command: Command): Command {
   return command

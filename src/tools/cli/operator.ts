@@ -3,7 +3,7 @@ import { isThisMachine } from '../../service/settings/admin.js';
 import type { Settings } from '../../service/settings.js';
 import { type CallerFlags, callerToken } from './caller.js';
 import { EXIT, Failure } from './exit.js';
-import { dataDirOption, names, policyOption, settingsOf } from './flags.js';
+import { addCallerOptions, dataDirOption, policyOption, settingsOf } from './flags.js';
 import { runningServer, urlHost } from './server-file.js';
 
 /** Flags of commands that ask the admin listener. */
@@ -17,16 +17,7 @@ Asks the admin listener, which OSL_ADMIN_PORT opens, and takes an admin role: do
 
 /** `--token --subject --chain --admin --data-dir --policy`. */
 export function addOperatorOptions(command: Command): Command {
-  return command
-    .option('--token <token>', 'the token to ask with (OSL_TOKEN)')
-    .addOption(
-      new Option('--subject <name>', 'mint a token for this subject (OSL_SUBJECT)').conflicts('token'),
-    )
-    .addOption(
-      new Option('--chain <names>', 'mint one for the last of these, who acts for the others')
-        .argParser(names)
-        .conflicts('token'),
-    )
+  return addCallerOptions(command)
     .addOption(
       new Option('--admin <url>', 'another admin listener than that of the data directory').env(
         'OSL_ADMIN_URL',

@@ -3,6 +3,7 @@ import { type AskFlags, addAskOptions, visitor } from '../ask.js';
 import { getDocument, postDocument } from '../client.js';
 import { print, visible } from '../output.js';
 import { bodyOf } from '../reply.js';
+import { sightWords } from '../sight.js';
 
 interface WhyFlags extends AskFlags {
   readonly request?: string;
@@ -47,14 +48,7 @@ async function runWhy(object: string, flags: WhyFlags): Promise<void> {
   const body = bodyOf(await getDocument(url, path, token), flags.json, '');
   if (flags.json) return;
   const { sees, masked_as: shown, because } = body;
-  print(`${visible(String(body['object']))}: ${SEEN[`${sees}`] ?? ''}`);
+  print(`${visible(String(body['object']))}: ${sightWords(sees)}`);
   if (shown !== null) print(`- shown as ${visible(String(shown))}`);
   for (const reason of Array.isArray(because) ? because : []) print(`- ${visible(String(reason))}`);
 }
-
-const SEEN: Readonly<Record<string, string>> = {
-  clear: 'in the clear',
-  partly_masked: 'masked in some rows',
-  masked: 'masked',
-  aggregates: 'in figures over groups only',
-};

@@ -4,6 +4,7 @@ import { usage } from '../exit.js';
 import { fieldsOf } from '../fields.js';
 import { print, visible } from '../output.js';
 import { bodyOf } from '../reply.js';
+import { sightWords } from '../sight.js';
 
 interface ExplainFlags extends AskFlags {
   readonly object: string;
@@ -40,21 +41,13 @@ export async function runExplainAccess(flags: ExplainFlags): Promise<void> {
   for (const line of linesOf(body)) print(visible(line));
 }
 
-const SEEN: Readonly<Record<string, string>> = {
-  clear: 'in the clear',
-  partly_masked: 'masked in some rows',
-  masked: 'masked',
-  aggregates: 'in figures over groups only',
-  nothing: 'not at all',
-};
-
 function* linesOf(body: Readonly<Record<string, unknown>>): Generator<string> {
   const { object, chain, sees, label, mask, row } = body;
   const who = textsOf(chain).join(' → ');
   const how = label === null ? '' : ` (label ${label}, mask ${mask})`;
-  yield `${who} sees ${object} ${SEEN[`${sees}`] ?? sees}${how}`;
+  yield `${who} sees ${object} ${sightWords(sees)}${how}`;
   for (const column of listOf(body['columns']))
-    yield `  ${fieldsOf(column)['name']}: ${SEEN[`${fieldsOf(column)['sees']}`] ?? ''}`;
+    yield `  ${fieldsOf(column)['name']}: ${sightWords(fieldsOf(column)['sees'])}`;
   for (const reason of textsOf(body['because'])) yield `- ${reason}`;
   for (const grant of listOf(body['grants'])) yield grantText(fieldsOf(grant));
   if (row === null) return;

@@ -2,10 +2,9 @@ import type { ServiceLog } from '../../../base/log.js';
 import { messageOf } from '../../../base/thrown.js';
 import { readManifestText } from '../../../model/manifest/index.js';
 import type { Control } from '../../../service/control.js';
-import { followControl } from '../../../service/follow-control.js';
+import { followPolicy } from '../../../service/follow-policy.js';
 import { activationOf } from '../../../service/seat.js';
 import type { Settings } from '../../../service/settings.js';
-import { watchFile } from '../../../service/watch-file.js';
 import type { Changes } from './changes.js';
 import type { Texts } from './messages.js';
 
@@ -34,41 +33,27 @@ async function policyNow(policyFile: string, control: Control | null): Promise<P
 /** Follows the control database, or a policy file that is watched, for all workers. Gives what ends that. */
 export function followFor(
   changes: Changes,
-  { policyFile, watchesPolicy }: Settings,
+  settings: Settings,
   control: Control | null,
   log: ServiceLog,
 ): () => Promise<void> {
-  const unwatch =
-    watchesPolicy && activationOf(control) === null
-      ? watchFile(policyFile, () => {
-          changes
-            .policy(async (served) => ({ ...served, ...(await policyNow(policyFile, null)) }))
-            .catch((error: unknown) =>
-              log.error('the policy file was not taken up', { error: messageOf(error) }),
-            );
-        })
-      : () => undefined;
-  const follower =
-    control === null
-      ? null
-      : followControl(
-          control,
-          {
-            change: async () => {
-              await changes.policy(async (served) => {
-                await control.pull();
-                // Where each gateway has a file of its own, only a signal or the watch reads it.
-                return activationOf(control) === null
-                  ? served
-                  : { ...served, ...(await policyNow(policyFile, control)) };
-              });
-            },
-            silent: (why) => changes.losePolicy(why),
-          },
-          log,
-        );
-  return async () => {
-    unwatch();
-    await follower?.close();
-  };
+  const { policyFile } = settings;
+  return followPolicy(
+    settings,
+    control,
+    {
+      file: () => changes.policy(async (served) => ({ ...served, ...(await policyNow(policyFile, null)) })),
+      change: async () => {
+        await changes.policy(async (served) => {
+          await control?.pull();
+          // Where each gateway has a file of its own, only a signal or the watch reads it.
+          return activationOf(control) === null
+            ? served
+            : { ...served, ...(await policyNow(policyFile, control)) };
+        });
+      },
+      silent: (why) => changes.losePolicy(why),
+    },
+    log,
+  );
 }
