@@ -82,13 +82,14 @@ export class DataPortal implements Portal {
       const taken = await queue.take(maxRows === 0 ? 0 : maxRows - given);
       await giveRows(taken.rows, rows);
       given += taken.rows.length;
+      // As Postgres, which has not looked further either; else it would hang on time whether the end is known by now.
+      if (maxRows > 0 && given === maxRows)
+        return { suspended: true, tag: `SELECT ${given}`, notices: NO_NOTICES };
       if (!taken.more) {
         const whole = await answer;
         const notices = whole === null ? NO_NOTICES : endNotices(whole);
         return { suspended: false, tag: `SELECT ${given}`, notices };
       }
-      if (maxRows > 0 && given === maxRows)
-        return { suspended: true, tag: `SELECT ${given}`, notices: NO_NOTICES };
     }
   }
 
