@@ -56,9 +56,11 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
     try {
       return await at.connect();
     } catch (error) {
-      // Another password may stand in the file by now.
-      if (pool === at) pool = null;
-      void at.end();
+      // Another password may stand in the file by now. Who else waited for this pool fails too, and it ends once.
+      if (pool === at) {
+        pool = null;
+        at.end().catch(() => undefined); // it has no connection
+      }
       throw controlFault(error);
     }
   };

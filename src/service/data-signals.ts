@@ -65,7 +65,7 @@ export class DataSignals {
     try {
       const listening = await this.#listen(connector, (text) => note(heard, text), lost);
       if (listening === null) return this.#tellLost(connector, heard, 'no system credentials');
-      if (this.#closed) return void listening.close();
+      if (this.#closed) return await listening.close();
       heard.times++;
       heard.listening = listening;
       if (heard.toldLost) this.#log.info('changes of data are heard of again', { connector });

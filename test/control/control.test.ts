@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'tap';
@@ -39,6 +41,19 @@ test('migrations run once, whoever begins them, and gateways that may not run th
     env: { OSL_CONTROL_URL: house.owner },
   });
   t.match(wrong, { code: 2, stderr: /nobody_"there" does not exist/ });
+});
+
+test('who waits beside others for a server that says nothing hears so, and the process goes on', async (t) => {
+  const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
+  t.teardown(() => silent.close());
+  await once(silent, 'listening');
+  const address = silent.address();
+  if (address === null || typeof address === 'string') throw new Error('the server has no port');
+  // A promise that nobody holds and that rejects would end the process, and fails the test.
+  const database = opened(t, `postgres://gateway@127.0.0.1:${address.port}/control`);
+  const asked = await Promise.allSettled([1, 2, 3].map(() => database.query('select 1')));
+  for (const outcome of asked) t.match(outcome, { status: 'rejected', reason: { name: 'ControlFault' } });
+  await t.rejects(database.query('select 1'), { name: 'ControlFault' }, 'by a pool of its own');
 });
 
 test('a database of its own is made ready by the first gateway', { skip: SKIP }, async (t) => {
