@@ -13,7 +13,7 @@ import { accessOf, catalogOf, randomWorld } from './world.js';
  * masked beforehand. `OSL_ORACLE_RUNS` questions (nightly: 120,000), from `OSL_ORACLE_SEED`; `OSL_ORACLE_SHRINK` looks for a
  * smaller example, which takes minutes.
  */
-const RUNS = Number(process.env['OSL_ORACLE_RUNS'] ?? 5_000);
+const RUNS = Number(process.env['OSL_ORACLE_RUNS'] ?? 3_000);
 const SEED = Number(process.env['OSL_ORACLE_SEED'] ?? 2);
 const PER_WORLD = 20;
 /** From so many on, every cell must be filled, not only every pair. */

@@ -13,7 +13,7 @@ import { accessOf, catalogOf, randomWorld, visibleColumns, type World } from './
  */
 
 /** Joins that are asked; `OSL_RAW_RUNS` asks for more. */
-const RUNS = Number(process.env['OSL_RAW_RUNS'] ?? 600);
+const RUNS = Number(process.env['OSL_RAW_RUNS'] ?? 360);
 const PER_WORLD = 20;
 
 t.setTimeout(3_600_000);

@@ -8,7 +8,7 @@ import { planIn, rolledWorld } from './rolled-world.js';
  * Random questions under random policies are answered from random rollups as they are from the entity: the same rows,
  * to the byte. `OSL_ORACLE_ROLLUPS` questions, from `OSL_ORACLE_SEED`.
  */
-const RUNS = Number(process.env['OSL_ORACLE_ROLLUPS'] ?? 2_400);
+const RUNS = Number(process.env['OSL_ORACLE_ROLLUPS'] ?? 1_200);
 const SEED = Number(process.env['OSL_ORACLE_SEED'] ?? 5);
 const PER_WORLD = 30;
 
