@@ -18,7 +18,7 @@ import {
 
 t.setTimeout(3 * 3_600_000);
 
-const RUNS = Number(process.env['OSL_TRAVERSE_RUNS'] ?? 24);
+const RUNS = Number(process.env['OSL_TRAVERSE_RUNS'] ?? 40);
 
 const forms = await startForms({
   manifest: GRAPH_MANIFEST,
