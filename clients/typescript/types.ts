@@ -1251,6 +1251,8 @@ export interface Operations {
       readonly checks: Readonly<Record<string, unknown>>;
       /** Entities and bridges whose table or column is gone from the database. */
       readonly objects_out_of_service?: number;
+      /** Servers behind the databases, as of foreign tables, that do not answer. */
+      readonly data_nodes_unreachable?: number;
       /** The policy file is missing or broken, and the last good policy serves until then. */
       readonly kept_policy?: {
         readonly since: string;

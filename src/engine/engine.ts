@@ -1,3 +1,4 @@
+import type { DataNodes } from './data-nodes.js';
 import type { GovernedDoor, SystemDoor } from './doors.js';
 import type { EnginePool } from './engine-pool.js';
 import type { Ailment } from './health.js';
@@ -24,6 +25,8 @@ export interface Engine {
   timeZone(text: string): Promise<string | null>;
   /** Why no governed session answers within two seconds; null where one does. */
   ailment(): Promise<Ailment | null>;
+  /** The servers behind it, of tables that are not its own. */
+  readonly nodes: DataNodes;
   /** The sessions with it, by what they are for. */
   pools(): readonly EnginePool[];
   /** Logs in with other credentials from the next session on; those that are open stay. */

@@ -12,7 +12,10 @@ export function watchEngines(
   log: ServiceLog,
   everyMs: number = EVERY_MS,
 ): () => void {
-  const ends = [...engines].map(([name, engine]) => watch(name, engine, log, everyMs));
+  const ends = [...engines].flatMap(([name, engine]) => [
+    watch(name, engine, log, everyMs),
+    watchNodes(name, engine, log, everyMs),
+  ]);
   return () => {
     for (const end of ends) end();
   };
@@ -39,6 +42,27 @@ function watch(connector: string, engine: Engine, log: ServiceLog, everyMs: numb
       });
       since = null;
     }
+  };
+  const timer = setInterval(() => void look(), everyMs).unref();
+  return () => {
+    over = true;
+    clearInterval(timer);
+  };
+}
+
+/** As `watch`, of the servers behind a database. */
+function watchNodes(connector: string, { nodes }: Engine, log: ServiceLog, everyMs: number): () => void {
+  let asking = false;
+  let over = false;
+  const look = async (): Promise<void> => {
+    if (asking) return;
+    asking = true;
+    const changes = await nodes.look();
+    asking = false;
+    if (over) return;
+    for (const { server, cause } of changes)
+      if (cause === null) log.warn('a server behind the database answers again', { connector, server });
+      else log.error('a server behind the database does not answer', { connector, server, cause });
   };
   const timer = setInterval(() => void look(), everyMs).unref();
   return () => {

@@ -142,6 +142,7 @@ function watched(engine: Engine, statements: ReceivedStatement[]): Engine {
   return {
     kind: engine.kind,
     outOfService: engine.outOfService,
+    nodes: engine.nodes,
     system: engine.system,
     serverVersion: engine.serverVersion,
     warnings: engine.warnings,

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { NO_NODES } from '../data-nodes.js';
 import type { Engine, EngineSurroundings } from '../engine.js';
 import { governedDoor } from '../governed.js';
 import { ailmentOf } from '../health.js';
@@ -73,6 +74,7 @@ export async function openPglite(
       warnings: [],
       timeZone: timeZones(runner),
       ailment: () => ailmentOf(runner),
+      nodes: NO_NODES,
       pools: () => [pool.seen('questions')],
       renew: () => undefined, // nobody logs in
       async close() {

@@ -1,3 +1,4 @@
+import { ForeignNodes } from '../data-nodes.js';
 import type { Engine, EngineEvents, EngineSurroundings } from '../engine.js';
 import { governedDoor } from '../governed.js';
 import { ailmentOf } from '../health.js';
@@ -5,7 +6,7 @@ import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
 import { OutOfService } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Reach } from '../reach.js';
-import { Runner } from '../runner.js';
+import { Runner, type RunnerOptions } from '../runner.js';
 import { governedSettings, type Timeouts } from '../settings.js';
 import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
 import { lendFrom, systemDoor } from '../system.js';
@@ -13,6 +14,7 @@ import { timeZones } from '../time-zones.js';
 import { NoSystemCredentials } from '../upstream-failure.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
+import { PARTITIONWISE } from './foreign-servers.js';
 import { type Logins, LoginsNow } from './logins.js';
 import { inspectRole, type RoleReport } from './role.js';
 
@@ -54,9 +56,15 @@ export async function openPostgres(
   const statementMs = config.statementTimeoutMs ?? 300_000;
   const [first, report] = await connectGoverned(config.url, timeouts(statementMs));
   first.destroy();
+  let { foreign } = report;
   const logins = new LoginsNow(config);
   const connect = (ms: number): Promise<UpstreamSession> =>
-    logins.connect('url', (url) => connectGoverned(url, timeouts(ms))).then(([session]) => session);
+    logins
+      .connect('url', (url) => connectGoverned(url, timeouts(ms)))
+      .then(([session, found]) => {
+        foreign = found.foreign;
+        return session;
+      });
   const shared = config.sharedSessions ?? 2;
   const reach = new Reach(onReach);
   const pool = new Pool({
@@ -70,7 +78,7 @@ export async function openPostgres(
   const lanes = shared > 0 ? new Lanes(shared, () => reach.attempt(() => connect(SHARED_TIMEOUT_MS))) : null;
   const { systemUrl, systemPoolSize = SYSTEM_SESSIONS } = config;
   const system = systemUrl === null ? null : systemPool(logins, systemPoolSize, onReach);
-  const runner = new Runner({
+  const running: RunnerOptions = {
     pool,
     lanes,
     limitRows: false,
@@ -80,7 +88,8 @@ export async function openPostgres(
     spool,
     runsAgain: true,
     govern: () => null,
-  });
+  };
+  const runner = new Runner(running);
   const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));
   const shape = { pool, places, backstopSeconds: statementMs / 1000, onUpstreamError };
   const outOfService = new OutOfService();
@@ -97,6 +106,7 @@ export async function openPostgres(
     warnings: report.warnings,
     timeZone: timeZones(runner),
     ailment: () => ailmentOf(runner),
+    nodes: new ForeignNodes(() => foreign.servers, running),
     pools: () => [
       pool.seen('questions'),
       ...(lanes === null ? [] : [lanes.seen(reach.state)]),
@@ -120,8 +130,9 @@ function timeouts(statementMs: number): Timeouts {
 async function connectGoverned(url: string, limits: Timeouts): Promise<[UpstreamSession, RoleReport]> {
   const reports: RoleReport[] = [];
   const transport = await connectTransport(url, 'osl-gateway', async (query) => {
-    reports.push(await inspectRole(query));
-    await query(governedSettings(limits));
+    const found = await inspectRole(query);
+    reports.push(found);
+    await query(`${governedSettings(limits)}${found.foreign.partitions ? PARTITIONWISE : ''}`);
   });
   const [report] = reports;
   if (report === undefined) throw new Error('the governed role was not inspected');

@@ -1,10 +1,12 @@
 import type { SetupQuery } from './connect.js';
+import { type Foreign, surveyForeign } from './foreign-servers.js';
 
 export interface RoleReport {
   readonly role: string;
   /** Why governed statements may not run as it; null where they may. */
   readonly fault: string | null;
   readonly serverVersion: string;
+  readonly foreign: Foreign;
   readonly warnings: readonly string[];
 }
 
@@ -38,14 +40,17 @@ export async function examineRole(query: SetupQuery): Promise<RoleReport> {
   );
   const role = String(self?.['name']);
   const reachable = await query(REACHABLE);
+  const foreign = await surveyForeign(query);
   return {
     role,
     fault: reachable.map(faultOf).find((fault) => fault !== null) ?? null,
     serverVersion: String(self?.['version']).split(' ')[0] ?? '',
+    foreign,
     warnings: [
       ...listWarning(`role "${role}" can create objects in schema`, await query(CREATABLE)),
       ...listWarning(`role "${role}" owns relation`, await query(OWNED)),
       ...vectorWarning(self?.['vector']),
+      ...foreign.warnings,
     ],
   };
 }

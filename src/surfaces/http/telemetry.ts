@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { type EnginePool, objectsOutOfService } from '../../engine/index.js';
+import { type EnginePool, objectsOutOfService, unreachableNodes } from '../../engine/index.js';
 import type { DeliveryStats, HttpParts } from './parts.js';
 import { requestMetrics } from './request-metrics.js';
 
@@ -117,6 +117,12 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireNumbers
     'osl_objects_out_of_service',
     'Entities and bridges whose table or column is gone from the database',
     () => objectsOutOfService(service.engines),
+    'max',
+  );
+  gauge(
+    'osl_data_nodes_unreachable',
+    'Servers behind the databases, as of foreign tables, that do not answer',
+    () => unreachableNodes(service.engines),
     'max',
   );
   gauge(

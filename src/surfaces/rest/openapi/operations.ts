@@ -182,6 +182,7 @@ const READINESS = object({
   status: oneOf('ready', 'not_ready'),
   checks: { type: 'object' },
   'objects_out_of_service?': count('Entities and bridges whose table or column is gone from the database.'),
+  'data_nodes_unreachable?': count('Servers behind the databases, as of foreign tables, that do not answer.'),
   'kept_policy?': KEPT_POLICY,
 });
 

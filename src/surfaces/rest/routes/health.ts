@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { objectsOutOfService } from '../../../engine/index.js';
+import { objectsOutOfService, unreachableNodes } from '../../../engine/index.js';
 import type { Inflight } from '../inflight.js';
 import { HEALTH_OPERATION, READY_OPERATION } from '../openapi/operations.js';
 import type { StandingParts } from '../parts.js';
@@ -43,6 +43,7 @@ export function healthRoutes(app: FastifyInstance, service: StandingParts, infli
     };
     const kept = service.keptPolicy();
     const outOfService = objectsOutOfService(service.engines);
+    const silent = unreachableNodes(service.engines);
     const ready = Object.values(checks).every((holds) => holds);
     const status = ready ? 200 : 503;
     service.probes.count('ready', '/ready', status, call);
@@ -53,6 +54,7 @@ export function healthRoutes(app: FastifyInstance, service: StandingParts, infli
         status: ready ? 'ready' : 'not_ready',
         checks,
         ...(outOfService > 0 && { objects_out_of_service: outOfService }),
+        ...(silent > 0 && { data_nodes_unreachable: silent }),
         ...(kept !== null && { kept_policy: { since: instant(kept.since), until: instant(kept.until) } }),
       });
   });

@@ -1,0 +1,65 @@
+import type { SetupQuery } from './connect.js';
+
+/** A server whose tables this database reads by a foreign-data wrapper. */
+export interface ForeignServer {
+  readonly name: string;
+  /** A table of it that the governed role may read, as SQL writes it; null where there is none. */
+  readonly readable: string | null;
+}
+
+/** What of a database stands on other servers. */
+export interface Foreign {
+  readonly servers: readonly ForeignServer[];
+  /** Whether a partitioned table has partitions there. */
+  readonly partitions: boolean;
+  /** What their owner should mend. */
+  readonly warnings: readonly string[];
+}
+
+/** `"timed"` is null where the wrapper is none whose options are known. */
+const SERVERS = `
+  select s.srvname::text as name,
+         case when w.fdwhandler::pg_catalog.regproc::text ~ '(^|\\.)postgres_fdw_handler$'
+              then coalesce(s.srvoptions::text like '%connect_timeout=%', false) end as timed,
+         pg_catalog.bool_or(c.relispartition) as partitions,
+         (pg_catalog.array_agg(pg_catalog.format('%I.%I', n.nspname, c.relname) order by c.oid)
+            filter (where pg_catalog.has_table_privilege(c.oid, 'SELECT')
+                      and pg_catalog.has_schema_privilege(n.oid, 'USAGE')))[1] as readable
+    from pg_catalog.pg_foreign_table f
+    join pg_catalog.pg_foreign_server s on s.oid = f.ftserver
+    join pg_catalog.pg_foreign_data_wrapper w on w.oid = s.srvfdw
+    join pg_catalog.pg_class c on c.oid = f.ftrelid
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+   group by s.srvname, w.fdwhandler, s.srvoptions
+   order by 1`;
+
+/** Asks the database, as the governed role, which of its tables are another server's. */
+export async function surveyForeign(query: SetupQuery): Promise<Foreign> {
+  const rows = await query(SERVERS);
+  const named = (is: (row: Record<string, unknown>) => boolean): readonly string[] =>
+    rows.filter(is).map((row) => String(row['name']));
+  const late = named((row) => row['timed'] === false);
+  const unread = named((row) => row['readable'] === null);
+  return Object.freeze({
+    servers: rows.map(({ name, readable }) => {
+      return Object.freeze({ name: String(name), readable: typeof readable === 'string' ? readable : null });
+    }),
+    partitions: rows.some((row) => row['partitions'] === true),
+    warnings: [
+      ...late.map(
+        (name) =>
+          `foreign server "${name}" has no connect_timeout: while it cannot be reached, questions wait as long as the network does`,
+      ),
+      ...unread.map(
+        (name) => `foreign server "${name}" has no table that the role may read: it is not watched`,
+      ),
+    ],
+  });
+}
+
+/**
+ * What a session with partitions on other servers is set to, so that they join and aggregate there: off by default in
+ * Postgres, for it makes planning dearer, which is little beside what need not travel.
+ */
+export const PARTITIONWISE =
+  '; SET enable_partitionwise_join TO on; SET enable_partitionwise_aggregate TO on';
