@@ -9,6 +9,7 @@ import { type OtlpSettings, otlpSettings } from './otlp/settings.js';
 import { type AdminSettings, adminSettings } from './settings/admin.js';
 import { type AlarmSettings, alarmSettings } from './settings/alarms.js';
 import { type AuditKeeping, type AuditSink, auditKeeping, auditSink } from './settings/audit.js';
+import { type ConsoleSettings, consoleSettings } from './settings/console.js';
 import { type ControlSettings, controlPlace } from './settings/control.js';
 import { type LoadSettings, loadSettings } from './settings/load.js';
 import { type OwnerSettings, ownerSettings } from './settings/owner.js';
@@ -24,6 +25,7 @@ export interface Settings {
   readonly keysDir: string | null;
   readonly host: string;
   readonly admin: AdminSettings;
+  readonly console: ConsoleSettings;
   /** 0 lets the system choose. */
   readonly httpPort: number;
   readonly pgPort: number;
@@ -139,6 +141,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
       host: env['OSL_ADMIN_HOST'],
       hasTls: (env['OSL_TLS_CERT'] ?? '') !== '',
     }),
+    console: consoleSettings(env),
     httpPort: integer(env, 'OSL_HTTP_PORT', DEFAULT_HTTP_PORT, 0, 65_535),
     pgPort: integer(env, 'OSL_PG_PORT', DEFAULT_PG_PORT, 0, 65_535),
     workers: workersIn(env),

@@ -63,6 +63,10 @@ export const SECTIONS: readonly Section[] = [
         takes: 'an address',
         default: '127.0.0.1',
       },
+      OSL_CONSOLE: {
+        what: 'Whether the [console](console.md) is at `/console`; `admin`: with what admins do. `osl demo`: admin.',
+        default: 'off',
+      },
       OSL_WORKERS: {
         what: 'Processes that share both ports; auto: one for each processor. [More](operations.md#several-workers).',
         default: '1',

@@ -79,6 +79,7 @@ test('at every depth of every room biome refuses an import of each room that is 
 
 function specifierOf(file: string, room: string): string {
   if (room === 'compiler/') return 'osl-compiler';
+  if (room === 'console/') return 'osl-console/index';
   const path = relative(dirname(file), `${room}index.js`);
   return path.startsWith('.') ? path : `./${path}`;
 }

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ROOT } from '../tools/cli/support.js';
 
-const SOURCES = ['compiler/src', 'policy', 'wire', 'src'];
+const SOURCES = ['compiler/src', 'clients/typescript', 'console/src', 'policy', 'wire', 'src'];
 const DATABASES = ['pg', '@electric-sql/pglite', '@electric-sql/pglite-pgvector'];
 /** The rooms that open databases themselves, and with what. */
 const OPENS: Readonly<Record<string, readonly string[]>> = {
@@ -73,7 +73,7 @@ function sourcesIn(folder: string): readonly string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) return sourcesIn(path);
-    return entry.name.endsWith('.ts') ? [path] : [];
+    return /\.tsx?$/.test(entry.name) && !entry.name.endsWith('.d.ts') ? [path] : [];
   });
 }
 
@@ -85,6 +85,8 @@ function roomOf(path: string, rooms: readonly string[]): string {
 
 function targetOf(specifier: string, file: string, rooms: readonly string[]): string | null {
   if (specifier === 'osl-compiler') return 'compiler/';
+  if (specifier.startsWith('osl-console/')) return 'console/';
+  if (specifier.endsWith('.css')) return null;
   return specifier.startsWith('.') ? roomOf(join(dirname(file), specifier), rooms) : null;
 }
 
@@ -137,6 +139,8 @@ function globsOf(
   denied: readonly string[],
 ): readonly string[] {
   if (other === 'compiler/') return ['osl-compiler', '**/compiler/**'];
+  // By its own name: a folder of the server has the same one.
+  if (other === 'console/') return ['osl-console/**', '**/console/src/**'];
   if (room.startsWith(other)) {
     const up = room.slice(other.length).split('/').length - 1 + depth;
     return [`${'../'.repeat(up)}*`];
@@ -161,9 +165,9 @@ export function filesOf(): ReadonlyMap<string, readonly string[]> {
     files.map((file) => {
       const text = readFileSync(join(ROOT, file), 'utf8');
       const named = [...text.matchAll(IMPORT)].map(([, to = '']) =>
-        join(dirname(file), to).replace(/\.js$/, '.ts'),
+        join(dirname(file), to).replace(/\.js$/, ''),
       );
-      return [file, named.filter((to) => files.includes(to))];
+      return [file, named.flatMap((to) => [`${to}.ts`, `${to}.tsx`]).filter((to) => files.includes(to))];
     }),
   );
 }

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import { InternalError, queryError } from 'osl-compiler';
 import type { RequestParts } from '../../ask/index.js';
+import { CONSOLE_METHODS, type ConsoleOptions, consoleRoutes, DEMO_METHODS } from '../console/index.js';
 import { type McpOptions, mcpRoute } from '../mcp/route.js';
 import { callOf } from '../rest/call.js';
 import { BODY_LIMIT, httpFault } from '../rest/http-fault.js';
@@ -15,6 +16,7 @@ import { type HttpTls, type Listener, listenerOf } from './listener.js';
 import { metricsRoute } from './metrics-route.js';
 import type { HttpParts } from './parts.js';
 import { createTelemetry, type Figures, NO_WIRE, type WireNumbers } from './telemetry.js';
+import { METHODS } from './unknown.js';
 
 export interface HttpOptions {
   /** What clients are shown; without it REST is plain HTTP. */
@@ -31,6 +33,8 @@ export interface HttpOptions {
   readonly corsOrigins?: readonly string[];
   /** Of the `/mcp` endpoint; this machine only, unless told. */
   readonly mcp?: Partial<McpOptions>;
+  /** What `/console` is served with; null or absent: there is none. */
+  readonly console?: ConsoleOptions | null;
 }
 
 export interface HttpServer {
@@ -73,7 +77,8 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   );
   const app = bareApp(service, clientErrors, listener);
   shareWith(app, options.corsOrigins ?? []);
-  addHooks(app, service, inflight, clientErrors);
+  const page = options.console ?? null;
+  addHooks(app, service, inflight, clientErrors, methodsWith(page));
   breakGlasses(app, service);
   answerPreflights(app);
   const telemetry = createTelemetry(app, service, options.wire ?? NO_WIRE);
@@ -82,6 +87,7 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   tokenRoute(app, service, mcp.publicUrl);
   mcpRoute(app, service, inflight, mcp);
   metricsRoute(app, service, telemetry, options.metricsFrom ?? [], options.gather);
+  if (page !== null) consoleRoutes(app, service, page);
   await app.ready();
   return Object.freeze({
     listen: (port: number, host: string) => listen(app, port, host),
@@ -90,6 +96,12 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
     figures: () => telemetry.figures(),
     inflight,
   });
+}
+
+/** What each path answers, on a server with this console. */
+function methodsWith(page: ConsoleOptions | null): ReadonlyMap<string, string> {
+  if (page === null) return METHODS;
+  return new Map([...METHODS, ...CONSOLE_METHODS, ...(page.demo === null ? [] : DEMO_METHODS)]);
 }
 
 /** An app without routes, whose requests have their `call` and whose faults are told by the catalogue. */

@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { CONSOLES, type ConsoleSettings } from '../../service/settings/console.js';
 import { MOST_WORKERS, type Settings, settingsFrom } from '../../service/settings.js';
 
 /** Flags that say what a server serves, and where. */
@@ -11,6 +12,7 @@ export interface ServerFlags {
   readonly pgPort?: number;
   readonly host?: string;
   readonly workers?: number | 'auto';
+  readonly console?: ConsoleSettings;
 }
 
 /** Settings from the environment, with the flags above them. @throws StartProblem */
@@ -24,6 +26,7 @@ export function settingsOf(flags: ServerFlags): Settings {
     ...(flags.pgPort !== undefined && { pgPort: flags.pgPort }),
     ...(flags.host !== undefined && { host: flags.host }),
     ...(flags.workers !== undefined && { workers: flags.workers }),
+    ...(flags.console !== undefined && { console: flags.console }),
   });
 }
 
@@ -75,6 +78,12 @@ export function workersOption(): Option {
   return new Option('--workers <n|auto>', about).argParser((given) =>
     given === 'auto' ? given : count(given),
   );
+}
+
+/** `--console`. */
+export function consoleOption(fallback: ConsoleSettings): Option {
+  const about = `pages at /console; admin: with what admins do (OSL_CONSOLE; default ${fallback})`;
+  return new Option('--console <off|on|admin>', about).choices(CONSOLES);
 }
 
 function portOption(flags: string, description: string): Option {

@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { PACKAGE_ROOT } from '../../../base/package-root.js';
-import { addListenOptions } from '../flags.js';
+import { addListenOptions, consoleOption } from '../flags.js';
 import type { RunFlags } from '../serve/run.js';
 
 const HELP = `
@@ -11,6 +12,15 @@ at the first start, and again when package-lock.json has changed.
 Example:
   $ osl demo --http-port 8642 --pg-port 15432`;
 
+/** With everything, where it is built. */
+const CONSOLE: RunFlags['console'] & string = existsSync(join(PACKAGE_ROOT, 'dist', 'console', 'index.html'))
+  ? 'admin'
+  : 'off';
+
+function isConsoleAsked(): boolean {
+  return (process.env['OSL_CONSOLE'] ?? '') !== '';
+}
+
 const FOLDER = join(PACKAGE_ROOT, 'examples', 'supply-chain');
 
 export function addDemo(program: Command): void {
@@ -18,10 +28,12 @@ export function addDemo(program: Command): void {
     .command('demo')
     .description('serve the demo: the supply chain of this installation');
   addListenOptions(command)
+    .addOption(consoleOption('admin'))
     .option('--json', 'print where it listens as one JSON line')
     .addHelpText('after', HELP)
     .action(async (flags: RunFlags) => {
       const files = { manifest: join(FOLDER, 'manifest.yaml'), policy: join(FOLDER, 'policy.yaml') };
-      await (await import('../serve/run.js')).runServer({ ...flags, ...files }, true);
+      const asked = { ...(isConsoleAsked() ? {} : { console: CONSOLE }), ...flags, ...files };
+      await (await import('../serve/run.js')).runServer(asked, true);
     });
 }

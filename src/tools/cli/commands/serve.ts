@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addListenOptions, manifestOption, policyOption, workersOption } from '../flags.js';
+import { addListenOptions, consoleOption, manifestOption, policyOption, workersOption } from '../flags.js';
 import type { RunFlags } from '../serve/run.js';
 
 const HELP = `
@@ -27,6 +27,7 @@ export function addServe(program: Command): void {
     .addOption(policyOption());
   addListenOptions(command)
     .addOption(workersOption())
+    .addOption(consoleOption('off'))
     .option('--json', 'print where it listens as one JSON line')
     .addHelpText('after', HELP)
     .action(async (flags: RunFlags) => {

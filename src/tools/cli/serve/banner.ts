@@ -10,7 +10,7 @@ export function listening(record: ServerRecord, dataDir: string) {
 }
 
 /** Where the server is, and what to try. */
-export function banner(record: ServerRecord, dataDir: string, model: Model): string {
+export function banner(record: ServerRecord, dataDir: string, model: Model, hasConsole: boolean): string {
   const known = record.demo ? DEMO_EXAMPLES : genericExamples(model);
   const examples = record.localTokens ? known : [];
   const title = record.demo ? ': the software supply chain of this installation' : '';
@@ -20,6 +20,7 @@ export function banner(record: ServerRecord, dataDir: string, model: Model): str
     `  REST  ${restUrl(record)}`,
     `  wire  postgres://${urlHost(addressOf(record))}:${record.pgPort}/osl   (user: a subject, password: its token)`,
     `  data  ${dataDir}`,
+    ...(hasConsole ? ['', `  Look at it in a browser: ${restUrl(record)}/console/`] : []),
     '',
   ];
   if (examples.length > 0) parts.push('Try, from another terminal; each line mints its own token:', '');

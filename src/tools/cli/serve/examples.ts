@@ -50,6 +50,12 @@ export const DEMO_EXAMPLES: readonly Example[] = [
   },
 ];
 
+/** Whom a visitor of the demo's console may be. */
+export const DEMO_CALLERS = DEMO_EXAMPLES.map(({ subject, about, who }) => {
+  const at = who.indexOf('--chain');
+  return { chain: at < 0 ? [subject] : (who[at + 1] ?? subject).split(','), about };
+});
+
 const MOST_SUBJECTS = 8;
 
 /** Something that every subject who may see an entity may ask, whatever manifest and policy are. */

@@ -70,7 +70,10 @@ async function superviseWorkers(
   });
   if (first.policyFault !== null) note(`${failureOf(first.policyFault).message}\n${REFUSED}`);
   if (flags.json === true) print(JSON.stringify(listening(server.record, settings.dataDir)));
-  else print(`${banner(server.record, settings.dataDir, first)}\n${count} workers. Ctrl-C stops the server.`);
+  else
+    print(
+      `${banner(server.record, settings.dataDir, first, settings.console !== 'off')}\n${count} workers. Ctrl-C stops the server.`,
+    );
   const why = await Promise.race([told, server.over]);
   if (why !== undefined) {
     server.kill();
@@ -120,7 +123,7 @@ async function announce(server: RunningServer, dataDir: string, json: boolean): 
     return;
   }
   const model = server.open.service.model();
-  print(banner(server.record, dataDir, model));
+  print(banner(server.record, dataDir, model, server.settings.console !== 'off'));
   if (server.record.demo && server.record.localTokens) print(await (await import('./tour.js')).tour(server));
   print('Ctrl-C stops the server.');
 }

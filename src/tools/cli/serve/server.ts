@@ -24,6 +24,7 @@ import type { Progress } from '../progress.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
 import { adminListener, type OwnPart, operatedAlone, ownPart } from './admin.js';
 import { type Certificate, checkedCertificate, ShownCertificate, watchCertificates } from './certificates.js';
+import { consoleOf } from './console.js';
 import { checkDataDir, spaceLeft } from './data-dir.js';
 import { watchDrift } from './drift.js';
 import { inspect } from './inspect.js';
@@ -196,7 +197,7 @@ async function loadDemo(service: Service, settings: Settings, progress: Progress
 
 /** Both frontends, which do not listen yet; they stop side by side, and before what they stand on. */
 async function frontends(
-  { settings, common }: ServerOptions,
+  { settings, common, demo }: ServerOptions,
   service: Service,
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Promise<{
@@ -217,7 +218,9 @@ async function frontends(
     maxAddressSessions: settings.load.addressSessions,
     ...(common !== undefined && { cancels: common.cancels, sessions: common.sessions, own: common.own }),
   });
+  let wirePort = settings.pgPort;
   const rest = await createHttpServer(service, {
+    console: consoleOf(settings, service, demo, () => wirePort),
     wire: pg,
     ...(http !== null && { tls: http }),
     ...(common !== undefined && { gather: () => common.gather() }),
@@ -231,6 +234,7 @@ async function frontends(
   const listen = async () => {
     const { port: httpPort } = await rest.listen(settings.httpPort, settings.host);
     const { port: pgPort } = await pg.listen(settings.pgPort, settings.host);
+    wirePort = pgPort;
     return { httpPort, pgPort };
   };
   const cancel = (processId: number, key: Buffer): boolean => pg.cancel(processId, key);

@@ -1,0 +1,87 @@
+import type { Answer, Plan, Problem } from '../../../clients/typescript/types.js';
+import type { Value } from '../parts/rows/column.js';
+import type { Caller } from './caller.js';
+import { postJson, send } from './http.js';
+import { Lines } from './lines.js';
+import { ProblemError, UnreachedError } from './problem.js';
+
+export type { Answer, Plan };
+/** What an answer says beside its rows. */
+export type Trailer = Omit<Answer, 'rows'>;
+export type AnswerColumn = Answer['columns'][number];
+
+/** A question: OSL-SQL, raw SQL, or a metrics body. */
+export type Body = Readonly<Record<string, unknown>>;
+
+type Row = Readonly<Record<string, Value>>;
+
+export interface AskOptions {
+  readonly signal: AbortSignal;
+  /** Takes each row as it comes; false: no more are wanted, and the question is cancelled. */
+  readonly row: (row: Row) => boolean;
+}
+
+/** Work that goes on for so long lets the page do something else. */
+const TURN_MS = 24;
+
+/**
+ * Asks, and takes the rows as they come. Aborting `signal` closes the connection, which ends the statement in the
+ * database. Null where `row` wanted no more.
+ *
+ * @throws ProblemError, also where the answer failed after its first rows; UnreachedError where it broke off; EndedError
+ */
+export async function ask(caller: Caller, body: Body, { signal, row }: AskOptions): Promise<Trailer | null> {
+  const enough = new AbortController();
+  const both = AbortSignal.any([signal, enough.signal]);
+  const response = await send(caller, 'POST', '/osl/query', body, {
+    signal: both,
+    accept: 'application/x-ndjson',
+  });
+  if (response.body === null) throw new UnreachedError('the answer has no body');
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const lines = new Lines();
+  let since = performance.now();
+  // The last line is the trailer, whatever a row looks like: each waits until another has come.
+  let held: string | null = null;
+  for (;;) {
+    const { done, value } = await readFrom(reader);
+    if (done) return trailerOf(held);
+    for (const line of lines.add(value)) {
+      if (held !== null && !row(JSON.parse(held) as Row)) {
+        enough.abort();
+        return null;
+      }
+      held = line;
+      if (performance.now() - since > TURN_MS) {
+        await new Promise((resolve) => setTimeout(resolve));
+        both.throwIfAborted();
+        since = performance.now();
+      }
+    }
+  }
+}
+
+async function readFrom(reader: ReadableStreamDefaultReader<string>) {
+  try {
+    return await reader.read();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new UnreachedError(BROKEN);
+  }
+}
+
+const BROKEN = 'the answer broke off before its end';
+
+/** What the last line says. @throws ProblemError where the answer failed; UnreachedError where this was not its last line */
+function trailerOf(line: string | null): Trailer {
+  const read = line === null ? null : (JSON.parse(line) as { readonly trailer?: object });
+  const trailer = read?.trailer;
+  if (typeof trailer !== 'object' || trailer === null) throw new UnreachedError(BROKEN);
+  if ('problem' in trailer) throw new ProblemError(trailer.problem as Problem); // as the gateway says it
+  return trailer as Trailer;
+}
+
+/** The plan of a question; nothing is run. Throws as `ask`. */
+export function explain(caller: Caller, body: Body, signal: AbortSignal): Promise<Plan> {
+  return postJson<Plan>(caller, '/osl/query', { ...body, explain: true }, { signal });
+}

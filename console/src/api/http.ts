@@ -1,0 +1,67 @@
+import type { Caller } from './caller.js';
+import { faultOf, UnreachedError } from './problem.js';
+
+export interface SendOptions {
+  readonly signal?: AbortSignal;
+  readonly accept?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Whether it changes something, which takes a token of its own. */
+  readonly changes?: boolean;
+}
+
+/** GET as `caller`. @throws ProblemError, UnreachedError, EndedError; DOMException where it was aborted */
+export async function getJson<T>(caller: Caller, path: string, options: SendOptions = {}): Promise<T> {
+  const response = await send(caller, 'GET', path, null, options);
+  return readJson<T>(response);
+}
+
+/** POST of JSON as `caller`. Throws as `getJson`. */
+export async function postJson<T>(
+  caller: Caller,
+  path: string,
+  body: unknown,
+  options: SendOptions = {},
+): Promise<T> {
+  return readJson<T>(await send(caller, 'POST', path, body, options));
+}
+
+/** The answer itself, whose status is one of success. Throws as `getJson`. */
+export async function send(
+  caller: Caller,
+  method: 'GET' | 'POST',
+  path: string,
+  body: unknown,
+  { signal, accept, headers, changes = false }: SendOptions = {},
+): Promise<Response> {
+  const ask = async (token: string): Promise<Response> =>
+    fetch(path, {
+      method,
+      credentials: 'omit',
+      cache: 'no-store',
+      redirect: 'error',
+      headers: {
+        authorization: `Bearer ${token}`,
+        accept: accept ?? 'application/json',
+        ...(body !== null && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== null && { body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    }).catch((error: unknown) => {
+      if (error instanceof DOMException && error.name === 'AbortError') throw error;
+      throw new UnreachedError('the gateway cannot be reached: is it still running?');
+    });
+  const response = await ask(await (changes ? caller.freshToken() : caller.token()));
+  // A server that began anew may not know what it signed before; whoever cannot renew hears that the token has ended.
+  const heard = response.status === 401 ? await ask(await caller.renewed()) : response;
+  if (!heard.ok) throw await faultOf(heard);
+  return heard;
+}
+
+async function readJson<T>(response: Response): Promise<T> {
+  try {
+    return (await response.json()) as T; // the gateway's own answer, of the type that its document says
+  } catch {
+    throw new UnreachedError('the answer broke off');
+  }
+}

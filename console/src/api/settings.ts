@@ -1,0 +1,29 @@
+/** What the server tells a page before anybody has signed in. */
+export interface ServerSettings {
+  readonly version: string;
+  /** Whether screens of admins are served. */
+  readonly admin: boolean;
+  readonly demo: { readonly callers: readonly DemoCaller[] } | null;
+  readonly local_tokens: boolean;
+  readonly wire: { readonly port: number; readonly tls: boolean };
+  readonly issuers: readonly Issuer[];
+}
+
+export interface DemoCaller {
+  readonly chain: readonly string[];
+  readonly about: string;
+}
+
+/** A provider of identities, and as which client people log in with it. */
+export interface Issuer {
+  readonly issuer: string;
+  readonly client_id: string;
+  readonly scopes: readonly string[];
+}
+
+/** @throws Error where the server is not reached */
+export async function serverSettings(): Promise<ServerSettings> {
+  const response = await fetch('/console/settings.json', { cache: 'no-store', credentials: 'omit' });
+  if (!response.ok) throw new Error(`the gateway answered ${response.status}`);
+  return (await response.json()) as ServerSettings; // our own server's
+}

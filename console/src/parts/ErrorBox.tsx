@@ -1,0 +1,45 @@
+import { ProblemError } from '../api/problem.js';
+import { caretOf } from './caret.js';
+import './parts.css';
+
+interface ErrorBoxProps {
+  readonly error: unknown;
+  /** The text that was asked, in which the error has its place. */
+  readonly text?: string;
+  /** What would mend it, where something is offered. */
+  readonly fix?: { readonly label: string; readonly take: () => void } | null;
+}
+
+/** What went wrong: in words, under which code, where, and what to do. */
+export function ErrorBox({ error, text, fix }: ErrorBoxProps) {
+  if (!(error instanceof ProblemError))
+    return (
+      <div className="error-box" role="alert">
+        <p className="error-words">{error instanceof Error ? error.message : String(error)}</p>
+      </div>
+    );
+  const { code, detail, hint, position, request_id } = error.problem;
+  const caret = text === undefined || position == null ? null : caretOf(text, position);
+  return (
+    <div className="error-box" role="alert">
+      <p className="error-words">
+        <span className="error-code">{code}</span> {detail}
+      </p>
+      {caret !== null && (
+        <pre className="error-place">
+          {caret.shown}
+          {'\n'}
+          {caret.marks}
+        </pre>
+      )}
+      {hint !== null && <p className="error-hint">{hint}</p>}
+      {error.retryAfter !== null && <p className="error-hint">Try again in {error.retryAfter} s.</p>}
+      {fix != null && (
+        <button type="button" className="primary" onClick={fix.take}>
+          {fix.label}
+        </button>
+      )}
+      <p className="quiet">request {request_id}</p>
+    </div>
+  );
+}

@@ -1,0 +1,89 @@
+import { useEffect, useRef, useState } from 'react';
+import { watchDark } from '../../shell/theme.js';
+import { download } from '../download.js';
+import './chart.css';
+import type { ChartSpec } from './chart-spec.js';
+import { chartColours } from './colours.js';
+import { optionOf } from './option.js';
+import { describeChart } from './words.js';
+
+interface ChartProps {
+  readonly spec: ChartSpec;
+  /** Of files that are saved, without its ending. */
+  readonly name?: string;
+}
+
+type Loaded = typeof import('./echarts.js');
+
+/** A chart that fills its place. The library comes with the first one. */
+export function Chart({ spec, name = 'chart' }: ChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const [echarts, setEcharts] = useState<Loaded | null>(null);
+  useEffect(() => {
+    import('./echarts.js').then(setEcharts, () => undefined);
+  }, []);
+  useEffect(() => {
+    const element = place.current;
+    if (echarts === null || element === null) return;
+    const chart = echarts.init(element, null, { renderer: 'canvas' });
+    const draw = (): void => chart.setOption(optionOf(spec, chartColours()), { notMerge: true });
+    draw();
+    const unwatch = watchDark(draw);
+    const observer = new ResizeObserver(() => chart.resize());
+    observer.observe(element);
+    return () => {
+      unwatch();
+      observer.disconnect();
+      chart.dispose();
+    };
+  }, [echarts, spec]);
+  return (
+    <figure className="chart" aria-label={describeChart(spec)}>
+      <div className="chart-place" ref={place} role="img" aria-label={describeChart(spec)} />
+      <figcaption className="chart-foot">
+        <span className="quiet">{spec.note ?? ''}</span>
+        <span>
+          <button
+            type="button"
+            className="plain"
+            disabled={echarts === null}
+            onClick={() => echarts !== null && savePng(echarts, spec, name)}
+          >
+            Save PNG
+          </button>
+          <button
+            type="button"
+            className="plain"
+            disabled={echarts === null}
+            onClick={() => echarts !== null && download(`${name}.svg`, svgOf(echarts, spec), 'image/svg+xml')}
+          >
+            Save SVG
+          </button>
+        </span>
+      </figcaption>
+    </figure>
+  );
+}
+
+const SAVED = { width: 1200, height: 640 };
+
+/** The chart as SVG, drawn apart from the page. */
+function svgOf({ init }: Loaded, spec: ChartSpec): string {
+  const chart = init(null, null, { renderer: 'svg', ssr: true, ...SAVED });
+  chart.setOption({ ...optionOf(spec, chartColours()), backgroundColor: chartColours().panel });
+  const text = chart.renderToSVGString();
+  chart.dispose();
+  return text;
+}
+
+/** The chart as PNG, twice as dense as the screen's points. */
+function savePng({ init }: Loaded, spec: ChartSpec, name: string): void {
+  const place = document.createElement('div');
+  const chart = init(place, null, { renderer: 'canvas', devicePixelRatio: 2, ...SAVED });
+  const colours = chartColours();
+  chart.setOption({ ...optionOf(spec, colours), backgroundColor: colours.panel });
+  chart.renderToCanvas({ pixelRatio: 2, backgroundColor: colours.panel }).toBlob((blob) => {
+    if (blob !== null) download(`${name}.png`, blob, 'image/png');
+    chart.dispose();
+  }, 'image/png');
+}

@@ -1,0 +1,89 @@
+import type { EChartsCoreOption } from 'echarts/core';
+import type { ChartSpec } from './chart-spec.js';
+
+/** Colours of the page as it is now. */
+export interface ChartColours {
+  readonly text: string;
+  readonly quiet: string;
+  readonly line: string;
+  readonly panel: string;
+  readonly series: readonly string[];
+}
+
+export const LIGHT_SERIES = [
+  '#12664f',
+  '#b4690e',
+  '#64409a',
+  '#0d5c8c',
+  '#a3221b',
+  '#5d6b18',
+  '#8f3a75',
+  '#44566c',
+];
+export const DARK_SERIES = [
+  '#4fc3a1',
+  '#eabb7a',
+  '#cbb0f5',
+  '#82c4ec',
+  '#ff9c94',
+  '#c5d36c',
+  '#eda0d3',
+  '#aebccb',
+];
+
+/** What ECharts draws `spec` from. Tooltips are drawn, never markup. */
+export function optionOf(spec: ChartSpec, colours: ChartColours): EChartsCoreOption {
+  const isBar = spec.kind === 'bar';
+  const isMany = spec.series.length > 1;
+  const axis = {
+    axisLine: { lineStyle: { color: colours.line } },
+    axisLabel: { color: colours.quiet, hideOverlap: true },
+    splitLine: { lineStyle: { color: colours.line } },
+    nameTextStyle: { color: colours.quiet },
+    nameLocation: 'middle',
+  };
+  const along = {
+    ...axis,
+    type: spec.x.scale,
+    name: spec.x.name,
+    nameGap: isBar ? 12 : 30,
+    splitLine: { show: false },
+    ...(isBar && { inverse: true, nameLocation: 'start' }),
+    ...(spec.x.scale === 'value' && { scale: true }),
+  };
+  const across = {
+    ...axis,
+    type: 'value',
+    name: isMany ? '' : spec.y.name,
+    nameGap: isBar ? 28 : 46,
+    scale: spec.kind !== 'bar',
+  };
+  return {
+    animation: false,
+    color: [...colours.series],
+    backgroundColor: 'transparent',
+    textStyle: { fontFamily: 'system-ui, sans-serif' },
+    grid: { left: isBar ? 8 : 44, right: 24, top: isMany ? 42 : 24, bottom: 44, containLabel: true },
+    ...(isMany && { legend: { type: 'scroll', top: 6, textStyle: { color: colours.text } } }),
+    tooltip: {
+      trigger: spec.kind === 'scatter' ? 'item' : 'axis',
+      renderMode: 'richText',
+      backgroundColor: colours.panel,
+      borderColor: colours.line,
+      textStyle: { color: colours.text, fontSize: 12 },
+    },
+    xAxis: isBar ? across : along,
+    yAxis: isBar ? along : across,
+    series: spec.series.map(({ name, points }) => ({
+      type: spec.kind,
+      name,
+      data: points.map(([x, y]) => (isBar ? [y, x] : [x, y])),
+      ...(spec.kind === 'line' && { showSymbol: points.length < 60, symbolSize: 5 }),
+      ...(spec.kind === 'scatter' && {
+        symbolSize: points.length > 500 ? 4 : 7,
+        large: points.length > 5_000,
+      }),
+      ...(isBar && { barMaxWidth: 22 }),
+    })),
+  };
+}

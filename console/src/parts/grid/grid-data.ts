@@ -1,0 +1,41 @@
+/** What a grid shows: columns, and cells as text. */
+export interface GridData {
+  readonly columns: readonly GridColumn[];
+  readonly rows: number;
+  cell(row: number, column: number): GridCell;
+}
+
+export interface GridColumn {
+  readonly name: string;
+  /** A type of the model, shown beside the name. */
+  readonly type: string;
+  /** Masked in some rows at least: its head and its cells offer `why?`. */
+  readonly masked: boolean;
+}
+
+export type CellKind = 'text' | 'number' | 'flag' | 'null' | 'masked' | 'empty';
+
+export interface GridCell {
+  readonly kind: CellKind;
+  readonly text: string;
+}
+
+const NUMBERS = /^(?:int[248]|float[48]|numeric|money)\b/;
+
+export function isNumber(type: string): boolean {
+  return NUMBERS.test(type);
+}
+
+const LEAST = 64;
+const MOST = 420;
+const LOOKED_AT = 60;
+
+/** Widths of the columns in pixels, by what their heads and first rows need. */
+export function widthsOf({ columns, rows, cell }: GridData, character: number): readonly number[] {
+  return columns.map((column, i) => {
+    let longest = column.name.length + Math.min(column.type.length, 14) + 3;
+    for (let row = 0; row < Math.min(rows, LOOKED_AT); row += 1)
+      longest = Math.max(longest, cell(row, i).text.length);
+    return Math.round(Math.min(MOST, Math.max(LEAST, longest * character + 26)));
+  });
+}

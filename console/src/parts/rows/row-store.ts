@@ -1,0 +1,38 @@
+import { Column, type Value } from './column.js';
+
+/** The rows of one answer, column by column, in memory. */
+export class RowStore {
+  #names: readonly string[] = [];
+  #columns: readonly Column[] = [];
+  #rows = 0;
+
+  /** In the order of the first row; empty before it. */
+  get names(): readonly string[] {
+    return this.#names;
+  }
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  /** Adds a row; all have the members of the first. */
+  add(row: Readonly<Record<string, Value>>): void {
+    if (this.#rows === 0) {
+      this.#names = Object.keys(row);
+      this.#columns = this.#names.map(() => new Column());
+    }
+    for (const [i, column] of this.#columns.entries()) column.push(row[this.#names[i] ?? ''] ?? null);
+    this.#rows += 1;
+  }
+
+  /** Null where there is no such row or column. */
+  at(row: number, column: number): Value {
+    return this.#columns[column]?.at(row) ?? null;
+  }
+}
+
+/** A value as one line of text. */
+export function textOf(value: Value): string {
+  if (typeof value === 'string') return value;
+  return value === null ? 'NULL' : JSON.stringify(value);
+}

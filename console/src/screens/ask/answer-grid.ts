@@ -1,0 +1,47 @@
+import type { AnswerColumn } from '../../api/ask.js';
+import type { GridCell, GridData } from '../../parts/grid/grid-data.js';
+import { isNumber } from '../../parts/grid/grid-data.js';
+import { type RowStore, textOf } from '../../parts/rows/row-store.js';
+
+/** What a masked cell of a text says, whatever its value. */
+export const REDACTED = '[redacted]';
+
+/**
+ * Whether a cell is masked. In a column that is masked in all rows each is; in one that is masked in some, a cell that
+ * says so is, and a NULL may be either.
+ */
+export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some' | 'all' | null): CellMask {
+  if (!redacted) return 'none';
+  if (masked === 'all' || value === REDACTED) return 'masked';
+  return value === null ? 'perhaps' : 'none';
+}
+
+export type CellMask = 'none' | 'masked' | 'perhaps';
+
+/** How a column is masked for the caller, by the governed schema; null where it does not say. */
+export type MaskedIn = (column: AnswerColumn) => 'none' | 'some' | 'all' | null;
+
+/** The rows of an answer as a grid shows them. `columns` is empty before the answer has ended. */
+export function answerGrid(store: RowStore, columns: readonly AnswerColumn[], maskedIn: MaskedIn): GridData {
+  const heads =
+    columns.length > 0
+      ? columns
+      : store.names.map((name) => ({ name, type: '', source: null, redacted: false }));
+  const masks = heads.map(maskedIn);
+  const places = heads.map(({ name }) => store.names.indexOf(name));
+  return {
+    columns: heads.map(({ name, type, redacted }) => ({ name, type, masked: redacted })),
+    rows: store.rows,
+    cell: (row, column): GridCell => {
+      const head = heads[column];
+      const value = store.at(row, places[column] ?? -1);
+      const mask = maskOf(value, head?.redacted === true, masks[column] ?? null);
+      if (mask === 'masked') return { kind: 'masked', text: value === null ? 'masked' : textOf(value) };
+      if (mask === 'perhaps') return { kind: 'masked', text: 'masked or NULL' };
+      if (value === null) return { kind: 'null', text: 'NULL' };
+      if (value === '') return { kind: 'empty', text: '' };
+      const kind = isNumber(head?.type ?? '') ? 'number' : typeof value === 'boolean' ? 'flag' : 'text';
+      return { kind, text: textOf(value) };
+    },
+  };
+}

@@ -1,0 +1,1 @@
+export { Ask as Screen } from './Ask.js';

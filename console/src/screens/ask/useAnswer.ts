@@ -1,0 +1,85 @@
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { ask, type Body, type Trailer } from '../../api/ask.js';
+import type { Caller } from '../../api/caller.js';
+import { RowStore } from '../../parts/rows/row-store.js';
+
+/** Rows that are kept in the page; more of an answer are not asked for. */
+export const MOST_ROWS = 1_000_000;
+
+export type AnswerState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'running'; readonly text: string; readonly store: RowStore; readonly rows: number }
+  | {
+      readonly kind: 'answered';
+      readonly text: string;
+      readonly store: RowStore;
+      /** Null where the page's own cap ended the answer. */
+      readonly trailer: Trailer | null;
+      readonly ms: number;
+    }
+  | { readonly kind: 'cancelled'; readonly text: string; readonly store: RowStore }
+  | { readonly kind: 'failed'; readonly text: string; readonly error: unknown };
+
+export interface Asking {
+  readonly state: AnswerState;
+  /** Asks `body`, and ends what was asked before. `text` is what a person wrote. */
+  run(text: string, body: Body): void;
+  cancel(): void;
+  clear(): void;
+}
+
+/** How often rows that have come are shown. */
+const SHOWN_MS = 120;
+
+/** One question at a time, whose rows are shown as they come. */
+export function useAnswer(caller: Caller): Asking {
+  const [state, setState] = useState<AnswerState>({ kind: 'idle' });
+  const running = useRef<AbortController | null>(null);
+  const cancel = useCallback(() => running.current?.abort(), []);
+  const run = useCallback(
+    (text: string, body: Body) => {
+      running.current?.abort();
+      const controller = new AbortController();
+      running.current = controller;
+      const isCurrent = (): boolean => running.current === controller;
+      void answer(caller, text, body, controller.signal, (next) => isCurrent() && setState(next));
+    },
+    [caller],
+  );
+  const clear = useCallback(() => {
+    running.current?.abort();
+    running.current = null;
+    setState({ kind: 'idle' });
+  }, []);
+  useEffect(() => () => running.current?.abort(), []);
+  return { state, run, cancel, clear };
+}
+
+async function answer(
+  caller: Caller,
+  text: string,
+  body: Body,
+  signal: AbortSignal,
+  show: (state: AnswerState) => void,
+): Promise<void> {
+  const store = new RowStore();
+  const began = performance.now();
+  let shown = began;
+  show({ kind: 'running', text, store, rows: 0 });
+  const row = (value: Parameters<RowStore['add']>[0]): boolean => {
+    if (store.rows >= MOST_ROWS) return false;
+    store.add(value);
+    if (performance.now() - shown > SHOWN_MS) {
+      shown = performance.now();
+      show({ kind: 'running', text, store, rows: store.rows });
+    }
+    return true;
+  };
+  try {
+    const trailer = await ask(caller, body, { signal, row });
+    show({ kind: 'answered', text, store, trailer, ms: performance.now() - began });
+  } catch (error) {
+    if (signal.aborted) show({ kind: 'cancelled', text, store });
+    else show({ kind: 'failed', text, error });
+  }
+}

@@ -1,0 +1,66 @@
+import { useEffect, useState } from 'react';
+import { type ServerSettings, serverSettings } from '../api/settings.js';
+import { Empty } from '../parts/Empty.js';
+import { Frame } from './Frame.js';
+import { SignIn } from './SignIn.js';
+import './shell.css';
+import { useSignedIn } from './useSignedIn.js';
+
+/** The whole console: who has signed in, and the screen that the address names. */
+export function Shell() {
+  const [settings, setSettings] = useState<ServerSettings | null>(null);
+  const [fault, setFault] = useState<string | null>(null);
+  const [tries, setTries] = useState(0);
+  const signedIn = useSignedIn(settings);
+  useEffect(() => {
+    void tries;
+    setFault(null);
+    serverSettings().then(setSettings, (error: unknown) =>
+      setFault(error instanceof Error ? error.message : String(error)),
+    );
+  }, [tries]);
+  if (fault !== null)
+    return (
+      <main className="front">
+        <Empty title="The gateway cannot be reached" text={fault}>
+          <button type="button" className="primary" onClick={() => setTries(tries + 1)}>
+            Try again
+          </button>
+        </Empty>
+      </main>
+    );
+  if (settings === null || signedIn.isReturning)
+    return (
+      <main className="front" aria-busy="true">
+        <p role="status" className="quiet">
+          One moment …
+        </p>
+      </main>
+    );
+  if (signedIn.caller === null)
+    return (
+      <main className="front">
+        <div className="front-card">
+          <Brand />
+          <p className="quiet">Ask governed data. You see what your policy shows you, and why.</p>
+          {signedIn.fault !== null && (
+            <p role="alert" className="sign-in-fault">
+              Signing in did not work: {signedIn.fault}
+            </p>
+          )}
+          <SignIn settings={settings} onCaller={signedIn.enter} ended={signedIn.end} />
+        </div>
+      </main>
+    );
+  return <Frame caller={signedIn.caller} settings={settings} signedIn={signedIn} />;
+}
+
+/** The name of the product, as a heading of the page. */
+export function Brand() {
+  return (
+    <h1 className="brand">
+      <img src="/console/icon.svg" alt="" width="26" height="26" />
+      OSL Gateway
+    </h1>
+  );
+}

@@ -1,0 +1,163 @@
+import { type FormEvent, useId, useState } from 'react';
+import type { Caller } from '../api/caller.js';
+import { ProblemError } from '../api/problem.js';
+import type { Issuer, ServerSettings } from '../api/settings.js';
+import type { SignedIn } from './kept.js';
+import { demoToken, signedInCaller } from './sign-in.js';
+
+export interface SignInProps {
+  readonly settings: ServerSettings;
+  readonly onCaller: (caller: Caller) => void;
+  /** Whether the tab is to know the caller after a reload; another beside the first is not kept. */
+  readonly stored?: boolean;
+  readonly ended?: () => void;
+}
+
+/** Ways to say who asks: a choice on the demo, a provider, a token. */
+export function SignIn({ settings, onCaller, stored = true, ended }: SignInProps) {
+  const [fault, setFault] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const take = (signedIn: SignedIn): void => {
+    const options = { admin: settings.admin, stored, ...(ended !== undefined && { ended }) };
+    const caller = signedInCaller(signedIn, options);
+    if (caller === null) setFault('This is no actor token: it begins with `ey` and has two dots.');
+    else onCaller(caller);
+  };
+  const attempt = (work: () => Promise<void>): void => {
+    setBusy(true);
+    setFault(null);
+    work()
+      .catch((error: unknown) => setFault(wordsOf(error)))
+      .finally(() => setBusy(false));
+  };
+  const { demo, issuers } = settings;
+  return (
+    <div className="sign-in" aria-busy={busy}>
+      {demo !== null && (
+        <DemoCallers
+          callers={demo.callers}
+          busy={busy}
+          onChoose={(chain) =>
+            attempt(async () => take({ kind: 'demo', chain, token: await demoToken(chain) }))
+          }
+        />
+      )}
+      {stored && issuers.length > 0 && (
+        <Providers
+          issuers={issuers}
+          busy={busy}
+          onChoose={(issuer) => attempt(async () => (await import('./oidc.js')).leaveFor(issuer))}
+        />
+      )}
+      <TokenForm
+        localTokens={settings.local_tokens}
+        isOnly={demo === null && issuers.length === 0}
+        onToken={(token) => take({ kind: 'pasted', token })}
+      />
+      {fault !== null && (
+        <p className="sign-in-fault" role="alert">
+          {fault}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof ProblemError) return `${error.problem.code}: ${error.problem.detail}`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+interface DemoCallersProps {
+  readonly callers: readonly { readonly chain: readonly string[]; readonly about: string }[];
+  readonly busy: boolean;
+  readonly onChoose: (chain: readonly string[]) => void;
+}
+
+function DemoCallers({ callers, busy, onChoose }: DemoCallersProps) {
+  return (
+    <section>
+      <h2>Look at the demo as</h2>
+      <ul className="sign-in-callers">
+        {callers.map(({ chain, about }) => (
+          <li key={chain.join(' ')}>
+            <button type="button" disabled={busy} onClick={() => onChoose(chain)}>
+              <strong>{chain.join(' → ')}</strong>
+              <span>{about}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+interface ProvidersProps {
+  readonly issuers: readonly Issuer[];
+  readonly busy: boolean;
+  readonly onChoose: (issuer: Issuer) => void;
+}
+
+function Providers({ issuers, busy, onChoose }: ProvidersProps) {
+  return (
+    <section>
+      <h2>Your organisation’s account</h2>
+      {issuers.map((issuer) => (
+        <button
+          key={`${issuer.issuer} ${issuer.client_id}`}
+          type="button"
+          className="primary wide"
+          disabled={busy}
+          onClick={() => onChoose(issuer)}
+        >
+          Sign in with {hostOf(issuer.issuer)}
+        </button>
+      ))}
+    </section>
+  );
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : url;
+}
+
+interface TokenFormProps {
+  readonly localTokens: boolean;
+  readonly isOnly: boolean;
+  readonly onToken: (token: string) => void;
+}
+
+function TokenForm({ localTokens, isOnly, onToken }: TokenFormProps) {
+  const id = useId();
+  const [token, setToken] = useState('');
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    onToken(token.trim());
+  };
+  return (
+    <section>
+      <h2>{isOnly ? 'Sign in with a token' : 'Or with a token'}</h2>
+      <form onSubmit={submit}>
+        <label htmlFor={id}>Actor token</label>
+        <div className="sign-in-row">
+          <input
+            id={id}
+            value={token}
+            onChange={(event) => setToken(event.target.value)}
+            autoComplete="off"
+            spellCheck={false}
+            placeholder="eyJ…"
+          />
+          <button type="submit" className={isOnly ? 'primary' : ''} disabled={token.trim() === ''}>
+            Sign in
+          </button>
+        </div>
+      </form>
+      {localTokens && (
+        <p className="quiet">
+          <code>npx osl token --subject user:…</code> prints one. It lives five minutes.
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,89 @@
+/** Signing in with a provider, in the browser: authorisation code with PKCE (RFC 7636, RFC 9700), by oauth4webapi. */
+import * as oauth from 'oauth4webapi';
+import type { Issuer } from '../api/settings.js';
+
+/** What is kept in the tab between leaving for the provider and coming back. */
+interface Departure {
+  readonly issuer: Issuer;
+  readonly verifier: string;
+  readonly state: string;
+  readonly nonce: string;
+  /** Where the page was. */
+  readonly hash: string;
+}
+
+const KEY = 'osl.departure';
+
+function redirectUri(): string {
+  return `${location.origin}/console/`;
+}
+
+/** Plain http is for a provider on this machine. */
+function requestsOf(issuer: string) {
+  const { protocol, hostname } = new URL(issuer);
+  const isHere = protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname);
+  return isHere ? { [oauth.allowInsecureRequests]: true } : {};
+}
+
+async function serverOf({ issuer }: Issuer): Promise<oauth.AuthorizationServer> {
+  const url = new URL(issuer);
+  return oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, requestsOf(issuer)));
+}
+
+/** Leaves for the provider. @throws Error where it is not reached */
+export async function leaveFor(issuer: Issuer): Promise<void> {
+  const server = await serverOf(issuer);
+  if (server.authorization_endpoint === undefined) throw new Error('the provider says nowhere to sign in');
+  const verifier = oauth.generateRandomCodeVerifier();
+  const [state, nonce] = [oauth.generateRandomState(), oauth.generateRandomNonce()];
+  const departure: Departure = { issuer, verifier, state, nonce, hash: location.hash };
+  sessionStorage.setItem(KEY, JSON.stringify(departure));
+  const url = new URL(server.authorization_endpoint);
+  const asked = {
+    client_id: issuer.client_id,
+    redirect_uri: redirectUri(),
+    response_type: 'code',
+    // A page keeps no token that outlives its tab.
+    scope: ['openid', ...issuer.scopes.filter((s) => s !== 'openid' && s !== 'offline_access')].join(' '),
+    state,
+    nonce,
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+  };
+  for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+  location.assign(url);
+}
+
+export interface Return {
+  readonly issuer: Issuer;
+  readonly idToken: string;
+}
+
+/** What the provider says of who comes back; the address is as before then. @throws Error */
+export async function comeBack(): Promise<Return> {
+  const url = new URL(location.href);
+  const kept = sessionStorage.getItem(KEY);
+  sessionStorage.removeItem(KEY);
+  // What `leaveFor` wrote.
+  const departure = JSON.parse(kept ?? 'null') as Departure | null;
+  history.replaceState(null, '', `/console/${departure?.hash ?? ''}`);
+  if (departure === null) throw new Error('this tab did not begin to sign in: try again');
+  const { issuer, verifier, state, nonce } = departure;
+  const [server, client] = [await serverOf(issuer), { client_id: issuer.client_id }];
+  const parameters = oauth.validateAuthResponse(server, client, url, state);
+  const response = await oauth.authorizationCodeGrantRequest(
+    server,
+    client,
+    oauth.None(),
+    parameters,
+    redirectUri(),
+    verifier,
+    requestsOf(issuer.issuer),
+  );
+  const told = await oauth.processAuthorizationCodeResponse(server, client, response, {
+    expectedNonce: nonce,
+    requireIdToken: true,
+  });
+  if (told.id_token === undefined) throw new Error('the provider gave no ID token');
+  return { issuer, idToken: told.id_token };
+}

@@ -1,0 +1,33 @@
+/** A screen of the console, by the word after `#/`. */
+export const SCREENS = ['ask', 'map', 'metrics', 'policy', 'audit', 'operations'] as const;
+export type ScreenName = (typeof SCREENS)[number];
+
+/** Where the page is: `#/ask?q=…`. */
+export interface Place {
+  readonly screen: ScreenName;
+  readonly parameters: URLSearchParams;
+}
+
+export const TITLES: Readonly<Record<ScreenName, string>> = {
+  ask: 'Ask',
+  map: 'Map',
+  metrics: 'Metrics',
+  policy: 'Policy',
+  audit: 'Audit',
+  operations: 'Operations',
+};
+
+/** Screens of those who have an admin role. */
+export const ADMIN_SCREENS: ReadonlySet<ScreenName> = new Set(['policy', 'audit', 'operations']);
+
+/** The place that a hash names; the first screen where it names none. */
+export function placeOf(hash: string): Place {
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
+  const screen = SCREENS.find((name) => name === path) ?? 'ask';
+  return { screen, parameters: new URLSearchParams(query) };
+}
+
+export function hashOf(screen: ScreenName, parameters: Readonly<Record<string, string>> = {}): string {
+  const query = new URLSearchParams(parameters).toString();
+  return `#/${screen}${query === '' ? '' : `?${query}`}`;
+}

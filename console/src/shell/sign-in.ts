@@ -1,0 +1,60 @@
+import { type Caller, callerOf } from '../api/caller.js';
+import { faultOf } from '../api/problem.js';
+import { keep, type SignedIn } from './kept.js';
+
+/** A token for one of the demo's callers; only the demo on this machine answers. @throws ProblemError, UnreachedError */
+export async function demoToken(chain: readonly string[]): Promise<string> {
+  const response = await fetch('/console/demo-token', {
+    method: 'POST',
+    credentials: 'omit',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ chain }),
+  });
+  if (!response.ok) throw await faultOf(response);
+  return ((await response.json()) as { readonly token: string }).token; // of our own server
+}
+
+const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';
+
+/** The gateway's token for what a provider says of somebody (RFC 8693). @throws ProblemError, UnreachedError */
+export async function exchangedToken(idToken: string, admin: boolean): Promise<string> {
+  const body = new URLSearchParams({
+    grant_type: EXCHANGE,
+    subject_token: idToken,
+    subject_token_type: ID_TOKEN,
+    ...(admin && { scope: 'admin' }),
+  });
+  const response = await fetch('/oauth/token', { method: 'POST', credentials: 'omit', body });
+  if (!response.ok) throw await faultOf(response);
+  return ((await response.json()) as { readonly access_token: string }).access_token; // of our own server
+}
+
+/** Whoever signed in so; null where its token is none. `stored`: whether the tab is to know it after a reload. */
+export function signedInCaller(
+  signedIn: SignedIn,
+  options: { readonly admin: boolean; readonly stored: boolean; readonly ended?: () => void },
+): Caller | null {
+  const caller = callerOf(signedIn.token, {
+    renew: renewalOf(signedIn, options.admin),
+    ...(options.stored && { kept: (token: string) => keep({ ...signedIn, token }) }),
+    ...(options.ended !== undefined && { ended: options.ended }),
+  });
+  if (caller !== null && options.stored) keep(signedIn);
+  return caller;
+}
+
+function renewalOf(signedIn: SignedIn, admin: boolean): (() => Promise<string>) | null {
+  switch (signedIn.kind) {
+    case 'pasted':
+      return null;
+    case 'demo':
+      return () => demoToken(signedIn.chain);
+    case 'oidc':
+      return () => exchangedToken(signedIn.idToken, admin);
+    default: {
+      const unknown: never = signedIn;
+      throw new Error(`unexpected sign-in ${String(unknown)}`);
+    }
+  }
+}

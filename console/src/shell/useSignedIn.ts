@@ -1,0 +1,55 @@
+import { useCallback, useEffect, useState } from 'react';
+import type { Caller } from '../api/caller.js';
+import type { ServerSettings } from '../api/settings.js';
+import { keep, kept } from './kept.js';
+import { comeBack, isReturn } from './returning.js';
+import { signedInCaller } from './sign-in.js';
+
+/** Who has signed in in this tab, and whether the token has ended. */
+export interface SignedInState {
+  readonly caller: Caller | null;
+  readonly hasEnded: boolean;
+  /** Why coming back from a provider failed. */
+  readonly fault: string | null;
+  readonly isReturning: boolean;
+  enter(caller: Caller): void;
+  leave(): void;
+  end(): void;
+}
+
+/** Looks first whether somebody comes back from a provider, then whether the tab knows somebody. */
+export function useSignedIn(settings: ServerSettings | null): SignedInState {
+  const [caller, setCaller] = useState<Caller | null>(null);
+  const [hasEnded, setEnded] = useState(false);
+  const [fault, setFault] = useState<string | null>(null);
+  const [isReturning, setReturning] = useState(isReturn);
+  const end = useCallback(() => setEnded(true), []);
+  const enter = useCallback((next: Caller) => {
+    setCaller(next);
+    setEnded(false);
+    setFault(null);
+  }, []);
+  const leave = useCallback(() => {
+    keep(null);
+    setCaller(null);
+    setEnded(false);
+  }, []);
+  useEffect(() => {
+    if (settings === null) return;
+    const { admin } = settings;
+    const options = { admin, stored: true, ended: end };
+    if (!isReturn()) {
+      const known = kept();
+      setCaller((now) => now ?? (known === null ? null : signedInCaller(known, options)));
+      return;
+    }
+    comeBack(admin)
+      .then((signedIn) => {
+        const returned = signedInCaller(signedIn, options);
+        if (returned !== null) enter(returned);
+      })
+      .catch((error: unknown) => setFault(error instanceof Error ? error.message : String(error)))
+      .finally(() => setReturning(false));
+  }, [settings, end, enter]);
+  return { caller, hasEnded, fault, isReturning, enter, leave, end };
+}

@@ -1,0 +1,59 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { PACKAGE_ROOT } from '../../base/package-root.js';
+
+/**
+ * Run by `npm run build`: makes `dist/console/` of `console/` by Vite, where its sources are others than those of the
+ * last time. Where Vite's Node is newer than this one there is no console, and all else is built.
+ */
+const SOURCE = join(PACKAGE_ROOT, 'console');
+const BUILT = join(PACKAGE_ROOT, 'dist', 'console');
+const STAMP = join(PACKAGE_ROOT, 'dist', 'console.stamp');
+/** What decides of what is built, beside the files in these folders. */
+const FILES = ['index.html', 'package.json', 'vite.config.js'].map((name) => join(SOURCE, name));
+const FOLDERS = [join(SOURCE, 'src'), join(SOURCE, 'public')];
+const LOCK = join(PACKAGE_ROOT, 'package-lock.json');
+
+function stampOf(): string {
+  const hash = createHash('sha256');
+  for (const file of [...FILES, ...FOLDERS.flatMap(filesIn), LOCK]) {
+    if (existsSync(file)) hash.update(`${file.slice(PACKAGE_ROOT.length)}\0`).update(readFileSync(file));
+  }
+  return hash.digest('hex');
+}
+
+function filesIn(folder: string): readonly string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+/** Whether Vite runs here: it says from which Node on. */
+function canBuild(): boolean {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  return (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
+}
+
+function build(): number {
+  const vite = join(dirname(createRequire(import.meta.url).resolve('vite/package.json')), 'bin', 'vite.js');
+  const args = [vite, 'build', '--logLevel', 'warn'];
+  return spawnSync(process.execPath, args, { cwd: SOURCE, stdio: 'inherit' }).status ?? 1;
+}
+
+const stamp = stampOf();
+const last = existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : '';
+if (stamp !== last || !existsSync(join(BUILT, 'index.html'))) {
+  if (!canBuild()) {
+    process.stderr.write('the console is not built: that takes Node 20.19, 22.12 or newer\n');
+  } else {
+    const status = build();
+    if (status !== 0) process.exit(status);
+    mkdirSync(dirname(STAMP), { recursive: true });
+    writeFileSync(STAMP, stamp);
+  }
+}

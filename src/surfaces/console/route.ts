@@ -1,0 +1,95 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type QueryError, queryError } from 'osl-compiler';
+import type { RequestParts } from '../../ask/index.js';
+import { turnAway } from '../../ask/request/visit.js';
+import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
+import { privateHeaders } from '../rest/problem.js';
+import type { ConsoleFile } from './files.js';
+import { consoleHeaders, originsOf } from './headers.js';
+import type { ConsoleOptions, DemoSignIn } from './options.js';
+import { isOwnPage } from './same-origin.js';
+import { toldOf } from './told.js';
+
+/** What each path of the console answers. */
+export const CONSOLE_METHODS: ReadonlyMap<string, string> = new Map([
+  ['/console', 'GET, HEAD'],
+  ['/console/', 'GET, HEAD'],
+  ['/console/settings.json', 'GET, HEAD'],
+]);
+/** … and of the demo's. */
+export const DEMO_METHODS: ReadonlyMap<string, string> = new Map([['/console/demo-token', 'POST']]);
+
+const PAGE = 'index.html';
+
+/**
+ * The console: pages that ask the governed API with their visitor's token, as any client does. Nothing here knows of
+ * data; what is served is the same for everybody, so that no token is asked for and no record is made.
+ */
+export function consoleRoutes(app: FastifyInstance, service: RequestParts, options: ConsoleOptions): void {
+  const { files, demo } = options;
+  const hidden = { schema: HIDDEN_OPERATION };
+  const headers = (): Readonly<Record<string, string>> =>
+    consoleHeaders(originsOf(toldOf(options).issuers.map(({ issuer }) => issuer)));
+  const serve = (name: string) => async (request: FastifyRequest, reply: FastifyReply) => {
+    const file = files.get(name);
+    if (file === undefined) return reply.callNotFound();
+    return sendFile(request, reply.headers(headers()), file);
+  };
+  app.get('/console', hidden, (_request, reply) => reply.redirect('/console/', 308));
+  app.get('/console/', hidden, serve(PAGE));
+  app.get('/console/settings.json', hidden, async (request, reply) =>
+    reply.headers({ ...privateHeaders(request.call.requestId), ...headers() }).send(toldOf(options)),
+  );
+  // By the name as it came: a name of no file is unknown, however it is written.
+  app.get<{ Params: { '*': string } }>('/console/*', hidden, (request, reply) =>
+    serve(request.params['*'])(request, reply),
+  );
+  if (demo !== null) demoRoute(app, service, demo);
+}
+
+async function sendFile(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  file: ConsoleFile,
+): Promise<FastifyReply> {
+  const { bytes, gzipped, etag } = await file.content();
+  reply.headers({
+    etag,
+    'cache-control': file.lasting ? 'public, max-age=31536000, immutable' : 'no-cache',
+    vary: 'Accept-Encoding',
+  });
+  if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+  reply.header('content-type', file.type);
+  if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(bytes);
+  return reply.header('content-encoding', 'gzip').send(gzipped);
+}
+
+/** `POST /console/demo-token`: a token for one of the demo's callers, for a page of this server on this machine alone. */
+function demoRoute(app: FastifyInstance, service: RequestParts, demo: DemoSignIn): void {
+  app.post('/console/demo-token', { schema: HIDDEN_OPERATION }, async (request, reply) => {
+    const { call } = request;
+    const refuse = async (reason: QueryError): Promise<never> => {
+      throw await turnAway(service, call, 'http', reason, 'anyone');
+    };
+    if (!isOwnPage(request)) return refuse(queryError('notFound', {}));
+    const chain = chainIn(request);
+    const caller = demo.callers.find((known) => known.chain.join(' ') === chain?.join(' '));
+    if (caller === undefined) {
+      const detail = 'the body is {"chain": […]}, with one of the callers of the demo';
+      return refuse(queryError('malformedBody', { detail }));
+    }
+    return reply.headers(privateHeaders(call.requestId)).send({ token: await demo.mint(caller.chain) });
+  });
+}
+
+/** Null for a body that is no JSON of this form; a page elsewhere cannot even send its type unasked. */
+function chainIn({ body, headers }: FastifyRequest): readonly string[] | null {
+  if (headers['content-type'] !== 'application/json' || !(body instanceof Buffer)) return null;
+  try {
+    const read: unknown = JSON.parse(body.toString('utf8'));
+    const chain = typeof read === 'object' && read !== null && 'chain' in read ? read.chain : null;
+    return Array.isArray(chain) && chain.every((name) => typeof name === 'string') ? chain : null;
+  } catch {
+    return null;
+  }
+}

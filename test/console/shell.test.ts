@@ -1,0 +1,160 @@
+import { request } from 'node:http';
+import { test } from 'tap';
+import { freshAddress } from '../surfaces/rest/fixture.js';
+import { accessible, SKIP, startBrowser, Visit } from './support/browser.js';
+import { consoleOptions, startGateway } from './support/gateway.js';
+
+const HEADERS = {
+  'content-security-policy':
+    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types default",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
+
+test('the files of the console, and nothing beside them', async (t) => {
+  const { rest } = await startGateway(t);
+  const page = await rest.send('/console/');
+  t.match(page, { status: 200, headers: { ...HEADERS, 'cache-control': 'no-cache' } });
+  t.match(page.text, /<script type="module"[^>]* src="\/console\/assets\/[\w-]+\.js"/);
+  t.notMatch(page.text, /<script(?![^>]* src=)|style=|onload=/, 'nothing stands in the page itself');
+  t.match(await rest.send('/console'), { status: 308, headers: { location: '/console/' } });
+
+  const script = /src="(\/console\/assets\/[^"]+)"/.exec(page.text)?.[1] ?? '';
+  const asset = await rest.send(script);
+  t.match(asset, {
+    status: 200,
+    headers: {
+      ...HEADERS,
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-type': /javascript/,
+    },
+  });
+  const head = await rest.send(script, { method: 'HEAD' });
+  t.match(head, { status: 200, headers: { 'content-length': `${asset.bytes.length}` } });
+  const etag = String(asset.headers['etag']);
+  t.match(await rest.send(script, { headers: { 'if-none-match': etag } }), { status: 304 });
+  const small = await rest.send(script, { headers: { 'accept-encoding': 'gzip' } });
+  t.equal(small.headers['content-encoding'], 'gzip');
+  t.ok(small.bytes.length < asset.bytes.length / 2);
+
+  for (const path of [
+    '/console/nothing',
+    '/console/index.html/',
+    '/console/../package.json',
+    '/console/..%2fpackage.json',
+    '/console/assets/..%2f..%2f..%2fpackage.json',
+    '/console/assets/%2e%2e/index.html',
+    '/console/console.stamp',
+    '/console//etc/passwd',
+    '/consoles',
+  ]) {
+    const reply = await rest.send(path, { from: freshAddress() });
+    t.match(reply.json(), { status: 404, code: 'E4040' }, path);
+  }
+  t.match(await rest.send('/console/', { method: 'POST', from: freshAddress() }), { status: 405 });
+});
+
+test('without the setting there is none', async (t) => {
+  const { rest } = await startGateway(t, { console: null });
+  for (const path of ['/console', '/console/', '/console/settings.json', '/console/demo-token'])
+    t.equal((await rest.send(path, { from: freshAddress() })).status, 404, path);
+});
+
+test('the demo’s sign-in is for pages of this server on this machine, and for the demo alone', async (t) => {
+  const { rest, origin } = await startGateway(t);
+  const own = { host: `127.0.0.1:${rest.port}`, origin, 'content-type': 'application/json' };
+  const ask = (headers: Record<string, string>, chain: unknown = ['user:ann']) =>
+    post(rest.port, headers, JSON.stringify({ chain }));
+  t.equal(await ask(own), 200);
+  t.equal(await ask({ ...own, 'sec-fetch-site': 'same-origin' }), 200);
+  const localhost = `localhost:${rest.port}`;
+  t.equal(await ask({ ...own, host: localhost, origin: `http://${localhost}` }), 200);
+
+  const refused: readonly (readonly [string, Record<string, string>])[] = [
+    ['a page of another origin', { ...own, origin: 'https://evil.example' }],
+    ['another port of this machine', { ...own, origin: 'http://127.0.0.1:1' }],
+    ['a sandboxed page', { ...own, origin: 'null' }],
+    [
+      'a name that was rebound to this machine',
+      { ...own, host: `evil.example:${rest.port}`, origin: `http://evil.example:${rest.port}` },
+    ],
+    ['a browser that says so', { ...own, 'sec-fetch-site': 'cross-site' }],
+    ['by way of a proxy', { ...own, 'x-forwarded-for': '198.51.100.7' }],
+    ['no origin', { host: own.host, 'content-type': own['content-type'] }],
+  ];
+  for (const [what, headers] of refused) t.equal(await ask(headers), 404, what);
+  t.equal(await ask({ ...own, 'content-type': 'text/plain' }), 400, 'a form or a plain text');
+  t.equal(await ask(own, ['user:root', 'user:ann']), 400, 'who is none of the demo’s callers');
+  t.equal(await ask(own, 'user:ann'), 400);
+
+  const other = await startGateway(t, { console: consoleOptions() });
+  const there = { ...own, host: `127.0.0.1:${other.rest.port}`, origin: other.origin };
+  t.equal(await post(other.rest.port, there, '{"chain":["user:ann"]}'), 404, 'on a server that is no demo');
+});
+
+/** The status that a POST gets, with a Host of its own. */
+function post(port: number, headers: Record<string, string>, body: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path: '/console/demo-token', method: 'POST', headers };
+    const sent = request(options, (response) => {
+      response.resume();
+      response.on('end', () => resolve(response.statusCode ?? 0));
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+test('signing in, looking, and signing out', { skip: SKIP }, async (t) => {
+  const { rest, origin } = await startGateway(t);
+  const browser = await startBrowser(t);
+  const visit = await Visit.start(browser, origin);
+  const { page } = visit;
+  await page.goto(`${origin}/console/`);
+
+  await t.test('as one of the demo', async (t) => {
+    await page.getByRole('heading', { name: 'OSL Gateway' }).waitFor();
+    await accessible(t, page, 'the sign-in');
+    await visit.click('button', /^user:ann/);
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    t.equal(visit.clicks(), 1, 'one click');
+    await accessible(t, page, 'the frame');
+    t.match(await page.title(), /Ask · OSL Gateway/);
+    visit.clean(t);
+  });
+
+  await t.test('a reload keeps who asks; another tab does not know', async () => {
+    await page.reload();
+    await page.getByRole('button', { name: /Asking as user:ann/ }).waitFor();
+    const other = await visit.context.newPage();
+    await other.goto(`${origin}/console/`);
+    await other.getByRole('heading', { name: 'Look at the demo as' }).waitFor();
+    await other.close();
+  });
+
+  await t.test('the keyboard reaches the screen past the header', async (t) => {
+    await page.keyboard.press('Tab');
+    t.match(await page.evaluate('document.activeElement.textContent'), /Skip to the screen/);
+    await page.keyboard.press('Enter');
+    t.equal(await page.evaluate('document.activeElement.id'), 'main');
+  });
+
+  await t.test('signing out forgets the token', async (t) => {
+    await visit.click('button', 'Sign out');
+    await page.getByRole('heading', { name: 'Look at the demo as' }).waitFor();
+    t.equal(await page.evaluate('JSON.stringify(sessionStorage)'), '{}');
+    visit.clean(t);
+  });
+
+  await t.test('a token that is pasted; one that is none is told of', async (t) => {
+    const box = page.getByRole('textbox', { name: 'Actor token' });
+    await box.fill('nonsense');
+    await visit.click('button', 'Sign in');
+    t.match(await page.getByRole('alert').textContent(), /no actor token/);
+    await box.fill(await rest.test.token('user:ada'));
+    await visit.click('button', 'Sign in');
+    await page.getByRole('button', { name: /Asking as user:ada/ }).waitFor();
+    visit.clean(t);
+  });
+  await visit.close();
+});
