@@ -1,5 +1,6 @@
 /** Judges what authors propose: against the served manifest, and against the policy of now. Stores nothing. */
 export type { AccessChange, RoleChange, Sight } from './access.js';
+export { type AskedBefore, type Otherwise, otherwiseUnder } from './asked-before.js';
 export type { Change } from './changes.js';
 export { type Checked, check, type Finding, type Proposal } from './check.js';
 export { type Difference, type Judgement, judge } from './judge.js';

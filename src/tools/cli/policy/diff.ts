@@ -9,18 +9,25 @@ import type { PolicyDiffFlags } from '../commands/policy/flags.js';
 import { withControl } from '../control/with-control.js';
 import { EXIT, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
-import { printJson } from '../output.js';
+import { print, printJson } from '../output.js';
 import { groundOf, told } from './ground.js';
+import { pastLines } from './past-lines.js';
 
 export async function runPolicyDiff(proposed: string, flags: PolicyDiffFlags): Promise<void> {
   const { text, model } = await comparedWith(proposed, flags);
   const judgement = judgePolicy(text, proposed, model);
+  const { since } = flags;
+  const questions =
+    since === undefined || !judgement.ok
+      ? null
+      : await (await import('./past-questions.js')).pastQuestions(text, proposed, model, { ...flags, since });
   if (flags.json) {
-    printJson(judgement);
+    printJson(questions === null ? judgement : { ...judgement, questions });
     if (!judgement.ok) process.exitCode = EXIT.usage;
     return;
   }
   told(judgement, proposed);
+  if (questions !== null) for (const line of pastLines(questions)) print(line);
 }
 
 /** What is proposed, and what serves: by the control database where there is one and no policy file was named. */

@@ -17,7 +17,11 @@ export interface PushFlags extends AuthorFlags {
   readonly activate?: true;
 }
 
-export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy'> {}
+export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy' | 'dataDir'> {
+  /** Tells of the questions since then; a time as `osl audit search` takes it. */
+  readonly since?: string;
+  readonly dir?: string;
+}
 
 export function tenantOption(): Option {
   return new Option('--tenant <name>', 'whose policy (default: as the manifest says, or the only one there)');

@@ -1,0 +1,45 @@
+import type { Model } from '../../../model/model.js';
+import { compiledPolicy, type Otherwise, otherwiseUnder } from '../../../publishing/authoring/index.js';
+import { type AuditFlags, onRecord, withLog } from '../audit/log.js';
+import { timeOf } from '../audit/time.js';
+import type { PastCaller, PastQuestions } from './past-lines.js';
+
+/** What reads data, or tells of them. */
+const QUESTIONS: ReadonlySet<string> = new Set(['query', 'explain', 'sample', 'prepare', 'copy']);
+
+/**
+ * Holds the questions of the log since `flags.since` to a policy that would serve instead. Memory grows with callers and
+ * objects, not with questions.
+ *
+ * @throws Failure where there is no log, or where it cannot be noted that it is read
+ */
+export async function pastQuestions(
+  text: string,
+  file: string,
+  { manifest, snapshot: before }: Model,
+  flags: AuditFlags & { readonly since: string },
+): Promise<PastQuestions> {
+  const since = timeOf('--since', flags.since);
+  const after = compiledPolicy(text, file, manifest);
+  const otherwise = before === null ? () => [] : otherwiseUnder({ manifest, before, after });
+  const callers = new Map<string, PastCaller>();
+  const counts = { asked: 0, otherwise: 0 };
+  await withLog(flags, async (log) => {
+    await onRecord(log, 'policy diff', { since });
+    for await (const { action, chain, objects } of log.search({ since, kind: 'decision' }, false)) {
+      if (!QUESTIONS.has(action) || objects.length === 0) continue;
+      counts.asked++;
+      const changes = otherwise({ chain, objects });
+      if (changes.length > 0) counts.otherwise++;
+      for (const change of changes) count(callers, chain, change);
+    }
+  });
+  const most = [...callers.values()].sort((a, b) => b.questions - a.questions);
+  return { since, ...counts, callers: most };
+}
+
+function count(callers: Map<string, PastCaller>, chain: readonly string[], change: Otherwise): void {
+  const key = JSON.stringify([chain, change.object]);
+  const questions = (callers.get(key)?.questions ?? 0) + 1;
+  callers.set(key, { chain, ...change, questions });
+}
