@@ -71,7 +71,7 @@ export { type DocumentPath, type PolicyProblem, PolicyProblems, PROBLEM_CODES } 
 
 export { PURPOSE_CLAIM, purposeOf } from './purpose.js';
 export { type Charge, type Count, createQuotas, QuotaBook, type Quotas } from './quota-counts.js';
-export { type Quota, type QuotaRule, type QuotaUnit, quotasOf } from './quotas.js';
+export { type Quota, type QuotaRule, type QuotaUnit, quotaOf, quotasOf } from './quotas.js';
 export { type DenyReason, type GrantReason, type Reasons, type RoleReason, reasonsFor } from './reasons.js';
 
 export { accountIdentity, type ServiceAccount } from './service-account.js';

@@ -25,6 +25,8 @@ export interface Quotas {
   mayTake(quotas: readonly Quota[]): boolean;
   /** Counts what an answer took. */
   charge(quotas: readonly Quota[], unit: QuotaUnit, amount: number): void;
+  /** How each of them stands, for who may know; counts nothing. */
+  standing(quotas: readonly Quota[]): Promise<readonly Count[]>;
 }
 
 /** Counts that are held at a time; the surplus of one length of window shares one. */
@@ -110,5 +112,8 @@ export function createQuotas(book: QuotaBook = new QuotaBook()): Quotas {
   const charge = (quotas: readonly Quota[], unit: QuotaUnit, amount: number): void => {
     for (const quota of quotas) if (quota.unit === unit) book.add({ ...quota, amount });
   };
-  return Object.freeze({ take, mayTake: (quotas: readonly Quota[]) => waitOf(quotas) === 0, charge });
+  const standing = async (quotas: readonly Quota[]): Promise<readonly Count[]> =>
+    quotas.map((quota) => book.add({ ...quota, amount: 0 }));
+  const mayTake = (quotas: readonly Quota[]): boolean => waitOf(quotas) === 0;
+  return Object.freeze({ take, mayTake, charge, standing });
 }

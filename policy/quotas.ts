@@ -88,6 +88,16 @@ function faultOf(said: readonly (readonly [QuotaUnit, number])[], bucket: LimitB
   return null;
 }
 
+/** What a rule is counted by, for a subject of a tenant. */
+export function quotaOf(
+  { unit, bucket, most, windowMs, role, each }: QuotaRule,
+  tenant: string,
+  subject: string,
+): Quota {
+  const key = JSON.stringify([tenant, unit, bucket, windowMs, role, each ? subject : null]);
+  return Object.freeze({ key, unit, most, windowMs });
+}
+
 type ByBucket = Readonly<Record<LimitBucket, readonly Quota[]>>;
 
 const KNOWN = new WeakMap<
@@ -119,11 +129,6 @@ function byBucket(
 ): Partial<ByBucket> {
   const mine = rules.filter(({ role }) => role === null || roles.has(role));
   const quotas = (bucket: LimitBucket): readonly Quota[] =>
-    mine
-      .filter((rule) => rule.bucket === bucket)
-      .map(({ unit, most, windowMs, role, each }) => {
-        const key = JSON.stringify([tenant, unit, bucket, windowMs, role, each ? subject : null]);
-        return Object.freeze({ key, unit, most, windowMs });
-      });
+    mine.filter((rule) => rule.bucket === bucket).map((rule) => quotaOf(rule, tenant, subject));
   return Object.fromEntries(LIMIT_BUCKETS.map((bucket) => [bucket, quotas(bucket)]));
 }

@@ -63,6 +63,15 @@ export class SharedQuotas implements Quotas {
     return this.#isFresh(quotas) && this.#waitOf(quotas) === 0;
   }
 
+  async standing(quotas: readonly Quota[]): Promise<readonly Count[]> {
+    if (!this.#isFresh(quotas)) await this.#ask(quotas);
+    const now = this.#now();
+    return quotas.map((quota) => {
+      const { known } = this.#of(quota);
+      return { used: this.#usedOf(known, now), endsInMs: Math.max(0, known.endsAt - now) };
+    });
+  }
+
   charge(quotas: readonly Quota[], unit: QuotaUnit, amount: number): void {
     for (const quota of quotas) {
       if (quota.unit !== unit) continue;

@@ -345,6 +345,10 @@ export const ERRORS = Object.freeze({
   auditUnavailable: row('E5030', '57P03', 503, () => [
     'the audit log cannot be written, so everything is refused',
   ]),
+  auditUnreadable: row('E5037', '58030', 503, () => [
+    'the audit log cannot be read now, or took too long to read',
+    "`osl audit verify` says whether it holds; the server's log has the cause",
+  ]),
   controlUnavailable: row('E5036', '57P03', 503, () => [
     'the database that gateways share does not answer: nothing was published',
     'try again; if it was written after all, the same change is answered as published already',

@@ -27,6 +27,7 @@ export { beginningOf, type RecoverBase, type Recovered, type RecoverOptions, rec
 export type { Retention, Retiring } from './retention.js';
 export { byTime } from './search/by-time.js';
 export { type AuditFilter, matches, namesOf } from './search/filter.js';
+export { type Step, searchNewest } from './search/newest.js';
 export { type SearchOptions, searchRecords } from './search/search.js';
 export { keepSegmentKey } from './segments.js';
 export type { Signer } from './signer.js';

@@ -38,6 +38,39 @@ export async function* searchTable(
   }
 }
 
+/** The newest records of a tenant that match, those before `from` alone; `next` where there may be more after so long. */
+export async function newestInTable(
+  session: TableSession,
+  filter: AuditFilter,
+  tenant: string,
+  { from, most, ms }: { readonly from: Place | null; readonly most: number; readonly ms: number },
+): Promise<{ readonly records: readonly AuditRecord[]; readonly next: Place | null }> {
+  const where = conditionsOf(filter);
+  const until = performance.now() + ms;
+  const records: AuditRecord[] = [];
+  let place: Place = from ?? NEWEST;
+  for (;;) {
+    const rows = await session.query(
+      `SELECT ts, writer, seq, record FROM osl_audit.record
+        WHERE (ts, writer, seq) < ($1, $2, $3::bigint)${where.text} ORDER BY ts DESC, writer DESC, seq DESC LIMIT ${NEWEST_PAGE}`,
+      [...place, ...where.values],
+    );
+    for (const row of rows) {
+      const record = recordIn(row);
+      place = [text(row['ts']), text(row['writer']), text(row['seq'])];
+      if (record.tenant === tenant && matches(record, filter)) records.push(record);
+      if (records.length === most) return { records, next: place };
+    }
+    if (rows.length < NEWEST_PAGE) return { records, next: null };
+    if (performance.now() > until) return { records, next: place };
+  }
+}
+
+/** After every row. */
+const NEWEST: Place = ['~', '~', '9223372036854775807'];
+/** Rows asked for at a time: most pages want few. */
+const NEWEST_PAGE = 500;
+
 /** The newest records, of all writers or of one, the earliest of them first. */
 export async function tailTable(
   session: TableSession,

@@ -1,28 +1,12 @@
 import { queryError } from 'osl-compiler';
-import {
-  type Call,
-  type Caller,
-  type Decision,
-  type RequestParts,
-  respond,
-  type SingleUse,
-  useUp,
-} from '../ask/index.js';
-
+import { type Call, type RequestParts, respond, type SingleUse, useUp } from '../ask/index.js';
+import { OPERATING } from './look.js';
 import type { Operated, ProcessView, ReloadView, SessionCommand, SessionView } from './views.js';
 
 /** What answers who runs the server. */
 export interface OperatingParts extends RequestParts, SingleUse {
   readonly operated: Operated;
 }
-
-/** Counted as what authors ask, and refused to whoever is no admin over its whole chain. */
-const OPERATING = {
-  bucket: 'authoring',
-  permits: ({ access }: Caller): void => {
-    if (access.adminRoles.size === 0) throw queryError('operatorsOnly', {});
-  },
-} as const satisfies Partial<Decision<unknown>>;
 
 /** What does something to the server: a token is good for one of them. */
 const CHANGES: ReadonlySet<string> = new Set([

@@ -9,7 +9,7 @@ import {
 } from '../../policy/audit/index.js';
 import type { ServiceLog } from '../base/log.js';
 import type { Witnesses } from '../witness/index.js';
-import type { AuditKeeping } from './settings/audit.js';
+import { type AuditKeeping, sinkUrl } from './settings/audit.js';
 import type { Settings } from './settings.js';
 
 export interface OpenAudit {
@@ -53,7 +53,7 @@ export async function openAudit(
     ...(witnesses !== null && { closed: () => witnesses.close() }),
   };
   const afterFailure = ends ? 'stay' : 'reopen';
-  const { url } = sink;
+  const url = sinkUrl(sink);
   const store = url === null ? null : await tableStore(url, dir);
   const audit = await openAuditLog({
     dir,

@@ -240,6 +240,7 @@ async function serviceOf(
     model: () => model,
     keptPolicy: () => standing.kept,
     publishing,
+    activation: () => seat.activation(),
     steady: () => !drained && seat.steady(),
     drain: (on) => {
       drained = on;

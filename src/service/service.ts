@@ -16,6 +16,8 @@ export interface Service extends AnswerParts, PublishingParts, AccessRequestPart
   /** Null while the policy that serves, if any does, is that of the file. */
   keptPolicy(): KeptPolicy | null;
   readonly probes: Probes;
+  /** The activation of the policy that serves, by the control database; null where each gateway has its own. */
+  activation(): number | null;
   /** Whether the server as a whole takes requests. */
   steady(): boolean;
   /** Takes no new sessions, and is not ready, or does and is again. */

@@ -1,20 +1,43 @@
 import { dirname } from 'node:path';
 import t from 'tap';
-import type { AuditRecord } from '../../policy/audit/index.js';
-import { searchAudit } from '../../src/service/audit-search.js';
+import { AuditReader } from '../../src/service/auditing/index.js';
 import { settingsFrom } from '../../src/service/settings.js';
 import { startRest } from '../surfaces/rest/fixture.js';
 
-t.test('a server gives records of its own log, and records first who asked', async (t) => {
+const LOG = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+t.test('a server gives records of its own log, the newest first, and records first who asked', async (t) => {
   const rest = await startRest();
   t.teardown(() => rest.close());
-  await rest.ask('user:ann', { osql: 'select id from osl.entities.customer' });
+  const asked = [];
+  for (let i = 0; i < 5; i += 1)
+    asked.push(await rest.ask('user:ann', { osql: 'select id from osl.entities.customer' }));
   const settings = settingsFrom({}, '/', { dataDir: dirname(rest.test.auditDir) });
   const { audit, tenant } = rest.test.service;
-  const reader = { requestId: 'r-1', tenant, subject: 'user:root', chain: ['user:root'] };
-  const found: AuditRecord[] = [];
-  for await (const record of searchAudit(settings, audit, { object: 'customer' }, reader)) found.push(record);
-  t.ok(found.length > 0 && found.every(({ subject }) => subject === 'user:ann'));
+  const reader = new AuditReader(settings, audit, LOG);
+  t.teardown(() => reader.close());
+  const asker = { requestId: 'r-1', tenant, subject: 'user:root', chain: ['user:root'] };
+  const filter = { object: 'customer', kind: 'decision' } as const;
+  const pages = [];
+  let from: string | null = null;
+  do {
+    const page: Awaited<ReturnType<typeof reader.search>> = await reader.search(asker, filter, {
+      from,
+      most: 2,
+    });
+    t.ok(page.records.length <= 2);
+    pages.push(...page.records);
+    from = page.next;
+  } while (from !== null);
+  t.strictSame(
+    pages.map((r) => r.request_id),
+    asked.map(({ requestId }) => requestId).reverse(),
+    'each once, the newest first, over all pages',
+  );
+  t.ok(pages.every(({ subject }) => subject === 'user:ann'));
   const [reading] = await rest.test.records('r-1');
   t.match(reading, { action: 'audit.read', subject: 'user:root', detail: /"object":"customer"/ });
+  const other = await reader.search({ ...asker, tenant: 'another' }, filter, { from: null, most: 2 });
+  t.strictSame(other, { records: [], next: null }, 'records of another tenant are nobody else’s to read');
+  await t.rejects(reader.search(asker, filter, { from: 'bm9uc2Vuc2U', most: 2 }), { code: 'E0511' });
 });

@@ -72,7 +72,7 @@ async function inBlocks(
 }
 
 /** The blocks in which a record of the filter may stand, ascending. */
-function candidates(seal: Seal, { subject, object, since, until }: AuditFilter): readonly number[] {
+export function candidates(seal: Seal, { subject, object, since, until }: AuditFilter): readonly number[] {
   const inTime = ({ since: first, until: last }: SealBlock): boolean =>
     (since === undefined || last >= since) && (until === undefined || first < until);
   const ofSubject = subject === undefined ? null : blocksOf(seal.subjects, [subject]);

@@ -52,7 +52,8 @@ export function requestAccess(
     decide: (caller, record) => {
       const { relation } = objectNamed(request.object);
       const declared = caller.manifest.catalog.relations.get(relation);
-      if (declared !== undefined) record.touches({ form: null, objects: [objectName(declared)] });
+      if (declared !== undefined)
+        record.touches({ form: null, objects: namesOf(declared, objectNamed(request.object).column) });
       return request;
     },
     answer: async (_, caller) => {
@@ -64,8 +65,15 @@ export function requestAccess(
   });
 }
 
+/** What the log is told: the relation and, where there is such a column, that. */
+function namesOf(relation: Relation, column: string | null): readonly string[] {
+  const all = [...relation.columns, ...(relation.computed ?? [])];
+  const is = column !== null && all.some(({ name }) => name === column);
+  return is ? [objectName(relation), objectName(relation, column)] : [objectName(relation)];
+}
+
 /** A role that would show more of the object, as somebody would see it who had that role alone and every attribute. */
-interface RoleOffer {
+export interface RoleOffer {
   readonly role: string;
   readonly sees: Sight;
   /** Other objects that it grants something of, and the subject has no grant on. */
@@ -75,13 +83,34 @@ interface RoleOffer {
 /** Roles that are named. */
 const OFFERS = 20;
 
+/** What could be granted to somebody of an object, and how they see it now. */
+export interface AccessOffer {
+  readonly declared: boolean;
+  readonly sees: Sight;
+  readonly roles: readonly RoleOffer[];
+  /** The least grant that would show it in the clear, as a policy writes it. */
+  readonly grant: Readonly<Record<string, unknown>> | null;
+}
+
+/** What `caller` could be granted of an object, under the policy that serves. */
+export async function offerOf(
+  caller: Pick<Caller, 'access' | 'manifest' | 'snapshot'>,
+  object: string,
+): Promise<AccessOffer> {
+  const { access, manifest } = caller;
+  const named = objectNamed(object);
+  const relation = manifest.catalog.relations.get(named.relation);
+  if (relation === undefined) return { declared: false, sees: 'nothing', roles: [], grant: null };
+  const now = sees(named, relation, manifest.catalog, access);
+  const roles = await inTurns(offersFor(named, relation, now, caller));
+  return { declared: true, sees: now, roles, grant: grantFor(named, relation) };
+}
+
 async function noticeOf(
   caller: Caller,
   { object, reason }: AccessRequest,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const { identity, access, manifest } = caller;
-  const named = objectNamed(object);
-  const relation = manifest.catalog.relations.get(named.relation);
+  const { identity } = caller;
   const about = {
     tenant: identity.tenant,
     subject: identity.subject,
@@ -91,10 +120,7 @@ async function noticeOf(
     at: new Date().toISOString(),
     versions: versionsOf(caller),
   };
-  if (relation === undefined) return { ...about, declared: false, sees: 'nothing', roles: [], grant: null };
-  const now = sees(named, relation, manifest.catalog, access);
-  const offers = await inTurns(offersFor(named, relation, now, caller));
-  return { ...about, declared: true, sees: now, roles: offers, grant: grantFor(named, relation) };
+  return { ...about, ...(await offerOf(caller, object)) };
 }
 
 /** In steps of one role: a policy may have many, and each of them many grants. */
@@ -102,7 +128,7 @@ function* offersFor(
   named: NamedObject,
   relation: Relation,
   now: Sight,
-  { access, manifest: { catalog }, snapshot }: Caller,
+  { access, manifest: { catalog }, snapshot }: Pick<Caller, 'access' | 'manifest' | 'snapshot'>,
 ): Generator<void, readonly RoleOffer[]> {
   const offers: RoleOffer[] = [];
   for (const [role, { grants }] of snapshot.roles) {

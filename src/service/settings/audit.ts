@@ -13,10 +13,15 @@ export interface AuditKeeping {
   readonly witnessMs: number;
 }
 
-/** Where the records of the audit log go. */
+/** Where the records of the audit log go. Plain data: workers are told of it. */
 export interface AuditSink {
-  /** Null for segment files in the data directory; else the URL of the database whose schema `osl_audit` has them, as it is now. */
-  readonly url: (() => string) | null;
+  /** Null for segment files in the data directory; else the database whose schema `osl_audit` has them. */
+  readonly table: { readonly place: ControlPlace; readonly variable: string | undefined } | null;
+}
+
+/** The URL of the database of the log as it stands now, each time it is asked for; null where there is none. */
+export function sinkUrl({ table }: AuditSink): (() => string) | null {
+  return table === null ? null : () => controlUrl(table.place, table.variable);
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -47,7 +52,7 @@ export function auditKeeping(
 /** @throws StartProblem */
 export function auditSink(env: Environment, path: (value: string) => string): AuditSink {
   const sink = env['OSL_AUDIT_SINK'] ?? '';
-  if (sink === '' || sink === 'files') return Object.freeze({ url: null });
+  if (sink === '' || sink === 'files') return Object.freeze({ table: null });
   if (sink !== 'postgres')
     throw new StartProblem(`OSL_AUDIT_SINK must be files or postgres, not \`${sink}\``);
   if ((env['OSL_LINEAGE'] ?? '') !== '') {
@@ -61,5 +66,6 @@ export function auditSink(env: Environment, path: (value: string) => string): Au
     throw new StartProblem(
       'OSL_AUDIT_SINK=postgres needs OSL_AUDIT_URL, OSL_AUDIT_URL_FILE or OSL_CONTROL_URL',
     );
-  return Object.freeze({ url: () => controlUrl(place, own === null ? undefined : AUDIT_URL) });
+  const variable = own === null ? undefined : AUDIT_URL;
+  return Object.freeze({ table: { place, variable } });
 }

@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import type { Call } from '../../ask/index.js';
+import type { InsightParts } from '../../operating/look.js';
 import {
   command,
   drain,
@@ -19,10 +20,11 @@ import type { StandingParts } from '../rest/parts.js';
 import { queryParameters } from '../rest/query-string.js';
 import { readRequest } from '../rest/read-request.js';
 import { sendAnswer } from '../rest/send-json.js';
+import { INSIGHT_METHODS, insightRoutes } from './insight-routes.js';
 import { OPERATIONS, TOLD } from './operations.js';
 
 /** What the admin listener needs of the service. */
-export type AdminParts = OperatingParts & Pick<StandingParts, 'probes'>;
+export type AdminParts = OperatingParts & InsightParts & Pick<StandingParts, 'probes'>;
 
 export interface AdminHttp {
   /** Port 0 lets the system choose. Rejects where the address is in use. */
@@ -44,6 +46,7 @@ export const ADMIN_METHODS: ReadonlyMap<string, string> = new Map([
   ['/admin/resume', 'POST'],
   ['/admin/reload', 'POST'],
   ['/admin/shutdown', 'POST'],
+  ...INSIGHT_METHODS,
   ['/openapi.json', 'GET, HEAD'],
 ]);
 
@@ -64,8 +67,10 @@ export async function createAdminHttp(
   const app = bareApp(parts, clientErrors, listener);
   addHooks(app, parts, inflight, clientErrors, ADMIN_METHODS);
   await documentRoutes(app, version, TOLD);
-  shownRoutes(app, parts);
+  shownRoutes(app, () => parts);
+  sessionRoutes(app, () => parts);
   doneRoutes(app, parts);
+  insightRoutes(app, () => parts);
   documentRoute(app, parts);
   await app.ready();
   return Object.freeze({
@@ -75,50 +80,65 @@ export async function createAdminHttp(
   });
 }
 
-function shownRoutes(app: FastifyInstance, parts: AdminParts): void {
+/** How the server stands, as it is now. @param schemas what the document says of each */
+export function shownRoutes(
+  app: FastifyInstance,
+  parts: () => OperatingParts,
+  schemas: Schemas = OPERATIONS,
+): void {
   const show = async (
     request: FastifyRequest,
     reply: FastifyReply,
     answer: (call: Call) => Promise<object>,
   ): Promise<FastifyReply> => {
     const { call } = request;
-    await readRequest(parts, call, 'admin_show', () => queryParameters(request, []));
+    await readRequest(parts(), call, 'admin_show', () => queryParameters(request, []));
     return sendAnswer(request, reply, await answer(call));
   };
-  app.get('/admin/sessions', { schema: OPERATIONS.sessions }, (request, reply) =>
-    show(request, reply, async (call) => ({ sessions: await sessions(parts, call) })),
+  app.get('/admin/sessions', { schema: schemas.sessions }, (request, reply) =>
+    show(request, reply, async (call) => ({ sessions: await sessions(parts(), call) })),
   );
-  app.get('/admin/standing', { schema: OPERATIONS.standing }, (request, reply) =>
+  app.get('/admin/standing', { schema: schemas.standing }, (request, reply) =>
     show(request, reply, async (call) => ({
-      processes: (await standing(parts, call)).map(({ pools: _, caches: __, sessions: open, ...view }) => ({
+      processes: (await standing(parts(), call)).map(({ pools: _, caches: __, sessions: open, ...view }) => ({
         ...view,
         sessions: open.length,
       })),
     })),
   );
-  app.get('/admin/pools', { schema: OPERATIONS.pools }, (request, reply) =>
+  app.get('/admin/pools', { schema: schemas.pools }, (request, reply) =>
     show(request, reply, async (call) => ({
-      pools: (await standing(parts, call)).flatMap(({ pools }) => pools),
+      pools: (await standing(parts(), call)).flatMap(({ pools }) => pools),
     })),
   );
-  app.get('/admin/caches', { schema: OPERATIONS.caches }, (request, reply) =>
+  app.get('/admin/caches', { schema: schemas.caches }, (request, reply) =>
     show(request, reply, async (call) => ({
-      caches: (await standing(parts, call)).flatMap(({ caches }) => caches),
+      caches: (await standing(parts(), call)).flatMap(({ caches }) => caches),
     })),
   );
 }
 
-function doneRoutes(app: FastifyInstance, parts: AdminParts): void {
+type Schemas = Readonly<Record<keyof typeof OPERATIONS, FastifySchema>>;
+
+/** Cancels what a session runs, or ends it. */
+export function sessionRoutes(
+  app: FastifyInstance,
+  parts: () => OperatingParts,
+  schemas: Schemas = OPERATIONS,
+): void {
   for (const what of ['cancel', 'end'] as const) {
     app.post<{ Params: { id: string } }>(
       `/admin/sessions/:id/${what}`,
-      { schema: OPERATIONS[what] },
+      { schema: schemas[what] },
       async (request, reply) => {
-        await command(parts, request.call, request.params.id, what);
+        await command(parts(), request.call, request.params.id, what);
         return sendAnswer(request, reply, { done: what });
       },
     );
   }
+}
+
+function doneRoutes(app: FastifyInstance, parts: AdminParts): void {
   for (const on of [true, false]) {
     const done = on ? 'drain' : 'resume';
     app.post(`/admin/${done}`, { schema: OPERATIONS[done] }, async (request, reply) => {

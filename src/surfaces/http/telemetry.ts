@@ -21,6 +21,22 @@ export function pageOf(figures: readonly Figures[]): Promise<string> {
   return AggregatorRegistry.aggregate(lists).metrics();
 }
 
+/** What several processes count together, as data: the same that the page has. */
+export async function totalsOf(figures: readonly Figures[]): Promise<readonly MetricTotals[]> {
+  const lists = figures.map((text) => JSON.parse(text) as object[]); // as in `pageOf`
+  return (await AggregatorRegistry.aggregate(lists).getMetricsAsJSON()) as readonly MetricTotals[]; // prom-client's own form
+}
+
+/** A metric of all processes together. */
+export interface MetricTotals {
+  readonly name: string;
+  readonly values: readonly {
+    readonly value: number;
+    readonly labels: Readonly<Record<string, string | number>>;
+    readonly metricName?: string;
+  }[];
+}
+
 /** Seconds; a point query takes about one of the smallest. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 

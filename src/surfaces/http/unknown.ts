@@ -33,7 +33,8 @@ export const METHODS: ReadonlyMap<string, string> = new Map([
 function templateOf(path: string): string {
   return path
     .replace(/^\/osl\/objects\/[^/]+$/, '/osl/objects/{id}')
-    .replace(/^\/admin\/sessions\/[^/]+\/(cancel|end)$/, '/admin/sessions/{id}/$1');
+    .replace(/^\/admin\/sessions\/[^/]+\/(cancel|end)$/, '/admin/sessions/{id}/$1')
+    .replace(/^\/admin\/audit\/requests\/[^/]+(\/proofs)?$/, '/admin/audit/requests/{id}$1');
 }
 
 /**

@@ -46,6 +46,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E5033', "Issuer's keys not available"],
   ['E5034', 'The owner of the policy was not reached'],
   ['E5036', 'Control database not available'],
+  ['E5037', 'Audit log not readable'],
 ]);
 
 export function titleOf(code: string): string {

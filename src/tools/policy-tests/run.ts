@@ -35,12 +35,19 @@ export interface PolicyTestRun {
   readonly coverage: Coverage | null;
 }
 
+/** Hears how many tests ran, and how many changed rules they were held against. */
+export type TestProgress = (tests: number, changes: number) => void;
+
 /**
  * Runs policy tests: each question takes the one way of every question, over embedded tables with the rows of the file.
  *
  * @throws ManifestProblems, PolicyFault, UnfitRows, StartProblem
  */
-export async function runPolicyTests(tests: PolicyTests, withCoverage: boolean): Promise<PolicyTestRun> {
+export async function runPolicyTests(
+  tests: PolicyTests,
+  withCoverage: boolean,
+  progress: TestProgress = () => undefined,
+): Promise<PolicyTestRun> {
   const stand = await openStand(tests);
   try {
     const { service } = stand;
@@ -50,12 +57,13 @@ export async function runPolicyTests(tests: PolicyTests, withCoverage: boolean):
     for (const test of tests.tests) {
       const faults = await faultsOf(service, snapshot, test);
       results.push({ name: test.name, ok: faults.length === 0, faults });
+      progress(results.length, 0);
     }
     const ok = results.every((r) => r.ok);
     return {
       ok,
       results,
-      coverage: ok && withCoverage ? await coverageOf(service, snapshot, tests.tests) : null,
+      coverage: ok && withCoverage ? await coverageOf(service, snapshot, tests.tests, progress) : null,
     };
   } finally {
     await stand.close();
@@ -74,12 +82,14 @@ async function coverageOf(
   service: Service,
   snapshot: PolicySnapshot,
   tests: readonly PolicyTest[],
+  progress: TestProgress,
 ): Promise<Coverage> {
   const unheld: Unheld[] = [];
   let changes = 0;
   const { manifest } = service.model();
   for (const mutant of mutantsOf(snapshot.document, manifest)) {
     changes += 1;
+    progress(tests.length, changes);
     const { rule, change } = mutant;
     if (!(await isNoticed(service, snapshot, mutant, tests))) unheld.push({ rule, change });
   }

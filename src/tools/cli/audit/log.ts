@@ -10,6 +10,7 @@ import {
   searchRecords,
 } from '../../../../policy/audit/index.js';
 import { workerChains } from '../../../service/seat.js';
+import { sinkUrl } from '../../../service/settings/audit.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
 import type { ReadLog } from './read-log.js';
@@ -23,7 +24,7 @@ export interface AuditFlags {
 /** Does `work` with the log that the flags and settings mean. @throws Failure where there is none */
 export async function withLog<T>(flags: AuditFlags, work: (log: ReadLog) => Promise<T>): Promise<T> {
   const settings = flags.dir === undefined ? settingsOf(flags) : null;
-  const url = settings?.audit.sink.url ?? null;
+  const url = settings === null ? null : sinkUrl(settings.audit.sink);
   if (url !== null) return (await import('./table.js')).withTable(url, work);
   const dir = settings === null ? resolve(flags.dir ?? '') : join(settings.dataDir, 'audit');
   if (statSync(dir, { throwIfNoEntry: false }) === undefined || readdirSync(dir).length === 0) {

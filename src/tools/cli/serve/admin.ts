@@ -1,4 +1,5 @@
 import { version } from '../../../base/package-root.js';
+import type { Insight } from '../../../operating/insight.js';
 import { ownView } from '../../../operating/own-view.js';
 import type { Operated, ProcessView, SessionCommand } from '../../../operating/views.js';
 import type { Reloaded } from '../../../service/reload.js';
@@ -43,6 +44,12 @@ export function ownPart(service: Service, { name, pg, inflight }: Fronts): OwnPa
   };
 }
 
+/** The whole server, and what it knows of itself, by way of one of its processes. */
+export interface OperatorParts {
+  readonly operated: Operated;
+  readonly insight: Insight;
+}
+
 /** A server of one process. */
 export function operatedAlone(own: OwnPart, reload: () => Promise<Reloaded>): Operated {
   return {
@@ -64,17 +71,17 @@ export function operatedAlone(own: OwnPart, reload: () => Promise<Reloaded>): Op
 export async function adminListener(
   settings: Settings,
   service: Service,
-  operated: Operated,
+  own: OperatorParts,
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Promise<{
   readonly certificates: readonly ShownCertificate[];
   listen(): Promise<{ readonly adminPort: number | null; readonly adminPgPort: number | null }>;
 }> {
   const { host, httpPort, pgPort } = settings.admin;
-  const parts = { ...service, operated };
-  const { wire: own } = settings.tls;
+  const parts = { ...service, ...own };
+  const { wire: certificate } = settings.tls;
   // Who runs the server has a token; no certificate of a client is asked for here.
-  const files = own === null ? null : { ...own, clients: null };
+  const files = certificate === null ? null : { ...certificate, clients: null };
   const tls = files === null || (httpPort ?? pgPort) === null ? null : checkedCertificate(files);
   const shown = tls === null ? null : { cert: tls.cert, key: tls.key };
   // To this machine tokens may go in the clear.

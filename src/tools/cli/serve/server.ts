@@ -4,6 +4,7 @@ import type { CancelDirectory, WireServer } from '../../../../wire/index.js';
 import type { ServiceLog } from '../../../base/log.js';
 import { INSTALLATION_ROOT, version } from '../../../base/package-root.js';
 import { StartProblem } from '../../../base/start-problem.js';
+import type { Jobs } from '../../../operating/jobs.js';
 import type { Operated } from '../../../operating/views.js';
 import { recordEvent } from '../../../service/events.js';
 import { openMetricExport } from '../../../service/observing.js';
@@ -27,6 +28,7 @@ import { type Certificate, checkedCertificate, ShownCertificate, watchCertificat
 import { consoleOf } from './console.js';
 import { checkDataDir, spaceLeft } from './data-dir.js';
 import { watchDrift } from './drift.js';
+import { serverInsight } from './insight.js';
 import { inspect } from './inspect.js';
 import { checkPorts } from './ports.js';
 
@@ -65,6 +67,8 @@ export interface Common {
   readonly name: string;
   readonly catalogs: CatalogDoor;
   readonly operated: Operated;
+  /** Done once for all. */
+  readonly jobs: Jobs;
   gather(): Promise<readonly Figures[]>;
 }
 
@@ -134,7 +138,8 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
       return told;
     };
     const operated = options.common?.operated ?? operatedAlone(own, reload);
-    const admin = await adminListener(settings, open.service, operated, closing);
+    const insight = serverInsight(open.service, settings, options.common, figures, closing);
+    const admin = await adminListener(settings, open.service, { operated, insight }, closing);
     const certificates = [...fronts.certificates, ...admin.certificates];
     const more = [...certificates, ...logLevelPart()];
     const prepare = async (change: Change): Promise<Prepared> => {

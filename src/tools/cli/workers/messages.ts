@@ -1,4 +1,6 @@
 import { LIMIT_COUNTERS, type Limits } from '../../../../policy/index.js';
+import type { JobState } from '../../../base/threads/job.js';
+import { JOBS } from '../../../operating/jobs.js';
 import type { ProcessView, ReloadView } from '../../../operating/views.js';
 import type { Settings } from '../../../service/settings.js';
 import type {
@@ -154,6 +156,8 @@ export const OF_SUPERVISOR = Object.freeze({
   command: exchange(sessionCommand, flag),
   drain: exchange(drained, nothing),
   reloadAll: exchange(nothing, made<ReloadView>()),
+  /** How a job stands that is done once for all; begun before by whoever is named. */
+  job: exchange(record({ job: oneOf(...JOBS), by: nullOr(text) }), made<JobState>()),
   stopAll: exchange(nothing, nothing),
   /** Whether a subject may have one more session of the wire, from this address. */
   session: exchange(record({ subject: text, address: text }), flag),

@@ -122,6 +122,10 @@ export class SharedParts implements Shared {
         stop: () => tell(supervisor.ask('stopAll', null)),
       },
       gather: () => supervisor.ask('gather', null),
+      jobs: {
+        look: (job) => supervisor.ask('job', { job, by: null }),
+        begin: (job, by) => supervisor.ask('job', { job, by }),
+      },
     };
   }
 

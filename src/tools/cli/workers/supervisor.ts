@@ -18,6 +18,7 @@ import {
 } from '../../../surfaces/catalog/index.js';
 import type { Figures } from '../../../surfaces/http/telemetry.js';
 import { EXIT } from '../exit.js';
+import { type OwnJobs, ownJobs } from '../serve/jobs.js';
 import { catalogOptions } from '../serve/server.js';
 import { Changes } from './changes.js';
 import { followFor, textsOf } from './following.js';
@@ -54,6 +55,7 @@ export class Supervisor {
   #draining = false;
   readonly #changes: Changes;
   readonly #settings: Settings;
+  readonly #jobs: OwnJobs;
   readonly #control: Control | null;
   #stopFollowing: () => Promise<void> = async () => undefined;
   #end: (over: Over) => void = () => undefined;
@@ -68,6 +70,7 @@ export class Supervisor {
       subject: settings.subjectSessions,
       address: settings.load.addressSessions,
     });
+    this.#jobs = ownJobs(settings, log);
     this.#catalogs = new Catalogs(catalogOptions(settings));
     this.#catalog = new CatalogServer(this.#catalogs);
     this.#figures = ownFigures(() => this.#standing());
@@ -106,6 +109,7 @@ export class Supervisor {
   async stop(deadlineMs: number): Promise<void> {
     await this.#stopFollowing();
     await Promise.all(this.#slots.map((slot) => slot.stop(deadlineMs)));
+    await this.#jobs.close();
     await this.#catalogs.close();
   }
 
@@ -196,6 +200,7 @@ export class Supervisor {
           process.kill(process.pid, 'SIGTERM');
           return null;
         },
+        job: ({ job, by }) => (by === null ? this.#jobs.look(job) : this.#jobs.begin(job, by)),
         catalog: (asked) => this.#catalog.answer(slot.number, asked),
         stopCatalog: ({ id }) => {
           this.#catalog.stop(slot.number, id);

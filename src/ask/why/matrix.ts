@@ -1,0 +1,208 @@
+import { queryError, type Relation } from 'osl-compiler';
+import {
+  type Circumstances,
+  effectiveAccess,
+  type PolicySnapshot,
+  supposedIdentity,
+} from '../../../policy/index.js';
+import { inTurns } from '../../base/in-turns.js';
+import { objectName, type Sight, sightsOf } from '../../model/graph/index.js';
+import type { Manifest } from '../../model/manifest/index.js';
+import type { Call } from '../request/call.js';
+import { type Versions, versionsOf } from '../request/caller.js';
+import type { RequestParts } from '../request/parts.js';
+import { respond } from '../request/respond.js';
+
+/** Which part of the matrix is wanted. */
+export interface MatrixQuestion {
+  /** A part of a subject's name; empty: all. */
+  readonly subject: string;
+  /** A part of the full name of a column, whatever its case; empty: all. */
+  readonly object: string;
+  /** Of the subjects those alone who see one of the rows in one of these ways; null: all. */
+  readonly sees: readonly Sight[] | null;
+  /** Subjects after this one, in the order of their names; null: from the first. */
+  readonly after: string | null;
+  readonly subjects: number;
+  /** The first row, from 0. */
+  readonly from: number;
+  readonly rows: number;
+  /** Somebody more, for whom whom: root first; null: nobody. It stands first. */
+  readonly chain: readonly string[] | null;
+}
+
+/** A column of an entity, bridge or facet, and how each subject of the page sees it. */
+export interface MatrixRow {
+  readonly object: string;
+  readonly column: string;
+  /** Null: it has none. */
+  readonly label: string | null;
+  /** In the order of the subjects. */
+  readonly sees: readonly Sight[];
+}
+
+/** How subjects of the policy see columns, each by itself and with all roles that it can have. */
+export interface Matrix {
+  /** Chains; of most subjects they alone. */
+  readonly subjects: readonly (readonly string[])[];
+  /** Where the next page of subjects goes on; null at the end. */
+  readonly next_subject: string | null;
+  /** Subjects whose name matches. */
+  readonly subject_count: number;
+  readonly rows: readonly MatrixRow[];
+  /** Rows whose name matches. */
+  readonly row_count: number;
+  readonly versions: Versions;
+}
+
+export const MOST_SUBJECTS = 50;
+export const MOST_ROWS = 200;
+/** Subjects that are judged for a page; beyond them it ends, and the next one goes on. */
+const MOST_JUDGED = 1_000;
+/** Names that are looked at before others are served. */
+const STRIDE = 500;
+
+/**
+ * Part of the matrix of subjects and columns, for who may know the policy. It is what the compiler says of the rights of
+ * each, now, from nowhere: as `explainAccess` says it.
+ *
+ * @throws QueryError E2101 for who is no admin, and as `respond`
+ */
+export function matrix(parts: RequestParts, call: Call, question: MatrixQuestion): Promise<Matrix> {
+  return respond<null, Matrix>(parts, call, {
+    action: 'admin_matrix',
+    bucket: 'authoring',
+    permits: ({ access }) => {
+      if (access.adminRoles.size === 0) throw queryError('operatorsOnly', {});
+    },
+    decide: () => null,
+    answer: async (_, caller) => {
+      const { manifest, snapshot } = caller;
+      return { ...(await inTurns(partOf(manifest, snapshot, question))), versions: versionsOf(caller) };
+    },
+  });
+}
+
+/** In steps of one relation of one subject, or of some hundred names. */
+function* partOf(
+  manifest: Manifest,
+  snapshot: PolicySnapshot,
+  question: MatrixQuestion,
+): Generator<void, Omit<Matrix, 'versions'>> {
+  const { found, row_count } = yield* rowsFor(manifest, question);
+  const { names, subject_count } = yield* subjectsFor(snapshot, question);
+  const judge = new Judge(manifest, snapshot, found);
+  const subjects: (readonly string[])[] = [];
+  const columns: (readonly Sight[])[] = [];
+  if (question.chain !== null) {
+    subjects.push(question.chain);
+    columns.push(yield* judge.sights(question.chain));
+  }
+  let judged = 0;
+  let next: string | null = null;
+  for (const [i, name] of names.entries()) {
+    if (subjects.length >= question.subjects || judged >= MOST_JUDGED) {
+      next = names[i - 1] ?? question.after;
+      break;
+    }
+    judged += 1;
+    const sights = yield* judge.sights([name]);
+    if (question.sees !== null && !sights.some((sight) => question.sees?.includes(sight))) continue;
+    subjects.push([name]);
+    columns.push(sights);
+  }
+  const rows = found.map(({ relation, column, label }, i) => ({
+    object: objectName(relation),
+    column,
+    label,
+    sees: columns.map((sights) => sights[i] ?? 'nothing'),
+  }));
+  return { subjects, next_subject: next, subject_count, rows, row_count };
+}
+
+interface FoundRow {
+  readonly relation: Relation;
+  readonly column: string;
+  readonly label: string | null;
+}
+
+function* rowsFor(
+  { catalog }: Manifest,
+  { object, from, rows }: MatrixQuestion,
+): Generator<void, { readonly found: readonly FoundRow[]; readonly row_count: number }> {
+  const like = object.toLowerCase();
+  const found: FoundRow[] = [];
+  let row_count = 0;
+  let looked = 0;
+  for (const name of [...catalog.relations.keys()].sort()) {
+    const relation = catalog.relations.get(name);
+    if (relation === undefined) continue;
+    const full = objectName(relation).toLowerCase();
+    for (const { name: column, sensitivity } of [...relation.columns, ...(relation.computed ?? [])]) {
+      if (++looked % STRIDE === 0) yield;
+      if (!`${full}.${column.toLowerCase()}`.includes(like)) continue;
+      if (row_count >= from && found.length < rows)
+        found.push({ relation, column, label: sensitivity ?? null });
+      row_count += 1;
+    }
+  }
+  return { found, row_count };
+}
+
+function* subjectsFor(
+  { subjects }: PolicySnapshot,
+  { subject, after }: MatrixQuestion,
+): Generator<void, { readonly names: readonly string[]; readonly subject_count: number }> {
+  const like = subject.toLowerCase();
+  const names: string[] = [];
+  let looked = 0;
+  for (const name of subjects.keys()) {
+    if (++looked % STRIDE === 0) yield;
+    if (name.toLowerCase().includes(like)) names.push(name);
+  }
+  yield;
+  names.sort();
+  return {
+    names: after === null ? names : names.filter((name) => name > after),
+    subject_count: names.length,
+  };
+}
+
+/** How somebody sees rows. */
+class Judge {
+  readonly #manifest: Manifest;
+  readonly #snapshot: PolicySnapshot;
+  readonly #rows: readonly FoundRow[];
+  readonly #circumstances: Circumstances = Object.freeze({
+    now: Date.now(),
+    surface: '',
+    address: null,
+    purpose: null,
+    emergency: null,
+  });
+
+  constructor(manifest: Manifest, snapshot: PolicySnapshot, rows: readonly FoundRow[]) {
+    this.#manifest = manifest;
+    this.#snapshot = snapshot;
+    this.#rows = rows;
+  }
+
+  *sights(chain: readonly string[]): Generator<void, readonly Sight[]> {
+    const { catalog } = this.#manifest;
+    yield;
+    const identity = supposedIdentity({ chain, roles: null }, this.#snapshot);
+    const access = effectiveAccess(identity, this.#snapshot, catalog, this.#circumstances);
+    const sights: Sight[] = [];
+    let last: Relation | null = null;
+    let seen: ReadonlyMap<string, Sight> = new Map();
+    for (const { relation, column } of this.#rows) {
+      if (relation !== last) {
+        yield;
+        seen = new Map(sightsOf(relation, catalog, access).map(({ name, sees }) => [name, sees]));
+        last = relation;
+      }
+      sights.push(seen.get(column) ?? 'nothing');
+    }
+    return sights;
+  }
+}

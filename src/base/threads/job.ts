@@ -1,0 +1,112 @@
+import { Worker } from 'node:worker_threads';
+import type { ServiceLog } from '../log.js';
+import { messageOf } from '../thrown.js';
+
+/** How a job stands, as it is told. */
+export interface JobState {
+  readonly state: 'none' | 'never' | 'running' | 'done' | 'failed';
+  readonly began_at: string | null;
+  readonly ended_at: string | null;
+  readonly by: string | null;
+  readonly progress: Readonly<Record<string, number>> | null;
+  readonly result: Readonly<Record<string, unknown>> | null;
+  readonly why: string | null;
+}
+
+/** What a thread of a job says. */
+export type JobReply =
+  | { readonly kind: 'progress'; readonly progress: Readonly<Record<string, number>> }
+  | { readonly kind: 'done'; readonly result: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+export interface JobOptions {
+  /** What the operator's log calls it. */
+  readonly name: string;
+  readonly file: URL;
+  /** What the thread is given; a text says why there is nothing to do. */
+  readonly data: () => Readonly<Record<string, unknown>> | string;
+  readonly deadlineMs: number;
+  readonly memoryMb: number;
+  readonly log: ServiceLog;
+}
+
+const NEVER: JobState = Object.freeze({
+  state: 'never',
+  began_at: null,
+  ended_at: null,
+  by: null,
+  progress: null,
+  result: null,
+  why: null,
+});
+
+/** Work in a thread of its own that ends with it: once at a time, and its last result is kept. */
+export class Job {
+  readonly #options: JobOptions;
+  #state: JobState = NEVER;
+  #thread: Worker | null = null;
+
+  constructor(options: JobOptions) {
+    this.#options = options;
+  }
+
+  look(): JobState {
+    if (this.#state.state !== 'never') return this.#state;
+    const data = this.#data();
+    return typeof data === 'string' ? { ...NEVER, state: 'none', why: data } : NEVER;
+  }
+
+  /** @param by who begins it */
+  begin(by: string): JobState {
+    if (this.#thread !== null) return this.#state;
+    const data = this.#data();
+    if (typeof data === 'string') return { ...NEVER, state: 'none', why: data };
+    this.#state = { ...NEVER, state: 'running', began_at: now(), by };
+    this.#run(data);
+    return this.#state;
+  }
+
+  async close(): Promise<void> {
+    await this.#thread?.terminate();
+  }
+
+  #data(): Readonly<Record<string, unknown>> | string {
+    try {
+      return this.#options.data();
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+
+  #run(workerData: Readonly<Record<string, unknown>>): void {
+    const { file, deadlineMs, memoryMb, name, log } = this.#options;
+    const thread = new Worker(file, {
+      execArgv: [],
+      workerData,
+      resourceLimits: { maxOldGenerationSizeMb: memoryMb },
+    });
+    thread.unref();
+    this.#thread = thread;
+    const end = (ended: Pick<JobState, 'state' | 'result' | 'why'>): void => {
+      if (this.#thread !== thread) return;
+      clearTimeout(late);
+      this.#thread = null;
+      this.#state = { ...this.#state, ...ended, ended_at: now(), progress: null };
+      if (ended.state === 'failed') log.error(`${name} failed`, { cause: ended.why });
+      void thread.terminate();
+    };
+    const failed = (why: string): void => end({ state: 'failed', result: null, why });
+    const late = setTimeout(() => failed(`it took more than ${deadlineMs / 60_000} min`), deadlineMs).unref();
+    thread.on('message', (reply: JobReply) => {
+      if (reply.kind === 'progress') this.#state = { ...this.#state, progress: reply.progress };
+      else if (reply.kind === 'done') end({ state: 'done', result: reply.result, why: null });
+      else failed(reply.reason);
+    });
+    thread.once('error', (error) => failed(error.message));
+    thread.once('exit', () => failed('its thread ended'));
+  }
+}
+
+function now(): string {
+  return new Date().toISOString();
+}

@@ -1,0 +1,138 @@
+import { Worker } from 'node:worker_threads';
+import { queryError } from 'osl-compiler';
+import type { AuditFilter, AuditLog, AuditRecord } from '../../../policy/audit/index.js';
+import type { ServiceLog } from '../../base/log.js';
+import { answerOf } from '../../base/threads/answer.js';
+import { Turns } from '../../base/threads/turns.js';
+import { messageOf } from '../../base/thrown.js';
+import type { Settings } from '../settings.js';
+import { cursorIn, cursorText } from './cursor.js';
+import type { RecordProof, Reply, Task } from './messages.js';
+import { logPlace } from './place.js';
+
+/** Who asks a server for records of its log. */
+export interface AuditAsker {
+  readonly requestId: string;
+  readonly tenant: string;
+  readonly subject: string;
+  readonly chain: readonly string[];
+}
+
+/** A page of a search. */
+export interface Page {
+  readonly from: string | null;
+  readonly most: number;
+}
+
+/** Records, the newest first; `next` where there may be more. */
+export interface RecordsFound {
+  readonly records: readonly AuditRecord[];
+  readonly next: string | null;
+}
+
+/** How long a search looks before it gives what it has. ms */
+const SEARCH_MS = 3_000;
+/** How long is waited for the thread: it reads whole segments between two looks at its clock. ms */
+const SEARCH_DEADLINE_MS = 30_000;
+const PROVE_DEADLINE_MS = 120_000;
+/** So long after its last question the thread ends. ms */
+const IDLE_MS = 60_000;
+const MEMORY_MB = 512;
+
+type Settled = Pick<Settings, 'dataDir' | 'audit'>;
+
+/**
+ * Reads the log of this server, of all its chains, in a thread: one question at a time, askers in turn. That it is read,
+ * by whom and what for, is on disk before. Whether the asker may is the caller's to have decided.
+ */
+export class AuditReader {
+  readonly #settings: Settled;
+  readonly #audit: Pick<AuditLog, 'append'>;
+  readonly #log: ServiceLog;
+  readonly #turns = new Turns();
+  #thread: Worker | null = null;
+  #idle: NodeJS.Timeout | null = null;
+
+  constructor(settings: Settled, audit: Pick<AuditLog, 'append'>, log: ServiceLog) {
+    this.#settings = settings;
+    this.#audit = audit;
+    this.#log = log;
+  }
+
+  /** The newest records that match. @throws QueryError E5031, E5037; AuditUnavailable where the reading cannot be recorded */
+  async search(asker: AuditAsker, filter: AuditFilter, { from, most }: Page): Promise<RecordsFound> {
+    const cursor = from === null ? null : cursorIn(from);
+    await this.#note(asker, 'search', { ...filter });
+    const task = { kind: 'search', filter, from: cursor, most, ms: SEARCH_MS } as const;
+    const { records, next } = await this.#ask(asker, task, SEARCH_DEADLINE_MS, (reply) =>
+      reply.kind === 'found' ? { value: reply.found } : null,
+    );
+    return { records, next: next === null ? null : cursorText(next) };
+  }
+
+  /** Proofs of all records of a request that the newest checkpoint covers. Throws as `search`. */
+  async prove(asker: AuditAsker, requestId: string): Promise<readonly RecordProof[]> {
+    await this.#note(asker, 'prove', { requestId });
+    return this.#ask(asker, { kind: 'prove', requestId }, PROVE_DEADLINE_MS, (reply) =>
+      reply.kind === 'proofs' ? { value: reply.proofs } : null,
+    );
+  }
+
+  async close(): Promise<void> {
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    const thread = this.#thread;
+    this.#thread = null;
+    await thread?.terminate();
+  }
+
+  #note(asker: AuditAsker, command: string, filter: object): Promise<unknown> {
+    const { requestId: request_id, tenant, subject, chain } = asker;
+    const reading = { kind: 'event', action: 'audit.read', surface: 'rest', request_id } as const;
+    const detail = JSON.stringify({ command, filter });
+    return this.#audit.append({ ...reading, tenant, subject, chain, detail });
+  }
+
+  #ask<T>(
+    { subject, tenant }: AuditAsker,
+    task: Unplaced<Task>,
+    deadlineMs: number,
+    read: (reply: Reply) => { readonly value: T } | null,
+  ): Promise<T> {
+    if (this.#turns.isFull(subject)) throw queryError('overloaded', { retryAfterSeconds: 5 });
+    return this.#turns.take(subject, async () => {
+      if (this.#idle !== null) clearTimeout(this.#idle);
+      try {
+        const thread = (this.#thread ??= this.#begun());
+        const answer = answerOf<Reply, T>(
+          thread,
+          deadlineMs,
+          (reply) => {
+            if (reply.kind === 'failed') throw new Error(reply.reason);
+            return read(reply);
+          },
+          (why, detail) => new Error(`the thread that reads it ended (${why}): ${detail}`),
+        );
+        thread.postMessage({ ...task, tenant, place: logPlace(this.#settings) });
+        return await answer;
+      } catch (error) {
+        await this.close(); // whatever it was, the thread may be at it still
+        this.#log.error('the audit log could not be read for who asked', { cause: messageOf(error) });
+        throw queryError('auditUnreadable', {});
+      } finally {
+        this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref();
+      }
+    });
+  }
+
+  #begun(): Worker {
+    const thread = new Worker(new URL('./audit-thread.js', import.meta.url), {
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+    });
+    thread.unref();
+    thread.on('error', () => undefined); // who waits for an answer hears it too
+    return thread;
+  }
+}
+
+type Unplaced<T> = T extends Task ? Omit<T, 'place' | 'tenant'> : never;

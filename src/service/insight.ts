@@ -1,0 +1,40 @@
+import { messageOf } from '../base/thrown.js';
+import { AuditReader } from './auditing/index.js';
+import { rollupReports } from './rollups.js';
+import type { Service } from './service.js';
+import type { Settings } from './settings.js';
+
+/** What a service knows of how old what it serves is, and who reads its log for who may. */
+export function insightOf(service: Service, settings: Pick<Settings, 'dataDir' | 'audit'>) {
+  const reading = new AuditReader(settings, service.audit, service.log);
+  const freshness = async () => {
+    const { manifest } = service.model();
+    const facets = [...manifest.facets.values()].filter((f) => f.legOf === null).map((f) => f.name);
+    const times = facets.length === 0 ? new Map<string, string>() : await service.content.indexedAt(facets);
+    const { head } = service.publishing.versions;
+    return {
+      indexes: facets.map((facet) => ({ facet, indexed_at: times.get(facet) ?? null })),
+      rollups: await rollupViews(service),
+      published: head === null ? null : { number: head.number, id: head.id, at: head.at },
+      activation: service.activation(),
+    };
+  };
+  return Object.freeze({ reading, freshness, close: () => reading.close() });
+}
+
+/** How rollups stand; null where a database does not say. */
+async function rollupViews({ model, engines, log }: Service) {
+  const { manifest } = model();
+  if (manifest.rollups.size === 0) return [];
+  try {
+    const reports = await rollupReports(manifest, engines, []);
+    return reports.map(({ builtAt, maxAgeSeconds, ...report }) => ({
+      ...report,
+      built_at: builtAt,
+      max_age_seconds: maxAgeSeconds,
+    }));
+  } catch (error) {
+    log.warn('rollups could not be looked at for who asked', { cause: messageOf(error) });
+    return null;
+  }
+}

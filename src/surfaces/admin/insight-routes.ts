@@ -1,0 +1,139 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import { queryError } from 'osl-compiler';
+import type { Call } from '../../ask/index.js';
+import { matrix } from '../../ask/why/matrix.js';
+import { accessRequests } from '../../operating/access-requests.js';
+import { figures } from '../../operating/figures.js';
+import { freshness } from '../../operating/freshness.js';
+import type { JobName } from '../../operating/jobs.js';
+import { limits } from '../../operating/limits.js';
+import type { InsightParts } from '../../operating/look.js';
+import { MOST_RECORDS, requestProofs, requestRecords, searchRecords } from '../../operating/read-audit.js';
+import { beginJob, lookAtJob } from '../../operating/run-job.js';
+import { queryParameters } from '../rest/query-string.js';
+import { readRequest } from '../rest/read-request.js';
+import { sendAnswer } from '../rest/send-json.js';
+import { auditFilter, FILTER_PARAMETERS } from './audit-filter.js';
+import { INSIGHT_OPERATIONS } from './insight-operations.js';
+import { MATRIX_PARAMETERS, matrixQuestion } from './matrix-question.js';
+import {
+  countParameter,
+  cursorParameter,
+  type Parameters,
+  textParameter,
+  timeParameter,
+} from './parameters.js';
+
+/** What each of these paths answers. */
+export const INSIGHT_METHODS: readonly (readonly [path: string, methods: string])[] = [
+  ['/admin/matrix', 'GET, HEAD'],
+  ['/admin/access-requests', 'GET, HEAD'],
+  ['/admin/policy/tests', 'GET, HEAD, POST'],
+  ['/admin/audit/records', 'GET, HEAD'],
+  ['/admin/audit/requests/{id}', 'GET, HEAD'],
+  ['/admin/audit/requests/{id}/proofs', 'GET, HEAD'],
+  ['/admin/audit/verification', 'GET, HEAD, POST'],
+  ['/admin/figures', 'GET, HEAD'],
+  ['/admin/limits', 'GET, HEAD'],
+  ['/admin/freshness', 'GET, HEAD'],
+];
+
+type Schemas = Readonly<Record<keyof typeof INSIGHT_OPERATIONS, FastifySchema>>;
+
+/** Who sees what, the audit log, and figures, for admins. @param schemas what the document says of each */
+export function insightRoutes(
+  app: FastifyInstance,
+  parts: () => InsightParts,
+  schemas: Schemas = INSIGHT_OPERATIONS,
+): void {
+  /** A GET with these parameters, of which `read` makes what `answer` is asked. */
+  const get = <T>(
+    path: string,
+    schema: FastifySchema,
+    known: readonly string[],
+    read: (given: Parameters, request: FastifyRequest) => T,
+    answer: (call: Call, asked: T) => Promise<object>,
+  ): void => {
+    app.get(path, { schema }, async (request: FastifyRequest, reply: FastifyReply) => {
+      const { call } = request;
+      const asked = await readRequest(parts(), call, 'admin_show', () =>
+        read(queryParameters(request, known), request),
+      );
+      return sendAnswer(request, reply, await answer(call, asked));
+    });
+  };
+  get('/admin/matrix', schemas.matrix, MATRIX_PARAMETERS, matrixQuestion, (call, question) =>
+    matrix(parts(), call, question),
+  );
+  get('/admin/access-requests', schemas.accessRequests, ['from'], cursorParameter, (call, from) =>
+    accessRequests(parts(), call, from),
+  );
+  get(
+    '/admin/audit/records',
+    schemas.auditRecords,
+    [...FILTER_PARAMETERS, 'from', 'most'],
+    (given) => ({
+      filter: auditFilter(given),
+      page: { from: cursorParameter(given), most: countParameter(given, 'most', 1, MOST_RECORDS, 50) },
+    }),
+    (call, { filter, page }) => searchRecords(parts(), call, filter, page),
+  );
+  get(
+    '/admin/audit/requests/:id',
+    schemas.auditRequest,
+    ['near'],
+    (given, request) => ({ id: idIn(request), near: timeParameter(given, 'near') }),
+    (call, { id, near }) => requestRecords(parts(), call, id, near),
+  );
+  get(
+    '/admin/audit/requests/:id/proofs',
+    schemas.auditProofs,
+    [],
+    (_, request) => idIn(request),
+    async (call, id) => ({ proofs: await requestProofs(parts(), call, id) }),
+  );
+  get(
+    '/admin/figures',
+    schemas.figures,
+    [],
+    () => null,
+    (call) => figures(parts(), call),
+  );
+  get(
+    '/admin/limits',
+    schemas.limits,
+    ['subject'],
+    (given) => textParameter(given, 'subject'),
+    (call, subject) => limits(parts(), call, subject),
+  );
+  get(
+    '/admin/freshness',
+    schemas.freshness,
+    [],
+    () => null,
+    (call) => freshness(parts(), call),
+  );
+  const job = (path: string, name: JobName, looked: FastifySchema, begun: FastifySchema): void => {
+    get(
+      path,
+      looked,
+      [],
+      () => null,
+      (call) => lookAtJob(parts(), call, name),
+    );
+    app.post(path, { schema: begun }, async (request, reply) =>
+      sendAnswer(request, reply, await beginJob(parts(), request.call, name)),
+    );
+  };
+  job('/admin/audit/verification', 'verify', schemas.verification, schemas.verify);
+  job('/admin/policy/tests', 'policy_tests', schemas.policyTests, schemas.testPolicy);
+}
+
+/** Of a request; what is none is not found. @throws QueryError E4040 */
+function idIn({ params }: FastifyRequest): string {
+  const id: unknown = typeof params === 'object' && params !== null ? Reflect.get(params, 'id') : null;
+  if (typeof id !== 'string' || !REQUEST_ID.test(id)) throw queryError('notFound', {});
+  return id;
+}
+
+const REQUEST_ID = /^[0-9A-Za-z-]{1,64}$/;
