@@ -347,7 +347,7 @@ export const ERRORS = Object.freeze({
   ]),
   auditUnreadable: row('E5037', '58030', 503, () => [
     'the audit log cannot be read now, or took too long to read',
-    "`osl audit verify` says whether it holds; the server's log has the cause",
+    "verifying it says whether it holds; the server's log has the cause",
   ]),
   controlUnavailable: row('E5036', '57P03', 503, () => [
     'the database that gateways share does not answer: nothing was published',

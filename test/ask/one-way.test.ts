@@ -11,7 +11,7 @@ const WRITES_RECORDS: Readonly<Record<string, string>> = {
   'src/ask/request/permitted-request.ts': 'decision and outcome of a request like one that was let in',
   'src/ask/request/strangers.ts': 'the count of refusals without a valid token, beyond the first',
   'src/ask/request/probes.ts': 'the count of what is asked of the process itself',
-  'src/service/audit-search.ts': 'event of the service: who has read the log, and by which filter',
+  'src/service/auditing/reader.ts': 'event of the service: who has read the log, and by which filter',
   'src/service/events.ts': 'events of the service: its reloads, a policy that is missing',
   'src/service/open.ts': 'event of the service: a text that it died of',
   'src/service/place.ts': 'event of the service: the place of its data was settled',

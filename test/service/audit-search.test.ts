@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import t from 'tap';
 import { AuditReader } from '../../src/service/auditing/index.js';
 import { settingsFrom } from '../../src/service/settings.js';
@@ -40,4 +40,8 @@ t.test('a server gives records of its own log, the newest first, and records fir
   const other = await reader.search({ ...asker, tenant: 'another' }, filter, { from: null, most: 2 });
   t.strictSame(other, { records: [], next: null }, 'records of another tenant are nobody else’s to read');
   await t.rejects(reader.search(asker, filter, { from: 'bm9uc2Vuc2U', most: 2 }), { code: 'E0511' });
+  const gone = settingsFrom({}, '/', { dataDir: join(dirname(rest.test.auditDir), 'gone') });
+  const blind = new AuditReader(gone, audit, LOG);
+  t.teardown(() => blind.close());
+  await t.rejects(blind.search(asker, filter, { from: null, most: 2 }), { code: 'E5037' });
 });
