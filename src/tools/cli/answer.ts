@@ -3,7 +3,7 @@ import { formatCsv } from './csv.js';
 import { shownFigure } from './figure.js';
 import { type Cell, formatTable, rowCount } from './table.js';
 
-export const FORMATS = ['table', 'csv', 'json', 'arrow'] as const;
+export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'arrow', 'parquet', 'markdown'] as const;
 export type Format = (typeof FORMATS)[number];
 
 const NUMERIC: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'float4', 'float8', 'numeric']);
@@ -18,16 +18,20 @@ export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
   const columns = answer.columns.map(({ name, type }) => {
     return { name, align: isNumeric(type) ? ('right' as const) : ('left' as const) };
   });
-  const shown = answer.rows.map((row) =>
-    answer.columns.map(({ name, format }) => {
+  const table = formatTable(columns, shownCells(answer), maxWidth);
+  return [table, rowCount(answer.row_count, answer.truncated), ...notesOn(answer)]
+    .filter((text) => text !== '')
+    .join('\n');
+}
+
+/** The cells as people read them: figures as their metrics show them, all else as it is. */
+export function shownCells({ columns, rows }: AnswerBody): readonly (readonly Cell[])[] {
+  return rows.map((row) =>
+    columns.map(({ name, format }) => {
       const cell = cellOf(row[name]);
       return cell === null || format === undefined ? cell : shownFigure(cell, format);
     }),
   );
-  const table = formatTable(columns, shown, maxWidth);
-  return [table, rowCount(answer.row_count, answer.truncated), ...notesOn(answer)]
-    .filter((text) => text !== '')
-    .join('\n');
 }
 
 export function formatAnswerCsv(answer: AnswerBody): string {
@@ -60,7 +64,8 @@ export function cellOf(value: unknown): Cell {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-function isNumeric(type: string): boolean {
+/** Whether values of the type are numbers. */
+export function isNumeric(type: string): boolean {
   return NUMERIC.has(type);
 }
 

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
+import type { RecordBatch } from 'apache-arrow';
 import { ARROW_STREAM } from '../../surfaces/rest/layout.js';
 import { type AnswerNotes, notesOn } from './answer.js';
-import { openQuery, type QueryBody, replyOf } from './client.js';
+import type { Asking } from './asking.js';
+import { openQuery, replyOf } from './client.js';
 import { EXIT, Failure, usage } from './exit.js';
 import { note } from './output.js';
 import { formatProblem, problemOf } from './problem.js';
@@ -13,34 +15,61 @@ import { refusal } from './reply.js';
  *
  * @throws Failure where it is refused, breaks off, or would be written to a terminal
  */
-export async function printArrow(
-  url: string,
-  token: string,
-  body: QueryBody,
-  text: string,
-): Promise<AnswerNotes> {
-  if (process.stdout.isTTY) throw usage('--format arrow writes bytes: send it to a file or a pipe');
-  const response = await openQuery(url, token, body, ARROW_STREAM);
-  if (!response.ok || response.headers.get('content-type') !== ARROW_STREAM) {
-    throw refusal(await replyOf(url, response), text);
-  }
-  const said = await lastWords(response);
-  const problem = parsed(said.get('osl.problem'));
-  if (problem !== null) throw new Failure(EXIT.failed, formatProblem(problemOf(problem, 200), text));
-  const trailer = parsed(said.get('osl.trailer'));
-  if (trailer === null) throw new Failure(EXIT.failed, 'error: the answer broke off');
-  const answer = trailer as unknown as AnswerNotes; // as the server writes it
+export async function printArrow(asking: Asking): Promise<AnswerNotes> {
+  refuseTerminal('arrow');
+  const response = await openArrow(asking);
+  const answer = await batchesOf(passedOn(response), asking, () => undefined);
   for (const line of notesOn(answer)) note(line);
   return answer;
 }
 
+/** @throws Failure where standard output is a terminal, on which bytes would draw */
+export function refuseTerminal(format: string): void {
+  if (process.stdout.isTTY) throw usage(`--format ${format} writes bytes: send it to a file or a pipe`);
+}
+
+/** The answer in Arrow as it begins. @throws Failure where it is refused */
+export async function openArrow({ url, token, body, text, signal }: Asking): Promise<Response> {
+  const response = await openQuery(url, token, body, ARROW_STREAM, signal);
+  if (response.ok && response.headers.get('content-type') === ARROW_STREAM) return response;
+  throw refusal(await replyOf(url, response), text);
+}
+
+/**
+ * Gives each batch of a stream to `take`, one at a time, and in the end what the server said of the rows.
+ *
+ * @throws Failure where it says that it failed, or breaks off; what `take` throws
+ */
+export async function batchesOf(
+  stream: AsyncIterable<Uint8Array>,
+  { text }: Pick<Asking, 'text'>,
+  take: (batch: RecordBatch) => void | Promise<void>,
+): Promise<AnswerNotes> {
+  const said = await lastWords(stream, take);
+  const problem = parsed(said.get('osl.problem'));
+  if (problem !== null) throw new Failure(EXIT.failed, formatProblem(problemOf(problem, 200), text));
+  const trailer = parsed(said.get('osl.trailer'));
+  if (trailer === null) throw new Failure(EXIT.failed, 'error: the answer broke off');
+  return trailer as unknown as AnswerNotes; // as the server writes it
+}
+
 /** The metadata of the last batch that came, whether the stream ended well or not. */
-async function lastWords(response: Response): Promise<ReadonlyMap<string, string>> {
+async function lastWords(
+  stream: AsyncIterable<Uint8Array>,
+  take: (batch: RecordBatch) => void | Promise<void>,
+): Promise<ReadonlyMap<string, string>> {
   const { RecordBatchReader } = await import('apache-arrow');
   let last: ReadonlyMap<string, string> = new Map();
+  let taking = false;
   try {
-    for await (const batch of await RecordBatchReader.from(passedOn(response))) last = batch.metadata;
-  } catch {
+    for await (const batch of await RecordBatchReader.from(stream)) {
+      last = batch.metadata;
+      taking = true;
+      await take(batch);
+      taking = false;
+    }
+  } catch (error) {
+    if (taking) throw error;
     // The connection broke: what came last says why, or nothing does.
     return last.has('osl.trailer') ? new Map() : last;
   }
@@ -48,12 +77,18 @@ async function lastWords(response: Response): Promise<ReadonlyMap<string, string
 }
 
 async function* passedOn(response: Response): AsyncGenerator<Uint8Array> {
-  // Node's streams can be iterated; the type of `fetch` does not say so.
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const chunk of bytesOf(response)) {
     if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
     yield chunk;
   }
 }
+
+/** Node's streams can be iterated; the type of `fetch` does not say so. */
+export function bytesOf({ body }: Response): AsyncIterable<Uint8Array> {
+  return (body ?? noBytes()) as AsyncIterable<Uint8Array>;
+}
+
+async function* noBytes(): AsyncGenerator<Uint8Array> {}
 
 function parsed(json: string | undefined): Readonly<Record<string, unknown>> | null {
   return json === undefined ? null : JSON.parse(json);

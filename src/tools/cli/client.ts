@@ -37,6 +37,8 @@ export interface Reply {
   readonly status: number;
   readonly text: string;
   readonly body: Readonly<Record<string, unknown>>;
+  /** What the header `Retry-After` says; null where there is none. */
+  readonly retryAfterSeconds: number | null;
 }
 
 export type QueryBody = (
@@ -68,8 +70,13 @@ export interface SampleBody {
 }
 
 /** Asks one question. @throws Failure where nobody answers */
-export async function postQuery(url: string, token: string, body: QueryBody): Promise<Reply> {
-  return post(url, '/osl/query', token, body);
+export async function postQuery(
+  url: string,
+  token: string,
+  body: QueryBody,
+  signal?: AbortSignal,
+): Promise<Reply> {
+  return post(url, '/osl/query', token, body, signal);
 }
 
 /** Asks one question, and gives the answer as it begins. @throws Failure where nobody answers */
@@ -78,10 +85,12 @@ export async function openQuery(
   token: string,
   body: QueryBody,
   accept: string,
+  signal?: AbortSignal,
 ): Promise<Response> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept };
+  const request = { method: 'POST', headers, body: JSON.stringify(body), ...(signal && { signal }) };
   try {
-    return await fetchHttp(`${url}/osl/query`, { method: 'POST', headers, body: JSON.stringify(body) });
+    return await fetchHttp(`${url}/osl/query`, request);
   } catch (error) {
     throw unreachable(url, error);
   }
@@ -123,11 +132,18 @@ export async function postForm(
   });
 }
 
-async function post(url: string, path: string, token: string, body: object): Promise<Reply> {
+async function post(
+  url: string,
+  path: string,
+  token: string,
+  body: object,
+  signal?: AbortSignal,
+): Promise<Reply> {
   return send(url, path, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
+    ...(signal && { signal }),
   });
 }
 
@@ -141,11 +157,13 @@ async function send(url: string, path: string, request: HttpRequest): Promise<Re
   } catch (error) {
     throw unreachable(url, error);
   }
-  return readReply(url, incoming.statusCode ?? 0, Buffer.concat(chunks).toString('utf8'));
+  const { statusCode = 0, headers } = incoming;
+  return readReply(url, statusCode, Buffer.concat(chunks).toString('utf8'), headers['retry-after']);
 }
 
-function readReply(url: string, status: number, text: string): Reply {
-  return { ok: status >= 200 && status < 300, status, text, body: objectOf(text, url) };
+function readReply(url: string, status: number, text: string, retryAfter: string | null = null): Reply {
+  const retryAfterSeconds = retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : null;
+  return { ok: status >= 200 && status < 300, status, text, body: objectOf(text, url), retryAfterSeconds };
 }
 
 /** All of an answer in JSON. @throws Failure where it breaks off or is none */
@@ -156,7 +174,7 @@ export async function replyOf(url: string, response: Response): Promise<Reply> {
   } catch (error) {
     throw unreachable(url, error);
   }
-  return readReply(url, response.status, text);
+  return readReply(url, response.status, text, response.headers.get('retry-after'));
 }
 
 function unreachable(url: string, error: unknown): Failure {

@@ -8,9 +8,9 @@ export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** The columns of the terminal that standard output is; undefined where it is none. */
+/** The columns of the terminal that standard output is; undefined where it is none, or does not know how wide it is. */
 export function terminalWidth(): number | undefined {
-  return process.stdout.isTTY ? process.stdout.columns : undefined;
+  return process.stdout.isTTY ? process.stdout.columns || undefined : undefined;
 }
 
 export function printJson(value: unknown): void {

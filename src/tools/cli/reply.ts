@@ -16,10 +16,23 @@ export function bodyOf(reply: Reply, json: boolean | undefined, text = ''): Fiel
   return reply.body;
 }
 
+/** What a server refused. */
+export class Refusal extends Failure {
+  readonly status: number;
+  /** After which it may be asked again, where it says so. */
+  readonly retryAfterSeconds: number | null;
+
+  constructor({ body, status, retryAfterSeconds }: Reply, text: string) {
+    const problem = problemOf(body, status);
+    super(EXIT.failed, formatProblem(problem, text), { ...problem });
+    this.status = status;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
 /** What a refused question ends with. */
-export function refusal(reply: Reply, text: string): Failure {
-  const problem = problemOf(reply.body, reply.status);
-  return new Failure(EXIT.failed, formatProblem(problem, text), { ...problem });
+export function refusal(reply: Reply, text: string): Refusal {
+  return new Refusal(reply, text);
 }
 
 /** What another program than this server answered, or another version of it. */

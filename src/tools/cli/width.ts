@@ -12,6 +12,20 @@ export function padTo(text: string, width: number, align: 'left' | 'right'): str
   return align === 'left' ? text + room : room + text;
 }
 
+/** As much of `text` as takes `width` columns, with `more` at its end where something is left out. */
+export function cutTo(text: string, width: number, more: string): string {
+  if (widthOf(text) <= width) return text;
+  const room = width - widthOf(more);
+  let cut = '';
+  let taken = 0;
+  for (const { segment } of graphemes().segment(text)) {
+    taken += graphemeWidth(segment);
+    if (taken > room) break;
+    cut += segment;
+  }
+  return `${cut}${more}`;
+}
+
 /** Made for the first text that needs it: that takes longer than the rest of a small answer. */
 function graphemes(): Intl.Segmenter {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });

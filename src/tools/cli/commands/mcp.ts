@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { version } from '../../../base/package-root.js';
 import { type AskFlags, addAskOptions } from '../ask.js';
-import { type CallerFlags, callerToken } from '../caller.js';
 import { serverUrl } from '../client.js';
 import { settingsOf, wholeNumber } from '../flags.js';
+import { freshToken } from '../fresh-token.js';
 import { fetchHttp } from '../http.js';
 import { note } from '../output.js';
 
@@ -41,7 +41,7 @@ async function runMcp(flags: McpFlags): Promise<void> {
   const engine = remoteEngine({
     url: serverUrl(flags.server, settings),
     fetch: fetchHttp,
-    token: await tokens(flags),
+    token: (await freshToken(flags)).current,
   });
   const options = {
     version: version(),
@@ -55,27 +55,4 @@ async function runMcp(flags: McpFlags): Promise<void> {
   });
   await new Promise<void>((resolve) => process.stdin.once('end', resolve).once('close', resolve));
   await handle.close();
-}
-
-/** A minted token is used for so long; it lives 300 s. */
-const FRESH_MS = 240_000;
-
-/** The token of each call: the one that was given, or one that is minted anew before it ends. */
-async function tokens(flags: CallerFlags & { readonly dataDir?: string }): Promise<() => Promise<string>> {
-  const settings = settingsOf(flags);
-  const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };
-  const first = await callerToken({ ...flags, ...policy }, settings);
-  if (first.kind === 'given' && !first.renews) return async () => first.token;
-  // Whoever was assumed at first stays the caller.
-  const caller = first.kind === 'given' ? flags : { chain: first.issued.chain, ...policy };
-  let { token } = first.kind === 'given' ? first : first.issued;
-  let since = Date.now();
-  return async () => {
-    if (Date.now() - since > FRESH_MS) {
-      const next = await callerToken(caller, settings);
-      token = next.kind === 'given' ? next.token : next.issued.token;
-      since = Date.now();
-    }
-    return token;
-  };
 }

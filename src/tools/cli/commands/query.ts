@@ -1,25 +1,32 @@
 import { type Command, Option } from 'commander';
-import { answerOf, FORMATS, type Format, formatAnswer, formatAnswerCsv, notesOn } from '../answer.js';
-import {
-  addQuestionOptions,
-  askServer,
-  type QuestionFlags,
-  questionOf,
-  questionText,
-  visitor,
-} from '../ask.js';
-import type { AnswerBody } from '../client.js';
-import { EXIT } from '../exit.js';
-import { note, print, terminalWidth } from '../output.js';
-import { bodyOf, unreadable } from '../reply.js';
+import { FORMATS, type Format } from '../answer.js';
+import { addQuestionOptions, type QuestionFlags, questionOf, questionText, visitor } from '../ask.js';
+import type { ChartKind } from '../chart/index.js';
+import { serverUrl } from '../client.js';
+import { EXIT, usage } from '../exit.js';
+import { settingsOf, wholeNumber } from '../flags.js';
+import { print } from '../output.js';
+import { type Ask, type Writing, writerOf } from '../write-answer.js';
 
 interface QueryFlags extends QuestionFlags {
   readonly format: Format;
   readonly json?: true;
+  readonly chart?: string | true;
+  readonly ascii?: true;
+  readonly watch?: string | true;
+  readonly times?: number;
 }
+
+const KINDS: readonly ChartKind[] = ['bars', 'line', 'scatter'];
+/** Seconds between two questions of `--watch`. */
+const EVERY_SECONDS = 2;
 
 const HELP = `
 Without --token and --subject: OSL_TOKEN, OSL_SUBJECT, the only subject of the policy, or in the demo user:analyst.
+
+--chart draws a line where the answer has times, bars where it has words, a scatter where it has numbers alone; what it
+cannot draw is a table. Tables, Markdown and charts show figures as their metrics say; the other formats have values.
+--watch waits while the server has too much to do or is away, gets new tokens in time, and ends with Ctrl-C.
 
 Exit status: 0 answered in full, 1 refused or failed, 2 usage or configuration, 3 no server answers,
 8 truncated: what was written is right, and not all of it. It is the same for each --format.
@@ -29,7 +36,9 @@ Examples:
   $ osl query --token "$(osl token --subject user:auditor)" --json "select name, email from osl.entities.person"
   $ osl query --subject user:analyst --sql "select name, email from supply.person limit 3"
   $ osl query --subject user:analyst --metrics '{"metrics": ["install_bytes"], "group_by": ["package__license_class"]}'
-  $ osl query --subject user:analyst --format arrow "select name, license from osl.entities.package" > packages.arrows
+  $ osl query --subject user:analyst --chart "select license, count(*) from package group by license"
+  $ osl query --subject user:analyst --watch 5 --chart "select license, count(*) from package group by license"
+  $ osl query --subject user:analyst --format parquet "select name, license from package" > packages.parquet
   $ echo "select 1" | osl query --subject user:analyst -`;
 
 export function addQuery(program: Command): void {
@@ -40,38 +49,98 @@ export function addQuery(program: Command): void {
   addQuestionOptions(command)
     .addOption(new Option('--format <format>', 'how the answer is written').choices(FORMATS).default('table'))
     .option('--json', "the server's answer as it is; the same as --format json")
+    .addOption(
+      new Option('--chart [kind]', 'draw it: bars, line or scatter; without a kind, as its shape asks for')
+        .conflicts('json')
+        .conflicts('format'),
+    )
+    .option('--ascii', 'draw with ASCII; also where the locale is not UTF-8')
+    .option('--watch [seconds]', 'ask again and again, every so often (2); redraws a terminal')
+    .option('-n, --times <count>', 'with --watch: end after so many answers', wholeNumber(1, 1_000_000))
     .addHelpText('after', HELP)
     .action(runQuery);
 }
 
-async function runQuery(argument: string | undefined, flags: QueryFlags): Promise<void> {
+async function runQuery(given: string | undefined, flags: QueryFlags): Promise<void> {
+  const { argument, writing, everySeconds } = readFlags(given, flags);
   const text = await questionText(argument);
-  const format = flags.json ? 'json' : flags.format;
-  if (format === 'arrow') {
-    const { printArrow } = await import('../arrow.js');
-    const { url, token } = await visitor(flags);
-    endWith(await printArrow(url, token, questionOf(flags, text), text));
+  const body = questionOf(flags, text);
+  const ask = await writerOf(writing);
+  if (everySeconds !== null) {
+    await watched({ body, text }, everySeconds, flags, writing, ask);
     return;
   }
-  const reply = await askServer(flags, text);
-  const body = bodyOf(reply, format === 'json', text);
-  endWith({ truncated: body['truncated'] === true });
-  if (format === 'json') return;
-  const answer = answerOf(body);
-  if (answer === null) throw unreadable();
-  printAnswer(answer, format);
+  const { url, token } = await visitor(flags);
+  endWith(await ask({ url, token, body, text }, print));
+}
+
+interface Told {
+  readonly argument: string | undefined;
+  readonly writing: Writing;
+  readonly everySeconds: number | null;
+}
+
+/** What the flags say. The word behind `--chart` or `--watch` may be the question. @throws Failure */
+function readFlags(given: string | undefined, flags: QueryFlags): Told {
+  let argument = given;
+  const orQuestion = (word: string, fault: string): null => {
+    if (argument !== undefined) throw usage(fault);
+    argument = word;
+    return null;
+  };
+  const format = flags.json ? 'json' : flags.format;
+  let chart: Writing['chart'] = null;
+  if (flags.chart !== undefined) {
+    const { chart: word } = flags;
+    chart = 'auto';
+    if (word !== true)
+      chart =
+        KINDS.find((kind) => kind === word) ??
+        orQuestion(word, `--chart is one of ${KINDS.join(', ')}, not \`${word}\``) ??
+        'auto';
+  }
+  let everySeconds: number | null = null;
+  if (flags.watch !== undefined) {
+    const { watch: word } = flags;
+    const fault = `--watch takes whole seconds from 1 to 86400, not \`${word}\``;
+    if (word === true) everySeconds = EVERY_SECONDS;
+    else if (/^\d{1,5}$/.test(word)) everySeconds = Number(word);
+    else everySeconds = orQuestion(word, fault) ?? EVERY_SECONDS;
+    if (everySeconds < 1 || everySeconds > 86_400) throw usage(fault);
+    if (format === 'arrow' || format === 'parquet')
+      throw usage(`--watch asks again and again, and --format ${format} is one file`);
+  } else if (flags.times !== undefined) throw usage('--times goes with --watch');
+  return { argument, writing: { format, chart, ascii: flags.ascii === true }, everySeconds };
 }
 
 /** A script that reads rows sees by nothing else that there are more. */
-function endWith({ truncated }: Pick<AnswerBody, 'truncated'>): void {
-  if (truncated) process.exitCode = EXIT.truncated;
+function endWith({ truncated }: { readonly truncated: boolean }): void {
+  process.exitCode = truncated ? EXIT.truncated : EXIT.ok;
 }
 
-function printAnswer(answer: AnswerBody, format: 'table' | 'csv'): void {
-  if (format === 'table') {
-    print(formatAnswer(answer, terminalWidth()));
-    return;
-  }
-  print(formatAnswerCsv(answer));
-  for (const line of notesOn(answer)) note(line);
+/** Of a terminal: from the top left corner, with nothing below. */
+const CLEAR = '\u001b[H\u001b[2J';
+
+async function watched(
+  question: Pick<Parameters<Ask>[0], 'body' | 'text'>,
+  everySeconds: number,
+  flags: QueryFlags,
+  { format }: Writing,
+  ask: Ask,
+): Promise<void> {
+  const [{ watch }, { freshToken }] = await Promise.all([import('../watch.js'), import('../fresh-token.js')]);
+  const url = serverUrl(flags.server, settingsOf(flags));
+  const tokens = await freshToken(flags);
+  const redraws = process.stdout.isTTY === true && format === 'table';
+  const say = (text: string): void => {
+    const at = `${new Date().toISOString().slice(0, 19)}Z`;
+    if (redraws) print(`${CLEAR}${at}, every ${everySeconds} s; Ctrl-C ends it\n${text}`);
+    else print(`${at}${format === 'markdown' ? '\n' : ''}\n${text}\n`);
+  };
+  await watch({
+    everySeconds,
+    times: flags.times ?? null,
+    tokens,
+    ask: async (token, signal) => endWith(await ask({ url, token, signal, ...question }, say)),
+  });
 }

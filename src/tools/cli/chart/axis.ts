@@ -1,0 +1,155 @@
+import type { MetricFormat } from 'osl-compiler';
+import { shownFigure } from '../figure.js';
+
+/** A place on an axis, and what is written there. */
+export interface Tick {
+  readonly at: number;
+  readonly text: string;
+}
+
+/** An axis from `from` to `to`, which are never the same. */
+export interface Axis {
+  readonly from: number;
+  readonly to: number;
+  readonly ticks: readonly Tick[];
+}
+
+/** An axis of numbers around all of `values`, on round figures, with about `count` of them written. */
+export function numberAxis(values: readonly number[], format: MetricFormat | null, count: number): Axis {
+  const [least, most] = spread(values);
+  const step = roundStep((most - least) / Math.max(1, count - 1));
+  const first = Math.floor(least / step);
+  const last = Math.ceil(most / step);
+  const ticks = Array.from({ length: last - first + 1 }, (_, i) => {
+    const at = (first + i) * step;
+    return { at, text: tickText(at, step, format) };
+  });
+  return { from: first * step, to: last * step, ticks };
+}
+
+/** The least and the greatest; where they are the same, some room around. */
+function spread(values: readonly number[]): readonly [number, number] {
+  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const value of values) {
+    if (value < least) least = value;
+    if (value > most) most = value;
+  }
+  if (least < most) return halved(least, most);
+  const room = Math.abs(most) / 2 || 1;
+  return halved(most - room, most + room);
+}
+
+/** Kept where differences are finite too: doubles end at 1.8e308. */
+function halved(least: number, most: number): readonly [number, number] {
+  const bound = Number.MAX_VALUE / 8;
+  return [Math.max(least, -bound), Math.min(most, bound)];
+}
+
+/** 1, 2 or 5 times a power of ten, at least `step`. */
+function roundStep(step: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(step, Number.MIN_VALUE * 1e16)));
+  const factor = [1, 2, 5, 10].find((f) => f * power >= step * 0.999_999) ?? 10;
+  return factor * power;
+}
+
+/** A round figure as its metric shows figures, with as many digits as tell the ticks apart. */
+function tickText(at: number, step: number, format: MetricFormat | null): string {
+  const digits = Math.min(15, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+  const plain = at.toFixed(digits);
+  // Beyond 1e21, where even `toFixed` writes exponents, and far below one.
+  if (plain.includes('e') || (step < 1e-9 && step > 0)) return at.toPrecision(4);
+  const text = /^-0(\.0*)?$/.test(plain) ? plain.slice(1) : plain;
+  if (format === null) return text;
+  return shownFigure(text, {
+    ...format,
+    decimals: Math.max(0, format.kind === 'percent' ? digits - 2 : digits),
+  });
+}
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Steps of a time axis: so many of a unit, and how a moment is written in it (parts of RFC 3339, of UTC). */
+const STEPS: readonly { readonly unit: 'ms' | 'month'; readonly length: number; readonly text: Written }[] = [
+  ...[1, 5, 15, 30].map((n) => ({ unit: 'ms' as const, length: n * SECOND, text: 'second' as const })),
+  ...[1, 5, 15, 30].map((n) => ({ unit: 'ms' as const, length: n * MINUTE, text: 'minute' as const })),
+  ...[1, 3, 6, 12].map((n) => ({ unit: 'ms' as const, length: n * HOUR, text: 'minute' as const })),
+  ...[1, 2, 7, 14].map((n) => ({ unit: 'ms' as const, length: n * DAY, text: 'day' as const })),
+  ...[1, 2, 3, 6].map((n) => ({ unit: 'month' as const, length: n, text: 'month' as const })),
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000].map((n) => ({
+    unit: 'month' as const,
+    length: 12 * n,
+    text: 'year' as const,
+  })),
+];
+
+type Written = 'second' | 'minute' | 'day' | 'month' | 'year';
+
+/** An axis of moments from the first to the last of `times`, with dates on it that fit into `room` columns. */
+export function timeAxis(times: readonly number[], room: number): Axis {
+  let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const time of times) {
+    if (time < from) from = time;
+    if (time > to) to = time;
+  }
+  if (from === to)
+    return { from: from - DAY / 2, to: to + DAY / 2, ticks: [{ at: from, text: moment(from) }] };
+  const oneDay = dayOf(from) === dayOf(to);
+  for (const { unit, length, text } of STEPS) {
+    const width = textOf(from, text, oneDay).length + 2;
+    const most = Math.max(2, Math.floor(room / width));
+    const rough = unit === 'ms' ? length : length * 30.4 * DAY;
+    if ((to - from) / rough > most) continue;
+    const ticks = momentsIn(from, to, unit, length).map((at) => ({ at, text: textOf(at, text, oneDay) }));
+    if (ticks.length > 0) return { from, to, ticks };
+  }
+  return { from, to, ticks: [from, to].map((at) => ({ at, text: dayOf(at) })) };
+}
+
+function momentsIn(from: number, to: number, unit: 'ms' | 'month', length: number): readonly number[] {
+  const moments: number[] = [];
+  if (unit === 'ms') {
+    for (let at = Math.ceil(from / length) * length; at <= to; at += length) moments.push(at);
+    return moments;
+  }
+  const first = new Date(from);
+  const month = first.getUTCFullYear() * 12 + first.getUTCMonth();
+  for (let n = Math.floor(month / length) * length; ; n += length) {
+    const at = monthStart(n);
+    if (at > to) return moments;
+    if (at >= from) moments.push(at);
+  }
+}
+
+/** The first moment of a month, counted from the year 0. */
+function monthStart(month: number): number {
+  const date = new Date(0);
+  date.setUTCFullYear(Math.floor(month / 12), month % 12, 1);
+  return date.getTime();
+}
+
+const LENGTHS = { day: 10, month: 7, year: 4 } as const;
+
+function textOf(at: number, written: Written, oneDay: boolean): string {
+  const text = new Date(at).toISOString();
+  switch (written) {
+    case 'second':
+      return text.slice(11, 19);
+    case 'minute':
+      return oneDay ? text.slice(11, 16) : `${text.slice(5, 10)} ${text.slice(11, 16)}`;
+    default:
+      return text.slice(0, LENGTHS[written]);
+  }
+}
+
+function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}
+
+/** A moment by itself: its date, and its time where it is not midnight. */
+function moment(at: number): string {
+  const text = new Date(at).toISOString();
+  return text.slice(11, 19) === '00:00:00' ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ');
+}

@@ -1,0 +1,108 @@
+import { MARKS, type Style } from './style.js';
+
+/** A picture of dots, drawn as lines of text. The first dot is at the upper left. */
+export interface Canvas {
+  /** Dots from left to right, and from top to bottom. */
+  readonly width: number;
+  readonly height: number;
+  /** Draws a dot of the series with that number; what lies outside is not drawn. */
+  dot(x: number, y: number, series: number): void;
+  lines(): readonly string[];
+}
+
+/**
+ * A canvas of `columns` characters in `rows` lines. Braille has eight dots in a character; where series must be told apart
+ * and there are no colours, or where there is no Unicode, a character is one dot, drawn as the mark of its series.
+ */
+export function canvasOf(columns: number, rows: number, style: Style, several: boolean): Canvas {
+  return style.unicode && (!several || style.colour)
+    ? braille(columns, rows, style, several)
+    : marks(columns, rows, style);
+}
+
+/** Dots of a braille character by their bits: two columns of four. */
+const BITS = [
+  [0x01, 0x08],
+  [0x02, 0x10],
+  [0x04, 0x20],
+  [0x40, 0x80],
+] as const;
+const NO_DOTS = 0x2800;
+const COLOURS = [36, 33, 35, 32, 34, 31] as const;
+
+function braille(columns: number, rows: number, { colour }: Style, several: boolean): Canvas {
+  const cells = new Uint8Array(columns * rows);
+  const owners = new Uint8Array(columns * rows);
+  const [width, height] = [columns * 2, rows * 4];
+  return {
+    width,
+    height,
+    dot(x, y, series) {
+      if (x < 0 || y < 0 || x >= width || y >= height) return;
+      const cell = (y >> 2) * columns + (x >> 1);
+      cells[cell] = (cells[cell] ?? 0) | (BITS[y & 3]?.[x & 1] ?? 0);
+      owners[cell] = series;
+    },
+    lines: () =>
+      eachLine(columns, rows, (cell) => {
+        const dots = cells[cell] ?? 0;
+        const text = dots === 0 ? ' ' : String.fromCodePoint(NO_DOTS + dots);
+        return several && colour && dots !== 0 ? coloured(text, owners[cell] ?? 0) : text;
+      }),
+  };
+}
+
+/** `text` in the colour of a series. */
+export function coloured(text: string, series: number): string {
+  return `\u001b[${COLOURS[series % COLOURS.length]}m${text}\u001b[39m`;
+}
+
+function marks(columns: number, rows: number, { unicode }: Style): Canvas {
+  const cells = new Uint8Array(columns * rows);
+  const signs = unicode ? MARKS.unicode : MARKS.ascii;
+  return {
+    width: columns,
+    height: rows,
+    dot(x, y, series) {
+      if (x >= 0 && y >= 0 && x < columns && y < rows) cells[y * columns + x] = series + 1;
+    },
+    lines: () =>
+      eachLine(columns, rows, (cell) => {
+        const owner = cells[cell] ?? 0;
+        return owner === 0 ? ' ' : (signs[(owner - 1) % signs.length] ?? '*');
+      }),
+  };
+}
+
+function eachLine(columns: number, rows: number, shown: (cell: number) => string): readonly string[] {
+  return Array.from({ length: rows }, (_, y) =>
+    Array.from({ length: columns }, (_, x) => shown(y * columns + x)).join(''),
+  );
+}
+
+/** A straight line of dots (Bresenham), both ends included. */
+export function stroke(
+  canvas: Canvas,
+  from: readonly [x: number, y: number],
+  to: readonly [x: number, y: number],
+  series: number,
+): void {
+  let [x, y] = from;
+  const [endX, endY] = to;
+  const [wide, high] = [Math.abs(endX - x), -Math.abs(endY - y)];
+  const [stepX, stepY] = [x < endX ? 1 : -1, y < endY ? 1 : -1];
+  let error = wide + high;
+  for (;;) {
+    canvas.dot(x, y, series);
+    if (x === endX && y === endY) return;
+    const twice = 2 * error;
+    if (twice >= high) {
+      error += high;
+      x += stepX;
+    }
+    if (twice <= wide) {
+      error += wide;
+      y += stepY;
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import { type Data, DataType, type Field, Precision, TimeUnit, Utf8 } from 'apache-arrow';
+import type { SchemaElement } from 'hyparquet';
+import { EXIT, Failure } from '../exit.js';
+
+/** A column of Arrow as one of Parquet. */
+export interface ParquetColumn {
+  readonly name: string;
+  /** As the schema lists it: itself, then what is within. */
+  readonly schema: readonly SchemaElement[];
+  /** The value in a row, as the writer takes it; null for NULL. */
+  readonly value: (data: Data, row: number) => unknown;
+}
+
+type Leaf = Omit<SchemaElement, 'name' | 'repetition_type'>;
+type Read = (data: Data, row: number) => unknown;
+
+/**
+ * How a field of an answer is written: its values to the last digit and microsecond. Parquet's own interval ends at
+ * milliseconds and has no sign, so that intervals are text (ISO 8601).
+ *
+ * @throws Failure for a type that answers do not have
+ */
+export function parquetColumn({ name, type, metadata }: Field): ParquetColumn {
+  if (!DataType.isList(type)) {
+    const { leaf, read } = scalar(type, metadata);
+    return { name, schema: [{ name, ...OPTIONAL, ...leaf }], value: nullable(read) };
+  }
+  const [item] = type.children;
+  const { leaf, read } = scalar(item?.type ?? new Utf8(), metadata);
+  const element = nullable(read);
+  return {
+    name,
+    schema: [
+      { name, ...OPTIONAL, num_children: 1, converted_type: 'LIST', logical_type: { type: 'LIST' } },
+      { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+      { name: 'element', ...OPTIONAL, ...leaf },
+    ],
+    value: nullable((data, row) => elementsOf(data, row, element)),
+  };
+}
+
+const OPTIONAL = { repetition_type: 'OPTIONAL' } as const;
+
+function nullable(read: Read): Read {
+  return (data, row) => (data.getValid(row) ? read(data, row) : null);
+}
+
+function elementsOf(data: Data, row: number, element: Read): readonly unknown[] {
+  const [items] = data.children;
+  const [from = 0, to = 0] = [data.valueOffsets[row], data.valueOffsets[row + 1]];
+  if (items === undefined) return [];
+  return Array.from({ length: to - from }, (_, i) => element(items, from + i));
+}
+
+function scalar(
+  type: DataType,
+  metadata: ReadonlyMap<string, string>,
+): { readonly leaf: Leaf; readonly read: Read } {
+  if (DataType.isBool(type)) return { leaf: { type: 'BOOLEAN' }, read: bit };
+  if (DataType.isInt(type)) return wholeNumber(type.bitWidth);
+  if (DataType.isFloat(type))
+    return { leaf: { type: type.precision === Precision.DOUBLE ? 'DOUBLE' : 'FLOAT' }, read: plain };
+  if (DataType.isDecimal(type)) return decimal(type.precision, type.scale, type.bitWidth);
+  if (DataType.isUtf8(type)) return { leaf: textLeaf(metadata), read: text };
+  if (DataType.isBinary(type)) return { leaf: { type: 'BYTE_ARRAY' }, read: bytes };
+  if (DataType.isFixedSizeBinary(type) && type.byteWidth === 16)
+    return {
+      leaf: { type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16, logical_type: { type: 'UUID' } },
+      read: (data, row) => Uint8Array.from(data.values.subarray(16 * row, 16 * row + 16)),
+    };
+  if (DataType.isDate(type))
+    return { leaf: { type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } }, read: plain };
+  if (DataType.isTime(type) && type.unit === TimeUnit.MICROSECOND) return { leaf: TIME, read: plain };
+  if (DataType.isTimestamp(type) && type.unit === TimeUnit.MICROSECOND)
+    return { leaf: moment(type.timezone), read: plain };
+  if (DataType.isInterval(type)) return { leaf: TEXT, read: duration };
+  throw new Failure(EXIT.failed, `error: --format parquet does not know ${type.toString()}`);
+}
+
+const TEXT: Leaf = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } };
+const TIME: Leaf = {
+  type: 'INT64',
+  converted_type: 'TIME_MICROS',
+  logical_type: { type: 'TIME', isAdjustedToUTC: false, unit: 'MICROS' },
+};
+
+function textLeaf(metadata: ReadonlyMap<string, string>): Leaf {
+  if (metadata.get('ARROW:extension:name') !== 'arrow.json') return TEXT;
+  return { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } };
+}
+
+/** With a zone it is a moment, of UTC; without one the reading of a clock, which has no name in older Parquet. */
+function moment(zone: string | null | undefined): Leaf {
+  const logical_type = { type: 'TIMESTAMP', isAdjustedToUTC: Boolean(zone), unit: 'MICROS' } as const;
+  return zone
+    ? { type: 'INT64', converted_type: 'TIMESTAMP_MICROS', logical_type }
+    : { type: 'INT64', logical_type };
+}
+
+function wholeNumber(bitWidth: number): { readonly leaf: Leaf; readonly read: Read } {
+  if (bitWidth === 64) return { leaf: { type: 'INT64' }, read: plain };
+  if (bitWidth === 32) return { leaf: { type: 'INT32' }, read: plain };
+  const logical_type = { type: 'INTEGER', bitWidth, isSigned: true } as const;
+  return { leaf: { type: 'INT32', converted_type: 'INT_16', logical_type }, read: plain };
+}
+
+/** Arrow's little-endian words as one integer, which counts units of the last decimal. */
+function decimal(
+  precision: number,
+  scale: number,
+  bitWidth: number,
+): { readonly leaf: Leaf; readonly read: Read } {
+  const words = bitWidth / 32;
+  return {
+    leaf: {
+      type: 'FIXED_LEN_BYTE_ARRAY',
+      type_length: bytesFor(precision),
+      converted_type: 'DECIMAL',
+      logical_type: { type: 'DECIMAL', precision, scale },
+      precision,
+      scale,
+    },
+    read: ({ values }, row) => {
+      let units = 0n;
+      for (let word = words - 1; word >= 0; word--)
+        units = (units << 32n) | BigInt(values[row * words + word]);
+      return BigInt.asIntN(bitWidth, units);
+    },
+  };
+}
+
+/** The fewest bytes that hold every number of so many decimal digits, and its sign. */
+function bytesFor(precision: number): number {
+  const bits = (10n ** BigInt(precision) - 1n).toString(2).length + 1;
+  return Math.ceil(bits / 8);
+}
+
+function plain({ values }: Data, row: number): unknown {
+  return values[row];
+}
+
+function bit({ values, offset }: Data, row: number): boolean {
+  const at = offset + row;
+  return ((values[at >> 3] >> (at & 7)) & 1) === 1;
+}
+
+function bytes({ values, valueOffsets }: Data, row: number): Uint8Array {
+  return Uint8Array.from(values.subarray(valueOffsets[row], valueOffsets[row + 1]));
+}
+
+function text({ values, valueOffsets }: Data, row: number): string {
+  return UTF8.decode(values.subarray(valueOffsets[row], valueOffsets[row + 1]));
+}
+
+const UTF8 = new TextDecoder();
+
+/** `P1Y2M3DT4H5M6.5S`; each part has its own sign, as Postgres keeps them. */
+function duration({ values }: Data, row: number): string {
+  const [months = 0, days = 0, low = 0, high = 0]: readonly number[] = values.subarray(4 * row, 4 * row + 4);
+  const ns = (BigInt(high) << 32n) | BigInt(low >>> 0);
+  const us = ns / 1_000n;
+  const parts = [
+    [Math.trunc(months / 12), 'Y'],
+    [months % 12, 'M'],
+    [days, 'D'],
+  ] as const;
+  const date = parts.map(([n, unit]) => (n === 0 ? '' : `${n}${unit}`)).join('');
+  const time = clock(us);
+  return date === '' && time === '' ? 'PT0S' : `P${date}${time === '' ? '' : `T${time}`}`;
+}
+
+function clock(us: bigint): string {
+  const hours = us / 3_600_000_000n;
+  const minutes = (us / 60_000_000n) % 60n;
+  const rest = us % 60_000_000n;
+  const sign = rest < 0n ? '-' : '';
+  const whole = (rest < 0n ? -rest : rest).toString().padStart(7, '0');
+  const seconds = `${sign}${whole.slice(0, -6)}.${whole.slice(-6)}`.replace(/\.?0+$/, '');
+  return [
+    hours === 0n ? '' : `${hours}H`,
+    minutes === 0n ? '' : `${minutes}M`,
+    rest === 0n ? '' : `${seconds}S`,
+  ].join('');
+}
