@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'tap';
+import { brokenLinks, markdownIn } from '../../site/build/links.js';
+import { outlineOf } from '../../site/build/markdown.js';
+import { ROOT } from '../tools/cli/support.js';
+
+/** Pages that somebody reads where they stand; those of `docs/` are the site, too. */
+const BESIDE = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  'bench/RESULTS.md',
+  'compiler/README.md',
+  'clients/typescript/README.md',
+];
+
+test('every link between pages and files leads to something that is there, and every anchor to a heading', (t) => {
+  const files = [...markdownIn(ROOT, 'docs'), ...BESIDE.filter((file) => existsSync(join(ROOT, file)))];
+  t.ok(files.length > 100, `${files.length} pages`);
+  t.strictSame(brokenLinks(ROOT, files), []);
+  t.end();
+});
+
+test('a link that leads nowhere is found', (t) => {
+  const dir = t.testdir({
+    'a.md': [
+      '# One `two` three',
+      '[well](b.md#four-_five_-six) and [itself](#one-two-three)',
+      '`[no link](nowhere.md)`',
+      '```',
+      '[no link](nowhere.md)',
+      '```',
+      '[gone](gone.md), ![a picture](gone.png), [no heading](b.md#seven), [no anchors there](c.ts#L1)',
+      '[out](../../out.md) [absolute](/b.md) [elsewhere](https://example.com/gone)',
+    ].join('\n'),
+    'b.md': '## Four _five_ six\n## Four _five_ six\n[the second](#four-five-six-1)\n',
+    'c.ts': '',
+  });
+  t.strictSame(
+    brokenLinks(dir, ['a.md', 'b.md']).map(({ at, href }) => `${at} ${href}`),
+    [
+      'a.md:2 b.md#four-_five_-six',
+      'a.md:7 gone.md',
+      'a.md:7 gone.png',
+      'a.md:7 b.md#seven',
+      'a.md:7 c.ts#L1',
+      'a.md:8 ../../out.md',
+      'a.md:8 /b.md',
+    ],
+  );
+  t.end();
+});
+
+test('headings have the anchors that they have on GitHub', (t) => {
+  const anchors = (text: string): readonly string[] => [...outlineOf(text).anchors];
+  t.strictSame(anchors('# The `osl` command: what, & why?\n## Limits\n## Limits\n### a_b `c_d`'), [
+    'the-osl-command-what--why',
+    'limits',
+    'limits-1',
+    'a_b-c_d',
+  ]);
+  t.strictSame(anchors('# Two gateways [from](x.md) an _empty_ machine'), [
+    'two-gateways-from-an-empty-machine',
+  ]);
+  t.end();
+});

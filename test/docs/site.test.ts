@@ -1,0 +1,145 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import t, { test } from 'tap';
+import { allPages } from '../../site/build/pages.js';
+import { sitePath } from '../../site/build/stage.js';
+import { ROOT } from '../tools/cli/support.js';
+
+/** The site, installed and built as its package says, and then read as a browser would read it. */
+t.setTimeout(600_000);
+
+const SITE = join(ROOT, 'site');
+const BUILT = join(SITE, 'dist');
+
+function run(command: string, ...args: readonly string[]): { readonly ok: boolean; readonly said: string } {
+  const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_OPTIONS|TAP|OSL_)/.test(name));
+  const options = { cwd: SITE, env: Object.fromEntries(kept), encoding: 'utf8', maxBuffer: 2 ** 26 } as const;
+  const { status, stdout, stderr } = spawnSync(command, args, options);
+  return { ok: status === 0, said: `${stdout}${stderr}` };
+}
+
+/** What comes over the network is asked for three times: a connection that is cut says nothing of the site. */
+function install(): { readonly ok: boolean; readonly said: string } {
+  const once = () => run('npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund');
+  const first = once();
+  if (first.ok) return first;
+  const second = once();
+  return second.ok ? second : once();
+}
+
+interface Html {
+  readonly anchors: ReadonlySet<string>;
+  /** Of `a`, `link`, `script` and `img`, with the element's name. */
+  readonly links: readonly { readonly element: string; readonly href: string }[];
+}
+
+const unescaped = (text: string): string =>
+  text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&amp;', '&');
+
+function readHtml(text: string): Html {
+  const anchors = new Set(
+    [...text.matchAll(/<[a-z][^>]*? id="([^"]+)"/g)].map(([, id = '']) => unescaped(id)),
+  );
+  const links = [...text.matchAll(/<(a|link|script|img|source|iframe)\b[^>]*? (?:href|src)="([^"]*)"/g)].map(
+    ([, element = '', href = '']) => ({ element, href: unescaped(href) }),
+  );
+  return { anchors, links };
+}
+
+/** The file that a path of the site is answered with, by a server that knows no more than files. */
+function fileOf(path: string): string {
+  const plain = decodeURIComponent(path).replace(/^\//, '');
+  if (plain === '' || plain.endsWith('/')) return `${plain}index.html`;
+  return plain;
+}
+
+test('the site is built from docs/, and no link on it leads nowhere', (t) => {
+  const installed = install();
+  t.ok(installed.ok, installed.said);
+  const built = run('npm', 'run', 'build');
+  t.ok(built.ok, built.said);
+  const names = readdirSync(BUILT, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.html'),
+  );
+  const pages = new Map(names.map((name) => [name, readHtml(readFileSync(join(BUILT, name), 'utf8'))]));
+
+  t.test('links, anchors, pictures, scripts', (t) => {
+    const broken: string[] = [];
+    let followed = 0;
+    for (const [page, { links }] of pages) {
+      for (const { element, href } of links) {
+        if (/^(https?:|mailto:)/.test(href)) {
+          if (element !== 'a') broken.push(`${page}: ${element} asks another server: ${href}`);
+          continue;
+        }
+        if (href.startsWith('data:')) continue;
+        followed += 1;
+        const [path = '', anchor = ''] = href.split('#');
+        const file = path === '' ? page : fileOf(posix.resolve('/', posix.dirname(page), path));
+        const target =
+          path.endsWith('/') && path !== ''
+            ? fileOf(`${posix.resolve('/', posix.dirname(page), path)}/`)
+            : file;
+        const there = pages.has(target) || existsSync(join(BUILT, target));
+        if (!there) broken.push(`${page}: there is no ${href}`);
+        else if (anchor !== '' && pages.get(target)?.anchors.has(decodeURIComponent(anchor)) === false)
+          broken.push(`${page}: no anchor ${href}`);
+      }
+    }
+    t.strictSame(broken, []);
+    t.ok(followed > 5_000, `${followed} links`);
+    const styles = readdirSync(join(BUILT, 'assets')).filter((name) => name.endsWith('.css'));
+    for (const name of styles)
+      t.notMatch(readFileSync(join(BUILT, 'assets', name), 'utf8'), /@import|url\(["']?(https?:)?\/\//, name);
+    t.end();
+  });
+
+  t.test('every page is within two clicks of the first', (t) => {
+    const clicks = new Map([['index.html', 0]]);
+    for (const [page, so] of clicks) {
+      for (const { element, href } of pages.get(page)?.links ?? []) {
+        if (element !== 'a' || /^(https?:|mailto:|#)/.test(href)) continue;
+        const [path = ''] = href.split('#');
+        const resolved = posix.resolve('/', posix.dirname(page), path);
+        const to = fileOf(path.endsWith('/') ? `${resolved.replace(/\/$/, '')}/` : resolved);
+        if (!clicks.has(to)) clicks.set(to, so + 1);
+      }
+    }
+    const docs = allPages(join(ROOT, 'docs'));
+    t.ok(docs.length > 100, `${docs.length} pages`);
+    const far = docs.filter(({ path }) => {
+      const file = sitePath(`docs/${path}`, false).replace(/\.md$/, '.html');
+      return !((clicks.get(file) ?? Number.POSITIVE_INFINITY) <= 2);
+    });
+    t.strictSame(
+      far.map(({ path }) => path),
+      [],
+    );
+    t.end();
+  });
+
+  t.test('llms.txt lists every page, and each can be had as Markdown', (t) => {
+    const list = readFileSync(join(BUILT, 'llms.txt'), 'utf8');
+    const listed = [...list.matchAll(/^- \[[^\]]+\]\(([^)]+)\): (.+)$/gm)];
+    const docs = allPages(join(ROOT, 'docs')).filter(({ path }) => path !== 'README.md');
+    t.strictSame(listed.map(([, path]) => path).toSorted(), docs.map(({ path }) => path).toSorted());
+    const full = readFileSync(join(BUILT, 'llms-full.txt'), 'utf8');
+    for (const { path } of docs) {
+      const text = readFileSync(join(ROOT, 'docs', path), 'utf8');
+      t.equal(readFileSync(join(BUILT, path), 'utf8'), text, path);
+      t.ok(full.includes(text.trim()), path);
+    }
+    t.end();
+  });
+
+  t.test('it can be searched, without a server', (t) => {
+    const assets = readdirSync(join(BUILT, 'assets'), { recursive: true, encoding: 'utf8' });
+    const index = assets.find((name) => /@localSearchIndexroot/.test(name));
+    t.ok(index !== undefined, 'there is an index');
+    const text = readFileSync(join(BUILT, 'assets', index ?? ''), 'utf8');
+    for (const word of ['dominance', 'psqlodbc', 'retrieve']) t.ok(text.toLowerCase().includes(word), word);
+    t.end();
+  });
+  t.end();
+});
