@@ -1,23 +1,31 @@
 # OSL Gateway as an image: docs/operations.md, "As a container". The steps are the scripts that test/tools/package runs.
 
-FROM node:20.20.2-bookworm-slim AS packed
+FROM node:24.21.0-bookworm-slim AS packed
 WORKDIR /src
 COPY . .
 RUN npm ci --no-audit --no-fund
 RUN npm run -s build && sh deploy/pack.sh /packed
 
-FROM node:20.20.2-bookworm-slim
+FROM node:24.21.0-bookworm-slim AS installed
 COPY --from=packed /packed /packed
 COPY deploy/install.sh /packed/
-RUN sh /packed/install.sh /opt/osl /packed/*.tgz && rm -r /packed && install -d -o node -g node -m 700 /var/lib/osl
-USER node
+RUN sh /packed/install.sh /opt/osl /packed/*.tgz
+
+# What runs: Node, what was installed, and nothing that installs or builds.
+FROM node:24.21.0-bookworm-slim
+RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /opt/yarn* \
+      /usr/local/bin/yarn /usr/local/bin/yarnpkg \
+    && install -d -o node -g node -m 700 /var/lib/osl && install -d /etc/osl
+COPY --from=installed /opt/osl /opt/osl
+USER 1000:1000
 WORKDIR /etc/osl
 ENV NODE_ENV=production
 ENV OSL_HOST=0.0.0.0
 ENV OSL_MANIFEST=/etc/osl/manifest.yaml
 ENV OSL_POLICY=/etc/osl/policy.yaml
 ENV OSL_DATA_DIR=/var/lib/osl
-# Keys, audit log, published versions: what must outlive the container.
+# Keys, audit log, published versions: what must outlive the container. Nothing else is written, so the root may be
+# read-only: docker run --read-only.
 VOLUME /var/lib/osl
 EXPOSE 8642 15432
 STOPSIGNAL SIGTERM

@@ -1,12 +1,15 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
 
-const main = new URL('../dist/src/tools/cli/main.js', import.meta.url);
+// A checkout has the first once it is built, the package the second.
+const main = ['../dist/src/tools/cli/main.js', '../dist/package/osl.js']
+  .map((file) => new URL(file, import.meta.url))
+  .find((file) => existsSync(file));
 
 if (Number.parseInt(process.versions.node, 10) < 20) {
   process.stderr.write(`error: osl needs Node 20 or newer; this is ${process.versions.node}\n`);
   process.exitCode = 2;
-} else if (existsSync(main)) {
+} else if (main !== undefined) {
   const { run } = await import(main.href);
   await run(process.argv);
 } else {

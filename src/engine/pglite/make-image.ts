@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { PGlite } from '@electric-sql/pglite';
 import { dataImage } from './data-image.js';
 
@@ -12,7 +13,7 @@ if (!existsSync(file)) {
   const image = await pg.dumpDataDir('none');
   await mkdir(dirname(file), { recursive: true });
   const aside = `${file}.${process.pid}`;
-  await writeFile(aside, new Uint8Array(await image.arrayBuffer()));
+  await writeFile(aside, gzipSync(new Uint8Array(await image.arrayBuffer()), { level: 9 }));
   await rename(aside, file); // whole or not at all; two builds may do the same at once
   await pg.close();
 }

@@ -1,5 +1,6 @@
-import { Command } from 'commander';
+import { Command, Help } from 'commander';
 import { version } from '../../base/package-root.js';
+import { LISTED, type ListedCommand } from './listed.js';
 
 const HELP = `
 Exit status: 0 done, 1 refused or failed, 2 usage or configuration, 3 no server answers; audit verify has more.
@@ -55,6 +56,20 @@ const COMMANDS: ReadonlyMap<string, () => Promise<(root: Command) => void>> = ne
   ['completion', async () => (await import('./commands/completion.js')).addCompletion],
 ]);
 
+/** First words that ask for the list of commands, or for less. */
+const LISTING: ReadonlySet<string> = new Set(['', '-h', '--help', '-V', '--version']);
+
+/** `root` with names of commands and nothing behind them. */
+function listing(root: Command, listed: readonly ListedCommand[]): Command {
+  const terms = new Map(listed.map(({ name, term }) => [name, term]));
+  const { subcommandTerm } = new Help();
+  root.configureHelp({
+    subcommandTerm: (command) => terms.get(command.name()) ?? subcommandTerm(command),
+  });
+  for (const { name, description } of listed) root.addCommand(new Command(name).description(description));
+  return root;
+}
+
 /**
  * The command line: every command with its arguments and flags.
  *
@@ -72,6 +87,7 @@ export async function program(
     .addHelpText('after', HELP)
     .enablePositionalOptions()
     .exitOverride();
+  if (LISTED !== null && LISTING.has(asked)) return listing(root, LISTED);
   // The script for a shell has all of them.
   const one = asked === 'completion' ? undefined : COMMANDS.get(asked);
   const loading = one === undefined ? [...COMMANDS.values()].map((load) => load()) : [one()];

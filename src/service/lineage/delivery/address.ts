@@ -25,8 +25,7 @@ const RESERVED: readonly string[] = [
 ];
 
 /** All other IPv6 addresses are not public. */
-const PUBLIC_V6 = listOf(['2000::/3']);
-const RESERVED_LIST = listOf(RESERVED);
+const PUBLIC_V6: readonly string[] = ['2000::/3'];
 
 interface Network {
   readonly address: string;
@@ -52,6 +51,8 @@ function listOf(networks: readonly string[]): BlockList {
 
 /** Which addresses one endpoint may be reached at. */
 export class AddressRule {
+  readonly #reserved = listOf(RESERVED);
+  readonly #publicV6 = listOf(PUBLIC_V6);
   readonly #allowed: BlockList;
   readonly #secure: boolean;
 
@@ -66,8 +67,8 @@ export class AddressRule {
     const family = isIPv4(plain) ? 'ipv4' : 'ipv6';
     if (isIP(plain) === 0) return false;
     if (this.#allowed.check(plain, family)) return true;
-    if (!this.#secure || RESERVED_LIST.check(plain, family)) return false;
-    return family === 'ipv4' || PUBLIC_V6.check(plain, family);
+    if (!this.#secure || this.#reserved.check(plain, family)) return false;
+    return family === 'ipv4' || this.#publicV6.check(plain, family);
   }
 }
 

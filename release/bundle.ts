@@ -1,0 +1,124 @@
+/**
+ * Makes what the package runs: `dist/package/`, all our modules and some libraries in few files.
+ *
+ * What `package.json` lists in `dependencies` stays a package of its own, which npm installs and `npm audit` sees;
+ * anything else that is imported is taken in, with its licence. Entries are the command and each file that runs as a
+ * thread or a process of its own; they lie in one folder, so that a URL beside `import.meta.url` is right wherever
+ * its module went.
+ */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Help } from 'commander';
+import { build, type Metafile, type Plugin } from 'esbuild';
+import { program } from '../src/tools/cli/program.js';
+import { bundled, licencesOf, ofConsole, takenIn } from './taken-in.js';
+
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '');
+const OUT = join(ROOT, 'dist', 'package');
+const SOURCES = ['src', 'policy', 'wire'];
+const MAIN = 'src/tools/cli/main.ts';
+const LISTED = 'src/tools/cli/listed.ts';
+
+/** A file of ours that runs as a thread or a process: `new URL('./x.js', import.meta.url)`. */
+const BESIDE = /new URL\('(\.{1,2}\/[^']+)\.js', import\.meta\.url\)/g;
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+}
+
+/** What stays outside, by name. */
+export function outside(): readonly string[] {
+  const { dependencies, peerDependencies } = JSON.parse(
+    readFileSync(join(ROOT, 'package.json'), 'utf8'),
+  ) as Manifest; // our own file
+  return [...Object.keys(dependencies), ...Object.keys(peerDependencies)];
+}
+
+/** `src/engine/pglite/pglite-worker` → `engine-pglite-pglite-worker`. */
+function flat(source: string): string {
+  return source.replace(/^src\//, '').replaceAll('/', '-');
+}
+
+function sourcesIn(folder: string): readonly string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => `${folder}/${file}`);
+}
+
+/** The files that run by themselves, relative to the root and without ending. */
+function besides(): readonly string[] {
+  return SOURCES.flatMap(sourcesIn).flatMap((file) =>
+    [...readFileSync(join(ROOT, file), 'utf8').matchAll(BESIDE)].map(([, path = '']) =>
+      join(dirname(file), path),
+    ),
+  );
+}
+
+/** In the text of a module, the place of a file that runs by itself becomes its place in the package. */
+const flatten: Plugin = {
+  name: 'flatten',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      const file = relative(ROOT, path);
+      if (file === LISTED) return { contents: await listed(), loader: 'ts' };
+      const contents = readFileSync(path, 'utf8').replaceAll(
+        BESIDE,
+        (_, beside: string) => `new URL('./${flat(join(dirname(file), beside))}.js', import.meta.url)`,
+      );
+      return { contents, loader: 'ts' };
+    });
+  },
+};
+
+/** Libraries of the older kind call `require` for what Node has. */
+const REQUIRE = `import { createRequire as __createRequire } from 'node:module';
+const require = __createRequire(import.meta.url);`;
+
+/** What stands in the place of `src/tools/cli/listed.ts`: the commands of the build. */
+async function listed(): Promise<string> {
+  const root = await program();
+  const { subcommandTerm } = new Help();
+  const commands = root.commands.map((command) => ({
+    name: command.name(),
+    term: subcommandTerm(command),
+    description: command.description(),
+  }));
+  return `export const LISTED = ${JSON.stringify(commands, null, 1)};\n`;
+}
+
+export async function bundle(): Promise<Metafile> {
+  rmSync(OUT, { recursive: true, force: true });
+  const entries = [...new Set(besides())].map((source) => [flat(source), join(ROOT, `${source}.ts`)]);
+  const { metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: { ...Object.fromEntries(entries), osl: join(ROOT, MAIN) },
+    outdir: OUT,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.12',
+    external: outside().flatMap((name) => [name, `${name}/*`]),
+    plugins: [flatten],
+    banner: { js: REQUIRE },
+    chunkNames: 'part-[hash]',
+    sourcemap: 'linked',
+    sourcesContent: false,
+    legalComments: 'none',
+    metafile: true,
+    logLevel: 'warning',
+  });
+  const packages = takenIn(ROOT, [...bundled(metafile), ...ofConsole(ROOT)]);
+  writeFileSync(join(OUT, 'LICENCES.txt'), licencesOf(ROOT, packages));
+  writeFileSync(join(OUT, 'taken-in.json'), `${JSON.stringify(packages, null, 1)}\n`);
+  return metafile;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { outputs } = await bundle();
+  const code = Object.entries(outputs).filter(([name]) => name.endsWith('.js'));
+  const bytes = code.reduce((sum, [, { bytes }]) => sum + bytes, 0);
+  process.stdout.write(`dist/package: ${code.length} files, ${(bytes / 1e6).toFixed(1)} MB\n`);
+}

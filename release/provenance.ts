@@ -1,0 +1,35 @@
+/** From what, by whom and how the files were made, as in-toto and SLSA (v1) write it. */
+import { sha256 } from './sign.js';
+
+interface Made {
+  /** Files of the release, by name. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly repository: string;
+  readonly commit: string;
+  readonly started: Date;
+  readonly ended: Date;
+  /** What the run was told; none of it a secret. */
+  readonly parameters: Readonly<Record<string, string | boolean>>;
+}
+
+const BUILD_TYPE = 'urn:osl-gateway:release:v1';
+
+export function provenanceOf({ files, repository, commit, started, ended, parameters }: Made): object {
+  return {
+    _type: 'https://in-toto.io/Statement/v1',
+    subject: [...files].map(([name, file]) => ({ name, digest: { sha256: sha256(file) } })),
+    predicateType: 'https://slsa.dev/provenance/v1',
+    predicate: {
+      buildDefinition: {
+        buildType: BUILD_TYPE,
+        externalParameters: { ref: commit, ...parameters },
+        internalParameters: { node: process.version, platform: `${process.platform}-${process.arch}` },
+        resolvedDependencies: [{ uri: `git+${repository}`, digest: { gitCommit: commit } }],
+      },
+      runDetails: {
+        builder: { id: `${BUILD_TYPE}/local` },
+        metadata: { startedOn: started.toISOString(), finishedOn: ended.toISOString() },
+      },
+    },
+  };
+}

@@ -1,0 +1,151 @@
+/**
+ * Makes a release of a commit, in a clone of its own, and checks what it made as its users will:
+ *
+ *   npm run release -- [--ref REF] [--out FOLDER] [--key FILE] [--publish | --without-tests]
+ *
+ * A dry run unless `--publish` says otherwise: everything but the publishing, signed with a passing key where none is
+ * named. `--publish` wants a key, a tag of the version and its heading in the changelog, and runs every test.
+ */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { provenanceOf } from './provenance.js';
+import { run } from './run.js';
+import { PUBLIC_KEY, passingKey, releaseKey, signFolder } from './sign.js';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '');
+const OPTIONS = {
+  ref: { type: 'string', default: 'HEAD' },
+  out: { type: 'string', default: 'dist/release-files' },
+  key: { type: 'string' },
+  publish: { type: 'boolean', default: false },
+  'without-tests': { type: 'boolean', default: false },
+} as const;
+
+interface Wanted {
+  readonly ref: string;
+  readonly out: string;
+  readonly key: string | undefined;
+  readonly publish: boolean;
+  readonly tests: boolean;
+}
+
+function wanted(args: readonly string[]): Wanted {
+  const { values } = parseArgs({ args: [...args], options: OPTIONS });
+  const { ref, out, key, publish } = values;
+  const tests = !values['without-tests'];
+  if (publish && !tests)
+    throw new Error('what is published is tested: --publish goes without --without-tests');
+  if (publish && key === undefined) throw new Error('what is published is signed: name the key with --key');
+  return { ref, out: resolve(ROOT, out), key, publish, tests };
+}
+
+const say = (text: string): boolean => process.stdout.write(`${text}\n`);
+
+/** A clone at the commit, so that nothing goes in that is not in the history. */
+async function cloned(ref: string): Promise<{ readonly checkout: string; readonly commit: string }> {
+  const commit = (await run(ROOT, 'git', 'rev-parse', '--verify', `${ref}^{commit}`)).trim();
+  const checkout = join(mkdtempSync(join(tmpdir(), 'osl-release-')), 'osl-gateway');
+  await run(ROOT, 'git', 'clone', '--quiet', '--no-local', '--no-checkout', ROOT, checkout);
+  await run(checkout, 'git', 'checkout', '--quiet', '--detach', commit);
+  return { checkout, commit };
+}
+
+/** The version that all of it has. @throws Error where workspaces say different ones */
+function versionOf(checkout: string): string {
+  const [gateway, compiler] = ['package.json', 'compiler/package.json'].map(
+    (file) =>
+      JSON.parse(readFileSync(join(checkout, file), 'utf8')) as {
+        readonly version: string;
+        readonly dependencies: Readonly<Record<string, string>>;
+      }, // npm's own files
+  );
+  const needed = gateway?.dependencies['osl-compiler'];
+  if (gateway === undefined || compiler?.version !== needed || compiler?.version !== gateway.version)
+    throw new Error(
+      `osl-gateway ${gateway?.version} wants osl-compiler ${needed}; here is ${compiler?.version}: all three must be one`,
+    );
+  return gateway.version;
+}
+
+/** What must be true of the history before anybody is told of a release. */
+async function announced(checkout: string, version: string, commit: string): Promise<void> {
+  const tagged = await run(checkout, 'git', 'rev-parse', '--verify', `v${version}^{commit}`).catch(() => '');
+  if (tagged.trim() !== commit) throw new Error(`the tag v${version} is not on ${commit}`);
+  const changelog = readFileSync(join(checkout, 'CHANGELOG.md'), 'utf8');
+  const heading = changelog.split('\n').find((line) => line.startsWith(`## ${version} `));
+  if (heading === undefined || heading.includes('unreleased'))
+    throw new Error(`CHANGELOG.md has no heading for ${version} with its date`);
+}
+
+async function made(checkout: string, { tests }: Wanted): Promise<void> {
+  say('npm ci');
+  await run(checkout, 'npm', 'ci', '--no-audit', '--no-fund');
+  if (tests) {
+    say('npm run check');
+    await run(checkout, 'npm', 'run', '-s', 'check');
+  } else {
+    say('npm run build (the tests are left out)');
+    await run(checkout, 'npm', 'run', '-s', 'build');
+  }
+}
+
+async function release(args: readonly string[]): Promise<void> {
+  const started = new Date();
+  const want = wanted(args);
+  const { checkout, commit } = await cloned(want.ref);
+  try {
+    const version = versionOf(checkout);
+    if (want.publish) await announced(checkout, version, commit);
+    say(`osl-gateway ${version} of ${commit}`);
+    await made(checkout, want);
+    rmSync(want.out, { recursive: true, force: true });
+    mkdirSync(want.out, { recursive: true });
+    await run(checkout, 'sh', 'deploy/pack.sh', want.out);
+    // Of the checkout, not of here: what a release says of itself belongs to what it is made of.
+    await run(
+      checkout,
+      process.execPath,
+      'dist/release/sbom.js',
+      join(want.out, `osl-gateway-${version}.cdx.json`),
+    );
+    const files = new Map(readdirSync(want.out).map((name) => [name, join(want.out, name)]));
+    const statement = provenanceOf({
+      files,
+      repository:
+        (await run(ROOT, 'git', 'config', '--get', 'remote.origin.url').catch(() => '')).trim() || ROOT,
+      commit,
+      started,
+      ended: new Date(),
+      parameters: { tests: want.tests },
+    });
+    writeFileSync(
+      join(want.out, `osl-gateway-${version}.intoto.json`),
+      `${JSON.stringify(statement, null, 2)}\n`,
+    );
+    signFolder(want.out, want.key === undefined ? passingKey() : releaseKey(want.key));
+    say((await run(ROOT, 'sh', 'release/verify.sh', want.out, join(want.out, PUBLIC_KEY))).trim());
+    await published(want, version);
+  } finally {
+    rmSync(resolve(checkout, '..'), { recursive: true, force: true });
+  }
+  for (const name of readdirSync(want.out)) say(join(want.out, name));
+}
+
+/** npm writes a provenance of its own where it runs in a CI that vouches for it. */
+async function published({ publish, out }: Wanted, version: string): Promise<void> {
+  const packages = ['osl-compiler', 'osl-gateway'].map((name) => join(out, `${name}-${version}.tgz`));
+  for (const file of packages) {
+    const command = ['publish', file, '--access', 'public', '--provenance'];
+    if (!publish)
+      say(`not published: npm ${command.slice(0, 1)} ${basename(file)} ${command.slice(2).join(' ')}`);
+    else await run(out, 'npm', ...command);
+  }
+}
+
+release(process.argv.slice(2)).catch((error: unknown) => {
+  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});
