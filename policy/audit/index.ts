@@ -1,9 +1,23 @@
 /** The audit log: durable, chained, signed. The design is in `docs/decisions`, the bytes are in `format.ts`. */
-export { checkpointNotes } from './checkpoint.js';
+export {
+  CHECKPOINTS_FILE,
+  checkpointNotes,
+  LATEST_FILE,
+  PUBLIC_KEY_FILE,
+  RETAINED_FILE,
+} from './checkpoint.js';
 export { AuditDamaged, AuditLocked, AuditUnavailable, type UnavailableReason } from './errors.js';
 export { Fingerprints } from './fingerprint.js';
 export type { RecordForm } from './form.js';
-export { encodeFrame, encodeHeader, framesOf, leafHash, type SegmentHeader } from './format.js';
+export {
+  encodeFrame,
+  encodeHeader,
+  framesOf,
+  keyName,
+  leafHash,
+  type SegmentHeader,
+  segmentName,
+} from './format.js';
 export { Frontier } from './frontier.js';
 export { causeOf } from './gap.js';
 export type { AppendDone } from './group.js';

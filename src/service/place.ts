@@ -48,6 +48,13 @@ export async function settle(
     await writeWhole(join(dataDir, NAME), Buffer.from(`${JSON.stringify(here)}\n`));
 }
 
+/** Says of a directory that no server has begun in it where it is: one that is about to be renamed to `path`. */
+export async function placeAt(dataDir: string, path: string, tenant: string | null): Promise<void> {
+  const { ino, birthtimeMs } = statSync(dataDir, { bigint: true });
+  const here: Place = { path, inode: String(ino), born: Number(birthtimeMs), tenant };
+  await writeWhole(join(dataDir, NAME), Buffer.from(`${JSON.stringify(here)}\n`));
+}
+
 /** Whose a data directory was when a server last began in it; null where none did. */
 export function tenantIn(dataDir: string): string | null {
   return readPlace(dataDir)?.tenant ?? null;

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { createLimiter, type Limiter, type Limits, UsedTokens } from '../../policy/index.js';
 import { readManifestText } from '../model/manifest/index.js';
 import type { Control } from './control.js';
@@ -125,6 +125,31 @@ export function workerChains(auditDir: string): readonly { readonly number: numb
     .sort((a, b) => a.number - b.number);
 }
 
+/** Chains below the directory of an audit log that a restore brought, and that nobody writes any more. */
+export function endedChains(auditDir: string): readonly string[] {
+  return names(auditDir)
+    .filter(isEnded)
+    .sort((a, b) => Number(a.slice(ENDED.length)) - Number(b.slice(ENDED.length)))
+    .map((name) => join(auditDir, name))
+    .flatMap((dir) => [dir, ...workerChains(dir).map((chain) => chain.dir)]);
+}
+
+/** Whether a chain is one of `endedChains`, by its directory. */
+export function isEndedChain(dir: string): boolean {
+  return isEnded(basename(dir)) || isEnded(basename(dirname(dir)));
+}
+
+/** The name of the directory that the chains of the next restore have. */
+export function endedName(auditNames: readonly string[]): string {
+  const numbers = auditNames.filter(isEnded).map((name) => Number(name.slice(ENDED.length)));
+  return `${ENDED}${Math.max(0, ...numbers) + 1}`;
+}
+
+function isEnded(name: string): boolean {
+  return /^before-[1-9]\d*$/.test(name);
+}
+
+const ENDED = 'before-';
 const WORKER = 'worker-';
 
 function auditRoot(dataDir: string): string {

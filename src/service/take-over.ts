@@ -3,6 +3,7 @@ import type { ServiceLog } from '../base/log.js';
 import { openAudit } from './audit.js';
 import { type Cursor, endOf } from './lineage/outbox/state.js';
 import { settle } from './place.js';
+import { tellRestored } from './restored.js';
 import { seatsIn, workerChain, workerLineage } from './seat.js';
 import type { Settings } from './settings.js';
 
@@ -27,6 +28,7 @@ export async function takeOver(
   log: ServiceLog,
   workers = 0,
 ): Promise<readonly EndedChain[]> {
+  await tellRestored(settings.dataDir, tenant, audit, log);
   await settle(settings.dataDir, tenant, audit, log);
   const ended: EndedChain[] = [];
   for (const number of seatsIn(settings.dataDir)) {

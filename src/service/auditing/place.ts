@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { aloneIn, workerChains } from '../seat.js';
+import { aloneIn, endedChains, workerChains } from '../seat.js';
 import { sinkUrl } from '../settings/audit.js';
 import type { Settings } from '../settings.js';
 import type { LogPlace } from './messages.js';
@@ -12,5 +12,6 @@ export function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' 
   const workers = workerChains(auditDir).map(({ number, dir }) => ({ name: `worker-${number}`, dir }));
   // A worker that was killed as it first began has a directory with nothing in it.
   const begun = workers.filter(({ dir }) => readdirSync(dir).length > 0);
-  return { kind: 'files', chains: [{ name: 'server', dir: auditDir }, ...begun] };
+  const restored = endedChains(auditDir).map((dir) => ({ name: dir.slice(auditDir.length + 1), dir }));
+  return { kind: 'files', chains: [{ name: 'server', dir: auditDir }, ...begun, ...restored] };
 }

@@ -43,6 +43,8 @@ const COMMANDS: ReadonlyMap<string, () => Promise<(root: Command) => void>> = ne
   ['export', async () => (await import('./commands/export.js')).addExport],
   ['index', async () => (await import('./commands/index-content.js')).addIndex],
   ['audit', async () => (await import('./commands/audit.js')).addAudit],
+  ['backup', async () => (await import('./commands/backup.js')).addBackup],
+  ['restore', async () => (await import('./commands/backup.js')).addRestore],
   ['lineage', async () => (await import('./commands/lineage.js')).addLineage],
   ['control', async () => (await import('./commands/control.js')).addControl],
   ['rollup', async () => (await import('./commands/rollup.js')).addRollup],

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
@@ -6,10 +6,11 @@ import {
   byTime,
   directorySource,
   noteReading,
+  PUBLIC_KEY_FILE,
   readRecords,
   searchRecords,
 } from '../../../../policy/audit/index.js';
-import { workerChains } from '../../../service/seat.js';
+import { endedChains, workerChains } from '../../../service/seat.js';
 import { sinkUrl } from '../../../service/settings/audit.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
@@ -33,11 +34,14 @@ export async function withLog<T>(flags: AuditFlags, work: (log: ReadLog) => Prom
   return work(directoryLog(dir));
 }
 
-/** The chains of a directory: its own, then those of the workers of `osl serve --workers` below it. */
+/** The chains of a directory: its own, then those of the workers of `osl serve --workers` below it, then those that a restore brought. */
 function directoryLog(dir: string): ReadLog {
   // A worker that was killed as it first began has a directory with nothing in it.
-  const begun = workerChains(dir).filter((chain) => readdirSync(chain.dir).length > 0);
-  const dirs = [dir, ...begun.map((chain) => chain.dir)];
+  const workers = workerChains(dir).map((chain) => chain.dir);
+  const others = [...workers, ...endedChains(dir)].filter((chain) => readdirSync(chain).length > 0);
+  // After a restore, until the first start, there are those of before alone.
+  const begun = existsSync(join(dir, PUBLIC_KEY_FILE)) || others.length === 0;
+  const dirs = [...(begun ? [dir] : []), ...others];
   return {
     place: dir,
     chains: dirs.map(directorySource),

@@ -7,6 +7,7 @@ import {
   type VerifyProgress,
   verifyAuditLog,
 } from '../../../../policy/audit/index.js';
+import { isEndedChain } from '../../../service/seat.js';
 import { EXIT, usage } from '../exit.js';
 import { print, printJson } from '../output.js';
 import { chainName, keysIn, nameOfKey } from './keys.js';
@@ -52,7 +53,11 @@ async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): 
       anchors: own,
       progress: progressOn(process.stderr),
     });
-    checked.push({ dir: chain.source.place, verdict, stale: isStale(verdict, flags.maxAnchorAge) });
+    checked.push({
+      dir: chain.source.place,
+      verdict,
+      stale: !isEndedChain(chain.source.place) && isStale(verdict, flags.maxAnchorAge),
+    });
   }
   const unknown = chains.length === 1 ? [] : (keys ?? []).filter((key) => !chains.some((c) => isOf(key, c)));
   const unwitnessed = witnessed.filter((note) => !chains.some((c) => isOf(note, c)));

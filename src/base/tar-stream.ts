@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+
+/** Tar files (POSIX ustar) as streams: plain files and directories, of any size, one after another. */
+
+const BLOCK = 512;
+const CHUNK = 1024 * 1024;
+/** Most bytes of a file: eleven octal digits. */
+const MOST = 8 ** 11 - 1;
+
+/** Writes one from the beginning of `file`. */
+export class TarWriter {
+  readonly #file: FileHandle;
+  #at = 0;
+
+  constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  /** Where the next entry will begin. */
+  get position(): number {
+    return this.#at;
+  }
+
+  /** Takes back what was written from `position` on. */
+  async rewind(position: number): Promise<void> {
+    await this.#file.truncate(position);
+    this.#at = position;
+  }
+
+  directory(path: string): Promise<void> {
+    return this.#put(header(`${path}/`, 0, '5'));
+  }
+
+  /**
+   * @param chunks `size` bytes in all
+   * @returns their SHA-256 in hex
+   * @throws RangeError where they are more or fewer
+   */
+  async file(
+    path: string,
+    size: number,
+    chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  ): Promise<string> {
+    await this.#put(header(path, size, '0'));
+    const hash = createHash('sha256');
+    let rest = size;
+    for await (const chunk of chunks) {
+      rest -= chunk.length;
+      if (rest < 0) break;
+      hash.update(chunk);
+      await this.#put(chunk);
+    }
+    if (rest !== 0) throw new RangeError(`${path} has changed its size`);
+    await this.#put(Buffer.alloc(padding(size)));
+    return hash.digest('hex');
+  }
+
+  /** Ends the file, durably. */
+  async end(): Promise<void> {
+    await this.#put(Buffer.alloc(2 * BLOCK));
+    await this.#file.sync();
+  }
+
+  async #put(bytes: Uint8Array): Promise<void> {
+    let done = 0;
+    while (done < bytes.length) {
+      const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, this.#at);
+      done += bytesWritten;
+      this.#at += bytesWritten;
+    }
+  }
+}
+
+/** An entry of a tar file. */
+export interface TarPart {
+  /** Without a slash at its end. */
+  readonly path: string;
+  readonly kind: 'file' | 'directory';
+  readonly size: number;
+  /** Its bytes; must be read to their end before the next entry is asked for, or not at all. */
+  bytes(): AsyncGenerator<Buffer, void, void>;
+}
+
+/** A tar file that is not whole, or none of ours. */
+export class TarDamaged extends Error {
+  override readonly name = 'TarDamaged';
+}
+
+/** The entries of a file that `TarWriter` wrote, every byte of it accounted for. @throws TarDamaged */
+export async function* tarParts(file: FileHandle): AsyncGenerator<TarPart, void, void> {
+  const { size: end } = await file.stat();
+  let at = 0;
+  for (;;) {
+    const block = await blockAt(file, at, BLOCK);
+    if (block.every((byte) => byte === 0)) break;
+    const { path, kind, size } = readHeader(block, at);
+    const from = at + BLOCK;
+    at = from + size + padding(size);
+    if (at > end) throw new TarDamaged('the archive is cut off');
+    yield { path, kind, size, bytes: () => chunksOf(file, from, size) };
+    requireZeros(await blockAt(file, from + size, padding(size)), from + size);
+  }
+  if (at + 2 * BLOCK !== end) throw new TarDamaged('the archive does not end where it should');
+  requireZeros(await blockAt(file, at, 2 * BLOCK), at);
+}
+
+/** `size` bytes of a file, in pieces. @throws TarDamaged where there are fewer */
+export async function* chunksOf(
+  file: FileHandle,
+  from: number,
+  size: number,
+): AsyncGenerator<Buffer, void, void> {
+  for (let done = 0; done < size; ) {
+    const chunk = await blockAt(file, from + done, Math.min(CHUNK, size - done));
+    done += chunk.length;
+    yield chunk;
+  }
+}
+
+async function blockAt(file: FileHandle, at: number, length: number): Promise<Buffer> {
+  const block = Buffer.alloc(length);
+  for (let done = 0; done < length; ) {
+    const { bytesRead } = await file.read(block, done, length - done, at + done);
+    if (bytesRead === 0) throw new TarDamaged('the archive is cut off');
+    done += bytesRead;
+  }
+  return block;
+}
+
+function requireZeros(bytes: Buffer, at: number): void {
+  if (!bytes.every((byte) => byte === 0))
+    throw new TarDamaged(`bytes that should be empty are not, at ${at}`);
+}
+
+function padding(size: number): number {
+  return (BLOCK - (size % BLOCK)) % BLOCK;
+}
+
+function header(path: string, size: number, kind: '0' | '5'): Buffer {
+  if (size > MOST) throw new RangeError(`${path} is too large for a tar file`);
+  const [prefix, name] = split(path);
+  const block = Buffer.alloc(BLOCK);
+  block.write(name, 0, 'utf8');
+  block.write(kind === '5' ? '0000700' : '0000600', 100, 'latin1');
+  block.write('0000000', 108, 'latin1');
+  block.write('0000000', 116, 'latin1');
+  block.write(size.toString(8).padStart(11, '0'), 124, 'latin1');
+  block.write('00000000000', 136, 'latin1');
+  block.write(kind, 156, 'latin1');
+  block.write('ustar\u000000', 257, 'latin1');
+  block.write(prefix, 345, 'utf8');
+  block.write(checksumOf(block), 148, 'latin1');
+  return block;
+}
+
+/** A long path is split at a slash: 155 bytes before, 100 after it. */
+function split(path: string): readonly [prefix: string, name: string] {
+  if (Buffer.byteLength(path) <= 100) return ['', path];
+  for (let at = path.indexOf('/'); at > 0; at = path.indexOf('/', at + 1)) {
+    const [prefix, name] = [path.slice(0, at), path.slice(at + 1)];
+    if (Buffer.byteLength(prefix) <= 155 && Buffer.byteLength(name) <= 100 && name !== '')
+      return [prefix, name];
+  }
+  throw new RangeError(`the path ${path} is too long for a tar file`);
+}
+
+/** The sum of the bytes, with blanks in the place of the sum itself, as it stands there. */
+function checksumOf(block: Buffer): string {
+  const sum = block.reduce((all, byte, i) => all + (i >= 148 && i < 156 ? 0x20 : byte), 0);
+  return `${sum.toString(8).padStart(6, '0')}\0 `;
+}
+
+function readHeader(block: Buffer, at: number): Pick<TarPart, 'path' | 'kind' | 'size'> {
+  const fault = (): TarDamaged => new TarDamaged(`there is no entry of a tar file at ${at}`);
+  if (textOf(block, 257, 5) !== 'ustar' || block.toString('latin1', 148, 156) !== checksumOf(block))
+    throw fault();
+  const [name, prefix] = [textOf(block, 0, 100), textOf(block, 345, 155)];
+  const size = Number.parseInt(textOf(block, 124, 12), 8);
+  const kind = textOf(block, 156, 1);
+  const path = prefix === '' ? name : `${prefix}/${name}`;
+  if (!(size >= 0) || path === '' || (kind !== '0' && kind !== '5') || (kind === '5' && size > 0))
+    throw fault();
+  return { path: path.replace(/\/$/, ''), kind: kind === '0' ? 'file' : 'directory', size };
+}
+
+function textOf(block: Buffer, at: number, length: number): string {
+  const bytes = block.subarray(at, at + length);
+  const end = bytes.indexOf(0);
+  return bytes.toString('utf8', 0, end < 0 ? length : end);
+}
