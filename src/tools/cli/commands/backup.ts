@@ -26,7 +26,11 @@ export function addBackup(program: Command): void {
     .argument('<file-or-dir>', 'where; a directory takes a file that is named by the time')
     .addOption(dataDirOption())
     .option('--with-keys', 'the keys of tokens, masks and fingerprints too')
-    .option('--wait <seconds>', 'how long to try while an embedded database is written to (60)', wholeNumber(0, 86_400))
+    .option(
+      '--wait <seconds>',
+      'how long to try while an embedded database is written to (60)',
+      wholeNumber(0, 86_400),
+    )
     .option('--json', 'as JSON')
     .addHelpText('after', BACKUP_HELP)
     .action(async (file: string, flags) => (await import('../backup/backup.js')).runBackup(file, flags));
