@@ -1,0 +1,61 @@
+/** What a thread can be asked, by name: the question and its answer. */
+export type Questions = Readonly<Record<string, { readonly ask: unknown; readonly answer: unknown }>>;
+
+export interface Message<Q extends Questions> {
+  readonly number: number;
+  readonly name: keyof Q;
+  readonly ask: Q[keyof Q]['ask'];
+}
+
+export type Reply =
+  | { readonly number: number; readonly answer: unknown }
+  | { readonly number: number; readonly fault: string };
+
+interface Waiting {
+  readonly resolve: (answer: never) => void;
+  readonly reject: (fault: Error) => void;
+}
+
+/** The page's side of a thread that is asked and answers, so that what takes long never holds the page. */
+export class AskedThread<Q extends Questions> {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #last = 0;
+
+  constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.onmessage = ({ data }: MessageEvent<Reply>) => this.#take(data);
+    worker.onerror = () => this.#fail(new Error('a thread of this page has stopped: load the page again'));
+  }
+
+  /** Asks the thread. What can be handed over (`transfer`) is not copied. @throws Error what the thread says */
+  ask<Name extends keyof Q>(
+    name: Name,
+    ask: Q[Name]['ask'],
+    transfer: readonly Transferable[] = [],
+  ): Promise<Q[Name]['answer']> {
+    const number = ++this.#last;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(number, { resolve, reject });
+      this.#worker.postMessage({ number, name, ask } satisfies Message<Q>, [...transfer]);
+    });
+  }
+
+  stop(): void {
+    this.#worker.terminate();
+    this.#fail(new Error('the thread was stopped'));
+  }
+
+  #take(reply: Reply): void {
+    const waiting = this.#waiting.get(reply.number);
+    this.#waiting.delete(reply.number);
+    if ('fault' in reply) waiting?.reject(new Error(reply.fault));
+    // The answer is of the type that its question's name says.
+    else waiting?.resolve(reply.answer as never);
+  }
+
+  #fail(fault: Error): void {
+    for (const { reject } of this.#waiting.values()) reject(fault);
+    this.#waiting.clear();
+  }
+}

@@ -1,0 +1,207 @@
+import { useCallback, useMemo, useRef, useState } from 'react';
+import type { Caller } from '../../api/caller.js';
+import { Empty } from '../../parts/Empty.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useAnswer } from '../../parts/thread/useAnswer.js';
+import { hashOf } from '../../shell/routes.js';
+import { usePlace } from '../../shell/usePlace.js';
+import { Crumbs } from './Crumbs.js';
+import { Differences } from './callers/Differences.js';
+import { SecondCaller } from './callers/SecondCaller.js';
+import { KINDS, type Kind } from './graph/model.js';
+import { Panel } from './panel/Panel.js';
+import { Legend, MarkLegend } from './picture/Legend.js';
+import { Pictures } from './picture/Pictures.js';
+import { type MapPlace, mapPlaceOf, parametersOf, scopeOf, withinOf } from './place.js';
+import { SearchBox } from './SearchBox.js';
+import { ThingList } from './ThingList.js';
+import type { MapState } from './useMapOf.js';
+import type { Loaded, MapThread } from './worker/protocol.js';
+
+export interface MapViewProps {
+  readonly thread: MapThread;
+  readonly loaded: Loaded;
+  readonly caller: Caller;
+  readonly second: Caller | null;
+  readonly other: MapState;
+  readonly onSecond: (caller: Caller | null) => void;
+}
+
+/** Rows that a list begins with. */
+const FIRST = 100;
+const MOST_FOUND = 40;
+
+export function MapView({ thread, loaded, caller, second, other, onSecond }: MapViewProps) {
+  const place = mapPlaceOf(usePlace().parameters);
+  const [kinds, setKinds] = useState<ReadonlySet<Kind>>(() => new Set(KINDS));
+  const [here, setHere] = useState<string | null>(null);
+  const [isAsked, setAsked] = useState(false);
+  const [most, setMost] = useState(FIRST);
+  const [narrow, setNarrow] = useState<'picture' | 'list'>('picture');
+  const input = useRef<HTMLInputElement>(null);
+  const both = other.kind === 'ready' ? other.loaded : null;
+  // Whatever is asked of the thread is asked anew when another map was loaded into it.
+  const version = `${loaded.version} ${both?.version ?? ''}`;
+  const total = KINDS.reduce((sum, kind) => sum + loaded.counts[kind], 0);
+  const scope = scopeOf(
+    place,
+    Math.max(total, both === null ? 0 : KINDS.reduce((sum, k) => sum + both.counts[k], 0)),
+  );
+  const within = withinOf(scope);
+  const { at } = place;
+
+  const draw = useMemo(() => {
+    const asked = {
+      scope: scopeOf({ at: within, column: null, within }, 0),
+      kinds: [...kinds],
+      ratio: both === null ? 1.4 : 0.8,
+    };
+    return () => ofVersion(version, thread.ask('draw', asked));
+  }, [thread, version, within, kinds, both]);
+  const details = useMemo(
+    () => (at === null ? null : () => ofVersion(version, thread.ask('details', { id: at }))),
+    [thread, version, at],
+  );
+  const changes = useMemo(
+    () => (both === null ? null : () => ofVersion(version, thread.ask('changes', { most }))),
+    [thread, version, both, most],
+  );
+  const search = useCallback(
+    (term: string) => ofVersion(version, thread.ask('search', { term, most: MOST_FOUND })),
+    [thread, version],
+  );
+  const { answer: drawn, fault } = useAnswer(draw);
+  const shown = useAnswer(details).answer;
+  const differences = useAnswer(changes).answer;
+
+  const go = (next: MapPlace): void => {
+    location.hash = hashOf('map', parametersOf(next));
+  };
+  const open = (id: string, column: string | null = null): void => {
+    if (id.startsWith('cluster:')) go({ at: null, column: null, within: id });
+    else if (drawn?.nodes.some((node) => node.id === id) === true) go({ at: id, column, within });
+    else go({ at: id, column, within: id });
+    setHere(id);
+    setNarrow('picture');
+  };
+  const close = (): void => go({ at: null, column: null, within });
+  const back = (): void => (at === null ? go({ at: null, column: null, within: null }) : close());
+  const callers = second === null || both === null ? null : ([nameOf(caller), nameOf(second)] as const);
+
+  if (total === 0 && both === null)
+    return (
+      <Empty
+        title="Your map is empty"
+        text="No grant of the policy shows you anything. Who owns the policy can change that."
+      />
+    );
+  return (
+    <div className={`map is-${narrow}`}>
+      <div className="map-bar">
+        <SearchBox search={search} input={input} onPick={(found) => open(found.id, found.column)} />
+        <Legend counts={loaded.counts} kinds={kinds} onKinds={setKinds} />
+        <button
+          type="button"
+          className="map-narrow"
+          onClick={() => setNarrow(narrow === 'list' ? 'picture' : 'list')}
+        >
+          {narrow === 'list' ? 'Picture' : 'List'}
+        </button>
+        {second === null ? (
+          <button type="button" onClick={() => setAsked(true)}>
+            Compare …
+          </button>
+        ) : (
+          <button type="button" onClick={() => onSecond(null)}>
+            Stop comparing
+          </button>
+        )}
+      </div>
+      <SecondCaller open={isAsked} onClose={() => setAsked(false)} onCaller={onSecond} />
+      {other.kind === 'failed' && <ErrorBox error={other.error} />}
+      {other.kind === 'loading' && (
+        <p className="quiet loading" role="status">
+          Loading the other map …
+        </p>
+      )}
+      <div className={`map-body${at === null ? '' : ' has-panel'}`}>
+        <div className="map-side">
+          {differences !== null && callers !== null && (
+            <Differences
+              changes={differences}
+              callers={callers}
+              open={at}
+              onOpen={open}
+              onMore={() => setMost(most + 1_000)}
+            />
+          )}
+          {drawn !== null && <ThingList nodes={drawn.nodes} open={at} onOpen={open} callers={callers} />}
+        </div>
+        <div className="map-middle">
+          {fault !== null && <ErrorBox error={fault} />}
+          {drawn !== null && (
+            <>
+              <Crumbs
+                drawn={drawn}
+                within={within}
+                onAll={() => go({ at: null, column: null, within: null })}
+              />
+              {callers !== null && <MarkLegend first={callers[0]} second={callers[1]} />}
+              <Pictures
+                drawn={drawn}
+                first={nameOf(caller)}
+                second={callers?.[1] ?? null}
+                here={here}
+                open={at}
+                onHere={setHere}
+                onOpen={open}
+                onBack={back}
+                onSearch={() => input.current?.focus()}
+              />
+              <p className="hidden" role="status">
+                {here === null ? '' : hereWords(here, drawn)}
+              </p>
+            </>
+          )}
+        </div>
+        {at !== null && shown !== null && shown.thing.id === at && (
+          <Panel
+            details={shown}
+            wanted={place.column}
+            callers={callers}
+            onOpen={open}
+            onAround={within === at ? null : () => go({ at, column: place.column, within: at })}
+            onClose={close}
+          />
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Names what an answer hangs on: with another version it is another question. */
+function ofVersion<T>(version: string, answer: Promise<T>): Promise<T> {
+  void version;
+  return answer;
+}
+
+function nameOf(caller: Caller): string {
+  return caller.identity.chain.join(' → ');
+}
+
+/** Where the keyboard is, for who does not see it. */
+function hereWords(
+  here: string,
+  {
+    nodes,
+    edges,
+  }: {
+    readonly nodes: readonly { id: string; label: string; kind: string }[];
+    readonly edges: readonly { source: string; target: string }[];
+  },
+): string {
+  const node = nodes.find((n) => n.id === here);
+  if (node === undefined) return '';
+  const ties = edges.filter((e) => e.source === here || e.target === here).length;
+  return `${node.kind} ${node.label}, ${ties} ${ties === 1 ? 'edge' : 'edges'}`;
+}

@@ -1,0 +1,88 @@
+import { type Column, type Graph, graphOf, type Sight, type Thing, type Tie } from './model.js';
+
+/** Who of two callers sees something: both alike, both but not alike, or one of them. */
+export type Mark = 'same' | 'differs' | 'first' | 'second';
+
+/** How each of the two sees a column; null where it does not. */
+export interface ColumnChange {
+  readonly name: string;
+  readonly first: Sight | null;
+  readonly second: Sight | null;
+}
+
+export interface Change {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: Thing['kind'];
+  readonly mark: Exclude<Mark, 'same'>;
+  /** Columns that the two see differently, where both see the thing. */
+  readonly columns: readonly ColumnChange[];
+}
+
+/** Two callers' maps in one, with what tells them apart. */
+export interface Difference {
+  readonly union: Graph;
+  /** Of things and ties that are not the same for both. */
+  readonly marks: ReadonlyMap<string, Exclude<Mark, 'same'>>;
+  /** In the order of the maps: what differs, then what only the second sees. */
+  readonly changes: readonly Change[];
+}
+
+export function differenceOf(first: Graph, second: Graph): Difference {
+  const changes = [...first.things.values()].flatMap((one) => changeOf(one, second.things.get(one.id)));
+  const added = [...second.things.values()].filter((other) => !first.things.has(other.id));
+  const all = [...changes, ...added.map((other) => only(other, 'second'))];
+  const marks = new Map<string, Exclude<Mark, 'same'>>(all.map((change) => [change.id, change.mark]));
+  const [ours, theirs] = [tiesById(first), tiesById(second)];
+  // A metric's tie has the metric's own id, and its mark is the metric's.
+  for (const id of ours.keys()) if (!theirs.has(id) && !marks.has(id)) marks.set(id, 'first');
+  for (const id of theirs.keys()) if (!ours.has(id) && !marks.has(id)) marks.set(id, 'second');
+  const ties = [...ours.values(), ...[...theirs.values()].filter((tie) => !ours.has(tie.id))];
+  const things = [...first.things.values()].map((one) => mergedThing(one, second.things.get(one.id)));
+  return {
+    union: graphOf(`${first.version} ${second.version}`, [...things, ...added], ties),
+    marks,
+    changes: all,
+  };
+}
+
+function tiesById({ ties }: Graph): ReadonlyMap<string, Tie> {
+  return new Map(ties.map((tie) => [tie.id, tie]));
+}
+
+function only({ id, name, kind }: Thing, mark: 'first' | 'second'): Change {
+  return { id, name, kind, mark, columns: [] };
+}
+
+function changeOf(one: Thing, other: Thing | undefined): readonly Change[] {
+  if (other === undefined) return [only(one, 'first')];
+  const columns = columnChanges(attributesOf(one), attributesOf(other));
+  return columns.length === 0
+    ? []
+    : [{ id: one.id, name: one.name, kind: one.kind, mark: 'differs', columns }];
+}
+
+type Attribute = Pick<Column, 'name' | 'sight'>;
+
+/** Columns, and what is taken from text, which is there or not. */
+function attributesOf({ columns, derived }: Thing): ReadonlyMap<string, Attribute> {
+  const taken = derived.map(({ name }): Attribute => ({ name, sight: 'clear' }));
+  return new Map([...columns, ...taken].map((c) => [c.name, c]));
+}
+
+function columnChanges(
+  ours: ReadonlyMap<string, Attribute>,
+  theirs: ReadonlyMap<string, Attribute>,
+): readonly ColumnChange[] {
+  return [...new Set([...ours.keys(), ...theirs.keys()])]
+    .map((name) => ({ name, first: ours.get(name)?.sight ?? null, second: theirs.get(name)?.sight ?? null }))
+    .filter(({ first, second }) => first !== second);
+}
+
+/** One thing as both may know it: the columns of either. Each one's own way of seeing them is in the changes. */
+function mergedThing(one: Thing, other: Thing | undefined): Thing {
+  if (other === undefined) return one;
+  const known = new Set(one.columns.map((c) => c.name));
+  const beyond = other.columns.filter((c) => !known.has(c.name));
+  return beyond.length === 0 ? one : { ...one, columns: [...one.columns, ...beyond] };
+}

@@ -1,0 +1,102 @@
+/** The kinds of things on the map, in the order in which lists show them. */
+export const KINDS = ['entity', 'bridge', 'facet', 'metric'] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** How a caller sees a column: in the clear, masked in some rows or in all, or in aggregates only. */
+export type Sight = 'clear' | 'partly_masked' | 'masked' | 'aggregates';
+
+export interface Column {
+  readonly name: string;
+  readonly type: string;
+  readonly description: string | null;
+  readonly sight: Sight;
+  /** Part of the primary key. */
+  readonly isKey: boolean;
+  /** Joins may use it. */
+  readonly joins: boolean;
+  readonly nullable: boolean;
+  readonly synonyms: readonly string[];
+}
+
+/** An attribute that is taken from text. */
+export interface Derived {
+  readonly name: string;
+  readonly type: string;
+  readonly description: string | null;
+  readonly facet: string;
+  readonly synonyms: readonly string[];
+}
+
+/** One more thing that is worth knowing of a thing: a word for it, and what it is. */
+export interface Fact {
+  readonly what: string;
+  readonly value: string;
+}
+
+/** Something that a caller may know of: an entity, a bridge, a facet or a metric. */
+export interface Thing {
+  /** `entity:customer`: the kind and the name. */
+  readonly id: string;
+  readonly kind: Kind;
+  readonly name: string;
+  /** As questions and `/osl/why` name it: `osl.entities.customer`. */
+  readonly fqn: string;
+  readonly description: string | null;
+  /** Why it should not be used any more; null where it may. */
+  readonly deprecated: string | null;
+  readonly columns: readonly Column[];
+  readonly derived: readonly Derived[];
+  readonly synonyms: readonly string[];
+  /** Questions that this caller can send as they are. */
+  readonly examples: readonly string[];
+  readonly facts: readonly Fact[];
+}
+
+/** `to_one`: along a foreign key, from source to target; `across`: to a bridge; `text`, `figure`: of an entity. */
+export type TieKind = 'to_one' | 'one_to_one' | 'across' | 'text' | 'figure';
+
+export interface Tie {
+  readonly id: string;
+  readonly kind: TieKind;
+  /** Ids of things. */
+  readonly source: string;
+  readonly target: string;
+  readonly label: string;
+  readonly description: string | null;
+  readonly deprecated: string | null;
+  /** What is equal on both sides, `customer_id = id`; empty where no columns are told. */
+  readonly on: string;
+}
+
+export interface Graph {
+  /** The schema's own version: the same for whoever sees the same. */
+  readonly version: string;
+  readonly things: ReadonlyMap<string, Thing>;
+  readonly ties: readonly Tie[];
+  /** The ties of each thing that has some. */
+  readonly around: ReadonlyMap<string, readonly Tie[]>;
+}
+
+export function idOf(kind: Kind, name: string): string {
+  return `${kind}:${name}`;
+}
+
+/** The other end of a tie. */
+export function otherEnd(tie: Tie, id: string): string {
+  return tie.source === id ? tie.target : tie.source;
+}
+
+/** A graph of these things, with the ties whose two ends are among them. */
+export function graphOf(version: string, things: Iterable<Thing>, all: readonly Tie[]): Graph {
+  const byId = new Map([...things].map((thing) => [thing.id, thing]));
+  const ties = all.filter((tie) => byId.has(tie.source) && byId.has(tie.target));
+  const around = new Map<string, Tie[]>();
+  for (const tie of ties) {
+    for (const end of new Set([tie.source, tie.target])) {
+      const known = around.get(end);
+      if (known === undefined) around.set(end, [tie]);
+      else known.push(tie);
+    }
+  }
+  return { version, things: byId, ties, around };
+}

@@ -1,0 +1,233 @@
+import { byTies, type Cluster } from './clusters.js';
+import type { Mark } from './difference.js';
+import { type Graph, type Kind, otherEnd, type Thing, type Tie, type TieKind } from './model.js';
+
+/** Nodes that are drawn at once: what an eye can follow and a browser lays out without a pause. */
+export const MOST_DRAWN = 140;
+
+/** What of the graph is looked at: all of it, one cluster, or what is around a thing. */
+export type Scope =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'cluster'; readonly id: string }
+  | { readonly kind: 'around'; readonly id: string };
+
+export interface PictureNode {
+  readonly id: string;
+  readonly kind: Kind | 'cluster';
+  readonly label: string;
+  /** In the picture's own pixels. */
+  readonly width: number;
+  readonly height: number;
+  readonly mark: Mark;
+  readonly deprecated: boolean;
+}
+
+export interface PictureEdge {
+  readonly id: string;
+  readonly kind: TieKind | 'between';
+  readonly source: string;
+  readonly target: string;
+  readonly label: string;
+  readonly mark: Mark;
+}
+
+/** What is drawn, and how much of what there is. */
+export interface Picture {
+  readonly nodes: readonly PictureNode[];
+  readonly edges: readonly PictureEdge[];
+  /** Things in the scope, of the kinds that are wanted. */
+  readonly inScope: number;
+  /** Things of all kinds that the caller may know of. */
+  readonly total: number;
+}
+
+export interface Drawing {
+  readonly graph: Graph;
+  readonly clusters: readonly Cluster[];
+  readonly marks: ReadonlyMap<string, Exclude<Mark, 'same'>>;
+}
+
+/** What of `drawing` is drawn for `scope`: never more than `MOST_DRAWN` nodes. */
+export function pictureOf(drawing: Drawing, scope: Scope, kinds: ReadonlySet<Kind>): Picture {
+  const { graph, clusters } = drawing;
+  const total = graph.things.size;
+  switch (scope.kind) {
+    case 'all': {
+      const all = wanted(graph.things.keys(), graph, kinds);
+      return all.length <= MOST_DRAWN
+        ? pictureOfThings(all, all.length, drawing, kinds)
+        : { ...overview(drawing), inScope: total, total };
+    }
+    case 'cluster': {
+      const members = clusters.find((c) => c.id === scope.id)?.members ?? [];
+      const all = wanted(members, graph, kinds);
+      return pictureOfThings(all.slice(0, MOST_DRAWN), all.length, drawing, kinds);
+    }
+    case 'around': {
+      const { ids, reached } = neighbourhood(scope.id, graph, kinds);
+      return pictureOfThings(ids, reached, drawing, kinds);
+    }
+    default: {
+      const unknown: never = scope;
+      return unknown;
+    }
+  }
+}
+
+function wanted(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<Kind>): readonly string[] {
+  return [...ids].filter((id) => {
+    const thing = graph.things.get(id);
+    return thing !== undefined && kinds.has(thing.kind);
+  });
+}
+
+/** Beyond the neighbours themselves, so many are drawn of what they lead to. */
+const FURTHER = 40;
+
+/** A thing, its neighbours, and theirs while there is room. A bridge that is not drawn is stepped over. */
+function neighbourhood(
+  start: string,
+  graph: Graph,
+  kinds: ReadonlySet<Kind>,
+): { readonly ids: readonly string[]; readonly reached: number } {
+  const near = steps(start, graph, kinds);
+  const ids = new Set([start, ...near.slice(0, MOST_DRAWN - 1)]);
+  for (const id of near) {
+    if (ids.size >= FURTHER) break;
+    for (const further of steps(id, graph, kinds).slice(0, FURTHER - ids.size)) ids.add(further);
+  }
+  return { ids: [...ids], reached: Math.max(ids.size, 1 + near.length) };
+}
+
+function steps(id: string, graph: Graph, kinds: ReadonlySet<Kind>): readonly string[] {
+  const found = new Set<string>();
+  for (const tie of graph.around.get(id) ?? []) {
+    const other = otherEnd(tie, id);
+    const kind = graph.things.get(other)?.kind;
+    if (kind === undefined) continue;
+    if (kinds.has(kind)) found.add(other);
+    else if (kind === 'bridge')
+      for (const beyond of graph.around.get(other) ?? []) found.add(otherEnd(beyond, other));
+  }
+  found.delete(id);
+  return byTies([...found], graph);
+}
+
+function pictureOfThings(
+  ids: readonly string[],
+  inScope: number,
+  { graph, marks }: Drawing,
+  kinds: ReadonlySet<Kind>,
+): Picture {
+  const drawn = new Set(ids);
+  const things = ids.flatMap((id) => graph.things.get(id) ?? []);
+  const ties = new Map<string, Tie>();
+  for (const id of ids) for (const tie of graph.around.get(id) ?? []) ties.set(tie.id, tie);
+  const markOf = (id: string): Mark => marks.get(id) ?? 'same';
+  const edges = [...ties.values()]
+    .filter((tie) => drawn.has(tie.source) && drawn.has(tie.target))
+    .map((tie): PictureEdge => {
+      const { id, kind, source, target, label } = tie;
+      return {
+        id,
+        kind,
+        source,
+        target,
+        label: kind === 'text' || kind === 'figure' ? '' : label,
+        mark: markOf(id),
+      };
+    });
+  const across = kinds.has('bridge') ? [] : overBridges(ids, drawn, graph, markOf);
+  return {
+    nodes: things.map((thing) => nodeOf(thing, markOf(thing.id))),
+    edges: [...edges, ...across],
+    inScope,
+    total: graph.things.size,
+  };
+}
+
+/** Many to many in one line, where bridges are not drawn. */
+function overBridges(
+  ids: readonly string[],
+  drawn: ReadonlySet<string>,
+  graph: Graph,
+  markOf: (id: string) => Mark,
+): readonly PictureEdge[] {
+  const bridges = new Set(ids.flatMap((id) => (graph.around.get(id) ?? []).map((tie) => otherEnd(tie, id))));
+  return [...bridges].flatMap((bridge): readonly PictureEdge[] => {
+    const thing = graph.things.get(bridge);
+    const [left, right] = graph.around.get(bridge) ?? [];
+    if (thing?.kind !== 'bridge' || left === undefined) return [];
+    const [source, target] = [otherEnd(left, bridge), otherEnd(right ?? left, bridge)];
+    if (!drawn.has(source) || !drawn.has(target)) return [];
+    return [{ id: bridge, kind: 'across', source, target, label: thing.name, mark: markOf(bridge) }];
+  });
+}
+
+/** The clusters, and how many ties lead from one to another. */
+function overview({ graph, clusters, marks }: Drawing): Pick<Picture, 'nodes' | 'edges'> {
+  const shown = clusters.slice(0, MOST_DRAWN);
+  const home = new Map(shown.flatMap(({ id, members }) => members.map((member) => [member, id] as const)));
+  const counts = new Map<string, { readonly source: string; readonly target: string; count: number }>();
+  for (const tie of graph.ties) {
+    const [source, target] = [home.get(tie.source), home.get(tie.target)].sort();
+    if (source === undefined || target === undefined || source === target) continue;
+    const id = `${source}~${target}`;
+    const known = counts.get(id);
+    if (known === undefined) counts.set(id, { source, target, count: 1 });
+    else known.count++;
+  }
+  return {
+    nodes: shown.map((cluster) => clusterNode(cluster, marks)),
+    edges: [...counts].map(([id, { source, target, count }]): PictureEdge => {
+      return { id, kind: 'between', source, target, label: count === 1 ? '' : String(count), mark: 'same' };
+    }),
+  };
+}
+
+function clusterNode({ id, label, members }: Cluster, marks: Drawing['marks']): PictureNode {
+  const text = members.length === 1 ? label : `${label} + ${(members.length - 1).toLocaleString('en')}`;
+  const differs = members.some((member) => marks.has(member));
+  return {
+    id,
+    kind: 'cluster',
+    label: text,
+    ...clusterSize(members.length),
+    mark: differs ? 'differs' : 'same',
+    deprecated: false,
+  };
+}
+
+function clusterSize(members: number): { readonly width: number; readonly height: number } {
+  const across = Math.round(44 + 14 * Math.log2(members));
+  return { width: across, height: across };
+}
+
+/** Characters of a name that are drawn; the list beside the picture has all of it. */
+const LONGEST_LABEL = 26;
+
+function nodeOf({ id, kind, name, deprecated }: Thing, mark: Mark): PictureNode {
+  const label = name.length > LONGEST_LABEL ? `${name.slice(0, LONGEST_LABEL - 1)}…` : name;
+  const sign = mark === 'same' ? '' : '≠ ';
+  return { id, kind, label, ...sizeOf(kind, `${sign}${label}`), mark, deprecated: deprecated !== null };
+}
+
+/** Room for the label within the shape, at the picture's 13 pixels. */
+function sizeOf(kind: Kind, label: string): { readonly width: number; readonly height: number } {
+  const text = label.length * 7.4;
+  switch (kind) {
+    case 'entity':
+      return { width: Math.round(text + 32), height: 40 };
+    case 'facet':
+      return { width: Math.round(text + 34), height: 32 };
+    case 'metric':
+      return { width: Math.round(text + 44), height: 30 };
+    // The diamond is small, and its name stands below it.
+    case 'bridge':
+      return { width: 26, height: 26 };
+    default: {
+      const unknown: never = kind;
+      return unknown;
+    }
+  }
+}

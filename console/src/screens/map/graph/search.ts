@@ -1,0 +1,66 @@
+import type { Graph, Kind, Thing } from './model.js';
+
+/** Something that a word was found in: a thing, or a column of it. */
+export interface Found {
+  readonly id: string;
+  readonly kind: Kind;
+  readonly name: string;
+  /** The column that the word was found in; null where it is the thing itself. */
+  readonly column: string | null;
+  /** What the word met, where that is no name: a synonym, or words of a description. */
+  readonly via: string | null;
+}
+
+export interface Search {
+  readonly found: readonly Found[];
+  /** How many there are in all. */
+  readonly total: number;
+}
+
+interface Scored extends Found {
+  readonly score: number;
+}
+
+/** What `term` is found in, best first: by name, by column, by synonym, by description. */
+export function searchIn(graph: Graph, term: string, most: number): Search {
+  const wanted = term.trim().toLowerCase();
+  if (wanted === '') return { found: [], total: 0 };
+  const all = [...graph.things.values()].flatMap((thing) => scoresOf(thing, wanted));
+  all.sort((a, b) => b.score - a.score || a.name.length - b.name.length || (a.name < b.name ? -1 : 1));
+  const found = all
+    .slice(0, most)
+    .map(({ id, kind, name, column, via }) => ({ id, kind, name, column, via }));
+  return { found, total: all.length };
+}
+
+function scoresOf(thing: Thing, wanted: string): readonly Scored[] {
+  const own = { id: thing.id, kind: thing.kind, name: thing.name };
+  const columns = [...thing.columns, ...thing.derived].flatMap((c): readonly Scored[] => {
+    const score = scoreOf(c.name, wanted) || synonymScore(c.synonyms, wanted);
+    return score === 0
+      ? []
+      : [{ ...own, column: c.name, via: viaOf(c.name, c.synonyms, wanted), score: score - 10 }];
+  });
+  const score = scoreOf(thing.name, wanted) || synonymScore(thing.synonyms, wanted);
+  if (score > 0)
+    return [{ ...own, column: null, via: viaOf(thing.name, thing.synonyms, wanted), score }, ...columns];
+  if (columns.length > 0) return columns;
+  const said = thing.description?.toLowerCase().includes(wanted) === true;
+  return said ? [{ ...own, column: null, via: 'description', score: 5 }] : [];
+}
+
+function scoreOf(name: string, wanted: string): number {
+  const lower = name.toLowerCase();
+  if (lower === wanted) return 100;
+  if (lower.startsWith(wanted)) return 80;
+  return lower.includes(wanted) ? 60 : 0;
+}
+
+function synonymScore(synonyms: readonly string[], wanted: string): number {
+  return synonyms.some((s) => s.toLowerCase().includes(wanted)) ? 40 : 0;
+}
+
+function viaOf(name: string, synonyms: readonly string[], wanted: string): string | null {
+  if (name.toLowerCase().includes(wanted)) return null;
+  return synonyms.find((s) => s.toLowerCase().includes(wanted)) ?? null;
+}

@@ -1,0 +1,34 @@
+export interface Place {
+  readonly id: string;
+  /** Of the picture: x to the right, y downwards. */
+  readonly x: number;
+  readonly y: number;
+}
+
+export const DIRECTIONS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'] as const;
+export type Direction = (typeof DIRECTIONS)[number];
+
+const VECTORS: Readonly<Record<Direction, readonly [number, number]>> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+};
+
+/**
+ * Where an arrow key leads from a place: to the one of `others` that lies best in its direction, near ones before far
+ * ones. Null where none lies on that side.
+ */
+export function towards(direction: Direction, from: Place, others: readonly Place[]): string | null {
+  const [dx, dy] = VECTORS[direction];
+  let best: { readonly id: string; readonly cost: number } | null = null;
+  for (const { id, x, y } of others) {
+    const [ox, oy] = [x - from.x, y - from.y];
+    const distance = Math.hypot(ox, oy);
+    const along = distance === 0 ? 0 : (ox * dx + oy * dy) / distance;
+    if (along <= 0.05) continue;
+    const cost = distance / along ** 2;
+    if (best === null || cost < best.cost) best = { id, cost };
+  }
+  return best?.id ?? null;
+}

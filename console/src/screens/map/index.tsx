@@ -1,0 +1,53 @@
+import { useState } from 'react';
+import type { Caller } from '../../api/caller.js';
+import { Empty } from '../../parts/Empty.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useThread } from '../../parts/thread/useThread.js';
+import { useSession } from '../../shell/session.js';
+import { MapView } from './MapView.js';
+import './map.css';
+import { useMapOf } from './useMapOf.js';
+import { beginMapThread } from './worker/begin.js';
+import type { MapQuestions } from './worker/protocol.js';
+
+/** The semantic graph as this caller sees it, alone or beside another caller's. */
+export function Screen() {
+  const { caller } = useSession();
+  const [second, setSecond] = useState<Caller | null>(null);
+  const thread = useThread<MapQuestions>(beginMapThread);
+  const own = useMapOf(thread, caller, 'first');
+  const other = useMapOf(thread, second, 'second');
+  switch (own.kind) {
+    case 'none':
+    case 'loading':
+      return (
+        <p className="quiet loading" role="status">
+          Loading your map …
+        </p>
+      );
+    case 'failed':
+      return (
+        <Empty title="Your map could not be loaded">
+          <ErrorBox error={own.error} />
+          <button type="button" onClick={own.again}>
+            Try again
+          </button>
+        </Empty>
+      );
+    case 'ready':
+      return thread === null ? null : (
+        <MapView
+          thread={thread}
+          loaded={own.loaded}
+          caller={caller}
+          second={second}
+          other={other}
+          onSecond={setSecond}
+        />
+      );
+    default: {
+      const unknown: never = own;
+      return unknown;
+    }
+  }
+}

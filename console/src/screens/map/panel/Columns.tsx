@@ -1,0 +1,118 @@
+import { useEffect, useRef, useState } from 'react';
+import type { ColumnChange } from '../graph/difference.js';
+import type { Column, Thing } from '../graph/model.js';
+import { SIGHT_WORDS, sightWord } from '../words.js';
+import { Why } from './Why.js';
+
+export interface ColumnsProps {
+  readonly thing: Thing;
+  /** Where two callers are compared: how they see what they see differently, and who they are. */
+  readonly changes: readonly ColumnChange[];
+  readonly callers: readonly [first: string, second: string] | null;
+  /** The column that was searched for. */
+  readonly wanted: string | null;
+}
+
+/** Columns that are listed before somebody asks for more. */
+const FIRST = 100;
+
+/** The columns of a thing: types, keys, and how the caller sees each, with the reason where it is not in the clear. */
+export function Columns({ thing, changes, callers, wanted }: ColumnsProps) {
+  const [most, setMost] = useState(FIRST);
+  const at = thing.columns.findIndex((c) => c.name === wanted);
+  const shown = thing.columns.slice(0, Math.max(most, at + 1));
+  const byName = new Map(changes.map((change) => [change.name, change]));
+  if (thing.columns.length === 0) return null;
+  return (
+    <section>
+      <h3>
+        Columns <span className="map-count">{thing.columns.length}</span>
+      </h3>
+      <ul className="map-columns">
+        {shown.map((column) => (
+          <ColumnRow
+            key={column.name}
+            column={column}
+            object={`${thing.fqn}.${column.name}`}
+            change={byName.get(column.name) ?? null}
+            callers={callers}
+            isWanted={column.name === wanted}
+          />
+        ))}
+      </ul>
+      {shown.length < thing.columns.length && (
+        <button type="button" onClick={() => setMost(most + 500)}>
+          {`${(thing.columns.length - shown.length).toLocaleString('en')} more`}
+        </button>
+      )}
+    </section>
+  );
+}
+
+interface ColumnRowProps {
+  readonly column: Column;
+  readonly object: string;
+  readonly change: ColumnChange | null;
+  readonly callers: ColumnsProps['callers'];
+  readonly isWanted: boolean;
+}
+
+function ColumnRow({ column, object, change, callers, isWanted }: ColumnRowProps) {
+  const [isAsked, setAsked] = useState(false);
+  const row = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (isWanted) row.current?.scrollIntoView({ block: 'center' });
+  }, [isWanted]);
+  const { name, type, description, sight, isKey, joins, nullable } = column;
+  // Of a column that only the second caller sees, the first one's gateway has nothing to say.
+  const mayAsk = change === null || change.first !== null;
+  return (
+    <li ref={row} className={isWanted ? 'is-wanted' : ''} aria-current={isWanted ? true : undefined}>
+      <div className="map-column">
+        <span className="map-column-name">{name}</span>
+        <span className="map-column-type">
+          {type}
+          {nullable ? '' : ' · required'}
+        </span>
+        {isKey && <span className="map-tag">key</span>}
+        {joins && !isKey && <span className="map-tag">joins</span>}
+        <span className={`map-sight is-${change === null ? sight : 'changed'}`}>
+          {change === null ? SIGHT_WORDS[sight] : <Seen change={change} callers={callers} />}
+        </span>
+        {mayAsk && (
+          <button
+            type="button"
+            className="map-why-button"
+            aria-expanded={isAsked}
+            aria-label={`why? ${name}`}
+            onClick={() => setAsked(!isAsked)}
+          >
+            why?
+          </button>
+        )}
+      </div>
+      {description !== null && <p className="map-about">{description}</p>}
+      {isAsked && <Why object={object} />}
+    </li>
+  );
+}
+
+function Seen({
+  change,
+  callers,
+}: {
+  readonly change: ColumnChange;
+  readonly callers: ColumnsProps['callers'];
+}) {
+  const [first, second] = callers ?? ['the first', 'the second'];
+  return (
+    <>
+      <span>
+        {first}: {sightWord(change.first)}
+      </span>
+      <span>
+        {second}: {sightWord(change.second)}
+      </span>
+    </>
+  );
+}

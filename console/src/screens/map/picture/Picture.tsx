@@ -1,0 +1,92 @@
+import { type KeyboardEvent, type RefObject, useEffect, useId, useRef } from 'react';
+import { watchDark } from '../../../shell/theme.js';
+import { DIRECTIONS } from '../graph/towards.js';
+import type { Drawn, Side } from '../worker/protocol.js';
+import { Canvas } from './canvas.js';
+import { elementsOf } from './elements.js';
+
+export interface PictureProps {
+  readonly drawn: Drawn;
+  /** Whose picture of two it is; null where there is one caller. */
+  readonly side: Side | null;
+  readonly title: string;
+  /** Where the keyboard is. */
+  readonly here: string | null;
+  /** What the panel shows. */
+  readonly open: string | null;
+  readonly onHere: (id: string | null) => void;
+  readonly onOpen: (id: string) => void;
+  /** Steps back out: of the panel, of a cluster. */
+  readonly onBack: () => void;
+  readonly onSearch: () => void;
+  /** The canvas, for buttons that stand elsewhere and for the picture beside it. */
+  readonly canvas: RefObject<Canvas | null>;
+  readonly onMoved?: (() => void) | undefined;
+}
+
+/** The map as a picture: a canvas for eyes and pointers, keys for hands, words for screen readers. */
+export function Picture(props: PictureProps) {
+  const { drawn, side, title, here, open, canvas } = props;
+  const frame = useRef<HTMLDivElement>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  const help = useId();
+  useEffect(() => {
+    if (frame.current === null) return;
+    const made = new Canvas(frame.current);
+    canvas.current = made;
+    made.cy.on('tap', 'node', ({ target }) => {
+      latest.current.onHere(target.id());
+      latest.current.onOpen(target.id());
+    });
+    made.cy.on('viewport', () => latest.current.onMoved?.());
+    const sizes = new ResizeObserver(() => made.fit());
+    sizes.observe(frame.current);
+    const unwatch = watchDark(() => made.recolour());
+    return () => {
+      unwatch();
+      sizes.disconnect();
+      canvas.current = null;
+      made.stop();
+    };
+  }, [canvas]);
+  useEffect(() => canvas.current?.draw(elementsOf(drawn, side)), [canvas, drawn, side]);
+  // What is drawn anew has lost its marks.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `drawn` is when, not what
+  useEffect(() => canvas.current?.goTo(here), [canvas, here, drawn]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: as above
+  useEffect(() => canvas.current?.open(open), [canvas, open, drawn]);
+  return (
+    <div className="map-picture">
+      <p id={help} className="hidden">
+        Arrow keys move along the edges, Enter opens what is there, Escape goes back, plus and minus zoom, 0
+        shows all, and the stroke searches. The list beside the picture has the same things.
+      </p>
+      <div
+        ref={frame}
+        className="map-canvas"
+        role="application"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it takes keys, as its description says
+        tabIndex={0}
+        aria-label={title}
+        aria-describedby={help}
+        onKeyDown={(event) => onKey(event, latest.current)}
+      />
+    </div>
+  );
+}
+
+function onKey(event: KeyboardEvent, { here, canvas, onHere, onOpen, onBack, onSearch }: PictureProps): void {
+  const picture = canvas.current;
+  if (picture === null || event.ctrlKey || event.metaKey || event.altKey) return;
+  const direction = DIRECTIONS.find((d) => d === event.key);
+  if (direction !== undefined) onHere(picture.next(direction) ?? here);
+  else if (event.key === 'Enter' && here !== null) onOpen(here);
+  else if (event.key === 'Escape') onBack();
+  else if (event.key === '+' || event.key === '=') picture.zoom(true);
+  else if (event.key === '-') picture.zoom(false);
+  else if (event.key === '0') picture.fit();
+  else if (event.key === '/') onSearch();
+  else return;
+  event.preventDefault();
+}

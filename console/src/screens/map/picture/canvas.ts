@@ -1,0 +1,110 @@
+import cytoscape from 'cytoscape';
+import { type Direction, towards } from '../graph/towards.js';
+import { paletteOf, styleOf } from './style.js';
+
+/** Beyond this a shape grows no more when all of the picture is fitted: more on a wall, less on a desk. */
+const MOST_FITTED = { desk: 1.3, wall: 2.2 };
+const STEP = 1.25;
+
+/**
+ * Cytoscape would write a style element of this id into the page, which the page's policy refuses. It leaves that where
+ * there is one already; the one rule of it stands in map.css.
+ */
+const OWN_STYLE = '__________cytoscape_stylesheet';
+
+/** A picture on a canvas: what keys and buttons do with it. */
+export class Canvas {
+  readonly cy: cytoscape.Core;
+  readonly #frame: HTMLElement;
+  #here: string | null = null;
+
+  constructor(frame: HTMLElement) {
+    this.#frame = frame;
+    if (document.getElementById(OWN_STYLE) === null)
+      document.head.append(Object.assign(document.createElement('meta'), { id: OWN_STYLE }));
+    this.cy = cytoscape({
+      container: frame,
+      style: styleOf(paletteOf(frame)),
+      minZoom: 0.05,
+      maxZoom: 4,
+      boxSelectionEnabled: false,
+      autounselectify: true,
+    });
+  }
+
+  /** Draws `elements` where they say they stand, and shows all of them. */
+  draw(elements: readonly cytoscape.ElementDefinition[]): void {
+    this.cy.batch(() => {
+      this.cy.elements().remove();
+      this.cy.add([...elements]);
+    });
+    this.fit();
+  }
+
+  recolour(): void {
+    this.cy.style(styleOf(paletteOf(this.#frame)));
+  }
+
+  fit(): void {
+    this.cy.resize();
+    this.cy.maxZoom(this.cy.width() > 1800 ? MOST_FITTED.wall : MOST_FITTED.desk);
+    this.cy.fit(undefined, 28);
+    this.cy.maxZoom(4);
+  }
+
+  zoom(closer: boolean): void {
+    const level = this.cy.zoom() * (closer ? STEP : 1 / STEP);
+    this.cy.zoom({ level, renderedPosition: { x: this.cy.width() / 2, y: this.cy.height() / 2 } });
+  }
+
+  /** Marks where the keyboard is, and moves the picture where that is out of sight. */
+  goTo(id: string | null): void {
+    this.#here = id;
+    this.cy.batch(() => {
+      this.cy.elements().removeClass('here near');
+      if (id === null) return;
+      const node = this.cy.getElementById(id);
+      node.addClass('here');
+      node.connectedEdges().addClass('near');
+    });
+    const node = this.cy.getElementById(id ?? '');
+    if (node.nonempty() && !this.#isInSight(node)) this.cy.center(node);
+  }
+
+  /** Marks what the panel shows. */
+  open(id: string | null): void {
+    this.cy.batch(() => {
+      this.cy.nodes().removeClass('open');
+      this.cy.getElementById(id ?? '').addClass('open');
+    });
+  }
+
+  /** Where `direction` leads: along an edge where one goes that way, otherwise to the nearest. */
+  next(direction: Direction): string | null {
+    const here = this.cy.getElementById(this.#here ?? '');
+    if (here.empty()) return this.#middle();
+    const placeOf = (node: cytoscape.NodeSingular) => ({ id: node.id(), ...node.position() });
+    const from = placeOf(here);
+    const near = here.neighborhood().nodes().map(placeOf);
+    return towards(direction, from, near) ?? towards(direction, from, this.cy.nodes().map(placeOf));
+  }
+
+  stop(): void {
+    this.cy.destroy();
+  }
+
+  /** The node nearest to the middle of what is in sight: where arrows begin. */
+  #middle(): string | null {
+    const { x1, x2, y1, y2 } = this.cy.extent();
+    const distance = (node: cytoscape.NodeSingular): number =>
+      Math.hypot(node.position('x') - (x1 + x2) / 2, node.position('y') - (y1 + y2) / 2);
+    const nodes = this.cy.nodes().toArray();
+    nodes.sort((a, b) => distance(a) - distance(b));
+    return nodes[0]?.id() ?? null;
+  }
+
+  #isInSight(node: cytoscape.CollectionReturnValue): boolean {
+    const { x1, x2, y1, y2 } = node.renderedBoundingBox();
+    return x1 >= 0 && y1 >= 0 && x2 <= this.cy.width() && y2 <= this.cy.height();
+  }
+}

@@ -1,0 +1,35 @@
+import type cytoscape from 'cytoscape';
+import type { Mark } from '../graph/difference.js';
+import { MARK_SIGNS } from '../words.js';
+import type { Drawn, Side } from '../worker/protocol.js';
+
+/** What cytoscape draws for one caller, or for one of two. */
+export function elementsOf(drawn: Drawn, side: Side | null): cytoscape.ElementDefinition[] {
+  const seen = new Set(side === null ? drawn.nodes.map((n) => n.id) : drawn.seen[side]);
+  const nodes = drawn.nodes.map((node): cytoscape.ElementDefinition => {
+    const [x, y] = drawn.places[node.id] ?? [0, 0];
+    const sign = side === null ? '' : MARK_SIGNS[node.mark];
+    return {
+      group: 'nodes',
+      data: { ...node, label: sign === '' ? node.label : `${sign} ${node.label}` },
+      position: { x, y },
+      classes: side === null ? '' : classOf(node.mark, seen.has(node.id), side),
+    };
+  });
+  const edges = drawn.edges.map((edge): cytoscape.ElementDefinition => {
+    const isSeen =
+      seen.has(edge.source) && seen.has(edge.target) && (edge.mark === 'same' || edge.mark === side);
+    return {
+      group: 'edges',
+      data: { ...edge, id: `edge ${edge.id}` },
+      classes: side === null ? '' : classOf(edge.mark === 'differs' ? 'same' : edge.mark, isSeen, side),
+    };
+  });
+  return [...nodes, ...edges];
+}
+
+function classOf(mark: Mark, isSeen: boolean, side: Side): string {
+  if (!isSeen) return 'absent';
+  if (mark === 'differs') return 'differs';
+  return mark === side ? 'own' : '';
+}

@@ -1,0 +1,35 @@
+import { MOST_DRAWN, type Scope } from './graph/picture.js';
+
+/** What of the map is looked at, as the address names it, so that a link shows it to whoever may see it. */
+export interface MapPlace {
+  /** The thing in the panel. */
+  readonly at: string | null;
+  /** The column that was searched for. */
+  readonly column: string | null;
+  /** A cluster, or a thing whose surroundings are drawn; null for all. */
+  readonly within: string | null;
+}
+
+export function mapPlaceOf(parameters: URLSearchParams): MapPlace {
+  return { at: parameters.get('at'), column: parameters.get('column'), within: parameters.get('in') };
+}
+
+export function parametersOf({ at, column, within }: MapPlace): Readonly<Record<string, string>> {
+  return {
+    ...(at === null ? {} : { at }),
+    ...(column === null ? {} : { column }),
+    ...(within === null ? {} : { in: within }),
+  };
+}
+
+/** What is drawn for a place on a map of so many things. Of a large one nothing is drawn whole. */
+export function scopeOf({ at, within }: MapPlace, total: number): Scope {
+  if (within?.startsWith('cluster:') === true) return { kind: 'cluster', id: within };
+  if (within !== null) return { kind: 'around', id: within };
+  return at !== null && total > MOST_DRAWN ? { kind: 'around', id: at } : { kind: 'all' };
+}
+
+/** The scope as an address says it. */
+export function withinOf(scope: Scope): string | null {
+  return scope.kind === 'all' ? null : scope.id;
+}

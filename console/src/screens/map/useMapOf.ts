@@ -1,0 +1,48 @@
+import { useEffect, useState } from 'react';
+import type { Caller } from '../../api/caller.js';
+import { send } from '../../api/http.js';
+import type { Loaded, MapThread, Side } from './worker/protocol.js';
+
+/** How far the map of a caller has come. */
+export type MapState =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
+  | { readonly kind: 'ready'; readonly loaded: Loaded };
+
+/** Loads what `caller` may know of the graph into the map's thread. The page itself never reads it whole. */
+export function useMapOf(thread: MapThread | null, caller: Caller | null, side: Side): MapState {
+  const [state, setState] = useState<MapState>({ kind: 'none' });
+  const [tries, setTries] = useState(0);
+  useEffect(() => {
+    void tries;
+    if (thread === null || caller === null) {
+      setState({ kind: 'none' });
+      return;
+    }
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const again = (): void => setTries((n) => n + 1);
+    setState({ kind: 'loading' });
+    load(thread, caller, side, signal).then(
+      (loaded) => {
+        if (!signal.aborted) setState({ kind: 'ready', loaded });
+      },
+      (error: unknown) => {
+        if (!signal.aborted) setState({ kind: 'failed', error, again });
+      },
+    );
+    return () => {
+      leaving.abort();
+      // A thread that has stopped has forgotten by itself.
+      if (side === 'second') thread.ask('forget', null).catch(() => undefined);
+    };
+  }, [thread, caller, side, tries]);
+  return state;
+}
+
+async function load(thread: MapThread, caller: Caller, side: Side, signal: AbortSignal): Promise<Loaded> {
+  const response = await send(caller, 'GET', '/osl/schema?governed=true', null, { signal });
+  const body = await response.arrayBuffer();
+  return thread.ask('load', { side, body }, [body]);
+}

@@ -1,0 +1,46 @@
+import type { Mark } from './graph/difference.js';
+import type { Kind, Sight } from './graph/model.js';
+
+/** What the screen calls things, in one place, so that list, picture and panel say the same. */
+
+export const KIND_WORDS: Readonly<Record<Kind, { readonly one: string; readonly many: string }>> = {
+  entity: { one: 'entity', many: 'entities' },
+  bridge: { one: 'bridge', many: 'bridges' },
+  facet: { one: 'facet', many: 'facets' },
+  metric: { one: 'metric', many: 'metrics' },
+};
+
+export const SIGHT_WORDS: Readonly<Record<Sight, string>> = {
+  clear: 'in the clear',
+  partly_masked: 'masked in some rows',
+  masked: 'masked',
+  aggregates: 'aggregates only',
+};
+
+export function sightWord(sight: Sight | null): string {
+  return sight === null ? 'not at all' : SIGHT_WORDS[sight];
+}
+
+/** Signs that stand before a name in the picture and the lists: a difference is never told by colour alone. */
+export const MARK_SIGNS: Readonly<Record<Mark, string>> = { same: '', differs: '≠', first: '◧', second: '◨' };
+
+export function markWords(mark: Mark, first: string, second: string): string {
+  switch (mark) {
+    case 'same':
+      return 'the same for both';
+    case 'differs':
+      return 'not seen alike';
+    case 'first':
+      return `only ${first} sees it`;
+    case 'second':
+      return `only ${second} sees it`;
+    default: {
+      const unknown: never = mark;
+      return unknown;
+    }
+  }
+}
+
+export function counted(count: number, kind: Kind): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? KIND_WORDS[kind].one : KIND_WORDS[kind].many}`;
+}

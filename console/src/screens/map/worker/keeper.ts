@@ -1,0 +1,91 @@
+import type { Schema } from '../../../../../clients/typescript/types.js';
+import { type Cluster, clustersOf } from '../graph/clusters.js';
+import { type Difference, differenceOf } from '../graph/difference.js';
+import { graphOfSchema } from '../graph/graph-of-schema.js';
+import { type Graph, KINDS, type Kind, otherEnd } from '../graph/model.js';
+import { type Drawing, MOST_DRAWN, type Picture, pictureOf, type Scope } from '../graph/picture.js';
+import { searchIn } from '../graph/search.js';
+import type { Changes, Counts, Details, Loaded, Neighbour, Side } from './protocol.js';
+
+/** The maps of one caller or two, and what the screen asks of them. It lives in the thread of the map. */
+export class Keeper {
+  readonly #graphs = new Map<Side, Graph>();
+  #difference: Difference | null = null;
+  #clusters: readonly Cluster[] | null = null;
+
+  load(side: Side, schema: Schema): Loaded {
+    const graph = graphOfSchema(schema);
+    this.#graphs.set(side, graph);
+    this.#changed();
+    return { version: graph.version, counts: countsOf(graph) };
+  }
+
+  forget(): null {
+    this.#graphs.delete('second');
+    this.#changed();
+    return null;
+  }
+
+  picture(scope: Scope, kinds: readonly Kind[]): Picture {
+    return pictureOf(this.#drawing(), scope, new Set(kinds));
+  }
+
+  /** Which of these nodes each of the two sees. A cluster is seen by who sees one of its members. */
+  seenBy(side: Side, ids: readonly string[]): readonly string[] {
+    const graph = this.#graphs.get(side);
+    if (graph === undefined) return side === 'first' ? [] : ids;
+    const clusters = new Map((this.#clusters ?? []).map((c) => [c.id, c.members]));
+    return ids.filter((id) => {
+      const members = clusters.get(id);
+      return members === undefined
+        ? graph.things.has(id)
+        : members.some((member) => graph.things.has(member));
+    });
+  }
+
+  search(term: string, most: number): ReturnType<typeof searchIn> {
+    return searchIn(this.#graph(), term, most);
+  }
+
+  details(id: string): Details | null {
+    const graph = this.#graph();
+    const thing = graph.things.get(id);
+    if (thing === undefined) return null;
+    const neighbours = (graph.around.get(id) ?? []).flatMap((tie): readonly Neighbour[] => {
+      const other = graph.things.get(otherEnd(tie, id));
+      return other === undefined ? [] : [{ tie, id: other.id, name: other.name, kind: other.kind }];
+    });
+    const change = this.#difference?.changes.find((c) => c.id === id);
+    return { thing, mark: change?.mark ?? 'same', columns: change?.columns ?? [], neighbours };
+  }
+
+  changes(most: number): Changes {
+    const all = this.#difference?.changes ?? [];
+    return { total: all.length, first: all.slice(0, most) };
+  }
+
+  #changed(): void {
+    const [first, second] = [this.#graphs.get('first'), this.#graphs.get('second')];
+    this.#difference = first === undefined || second === undefined ? null : differenceOf(first, second);
+    this.#clusters = null;
+  }
+
+  #graph(): Graph {
+    const graph = this.#difference?.union ?? this.#graphs.get('first');
+    if (graph === undefined) throw new Error('no map was loaded');
+    return graph;
+  }
+
+  #drawing(): Drawing {
+    const graph = this.#graph();
+    if (this.#clusters === null) this.#clusters = graph.things.size > MOST_DRAWN ? clustersOf(graph) : [];
+    return { graph, clusters: this.#clusters, marks: this.#difference?.marks ?? new Map() };
+  }
+}
+
+function countsOf(graph: Graph): Counts {
+  const counts = new Map<Kind, number>(KINDS.map((kind) => [kind, 0]));
+  for (const { kind } of graph.things.values()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  const of = (kind: Kind): number => counts.get(kind) ?? 0;
+  return { entity: of('entity'), bridge: of('bridge'), facet: of('facet'), metric: of('metric') };
+}

@@ -1,0 +1,86 @@
+import cytoscape from 'cytoscape';
+import fcose from 'cytoscape-fcose';
+import { packed } from '../graph/packed.js';
+import type { Picture } from '../graph/picture.js';
+import { seededRandom } from './seeded-random.js';
+
+cytoscape.use(fcose);
+
+type Places = Readonly<Record<string, readonly [x: number, y: number]>>;
+
+/** What fcose takes beyond what cytoscape's types know of layouts. */
+interface FcoseOptions extends cytoscape.BaseLayoutOptions {
+  readonly name: 'fcose';
+  readonly [option: string]: unknown;
+}
+
+const OPTIONS: FcoseOptions = {
+  name: 'fcose',
+  quality: 'default',
+  animate: false,
+  randomize: true,
+  nodeSeparation: 90,
+  idealEdgeLength: (edge: cytoscape.EdgeSingular) => Number(edge.data('room')),
+  nodeRepulsion: () => 9000,
+  packComponents: false,
+};
+
+/**
+ * Where the nodes of a picture stand: each part that hangs together by itself, and the parts side by side. The same
+ * picture is always laid out alike: fcose takes its chance from a seeded source, which stands in the place of this
+ * thread's own for as long as it runs.
+ *
+ * @param ratio of the frame's width to its height
+ */
+export function placesOf({ nodes, edges }: Picture, ratio: number): Places {
+  const cy = cytoscape({
+    headless: true,
+    styleEnabled: true,
+    style: [{ selector: 'node', style: { width: 'data(width)', height: 'data(height)' } }],
+    elements: {
+      // A name that stands below its shape takes room too.
+      nodes: nodes.map(({ id, width, height, kind }) => ({
+        data: { id, width: kind === 'bridge' ? 70 : width, height: kind === 'bridge' ? 54 : height },
+      })),
+      edges: edges.map(({ id, source, target, kind, label }) => ({
+        data: { id: `edge ${id}`, source, target, room: kind === 'across' ? 90 : 80 + label.length * 6 },
+      })),
+    },
+  });
+  const random = Math.random;
+  Math.random = seededRandom(nodes.length);
+  try {
+    const parts = cy.elements().components();
+    for (const part of parts) layOut(part, ratio >= 1);
+    const boxes = parts.map((part) => part.boundingBox());
+    const corners = packed(
+      boxes.map(({ w, h }) => ({ width: w, height: h })),
+      ratio,
+    );
+    for (const [i, part] of parts.entries()) {
+      const [x, y] = corners[i] ?? [0, 0];
+      const { x1 = 0, y1 = 0 } = boxes[i] ?? {};
+      part.nodes().shift({ x: x - x1, y: y - y1 });
+    }
+  } finally {
+    Math.random = random;
+  }
+  const places = cy.nodes().map((node) => {
+    const { x, y } = node.position();
+    return [node.id(), [Math.round(x), Math.round(y)] as const] as const;
+  });
+  cy.destroy();
+  return Object.fromEntries(places);
+}
+
+/** Lays out one part, turned by a quarter where that fits the shape of the frame better. */
+function layOut(part: cytoscape.CollectionReturnValue, wide: boolean): void {
+  if (part.nodes().length === 1) return;
+  part.layout(OPTIONS).run();
+  const { w, h } = part.nodes().boundingBox();
+  if (w >= h === wide) return;
+  for (const node of part.nodes().toArray()) {
+    const { x, y } = node.position();
+    node.position({ x: y, y: -x });
+  }
+}

@@ -1,0 +1,26 @@
+import type { Schema } from '../../../../../clients/typescript/types.js';
+import { answerWith } from '../../../parts/thread/answering.js';
+import { Keeper } from './keeper.js';
+import { placesOf } from './layout.js';
+import type { Drawn, MapQuestions } from './protocol.js';
+
+// The thread of the map: it reads schemas of any size, searches, compares and lays out, so that the page never waits.
+
+const keeper = new Keeper();
+
+answerWith<MapQuestions>({
+  // The gateway's own answer, of the type that its document says.
+  load: ({ side, body }) => keeper.load(side, JSON.parse(new TextDecoder().decode(body)) as Schema),
+  forget: () => keeper.forget(),
+  draw: drawn,
+  search: ({ term, most }) => keeper.search(term, most),
+  details: ({ id }) => keeper.details(id),
+  changes: ({ most }) => keeper.changes(most),
+});
+
+function drawn({ scope, kinds, ratio }: MapQuestions['draw']['ask']): Drawn {
+  const picture = keeper.picture(scope, kinds);
+  const ids = picture.nodes.map((node) => node.id);
+  const seen = { first: keeper.seenBy('first', ids), second: keeper.seenBy('second', ids) };
+  return { ...picture, places: placesOf(picture, ratio), seen };
+}

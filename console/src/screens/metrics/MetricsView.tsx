@@ -1,0 +1,102 @@
+import { useMemo, useState } from 'react';
+import type { Caller } from '../../api/caller.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useAnswer } from '../../parts/thread/useAnswer.js';
+import { usePlace } from '../../shell/usePlace.js';
+import { AnswerBar } from './answer/AnswerBar.js';
+import { AnswerView } from './answer/AnswerView.js';
+import { type AskedState, useAsked } from './answer/useAsked.js';
+import { type Ground, groundOf } from './catalog/ground.js';
+import type { CatalogThread } from './catalog/protocol.js';
+import { type Choice, withGroups, withMetrics } from './choice/choice.js';
+import { choiceOf, linkOf } from './choice/link.js';
+import { FilterPick } from './pick/FilterPick.js';
+import { Gallery } from './pick/Gallery.js';
+import { GroupList } from './pick/GroupList.js';
+import { MetricList } from './pick/MetricList.js';
+import { RangePick } from './pick/RangePick.js';
+
+export interface MetricsViewProps {
+  readonly caller: Caller;
+  readonly thread: CatalogThread;
+}
+
+const NO_GROUND: Ground = { metrics: [], entities: [], hasTime: false };
+
+export function MetricsView({ caller, thread }: MetricsViewProps) {
+  const choice = choiceOf(usePlace().parameters.toString());
+  const link = linkOf(choice);
+  const [isPicking, setPicking] = useState(false);
+  const state = useAsked(caller, choice, link);
+  const names = choice.metrics.join('\n');
+  const find = useMemo(() => {
+    const asked = names === '' ? [] : names.split('\n');
+    // What is overtaken is not looked at: `useAnswer` takes the last one's answer alone.
+    return () => groundOf(caller, thread, asked, new AbortController().signal);
+  }, [caller, thread, names]);
+  const { answer: ground } = useAnswer(find);
+  const go = (next: Choice): void => {
+    location.hash = `#/metrics?${linkOf(next)}`;
+  };
+  const toggle = (name: string): void => {
+    const picked = choice.metrics.includes(name)
+      ? choice.metrics.filter((m) => m !== name)
+      : [...choice.metrics, name];
+    go(withMetrics(choice, picked));
+  };
+  if (choice.metrics.length === 0)
+    return <Gallery thread={thread} onPick={(metric) => toggle(metric.name)} />;
+  const today = new Date().toISOString().slice(0, 10);
+  return (
+    <div className={`metrics${isPicking ? ' is-picking' : ''}`}>
+      <div className="metrics-picks">
+        <MetricList thread={thread} picked={choice.metrics} onToggle={(metric) => toggle(metric.name)} />
+        <GroupList
+          thread={thread}
+          ground={ground ?? NO_GROUND}
+          groups={choice.groups}
+          onGroups={(groups) => go(withGroups(choice, groups))}
+        />
+        {ground?.hasTime === true && (
+          <RangePick range={choice.range} today={today} onRange={(range) => go({ ...choice, range })} />
+        )}
+        <FilterPick
+          thread={thread}
+          ground={ground ?? NO_GROUND}
+          filters={choice.filters}
+          onFilters={(filters) => go({ ...choice, filters })}
+        />
+      </div>
+      <div className="metrics-answer">
+        <button type="button" className="metrics-narrow" onClick={() => setPicking(!isPicking)}>
+          {isPicking ? 'Show the answer' : 'Pick'}
+        </button>
+        <AnswerBar choice={choice} onChoice={go} />
+        <Answered state={state} />
+      </div>
+    </div>
+  );
+}
+
+function Answered({ state }: { readonly state: AskedState }) {
+  switch (state.kind) {
+    case 'nothing':
+      return null;
+    case 'asking':
+      return state.last === null ? (
+        <p className="quiet loading" role="status">
+          Asking …
+        </p>
+      ) : (
+        <AnswerView asked={state.last} isOld />
+      );
+    case 'failed':
+      return <ErrorBox error={state.error} />;
+    case 'answered':
+      return <AnswerView asked={state.asked} isOld={false} />;
+    default: {
+      const unknown: never = state;
+      return unknown;
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import { useState } from 'react';
+import { bodyOf } from '../choice/body.js';
+import { type Choice, COMPARISONS, type Comparison, keyOf, LIMITS, type Order } from '../choice/choice.js';
+import { CopyDialog } from './CopyDialog.js';
+import { curlOf, jsonOf } from './copied.js';
+
+export interface AnswerBarProps {
+  readonly choice: Choice;
+  readonly onChoice: (choice: Choice) => void;
+}
+
+const WORDS: Readonly<Record<Comparison, string>> = {
+  none: 'no comparison',
+  previous_period: 'previous period',
+  previous_year: 'previous year',
+};
+
+/** What the answer is compared with, its order, how much of it, and ways to take it along. */
+export function AnswerBar({ choice, onChoice }: AnswerBarProps) {
+  const [copied, setCopied] = useState<{ readonly title: string; readonly text: string } | null>(null);
+  const names = [...choice.metrics, ...choice.groups.map(keyOf)];
+  const body = bodyOf(choice);
+  return (
+    <div className="answer-bar">
+      <label>
+        Compare with
+        <select
+          value={choice.compare}
+          onChange={(e) => onChoice({ ...choice, compare: oneOf(COMPARISONS, e.target.value) })}
+        >
+          {COMPARISONS.map((one) => (
+            <option key={one} value={one}>
+              {WORDS[one]}
+            </option>
+          ))}
+        </select>
+      </label>
+      {choice.groups.length > 0 && (
+        <>
+          <label>
+            Order
+            <select
+              value={choice.order === null ? '' : signed(choice.order)}
+              onChange={(e) => onChoice({ ...choice, order: orderOf(e.target.value) })}
+            >
+              <option value="">as it comes</option>
+              {names.flatMap((name) => [
+                <option key={`-${name}`} value={`-${name}`}>
+                  {name} ↓
+                </option>,
+                <option key={name} value={name}>
+                  {name} ↑
+                </option>,
+              ])}
+            </select>
+          </label>
+          <label>
+            Rows
+            <select
+              value={choice.limit}
+              onChange={(e) => onChoice({ ...choice, limit: Number(e.target.value) })}
+            >
+              {[...new Set([...LIMITS, choice.limit])].map((limit) => (
+                <option key={limit}>{limit}</option>
+              ))}
+            </select>
+          </label>
+        </>
+      )}
+      <fieldset className="answer-copies">
+        <legend className="hidden">Take along</legend>
+        <button
+          type="button"
+          onClick={() => setCopied({ title: 'curl', text: curlOf(body, location.origin) })}
+        >
+          curl
+        </button>
+        <button type="button" onClick={() => setCopied({ title: 'JSON body', text: jsonOf(body) })}>
+          JSON
+        </button>
+        <button type="button" onClick={() => setCopied({ title: 'Link', text: location.href })}>
+          Share link
+        </button>
+      </fieldset>
+      {copied !== null && <CopyDialog {...copied} onClose={() => setCopied(null)} />}
+    </div>
+  );
+}
+
+function signed({ name, descending }: Order): string {
+  return `${descending ? '-' : ''}${name}`;
+}
+
+function orderOf(text: string): Order | null {
+  return text === '' ? null : { name: text.replace(/^-/, ''), descending: text.startsWith('-') };
+}
+
+function oneOf(all: readonly Comparison[], text: string): Comparison {
+  return all.find((one) => one === text) ?? 'none';
+}

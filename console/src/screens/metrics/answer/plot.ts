@@ -1,0 +1,174 @@
+import type { ChartSeries, ChartSpec } from '../../../parts/chart/chart-spec.js';
+import { timeOf } from '../choice/period.js';
+import { type AnswerColumn, type Reading, type Row, wordOf } from './columns.js';
+import type { Pair } from './compared.js';
+import { numberOf } from './figure.js';
+
+/** Lines that can be told apart, and bars that can be read. */
+export const MOST_LINES = 8;
+export const MOST_BARS = 30;
+
+/** A figure that stands by itself, and what it was before; null where nothing is compared. */
+export interface Tile {
+  readonly figure: AnswerColumn;
+  readonly now: unknown;
+  readonly before: { readonly value: unknown } | null;
+}
+
+/** How an answer is drawn: as figures, as charts, or not at all, with the reason. */
+export type Drawing =
+  | { readonly kind: 'tiles'; readonly tiles: readonly Tile[] }
+  | { readonly kind: 'charts'; readonly charts: readonly ChartSpec[] }
+  | { readonly kind: 'none'; readonly why: string };
+
+/**
+ * Times make lines, categories bars, a figure alone a tile. What can be grouped by in three ways is a table's matter.
+ *
+ * @param pairs the same rows, each with that of the other period; null where nothing is compared
+ */
+export function drawingOf(reading: Reading, pairs: readonly Pair[] | null): Drawing {
+  const { time, categories, figures, rows } = reading;
+  const drawn = figures.filter((f) => isNumeric(f.type));
+  if (rows.length === 0) return { kind: 'none', why: 'There are no rows.' };
+  if (drawn.length === 0)
+    return { kind: 'none', why: 'None of these metrics is a number: the table has them.' };
+  if (time === null && categories.length === 0) return { kind: 'tiles', tiles: tilesOf(drawn, rows, pairs) };
+  if (categories.length > (time === null ? 2 : 1))
+    return { kind: 'none', why: 'With so many ways to group by, the table says more than a chart.' };
+  const [first, second] = categories;
+  const axis = time?.column ?? first;
+  const split = time === null ? second : first;
+  if (axis === undefined) return { kind: 'none', why: 'There is nothing to draw it over.' };
+  const along: Axis = { column: axis, isTime: time !== null };
+  if (split !== undefined)
+    return { kind: 'charts', charts: drawn.map((figure) => splitChart(along, split, figure, rows)) };
+  return { kind: 'charts', charts: byUnit(drawn).map((group) => chartOf(along, group, rows, pairs)) };
+}
+
+interface Axis {
+  readonly column: AnswerColumn;
+  readonly isTime: boolean;
+}
+
+/** Types of which a chart can be made. Source: the model's types. */
+export function isNumeric(type: string): boolean {
+  return /^(int2|int4|int8|float4|float8|numeric)/.test(type);
+}
+
+function tilesOf(
+  figures: readonly AnswerColumn[],
+  rows: readonly Row[],
+  pairs: readonly Pair[] | null,
+): readonly Tile[] {
+  const before = pairs?.[0]?.before ?? null;
+  return figures.map((figure) => ({
+    figure,
+    now: rows[0]?.[figure.name],
+    before: pairs === null ? null : { value: before?.[figure.name] ?? null },
+  }));
+}
+
+/** Figures that can share an axis: of one format. */
+function byUnit(figures: readonly AnswerColumn[]): readonly (readonly AnswerColumn[])[] {
+  const groups = new Map<string, AnswerColumn[]>();
+  for (const figure of figures) {
+    const { kind = '', currency = '', unit = '' } = figure.format ?? {};
+    const key = JSON.stringify([kind, currency, unit]);
+    const known = groups.get(key);
+    if (known === undefined) groups.set(key, [figure]);
+    else known.push(figure);
+  }
+  return [...groups.values()];
+}
+
+function frameOf({ column, isTime }: Axis, names: readonly string[]): Pick<ChartSpec, 'kind' | 'x' | 'y'> {
+  return {
+    kind: isTime ? 'line' : 'bar',
+    x: { name: column.name, scale: isTime ? 'time' : 'category' },
+    y: { name: names.join(', ') },
+  };
+}
+
+function pointOf(
+  { column, isTime }: Axis,
+  row: Row,
+  value: unknown,
+): readonly [number | string, number | null] {
+  const at = row[column.name];
+  return [isTime ? timeOf(String(at)) : wordOf(at), numberOf(value)];
+}
+
+/** Rows that have a place on the axis: a row without a time has none. */
+function placed(axis: Axis, rows: readonly Row[]): readonly Row[] {
+  return axis.isTime
+    ? rows.filter((row) => Number.isFinite(timeOf(String(row[axis.column.name]))))
+    : rows.slice(0, MOST_BARS);
+}
+
+function chartOf(
+  axis: Axis,
+  figures: readonly AnswerColumn[],
+  rows: readonly Row[],
+  pairs: readonly Pair[] | null,
+): ChartSpec {
+  const shown = placed(axis, rows);
+  const now = figures.map(
+    ({ name }): ChartSeries => ({ name, points: shown.map((row) => pointOf(axis, row, row[name])) }),
+  );
+  const earlier = new Map(
+    (pairs ?? []).flatMap((pair) => (pair.now === null ? [] : [[pair.now, pair.before]])),
+  );
+  const before = figures.map(({ name }): ChartSeries => {
+    return {
+      name: `${name}, before`,
+      points: shown.map((row) => pointOf(axis, row, earlier.get(row)?.[name])),
+    };
+  });
+  return {
+    ...frameOf(
+      axis,
+      figures.map((f) => f.name),
+    ),
+    series: pairs === null ? now : [...now, ...before],
+    note: noteOf([[rows.length, shown.length, axis.column.name]]),
+  };
+}
+
+function splitChart(axis: Axis, split: AnswerColumn, figure: AnswerColumn, rows: readonly Row[]): ChartSpec {
+  const series = new Map<string, Row[]>();
+  const places = new Set<string>();
+  for (const row of axis.isTime ? placed(axis, rows) : rows) {
+    const place = wordOf(row[axis.column.name]);
+    if (!axis.isTime && !places.has(place) && places.size === MOST_BARS) continue;
+    places.add(place);
+    const word = wordOf(row[split.name]);
+    const known = series.get(word);
+    if (known === undefined) series.set(word, [row]);
+    else known.push(row);
+  }
+  const total = (of: readonly Row[]): number =>
+    of.reduce((sum, row) => sum + Math.abs(numberOf(row[figure.name]) ?? 0), 0);
+  const ranked = [...series].sort(([, a], [, b]) => total(b) - total(a));
+  const all = new Set(rows.map((row) => wordOf(row[axis.column.name])));
+  return {
+    ...frameOf(axis, [figure.name]),
+    series: ranked.slice(0, MOST_LINES).map(([name, own]) => ({
+      name,
+      points: own.map((row) => pointOf(axis, row, row[figure.name])),
+    })),
+    note: noteOf([
+      [all.size, places.size, axis.column.name],
+      [ranked.length, MOST_LINES, split.name],
+    ]),
+  };
+}
+
+/** What is not drawn, in words; null where all is. */
+function noteOf(left: readonly (readonly [all: number, shown: number, name: string])[]): string | null {
+  const notes = left.flatMap(([all, shown, name]) =>
+    all <= shown
+      ? []
+      : [`${shown} of ${all.toLocaleString('en')} values of ${name} are drawn; the table has them all.`],
+  );
+  return notes.length === 0 ? null : notes.join(' ');
+}

@@ -1,0 +1,84 @@
+import { useEffect, useState } from 'react';
+import type { Answer } from '../../../../../clients/typescript/types.js';
+import type { Caller } from '../../../api/caller.js';
+import { postJson } from '../../../api/http.js';
+import { bodyOf } from '../choice/body.js';
+import type { Choice } from '../choice/choice.js';
+import { type Days, earlier, isClosed, shiftOf, stepOf } from '../choice/period.js';
+import { type Reading, readingOf } from './columns.js';
+import { type Compared, comparedOf, daysOf } from './compared.js';
+
+/** What the server answered for a choice, and where two periods are compared, for the other one. */
+export interface Asked {
+  readonly choice: Choice;
+  readonly answer: Answer;
+  readonly reading: Reading;
+  readonly compared: Compared | null;
+  /** Why there is no other period, where one was wanted; null otherwise. */
+  readonly uncompared: string | null;
+}
+
+export type AskedState =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'asking'; readonly last: Asked | null }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'answered'; readonly asked: Asked };
+
+/** Asks whenever the choice is another. A question that is overtaken is cancelled. */
+export function useAsked(caller: Caller, choice: Choice, link: string): AskedState {
+  const [state, setState] = useState<AskedState>({ kind: 'nothing' });
+  // The link says all of a choice, which is a new object each time.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: as above
+  useEffect(() => {
+    if (choice.metrics.length === 0) {
+      setState({ kind: 'nothing' });
+      return;
+    }
+    const leaving = new AbortController();
+    setState((now) => ({ kind: 'asking', last: now.kind === 'answered' ? now.asked : null }));
+    ask(caller, choice, leaving.signal).then(
+      (asked) => {
+        if (!leaving.signal.aborted) setState({ kind: 'answered', asked });
+      },
+      (error: unknown) => {
+        if (!leaving.signal.aborted) setState({ kind: 'failed', error });
+      },
+    );
+    return () => leaving.abort();
+  }, [caller, link]);
+  return state;
+}
+
+/** Rows of the other period that are looked at, so that each row finds its own whatever the order. */
+const MOST_BEFORE = 10_000;
+
+async function ask(caller: Caller, choice: Choice, signal: AbortSignal): Promise<Asked> {
+  const answer = await postJson<Answer>(caller, '/osl/query', bodyOf(choice), { signal });
+  const reading = readingOf(choice, answer.columns, answer.rows);
+  const plain = { choice, answer, reading, compared: null, uncompared: null };
+  if (choice.compare === 'none') return plain;
+  const span = spanOf(choice, reading);
+  if (typeof span === 'string') return { ...plain, uncompared: span };
+  const before = earlier(span.days, span.shift);
+  const other: Choice = { ...choice, range: before, order: null, limit: MOST_BEFORE };
+  const body = { ...bodyOf(other), order_by: [] };
+  const past = await postJson<Answer>(caller, '/osl/query', body, { signal });
+  const compared = comparedOf(reading, span.days, readingOf(other, past.columns, past.rows), before);
+  return { ...plain, compared };
+}
+
+/** Which days are compared with those how far before; in words why none can be. */
+function spanOf(
+  { range, compare }: Choice,
+  reading: Reading,
+): { readonly days: Days; readonly shift: NonNullable<ReturnType<typeof stepOf>> } | string {
+  if (compare === 'none') return 'nothing is compared';
+  const { start, end } = range;
+  const picked = isClosed(range) && start !== null && end !== null ? { start, end } : null;
+  const days = picked ?? daysOf(reading);
+  if (days === null) return 'Pick a time range, or group by time, to compare with another period.';
+  if (picked !== null || compare === 'previous_year' || reading.time === null)
+    return { days, shift: shiftOf(days, compare) };
+  const step = stepOf(reading.time.grain);
+  return step === null ? 'Pick a time range to compare hours with those before.' : { days, shift: step };
+}

@@ -1,0 +1,67 @@
+import type { Plan } from '../../../../../clients/typescript/types.js';
+import type { Caller } from '../../../api/caller.js';
+import { postJson } from '../../../api/http.js';
+import { ProblemError } from '../../../api/problem.js';
+import { entitiesIn } from '../dimensions/offered.js';
+import type { CatalogThread, Metric } from './protocol.js';
+
+/** What the picked metrics stand on: what can be asked of all of them together. */
+export interface Ground {
+  readonly metrics: readonly Metric[];
+  /** Entities whose rows they take. */
+  readonly entities: readonly string[];
+  /** Whether all of them have a time that they can be grouped by. */
+  readonly hasTime: boolean;
+}
+
+/**
+ * Finds out what the picked metrics have in common. What the schema does not tell (whether there is a time, which
+ * entities a metric of several takes rows of) the server is asked by plans, so that it never disagrees.
+ *
+ * @throws ProblemError and as `postJson`, but for refusals of a plan
+ */
+export async function groundOf(
+  caller: Caller,
+  thread: CatalogThread,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<Ground> {
+  const metrics = await thread.ask('known', { names });
+  if (metrics.length === 0) return { metrics, entities: [], hasTime: false };
+  const known = metrics.map((m) => m.name);
+  const timed = await planOf(caller, known, true, signal);
+  const entities = new Set<string>();
+  for (const { name, entity } of metrics) {
+    if (entity !== null) entities.add(entity);
+    else for (const one of await entitiesOf(caller, name, timed !== null, signal)) entities.add(one);
+  }
+  return { metrics, entities: [...entities], hasTime: timed !== null };
+}
+
+async function entitiesOf(
+  caller: Caller,
+  name: string,
+  hasTime: boolean,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const plan =
+    (await planOf(caller, [name], false, signal)) ??
+    (hasTime ? await planOf(caller, [name], true, signal) : null);
+  return entitiesIn(plan?.objects ?? []);
+}
+
+/** The plan of some metrics, by months or at all; null where the server refuses it. */
+async function planOf(
+  caller: Caller,
+  metrics: readonly string[],
+  byTime: boolean,
+  signal: AbortSignal,
+): Promise<Plan | null> {
+  const groups = byTime ? { group_by: [{ name: 'metric_time', grain: 'month' }] } : {};
+  try {
+    return await postJson<Plan>(caller, '/osl/query', { metrics, ...groups, explain: true }, { signal });
+  } catch (error) {
+    if (error instanceof ProblemError && [400, 422].includes(error.problem.status)) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,84 @@
+import { type Choice, type Filter, keyOf, type Range, type Value } from './choice.js';
+
+/** A metrics body of `POST /osl/query`. */
+export interface MetricsBody {
+  readonly metrics: readonly string[];
+  readonly group_by?: readonly (string | { readonly name: string; readonly grain: string })[];
+  readonly where?: readonly string[];
+  readonly order_by?: readonly (
+    | string
+    | { readonly name: string; readonly grain: string; readonly descending: boolean }
+  )[];
+  readonly limit?: number;
+  readonly time_constraint?: { readonly start?: string; readonly end?: string };
+  readonly explain?: true;
+}
+
+/** What the server is asked for a choice. */
+export function bodyOf(choice: Choice): MetricsBody {
+  const { metrics, groups, filters, range, limit } = choice;
+  return {
+    metrics,
+    ...(groups.length === 0 ? {} : { group_by: groups.map(groupOf) }),
+    ...(filters.length === 0 ? {} : { where: filters.map(conditionOf) }),
+    ...orderOf(choice),
+    ...(groups.length === 0 ? {} : { limit }),
+    ...constraintOf(range),
+  };
+}
+
+function groupOf({ name, grain }: Choice['groups'][number]): string | { name: string; grain: string } {
+  return grain === null ? name : { name, grain };
+}
+
+/** Unless something else was picked, times go forward and figures downward. */
+function orderOf({ order, groups, metrics }: Choice): Pick<MetricsBody, 'order_by'> {
+  const time = groups.find((g) => g.grain !== null);
+  if (order !== null) {
+    const group = groups.find((g) => keyOf(g) === order.name);
+    if (group?.grain != null)
+      return { order_by: [{ name: group.name, grain: group.grain, descending: order.descending }] };
+    return { order_by: [`${order.descending ? '-' : ''}${order.name}`] };
+  }
+  if (time?.grain != null) return { order_by: [{ name: time.name, grain: time.grain, descending: false }] };
+  const [first] = metrics;
+  return groups.length === 0 || first === undefined ? {} : { order_by: [`-${first}`] };
+}
+
+function constraintOf({ start, end }: Range): Pick<MetricsBody, 'time_constraint'> {
+  if (start === null && end === null) return {};
+  return { time_constraint: { ...(start === null ? {} : { start }), ...(end === null ? {} : { end }) } };
+}
+
+/** A picked condition as a predicate: the grammar of docs/metrics.md, in which every value is a literal. */
+export function conditionOf({ name, operator, values }: Filter): string {
+  const dimension = `{{ Dimension('${name}') }}`;
+  switch (operator) {
+    case 'empty':
+      return `${dimension} is null`;
+    case 'not_empty':
+      return `${dimension} is not null`;
+    case 'is':
+      return oneOf(dimension, values);
+    case 'is_not':
+      // Rows without a value are none of the picked ones either.
+      return `(${dimension} is null or not (${oneOf(dimension, values)}))`;
+    default: {
+      const unknown: never = operator;
+      return unknown;
+    }
+  }
+}
+
+function oneOf(dimension: string, values: readonly Value[]): string {
+  const [first, ...more] = values.map(literalOf);
+  if (first === undefined) return `${dimension} is null`;
+  return more.length === 0 ? `${dimension} = ${first}` : `${dimension} in (${[first, ...more].join(', ')})`;
+}
+
+/** A value as SQL writes it. Two braces would begin a name in a predicate, so they are put together from one and one. */
+export function literalOf(value: Value): string {
+  if (typeof value !== 'string') return String(value);
+  const parts = value.split(/(?<=\{)(?=\{)/).map((part) => `'${part.replaceAll("'", "''")}'`);
+  return parts.length === 1 ? parts.join('') : `(${parts.join(' || ')})`;
+}

@@ -1,0 +1,198 @@
+import type { Comparison, Grain, Range } from './choice.js';
+
+/** A range whose two ends are days: `2026-01-31`. */
+export interface Days {
+  readonly start: string;
+  readonly end: string;
+}
+
+/** How far back the other period lies: months are the calendar's. */
+export interface Shift {
+  readonly months: number;
+  readonly days: number;
+}
+
+const DAY = 86_400_000;
+
+/** A day as milliseconds of UTC, which is the clock of metrics. */
+function at(day: string): number {
+  return Date.parse(`${day.slice(0, 10)}T00:00:00Z`);
+}
+
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+export function isClosed({ start, end }: Range): boolean {
+  return start !== null && end !== null && start <= end;
+}
+
+/** `day`, so many months later or earlier; a day that the month lacks is its last one. */
+export function addMonths(day: string, months: number): string {
+  const date = new Date(at(day));
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + months];
+  const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  return dayOf(Date.UTC(year, month, Math.min(date.getUTCDate(), last)));
+}
+
+export function addDays(day: string, days: number): string {
+  return dayOf(at(day) + days * DAY);
+}
+
+function isWholeMonths({ start, end }: Days): boolean {
+  return start.endsWith('-01') && addDays(end, 1).endsWith('-01');
+}
+
+function monthsIn({ start, end }: Days): number {
+  const [from, to] = [new Date(at(start)), new Date(at(end))];
+  return (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth() + 1;
+}
+
+/** How far the period before lies back: whole months are followed by whole months, other days by as many days. */
+export function shiftOf(days: Days, compare: Exclude<Comparison, 'none'>): Shift {
+  switch (compare) {
+    case 'previous_year':
+      return { months: 12, days: 0 };
+    case 'previous_period':
+      if (isWholeMonths(days)) return { months: monthsIn(days), days: 0 };
+      return { months: 0, days: Math.round((at(days.end) - at(days.start)) / DAY) + 1 };
+    default: {
+      const unknown: never = compare;
+      return unknown;
+    }
+  }
+}
+
+/** How far one period of a grain is from the next: what stands before each where no range was picked. */
+export function stepOf(grain: Grain): Shift | null {
+  switch (grain) {
+    case 'hour':
+      return null;
+    case 'day':
+      return { months: 0, days: 1 };
+    case 'week':
+      return { months: 0, days: 7 };
+    case 'month':
+      return { months: 1, days: 0 };
+    case 'quarter':
+      return { months: 3, days: 0 };
+    case 'year':
+      return { months: 12, days: 0 };
+    default: {
+      const unknown: never = grain;
+      return unknown;
+    }
+  }
+}
+
+/** The other period. Whole months end with their month, however long that is. */
+export function earlier(days: Days, shift: Shift): Days {
+  if (shift.months === 0)
+    return { start: addDays(days.start, -shift.days), end: addDays(days.end, -shift.days) };
+  const end = isWholeMonths(days)
+    ? addDays(addMonths(addDays(days.end, 1), -shift.months), -1)
+    : addMonths(days.end, -shift.months);
+  return { start: addMonths(days.start, -shift.months), end };
+}
+
+/** The beginning of the period of a grain that a day lies in. Weeks begin on Monday. */
+export function periodOf(day: string, grain: Grain): string {
+  const date = new Date(at(day));
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  switch (grain) {
+    case 'hour':
+    case 'day':
+      return day.slice(0, 10);
+    case 'week':
+      return addDays(day, -((date.getUTCDay() + 6) % 7));
+    case 'month':
+      return dayOf(Date.UTC(year, month, 1));
+    case 'quarter':
+      return dayOf(Date.UTC(year, month - (month % 3), 1));
+    case 'year':
+      return dayOf(Date.UTC(year, 0, 1));
+    default: {
+      const unknown: never = grain;
+      return unknown;
+    }
+  }
+}
+
+/** The last day of the period of a grain that begins with `day`. */
+export function lastDayOf(day: string, grain: Grain): string {
+  switch (grain) {
+    case 'hour':
+    case 'day':
+      return day.slice(0, 10);
+    case 'week':
+      return addDays(day, 6);
+    case 'month':
+      return addDays(addMonths(day, 1), -1);
+    case 'quarter':
+      return addDays(addMonths(day, 3), -1);
+    case 'year':
+      return addDays(addMonths(day, 12), -1);
+    default: {
+      const unknown: never = grain;
+      return unknown;
+    }
+  }
+}
+
+/**
+ * The place of a period within a range: 0 for the one in which the range begins. Two periods of two ranges belong
+ * together where their places are the same.
+ *
+ * @param period as answers write it: a day, or a time of day with its hour
+ */
+export function placeIn(period: string, start: string, grain: Grain): number {
+  const first = periodOf(start, grain);
+  const months = monthIndex(period) - monthIndex(first);
+  switch (grain) {
+    case 'hour':
+      return Math.round((timeOf(period) - at(first)) / 3_600_000);
+    case 'day':
+      return Math.round((at(period) - at(first)) / DAY);
+    case 'week':
+      return Math.round((at(period) - at(first)) / (7 * DAY));
+    case 'month':
+      return months;
+    case 'quarter':
+      return Math.floor(months / 3);
+    case 'year':
+      return Math.floor(months / 12);
+    default: {
+      const unknown: never = grain;
+      return unknown;
+    }
+  }
+}
+
+function monthIndex(day: string): number {
+  const date = new Date(at(day));
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+}
+
+/** The moment at which a period of an answer begins, in milliseconds; NaN for what is no time. */
+export function timeOf(period: string): number {
+  if (!/^\d{4}-\d{2}-\d{2}/.test(period)) return Number.NaN;
+  const iso = period.replace(' ', 'T').replace(/\+00$/, 'Z');
+  return Date.parse(iso.length === 10 || /[Z+]/.test(iso.slice(10)) ? iso : `${iso}Z`);
+}
+
+/** Ranges that are picked by name, from `today`. */
+export function namedRanges(today: string): readonly { readonly name: string; readonly range: Range }[] {
+  const month = periodOf(today, 'month');
+  const quarter = periodOf(today, 'quarter');
+  const year = periodOf(today, 'year');
+  return [
+    { name: 'All time', range: { start: null, end: null } },
+    { name: 'Last 30 days', range: { start: addDays(today, -29), end: today } },
+    { name: 'Last 90 days', range: { start: addDays(today, -89), end: today } },
+    { name: 'Last month', range: { start: addMonths(month, -1), end: addDays(month, -1) } },
+    { name: 'Last quarter', range: { start: addMonths(quarter, -3), end: addDays(quarter, -1) } },
+    { name: 'This year', range: { start: year, end: lastDayOf(year, 'year') } },
+    { name: 'Last year', range: { start: addMonths(year, -12), end: addDays(year, -1) } },
+    { name: 'Last 12 months', range: { start: addMonths(month, -12), end: addDays(month, -1) } },
+  ];
+}

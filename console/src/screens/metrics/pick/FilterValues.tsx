@@ -1,0 +1,113 @@
+import { useEffect, useState } from 'react';
+import type { Answer } from '../../../../../clients/typescript/types.js';
+import { postJson } from '../../../api/http.js';
+import { Dialog } from '../../../parts/Dialog.js';
+import { ErrorBox } from '../../../parts/ErrorBox.js';
+import { useSession } from '../../../shell/session.js';
+import { wordOf } from '../answer/columns.js';
+import { type Filter, OPERATORS, type Operator, type Value } from '../choice/choice.js';
+
+export interface FilterValuesProps {
+  readonly name: string;
+  /** The metric by which the most frequent values come first. */
+  readonly metric: string;
+  readonly filter: Filter | null;
+  readonly onFilter: (filter: Filter | null) => void;
+  readonly onClose: () => void;
+}
+
+const MOST = 200;
+
+/** The values of a dimension, from a governed question: nobody picks here what they may not see. */
+export function FilterValues({ name, metric, filter, onFilter, onClose }: FilterValuesProps) {
+  const { caller } = useSession();
+  const [values, setValues] = useState<readonly unknown[] | null>(null);
+  const [isMasked, setMasked] = useState(false);
+  const [fault, setFault] = useState<unknown>(null);
+  const [term, setTerm] = useState('');
+  useEffect(() => {
+    const leaving = new AbortController();
+    const body = { metrics: [metric], group_by: [name], order_by: [`-${metric}`], limit: MOST };
+    postJson<Answer>(caller, '/osl/query', body, { signal: leaving.signal }).then(
+      ({ columns, rows }) => {
+        const [column] = columns;
+        setMasked(column?.redacted === true);
+        setValues(rows.map((row) => row[column?.name ?? ''] ?? null));
+      },
+      (error: unknown) => {
+        if (!leaving.signal.aborted) setFault(error);
+      },
+    );
+    return () => leaving.abort();
+  }, [caller, name, metric]);
+  const [operator, setOperator] = useState<Operator>(filter?.operator ?? 'is');
+  const picked = filter?.values ?? [];
+  const set = (next: Operator, values: readonly Value[]): void => {
+    setOperator(next);
+    const takesValues = next === 'is' || next === 'is_not';
+    onFilter(
+      takesValues && values.length === 0 ? null : { name, operator: next, values: takesValues ? values : [] },
+    );
+  };
+  const shown = (values ?? [])
+    .filter((v): v is Value => v !== null && typeof v !== 'object')
+    .filter((v) => wordOf(v).toLowerCase().includes(term.toLowerCase()));
+  return (
+    <Dialog title={`Filter by ${name}`} open onClose={onClose}>
+      <div className="filter">
+        <select
+          aria-label="Condition"
+          value={operator}
+          onChange={(event) => set(OPERATORS.find((o) => o === event.target.value) ?? 'is', picked)}
+        >
+          <option value="is">is one of</option>
+          <option value="is_not">is none of</option>
+          <option value="empty">is empty</option>
+          <option value="not_empty">is not empty</option>
+        </select>
+        {fault !== null && <ErrorBox error={fault} />}
+        {values === null && fault === null && <p className="quiet">asking for its values …</p>}
+        {isMasked && <p className="quiet">It is masked for you, so are its values here.</p>}
+        {values !== null && (operator === 'is' || operator === 'is_not') && (
+          <>
+            {values.length > 12 && (
+              <input
+                type="search"
+                aria-label="Search values"
+                placeholder="Search …"
+                value={term}
+                onChange={(e) => setTerm(e.target.value)}
+              />
+            )}
+            <ul className="pick-list filter-values">
+              {shown.map((value) => (
+                <li key={`${typeof value} ${String(value)}`}>
+                  <label className="pick-row">
+                    <input
+                      type="checkbox"
+                      checked={picked.includes(value)}
+                      onChange={() => set(operator, toggled(picked, value))}
+                    />
+                    {wordOf(value)}
+                  </label>
+                </li>
+              ))}
+            </ul>
+            {values.length === MOST && (
+              <p className="quiet">
+                The first {MOST} by {metric}.
+              </p>
+            )}
+          </>
+        )}
+        <button type="button" className="primary" onClick={onClose}>
+          Done
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function toggled(picked: readonly Value[], value: Value): readonly Value[] {
+  return picked.includes(value) ? picked.filter((v) => v !== value) : [...picked, value];
+}
