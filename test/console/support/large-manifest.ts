@@ -38,7 +38,9 @@ export function largeManifest({ entities, area }: LargeGraph): string {
     ...numbers.flatMap((n) => {
       const parent = n % area === 0 ? 0 : n - (n % area);
       if (n === 0) return [];
-      return [`  of_${n}: { from: ${nameOf(n, area)}.parent_id, to: ${nameOf(parent, area)}.id, kind: many_to_one }`];
+      return [
+        `  of_${n}: { from: ${nameOf(n, area)}.parent_id, to: ${nameOf(parent, area)}.id, kind: many_to_one }`,
+      ];
     }),
     'metrics:',
     ...numbers

@@ -4,25 +4,18 @@ import type { Thing } from '../graph/model.js';
 const MOST_COLUMNS = 8;
 
 /** A question about a thing, written out; null where the schema has none that this caller can send. */
-export function questionFor({ kind, name, fqn, columns, examples }: Thing): string | null {
+export function questionFor({ kind, name, columns, examples }: Thing): string | null {
   const rows = columns.filter((c) => c.sight !== 'aggregates');
   if (kind !== 'entity' || rows.length === 0) return examples[0] ?? null;
   const list = rows.slice(0, MOST_COLUMNS).map((c) => identifier(c.name));
-  return `select ${list.join(', ')}\nfrom ${fqnOf(fqn, name)}\nlimit 100`;
+  return `select ${list.join(', ')}\nfrom osl.entities.${identifier(name)}\nlimit 100`;
 }
 
-/** The schema's own spelling, which quotes where that is needed. */
-function fqnOf(fqn: string, name: string): string {
-  return fqn === `osl.entities.${name}` && name !== plain(name) ? `osl.entities.${identifier(name)}` : fqn;
-}
-
-function plain(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : '';
-}
+const PLAIN = /^[a-z_][a-z0-9_]*$/;
 
 /** Quoted where SQL would read it otherwise. Words of the grammar are quoted too: that is never wrong. */
 export function identifier(name: string): string {
-  return plain(name) !== '' && !RESERVED.has(name) ? name : `"${name.replaceAll('"', '""')}"`;
+  return PLAIN.test(name) && !RESERVED.has(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }
 
 /** Source: PostgreSQL 17, appendix C, what is reserved or can be no column's name. */

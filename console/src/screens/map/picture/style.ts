@@ -70,7 +70,10 @@ export function styleOf(palette: Palette): cytoscape.StylesheetJson {
         'background-color': ground,
       },
     },
-    { selector: 'node[kind="facet"]', style: { shape: 'polygon', 'shape-polygon-points': SHEET, 'background-color': ground } },
+    {
+      selector: 'node[kind="facet"]',
+      style: { shape: 'polygon', 'shape-polygon-points': SHEET, 'background-color': ground },
+    },
     { selector: 'node[kind="metric"]', style: { shape: 'hexagon', 'background-color': ground } },
     {
       selector: 'node[kind="cluster"]',

@@ -55,8 +55,11 @@ export type MapQuestions = {
   /** Forgets the second caller. */
   readonly forget: { readonly ask: null; readonly answer: null };
   readonly draw: {
-    readonly ask: { readonly scope: Scope; readonly kinds: readonly Kind[]; /** Of the frame's width to its height. */
-      readonly ratio: number };
+    readonly ask: {
+      readonly scope: Scope;
+      readonly kinds: readonly Kind[] /** Of the frame's width to its height. */;
+      readonly ratio: number;
+    };
     readonly answer: Drawn;
   };
   readonly search: {

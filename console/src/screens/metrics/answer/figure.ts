@@ -20,23 +20,22 @@ export function shownFigure(value: unknown, format: Format | null | undefined): 
   const number = numberOf(value);
   if (number === null) return typeof value === 'object' ? JSON.stringify(value) : String(value);
   return (
-    formatter(format ?? null, number).format(number) + (format?.unit === undefined ? '' : ` ${format.unit}`)
+    formatter(format ?? null).format(exact(value, number)) +
+    (format?.unit === undefined ? '' : ` ${format.unit}`)
   );
 }
 
-/** The same, in few characters: for axes and tiles. */
-export function shortFigure(value: number, format: Format | null | undefined): string {
-  if (Math.abs(value) < 10_000 || format?.kind === 'percent') return shownFigure(value, format);
-  const style = format?.kind === 'currency' ? currencyOf(format) : {};
-  return new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1, ...style }).format(
-    value,
-  );
+/** Numbers of more digits than a double has come as texts, and are shown with every digit. */
+function exact(value: unknown, number: number): number | Intl.StringNumericLiteral {
+  return typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value)
+    ? (value as Intl.StringNumericLiteral)
+    : number;
 }
 
-function formatter(format: Format | null, value: number): Intl.NumberFormat {
+function formatter(format: Format | null): Intl.NumberFormat {
   const decimals =
     format?.decimals === undefined
-      ? { maximumFractionDigits: Number.isInteger(value) ? 0 : 2 }
+      ? { maximumFractionDigits: 2 }
       : { minimumFractionDigits: format.decimals, maximumFractionDigits: format.decimals };
   switch (format?.kind) {
     case 'percent':

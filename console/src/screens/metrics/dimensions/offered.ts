@@ -15,6 +15,8 @@ export interface Offered {
   readonly isTime: boolean;
   /** Whether a predicate can name it. Source: `NAME` of compiler/src/bind/metrics/template.ts. */
   readonly filterable: boolean;
+  /** What joins use. */
+  readonly isKey: boolean;
 }
 
 /** What rows of all these entities lead to, nearest first. Without entities there is nothing. */
@@ -24,21 +26,32 @@ export function offeredFor(entities: readonly string[], schema: Schema): readonl
   if (first === undefined) return [];
   const shared = first.filter(({ prefix }) => more.every((way) => way.some((r) => r.prefix === prefix)));
   const byName = new Map(schema.entities.map((e) => [e.name, e]));
-  return shared.flatMap(({ entity, prefix }) =>
-    (byName.get(entity)?.columns ?? []).map((column): Offered => {
-      const name = `${prefix}__${column.name}`;
-      return {
-        name,
-        from: prefix,
-        column: column.name,
-        type: column.type,
-        description: column.description,
-        masked: column.masked,
-        isTime: isTime(column.type),
-        filterable: /^[A-Za-z0-9_]{1,200}$/.test(name),
-      };
-    }),
-  );
+  const all = shared.flatMap(({ entity, prefix }) => {
+    const owner = byName.get(entity);
+    return (owner?.columns ?? []).map((column) => ({
+      ...offeredOf(prefix, column),
+      isKey: owner?.entity_key_columns.includes(column.name) === true,
+    }));
+  });
+  // Keys name one row each, so that few group by them: they come last.
+  return [...all.filter((o) => !o.isKey), ...all.filter((o) => o.isKey)];
+}
+
+function offeredOf(
+  prefix: string,
+  column: Schema['entities'][number]['columns'][number],
+): Omit<Offered, 'isKey'> {
+  const name = `${prefix}__${column.name}`;
+  return {
+    name,
+    from: prefix,
+    column: column.name,
+    type: column.type,
+    description: column.description,
+    masked: column.masked,
+    isTime: isTime(column.type),
+    filterable: /^[A-Za-z0-9_]{1,200}$/.test(name),
+  };
 }
 
 function isTime(type: string): boolean {

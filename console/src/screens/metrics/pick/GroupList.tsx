@@ -25,6 +25,7 @@ const TIME: Offered = {
   masked: 'none',
   isTime: true,
   filterable: false,
+  isKey: false,
 };
 
 export const FIRST_GRAIN: Grain = 'month';
