@@ -3,7 +3,10 @@ declare module '*.css';
 /** Of lib.dom only where a browser's types have it: what the page's policy of markup is made with. */
 interface Window {
   readonly trustedTypes?: {
-    createPolicy(name: string, rules: { createHTML(text: string): string; createScriptURL(url: string): string }): unknown;
+    createPolicy(
+      name: string,
+      rules: { createHTML(text: string): string; createScriptURL(url: string): string },
+    ): unknown;
   };
 }
 
