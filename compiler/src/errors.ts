@@ -323,6 +323,10 @@ export const ERRORS = Object.freeze({
     'the database would take more for this question than a role of yours allows for one',
     'ask for less of it at a time: fewer relations, or a filter on a key',
   ]),
+  formMissing: row('E0528', '0A000', 400, (p: { form: string }) => [
+    `the database of this question has no ${p.form}, by its own documentation`,
+    'ask for it in another form',
+  ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,
   ]),

@@ -69,6 +69,7 @@ export {
 } from './errors.js';
 export { type Explanation, explain } from './explain.js';
 export { noticesOf } from './explain-runtime.js';
+export { formsOf, type SqlForm, type StatementForms } from './forms.js';
 export { fullName, plainName, type Room } from './full-name.js';
 export {
   FUNCTIONS,
@@ -154,7 +155,6 @@ export {
   type Traversal,
   walkedKey,
 } from './runtime.js';
-
 export { type PlainLiteral, type ShapedText, shapeOf } from './shape/scan.js';
 export { arrayElements, arrayText, identifier, quoteIdentifier, quoteLiteral } from './sql-text.js';
 export { enumName, STORED_PATTERN, type StoredType, storedType } from './stored.js';
@@ -176,7 +176,6 @@ export {
   typeNamed,
   typeOfOid,
 } from './types.js';
-
 export { literalText, type ValueSources, valuesOf } from './values.js';
 export { type WantedRows, wantedRows } from './wanted-rows.js';
 export type { AskedWorld } from './world.js';

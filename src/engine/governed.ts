@@ -1,4 +1,4 @@
-import { emit, GovernedPlan, InternalError, oidOf, relationsRead, type Slot } from 'osl-compiler';
+import { emit, GovernedPlan, InternalError, oidOf, queryError, relationsRead, type Slot } from 'osl-compiler';
 import type { GovernedDoor } from './doors.js';
 import type { OutOfService } from './out-of-service.js';
 import type { Runner } from './runner.js';
@@ -10,17 +10,35 @@ export function governedDoor(
   runner: Runner,
   outOfService: OutOfService,
   snapshot: GovernedDoor['snapshot'],
+  lacking: (sql: string) => string | null = () => null,
 ): GovernedDoor {
+  /** What the database's grammar lacks for each statement that was asked for. */
+  const lacks = new WeakMap<GovernedStatement, string | null>();
+  const lackOf = (statement: GovernedStatement): string | null => {
+    const known = lacks.get(statement);
+    if (known !== undefined) return known;
+    const found = lacking(statement.sql);
+    lacks.set(statement, found);
+    return found;
+  };
+  const sendable = (plan: GovernedPlan): GovernedStatement => {
+    const statement = statementOf(plan);
+    const form = lackOf(statement);
+    if (form !== null) throw queryError('formMissing', { form });
+    return statement;
+  };
   return {
     snapshot,
     short(plan) {
       const { lanes, backstopSeconds, onUpstreamError } = runner;
-      if (lanes === null) return null;
-      return shortStatement({ lanes, outOfService, backstopSeconds, onUpstreamError }, statementOf(plan));
+      const statement = statementOf(plan);
+      // What is refused is refused where it is executed.
+      if (lanes === null || lackOf(statement) !== null) return null;
+      return shortStatement({ lanes, outOfService, backstopSeconds, onUpstreamError }, statement);
     },
     execute(plan, values, options, sink) {
       try {
-        const statement = statementOf(plan);
+        const statement = sendable(plan);
         if (values.length !== statement.parameterOids.length) {
           throw new InternalError(`${values.length} values for ${statement.parameterOids.length} slots`);
         }
@@ -33,7 +51,7 @@ export function governedDoor(
     requireInService: (plan) => outOfService.check(statementOf(plan).reads),
     explain(plan, options, sink) {
       try {
-        const statement: UpstreamStatement = { ...statementOf(plan), asks: 'plan' };
+        const statement: UpstreamStatement = { ...sendable(plan), asks: 'plan' };
         const settings = [...(options.settings ?? []), WHATEVER_THE_VALUES];
         return runner.runStatement(statement, [], { ...options, resultFormats: [], settings }, sink);
       } catch (error) {

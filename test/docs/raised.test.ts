@@ -143,6 +143,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   cancelled: { file: 'test/engine/both-engines.test.ts', shows: 'cancelled' },
   timedOut: { file: 'test/engine/both-engines.test.ts', shows: 'timedOut' },
   stepCap: { file: 'test/language/forms/traverse.test.ts', shows: 'E0519' },
+  formMissing: { file: 'test/service/distributed/server-kinds.test.ts', shows: 'E0528' },
   costCap: { file: 'test/surfaces/rest/cost.test.ts', shows: 'E0527' },
   rowCap: { file: 'test/docs/raised.test.ts', shows: '54000' },
   auditUnavailable: { file: 'test/surfaces/rest/audit.test.ts', shows: 'E5030' },

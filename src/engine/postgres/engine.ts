@@ -17,6 +17,7 @@ import { connectTransport } from './connect.js';
 import { PARTITIONWISE } from './foreign-servers.js';
 import { type Logins, LoginsNow } from './logins.js';
 import { inspectRole, type RoleReport } from './role.js';
+import { lackingFor } from './server-kind.js';
 
 export interface PostgresConfig {
   readonly kind: 'postgres';
@@ -99,6 +100,7 @@ export async function openPostgres(
       runner,
       outOfService,
       (level, subject) => new PinnedSnapshot({ ...shape, level, subject }),
+      (sql) => lackingFor(report.kind, sql),
     ),
     outOfService,
     system: systemDoor(system === null ? refuseSystem : lendFrom(system), report.role),

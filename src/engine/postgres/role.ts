@@ -1,11 +1,13 @@
 import type { SetupQuery } from './connect.js';
 import { type Foreign, surveyForeign } from './foreign-servers.js';
+import { kindWarnings, type ServerKind, serverKind } from './server-kind.js';
 
 export interface RoleReport {
   readonly role: string;
   /** Why governed statements may not run as it; null where they may. */
   readonly fault: string | null;
   readonly serverVersion: string;
+  readonly kind: ServerKind;
   readonly foreign: Foreign;
   readonly warnings: readonly string[];
 }
@@ -36,21 +38,31 @@ const OWNED = `
 export async function examineRole(query: SetupQuery): Promise<RoleReport> {
   const [self] = await query(
     `select current_user::text as name, current_setting('server_version') as version,
-            (select extversion from pg_catalog.pg_extension where extname = 'vector') as vector`,
+            (select extversion from pg_catalog.pg_extension where extname = 'vector') as vector,
+            pg_catalog.version() as said,
+            exists (select from pg_catalog.pg_extension where extname = 'citus') as citus,
+            exists (select from pg_catalog.pg_proc where proname = 'aurora_version') as aurora`,
   );
   const role = String(self?.['name']);
+  const kind = serverKind({
+    version: String(self?.['said']),
+    citus: self?.['citus'] === true,
+    aurora: self?.['aurora'] === true,
+  });
   const reachable = await query(REACHABLE);
   const foreign = await surveyForeign(query);
   return {
     role,
     fault: reachable.map(faultOf).find((fault) => fault !== null) ?? null,
     serverVersion: String(self?.['version']).split(' ')[0] ?? '',
+    kind,
     foreign,
     warnings: [
       ...listWarning(`role "${role}" can create objects in schema`, await query(CREATABLE)),
       ...listWarning(`role "${role}" owns relation`, await query(OWNED)),
       ...vectorWarning(self?.['vector']),
       ...foreign.warnings,
+      ...kindWarnings(kind),
     ],
   };
 }

@@ -20,6 +20,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0525', 'Gone from the database'],
   ['E0526', 'Another type in the database'],
   ['E0527', 'Too costly'],
+  ['E0528', 'Not in this database'],
   ['E1001', 'Not resolvable'],
   ['E1002', 'Not servable'],
   ['E2001', 'No policy loaded'],
