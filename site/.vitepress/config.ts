@@ -31,6 +31,7 @@ export default defineConfig({
   markdown: {
     anchor: { slugify: slugOf },
     languageAlias: { osl: 'sql' },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
     config(md) {
       // What a page says between two braces is text, and no expression of the site.
       const text = md.renderer.rules.text;

@@ -14,9 +14,7 @@ export function picturesOf(results: Results): ReadonlyMap<string, string> {
 
 /** Day and machine, without what a run was disturbed by, which the page says. */
 function dayOf({ sections }: Chart, results: Results): string {
-  const days = sections.map(
-    (name) => /^[^.;]*?commit \w+/.exec(results.made(name))?.[0] ?? results.made(name),
-  );
+  const days = sections.map((name) => /^.*?commit \w+/.exec(results.made(name))?.[0] ?? results.made(name));
   return `Measured ${[...new Set(days)].join('; ')}`;
 }
 

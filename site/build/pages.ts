@@ -23,7 +23,7 @@ export const START = 'README.md';
 const SECTIONS: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Begin', ['getting-started', 'cookbook/README', 'compared', 'benchmarks', 'console', 'deployment']],
   ['Ask', ['osl-sql', 'metrics', 'retrieval', 'operators', 'functions', 'raw-sql']],
-  ['Connect', ['bi', 'rest', 'mcp', 'cli', 'terminal', 'editors']],
+  ['Connect', ['bi', 'rest', 'mcp', 'cli-output', 'editors']],
   ['Declare', ['manifest', 'content', 'caching', 'interchange', 'lineage']],
   ['Govern', ['policy', 'policy-tests', 'access', 'identity', 'row-security']],
   [

@@ -43,7 +43,9 @@ const WIDTH = 520;
 const EDGE = 20;
 const MIDDLE = WIDTH / 2;
 const HEIGHT = 46;
-const STEP = HEIGHT + 22;
+const GAP = 22;
+const STEP = HEIGHT + GAP;
+const INSET = 14;
 
 /** The picture, as SVG. */
 export function spine(): string {
@@ -77,87 +79,45 @@ export function spine(): string {
       ]),
     );
   }
-  y += STEP;
-  y = column(parts, BEFORE, y);
-  const top = y - 4;
-  y += 26;
-  const inner = column([], COMPILER, y) - STEP + HEIGHT + 8;
-  parts.push(
-    box({
-      x: EDGE,
-      y: top,
-      width: WIDTH - 2 * EDGE,
-      height: inner - top,
-      fill: 'ground',
-      stroke: 'ours',
-      radius: 8,
-    }),
-  );
-  parts.push(
-    words({
-      x: EDGE + 14,
-      y: top + 20,
-      text: 'the compiler: values in, values out',
-      size: 12,
-      tone: 'faint',
-    }),
-  );
-  parts.push(
-    words({
-      x: WIDTH - EDGE - 14,
-      y: top + 20,
-      text: 'compiler/',
-      size: 11.5,
-      tone: 'faint',
-      anchor: 'end',
-      code: true,
-    }),
-  );
-  y = column(parts, COMPILER, y, 14);
-  y = column(parts, AFTER, y + 8, 0, true);
-  parts.push(
-    words({
-      x: MIDDLE,
-      y: y - 4,
-      text: 'rows go back the way the question came',
-      anchor: 'middle',
-      tone: 'faint',
-    }),
-  );
-  return picture(WIDTH, y + 14, 'One question’s way through the gateway', inWords(), parts);
+  y = column(parts, BEFORE, y + STEP, 0);
+  const top = y + GAP;
+  const edge = column([], COMPILER, top + 30, INSET) + 10;
+  const frame = { x: EDGE, y: top, width: WIDTH - 2 * EDGE, height: edge - top, radius: 8 } as const;
+  parts.push(down(y, top), box({ ...frame, fill: 'ground', stroke: 'ours' }));
+  const said = { y: top + 20, tone: 'faint' } as const;
+  parts.push(words({ ...said, x: EDGE + INSET, text: 'the compiler: values in, values out', size: 12 }));
+  const room = { text: 'compiler/', size: 11.5, anchor: 'end', code: true } as const;
+  parts.push(words({ ...said, ...room, x: WIDTH - EDGE - INSET }));
+  column(parts, COMPILER, top + 30, INSET);
+  parts.push(down(edge, edge + GAP));
+  y = column(parts, AFTER, edge + GAP, 0);
+  const end = 'rows go back the way the question came';
+  parts.push(words({ x: MIDDLE, y: y + 24, text: end, anchor: 'middle', tone: 'faint' }));
+  return picture(WIDTH, y + 42, 'One question’s way through the gateway', inWords(), parts);
 }
 
-/** Boxes below each other with arrows between them; the `y` after the last arrow. */
-function column(parts: string[], steps: readonly Step[], from: number, inset = 0, isEnd = false): number {
-  let y = from;
+/** An arrow in the middle, from one edge to another. */
+function down(from: number, to: number): string {
+  return arrow([
+    [MIDDLE, from],
+    [MIDDLE, to - 1],
+  ]);
+}
+
+/** Boxes below each other with arrows between them; the lower edge of the last. */
+function column(parts: string[], steps: readonly Step[], from: number, inset: number): number {
   const x = EDGE + inset;
   const width = WIDTH - 2 * x;
   for (const [i, { verb, says, room }] of steps.entries()) {
+    const y = from + i * STEP;
+    if (i > 0) parts.push(down(y - GAP, y));
     parts.push(box({ x, y, width, height: HEIGHT, fill: 'panel', stroke: 'line', radius: 6 }));
-    parts.push(words({ x: x + 14, y: y + 20, text: verb, size: 14, weight: 'bold', tone: 'ours' }));
-    if (room !== 'compiler/')
-      parts.push(
-        words({
-          x: x + width - 14,
-          y: y + 20,
-          text: room,
-          size: 11.5,
-          tone: 'faint',
-          anchor: 'end',
-          code: true,
-        }),
-      );
-    parts.push(words({ x: x + 14, y: y + 37, text: says }));
-    const isLast = isEnd && i === steps.length - 1;
-    parts.push(
-      arrow([
-        [MIDDLE, y + HEIGHT],
-        [MIDDLE, y + STEP - 2 - (isLast ? 4 : 0)],
-      ]),
-    );
-    y += STEP;
+    parts.push(words({ x: x + INSET, y: y + 20, text: verb, size: 14, weight: 'bold', tone: 'ours' }));
+    const at = { x: x + width - INSET, y: y + 20, text: room, size: 11.5, anchor: 'end' } as const;
+    if (inset === 0) parts.push(words({ ...at, tone: 'faint', code: true }));
+    parts.push(words({ x: x + INSET, y: y + 37, text: says }));
   }
-  return y;
+  return from + steps.length * STEP - GAP;
 }
 
 /** The same for who cannot see it. */

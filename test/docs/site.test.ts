@@ -1,9 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join, posix } from 'node:path';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { extname, join, posix } from 'node:path';
 import t, { test } from 'tap';
 import { allPages } from '../../site/build/pages.js';
 import { sitePath } from '../../site/build/stage.js';
+import { accessible, SKIP, startBrowser } from '../console/support/browser.js';
 import { ROOT } from '../tools/cli/support.js';
 
 /** The site, installed and built as its package says, and then read as a browser would read it. */
@@ -142,4 +145,64 @@ test('the site is built from docs/, and no link on it leads nowhere', (t) => {
     t.end();
   });
   t.end();
+});
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+};
+
+/** The site as a server of files serves it; its origin. */
+async function serveSite(): Promise<string> {
+  const server = createServer((request, response) => {
+    const file = join(BUILT, fileOf(new URL(request.url ?? '/', 'http://site').pathname));
+    if (!file.startsWith(BUILT) || !existsSync(file)) response.writeHead(404).end();
+    else response.setHeader('content-type', TYPES[extname(file)] ?? 'text/plain').end(readFileSync(file));
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  t.teardown(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // listening, so it has one
+}
+
+test('a browser sees it, small and large, light and dark, and asks no other server', {
+  skip: SKIP,
+}, async (t) => {
+  const origin = await serveSite();
+  const browser = await startBrowser(t);
+  const faults: string[] = [];
+  for (const [width, colorScheme] of [
+    [400, 'light'],
+    [1440, 'dark'],
+  ] as const) {
+    const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
+    const page = await context.newPage();
+    page.on('request', (request) => {
+      if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith('data:'))
+        faults.push(request.url());
+    });
+    page.on('pageerror', (error) => faults.push(error.message));
+    page.on('response', (response) => {
+      if (response.status() >= 400) faults.push(`${response.status()} ${response.url()}`);
+    });
+    for (const path of ['', 'architecture.html', 'cookbook/regions.html']) {
+      await page.goto(`${origin}/${path}`, { waitUntil: 'networkidle' });
+      const wide = await page.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
+      t.equal(wide, 0, `${path} at ${width}: nothing sticks out`);
+      await accessible(t, page, `${path} at ${width}, ${colorScheme}`);
+    }
+    if (width > 1_000) {
+      await page.getByRole('button', { name: 'Search' }).first().click();
+      await page.locator('#localsearch-input').fill('break glass reason');
+      await page.locator('#localsearch-list a').first().click();
+      await page.waitForURL(/(on-call|policy|0091|threat)/);
+    }
+    await context.close();
+  }
+  t.strictSame(faults, []);
 });
