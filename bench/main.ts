@@ -12,6 +12,7 @@ import { retrieveBench } from './retrieve/index.js';
 import { rollupBench } from './rollup/index.js';
 import { rowSecurityBench } from './row-security/index.js';
 import { scaleBench } from './scale/index.js';
+import { startBench } from './start/index.js';
 import { streamBench } from './stream/index.js';
 import { wireBench } from './wire/index.js';
 
@@ -32,6 +33,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['audit', auditBench],
   ['audit-open', auditOpenBench],
   ['scale', scaleBench],
+  ['start', startBench],
 ]);
 
 const RESULTS = 'bench/RESULTS.md';

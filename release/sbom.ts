@@ -10,6 +10,7 @@ interface Component {
   readonly name: string;
   readonly version: string;
   readonly group?: string;
+  readonly purl?: string;
   readonly properties?: readonly { readonly name: string; readonly value: string }[];
 }
 
@@ -30,27 +31,58 @@ interface Bom {
  * @param checkout built and bundled
  */
 export async function sbomOf(checkout: string): Promise<Bom> {
-  const ask = async (...args: readonly string[]): Promise<Bom> =>
-    JSON.parse(await run(checkout, 'npm', 'sbom', '--sbom-format', 'cyclonedx', ...args)) as Bom; // npm's own form
-  const installed = await ask('--omit', 'dev', '--omit', 'peer');
-  const all = await ask();
-  const taken = JSON.parse(
-    readFileSync(join(checkout, 'dist', 'package', 'taken-in.json'), 'utf8'),
-  ) as readonly TakenIn[]; // written by bundle.ts
-  const known = new Set(installed.components.map((component) => component['bom-ref']));
-  const inside = taken.map(({ name, version }) => componentOf(all, name, version));
-  const added = inside.filter((component) => !known.has(component['bom-ref'])).map(marked);
-  const root = installed.metadata.component['bom-ref'];
-  const dependencies = installed.dependencies.map((edges) =>
-    edges.ref === root
-      ? { ...edges, dependsOn: [...(edges.dependsOn ?? []), ...added.map((c) => c['bom-ref'])] }
-      : edges,
-  );
+  // npm's `--omit dev` leaves out what a tool for development asks for as a peer, such as ajv: so all, and then those in reach.
+  const listed = JSON.parse(await run(checkout, 'npm', 'sbom', '--sbom-format', 'cyclonedx')) as Bom; // npm's own form
+  const all = { ...listed, components: [...listed.components, compilerIn(checkout)] };
+  const { dependencies: direct } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
+    readonly dependencies: Readonly<Record<string, string>>;
+  }; // ours
+  const inside = (
+    JSON.parse(readFileSync(join(checkout, 'dist', 'package', 'taken-in.json'), 'utf8')) as readonly TakenIn[]
+  ).map(({ name, version }) => componentOf(all, name, version)['bom-ref']); // written by bundle.ts
+  const needed = Object.entries(direct).map(([name, version]) => componentOf(all, name, version)['bom-ref']);
+  const edges = new Map(all.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn ?? []]));
+  const installed = reached(needed, edges);
+  const taken = new Set(inside.filter((ref) => !installed.has(ref)));
+  const root = all.metadata.component['bom-ref'];
+  // npm lists a package as often as it lies somewhere.
+  const once = new Map(all.components.map((component) => [component['bom-ref'], component]));
   return {
-    ...installed,
-    components: [...installed.components, ...added],
-    dependencies: [...dependencies, ...added.map((c) => ({ ref: c['bom-ref'], dependsOn: [] }))],
+    ...all,
+    components: [...once.values()]
+      .filter((component) => installed.has(component['bom-ref']) || taken.has(component['bom-ref']))
+      .map((component) => (taken.has(component['bom-ref']) ? marked(component) : component)),
+    dependencies: [
+      { ref: root, dependsOn: [...needed, ...taken] },
+      ...[...installed].map((ref) => ({ ref, dependsOn: edges.get(ref) ?? [] })),
+      ...[...taken].map((ref) => ({ ref, dependsOn: [] })),
+    ],
   };
+}
+
+/** `osl-compiler`, which npm knows as a folder of this one and leaves out. */
+function compilerIn(checkout: string): Component {
+  const { name, version, license, description } = JSON.parse(
+    readFileSync(join(checkout, 'compiler', 'package.json'), 'utf8'),
+  ) as Readonly<Record<string, string>>; // ours
+  if (name === undefined || version === undefined) throw new Error('the compiler has no name');
+  const known = { type: 'library', description, licenses: [{ license: { id: license } }] };
+  return { ...known, 'bom-ref': `${name}@${version}`, name, version, purl: `pkg:npm/${name}@${version}` };
+}
+
+/** What is needed, and what that needs. */
+function reached(
+  needed: readonly string[],
+  edges: ReadonlyMap<string, readonly string[]>,
+): ReadonlySet<string> {
+  const found = new Set<string>();
+  const waiting = [...needed];
+  for (let ref = waiting.pop(); ref !== undefined; ref = waiting.pop()) {
+    if (found.has(ref)) continue;
+    found.add(ref);
+    waiting.push(...(edges.get(ref) ?? []));
+  }
+  return found;
 }
 
 function componentOf({ components }: Bom, name: string, version: string): Component {

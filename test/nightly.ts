@@ -107,6 +107,7 @@ const STEPS: readonly Step[] = [
     file: 'audit-table/crash',
     size: sized('rounds', 'OSL_TABLE_CRASH_ROUNDS', 1_000),
   },
+  { name: 'release and executable', file: 'tools/package/made.js', size: null },
 ];
 
 interface Result {

@@ -23,7 +23,8 @@ export interface Program {
   readonly node: string;
   /** Of Node. */
   readonly flags?: readonly string[];
-  readonly script: string;
+  /** Null: it is an executable of its own. */
+  readonly script: string | null;
 }
 
 /** This checkout's, by the Node of the tests and as they run in it. */
@@ -40,7 +41,7 @@ export interface RunOptions {
 export async function osl(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const started = performance.now();
   const { node, flags = [], script } = options.program ?? HERE;
-  const child = spawn(node, [...flags, script, ...args], {
+  const child = spawn(node, [...flags, ...(script === null ? [] : [script]), ...args], {
     cwd: options.cwd ?? ROOT,
     env: environment(options.env),
     stdio: 'pipe',
@@ -110,7 +111,8 @@ export class Server {
   ) {
     this.dataDir = dataDir;
     const ports = { OSL_HTTP_PORT: '0', OSL_PG_PORT: '0', OSL_DATA_DIR: dataDir };
-    const [command = '', ...rest] = [...within, node, ...flags, script, ...args];
+    const words = script === null ? [node, ...flags] : [node, ...flags, script];
+    const [command = '', ...rest] = [...within, ...words, ...args];
     this.#child = spawn(command, rest, {
       cwd: ROOT,
       env: environment({ ...ports, ...env }),

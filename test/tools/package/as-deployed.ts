@@ -1,11 +1,12 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { emptyDatabases } from '../../support/embedded-data.js';
 import { EXAMPLE, ROOT, temporary } from '../cli/support.js';
+import { CONTAINED_PATH, containing } from './contained.js';
 
 const run = promisify(execFile);
 
@@ -126,4 +127,61 @@ async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+/** The user of the image, by number. */
+const USER = 1000;
+
+/**
+ * Starts what is installed in `app` as `deployment` says to the letter, in a container made by hand: its own root, which
+ * nobody can write to, as user 1000 without any right. Gives what it ended with, and what it could write.
+ */
+export async function containedDeployment(
+  deployment: Deployment,
+  app: string,
+): Promise<{
+  readonly health: number;
+  readonly exit: number | null;
+  readonly stderr: string;
+  readonly wrote: readonly string[];
+}> {
+  const place = temporary();
+  const [etc, state] = [join(place, 'etc'), join(place, 'var')];
+  for (const folder of [place, app]) chmodSync(folder, 0o755);
+  mkdirSync(etc);
+  for (const file of ['manifest.yaml', 'policy.yaml']) copyFileSync(join(EXAMPLE, file), join(etc, file));
+  await emptyDatabases(state, readFileSync(join(etc, 'manifest.yaml'), 'utf8'));
+  for (const path of ['.', ...readdirSync(state, { recursive: true, encoding: 'utf8' })])
+    chownSync(join(state, path), USER, USER);
+  const within = containing({
+    readOnly: { '/opt/osl': app, '/etc/osl': etc },
+    writable: { '/var/lib/osl': state },
+    cwd: '/etc/osl',
+  });
+  const env = {
+    ...deployment.env,
+    PATH: `${CONTAINED_PATH}`,
+    OSL_HTTP_PORT: String(await freePort()),
+    OSL_PG_PORT: '0',
+  };
+  const [unshare = '', ...rest] = within;
+  const outside = { ...env, PATH: `${env.PATH}:${process.env['PATH']}` };
+  const tried = ['/x', '/tmp/x', '/etc/osl/x', '/opt/osl/x', '/var/lib/osl/x'];
+  const touch = 'for f in "$@"; do (: > "$f") 2>/dev/null && echo "$f"; done; rm -f /var/lib/osl/x';
+  const { stdout } = await run(unshare, [...rest, 'sh', '-c', touch, '-', ...tried], { env: outside });
+  const server = spawn(unshare, [...rest, ...deployment.command], { env: outside });
+  let stderr = '';
+  server.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  await said(server, 'Ctrl-C stops the server.');
+  const health = await run(process.execPath, deployment.health.slice(1), { env }).then(
+    () => 0,
+    () => 1,
+  );
+  // The first process of the container, as an engine stops it.
+  const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').trim();
+  process.kill(Number(children), deployment.stop);
+  const [exit]: (number | null)[] = await once(server, 'exit');
+  return { health, exit: exit ?? null, stderr, wrote: stdout.trim().split('\n') };
 }

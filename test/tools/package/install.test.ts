@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { osl, type Program, ROOT, Server, temporary } from '../cli/support.js';
-import { deployed, imageDeployment, unitDeployment } from './as-deployed.js';
+import { containedDeployment, deployed, imageDeployment, unitDeployment } from './as-deployed.js';
 import { bytesOf } from './bytes.js';
+import { cannotContain } from './contained.js';
 
 /** The packages as npm would publish them, in an empty folder, on each Node that is looked after. */
 const run = promisify(execFile);
@@ -126,6 +127,16 @@ t.test('installed from the tarballs', { skip }, async (t) => {
     t.strictSame(health, [1, 0], 'its health check sees whether it answers');
     t.equal(exit, 0, stderr);
   });
+  await t.test(
+    'as the image runs it, its root read-only and its user nobody',
+    { skip: cannotContain() },
+    async (t) => {
+      const { health, exit, stderr, wrote } = await containedDeployment(imageDeployment(), app);
+      t.strictSame(wrote, ['/var/lib/osl/x'], 'all that it can write to');
+      t.equal(health, 0);
+      t.equal(exit, 0, stderr);
+    },
+  );
   await t.test('as the unit runs it', async (t) => {
     const { exit, stderr } = await deployed(unitDeployment(), app);
     t.equal(exit, 0, stderr);

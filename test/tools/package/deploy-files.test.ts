@@ -1,0 +1,225 @@
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { validate } from 'dockerfile-utils';
+import t from 'tap';
+import { parse, parseAllDocuments } from 'yaml';
+import { isObject } from '../../../src/base/is-object.js';
+import { ROOT, temporary } from '../cli/support.js';
+
+/** The files of `deploy/`, the Dockerfile and compose.yaml: by those who know their forms, and by what they promise. */
+const run = promisify(execFile);
+const text = (...path: readonly string[]): string => readFileSync(join(ROOT, ...path), 'utf8');
+const has = (command: string): Promise<boolean> =>
+  run('sh', ['-c', `command -v ${command}`]).then(
+    () => true,
+    () => false,
+  );
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What stands at a path of names and numbers; undefined where something is missing. */
+function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>(
+    (inner, name) => (isObject(inner) || Array.isArray(inner) ? (inner as Fields)[name] : undefined),
+    value,
+  );
+}
+
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+t.test(
+  'the Dockerfile has no fault, ends as a user without a name to look up, and is asked whether it is well',
+  (t) => {
+    const file = text('Dockerfile');
+    t.same(
+      validate(file).map(({ message, range }) => `${range.start.line + 1}: ${message}`),
+      [],
+    );
+    const stages = file.split(/^FROM /m).slice(1);
+    t.ok(stages.length > 1, 'several stages');
+    const last = stages.at(-1) ?? '';
+    t.match(last, /^USER 1000:1000$/m);
+    t.match(last, /^HEALTHCHECK .*CMD \[/m);
+    t.notMatch(last, /npm (ci|install)|apt-get/, 'nothing is installed where it runs');
+    t.same(new Set(stages.map((stage) => /^(\S+)/.exec(stage)?.[1])).size, 1, 'one Node for all stages');
+    t.match(stages[0], /^node:\d+\.\d+\.\d+-/, 'of a version that is named');
+    t.end();
+  },
+);
+
+/** What judges objects of the kind that a document says it is of; null where Kubernetes has no such kind. */
+async function kindOf(document: unknown): Promise<(new (data: object) => { validate(): void }) | null> {
+  const [apiVersion, kind] = [at(document, 'apiVersion'), at(document, 'kind')];
+  const all: unknown = await import(`kubernetes-models/${apiVersion}`).catch(() => null);
+  const found = at({ ...(all as Fields | null) }, String(kind));
+  return typeof found === 'function' ? (found as new (data: object) => { validate(): void }) : null;
+}
+
+const MANIFESTS = readdirSync(join(ROOT, 'deploy', 'kubernetes')).filter(
+  (name) => name.endsWith('.yaml') && name !== 'kustomization.yaml',
+);
+
+function documentsOf(name: string): readonly unknown[] {
+  return parseAllDocuments(text('deploy', 'kubernetes', name), { merge: true }).map((document) => {
+    if (document.errors.length > 0) throw document.errors[0] ?? new Error(name);
+    return document.toJS() as unknown;
+  });
+}
+
+const OBJECTS = MANIFESTS.flatMap((name) => documentsOf(name).map((document) => ({ name, document })));
+
+t.test('each object for Kubernetes is of the form that its kind has', async (t) => {
+  for (const { name, document } of OBJECTS) {
+    const Kind = await kindOf(document);
+    const what = `${name}: ${at(document, 'kind')}`;
+    if (Kind === null) {
+      t.fail(`${what} is of no kind that Kubernetes has`);
+      continue;
+    }
+    t.doesNotThrow(() => new Kind(document as object).validate(), what);
+  }
+  const [first] = OBJECTS.filter(({ document }) => at(document, 'kind') === 'StatefulSet');
+  const Kind = await kindOf(first?.document);
+  const broken = structuredClone(first?.document) as { spec: { replicas: unknown } };
+  broken.spec.replicas = 'two';
+  t.throws(() => Kind !== null && new Kind(broken).validate(), 'and what is not is found');
+});
+
+t.test('every container is confined, bounded and asked after', (t) => {
+  const specs = OBJECTS.map(({ document }) => at(document, 'spec', 'template', 'spec')).filter(isObject);
+  t.equal(specs.length, 2);
+  for (const spec of specs) {
+    t.match(spec, {
+      automountServiceAccountToken: false,
+      securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
+    });
+    for (const container of [...list(at(spec, 'containers')), ...list(at(spec, 'initContainers'))]) {
+      t.match(container, {
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+        resources: { requests: { cpu: String, memory: String }, limits: { memory: String } },
+      });
+    }
+  }
+  const gateway = OBJECTS.find(({ document }) => at(document, 'kind') === 'StatefulSet')?.document;
+  const labels = at(gateway, 'spec', 'template', 'metadata', 'labels');
+  t.match(at(gateway, 'spec', 'template', 'spec', 'containers', 0), {
+    livenessProbe: { tcpSocket: { port: 'https' } },
+    readinessProbe: { httpGet: { path: '/ready', scheme: 'HTTPS' } },
+    startupProbe: { tcpSocket: { port: 'https' } },
+  });
+  for (const kind of ['PodDisruptionBudget', 'Service', 'NetworkPolicy']) {
+    const found = OBJECTS.filter(({ document }) => at(document, 'kind') === kind);
+    t.ok(found.length > 0, kind);
+    for (const { document } of found) {
+      const selector = at(document, 'spec', 'selector') ?? at(document, 'spec', 'podSelector');
+      t.same(at(selector, 'matchLabels') ?? selector, labels, `${kind} means the gateways`);
+    }
+  }
+  t.end();
+});
+
+t.test(
+  'one kustomization has all of them',
+  { skip: (await has('kubectl')) ? false : 'no kubectl' },
+  async (t) => {
+    const { stdout } = await run('kubectl', ['kustomize', join(ROOT, 'deploy', 'kubernetes')]);
+    const kinds = parseAllDocuments(stdout).map((document) => at(document.toJS(), 'kind'));
+    t.same(kinds.toSorted(), [
+      'ConfigMap',
+      'Namespace',
+      'NetworkPolicy',
+      'PodDisruptionBudget',
+      'Service',
+      'Service',
+      'StatefulSet',
+    ]);
+  },
+);
+
+/** Keys of a service that the specification of Compose has, as far as ours use them. */
+const SERVICE_KEYS = new Set(
+  'build cap_add cap_drop command depends_on entrypoint environment healthcheck image mem_limit network_mode ports read_only restart security_opt stop_grace_period tmpfs user volumes'.split(
+    ' ',
+  ),
+);
+
+t.test('compose.yaml names nothing that is not there, and its services are confined', (t) => {
+  const compose: unknown = parse(text('compose.yaml'), { merge: true });
+  const services = at(compose, 'services') as Readonly<Record<string, Fields>>;
+  const volumes = new Set(Object.keys(at(compose, 'volumes') as Fields));
+  const used = new Set<string>();
+  for (const [name, service] of Object.entries(services)) {
+    for (const key of Object.keys(service)) t.ok(SERVICE_KEYS.has(key), `${name} has ${key}`);
+    for (const other of Object.keys((service['depends_on'] as Fields | undefined) ?? {}))
+      t.ok(other in services, `${name} waits for ${other}`);
+    for (const volume of list(service['volumes'])) {
+      const [from = ''] = String(volume).split(':');
+      if (from.startsWith('./')) t.ok(readable(from), `${from} is there`);
+      else t.ok(volumes.has(from) && used.add(from), `${from} is a volume`);
+    }
+    if (name === 'prepare') continue; // it gives files to others by number, and has no network
+    t.match(service, { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] }, name);
+    for (const port of list(service['ports']))
+      t.match(String(port), /^127\.0\.0\.1:/, 'nobody else reaches it unless told');
+  }
+  t.same(used, volumes, 'and no volume is for nobody');
+  t.match(services['postgres'], { image: /^pgvector\/pgvector:/ });
+  for (const name of ['gateway1', 'gateway2'])
+    t.match(services[name], { environment: { OSL_POLICY_SOURCE: 'control' } });
+  t.end();
+});
+
+function readable(path: string): boolean {
+  try {
+    return readFileSync(join(ROOT, path)).length > 0;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EISDIR'; // a folder is there too
+  }
+}
+
+t.test(
+  "the balancers' files are good ones",
+  { skip: (await has('haproxy')) ? false : 'no haproxy' },
+  async (t) => {
+    const ca = join(ROOT, 'node_modules', 'nothing');
+    for (const file of ['deploy/haproxy.cfg', 'deploy/compose/haproxy.cfg']) {
+      const place = join(temporary(), 'haproxy.cfg');
+      // Authorities are read when it is checked; which ones they are is no matter here.
+      writeFileSync(
+        place,
+        text(file).replaceAll(/ca-file (\/etc\/haproxy\/ca.crt|"\$\{OSL_CA\}")/g, 'ca-file @system-ca'),
+      );
+      const { stdout, stderr } = await run('haproxy', ['-c', '-f', place], {
+        env: { ...process.env, OSL_CA: ca },
+      });
+      t.notMatch(stdout + stderr, /\[ALERT\]/, file);
+    }
+  },
+);
+
+const systemd = await has('systemd-analyze');
+t.test(
+  'systemd finds little that the unit could do',
+  { skip: systemd ? false : 'no systemd-analyze' },
+  async (t) => {
+    const file = join(ROOT, 'deploy', 'osl-gateway.service');
+    const { stdout } = await run('systemd-analyze', ['security', '--offline=true', '--no-pager', file]).catch(
+      (error: { stdout: string }) => error,
+    );
+    const exposure = Number(/Overall exposure level for .*: ([\d.]+)/.exec(stdout)?.[1]);
+    t.comment(`exposure ${exposure} of 10`);
+    t.ok(exposure < 3.2, `exposure ${exposure}`);
+  },
+);
+
+t.test('scripts of the shell have no fault that a shell finds', async (t) => {
+  for (const file of ['pack.sh', 'install.sh', 'compose/prepare.sh', 'compose/postgres.sh'])
+    t.same(await run('sh', ['-n', join(ROOT, 'deploy', file)]), { stdout: '', stderr: '' }, file);
+  t.same(await run('sh', ['-n', join(ROOT, 'release', 'verify.sh')]), { stdout: '', stderr: '' });
+});
