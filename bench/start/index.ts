@@ -24,7 +24,7 @@ export async function startBench(quick: boolean): Promise<Findings> {
     ];
     const measures = commands.map(([name, args]) => {
       const times = alternating(rounds, programs, (program) => commandMs(program, args, {}));
-      return paired(`start.${name}.vs_checkout`, 'ms', 'less', ...times);
+      return paired(`start.${name}.vs_checkout`, 'ms', 'less', ...times, 'checkout');
     });
     if ('enableCompileCache' in (await import('node:module'))) {
       const cache = join(root, 'cache');
