@@ -26,6 +26,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<(root: Command) => void>> = ne
   ['psql', async () => (await import('./commands/psql.js')).addPsql],
   ['mcp', async () => (await import('./commands/mcp.js')).addMcp],
   ['proxy', async () => (await import('./commands/proxy.js')).addProxy],
+  ['lsp', async () => (await import('./commands/lsp.js')).addLsp],
   ['login', async () => (await import('./commands/login.js')).addLogin],
   ['logout', async () => (await import('./commands/logout.js')).addLogout],
   ['token', async () => (await import('./commands/token.js')).addToken],

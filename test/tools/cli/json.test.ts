@@ -19,6 +19,7 @@ const WITHOUT: ReadonlyMap<string, string> = new Map([
   ['audit export', 'its formats are others'],
   ['psql', 'what follows is for psql, which has formats of its own'],
   ['mcp', 'it speaks JSON-RPC on standard output'],
+  ['lsp', 'it speaks JSON-RPC on standard output'],
   ['completion', 'it prints a script'],
 ]);
 

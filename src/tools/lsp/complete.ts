@@ -1,0 +1,108 @@
+import { type CompletionItem, CompletionItemKind, type Range } from 'vscode-languageserver/node';
+import { type Candidate, candidatesFor, type Meaning, meaningOf } from './meaning.js';
+import type { Names } from './names.js';
+import { choicesOf, type FileKind, mayBe, type SchemaPart, schemaAt } from './schema-at.js';
+import type { YamlPlace } from './yaml/place.js';
+
+/** Items of one list: an editor filters them by what is typed, and asks again where there are more. */
+const MOST_ITEMS = 1_000;
+
+/** As the protocol has it: mutable, which nobody makes use of. */
+export interface Completion {
+  readonly items: CompletionItem[];
+  readonly isIncomplete: boolean;
+}
+
+/** What may stand at a place of a manifest or a policy. */
+export function completeYaml(kind: FileKind, place: YamlPlace, line: number, names: Names): Completion {
+  const part = schemaAt(kind, place.steps);
+  const range = { start: { line, character: place.start }, end: { line, character: place.end } };
+  const items = [
+    ...(place.role === 'value' ? [] : keyItems(kind, place, part, range, names)),
+    ...(place.role === 'key' ? [] : valueItems(kind, place, part, range, names)),
+  ];
+  const fitting =
+    items.length <= MOST_ITEMS ? items : items.filter(({ label }) => label.includes(place.word));
+  return {
+    items: fitting.slice(0, MOST_ITEMS),
+    isIncomplete: fitting.length > MOST_ITEMS || fitting !== items,
+  };
+}
+
+function keyItems(
+  kind: FileKind,
+  place: YamlPlace,
+  part: SchemaPart | null,
+  range: Range,
+  names: Names,
+): readonly CompletionItem[] {
+  if (part === null || !mayBe(part, 'object')) return [];
+  const required = new Set(part.required ?? []);
+  const known = Object.entries(part.properties ?? {})
+    .filter(([key]) => key === place.word || !place.beside.has(key))
+    .map(
+      ([key, { description }]): CompletionItem => ({
+        label: key,
+        kind: CompletionItemKind.Property,
+        sortText: `${required.has(key) ? 0 : 1}${key}`,
+        ...(description !== undefined && { documentation: description }),
+        ...(required.has(key) && { detail: 'required' }),
+        textEdit: { range, newText: `${key}:` },
+      }),
+    );
+  const meaning = meaningOf(kind, place, 'key');
+  const named = meaning === null ? [] : keysNamed(meaning, kind, place, names);
+  return [...known, ...named.map((candidate) => nameItem(candidate, range, ':'))];
+}
+
+/** Names that a key may have: not those that the file itself gives there. */
+function keysNamed(
+  meaning: Meaning,
+  kind: FileKind,
+  { steps }: YamlPlace,
+  names: Names,
+): readonly Candidate[] {
+  const declares = kind === 'manifest' ? steps.length === 1 : ['roles', 'subjects'].includes(steps[0] ?? '');
+  if (declares) return [];
+  // The columns of an entity are named after those of its table.
+  const [, of = ''] = steps;
+  const wanted =
+    kind === 'manifest' && steps[2] === 'columns' ? ({ kind: 'table column', of } as const) : meaning;
+  return candidatesFor(wanted, names);
+}
+
+function valueItems(
+  kind: FileKind,
+  place: YamlPlace,
+  part: SchemaPart | null,
+  range: Range,
+  names: Names,
+): readonly CompletionItem[] {
+  const choices = (part === null ? [] : choicesOf(part)).map(
+    (choice): CompletionItem => ({
+      label: choice,
+      kind: CompletionItemKind.EnumMember,
+      textEdit: { range, newText: choice },
+    }),
+  );
+  const meaning = meaningOf(kind, place, 'value');
+  const named = meaning === null ? [] : candidatesFor(meaning, names);
+  return [...choices, ...named.map((candidate) => nameItem(candidate, range, ''))];
+}
+
+function nameItem({ name, detail, description }: Candidate, range: Range, after: string): CompletionItem {
+  return {
+    label: name,
+    kind: CompletionItemKind.Reference,
+    ...(detail !== null && { detail }),
+    ...(description !== null && { documentation: description }),
+    textEdit: { range, newText: `${plainScalar(name)}${after}` },
+  };
+}
+
+/** A name as YAML reads it as text. */
+function plainScalar(name: string): string {
+  return /^[\p{L}_][\p{L}\p{N}_ .:@/-]*$/u.test(name) && !/: |^(true|false|null|yes|no|on|off)$/i.test(name)
+    ? name
+    : JSON.stringify(name);
+}

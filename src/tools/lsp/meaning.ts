@@ -1,0 +1,224 @@
+import type { NamedRelation, Names } from './names.js';
+import type { FileKind } from './schema-at.js';
+import type { YamlPlace } from './yaml/place.js';
+
+/** What a word at a place of a file names. */
+export type Meaning =
+  | { readonly kind: 'relation'; readonly only: NamedRelation['kind'] | null }
+  /** A column of that relation. */
+  | { readonly kind: 'column'; readonly of: string }
+  /** `order.customer_id`. */
+  | { readonly kind: 'entity column' }
+  | { readonly kind: 'metric' | 'role' | 'subject' | 'label' | 'purpose' | 'connector' | 'reranker' | 'term' }
+  /** `sales.orders`, of that connector; null: with the connector's name before it. */
+  | { readonly kind: 'table'; readonly of: string | null }
+  /** A column of the table that a relation is made of. */
+  | { readonly kind: 'table column'; readonly of: string };
+
+type Rule = readonly [path: string, meaning: (place: YamlPlace, steps: readonly string[]) => Meaning | null];
+
+const ENTITY: Meaning = { kind: 'relation', only: 'entity' };
+const METRIC: Meaning = { kind: 'metric' };
+const ROLE: Meaning = { kind: 'role' };
+const LABEL: Meaning = { kind: 'label' };
+const SUBJECT: Meaning = { kind: 'subject' };
+const RELATION: Meaning = { kind: 'relation', only: null };
+
+const always = (meaning: Meaning) => () => meaning;
+/** A column of the relation that the file has in this place: `entities/NAME/…`. */
+const ownColumn = (_: YamlPlace, [, of = '']: readonly string[]): Meaning => ({ kind: 'column', of });
+const ownTableColumn = (_: YamlPlace, [, of = '']: readonly string[]): Meaning => ({
+  kind: 'table column',
+  of,
+});
+/** A column of what another key beside it names. */
+const columnOf =
+  (key: string) =>
+  ({ beside }: YamlPlace): Meaning | null => {
+    const of = beside.get(key);
+    return of === undefined ? null : { kind: 'column', of };
+  };
+const tableBeside = ({ beside }: YamlPlace): Meaning => ({
+  kind: 'table',
+  of: beside.get('connector') ?? null,
+});
+
+/** What values name, and after `:key` what keys name, by their paths; `*` is any key. */
+const RULES: Readonly<Record<FileKind, readonly Rule[]>> = {
+  manifest: [
+    ...['entities', 'bridges', 'facets'].flatMap((section): Rule[] => [
+      [`${section}/*/source`, always({ kind: 'table', of: null })],
+      [`${section}/*/source/connector`, always({ kind: 'connector' })],
+      [`${section}/*/source/table`, tableBeside],
+      [`${section}/*/columns/[]`, ownTableColumn],
+      [`${section}/*/columns/*/column`, ownTableColumn],
+      [`${section}:key`, always(RELATION)],
+      [`${section}/*/columns:key`, ownColumn],
+    ]),
+    ['entities/*/primary_key/[]', ownColumn],
+    ['entities/*/entity_key_columns/[]', ownColumn],
+    ['entities/*/time_dimension', ownColumn],
+    ['entities/*/cache/watermark', ownColumn],
+    ['entities/*/computed:key', ownColumn],
+    ['entities/*/derived:key', ownColumn],
+    ['entities/*/legs/[]', always({ kind: 'relation', only: 'facet' })],
+    ['entities/*/derived/*/facet', always({ kind: 'relation', only: 'facet' })],
+    ['relationships/*/from', always({ kind: 'entity column' })],
+    ['relationships/*/to', always({ kind: 'entity column' })],
+    ['relationships/*/from/[]', always({ kind: 'entity column' })],
+    ['relationships/*/to/[]', always({ kind: 'entity column' })],
+    ['bridges/*/left/entity', always(ENTITY)],
+    ['bridges/*/right/entity', always(ENTITY)],
+    ['bridges/*/left/columns/[]', ownColumn],
+    ['bridges/*/right/columns/[]', ownColumn],
+    ['bridges/*/primary_key/[]', ownColumn],
+    ['rollups/*/entity', always(ENTITY)],
+    ['rollups/*/dimensions/[]', columnOf('entity')],
+    ['rollups/*/measures/[]', columnOf('entity')],
+    ['facets/*/entity', always(ENTITY)],
+    ['facets/*/entity_key', ownTableColumn],
+    ['facets/*/document_id', ownTableColumn],
+    ['facets/*/text', ownTableColumn],
+    ['facets/*/metadata/[]', ownTableColumn],
+    ['facets/*/metadata/*/column', ownTableColumn],
+    ['facets/*/scalar_indexed/[]', ownColumn],
+    ['facets/*/versions/*/redact/[]', always(LABEL)],
+    ['facets/*/retrieval/rerankers/[]', always({ kind: 'reranker' })],
+    ['metrics/*/entity', always(ENTITY)],
+    ...['numerator', 'denominator', 'metric', 'base', 'conversion'].map(
+      (key): Rule => [`metrics/*/${key}`, always(METRIC)],
+    ),
+    ['metrics/*/numerator/metric', always(METRIC)],
+    ['metrics/*/denominator/metric', always(METRIC)],
+    ['metrics:key', always(METRIC)],
+    ['lexicon/*/refers_to', always({ kind: 'term' })],
+    ['connectors/*/tables/*/columns/*/sensitivity', always(LABEL)],
+    ['entities/*/computed/*/sensitivity', always(LABEL)],
+    ['raw_sql/allow/[]', always({ kind: 'table', of: null })],
+    ['raw_sql/allow/[]/connector', always({ kind: 'connector' })],
+    ['raw_sql/allow/[]/table', tableBeside],
+  ],
+  policy: [
+    ['subjects/*/ceiling/[]', always(ROLE)],
+    ['subjects/*/purposes/[]', always({ kind: 'purpose' })],
+    ['roles/*/grants/[]/on', always(RELATION)],
+    ['roles/*/grants/[]/columns/[]', columnOf('on')],
+    ['roles/*/grants/[]/unmask/[]', always(LABEL)],
+    ['roles/*/grants/[]/metrics/[]', always(METRIC)],
+    ['roles/*/grants/[]/for/[]', always({ kind: 'purpose' })],
+    ['roles/*/grants/[]/distinct:key', columnOf('on')],
+    ['roles/*/deny/[]/on', always(RELATION)],
+    ['roles/*/deny/[]/columns/[]', columnOf('on')],
+    ['masks:key', always(LABEL)],
+    ['order:key', always(RELATION)],
+    ['privacy_units:key', always(RELATION)],
+    ['privacy_units/*', ownColumn],
+    ['service_accounts/*/subject', always(SUBJECT)],
+    ['service_accounts/*/acl_roles/[]', always(ROLE)],
+    ['certificates/*/subject', always(SUBJECT)],
+    ['certificates/*/acl_roles/[]', always(ROLE)],
+    ['exchange/[]/ceiling/[]', always(ROLE)],
+    ['exchange/[]/roles/map/*', always(ROLE)],
+    ['exchange/[]/roles/map/*/[]', always(ROLE)],
+    ['exchange/[]/purposes/[]', always({ kind: 'purpose' })],
+    ['roles:key', always(ROLE)],
+    ['subjects:key', always(SUBJECT)],
+  ],
+};
+
+/** What the word at a place names, as a key of its mapping or as a value; null where it names nothing. */
+export function meaningOf(kind: FileKind, place: YamlPlace, as: 'key' | 'value'): Meaning | null {
+  const suffix = as === 'key' ? ':key' : '';
+  for (const [path, meaning] of RULES[kind]) {
+    if (path.endsWith(':key') !== (as === 'key')) continue;
+    if (fits(path.slice(0, path.length - suffix.length).split('/'), place.steps))
+      return meaning(place, place.steps);
+  }
+  return null;
+}
+
+function fits(path: readonly string[], steps: readonly string[]): boolean {
+  return path.length === steps.length && path.every((step, i) => step === '*' || step === steps[i]);
+}
+
+/** One name that could stand somewhere, and what is said of it. */
+export interface Candidate {
+  readonly name: string;
+  readonly detail: string | null;
+  readonly description: string | null;
+}
+
+/** All names that a meaning can have. */
+export function candidatesFor(meaning: Meaning, names: Names): readonly Candidate[] {
+  switch (meaning.kind) {
+    case 'relation':
+      return names.relations
+        .filter(({ kind }) => meaning.only === null || kind === meaning.only)
+        .map(({ name, kind, description }) => ({ name, detail: kind, description }));
+    case 'column':
+      return columnsOf(meaning.of, names);
+    case 'entity column':
+      return names.relations
+        .filter(({ kind }) => kind === 'entity')
+        .flatMap((entity) =>
+          entity.columns.map((c) => ({ ...columnCandidate(c), name: `${entity.name}.${c.name}` })),
+        );
+    case 'table column':
+      return tableColumnsOf(meaning.of, names);
+    case 'table':
+      return tablesOf(meaning.of, names);
+    case 'term':
+      return [
+        ...candidatesFor(RELATION, names),
+        ...candidatesFor(METRIC, names),
+        ...candidatesFor({ kind: 'entity column' }, names),
+      ];
+    case 'metric':
+      return plain(names.metrics, 'metric');
+    case 'role':
+      return plain(names.roles, 'role');
+    case 'subject':
+      return plain(names.subjects, 'subject');
+    case 'label':
+      return plain(names.labels, 'label');
+    case 'purpose':
+      return plain(names.purposes, 'purpose');
+    case 'reranker':
+      return plain(names.rerankers, 'reranker');
+    case 'connector':
+      return plain(
+        names.connectors.map(({ name }) => name),
+        'connector',
+      );
+  }
+}
+
+export function columnsOf(relation: string, { relations }: Names): readonly Candidate[] {
+  return relations.find(({ name }) => name === relation)?.columns.map(columnCandidate) ?? [];
+}
+
+function columnCandidate({ name, type, description }: NamedRelation['columns'][number]): Candidate {
+  return { name, detail: type, description };
+}
+
+function tableColumnsOf(relation: string, { relations, connectors }: Names): readonly Candidate[] {
+  const table = relations.find(({ name }) => name === relation)?.table ?? null;
+  if (table === null) return [];
+  const connector = connectors.find(({ name }) => name === table.connector);
+  return plain(connector?.tables.find(({ name }) => name === table.name)?.columns ?? [], table.name);
+}
+
+function tablesOf(connector: string | null, { connectors }: Names): readonly Candidate[] {
+  return connectors
+    .filter(({ name }) => connector === null || name === connector)
+    .flatMap(({ name, tables }) =>
+      plain(
+        tables.map((table) => (connector === null ? `${name}.${table.name}` : table.name)),
+        'table',
+      ),
+    );
+}
+
+function plain(names: readonly string[], detail: string): readonly Candidate[] {
+  return names.map((name) => ({ name, detail, description: null }));
+}

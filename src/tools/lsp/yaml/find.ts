@@ -1,0 +1,108 @@
+import { type Entry, entryOf, saysNothing, startOf } from './entry.js';
+
+/** A range of a text by lines and columns, counted from 0; the end is behind the last character. */
+export interface Place {
+  readonly line: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Where the key is that `steps` lead to, or the nearest one around it that is there; null where not even the first is.
+ * By lines, so that a large file that is being edited is found in as well: a step within a line (`columns: [id, name]`) is
+ * found as a word of that line.
+ */
+export function findKey(lines: readonly string[], steps: readonly string[]): Place | null {
+  let found: Place | null = null;
+  let from = 0;
+  let within = -1;
+  for (const step of steps) {
+    const next = childOf(lines, from, within, step);
+    if (next === null) return found === null ? null : wordIn(lines[found.line] ?? '', found, step);
+    found = next;
+    from = next.line + 1;
+    within = startOf(entryOf(lines[next.line] ?? ''));
+  }
+  return found;
+}
+
+/** A child, from a line on, of the key that stands at column `within`. */
+function childOf(lines: readonly string[], from: number, within: number, key: string): Place | null {
+  let indent: number | null = null;
+  for (let line = from; line < lines.length; line++) {
+    const text = lines[line] ?? '';
+    if (indent !== null && text.startsWith(' '.repeat(indent + 1))) continue;
+    if (saysNothing(text)) continue;
+    const entry = entryOf(text);
+    const start = startOf(entry);
+    if (start < within || (start === within && entry.dashes.length === 0)) return null;
+    indent ??= start;
+    if (start !== indent) continue;
+    if (entry.key === key && entry.dashes.length === 0)
+      return { line, start: entry.indent, end: entry.colon };
+    const element = entry.dashes.length > 0 && text.slice(entry.indent).trim() === key;
+    if (element) return { line, start: entry.indent, end: entry.indent + key.length };
+  }
+  return null;
+}
+
+/** The word behind a key in its line; the key itself where there is none. */
+function wordIn(line: string, key: Place, word: string): Place {
+  const pattern = new RegExp(`(?<!\\w)${word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?!\\w)`, 'u');
+  const at = pattern.exec(line.slice(key.end));
+  if (at === null) return key;
+  const start = key.end + at.index;
+  return { line: key.line, start, end: start + word.length };
+}
+
+/** A key of the first two levels, with the lines that are its own. */
+export interface Outline {
+  readonly name: string;
+  readonly place: Place;
+  /** The last line that belongs to it. */
+  readonly last: number;
+  readonly children: readonly Outline[];
+}
+
+/** The sections of a file and their members. */
+export function outlineOf(lines: readonly string[]): readonly Outline[] {
+  const sections: {
+    name: string;
+    place: Place;
+    last: number;
+    children: { name: string; place: Place; last: number; children: [] }[];
+  }[] = [];
+  let indent: number | null = null;
+  for (const [line, text] of lines.entries()) {
+    const section = sections.at(-1);
+    const member = section?.children.at(-1);
+    if (saysNothing(text)) continue;
+    const own = text[0] !== ' ' && text[0] !== '-';
+    if (!own && section !== undefined) {
+      section.last = line;
+      const entry: Entry | null =
+        indent === null || !text.startsWith(' '.repeat(indent + 1)) ? entryOf(text) : null;
+      if (
+        entry !== null &&
+        entry.dashes.length === 0 &&
+        entry.key !== null &&
+        (indent === null || entry.indent === indent)
+      ) {
+        indent = entry.indent;
+        const place = { line, start: entry.indent, end: entry.colon };
+        section.children.push({ name: entry.key, place, last: line, children: [] });
+      } else if (member !== undefined) member.last = line;
+      continue;
+    }
+    const entry = entryOf(text);
+    indent = null;
+    if (entry.key !== null)
+      sections.push({
+        name: entry.key,
+        place: { line, start: 0, end: entry.colon },
+        last: line,
+        children: [],
+      });
+  }
+  return sections;
+}

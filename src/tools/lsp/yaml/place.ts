@@ -1,0 +1,197 @@
+import { type Entry, entryOf, saysNothing, startOf, unquoted } from './entry.js';
+import { besideAfter, depthOf, flowPlace } from './flow.js';
+
+/** Where in a YAML file a cursor stands, as far as its lines tell, be they right or wrong YAML. */
+export interface YamlPlace {
+  /** Keys from the root of the file, and `[]` for an element of a list: to the mapping of a key, or to a value. */
+  readonly steps: readonly string[];
+  /** A key of the mapping at `steps`, the value that `steps` lead to, or what may still become either. */
+  readonly role: 'key' | 'value' | 'either';
+  /** All of the word at the cursor, without quotes. */
+  readonly word: string;
+  /** Columns of the word in its line, its quotes included. */
+  readonly start: number;
+  readonly end: number;
+  /** Plain values in the innermost mapping around it, by key. */
+  readonly beside: ReadonlyMap<string, string>;
+}
+
+/** Lines that one flow collection is read over. */
+const FLOW_LINES = 60;
+/** Lines of a mapping that are looked at beside the cursor, before it and behind. */
+const BESIDE_LINES = 100_000;
+
+/** The place of column `column` in line `line`, both counted from 0; null within a comment. */
+export function placeAt(lines: readonly string[], line: number, column: number): YamlPlace | null {
+  const text = lines[line] ?? '';
+  if (
+    /(^|\s)#/.test(text.slice(0, column)) &&
+    depthOf(`[${text.slice(0, column)}`) <= 1 &&
+    isComment(text, column)
+  )
+    return null;
+  const head = flowHead(lines, line);
+  const entry = headEntry(lines[head] ?? '', head === line ? column : null);
+  const { steps: parents, owner } = parentsOf(lines, head, entry);
+  const around = [...parents, ...entry.dashes.map(() => '[]')];
+  const [start, end] = wordAround(text, column, head < line || isFlow(lines[head] ?? '', entry));
+  const word = unquoted(text.slice(start, end).trim());
+  if (head === line && entry.key !== null && column <= entry.colon)
+    return {
+      steps: around,
+      role: 'key',
+      word: entry.key,
+      start: entry.indent,
+      end: entry.colon,
+      beside: besideOf(lines, head, entry),
+    };
+  const here = entry.key === null ? around : [...around, entry.key];
+  const block = (): ReadonlyMap<string, string> =>
+    entry.key === null && entry.dashes.length > 0 && owner !== null
+      ? besideOf(lines, owner, entryOf(lines[owner] ?? ''))
+      : besideOf(lines, head, entry);
+  const before = textBetween(lines, [head, entry.valueAt], [line, column]);
+  if (!/^[{[]/.test(before)) {
+    const role = entry.key === null ? 'either' : 'value';
+    return { steps: here, role, word, start, end, beside: block() };
+  }
+  const flow = flowPlace(before);
+  const beside =
+    flow.beside === null
+      ? block()
+      : new Map([
+          ...flow.beside,
+          ...besideAfter(textBetween(lines, [line, column], [line + FLOW_LINES, 0]), flow.within),
+        ]);
+  return { steps: [...here, ...flow.steps], role: flow.role, word, start, end, beside };
+}
+
+/** A blank line is as far in as the cursor: what is typed there begins there. */
+function headEntry(line: string, column: number | null): Entry {
+  if (column === null || !/^\s*$/.test(line)) return entryOf(line);
+  return { dashes: [], indent: column, key: null, colon: -1, valueAt: column };
+}
+
+function isFlow(line: string, entry: Entry): boolean {
+  return /^[{[]/.test(line.slice(entry.valueAt));
+}
+
+function isComment(line: string, column: number): boolean {
+  const hash = /(^|\s)#/.exec(line.replace(/"[^"]*"|'[^']*'/g, (quoted) => '_'.repeat(quoted.length)));
+  return hash !== null && hash.index + hash[0].length <= column;
+}
+
+/** The line on which the outermost flow collection begins that is open where `line` begins; else `line`. */
+function flowHead(lines: readonly string[], line: number): number {
+  let [head, most, depth] = [line, 0, 0];
+  for (let at = line - 1; at >= Math.max(0, line - FLOW_LINES); at--) {
+    const text = lines[at] ?? '';
+    depth += depthOf(text);
+    if (depth > most) [head, most] = [at, depth];
+    // A key of a block that opens nothing has no flow collection around it.
+    else if (depth <= 0 && entryOf(text).key !== null && !/[,}\]]\s*$/.test(text)) break;
+  }
+  return head;
+}
+
+/** The steps to what the entry of a line stands in, and the line of the nearest key of them. */
+function parentsOf(
+  lines: readonly string[],
+  line: number,
+  entry: Entry,
+): { readonly steps: readonly string[]; readonly owner: number | null } {
+  const steps: string[] = [];
+  let owner: number | null = null;
+  let limit = startOf(entry);
+  let inList = entry.dashes.length > 0;
+  for (let at = line - 1; at >= 0 && (limit > 0 || inList); at--) {
+    const text = lines[at] ?? '';
+    if (startsBeyond(text, limit) || saysNothing(text)) continue;
+    const above = entryOf(text);
+    const elements = above.dashes.map(() => '[]');
+    if (elements.length === 0) {
+      if (above.key === null || !(above.indent < limit || (inList && above.indent === limit))) continue;
+      steps.unshift(above.key);
+      [limit, inList] = [above.indent, false];
+    } else {
+      if (startOf(above) >= limit) continue; // an element beside
+      const isParent = above.key !== null && above.indent < limit;
+      steps.unshift(...elements, ...(isParent && above.key !== null ? [above.key] : []));
+      [limit, inList] = [startOf(above), true];
+      if (!isParent) continue;
+    }
+    owner ??= at;
+  }
+  return { steps, owner };
+}
+
+/** Most lines of a large file are further in than what is looked for: they are not read. */
+function startsBeyond(line: string, limit: number): boolean {
+  for (let at = 0; at <= limit; at++) if (line[at] !== ' ') return false;
+  return true;
+}
+
+/** Plain values of the mapping that the entry of a line is in, that line's own among them. */
+function besideOf(
+  lines: readonly string[],
+  line: number,
+  { indent, dashes }: Entry,
+): ReadonlyMap<string, string> {
+  const beside = new Map<string, string>();
+  const add = (at: number, entry: Entry): void => {
+    const value = (lines[at] ?? '')
+      .slice(entry.valueAt)
+      .replace(/\s+#.*$/, '')
+      .trim();
+    if (entry.key !== null) beside.set(entry.key, unquoted(value));
+  };
+  for (let at = line; at >= Math.max(0, line - BESIDE_LINES); at--) {
+    const text = lines[at] ?? '';
+    if (startsBeyond(text, indent) || saysNothing(text)) continue;
+    const entry = entryOf(text);
+    if (at < line && dashes.length > 0) break;
+    if (entry.indent === indent) add(at, entry);
+    if (startOf(entry) < indent) break;
+  }
+  for (let at = line + 1; at < Math.min(lines.length, line + BESIDE_LINES); at++) {
+    const text = lines[at] ?? '';
+    if (startsBeyond(text, indent) || saysNothing(text)) continue;
+    const entry = entryOf(text);
+    if (startOf(entry) < indent) break;
+    if (entry.indent === indent && entry.dashes.length === 0) add(at, entry);
+  }
+  return beside;
+}
+
+/** Columns of the scalar around `column`: in a flow collection up to its signs, else to the ends of the value. */
+function wordAround(line: string, column: number, flow: boolean): readonly [number, number] {
+  const quoted = quotedAround(line, column);
+  if (quoted !== null) return quoted;
+  const signs = flow ? /[\s,[\]{}]/ : /\s/;
+  // A colon within a name (`user:maria`) is followed by something.
+  const stops = (at: number): boolean =>
+    signs.test(line[at] ?? '') || (line[at] === ':' && /[\s,[\]{}]|^$/.test(line[at + 1] ?? ''));
+  let start = column;
+  while (start > 0 && !stops(start - 1)) start--;
+  let end = column;
+  while (end < line.length && !stops(end)) end++;
+  return [start, end];
+}
+
+function quotedAround(line: string, column: number): readonly [number, number] | null {
+  for (const found of line.matchAll(/"[^"]*"|'[^']*'/g)) {
+    if (found.index < column && column <= found.index + found[0].length)
+      return [found.index, found.index + found[0].length];
+  }
+  return null;
+}
+
+function textBetween(
+  lines: readonly string[],
+  [fromLine, from]: readonly [number, number],
+  [toLine, to]: readonly [number, number],
+): string {
+  if (fromLine === toLine) return (lines[fromLine] ?? '').slice(from, to);
+  const between = lines.slice(fromLine + 1, toLine);
+  return [(lines[fromLine] ?? '').slice(from), ...between, (lines[toLine] ?? '').slice(0, to)].join('\n');
+}
