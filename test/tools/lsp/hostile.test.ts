@@ -78,11 +78,7 @@ t.test('files that are none of ours are left alone, and what is open in no folde
   writeFileSync(file, 'not what is open');
   const lonely = join(dir, 'q', 'x.osql');
   await editor.open(lonely, 'select x from ordr');
-  t.match(
-    await editor.diagnostics(lonely),
-    [{ code: 'E0512' }],
-    'of the manifest above it, as it is open',
-  );
+  t.match(await editor.diagnostics(lonely), [{ code: 'E0512' }], 'of the manifest above it, as it is open');
 });
 
 t.test('ten thousand entities: completion, symbols and definition do not wait for the check', async (t) => {
