@@ -26,8 +26,7 @@ import { objectText, questionTarget, schemaText, type Target, targetAt } from '.
 import { completeQuestion } from './osql/complete.js';
 import { type Statement, statementsOf } from './osql/scan.js';
 import { editorRange, placeRange } from './positions.js';
-import { type DocumentKind, fileOf, kindOf, projectOf } from './projects.js';
-import type { LspOptions } from './serve.js';
+import { type DocumentKind, fileOf, kindOf, type LspOptions, projectOf } from './projects.js';
 import { Projects, type Standing } from './standing.js';
 import { findKey, type Outline, outlineOf } from './yaml/find.js';
 import { placeAt } from './yaml/place.js';

@@ -10,6 +10,12 @@ export interface Given {
   readonly policyFile: string | null;
 }
 
+/** How the server is started. */
+export interface LspOptions extends Given {
+  /** As whom questions are checked; null: as who sees everything. */
+  readonly subject: string | null;
+}
+
 /** What an open file is to this server. */
 export type DocumentKind = FileKind | 'questions';
 

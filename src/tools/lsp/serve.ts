@@ -10,14 +10,8 @@ import {
 } from 'vscode-languageserver/node';
 import { version } from '../../base/package-root.js';
 import { Editing } from './editing.js';
-import type { Given } from './projects.js';
+import type { LspOptions } from './projects.js';
 import { wholeMessages } from './whole-messages.js';
-
-/** How the server is started. */
-export interface LspOptions extends Given {
-  /** As whom questions are checked; null: as who sees everything. */
-  readonly subject: string | null;
-}
 
 const CAPABILITIES: InitializeResult['capabilities'] = {
   textDocumentSync: { openClose: true, change: TextDocumentSyncKind.Incremental, save: true },
