@@ -1,6 +1,7 @@
 import { ProblemError } from '../api/problem.js';
 import { caretOf } from './caret.js';
 import './parts.css';
+import { Words } from './Words.js';
 
 interface ErrorBoxProps {
   readonly error: unknown;
@@ -23,7 +24,7 @@ export function ErrorBox({ error, text, fix }: ErrorBoxProps) {
   return (
     <div className="error-box" role="alert">
       <p className="error-words">
-        <span className="error-code">{code}</span> {detail}
+        <span className="error-code">{code}</span> <Words text={detail} />
       </p>
       {caret !== null && (
         <pre className="error-place">
@@ -32,7 +33,11 @@ export function ErrorBox({ error, text, fix }: ErrorBoxProps) {
           {caret.marks}
         </pre>
       )}
-      {hint !== null && <p className="error-hint">{hint}</p>}
+      {hint !== null && (
+        <p className="error-hint">
+          <Words text={hint} />
+        </p>
+      )}
       {error.retryAfter !== null && <p className="error-hint">Try again in {error.retryAfter} s.</p>}
       {fix != null && (
         <button type="button" className="primary" onClick={fix.take}>

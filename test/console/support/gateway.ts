@@ -13,7 +13,7 @@ export interface Gateway {
 type Options = Parameters<typeof startRest>[0];
 
 /** Who may be chosen at the console of the tests. */
-const CALLERS = ['user:ann', 'user:sue', 'user:admin'].map((name) => ({
+const CALLERS = ['user:ann', 'user:ada', 'user:root'].map((name) => ({
   chain: [name],
   about: `as ${name}`,
 }));

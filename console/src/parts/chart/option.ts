@@ -63,7 +63,13 @@ export function optionOf(spec: ChartSpec, colours: ChartColours): EChartsCoreOpt
     color: [...colours.series],
     backgroundColor: 'transparent',
     textStyle: { fontFamily: 'system-ui, sans-serif' },
-    grid: { left: isBar ? 8 : 44, right: 24, top: isMany ? 42 : 24, bottom: 44, containLabel: true },
+    grid: {
+      left: isBar ? 8 : 44,
+      right: 24,
+      top: isMany ? 42 : 24,
+      bottom: isBar ? 10 : 44,
+      containLabel: true,
+    },
     ...(isMany && { legend: { type: 'scroll', top: 6, textStyle: { color: colours.text } } }),
     tooltip: {
       trigger: spec.kind === 'scatter' ? 'item' : 'axis',

@@ -33,7 +33,7 @@ const LOOKED_AT = 60;
 /** Widths of the columns in pixels, by what their heads and first rows need. */
 export function widthsOf({ columns, rows, cell }: GridData, character: number): readonly number[] {
   return columns.map((column, i) => {
-    let longest = column.name.length + Math.min(column.type.length, 14) + 3;
+    let longest = column.name.length + Math.min(column.type.length, 14) + (column.masked ? 10 : 3);
     for (let row = 0; row < Math.min(rows, LOOKED_AT); row += 1)
       longest = Math.max(longest, cell(row, i).text.length);
     return Math.round(Math.min(MOST, Math.max(LEAST, longest * character + 26)));

@@ -1,51 +1,110 @@
-import { useMemo, useState } from 'react';
-import { Empty } from '../../parts/Empty.js';
+import { useCallback, useRef, useState } from 'react';
+import { ProblemError } from '../../api/problem.js';
+import { useSchema } from '../../api/schema.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { DataGrid } from '../../parts/grid/DataGrid.js';
 import { useSession } from '../../shell/session.js';
-import { answerGrid } from './answer-grid.js';
+import { AnswerView } from './AnswerView.js';
 import './ask.css';
+import { type DialogName, Dialogs } from './Dialogs.js';
+import { Examples } from './Examples.js';
+import { Editor, type EditorHandle } from './editor/Editor.js';
+import { applied, fixOf } from './fix.js';
+import { markOf } from './mark.js';
+import { PlanView } from './PlanView.js';
+import { StatusLine } from './StatusLine.js';
+import { Toolbar } from './Toolbar.js';
 import { useAnswer } from './useAnswer.js';
+import { type Draft, useDraft } from './useDraft.js';
+import { useLibrary } from './useLibrary.js';
+import { usePlan } from './usePlan.js';
 
 /** A question as text, and its answer. */
 export function Ask() {
   const { caller } = useSession();
-  const [text, setText] = useState('');
-  const { state, run, cancel } = useAnswer(caller);
-  const data = useMemo(
-    () =>
-      state.kind === 'answered'
-        ? answerGrid(state.store, state.trailer?.columns ?? [], () => null)
-        : state.kind === 'running'
-          ? answerGrid(state.store, [], () => null)
-          : null,
-    [state],
-  );
+  const schema = useSchema(caller);
+  const editor = useRef<EditorHandle>(null);
+  const [dialog, setDialog] = useState<DialogName | null>(null);
+  const taken = useCallback((text: string) => editor.current?.setText(text), []);
+  const { draft, change } = useDraft(taken);
+  const library = useLibrary(caller.key);
+  const answer = useAnswer(caller);
+  const plan = usePlan(caller);
+  const { text, kind } = draft;
+  const isEmpty = text.trim() === '';
+  const run = (asked: string): void => {
+    if (asked.trim() === '') return;
+    plan.clear();
+    library.asked({ text: asked, kind, at: Date.now() });
+    answer.run(asked, { [kind]: asked });
+  };
+  const explain = (): void => {
+    answer.clear();
+    plan.explain(text, { [kind]: text });
+  };
+  const take = (next: Draft): void => {
+    change({ text: next.text, kind: next.kind });
+    editor.current?.setText(next.text);
+    setDialog(null);
+    editor.current?.focus();
+  };
+  const fault =
+    answer.state.kind === 'failed' ? answer.state : plan.state.kind === 'failed' ? plan.state : null;
+  const problem = fault?.error instanceof ProblemError ? fault.error.problem : null;
+  const isCurrent = fault !== null && fault.text === text;
+  const fix = problem !== null && isCurrent ? fixOf(text, problem) : null;
+  const { state } = answer;
   return (
     <div className="ask">
-      <div className="ask-editor">
-        <textarea
-          aria-label="Question"
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) run(text, { osql: text });
-          }}
+      <section className="ask-question" aria-label="Question">
+        <div className="ask-editor">
+          <Editor
+            ref={editor}
+            initial={text}
+            schema={schema}
+            mark={problem !== null && isCurrent ? markOf(text, problem) : null}
+            onChange={(next) => change({ text: next })}
+            onRun={run}
+          />
+        </div>
+        <Toolbar
+          kind={kind}
+          isRunning={state.kind === 'running'}
+          isEmpty={isEmpty}
+          onKind={(next) => change({ kind: next })}
+          onRun={() => run(text)}
+          onCancel={answer.cancel}
+          onExplain={explain}
+          onOpen={setDialog}
         />
-        <button type="button" className="primary" onClick={() => run(text, { osql: text })}>
-          Run
-        </button>
-        {state.kind === 'running' && (
-          <button type="button" onClick={cancel}>
-            Cancel
-          </button>
+      </section>
+      <section className="ask-answer" aria-label="Answer">
+        {fault !== null && (
+          <ErrorBox
+            error={fault.error}
+            text={fault.text}
+            fix={
+              fix === null
+                ? null
+                : {
+                    label: `Use ${fix.insert}`,
+                    take: () => {
+                      editor.current?.setText(applied(text, fix));
+                      editor.current?.focus();
+                    },
+                  }
+            }
+          />
         )}
-      </div>
-      <div className="ask-answer">
-        {state.kind === 'idle' && <Empty title="Ask something" text="In OSL-SQL, over what you may see." />}
-        {state.kind === 'failed' && <ErrorBox error={state.error} text={state.text} />}
-        {data !== null && <DataGrid label="Answer" data={data} version={data.rows} />}
-      </div>
+        {fault === null && plan.state.kind === 'explained' && <PlanView plan={plan.state.plan} />}
+        {fault === null && plan.state.kind === 'idle' && state.kind === 'idle' && (
+          <Examples schema={schema} onTake={(example) => take({ text: example, kind: 'osql' })} />
+        )}
+        {(state.kind === 'running' || state.kind === 'answered' || state.kind === 'cancelled') && (
+          <AnswerView state={state} schema={schema} />
+        )}
+      </section>
+      <StatusLine state={state} />
+      <Dialogs open={dialog} draft={draft} library={library} onClose={() => setDialog(null)} onTake={take} />
     </div>
   );
 }

@@ -1,0 +1,42 @@
+import { useRef, useState } from 'react';
+import './parts.css';
+
+interface CopyTextProps {
+  readonly label: string;
+  readonly text: string;
+}
+
+/** A text to take along: where the browser lets no page write to its clipboard, it is selected instead. */
+export function CopyText({ label, text }: CopyTextProps) {
+  const area = useRef<HTMLTextAreaElement>(null);
+  const [said, setSaid] = useState('');
+  const copy = (): void => {
+    area.current?.select();
+    // Over plain HTTP of another machine a browser has no clipboard for pages.
+    const copied = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'));
+    copied.then(
+      () => setSaid('Copied.'),
+      () => setSaid('Selected: press Ctrl C.'),
+    );
+  };
+  return (
+    <div className="copy-text">
+      <textarea
+        ref={area}
+        readOnly
+        aria-label={label}
+        value={text}
+        rows={Math.min(14, text.split('\n').length + 1)}
+        spellCheck={false}
+      />
+      <div className="copy-text-row">
+        <button type="button" className="primary" onClick={copy}>
+          Copy
+        </button>
+        <span role="status" className="quiet">
+          {said}
+        </span>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,90 @@
+import { useMemo, useState } from 'react';
+import type { Schema } from '../../api/schema.js';
+import { Chart } from '../../parts/chart/Chart.js';
+import { Empty } from '../../parts/Empty.js';
+import { DataGrid } from '../../parts/grid/DataGrid.js';
+import { Tabs } from '../../parts/Tabs.js';
+import { answerGrid } from './answer-grid.js';
+import { chartFor } from './chart-for.js';
+import { maskedInSchema } from './masked-in.js';
+import { hasPassages, PassagesView } from './PassagesView.js';
+import type { AnswerState } from './useAnswer.js';
+import { WhyPanel } from './WhyPanel.js';
+import { whyObjects } from './why-objects.js';
+
+type Shown = Extract<AnswerState, { readonly kind: 'running' | 'answered' | 'cancelled' }>;
+type Tab = 'table' | 'chart' | 'passages';
+
+interface AnswerViewProps {
+  readonly state: Shown;
+  readonly schema: Schema | null;
+}
+
+/** The rows of an answer, as a table, a chart or passages. */
+export function AnswerView({ state, schema }: AnswerViewProps) {
+  const { store } = state;
+  const trailer = state.kind === 'answered' ? state.trailer : null;
+  const [tab, setTab] = useState<Tab | null>(null);
+  const [chosen, setChosen] = useState<{ readonly row: number | null; readonly column: number } | null>(null);
+  const columns = trailer?.columns ?? [];
+  // biome-ignore lint/correctness/useExhaustiveDependencies: rows are added to the same store.
+  const data = useMemo(
+    () => answerGrid(store, columns, maskedInSchema(schema)),
+    [store, store.rows, trailer, schema],
+  );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: columns are the trailer's.
+  const chart = useMemo(
+    () =>
+      trailer === null
+        ? null
+        : chartFor({
+            columns,
+            rows: store.rows,
+            at: (row, column) => store.at(row, store.names.indexOf(columns[column]?.name ?? '')),
+          }),
+    [store, trailer],
+  );
+  const withPassages = trailer !== null && hasPassages(store);
+  const tabs: readonly { readonly name: Tab; readonly title: string }[] = [
+    { name: 'table', title: 'Table' },
+    ...(chart === null || withPassages ? [] : [{ name: 'chart', title: 'Chart' } as const]),
+    ...(withPassages ? [{ name: 'passages', title: 'Passages' } as const] : []),
+  ];
+  const current = tabs.find(({ name }) => name === tab)?.name ?? (withPassages ? 'passages' : 'table');
+  const why = chosen === null || trailer === null ? null : whyObjects(columns[chosen.column], trailer);
+  if (trailer !== null && store.rows === 0)
+    return <Empty title="No rows" text="The question is a good one; nothing that you may see answers it." />;
+  return (
+    <div className="ask-shown">
+      <Tabs label="Answer" tabs={tabs} chosen={current} onChoose={setTab}>
+        {current === 'table' && (
+          <DataGrid
+            label="Rows"
+            data={data}
+            version={data.rows}
+            chosen={chosen}
+            onChoose={(row, column) => {
+              const isMasked = row === null || data.cell(row, column).kind === 'masked';
+              setChosen(isMasked && data.columns[column]?.masked === true ? { row, column } : null);
+            }}
+            headOf={(column) =>
+              data.columns[column]?.masked === true ? (
+                <button
+                  type="button"
+                  className="ask-why"
+                  onClick={() => setChosen({ row: null, column })}
+                  aria-label={`Why is ${data.columns[column]?.name ?? ''} masked?`}
+                >
+                  why?
+                </button>
+              ) : null
+            }
+          />
+        )}
+        {current === 'chart' && chart !== null && <Chart spec={chart} name="answer" />}
+        {current === 'passages' && <PassagesView store={store} />}
+      </Tabs>
+      {why !== null && <WhyPanel objects={why} onClose={() => setChosen(null)} />}
+    </div>
+  );
+}

@@ -1,0 +1,100 @@
+import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
+import { CopyText } from '../../parts/CopyText.js';
+import { Dialog } from '../../parts/Dialog.js';
+import { Tabs } from '../../parts/Tabs.js';
+import { useSession } from '../../shell/session.js';
+import { copyAs, WAY_TITLES, WAYS, type Way } from './copy-as.js';
+import { LibraryView } from './LibraryView.js';
+import { type Draft, linkTo } from './useDraft.js';
+import type { LibraryState } from './useLibrary.js';
+
+export type DialogName = 'library' | 'save' | 'share' | 'copy';
+
+interface DialogsProps {
+  readonly open: DialogName | null;
+  readonly draft: Draft;
+  readonly library: LibraryState;
+  readonly onClose: () => void;
+  readonly onTake: (draft: Draft) => void;
+}
+
+/** What is kept, shared and taken along of questions. */
+export function Dialogs({ open, draft, library, onClose, onTake }: DialogsProps) {
+  return (
+    <>
+      <Dialog title="Questions" open={open === 'library'} onClose={onClose}>
+        <LibraryView library={library} onTake={onTake} />
+      </Dialog>
+      <Dialog title="Save this question" open={open === 'save'} onClose={onClose}>
+        <SaveForm
+          onSave={(name) => {
+            const isKept = library.save({ ...draft, name, at: Date.now() });
+            if (isKept) onClose();
+            return isKept;
+          }}
+        />
+      </Dialog>
+      <Dialog title="Share this question" open={open === 'share'} onClose={onClose}>
+        <p>
+          Whoever opens the link sees the question, and runs it under their own rights. It holds no rows, and
+          nothing runs by itself.
+        </p>
+        <CopyText label="Link" text={linkTo(draft, location.origin)} />
+      </Dialog>
+      <Dialog title="Ask it from elsewhere" open={open === 'copy'} onClose={onClose}>
+        <CopyAs draft={draft} />
+      </Dialog>
+    </>
+  );
+}
+
+function SaveForm({ onSave }: { readonly onSave: (name: string) => boolean }) {
+  const id = useId();
+  const [name, setName] = useState('');
+  const [isLost, setLost] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (name.trim() !== '') setLost(!onSave(name.trim()));
+  };
+  return (
+    <form className="ask-save" onSubmit={submit}>
+      <label htmlFor={id}>Name</label>
+      <input
+        id={id}
+        value={name}
+        maxLength={120}
+        ref={input}
+        onChange={(event) => setName(event.target.value)}
+      />
+      <button type="submit" className="primary" disabled={name.trim() === ''}>
+        Save question
+      </button>
+      <p className="quiet">Kept in this browser, for you alone on this server.</p>
+      {isLost && <p role="alert">This browser keeps nothing for pages: it could not be saved.</p>}
+    </form>
+  );
+}
+
+function CopyAs({ draft }: { readonly draft: Draft }) {
+  const { caller, settings } = useSession();
+  const [way, setWay] = useState<Way>('curl');
+  const text = copyAs(way, {
+    ...draft,
+    origin: location.origin,
+    wire: settings.wire,
+    chain: caller.identity.chain,
+    localTokens: settings.local_tokens,
+  });
+  return (
+    <Tabs
+      label="Ways"
+      tabs={WAYS.map((name) => ({ name, title: WAY_TITLES[name] }))}
+      chosen={way}
+      onChoose={setWay}
+    >
+      <CopyText label={WAY_TITLES[way]} text={text} />
+    </Tabs>
+  );
+}

@@ -1,0 +1,32 @@
+import type { Schema } from '../../api/schema.js';
+import { Empty } from '../../parts/Empty.js';
+import { examplesOf } from './examples-of.js';
+
+interface ExamplesProps {
+  readonly schema: Schema | null;
+  readonly onTake: (text: string) => void;
+}
+
+/** Before anything was asked: questions that this caller can send as they are. */
+export function Examples({ schema, onTake }: ExamplesProps) {
+  if (schema === null) return <p className="quiet loading">Looking what you may ask about …</p>;
+  const examples = examplesOf(schema);
+  if (examples.length === 0)
+    return (
+      <Empty title="Nothing is shown to you yet" text="No grant of the policy covers you. Ask its owner." />
+    );
+  return (
+    <Empty title="Ask what you may see" text="Write a question, or begin with one of these.">
+      <ul className="ask-examples">
+        {examples.map(({ about, text }) => (
+          <li key={text}>
+            <button type="button" onClick={() => onTake(text)}>
+              <span>{about}</span>
+              <code>{text}</code>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Empty>
+  );
+}

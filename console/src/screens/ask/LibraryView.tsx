@@ -1,0 +1,90 @@
+import { useState } from 'react';
+import { Tabs } from '../../parts/Tabs.js';
+import type { Kept, Saved } from './library.js';
+import type { Draft } from './useDraft.js';
+import type { LibraryState } from './useLibrary.js';
+
+interface LibraryViewProps {
+  readonly library: LibraryState;
+  readonly onTake: (draft: Draft) => void;
+}
+
+/** What was asked, and what was saved. */
+export function LibraryView({ library, onTake }: LibraryViewProps) {
+  const [tab, setTab] = useState<'history' | 'saved'>(library.library.saved.length > 0 ? 'saved' : 'history');
+  const { history, saved } = library.library;
+  return (
+    <Tabs
+      label="Questions"
+      tabs={[
+        { name: 'history', title: `Asked (${history.length})` },
+        { name: 'saved', title: `Saved (${saved.length})` },
+      ]}
+      chosen={tab}
+      onChoose={setTab}
+    >
+      {tab === 'history' ? (
+        <History history={history} onTake={onTake} onForget={library.forgetHistory} />
+      ) : (
+        <SavedList saved={saved} onTake={onTake} onForget={library.forget} />
+      )}
+    </Tabs>
+  );
+}
+
+interface HistoryProps {
+  readonly history: readonly Kept[];
+  readonly onTake: (draft: Draft) => void;
+  readonly onForget: () => void;
+}
+
+function History({ history, onTake, onForget }: HistoryProps) {
+  if (history.length === 0) return <p className="quiet ask-none">Nothing was asked here yet.</p>;
+  return (
+    <>
+      <ul className="ask-kept">
+        {history.map((kept) => (
+          <li key={`${kept.kind} ${kept.text}`}>
+            <button type="button" onClick={() => onTake(kept)}>
+              <code>{kept.text}</code>
+              <time className="quiet">{new Date(kept.at).toLocaleString()}</time>
+            </button>
+          </li>
+        ))}
+      </ul>
+      <button type="button" onClick={onForget}>
+        Forget all
+      </button>
+    </>
+  );
+}
+
+interface SavedListProps {
+  readonly saved: readonly Saved[];
+  readonly onTake: (draft: Draft) => void;
+  readonly onForget: (name: string) => void;
+}
+
+function SavedList({ saved, onTake, onForget }: SavedListProps) {
+  if (saved.length === 0) return <p className="quiet ask-none">Nothing is saved yet.</p>;
+  return (
+    <ul className="ask-kept">
+      {saved.map((one) => (
+        <li key={one.name}>
+          <button type="button" onClick={() => onTake(one)}>
+            <strong>{one.name}</strong>
+            <code>{one.text}</code>
+          </button>
+          <button
+            type="button"
+            className="plain"
+            onClick={() => onForget(one.name)}
+            aria-label={`Forget ${one.name}`}
+          >
+            ✕
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,91 @@
+import type { Plan } from '../../api/ask.js';
+import { type PlanNode, planTree } from './plan-tree.js';
+
+interface PlanViewProps {
+  readonly plan: Plan;
+}
+
+/** How a question would be answered, and which grants decide of it. */
+export function PlanView({ plan }: PlanViewProps) {
+  return (
+    <div className="plan">
+      <section>
+        <h3>Steps</h3>
+        <ul className="plan-tree">
+          <Node node={planTree(plan.plan)} />
+        </ul>
+      </section>
+      <section>
+        <h3>Reads</h3>
+        <p>
+          {plan.objects.length === 0 && 'nothing of the model'}
+          {plan.objects.map((object) => (
+            <code key={object} className="plan-chip">
+              {object}
+            </code>
+          ))}
+        </p>
+        <h3>Deciding grants</h3>
+        <p>
+          {plan.grants.length === 0 && 'none'}
+          {plan.grants.map((grant) => (
+            <code key={grant} className="plan-chip">
+              {grant}
+            </code>
+          ))}
+        </p>
+        {plan.redacted_columns.length > 0 && (
+          <>
+            <h3>Masked for you</h3>
+            <p>
+              {plan.redacted_columns.map((column) => (
+                <code key={column} className="plan-chip plan-masked">
+                  {column}
+                </code>
+              ))}
+            </p>
+          </>
+        )}
+        {(plan.notices ?? []).map((notice) => (
+          <p key={notice} className="plan-notice">
+            {notice}
+          </p>
+        ))}
+        {(plan.deprecated ?? []).map(({ object, reason }) => (
+          <p key={object} className="plan-notice">
+            <code>{object}</code> is deprecated: {reason}
+          </p>
+        ))}
+        {plan.sql !== undefined && (
+          <>
+            <h3>What the database gets</h3>
+            <pre className="plan-sql">{plan.sql}</pre>
+          </>
+        )}
+      </section>
+    </div>
+  );
+}
+
+function Node({ node }: { readonly node: PlanNode }) {
+  return (
+    <li>
+      <div className="plan-step">
+        <strong>{node.title}</strong>
+        {node.facts.map(({ text, tone }) => (
+          <span key={text} className={`plan-fact plan-${tone}`}>
+            {text}
+          </span>
+        ))}
+      </div>
+      {node.below.length > 0 && (
+        <ul>
+          {node.below.map((below, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a step is its place.
+            <Node key={i} node={below} />
+          ))}
+        </ul>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,98 @@
+/** Ways to ask the same question elsewhere. */
+export const WAYS = ['curl', 'psql', 'python', 'mcp'] as const;
+export type Way = (typeof WAYS)[number];
+
+export const WAY_TITLES: Readonly<Record<Way, string>> = {
+  curl: 'curl',
+  psql: 'psql',
+  python: 'Python',
+  mcp: 'MCP',
+};
+
+export interface Copied {
+  readonly text: string;
+  readonly kind: 'osql' | 'sql';
+  /** Of the gateway: `https://osl.example`. */
+  readonly origin: string;
+  readonly wire: { readonly port: number; readonly tls: boolean };
+  /** Root to leaf. */
+  readonly chain: readonly string[];
+  /** Whether `osl token` mints tokens that are taken there. */
+  readonly localTokens: boolean;
+}
+
+/** The question for a tool; the token is never in it. */
+export function copyAs(way: Way, copied: Copied): string {
+  const { text, kind, origin } = copied;
+  const body = JSON.stringify({ [kind]: text });
+  switch (way) {
+    case 'curl':
+      return [
+        `curl -s ${origin}/osl/query \\`,
+        `  -H "Authorization: Bearer ${mintOf(copied)}" \\`,
+        "  -H 'Content-Type: application/json' \\",
+        `  -d ${shellQuoted(body)}`,
+      ].join('\n');
+    case 'psql':
+      return [
+        `PGPASSWORD="${mintOf(copied)}" ${copied.wire.tls ? 'PGSSLMODE=require ' : ''}psql \\`,
+        `  -h ${hostOf(origin)} -p ${copied.wire.port} -U ${shellQuoted(copied.chain.at(-1) ?? '')} -d osl \\`,
+        `  -c ${shellQuoted(text)}`,
+      ].join('\n');
+    case 'python':
+      return [
+        'import os, json, urllib.request',
+        '',
+        `question = ${pythonText(text)}`,
+        'request = urllib.request.Request(',
+        `    ${pythonText(`${origin}/osl/query`)},`,
+        `    data=json.dumps({"${kind}": question}).encode(),`,
+        '    headers={',
+        '        "Authorization": "Bearer " + os.environ["OSL_TOKEN"],',
+        '        "Content-Type": "application/json",',
+        '    },',
+        ')',
+        'answer = json.load(urllib.request.urlopen(request))',
+        'for row in answer["rows"]:',
+        '    print(row)',
+      ].join('\n');
+    case 'mcp':
+      return JSON.stringify(
+        {
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: { name: 'semantic_query', arguments: { [kind]: text } },
+        },
+        null,
+        2,
+      );
+    default: {
+      const unknown: never = way;
+      throw new Error(`unexpected way ${String(unknown)}`);
+    }
+  }
+}
+
+function mintOf({ chain, localTokens }: Copied): string {
+  if (!localTokens) return '$OSL_TOKEN';
+  const leaf = shellQuoted(chain.at(-1) ?? '');
+  const whole = chain.length > 1 ? ` --chain ${shellQuoted(chain.join(','))}` : '';
+  return `$(npx osl token --subject ${leaf}${whole})`;
+}
+
+function hostOf(origin: string): string {
+  return new URL(origin).hostname.replace(/^\[|\]$/g, '');
+}
+
+/** One word of a POSIX shell, whatever is in it. */
+export function shellQuoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** A text of Python, which JSON's are but for nothing that matters here. */
+function pythonText(text: string): string {
+  return text.includes('\n') && !text.includes('"""') && !text.includes('\\') && !text.endsWith('"')
+    ? `"""${text}"""`
+    : JSON.stringify(text);
+}

@@ -1,0 +1,176 @@
+import type { Schema } from '../../../../../clients/typescript/types.js';
+import { KEYWORDS } from './keywords.js';
+import { codeOf, plain, type Scope, scopeOf } from './scope.js';
+
+export interface Offer {
+  readonly label: string;
+  readonly kind: 'entity' | 'column' | 'facet' | 'metric' | 'function' | 'form' | 'keyword' | 'alias';
+  /** Short, beside the label: a type, or what masks it. */
+  readonly detail: string;
+  readonly info: string | null;
+  /** What is written; the label unless told. */
+  readonly text?: string;
+}
+
+export interface Offers {
+  /** Where what is completed begins. */
+  readonly from: number;
+  readonly offers: readonly Offer[];
+}
+
+type Part = Pick<Schema, 'entities' | 'facets' | 'metrics' | 'relationships' | 'functions'>;
+
+/** What may stand at `at` of `text`, of what the caller's own schema shows. Null where nothing is offered. */
+export function completionsAt(text: string, at: number, schema: Part): Offers | null {
+  const before = text.slice(0, at);
+  const facet = /\bfacet\s*=>\s*'([^']*)$/i.exec(before);
+  if (facet !== null) return { from: at - (facet[1] ?? '').length, offers: facetOffers(schema) };
+  const code = codeOf(before);
+  if (!codeOf(`${before}x`).endsWith('x')) return null; // in a string or a comment
+  const word = /[\p{L}_][\p{L}\p{N}_$]*$/u.exec(code)?.[0] ?? '';
+  const from = at - word.length;
+  const lead = code.slice(0, from);
+  const qualifier =
+    /((?:[\p{L}_][\p{L}\p{N}_$]*|"[^"]*")(?:\s*\.\s*(?:[\p{L}_][\p{L}\p{N}_$]*|"[^"]*"))*)\s*\.\s*$/u.exec(
+      lead,
+    )?.[1];
+  if (qualifier !== undefined) return { from, offers: qualified(qualifier, text, schema) };
+  if (/\bmeasure\s*\(\s*$/i.test(lead)) return { from, offers: metricOffers(schema, '') };
+  if (/\b(?:from|join)\s+$/i.test(lead)) return { from, offers: sourceOffers(schema) };
+  if (word === '' && !/[\s(,]$/.test(lead)) return null;
+  return { from, offers: anywhere(text, schema) };
+}
+
+function qualified(qualifier: string, text: string, schema: Part): readonly Offer[] {
+  const path = qualifier.split('.').map((name) => plain(name.trim()));
+  const last = path.at(-1) ?? '';
+  if (path.length === 1 && last === 'osl')
+    return [{ label: 'entities', kind: 'keyword', detail: 'what there is to ask about', info: null }];
+  if (last === 'entities') return entityOffers(schema, '');
+  const entity = scopeOf(text).get(last) ?? last;
+  return columnOffers(schema, entity, '');
+}
+
+function entityOffers({ entities, relationships }: Part, prefix: string): readonly Offer[] {
+  const bridges = relationships.flatMap(({ bridge, description }) =>
+    bridge === null ? [] : [{ name: bridge.name, description, detail: 'bridge' }],
+  );
+  const all = [
+    ...entities.map(({ name, description }) => ({ name, description, detail: 'entity' })),
+    ...bridges,
+  ];
+  return all.map(({ name, description, detail }) => ({
+    label: name,
+    kind: 'entity',
+    detail,
+    info: description,
+    text: `${prefix}${quoted(name)}`,
+  }));
+}
+
+function sourceOffers(schema: Part): readonly Offer[] {
+  const forms: readonly Offer[] = [
+    {
+      label: 'RETRIEVE',
+      kind: 'form',
+      detail: 'passages of text',
+      info: 'The best passages of a facet for a question in words.',
+      text: "RETRIEVE(facet => '', query => '', top_k => 5)",
+    },
+    {
+      label: 'TRAVERSE',
+      kind: 'form',
+      detail: 'a walk over links',
+      info: 'What is linked with the rows of some keys, hop by hop.',
+      text: "TRAVERSE(anchor => '', target => '', keys => (''))",
+    },
+  ];
+  return [...entityOffers(schema, 'osl.entities.'), ...(schema.facets.length > 0 ? forms : forms.slice(1))];
+}
+
+function facetOffers({ facets }: Part): readonly Offer[] {
+  return facets.map(({ name, entity, description }) => ({
+    label: name,
+    kind: 'facet',
+    detail: `text of ${entity}`,
+    info: description,
+  }));
+}
+
+function columnOffers({ entities, relationships }: Part, entity: string, alias: string): readonly Offer[] {
+  const found = entities.find(({ name }) => name === entity);
+  const bridge = relationships.find((r) => r.bridge?.name === entity)?.bridge;
+  const columns = found?.columns ?? bridge?.columns ?? [];
+  const own = columns.map(
+    ({ name, type, masked, use, description }): Offer => ({
+      label: name,
+      kind: 'column',
+      detail: [
+        type,
+        masked === 'none' ? '' : masked === 'all' ? 'masked' : 'masked in some rows',
+        use === 'rows' ? '' : 'in figures only',
+      ]
+        .filter((part) => part !== '')
+        .join(' · '),
+      info: description,
+      text: `${alias}${quoted(name)}`,
+    }),
+  );
+  const derived = (found?.derived ?? []).map(
+    ({ name, type, description }): Offer => ({
+      label: name,
+      kind: 'column',
+      detail: `${type} · from text`,
+      info: description,
+      text: `${alias}${quoted(name)}`,
+    }),
+  );
+  return [...own, ...derived];
+}
+
+function metricOffers({ metrics }: Part, around: 'measure' | ''): readonly Offer[] {
+  return metrics
+    .filter(({ measurable }) => measurable)
+    .map(({ name, type, entity, description }) => ({
+      label: name,
+      kind: 'metric',
+      detail: `metric · ${type}${entity === null ? '' : ` · ${entity}`}`,
+      info: description,
+      text: around === '' ? quoted(name) : `measure(${quoted(name)})`,
+    }));
+}
+
+function anywhere(text: string, schema: Part): readonly Offer[] {
+  const scope: Scope = scopeOf(text);
+  const many = scope.size > 1;
+  const columns = [...scope].flatMap(([alias, entity]) =>
+    columnOffers(schema, entity, many ? `${quoted(alias)}.` : ''),
+  );
+  const aliases = many
+    ? [...scope].map(
+        ([alias, entity]): Offer => ({ label: alias, kind: 'alias', detail: entity, info: null }),
+      )
+    : [];
+  const functions = schema.functions.map(
+    ({ name, kind, signatures }): Offer => ({
+      label: name,
+      kind: 'function',
+      detail: kind,
+      info: signatures.slice(0, 4).join('\n'),
+      text: `${name}(`,
+    }),
+  );
+  const inScope = new Set(scope.values());
+  const near = {
+    ...schema,
+    metrics: schema.metrics.filter((m) => scope.size === 0 || inScope.has(m.entity ?? '')),
+  };
+  const words = KEYWORDS.map((label): Offer => ({ label, kind: 'keyword', detail: '', info: null }));
+  return [...columns, ...aliases, ...metricOffers(near, 'measure'), ...functions, ...words];
+}
+
+/** A name as OSL-SQL takes it. */
+export function quoted(name: string): string {
+  const isPlain = /^[a-z_][a-z0-9_$]*$/.test(name) && !KEYWORDS.some((word) => word === name);
+  return isPlain ? name : `"${name.replaceAll('"', '""')}"`;
+}

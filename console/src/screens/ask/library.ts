@@ -1,0 +1,78 @@
+/** Questions that were asked or saved, kept by the browser for one server and one caller. */
+export interface Kept {
+  readonly text: string;
+  readonly kind: 'osql' | 'sql';
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+export interface Saved extends Kept {
+  readonly name: string;
+}
+
+export interface Library {
+  /** Newest first. */
+  readonly history: readonly Kept[];
+  /** By name. */
+  readonly saved: readonly Saved[];
+}
+
+/** Where it is kept. `Storage` of a browser, or what stands for one. */
+export type Shelf = Pick<Storage, 'getItem' | 'setItem'>;
+
+const MOST_HISTORY = 100;
+const MOST_SAVED = 500;
+const EMPTY: Library = { history: [], saved: [] };
+
+/** Storage is of the server's origin by itself; the caller is named in the key. */
+export function shelfKey(caller: string): string {
+  return `osl.questions ${caller}`;
+}
+
+export function readLibrary(shelf: Shelf, caller: string): Library {
+  try {
+    const read: unknown = JSON.parse(shelf.getItem(shelfKey(caller)) ?? 'null');
+    if (typeof read !== 'object' || read === null) return EMPTY;
+    const { history, saved } = read as { readonly history?: unknown; readonly saved?: unknown };
+    return {
+      history: keptIn(history),
+      saved: keptIn(saved).filter((one) => 'name' in one) as readonly Saved[],
+    };
+  } catch {
+    return EMPTY;
+  }
+}
+
+function keptIn(list: unknown): readonly Kept[] {
+  if (!Array.isArray(list)) return [];
+  return list.filter(
+    (one: unknown): one is Kept =>
+      typeof one === 'object' && one !== null && 'text' in one && typeof one.text === 'string',
+  );
+}
+
+/** False where the browser keeps nothing, or has no more room. */
+export function writeLibrary(shelf: Shelf, caller: string, library: Library): boolean {
+  try {
+    shelf.setItem(shelfKey(caller), JSON.stringify(library));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function withAsked(library: Library, asked: Kept): Library {
+  const others = library.history.filter(({ text, kind }) => text !== asked.text || kind !== asked.kind);
+  return { ...library, history: [asked, ...others].slice(0, MOST_HISTORY) };
+}
+
+/** A name that is taken gets the new question. */
+export function withSaved(library: Library, saved: Saved): Library {
+  const others = library.saved.filter(({ name }) => name !== saved.name);
+  const all = [...others, saved].toSorted((a, b) => a.name.localeCompare(b.name));
+  return { ...library, saved: all.slice(0, MOST_SAVED) };
+}
+
+export function withoutSaved(library: Library, name: string): Library {
+  return { ...library, saved: library.saved.filter((one) => one.name !== name) };
+}

@@ -1,0 +1,58 @@
+import { useCallback, useEffect, useState } from 'react';
+import { usePlace } from '../../shell/usePlace.js';
+
+/** Whether a text is OSL-SQL, or SQL over tables. */
+export type Kind = 'osql' | 'sql';
+
+export interface Draft {
+  readonly text: string;
+  readonly kind: Kind;
+}
+
+const KEY = 'osl.draft';
+
+function stored(): Draft {
+  try {
+    const read: unknown = JSON.parse(sessionStorage.getItem(KEY) ?? 'null');
+    if (typeof read !== 'object' || read === null || !('text' in read)) return { text: '', kind: 'osql' };
+    const kind = 'kind' in read && read.kind === 'sql' ? 'sql' : 'osql';
+    return { text: String(read.text), kind };
+  } catch {
+    return { text: '', kind: 'osql' };
+  }
+}
+
+/**
+ * The question that is being written. The tab keeps it over a reload and a sign-in. A link (`#/ask?q=…`) puts another in
+ * its place, and asks nothing.
+ */
+export function useDraft(taken: (text: string) => void) {
+  const [draft, setDraft] = useState<Draft>(() => linked(location.hash) ?? stored());
+  const { parameters } = usePlace();
+  const query = parameters.get('q');
+  const change = useCallback((next: Partial<Draft>) => setDraft((now) => ({ ...now, ...next })), []);
+  useEffect(() => sessionStorage.setItem(KEY, JSON.stringify(draft)), [draft]);
+  useEffect(() => {
+    if (query === null) return;
+    const next = linked(location.hash);
+    if (next === null) return;
+    setDraft(next);
+    taken(next.text);
+    // So that a reload brings back what was written since.
+    history.replaceState(null, '', '#/ask');
+  }, [query, taken]);
+  return { draft, change };
+}
+
+/** The question of a link; null where there is none in it. */
+export function linked(hash: string): Draft | null {
+  const parameters = new URLSearchParams(hash.split('?', 2)[1] ?? '');
+  const text = parameters.get('q');
+  return text === null ? null : { text, kind: parameters.get('kind') === 'sql' ? 'sql' : 'osql' };
+}
+
+/** The link to a question, which stands after `#` and so is sent to no server. */
+export function linkTo({ text, kind }: Draft, origin: string): string {
+  const parameters = new URLSearchParams({ q: text, ...(kind === 'sql' && { kind }) });
+  return `${origin}/console/#/ask?${parameters}`;
+}

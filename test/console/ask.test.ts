@@ -1,0 +1,289 @@
+import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import type { Page } from 'playwright-core';
+import { test } from 'tap';
+import { accessible, SKIP, startBrowser, Visit } from './support/browser.js';
+import { startGateway } from './support/gateway.js';
+
+const EDITOR = /Question in OSL-SQL/;
+
+/** Writes a question over what is there; completions that are shown are put away. */
+async function write(page: Page, text: string): Promise<void> {
+  await page.getByRole('textbox', { name: EDITOR }).click();
+  await page.keyboard.press('Control+a');
+  await page.keyboard.insertText(text);
+  await page.keyboard.press('Escape');
+}
+
+async function ask(page: Page, text: string): Promise<void> {
+  await write(page, text);
+  await page.keyboard.press('Control+Enter');
+}
+
+function written(page: Page): Promise<string> {
+  // biome-ignore lint/performance/useDomNodeTextContent: lines are elements, which it parts.
+  return page.getByRole('textbox', { name: EDITOR }).innerText();
+}
+
+async function enter(page: Page, origin: string, who: RegExp, hash = ''): Promise<void> {
+  await page.goto(`${origin}/console/${hash}`);
+  await page.getByRole('button', { name: who }).click();
+  await page.getByRole('textbox', { name: EDITOR }).waitFor();
+}
+
+test('Ask, task by task', { skip: SKIP }, async (t) => {
+  const { rest, origin } = await startGateway(t);
+  const browser = await startBrowser(t);
+  const visit = await Visit.start(browser, origin, { expects: /status of 400/ });
+  const { page } = visit;
+  await enter(page, origin, /^user:ann/);
+
+  await t.test('the first view is small, and it is well for everybody', async (t) => {
+    await page.getByText('Ask what you may see').waitFor();
+    const loaded = (await page.evaluate(
+      "performance.getEntriesByType('resource').map((e) => e.name).filter((n) => n.includes('/console/assets/'))",
+    )) as readonly string[];
+    t.ok(loaded.length >= 4, `${loaded.length} files`);
+    const bytes = loaded.map((url) => gzipSync(readFileSync(`dist${new URL(url).pathname}`)).length);
+    const total = bytes.reduce((sum, n) => sum + n, 0);
+    t.comment(`${Math.round(total / 1024)} kB gzipped at first view`);
+    t.ok(total < 500_000, `${total} bytes, gzipped`);
+    t.notOk(
+      loaded.some((url) => /echarts|oidc/.test(url)),
+      'charts and sign-in by a provider come when asked for',
+    );
+    await accessible(t, page, 'before a question');
+    visit.clean(t);
+  });
+
+  await t.test('completion knows the caller’s own schema', async (t) => {
+    await write(page, 'select c. from osl.entities.customer c');
+    await page.keyboard.press('Home');
+    for (let i = 0; i < 'select c.'.length; i += 1) await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Control+Space');
+    await page.getByRole('option', { name: /^email.*masked/ }).waitFor();
+    await page.getByRole('option', { name: /^name/ }).click();
+    t.match(await written(page), /select c\.name from/);
+    visit.clean(t);
+  });
+
+  await t.test('a masked cell is explained, in two clicks from the answer', async (t) => {
+    await ask(
+      page,
+      'select id, name, email, note from osl.entities.customer c left join osl.entities."order" o on o.customer_id = c.id order by id limit 5'
+        .replace('id, name', 'c.id, c.name')
+        .replace('order by id', 'order by c.id'),
+    );
+    await page
+      .getByRole('gridcell', { name: /masked/ })
+      .first()
+      .waitFor();
+    t.ok((await page.getByRole('columnheader', { name: /email/ }).count()) === 1);
+    visit.clicks();
+    await visit.click('gridcell', /masked/);
+    const panel = page.getByRole('complementary', { name: 'Why is this masked?' });
+    await panel.getByText(/it is sensitive/).waitFor();
+    t.equal(visit.clicks(), 1);
+    t.match(await panel.textContent(), /osl\.entities\.customer\.email/);
+    await accessible(t, page, 'an answer and why');
+    await panel.getByRole('textbox').fill('to write to customers');
+    await visit.click('button', 'Request access');
+    await panel.getByText(/On record/).waitFor();
+    const asked = (await rest.test.records()).filter((r) => r.action === 'request_access');
+    t.match(asked[0], { kind: 'decision', subject: 'user:ann', decision: 'allow' });
+    visit.clean(t);
+  });
+
+  await t.test('a figure by month becomes a chart, in one click, and a file', async (t) => {
+    await ask(
+      page,
+      'select date_trunc(\'month\', placed_at) as month, sum(amount) as amount from osl.entities."order" group by 1 order by 1',
+    );
+    await page.getByText(/rows? in/).waitFor();
+    visit.clicks();
+    await visit.click('tab', 'Chart');
+    t.equal(visit.clicks(), 1);
+    await page.getByRole('img', { name: /^Line chart of amount by month/ }).waitFor();
+    for (const [name, file, begins] of [
+      ['Save PNG', 'answer.png', '\u0089PNG'],
+      ['Save SVG', 'answer.svg', '<svg'],
+    ] as const) {
+      const saved = page.waitForEvent('download');
+      await visit.click('button', name);
+      const download = await saved;
+      t.equal(download.suggestedFilename(), file);
+      t.ok(
+        readFileSync(await download.path())
+          .toString('latin1')
+          .startsWith(begins),
+        `${file} begins as one does`,
+      );
+    }
+    await accessible(t, page, 'a chart');
+    await ask(page, 'select region, count(*) as n from osl.entities.customer group by region');
+    await page.getByRole('img', { name: /^Bar chart of n by region/ }).waitFor();
+    visit.clean(t);
+  });
+
+  await t.test('an error is seen where it is, and its fix is taken in one click', async (t) => {
+    await ask(page, 'select nam from osl.entities.customer');
+    const alert = page.getByRole('alert');
+    await alert.getByText('E0512').waitFor();
+    t.match(
+      await alert.textContent(),
+      /column nam is not declared[\s\S]*\^\^\^[\s\S]*perhaps you meant name/,
+    );
+    await accessible(t, page, 'an error');
+    visit.clicks();
+    await visit.click('button', 'Use name');
+    t.equal(visit.clicks(), 1);
+    t.match(await written(page), /select name from/);
+    await page.keyboard.press('Control+Enter');
+    await page.getByText(/rows in/).waitFor();
+    visit.clean(t);
+  });
+
+  await t.test('the plan says what is read, masked, and by which grants', async (t) => {
+    await write(page, 'select name, email from osl.entities.customer');
+    await visit.click('button', 'Explain');
+    await page.getByRole('heading', { name: 'Deciding grants' }).waitFor();
+    t.match(
+      await page.getByRole('region', { name: 'Answer' }).textContent(),
+      /scan osl\.entities\.customer[\s\S]*email masked[\s\S]*Deciding grantsg\w+/,
+    );
+    await accessible(t, page, 'a plan');
+    visit.clean(t);
+  });
+
+  await t.test('a question is saved, and shared by a link that asks nothing by itself', async (t) => {
+    await write(page, 'select count(*) from osl.entities.customer');
+    visit.clicks();
+    await visit.click('button', 'Save');
+    await page.getByRole('textbox', { name: 'Name' }).fill('how many customers');
+    await visit.click('button', 'Save question');
+    await visit.click('button', 'Share');
+    const link = await page.getByRole('textbox', { name: 'Link' }).inputValue();
+    t.equal(visit.clicks(), 3, 'three clicks');
+    await accessible(t, page, 'a dialogue');
+    await page.keyboard.press('Escape');
+    t.match(link, /\/console\/#\/ask\?q=select/);
+
+    const before = (await rest.test.records()).filter((r) => r.action === 'query').length;
+    const other = await Visit.start(browser, origin);
+    await enter(other.page, link.replace(/\/console.*/, ''), /^user:ada/, link.replace(/.*\/console\//, ''));
+    t.equal(await written(other.page), 'select count(*) from osl.entities.customer');
+    await other.page.getByText('Ask what you may see').waitFor();
+    const after = (await rest.test.records()).filter((r) => r.action === 'query').length;
+    t.equal(after, before, 'nothing was asked');
+    await other.click('button', 'Run');
+    await other.page.getByText(/1 row in/).waitFor();
+    const asked = (await rest.test.records()).findLast((r) => r.action === 'query' && r.kind === 'decision');
+    t.equal(asked?.subject, 'user:ada', 'who opened it asks');
+    other.clean(t);
+    await other.close();
+
+    await visit.click('button', 'History');
+    await visit.click('tab', /Saved/);
+    await visit.click('button', /how many customers/);
+    t.equal(await written(page), 'select count(*) from osl.entities.customer');
+    visit.clean(t);
+  });
+
+  await t.test('the keyboard leaves the editor by Escape and Tab, and reaches the answer', async (t) => {
+    await ask(page, 'select id, name from osl.entities.customer order by id');
+    await page.getByText(/rows in/).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Tab');
+    t.equal(await page.evaluate('document.activeElement.textContent'), 'Run');
+    await page.getByRole('grid').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowRight');
+    t.match(
+      await page.evaluate("document.querySelector('[role=grid]').getAttribute('aria-activedescendant')"),
+      /-1-1$/,
+    );
+    visit.clean(t);
+  });
+
+  await t.test('a token that ends keeps what was typed', async (t) => {
+    await visit.click('button', 'Sign out');
+    const issuedAt = Math.floor(Date.now() / 1_000) - 296;
+    await page
+      .getByRole('textbox', { name: 'Actor token' })
+      .fill(await rest.test.token('user:ann', { issuedAt }));
+    await visit.click('button', 'Sign in');
+    await write(page, 'select 42 as answer');
+    await page.getByText('Your token has ended. What you typed is kept.').waitFor({ timeout: 60_000 });
+    t.equal(await written(page), 'select 42 as answer');
+    await accessible(t, page, 'a token that has ended');
+    await visit.click('button', 'Sign in again');
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: /^user:ann/ })
+      .click();
+    t.equal(await written(page), 'select 42 as answer');
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByText(/1 row in/).waitFor();
+    visit.clean(t);
+  });
+  await visit.close();
+});
+
+test('what others wrote is text: in rows, names, errors, passages and what is kept', {
+  skip: SKIP,
+}, async (t) => {
+  const EVIL = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+  const { origin } = await startGateway(t);
+  const browser = await startBrowser(t);
+  const visit = await Visit.start(browser, origin, { expects: /status of 400/ });
+  const { page } = visit;
+  await enter(page, origin, /^user:ann/);
+  const literal = `'${EVIL}'`;
+  const cases: readonly (readonly [string, string, RegExp])[] = [
+    ['a value', `select ${literal} as a, id from osl.entities.customer`, /rows in/],
+    ['a column', `select 1 as "${EVIL.replaceAll('"', '""')}"`, /1 row in/],
+    [
+      'a category of a chart',
+      `select region || ${literal} as a, count(*) as n from osl.entities.customer group by 1`,
+      /rows in/,
+    ],
+    [
+      'a passage',
+      `select ${literal} as text, 1 as score, jsonb_build_object('doc_id', ${literal}, 'start', 0, 'end', 1) as cite`,
+      /1 row in/,
+    ],
+    ['a name in an error', `select "${EVIL.replaceAll('"', '""')}" from osl.entities.customer`, /E0512/],
+    ['a text in an error', `select ${literal} 1`, /E0511/],
+  ];
+  for (const [what, question, told] of cases) {
+    await ask(page, question);
+    await page.getByText(told).first().waitFor();
+    for (const name of ['Chart', 'Passages', 'Table']) {
+      const tab = page.getByRole('tab', { name });
+      if ((await tab.count()) > 0) await tab.click();
+    }
+    t.ok((await page.getByText('<img src=x', { exact: false }).count()) > 0, `${what} is shown as it is`);
+    t.equal(
+      await page.evaluate("document.querySelectorAll('img[src=x], script:not([src])').length"),
+      0,
+      what,
+    );
+  }
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('textbox', { name: 'Name' }).fill(EVIL.slice(0, 119));
+  await page.getByRole('button', { name: 'Save question' }).click();
+  await page.getByRole('button', { name: 'History' }).click();
+  await page.getByText('<img src=x', { exact: false }).first().waitFor();
+  t.equal(await page.evaluate("document.querySelectorAll('img[src=x]').length"), 0, 'a saved name');
+  await page.keyboard.press('Escape');
+  t.match(await page.title(), /Ask · OSL Gateway/, 'nothing ran');
+  t.equal(
+    await page.evaluate(
+      "(() => { try { document.createElement('div').innerHTML = '<b>x</b>'; return 'taken'; } catch { return 'refused'; } })()",
+    ),
+    'refused',
+    'no string becomes markup in this page at all',
+  );
+  visit.faults.splice(0); // the last question was a fault on purpose
+  await visit.close();
+});
