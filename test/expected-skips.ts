@@ -18,6 +18,17 @@ export const EXPECTED_SKIPS: readonly ExpectedSkip[] = [
     name: 'a browser sees it, small and large, light and dark, and asks no other server',
     why: NEEDS_BROWSER,
   },
+  { file: 'console/ask', name: 'Ask, task by task', why: NEEDS_BROWSER },
+  {
+    file: 'console/ask',
+    name: 'what others wrote is text: in rows, names, errors, passages and what is kept',
+    why: NEEDS_BROWSER,
+  },
+  {
+    file: 'console/ask-large',
+    name: 'a million rows, a question that is cancelled, and screens of any size',
+    why: NEEDS_BROWSER,
+  },
   { file: 'console/shell', name: 'signing in, looking, and signing out', why: NEEDS_BROWSER },
   { file: 'proof/oracle/oracle', name: 'every cell is filled', why: 'so many questions are asked at night' },
   {

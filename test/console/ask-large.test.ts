@@ -1,0 +1,75 @@
+import type { Page } from 'playwright-core';
+import { test } from 'tap';
+import { accessible, SKIP, startBrowser, Visit } from './support/browser.js';
+import { startGateway } from './support/gateway.js';
+
+async function ask(page: Page, text: string): Promise<void> {
+  await page.getByRole('textbox', { name: /Question in OSL-SQL/ }).click();
+  await page.keyboard.press('Control+a');
+  await page.keyboard.insertText(text);
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Control+Enter');
+}
+
+test('a million rows, a question that is cancelled, and screens of any size', { skip: SKIP }, async (t) => {
+  const { rest, origin } = await startGateway(t);
+  const browser = await startBrowser(t);
+  const visit = await Visit.start(browser, origin);
+  const { page } = visit;
+  await page.goto(`${origin}/console/`);
+  await page.getByRole('button', { name: /^user:ann/ }).click();
+  await page.getByText('Ask what you may see').waitFor();
+
+  await t.test('a million rows are there, from the first to the last', async (t) => {
+    await ask(page, "select g as n, g || ' of many' as words from generate_series(1, 1000000) g");
+    await page.getByText(/^1,000,000 rows in/).waitFor({ timeout: 120_000 });
+    await page.getByRole('grid').focus();
+    await page.keyboard.press('Control+End');
+    await page.getByRole('gridcell', { name: '1000000 of many' }).waitFor();
+    await page.keyboard.press('Control+Home');
+    await page.getByRole('gridcell', { name: '1 of many', exact: true }).waitFor();
+    t.ok((await page.getByRole('row').count()) < 100, 'few of them are drawn');
+    t.equal(await page.getByRole('grid').getAttribute('aria-rowcount'), '1000001');
+    visit.clean(t);
+  });
+
+  await t.test('a question that is cancelled ends in the database too', async (t) => {
+    const endless =
+      'select count(*) as n from generate_series(1, 200000) a cross join generate_series(1, 200000) b';
+    await ask(page, endless);
+    await page.getByText('0 rows so far').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByText('Cancelled after 0 rows.').waitFor();
+    const outcome = async () =>
+      (await rest.test.records()).findLast((r) => r.kind === 'outcome' && r.action === 'query')?.outcome;
+    while ((await outcome()) !== 'cancelled') await new Promise((resolve) => setTimeout(resolve, 50));
+    t.pass('its outcome is on record as cancelled');
+    visit.clean(t);
+  });
+  await visit.close();
+
+  for (const [width, height, dark] of [
+    [400, 800, false],
+    [400, 800, true],
+    [1280, 800, true],
+    [3840, 2160, false],
+  ] as const) {
+    await t.test(`${width} wide, ${dark ? 'dark' : 'light'}`, async (t) => {
+      const other = await Visit.start(browser, origin, { width, height, dark });
+      await other.page.goto(`${origin}/console/`);
+      await accessible(t, other.page, 'the sign-in');
+      await other.page.getByRole('button', { name: /^user:ann/ }).click();
+      await ask(other.page, 'select id, name, email, born from osl.entities.customer');
+      await other.page
+        .getByRole('gridcell', { name: /masked/ })
+        .first()
+        .click();
+      await other.page.getByText(/it is sensitive/).waitFor();
+      await accessible(t, other.page, 'an answer');
+      const wide = await other.page.evaluate('document.documentElement.scrollWidth - innerWidth');
+      t.ok(Number(wide) <= 0, 'nothing is wider than the page');
+      other.clean(t);
+      await other.close();
+    });
+  }
+});
