@@ -29,6 +29,7 @@ export const EXPECTED_SKIPS: readonly ExpectedSkip[] = [
     name: 'a million rows, a question that is cancelled, and screens of any size',
     why: NEEDS_BROWSER,
   },
+  { file: 'console/oidc', name: 'signing in with a provider, in the browser', why: NEEDS_BROWSER },
   { file: 'console/shell', name: 'signing in, looking, and signing out', why: NEEDS_BROWSER },
   { file: 'proof/oracle/oracle', name: 'every cell is filled', why: 'so many questions are asked at night' },
   {

@@ -112,7 +112,8 @@ function configuration(
         token_endpoint_auth_method: 'none',
         application_type: 'native',
         grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
-        redirect_uris: ['http://127.0.0.1/callback'],
+        // Of `osl login`, and of the console, each on a port of its own.
+        redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/console/'],
         response_types: ['code'],
       },
       {
@@ -124,6 +125,8 @@ function configuration(
       },
     ],
     pkce: { required: () => true },
+    // Pages of other origins may ask for tokens, as a provider lets those of its clients.
+    clientBasedCORS: () => true,
     scopes: ['openid', 'offline_access', 'shop'],
     claims: { openid: ['sub', 'groups', 'region', 'email', 'email_verified'] },
     conformIdTokenClaims: false,

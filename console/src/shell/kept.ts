@@ -11,9 +11,13 @@ export type SignedIn =
 
 const KEY = 'osl.signed-in';
 
-export function keep(signedIn: SignedIn | null): void {
-  if (signedIn === null) sessionStorage.removeItem(KEY);
-  else sessionStorage.setItem(KEY, JSON.stringify(signedIn));
+/** Forgets who signed in, and what was being written: whoever comes next finds a tab as new. */
+export function forgetTab(): void {
+  sessionStorage.clear();
+}
+
+export function keep(signedIn: SignedIn): void {
+  sessionStorage.setItem(KEY, JSON.stringify(signedIn));
 }
 
 export function kept(): SignedIn | null {

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from 'react';
 import type { Caller } from '../api/caller.js';
 import type { ServerSettings } from '../api/settings.js';
-import { keep, kept } from './kept.js';
+import { forgetTab, kept } from './kept.js';
 import { comeBack, isReturn } from './returning.js';
 import { signedInCaller } from './sign-in.js';
 
@@ -30,7 +30,7 @@ export function useSignedIn(settings: ServerSettings | null): SignedInState {
     setFault(null);
   }, []);
   const leave = useCallback(() => {
-    keep(null);
+    forgetTab();
     setCaller(null);
     setEnded(false);
   }, []);

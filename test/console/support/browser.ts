@@ -31,6 +31,8 @@ export interface VisitOptions {
   readonly dark?: boolean;
   /** Faults of the console that a test means to cause, such as an answer of 400. */
   readonly expects?: RegExp;
+  /** Origins beside the console's own that it means to ask: those of a provider to sign in with. */
+  readonly also?: readonly string[];
 }
 
 /** A page in a profile of its own, which notes whatever a page of ours must never do. */
@@ -56,14 +58,14 @@ export class Visit {
     });
     const page = await context.newPage();
     const visit = new Visit(page, context, options.expects ?? /^$/);
-    await visit.#watch(origin);
+    await visit.#watch([origin, ...(options.also ?? [])]);
     return visit;
   }
 
-  async #watch(origin: string): Promise<void> {
+  async #watch(origins: readonly string[]): Promise<void> {
     this.page.on('request', (request) => {
       const url = request.url();
-      if (!url.startsWith(`${origin}/`) && !/^(blob|data|about):/.test(url))
+      if (!origins.some((origin) => url.startsWith(`${origin}/`)) && !/^(blob|data|about):/.test(url))
         this.faults.push(`asks another origin: ${url}`);
       if (url.startsWith('data:')) this.faults.push('asks for a data: URL');
     });

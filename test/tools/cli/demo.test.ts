@@ -41,6 +41,31 @@ t.test('the demo from its first start to its end', async (t) => {
     }
   });
 
+  await t.test('the console is there, and signs in whom the banner names', async (t) => {
+    const console = `http://127.0.0.1:${httpPort}/console/`;
+    t.match(server.stdout, `Look at it in a browser: ${console}`);
+    t.match(await (await fetch(console)).text(), /<div id="console">/);
+    const { demo } = JSON.parse(await (await fetch(`${console}settings.json`)).text());
+    const chains = demo.callers.map((caller: { chain: string[] }) => caller.chain.join(' '));
+    t.strictSame(chains, [
+      'user:analyst',
+      'user:auditor',
+      'user:counsel',
+      'user:counsel agent:scout',
+      'user:admin',
+    ]);
+    const signIn = (origin: string) =>
+      fetch(`${console}demo-token`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', origin },
+        body: '{"chain":["user:auditor"]}',
+      });
+    const signedIn = await signIn(`http://127.0.0.1:${httpPort}`);
+    const { token } = JSON.parse(await signedIn.text());
+    t.match((await osl(['query', ...at, '--token', token, PEOPLE])).stdout, /\w@\w/);
+    t.equal((await signIn('https://evil.example')).status, 404, 'for its own pages alone');
+  });
+
   await t.test('who asks decides what is seen', async (t) => {
     const ask = (...who: string[]) => osl(['query', ...at, ...who, PEOPLE]);
     t.match(await ask('--subject', 'user:analyst'), { code: 0, stderr: '', stdout: /\[redacted\]/ });
@@ -276,8 +301,19 @@ t.test('serve: SIGHUP takes a new policy, and refuses everything while it has a 
   cpSync(EXAMPLE, dir, { recursive: true });
   const policy = join(dir, 'policy.yaml');
   const before = readFileSync(policy, 'utf8');
-  const server = new Server(['serve', '--manifest', join(dir, 'manifest.yaml'), '--policy', policy], dataDir);
+  const files = ['--manifest', join(dir, 'manifest.yaml'), '--policy', policy];
+  const server = new Server(['serve', ...files, '--console', 'on'], dataDir);
   await server.said(READY);
+  const { httpPort } = server.record();
+  const origin = `http://127.0.0.1:${httpPort}`;
+  const told = JSON.parse(await (await fetch(`${origin}/console/settings.json`)).text());
+  t.match(told, { demo: null, admin: false, local_tokens: true }, 'nobody is signed in without a token');
+  const signIn = { method: 'POST', headers: { 'content-type': 'application/json', origin } };
+  const minted = await fetch(`${origin}/console/demo-token`, {
+    ...signIn,
+    body: '{"chain":["user:analyst"]}',
+  });
+  t.equal(minted.status, 404, 'the demo’s sign-in is not on a server');
   t.match(
     server.stdout,
     /user:analyst: roles analyst\n.*select path, name, version, license from osl\.entities\.package limit 10/,

@@ -66,8 +66,8 @@ export function optionOf(spec: ChartSpec, colours: ChartColours): EChartsCoreOpt
     grid: {
       left: isBar ? 8 : 44,
       right: 24,
-      top: isMany ? 42 : 24,
-      bottom: isBar ? 10 : 44,
+      top: isMany ? 42 : 30,
+      bottom: isBar && isMany ? 10 : isBar ? 34 : 44,
       containLabel: true,
     },
     ...(isMany && { legend: { type: 'scroll', top: 6, textStyle: { color: colours.text } } }),
