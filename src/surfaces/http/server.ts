@@ -35,6 +35,14 @@ export interface HttpOptions {
   readonly mcp?: Partial<McpOptions>;
   /** What `/console` is served with; null or absent: there is none. */
   readonly console?: ConsoleOptions | null;
+  /** Routes beside those of REST; none, unless told. */
+  readonly more?: MoreRoutes | null;
+}
+
+/** Routes of another surface, which this listener has too. */
+export interface MoreRoutes {
+  readonly methods: ReadonlyMap<string, string>;
+  add(app: FastifyInstance): void;
 }
 
 export interface HttpServer {
@@ -78,7 +86,8 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   const app = bareApp(service, clientErrors, listener);
   shareWith(app, options.corsOrigins ?? []);
   const page = options.console ?? null;
-  addHooks(app, service, inflight, clientErrors, methodsWith(page));
+  const more = options.more ?? null;
+  addHooks(app, service, inflight, clientErrors, methodsWith(page, more));
   breakGlasses(app, service);
   answerPreflights(app);
   const telemetry = createTelemetry(app, service, options.wire ?? NO_WIRE);
@@ -88,6 +97,7 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   mcpRoute(app, service, inflight, mcp);
   metricsRoute(app, service, telemetry, options.metricsFrom ?? [], options.gather);
   if (page !== null) consoleRoutes(app, service, page);
+  more?.add(app);
   await app.ready();
   return Object.freeze({
     listen: (port: number, host: string) => listen(app, port, host),
@@ -98,10 +108,10 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   });
 }
 
-/** What each path answers, on a server with this console. */
-function methodsWith(page: ConsoleOptions | null): ReadonlyMap<string, string> {
-  if (page === null) return METHODS;
-  return new Map([...METHODS, ...CONSOLE_METHODS, ...(page.demo === null ? [] : DEMO_METHODS)]);
+/** What each path answers, on a server with this console and these routes beside. */
+function methodsWith(page: ConsoleOptions | null, more: MoreRoutes | null): ReadonlyMap<string, string> {
+  const ofPage = page === null ? [] : [...CONSOLE_METHODS, ...(page.demo === null ? [] : DEMO_METHODS)];
+  return new Map([...METHODS, ...ofPage, ...(more?.methods ?? [])]);
 }
 
 /** An app without routes, whose requests have their `call` and whose faults are told by the catalogue. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { InternalError } from 'osl-compiler';
 import { DEFAULT_ISSUER } from '../../../../policy/index.js';
 import type { CancelDirectory, WireServer } from '../../../../wire/index.js';
 import type { ServiceLog } from '../../../base/log.js';
@@ -15,6 +16,7 @@ import type { Service } from '../../../service/service.js';
 import type { CertificateFiles, TlsSettings } from '../../../service/settings/tls.js';
 import type { Settings } from '../../../service/settings.js';
 import type { Change } from '../../../service/version-change.js';
+import { adminBesideRest } from '../../../surfaces/admin/index.js';
 import { type CatalogDoor, type CatalogOptions, Catalogs } from '../../../surfaces/catalog/index.js';
 import { createHttpServer, type HttpServer } from '../../../surfaces/http/server.js';
 import type { Figures } from '../../../surfaces/http/telemetry.js';
@@ -23,7 +25,7 @@ import { systemFault } from '../exit.js';
 import { logLevelPart } from '../log.js';
 import type { Progress } from '../progress.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
-import { adminListener, type OwnPart, operatedAlone, ownPart } from './admin.js';
+import { adminListener, type OperatorParts, type OwnPart, operatedAlone, ownPart } from './admin.js';
 import { type Certificate, checkedCertificate, ShownCertificate, watchCertificates } from './certificates.js';
 import { consoleOf } from './console.js';
 import { checkDataDir, spaceLeft } from './data-dir.js';
@@ -130,7 +132,12 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
     closing.push(() => open.close());
     if (options.demo) await loadDemo(open.service, settings, progress);
     await inspect(open.service, settings);
-    const fronts = await frontends(options, open.service, closing);
+    const late: { operator: OperatorParts | null } = { operator: null };
+    const operator = (): OperatorParts => {
+      if (late.operator === null) throw new InternalError('the server has not begun');
+      return late.operator;
+    };
+    const fronts = await frontends(options, open.service, operator, closing);
     const { cancel, register, figures, own } = fronts;
     const reload = async (): Promise<Reloaded> => {
       const told = await open.reload(more);
@@ -139,7 +146,8 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
     };
     const operated = options.common?.operated ?? operatedAlone(own, reload);
     const insight = serverInsight(open.service, settings, options.common, figures, closing);
-    const admin = await adminListener(settings, open.service, { operated, insight }, closing);
+    late.operator = { operated, insight };
+    const admin = await adminListener(settings, open.service, late.operator, closing);
     const certificates = [...fronts.certificates, ...admin.certificates];
     const more = [...certificates, ...logLevelPart()];
     const prepare = async (change: Change): Promise<Prepared> => {
@@ -204,6 +212,7 @@ async function loadDemo(service: Service, settings: Settings, progress: Progress
 async function frontends(
   { settings, common, demo }: ServerOptions,
   service: Service,
+  operator: () => OperatorParts,
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Promise<{
   readonly certificates: readonly ShownCertificate[];
@@ -226,6 +235,7 @@ async function frontends(
   let wirePort = settings.pgPort;
   const rest = await createHttpServer(service, {
     console: consoleOf(settings, service, demo, () => wirePort),
+    more: settings.console === 'admin' ? adminBesideRest(() => ({ ...service, ...operator() })) : null,
     wire: pg,
     ...(http !== null && { tls: http }),
     ...(common !== undefined && { gather: () => common.gather() }),

@@ -1,0 +1,52 @@
+import type { Caller } from './caller.js';
+import { getJson, postJson } from './http.js';
+import { ProblemError } from './problem.js';
+
+/** What admins ask. Requests of authors are few a second, so that one follows another, and waits where it is told to. */
+
+const TRIES = 5;
+const PAUSE_MS = 60;
+
+let last: Promise<unknown> = Promise.resolve();
+
+/** GET with these parameters; empty ones are left out. Throws as `getJson`. */
+export function adminGet<T>(
+  caller: Caller,
+  path: string,
+  parameters: Readonly<Record<string, string | number | null>> = {},
+  signal?: AbortSignal,
+): Promise<T> {
+  const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== '');
+  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  const url = query === '' ? path : `${path}?${query}`;
+  return inTurn(() => getJson<T>(caller, url, signal === undefined ? {} : { signal }), signal);
+}
+
+/** POST; one that changes something takes a token of its own. Throws as `getJson`. */
+export function adminPost<T>(caller: Caller, path: string, body: unknown, changes = false): Promise<T> {
+  return inTurn(() => postJson<T>(caller, path, body, { changes }));
+}
+
+function inTurn<T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  const asked = last.then(() => patient(ask, signal));
+  last = asked.catch(() => undefined).then(() => wait(PAUSE_MS));
+  return asked;
+}
+
+/** What is over the limit of a second is asked for again when that is over. */
+async function patient<T>(ask: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    signal?.throwIfAborted();
+    try {
+      return await ask();
+    } catch (error) {
+      const isFull = error instanceof ProblemError && error.problem.code === 'E4290';
+      if (!isFull || tries === TRIES || (error.retryAfter ?? 1) > 3) throw error;
+      await wait(1_000 * (error.retryAfter ?? 1));
+    }
+  }
+}
+
+function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

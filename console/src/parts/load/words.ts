@@ -1,0 +1,35 @@
+/** `12,345`. */
+export function counted(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+/** A moment of the log as a person reads it, in their own time; the tool tip has it whole. */
+export function momentOf(ts: string): string {
+  const at = new Date(ts);
+  if (Number.isNaN(at.getTime())) return ts;
+  const two = (n: number): string => String(n).padStart(2, '0');
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const ms = String(at.getMilliseconds()).padStart(3, '0');
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${ms}`;
+}
+
+/** So long before `now`: `3 s`, `12 min`, `5 h`, `9 d`. */
+export function agoOf(ts: string, now: number): string {
+  const seconds = Math.max(0, Math.round((now - Date.parse(ts)) / 1_000));
+  if (Number.isNaN(seconds)) return '';
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
+}
+
+/** Microseconds as a duration: `850 µs`, `2.1 ms`, `1.5 s`. */
+export function tookOf(us: number): string {
+  if (us < 1_000) return `${Math.round(us)} µs`;
+  if (us < 1_000_000) return `${(us / 1_000).toFixed(us < 10_000 ? 1 : 0)} ms`;
+  return `${(us / 1_000_000).toFixed(1)} s`;
+}
+
+/** `osl.entities.person` as `person`; anything else as it is. */
+export function shortName(object: string): string {
+  return object.replace(/^osl\.(entities|facets|metrics)\./, '');
+}

@@ -1,0 +1,17 @@
+import type { Sight } from '../../api/admin-types.js';
+
+interface SightWords {
+  readonly sign: string;
+  readonly word: string;
+  /** After “sees it”. */
+  readonly how: string;
+}
+
+/** Each way to see something, told apart by its sign as by its colour. */
+export const SIGHT_WORDS: Readonly<Record<Sight, SightWords>> = {
+  clear: { sign: '●', word: 'clear', how: 'in the clear' },
+  partly_masked: { sign: '◐', word: 'partly masked', how: 'masked in some rows' },
+  masked: { sign: '▨', word: 'masked', how: 'masked' },
+  aggregates: { sign: 'Σ', word: 'aggregates', how: 'in aggregates only' },
+  nothing: { sign: '·', word: 'nothing', how: 'not at all' },
+};

@@ -1,0 +1,88 @@
+import { type ChangeEvent, type DragEvent, useId, useState } from 'react';
+import { Empty } from '../../parts/Empty.js';
+import { checkProof, type ProofVerdict, proofsIn } from './proof.js';
+import { Verdict } from './Verdict.js';
+
+interface Given {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** A file with proofs has as many bytes at most: a proof of one record is some kilobytes. */
+const MOST_BYTES = 4_000_000;
+
+/** Checks a proof that somebody has as a file, with a key that was kept elsewhere. Nothing is sent anywhere. */
+export function CheckFile() {
+  const id = useId();
+  const [keys, setKeys] = useState('');
+  const [given, setGiven] = useState<Given | null>(null);
+  const [fault, setFault] = useState<string | null>(null);
+  const [verdicts, setVerdicts] = useState<readonly ProofVerdict[]>([]);
+  const check = async (file: Given | null, by: string): Promise<void> => {
+    setVerdicts([]);
+    if (file === null || by.trim() === '') return;
+    const proofs = proofsIn(file.text);
+    setVerdicts(await Promise.all((proofs.length === 0 ? [''] : proofs).map((text) => checkProof(text, by))));
+  };
+  const take = async (file: File | undefined): Promise<void> => {
+    if (file === undefined) return;
+    setFault(null);
+    if (file.size > MOST_BYTES) {
+      setFault(`${file.name} is too large to be a proof`);
+      return;
+    }
+    const read = { name: file.name, text: await file.text() };
+    setGiven(read);
+    await check(read, keys);
+  };
+  const drop = (event: DragEvent): void => {
+    event.preventDefault();
+    void take(event.dataTransfer.files[0]);
+  };
+  return (
+    <div className="check audit-pad">
+      <label htmlFor={`${id}-key`}>
+        <h2>The key</h2>
+        <span className="quiet">checkpoint.vkey, as it was kept elsewhere; of several chains one a line</span>
+      </label>
+      <textarea
+        id={`${id}-key`}
+        rows={2}
+        value={keys}
+        placeholder="osl-audit/…+…+…"
+        spellCheck={false}
+        onChange={(event) => {
+          setKeys(event.target.value);
+          void check(given, event.target.value);
+        }}
+      />
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the field within takes the keyboard. */}
+      <div className="drop" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
+        <label htmlFor={`${id}-file`} className="button">
+          Choose a proof
+        </label>
+        <input
+          id={`${id}-file`}
+          type="file"
+          className="hidden"
+          onChange={(event: ChangeEvent<HTMLInputElement>) => void take(event.target.files?.[0])}
+        />
+        <span className="quiet">{given === null ? 'or drop the file here' : given.name}</span>
+      </div>
+      {fault !== null && <p role="alert">{fault}</p>}
+      {given !== null && keys.trim() === '' && (
+        <p role="status">Now the key: without one nothing is proved.</p>
+      )}
+      {verdicts.map((verdict, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a proof is its place in the file.
+        <Verdict key={i} verdict={verdict} />
+      ))}
+      {given === null && (
+        <Empty
+          title="Checked here, and sent nowhere"
+          text="The browser hashes the record, walks to the signed root and verifies the signature, by code of its own."
+        />
+      )}
+    </div>
+  );
+}

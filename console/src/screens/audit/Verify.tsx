@@ -1,0 +1,116 @@
+import type { ChainVerdict, Job, Verification } from '../../api/admin-types.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useJob } from '../../parts/load/useJob.js';
+import { counted, momentOf } from '../../parts/load/words.js';
+import { useSession } from '../../shell/session.js';
+
+/** Verifies the whole log on the server, and says what came of it. */
+export function Verify() {
+  const { caller } = useSession();
+  const { job, error, begin } = useJob<Verification>(caller, '/admin/audit/verification');
+  return (
+    <div className="verify audit-pad">
+      <div className="verify-head">
+        <button
+          type="button"
+          className="primary"
+          disabled={job === null || job.state === 'running'}
+          onClick={begin}
+        >
+          {job?.state === 'running' ? 'Verifying …' : 'Verify the log'}
+        </button>
+        {job !== null && <Standing job={job} />}
+      </div>
+      {error !== null && <ErrorBox error={error} />}
+      {job?.state === 'failed' && <p className="verdict verdict-bad">It could not be verified: {job.why}</p>}
+      {job?.result != null && (
+        <>
+          <p className={job.result.ok ? 'verdict verdict-good' : 'verdict verdict-bad'} role="status">
+            {job.result.ok ? 'Every chain holds.' : 'Not every chain holds.'}
+          </p>
+          <div className="chains">
+            {job.result.chains.map((chain) => (
+              <Chain key={chain.chain} chain={chain} />
+            ))}
+          </div>
+        </>
+      )}
+      <p className="quiet">
+        The server reads every record and holds it against the keys that lie beside the log. With keys and
+        witnesses that are kept elsewhere <code>osl audit verify --key … --witness …</code> proves more.
+      </p>
+    </div>
+  );
+}
+
+function Standing({ job: { state, progress, ended_at, by } }: { readonly job: Job<Verification> }) {
+  if (state === 'running') return <Progress progress={progress} />;
+  if (ended_at === null) return <span className="quiet">Not verified since the server began.</span>;
+  return (
+    <span className="quiet">
+      {momentOf(ended_at).slice(0, 19)}
+      {by === null ? '' : ` by ${by}`}
+    </span>
+  );
+}
+
+function Progress({ progress }: { readonly progress: Job<Verification>['progress'] }) {
+  const at = (name: string): number => progress?.[name] ?? 0;
+  const all = Math.max(1, at('all_segments'));
+  return (
+    <span className="verify-progress">
+      <progress aria-label="Verified" value={progress === null ? 0 : at('segments')} max={all} />
+      <span role="status" className="quiet">
+        chain {at('chain')} of {at('chains')}, {counted(at('records'))} records
+      </span>
+    </span>
+  );
+}
+
+function Chain({ chain }: { readonly chain: ChainVerdict }) {
+  const { integrity, completeness, records, unanchored, anchor, problem, kept, openDecisions } = chain;
+  const isGood = integrity === 'intact' && completeness === 'complete';
+  return (
+    <article className={`chain ${isGood ? 'chain-good' : 'chain-bad'}`}>
+      <h3>{chain.chain}</h3>
+      <p className="chain-figure">{counted(records)} records</p>
+      <dl>
+        <dt>integrity</dt>
+        <dd>{integrity}</dd>
+        <dt>completeness</dt>
+        <dd>{completeness}</dd>
+        <dt>signed</dt>
+        <dd>
+          {anchor === null
+            ? 'by no checkpoint'
+            : `${counted(anchor.size)} records${anchor.time === null ? '' : `, ${momentOf(anchor.time).slice(0, 19)}`}`}
+          {unanchored > 0 && `; ${counted(unanchored)} newer ones not yet`}
+        </dd>
+        {openDecisions > 0 && (
+          <>
+            <dt>under way</dt>
+            <dd>{counted(openDecisions)} requests</dd>
+          </>
+        )}
+        {kept !== null && (
+          <>
+            <dt>kept</dt>
+            <dd>from record {counted(kept.from)} on</dd>
+          </>
+        )}
+      </dl>
+      {problem !== null && (
+        <p className="chain-problem">
+          <strong>{problem.kind}</strong>: {problem.message}, {problem.segment} at byte{' '}
+          {counted(problem.offset)}, record {counted(problem.seq)}
+        </p>
+      )}
+      {chain.verifier_key !== null && (
+        <details>
+          <summary>Its key</summary>
+          <code className="chain-key">{chain.verifier_key}</code>
+        </details>
+      )}
+    </article>
+  );
+}

@@ -1,0 +1,1 @@
+export { Audit as Screen } from './Audit.js';

@@ -1,0 +1,78 @@
+import { adminGet } from '../../api/admin.js';
+import type { Freshness } from '../../api/admin-types.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useLoad } from '../../parts/load/useLoad.js';
+import { agoOf, counted, momentOf } from '../../parts/load/words.js';
+import { useSession } from '../../shell/session.js';
+
+/** How old indexes and rollups are, and which versions serve. */
+export function FreshnessPanel() {
+  const { caller } = useSession();
+  const { value, error, again } = useLoad('freshness', (signal) =>
+    adminGet<Freshness>(caller, '/admin/freshness', {}, signal),
+  );
+  if (error !== null) return <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />;
+  if (value === null) return <p className="quiet">Asking the databases …</p>;
+  const { indexes, rollups, published, activation, versions } = value;
+  const now = Date.now();
+  return (
+    <div className="freshness">
+      <section>
+        <h3>Versions</h3>
+        <dl className="pairs">
+          <dt>manifest</dt>
+          <dd>
+            <code>{versions.manifest}</code>
+          </dd>
+          <dt>policy</dt>
+          <dd>
+            <code>{versions.policy}</code>
+            {activation !== null && (
+              <span className="quiet"> activation {activation} of the control database</span>
+            )}
+          </dd>
+          <dt>published</dt>
+          <dd>
+            {published === null
+              ? 'nothing: the manifest file alone'
+              : `version ${published.number}, ${momentOf(published.at).slice(0, 16)}`}
+          </dd>
+        </dl>
+      </section>
+      <section>
+        <h3>Indexes of text</h3>
+        {indexes.length === 0 && <p className="quiet">The manifest declares no facet.</p>}
+        <ul className="ages">
+          {indexes.map(({ facet, indexed_at }) => (
+            <li key={facet}>
+              <code>{facet}</code>
+              {indexed_at === null ? (
+                <span className="warning-text">not known: is it indexed?</span>
+              ) : (
+                <span title={indexed_at}>read {agoOf(indexed_at, now)} ago</span>
+              )}
+            </li>
+          ))}
+        </ul>
+      </section>
+      <section>
+        <h3>Rollups</h3>
+        {rollups === null && <p className="warning-text">Their database does not say.</p>}
+        {rollups?.length === 0 && <p className="quiet">The manifest declares none.</p>}
+        <ul className="ages">
+          {rollups?.map(({ rollup, entity, state, built_at, rows }) => (
+            <li key={rollup}>
+              <code>{rollup}</code> <span className="quiet">of {entity}</span>
+              <span className={state === 'ready' ? '' : 'warning-text'}>{state}</span>
+              {built_at !== null && (
+                <span className="quiet">
+                  built {agoOf(built_at, now)} ago{rows === null ? '' : `, ${counted(rows)} rows`}
+                </span>
+              )}
+            </li>
+          ))}
+        </ul>
+      </section>
+    </div>
+  );
+}

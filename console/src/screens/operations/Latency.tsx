@@ -1,0 +1,82 @@
+import { useMemo } from 'react';
+import type { Figures } from '../../api/admin-types.js';
+import { Chart } from '../../parts/chart/Chart.js';
+import type { ChartSpec } from '../../parts/chart/chart-spec.js';
+import { Empty } from '../../parts/Empty.js';
+import { counted } from '../../parts/load/words.js';
+import { type LatencyLine, latencyLines, msText } from './latency.js';
+
+/** What requests took, by form, since the start: what `/metrics` counts. */
+export function Latency({ figures: { latency, refusals } }: { readonly figures: Figures }) {
+  const lines = useMemo(() => latencyLines(latency), [latency]);
+  const shape = JSON.stringify(lines.slice(0, MOST_BARS));
+  const spec = useMemo(() => specOf(JSON.parse(shape) as readonly LatencyLine[]), [shape]); // what was just written
+  if (lines.length === 0)
+    return <Empty title="No request was answered yet" text="What requests take stands here, by form." />;
+  return (
+    <div className="latency">
+      <div className="scroll">
+        <table className="plain-table">
+          <thead>
+            <tr>
+              <th scope="col">form</th>
+              <th scope="col">over</th>
+              {['requests', 'mean', 'half within', '95 % within', '99 % within'].map((name) => (
+                <th key={name} scope="col" className="number">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {lines.map(({ form, surface, count, mean, p50, p95, p99 }) => (
+              <tr key={`${form} ${surface}`}>
+                <th scope="row">{form === '' ? 'other requests' : form}</th>
+                <td>{surface}</td>
+                <td className="number">{counted(count)}</td>
+                {[mean, p50, p95, p99].map((ms, i) => (
+                  // biome-ignore lint/suspicious/noArrayIndexKey: a column is its place.
+                  <td key={i} className="number">
+                    {msText(ms)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <div className="latency-chart">
+        <Chart spec={spec} name="latency" />
+      </div>
+      {refusals.length > 0 && (
+        <section>
+          <h3>Refusals by code</h3>
+          <ul className="codes">
+            {refusals.map(({ code, count }) => (
+              <li key={code}>
+                <code>{code}</code> {counted(count)}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </div>
+  );
+}
+
+const MOST_BARS = 8;
+
+function specOf(lines: readonly LatencyLine[]): ChartSpec {
+  const nameOf = ({ form, surface }: LatencyLine): string => `${form === '' ? 'other' : form} ${surface}`;
+  const series = (name: string, of: (line: LatencyLine) => number) => ({
+    name,
+    points: lines.map((line) => [nameOf(line), Math.round(of(line) * 100) / 100] as const),
+  });
+  return {
+    kind: 'bar',
+    x: { name: '', scale: 'category' },
+    y: { name: 'ms' },
+    series: [series('half within', (l) => l.p50), series('95 % within', (l) => l.p95)],
+    note: 'Since the server began, in milliseconds',
+  };
+}

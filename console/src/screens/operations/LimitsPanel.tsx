@@ -1,0 +1,93 @@
+import { useState } from 'react';
+import { adminGet } from '../../api/admin.js';
+import type { Figures, Limits, QuotaView, SessionView } from '../../api/admin-types.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useLater } from '../../parts/load/useLater.js';
+import { useLoad } from '../../parts/load/useLoad.js';
+import { counted } from '../../parts/load/words.js';
+import { useSession } from '../../shell/session.js';
+import { amountText, quotaName } from './quota-words.js';
+
+interface LimitsPanelProps {
+  readonly sessions: readonly SessionView[];
+  readonly figures: Figures;
+}
+
+/** The limits of the policy, and how much of them is used: by all, or by one subject. */
+export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
+  const { caller } = useSession();
+  const [subject, setSubject] = useState('');
+  const settled = useLater(subject.trim());
+  const { value, error, again } = useLoad(`limits ${settled}`, (signal) =>
+    adminGet<Limits>(caller, '/admin/limits', { subject: settled }, signal),
+  );
+  const names = [...new Set(sessions.flatMap((session) => session.subject ?? []))];
+  const refused = figures.refusals.find(({ code }) => code === 'E4290')?.count ?? 0;
+  return (
+    <div className="limits">
+      <label className="limits-who">
+        <span>Used by</span>
+        <input
+          type="search"
+          list="limits-subjects"
+          value={subject}
+          placeholder="a subject, for what each has for itself"
+          onChange={(event) => setSubject(event.target.value)}
+        />
+        <datalist id="limits-subjects">
+          {names.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+      </label>
+      {error !== null && <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />}
+      {value !== null && (
+        <>
+          <section>
+            <h3>In windows</h3>
+            {value.quotas.length === 0 && <p className="quiet">The policy has none.</p>}
+            <ul className="quotas">
+              {value.quotas.map((quota) => (
+                <Quota key={quotaName(quota)} quota={quota} />
+              ))}
+            </ul>
+          </section>
+          <section>
+            <h3>Requests of one subject in a second</h3>
+            <ul className="codes">
+              {value.per_second.map(({ bucket, most }) => (
+                <li key={bucket}>
+                  {bucket} <strong>{counted(most)}</strong>
+                </li>
+              ))}
+            </ul>
+            <p className="quiet">
+              {counted(refused)} requests were refused for a limit since the start (E4290).
+            </p>
+          </section>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Quota({ quota }: { readonly quota: QuotaView }) {
+  const { unit, most, used, ends_in_seconds } = quota;
+  const name = quotaName(quota);
+  return (
+    <li className="quota">
+      <span>{name}</span>
+      {used === null ? (
+        <span className="quiet">up to {amountText(unit, most)}; name a subject to see its use</span>
+      ) : (
+        <span className="meter-line">
+          <meter aria-label={name} value={Math.min(used, most)} max={most} high={most * 0.8} />
+          {amountText(unit, used)} of {amountText(unit, most)}
+          {used > 0 && ends_in_seconds !== null && (
+            <span className="quiet">for {counted(ends_in_seconds)} s more</span>
+          )}
+        </span>
+      )}
+    </li>
+  );
+}

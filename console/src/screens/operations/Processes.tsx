@@ -1,0 +1,66 @@
+import type { Figures, ProcessView } from '../../api/admin-types.js';
+import { agoOf, counted } from '../../parts/load/words.js';
+
+interface ProcessesProps {
+  readonly processes: readonly ProcessView[];
+  readonly workers: Figures['workers'];
+}
+
+/** Each process of the server: since when, what it serves, and how its log stands. */
+export function Processes({ processes, workers }: ProcessesProps) {
+  const now = Date.now();
+  return (
+    <section aria-label="Processes" className="processes">
+      {workers !== null && workers.serving < workers.wanted && (
+        <p className="warning" role="alert">
+          {workers.serving} of {workers.wanted} workers serve
+        </p>
+      )}
+      <div className="scroll">
+        <table className="plain-table">
+          <thead>
+            <tr>
+              <th scope="col">process</th>
+              <th scope="col">up for</th>
+              <th scope="col">policy</th>
+              <th scope="col">manifest</th>
+              <th scope="col" className="number">
+                audit records
+              </th>
+              <th scope="col">state</th>
+            </tr>
+          </thead>
+          <tbody>
+            {processes.map((one) => (
+              <tr key={one.process}>
+                <th scope="row">
+                  {one.process} <span className="quiet">pid {one.pid}</span>
+                </th>
+                <td>{agoOf(one.since, now)}</td>
+                <td>
+                  <code>{one.policy === null ? 'none' : one.policy.slice(0, 10)}</code>
+                </td>
+                <td>
+                  <code>{one.manifest.slice(0, 10)}</code>
+                </td>
+                <td className="number">
+                  {counted(one.audit.records)}
+                  {one.audit.waiting > 0 && <span className="quiet"> {counted(one.audit.waiting)} wait</span>}
+                </td>
+                <td>{stateOf(one)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function stateOf({ draining, policy, policy_kept_until, audit, out_of_service }: ProcessView): string {
+  if (audit.failing !== null) return `the audit log takes nothing: ${audit.failing}`;
+  if (policy === null) return 'no policy: everything is refused';
+  if (draining) return 'takes no new sessions';
+  if (policy_kept_until !== null) return 'serves the last good policy';
+  return out_of_service.length > 0 ? `out of service: ${out_of_service.join(', ')}` : 'serves';
+}

@@ -1,0 +1,140 @@
+import { useState } from 'react';
+import { adminPost } from '../../api/admin.js';
+import type { SessionView } from '../../api/admin-types.js';
+import { Dialog } from '../../parts/Dialog.js';
+import { Empty } from '../../parts/Empty.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { agoOf, shortName } from '../../parts/load/words.js';
+import { useSession } from '../../shell/session.js';
+
+interface SessionsProps {
+  readonly sessions: readonly SessionView[];
+  /** Something was done to one of them. */
+  readonly onDone: () => void;
+}
+
+type What = 'cancel' | 'end';
+
+/** Sessions of the wire and requests that are being answered, each with what may be done to it. */
+export function Sessions({ sessions, onDone }: SessionsProps) {
+  const [asked, setAsked] = useState<{ readonly session: SessionView; readonly what: What } | null>(null);
+  if (sessions.length === 0)
+    return (
+      <Empty title="Nobody is connected" text="Sessions of the wire and requests under way stand here." />
+    );
+  const now = Date.now();
+  return (
+    <>
+      <div className="scroll">
+        <table className="plain-table">
+          <thead>
+            <tr>
+              <th scope="col">who</th>
+              <th scope="col">by</th>
+              <th scope="col">since</th>
+              <th scope="col">state</th>
+              <th scope="col" className="wide-column">
+                what runs
+              </th>
+              <th scope="col">
+                <span className="hidden">what may be done</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {sessions.map((session) => (
+              <tr key={session.id}>
+                <th scope="row" title={session.chain.join(' → ')}>
+                  {whoOf(session)}
+                </th>
+                <td>
+                  {session.surface} <span className="quiet">{session.application ?? ''}</span>
+                </td>
+                <td title={session.since}>{agoOf(session.since, now)}</td>
+                <td>
+                  {session.state} <span className="quiet">{agoOf(session.state_since, now)}</span>
+                </td>
+                <td className="shape" title={session.shape ?? undefined}>
+                  {session.shape ?? session.objects.map(shortName).join(', ')}
+                </td>
+                <td className="actions">
+                  <button type="button" onClick={() => setAsked({ session, what: 'cancel' })}>
+                    Cancel
+                  </button>
+                  <button type="button" className="danger" onClick={() => setAsked({ session, what: 'end' })}>
+                    End
+                  </button>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <Dialog
+        title={asked?.what === 'cancel' ? 'Cancel what it runs?' : 'End the session?'}
+        open={asked !== null}
+        onClose={() => setAsked(null)}
+      >
+        {asked !== null && (
+          <Confirm
+            session={asked.session}
+            what={asked.what}
+            onClose={() => setAsked(null)}
+            onDone={() => {
+              setAsked(null);
+              onDone();
+            }}
+          />
+        )}
+      </Dialog>
+    </>
+  );
+}
+
+function whoOf({ chain, user, subject }: SessionView): string {
+  return chain.length > 0 ? chain.join(' → ') : (subject ?? user ?? 'not known yet');
+}
+
+interface ConfirmProps {
+  readonly session: SessionView;
+  readonly what: What;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+function Confirm({ session, what, onClose, onDone }: ConfirmProps) {
+  const { caller } = useSession();
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const send = (): void => {
+    setBusy(true);
+    setError(null);
+    const path = `/admin/sessions/${encodeURIComponent(session.id)}/${what}`;
+    adminPost(caller, path, null, true).then(onDone, (fault: unknown) => {
+      setError(fault);
+      setBusy(false);
+    });
+  };
+  return (
+    <div className="confirm">
+      <p>
+        <strong>{whoOf(session)}</strong>, {session.surface} session {session.id}.
+      </p>
+      <p className="quiet">
+        {what === 'cancel'
+          ? 'The statement stops with an error; the session stays.'
+          : 'The client loses its connection, and what it runs stops.'}{' '}
+        It is on record under your name.
+      </p>
+      {error !== null && <ErrorBox error={error} />}
+      <p className="confirm-buttons">
+        <button type="button" onClick={onClose}>
+          Keep it
+        </button>
+        <button type="button" className="primary" disabled={isBusy} onClick={send}>
+          {what === 'cancel' ? 'Cancel the statement' : 'End the session'}
+        </button>
+      </p>
+    </div>
+  );
+}

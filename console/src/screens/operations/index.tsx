@@ -1,0 +1,1 @@
+export { Operations as Screen } from './Operations.js';

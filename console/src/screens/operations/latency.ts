@@ -1,0 +1,49 @@
+import type { FormLatency } from '../../api/admin-types.js';
+
+/** What requests of one form took. Milliseconds. */
+export interface LatencyLine {
+  readonly form: string;
+  readonly surface: string;
+  readonly count: number;
+  readonly mean: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+/** Of each form and surface, the most frequent first. */
+export function latencyLines(latency: readonly FormLatency[]): readonly LatencyLine[] {
+  return latency.map((one) => ({
+    form: one.form,
+    surface: one.surface,
+    count: one.count,
+    mean: one.count === 0 ? 0 : (1_000 * one.sum) / one.count,
+    p50: 1_000 * quantileOf(one.buckets, 0.5),
+    p95: 1_000 * quantileOf(one.buckets, 0.95),
+    p99: 1_000 * quantileOf(one.buckets, 0.99),
+  }));
+}
+
+/** A quantile of a histogram whose buckets count all that are no longer than their bound; straight within a bucket. */
+export function quantileOf(buckets: FormLatency['buckets'], q: number): number {
+  const all = buckets.at(-1)?.count ?? 0;
+  if (all === 0) return 0;
+  const rank = q * all;
+  let [below, from] = [0, 0];
+  for (const { le, count } of buckets) {
+    if (count >= rank) {
+      if (le === null) return from; // beyond the last bound nothing is known
+      return count === below ? le : from + ((le - from) * (rank - below)) / (count - below);
+    }
+    below = count;
+    from = le ?? from;
+  }
+  return from;
+}
+
+/** `850 µs`, `2.1 ms`, `1.5 s` of milliseconds. */
+export function msText(ms: number): string {
+  if (ms < 1) return `${Math.round(ms * 1_000)} µs`;
+  if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  return `${(ms / 1_000).toFixed(1)} s`;
+}

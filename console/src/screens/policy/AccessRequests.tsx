@@ -1,0 +1,108 @@
+import { useState } from 'react';
+import { adminGet } from '../../api/admin.js';
+import type { AccessRequestView, Offer } from '../../api/admin-types.js';
+import { Empty } from '../../parts/Empty.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useLoad } from '../../parts/load/useLoad.js';
+import { momentOf } from '../../parts/load/words.js';
+import { SightPill } from '../../parts/sight/Sight.js';
+import { useSession } from '../../shell/session.js';
+import { grantText } from './grant-text.js';
+
+interface Page {
+  readonly requests: readonly AccessRequestView[];
+  readonly next: string | null;
+}
+
+/** Who asked for access to what, and the grant that would give it. Nothing is granted here: the policy is edited. */
+export function AccessRequests() {
+  const { caller } = useSession();
+  const [from, setFrom] = useState<readonly string[]>([]);
+  const at = from.at(-1) ?? null;
+  const { value, error, again } = useLoad(`requests ${at ?? ''}`, (signal) =>
+    adminGet<Page>(caller, '/admin/access-requests', { from: at }, signal),
+  );
+  if (error !== null)
+    return (
+      <div className="policy-pad">
+        <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />
+      </div>
+    );
+  if (value === null) return <p className="quiet policy-pad">Reading the audit log …</p>;
+  const { requests, next } = value;
+  return (
+    <div className="policy-pad">
+      {requests.length === 0 && next === null && (
+        <Empty
+          title="Nobody asked for access"
+          text="Whoever sees something masked may ask for it, with osl why --request or POST /osl/access-requests."
+        />
+      )}
+      {requests.length === 0 && next !== null && <p className="quiet">None among the newest records.</p>}
+      <ul className="requests" aria-label="Access requests">
+        {requests.map((request) => (
+          <Request key={request.request_id} request={request} />
+        ))}
+      </ul>
+      <p className="pager">
+        {from.length > 0 && (
+          <button type="button" onClick={() => setFrom(from.slice(0, -1))}>
+            Newer
+          </button>
+        )}
+        {next !== null && (
+          <button type="button" onClick={() => setFrom([...from, next])}>
+            Older
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}
+
+function Request({ request }: { readonly request: AccessRequestView }) {
+  const { chain, object, at, offer } = request;
+  return (
+    <li className="request">
+      <p>
+        <strong>{chain.join(' → ')}</strong> asked for{' '}
+        {object === null ? <em>something that there is not</em> : <code>{object}</code>}{' '}
+        <span className="quiet">{momentOf(at).slice(0, 19)}</span>
+      </p>
+      {offer !== null && <Offered offer={offer} />}
+      <p className="quiet">What for, the owner’s receiver was told. Request {request.request_id}</p>
+    </li>
+  );
+}
+
+function Offered({ offer: { declared, sees, roles, grant } }: { readonly offer: Offer }) {
+  if (!declared) return <p className="quiet">It is no more.</p>;
+  return (
+    <>
+      <p>
+        Sees it now: <SightPill sight={sees} />
+      </p>
+      {sees !== 'clear' && grant !== null && (
+        <div className="offer">
+          <p className="quiet">The least grant that would show it in the clear</p>
+          <pre>{grantText(grant)}</pre>
+        </div>
+      )}
+      {roles.length > 0 && (
+        <p>
+          Or a role:{' '}
+          {roles.map(({ role, sees: would, also }) => (
+            <span key={role} className="offer-role">
+              <code>{role}</code> <SightPill sight={would} />
+              {also.count > 0 && (
+                <span className="quiet" title={also.first.join(', ')}>
+                  and {also.count} other {also.count === 1 ? 'object' : 'objects'}
+                </span>
+              )}
+            </span>
+          ))}
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,112 @@
+import { adminGet, adminPost } from '../../api/admin.js';
+import type { AccessChange, DraftDiff, Judged, ToldDraft } from '../../api/admin-types.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useLoad } from '../../parts/load/useLoad.js';
+import { counted } from '../../parts/load/words.js';
+import { useSession } from '../../shell/session.js';
+
+interface DraftJudgedProps {
+  readonly draft: ToldDraft;
+  readonly name: string;
+}
+
+/** What a draft says, what it changes, and who gains and loses. */
+export function DraftJudged({ draft, name }: DraftJudgedProps) {
+  const { caller } = useSession();
+  const text = useLoad(`text ${draft.id}`, (signal) =>
+    adminGet<{ readonly draft?: { readonly text: string } }>(caller, `/osl/objects/${draft.id}`, {}, signal),
+  );
+  const judged = useLoad(`judged ${draft.id}`, () =>
+    adminPost<Judged>(caller, '/osl/validate', { draft: draft.id }),
+  );
+  return (
+    <article className="draft">
+      <h2>{name}</h2>
+      {judged.error !== null && <ErrorBox error={judged.error} />}
+      {judged.value === null && judged.error === null && <p className="quiet">Judging it …</p>}
+      {judged.value !== null && <Verdict judged={judged.value} />}
+      {text.value?.draft !== undefined && (
+        <details open={judged.value?.ok === false}>
+          <summary>Its text</summary>
+          <pre className="draft-text">{text.value.draft.text}</pre>
+        </details>
+      )}
+    </article>
+  );
+}
+
+function Verdict({ judged: { ok, diagnostics, diff } }: { readonly judged: Judged }) {
+  return (
+    <>
+      <p className={ok ? 'verdict verdict-good' : 'verdict verdict-bad'} role="status">
+        {ok ? 'It could serve.' : 'It could not serve.'}
+      </p>
+      {diagnostics.length > 0 && (
+        <ul className="diagnostics">
+          {diagnostics.map(({ code, path, message, hint }) => (
+            <li key={`${code} ${path} ${message}`}>
+              <span className="error-code">{code}</span> <code>{path}</code> {message}
+              {hint !== null && <span className="quiet"> {hint}</span>}
+            </li>
+          ))}
+        </ul>
+      )}
+      {diff !== null && <Gains diff={diff} />}
+    </>
+  );
+}
+
+function Gains({ diff: { access, changes } }: { readonly diff: DraftDiff }) {
+  return (
+    <>
+      <section>
+        <h3>Who gains, who loses</h3>
+        {access.length === 0 && <p className="quiet">Nobody: every role sees as much as before.</p>}
+        {access.map(({ role, subjects, changes: of }) => (
+          <div key={role} className="gain">
+            <p>
+              <strong>{role}</strong>{' '}
+              <span className="quiet">
+                {subjects.first.join(', ')}
+                {subjects.count > subjects.first.length &&
+                  ` and ${counted(subjects.count - subjects.first.length)} more`}
+              </span>
+            </p>
+            <ul>
+              {of.map((change) => (
+                <Change key={change.object} change={change} />
+              ))}
+            </ul>
+          </div>
+        ))}
+      </section>
+      <section>
+        <h3>What changes of the graph</h3>
+        <ul className="graph-changes">
+          {changes.map(({ change, kind, name }) => (
+            <li key={`${change} ${kind} ${name}`}>
+              {change} {kind} <code>{name}</code>
+            </li>
+          ))}
+        </ul>
+      </section>
+    </>
+  );
+}
+
+const SIGNS = { gains: '+', loses: '−', differs: '≠' } as const;
+
+function Change({ change: { object, effect, before, after } }: { readonly change: AccessChange }) {
+  return (
+    <li className={`change change-${effect}`}>
+      <span className="change-sign" aria-hidden="true">
+        {SIGNS[effect]}
+      </span>
+      <span className="hidden">{effect}</span>
+      <code>{object}</code>
+      <span className="quiet">
+        {before?.access ?? 'nothing'} → {after?.access ?? 'nothing'}
+      </span>
+    </li>
+  );
+}

@@ -1,0 +1,186 @@
+import { useEffect, useState } from 'react';
+import { adminPost } from '../../api/admin.js';
+import type { Explanation, GrantReason } from '../../api/admin-types.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useLoad } from '../../parts/load/useLoad.js';
+import { SightPill } from '../../parts/sight/Sight.js';
+import { useSession } from '../../shell/session.js';
+
+export interface ExplainedCell {
+  /** Full name of a column. */
+  readonly object: string;
+  readonly chain: readonly string[];
+}
+
+interface ExplainProps {
+  readonly cell: ExplainedCell;
+  readonly onClose: () => void;
+}
+
+/** Why somebody sees a column as it does, and whether a row of it is there for them. */
+export function Explain({ cell, onClose }: ExplainProps) {
+  const { caller } = useSession();
+  const [row, setRow] = useState<readonly string[] | null>(null);
+  const key = JSON.stringify([cell, row]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another cell is asked about without a row.
+  useEffect(() => setRow(null), [cell.object, cell.chain]);
+  const { value, error, isLoading } = useLoad(key, () =>
+    adminPost<Explanation>(caller, '/osl/access/explain', {
+      object: cell.object,
+      chain: cell.chain,
+      ...(row !== null && { row }),
+    }),
+  );
+  return (
+    <aside className="why" aria-label="Why" aria-busy={isLoading}>
+      <header className="why-head">
+        <div>
+          <h2>Why?</h2>
+          <p className="why-who">
+            {cell.chain.join(' → ')} <span className="quiet">sees</span> <code>{cell.object}</code>
+          </p>
+        </div>
+        <button type="button" className="plain" onClick={onClose} aria-label="Close the explanation">
+          ✕
+        </button>
+      </header>
+      {error !== null && <ErrorBox error={error} />}
+      {value === null && error === null && <p className="quiet">Asking …</p>}
+      {value !== null && <Reasons value={value} />}
+      <RowQuestion onAsk={setRow} row={value?.row ?? null} />
+    </aside>
+  );
+}
+
+function Reasons({ value }: { readonly value: Explanation }) {
+  const { sees, label, mask, because, grants, taken_away_by } = value;
+  return (
+    <>
+      <p className="why-line">
+        <SightPill sight={sees} />
+        {label !== null && (
+          <span>
+            label <code>{label}</code>
+            {mask !== null && (
+              <>
+                , masked by <code>{mask}</code>
+              </>
+            )}
+          </span>
+        )}
+      </p>
+      <ul className="why-because">
+        {because.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+      {taken_away_by.length > 0 && (
+        <section>
+          <h3>Taken away by</h3>
+          <ul className="why-taken">
+            {taken_away_by.map(({ subject, would_see }) => (
+              <li key={subject}>
+                <strong>{subject}</strong>: without it the others would see it <SightPill sight={would_see} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      <section>
+        <h3>{grants.length === 0 ? 'No grant bears on it' : 'Grants'}</h3>
+        {grants.map((grant) => (
+          <Grant key={grant.id} grant={grant} />
+        ))}
+      </section>
+    </>
+  );
+}
+
+function Grant({ grant }: { readonly grant: GrantReason }) {
+  const { rule, columns, rows, unmask, min_group_size, conditions, counts, lacking } = grant;
+  return (
+    <div className={`grant${counts ? '' : ' grant-off'}`}>
+      <p className="grant-rule">
+        <code>{rule}</code> <span className="quiet">{counts ? 'counts' : 'does not count now'}</span>
+      </p>
+      <dl>
+        <dt>columns</dt>
+        <dd>{columns === '*' ? 'all' : columns.join(', ')}</dd>
+        <dt>rows</dt>
+        <dd>{rows === null ? 'all' : <code>{rows}</code>}</dd>
+        {unmask.length > 0 && (
+          <>
+            <dt>unmasks</dt>
+            <dd>{unmask.join(', ')}</dd>
+          </>
+        )}
+        {min_group_size !== null && (
+          <>
+            <dt>groups of</dt>
+            <dd>{min_group_size} at least</dd>
+          </>
+        )}
+        {conditions !== null && (
+          <>
+            <dt>only</dt>
+            <dd>
+              <code>{JSON.stringify(conditions)}</code>
+            </dd>
+          </>
+        )}
+        {lacking.map(({ subject, attribute }) => (
+          <div key={`${subject} ${attribute}`} className="grant-lacks">
+            {subject} has no attribute <code>{attribute}</code>
+          </div>
+        ))}
+      </dl>
+    </div>
+  );
+}
+
+interface RowQuestionProps {
+  readonly row: Explanation['row'];
+  readonly onAsk: (row: readonly string[] | null) => void;
+}
+
+/** Whether one row is there for the subject, by its primary key. */
+function RowQuestion({ row, onAsk }: RowQuestionProps) {
+  const [text, setText] = useState('');
+  return (
+    <section>
+      <h3>One row</h3>
+      <form
+        className="why-row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onAsk(text.trim() === '' ? null : text.split(',').map((part) => part.trim()));
+        }}
+      >
+        <label className="hidden" htmlFor="why-key">
+          Primary key of a row
+        </label>
+        <input
+          id="why-key"
+          value={text}
+          placeholder="its primary key"
+          onChange={(event) => setText(event.target.value)}
+        />
+        <button type="submit">Is it seen?</button>
+      </form>
+      {row !== null && (
+        <p role="status">
+          {row.visible ? (
+            <>
+              Row <code>{row.key.join(', ')}</code> is seen, by {row.shown_by.join(', ')}.
+            </>
+          ) : (
+            <>
+              Row <code>{row.key.join(', ')}</code> is not seen, or there is none.{' '}
+              {row.taken_away_by.length > 0 && `Taken away by ${row.taken_away_by.join(', ')}.`}
+            </>
+          )}
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,72 @@
+import { useState } from 'react';
+import { Empty } from '../../parts/Empty.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useLater } from '../../parts/load/useLater.js';
+import { counted } from '../../parts/load/words.js';
+import { useSession } from '../../shell/session.js';
+import { Explain, type ExplainedCell } from './Explain.js';
+import { MatrixFilterBar } from './MatrixFilterBar.js';
+import { MatrixGrid } from './MatrixGrid.js';
+import { type MatrixFilter, NO_FILTER } from './matrix-filter.js';
+import { useMatrix } from './useMatrix.js';
+
+/** Subjects beside columns; a cell says why it is so. */
+export function Matrix() {
+  const { caller } = useSession();
+  const [filter, setFilter] = useState<MatrixFilter>(NO_FILTER);
+  /** Where the pages of subjects begin, the present one last. */
+  const [starts, setStarts] = useState<readonly string[]>([]);
+  const [cell, setCell] = useState<ExplainedCell | null>(null);
+  const settled = useLater(filter);
+  const state = useMatrix(caller, settled, starts.at(-1) ?? null);
+  const { first, error } = state;
+  const change = (next: MatrixFilter): void => {
+    setFilter(next);
+    setStarts([]);
+  };
+  return (
+    <div className={`matrix-screen${cell === null ? '' : ' matrix-with-why'}`}>
+      <div className="matrix-side">
+        <MatrixFilterBar filter={filter} onChange={change} />
+        {error !== null && (
+          <div className="policy-pad">
+            <ErrorBox error={error} fix={{ label: 'Try again', take: state.again }} />
+          </div>
+        )}
+        {first === null && error === null && <p className="quiet policy-pad">Looking who sees what …</p>}
+        {first !== null && first.row_count === 0 && (
+          <Empty
+            title="No column is called so"
+            text="Try a part of its name, such as email, or of its entity."
+          />
+        )}
+        {first !== null && first.row_count > 0 && first.subjects.length === 0 && (
+          <Empty title="Nobody sees it so" text="No subject of the policy matches. Change the filter." />
+        )}
+        {first !== null && first.row_count > 0 && first.subjects.length > 0 && (
+          <MatrixGrid state={state} first={first} chosen={cell} onChoose={setCell} />
+        )}
+        {first !== null && (
+          <p className="matrix-foot quiet" role="status">
+            <span>
+              {counted(first.row_count)} columns, {counted(first.subject_count)} subjects
+            </span>
+            <span>
+              {starts.length > 0 && (
+                <button type="button" onClick={() => setStarts(starts.slice(0, -1))}>
+                  Earlier subjects
+                </button>
+              )}
+              {first.next_subject !== null && (
+                <button type="button" onClick={() => setStarts([...starts, first.next_subject ?? ''])}>
+                  Further subjects
+                </button>
+              )}
+            </span>
+          </p>
+        )}
+      </div>
+      {cell !== null && <Explain cell={cell} onClose={() => setCell(null)} />}
+    </div>
+  );
+}

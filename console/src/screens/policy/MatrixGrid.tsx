@@ -1,0 +1,230 @@
+// biome-ignore-all lint/a11y/useSemanticElements: rows that are not drawn leave no table of HTML whole.
+// biome-ignore-all lint/a11y/useFocusableInteractive: the grid takes the keyboard as one.
+import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
+import type { MatrixPage, Sight } from '../../api/admin-types.js';
+import { scrollTo, windowOf } from '../../parts/grid/window.js';
+import { shortName } from '../../parts/load/words.js';
+import '../../parts/sight/sight.css';
+import { SIGHT_WORDS } from '../../parts/sight/sights.js';
+import type { ExplainedCell } from './Explain.js';
+import { rowAt } from './matrix-pages.js';
+import type { MatrixState } from './useMatrix.js';
+
+interface MatrixGridProps {
+  readonly state: MatrixState;
+  readonly first: MatrixPage;
+  readonly chosen: ExplainedCell | null;
+  readonly onChoose: (cell: ExplainedCell) => void;
+}
+
+const ROW = 30;
+/** Where there is room each cell has its word, else its sign alone, and names stand upright. */
+const NARROW = { cell: 46, head: 118 } as const;
+const ROOMY = { least: 112, most: 180, head: 38 } as const;
+
+/** The matrix, of which only the rows in view are drawn. Arrows move, Enter asks why. */
+export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) {
+  const { pages, want } = state;
+  const id = useId();
+  const scroller = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState({ scrollTop: 0, viewHeight: 400 });
+  const [width, setWidth] = useState(800);
+  const [active, setActive] = useState({ row: 0, column: 0 });
+  const { subjects, row_count: rows } = first;
+  const each = (width - nameWidthFor(width)) / Math.max(1, subjects.length);
+  const isRoomy = each >= ROOMY.least;
+  const cell = isRoomy ? Math.min(ROOMY.most, Math.floor(each)) : NARROW.cell;
+  const head = isRoomy ? ROOMY.head : NARROW.head;
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (element === null) return;
+    const look = (): void => {
+      setWidth(element.clientWidth);
+      setView({ scrollTop: element.scrollTop, viewHeight: Math.max(ROW, element.clientHeight - head) });
+    };
+    const observer = new ResizeObserver(look);
+    observer.observe(element);
+    look();
+    return () => observer.disconnect();
+  }, [head]);
+  const shown = windowOf({ rows, rowHeight: ROW, ...view });
+  useEffect(() => want(shown.first, shown.end));
+  const choose = (row: number, column: number): void => {
+    const found = rowAt(pages, row);
+    const chain = subjects[column];
+    if (found !== null && chain !== undefined) onChoose({ object: `${found.object}.${found.column}`, chain });
+  };
+  const move = (row: number, column: number): void => {
+    const next = {
+      row: Math.min(Math.max(0, row), rows - 1),
+      column: Math.min(Math.max(0, column), subjects.length - 1),
+    };
+    setActive(next);
+    const element = scroller.current;
+    if (element === null) return;
+    element.scrollTop = scrollTo(next.row, { rows, rowHeight: ROW, ...view });
+    const left = next.column * cell;
+    const room = width - nameWidthFor(width);
+    if (left < element.scrollLeft) element.scrollLeft = left;
+    else if (left + cell > element.scrollLeft + room) element.scrollLeft = left + cell - room;
+  };
+  const onKey = (event: KeyboardEvent): void => {
+    const { row, column } = active;
+    const page = Math.max(1, Math.floor(view.viewHeight / ROW) - 1);
+    const to = moved(event.key, row, column, page, rows, event.ctrlKey || event.metaKey);
+    if (to !== null) {
+      event.preventDefault();
+      move(to[0], to[1]);
+    } else if (event.key === 'Enter') {
+      event.preventDefault();
+      choose(row, column);
+    }
+  };
+  const drawn = Array.from({ length: Math.max(0, shown.end - shown.first) }, (_, i) => shown.first + i);
+  const place = {
+    gridTemplateColumns: `${nameWidthFor(width)}px repeat(${subjects.length}, ${cell}px) 1fr`,
+  };
+  return (
+    <div
+      ref={scroller}
+      className={`matrix${isRoomy ? ' matrix-roomy' : ''}`}
+      role="grid"
+      aria-label="Who sees what"
+      aria-rowcount={rows + 1}
+      aria-colcount={subjects.length + 1}
+      aria-activedescendant={`${id}-${active.row}-${active.column}`}
+      tabIndex={0}
+      onKeyDown={onKey}
+      onScroll={(event) => {
+        const { scrollTop } = event.currentTarget;
+        setView((now) => ({ ...now, scrollTop }));
+      }}
+    >
+      <div className="matrix-head" role="row" aria-rowindex={1} style={{ ...place, height: head }}>
+        <div role="columnheader" className="matrix-corner">
+          column
+        </div>
+        {subjects.map((chain) => (
+          <div key={chain.join(' ')} role="columnheader" className="matrix-subject" title={chain.join(' → ')}>
+            <span>{chain.join(' → ')}</span>
+          </div>
+        ))}
+      </div>
+      <div className="matrix-body" role="presentation" style={{ height: shown.height }}>
+        <div role="rowgroup" className="matrix-rows" style={{ transform: `translateY(${shown.top}px)` }}>
+          {drawn.map((index) => {
+            const row = rowAt(pages, index);
+            const isNew = row !== null && rowAt(pages, index - 1)?.object !== row.object;
+            return (
+              <div
+                key={index}
+                role="row"
+                aria-rowindex={index + 2}
+                className={`matrix-row${isNew ? ' matrix-first' : ''}`}
+                style={{ ...place, height: ROW }}
+              >
+                <div
+                  role="rowheader"
+                  className="matrix-name"
+                  title={row === null ? '' : `${row.object}.${row.column}`}
+                >
+                  {row === null ? (
+                    '…'
+                  ) : (
+                    <>
+                      <span className="matrix-object">{shortName(row.object)}.</span>
+                      <span className="matrix-column">{row.column}</span>
+                      {row.label !== null && <span className="matrix-label">{row.label}</span>}
+                    </>
+                  )}
+                </div>
+                {subjects.map((chain, column) => (
+                  <MatrixCell
+                    key={chain.join(' ')}
+                    id={`${id}-${index}-${column}`}
+                    sight={row?.sees[column] ?? null}
+                    isActive={index === active.row && column === active.column}
+                    isChosen={
+                      row !== null &&
+                      chosen?.object === `${row.object}.${row.column}` &&
+                      chosen.chain.join(' ') === chain.join(' ')
+                    }
+                    onClick={() => {
+                      setActive({ row: index, column });
+                      choose(index, column);
+                    }}
+                  />
+                ))}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** Pixels of the names of columns. */
+function nameWidthFor(width: number): number {
+  return Math.round(Math.min(340, Math.max(150, width * 0.28)));
+}
+
+function moved(
+  key: string,
+  row: number,
+  column: number,
+  page: number,
+  rows: number,
+  far: boolean,
+): readonly [number, number] | null {
+  switch (key) {
+    case 'ArrowDown':
+      return [row + 1, column];
+    case 'ArrowUp':
+      return [row - 1, column];
+    case 'ArrowRight':
+      return [row, column + 1];
+    case 'ArrowLeft':
+      return [row, column - 1];
+    case 'PageDown':
+      return [row + page, column];
+    case 'PageUp':
+      return [row - page, column];
+    case 'Home':
+      return far ? [0, column] : [row, 0];
+    case 'End':
+      return far ? [rows - 1, column] : [row, Number.MAX_SAFE_INTEGER];
+    default:
+      return null;
+  }
+}
+
+interface MatrixCellProps {
+  readonly id: string;
+  readonly sight: Sight | null;
+  readonly isActive: boolean;
+  readonly isChosen: boolean;
+  readonly onClick: () => void;
+}
+
+function MatrixCell({ id, sight, isActive, isChosen, onClick }: MatrixCellProps) {
+  const words = sight === null ? null : SIGHT_WORDS[sight];
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Enter on the grid does the same.
+    <div
+      id={id}
+      role="gridcell"
+      aria-selected={isChosen}
+      className={`matrix-cell${isActive ? ' matrix-active' : ''}${isChosen ? ' matrix-chosen' : ''}`}
+      title={words?.word}
+      onClick={onClick}
+    >
+      {words !== null && (
+        <span className={`matrix-mark sight-${sight}`}>
+          <span aria-hidden="true">{words.sign}</span>
+          <span className="matrix-word">{words.word}</span>
+        </span>
+      )}
+    </div>
+  );
+}

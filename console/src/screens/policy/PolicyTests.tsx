@@ -1,0 +1,160 @@
+import { type ReactNode, useState } from 'react';
+import { adminGet } from '../../api/admin.js';
+import type { Freshness, Job, PolicyTests } from '../../api/admin-types.js';
+import { Empty } from '../../parts/Empty.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useJob } from '../../parts/load/useJob.js';
+import { useLoad } from '../../parts/load/useLoad.js';
+import { counted, momentOf } from '../../parts/load/words.js';
+import { useSession } from '../../shell/session.js';
+
+/** The tests that lie beside the policy: what they came to, and which rules no test holds. */
+export function PolicyTestsPanel() {
+  const { caller } = useSession();
+  const { job, error, begin } = useJob<PolicyTests>(caller, '/admin/policy/tests');
+  const serving = useLoad(`serving ${job?.ended_at ?? ''}`, (signal) =>
+    adminGet<Freshness>(caller, '/admin/freshness', {}, signal),
+  );
+  if (job === null)
+    return (
+      <div className="policy-pad">
+        {error === null ? <p className="quiet">Looking for tests …</p> : <ErrorBox error={error} />}
+      </div>
+    );
+  if (job.state === 'none')
+    return (
+      <Empty
+        title="This policy has no tests"
+        text={`${job.why ?? ''}. A file of tests says what its author meant.`}
+      />
+    );
+  return (
+    <div className="tests policy-pad">
+      <div className="tests-head">
+        <button type="button" className="primary" disabled={job.state === 'running'} onClick={begin}>
+          {job.state === 'running' ? 'Running …' : 'Run the tests'}
+        </button>
+        <Standing job={job} />
+      </div>
+      {error !== null && <ErrorBox error={error} />}
+      {job.state === 'failed' && <p className="verdict verdict-bad">They could not be run: {job.why}</p>}
+      {job.result !== null && (
+        <Results result={job.result} serving={serving.value?.versions.policy ?? null} />
+      )}
+    </div>
+  );
+}
+
+function Standing({ job: { state, progress, ended_at, by } }: { readonly job: Job<PolicyTests> }) {
+  switch (state) {
+    case 'running':
+      return (
+        <span role="status" className="quiet">
+          {counted(progress?.['tests'] ?? 0)} tests, {counted(progress?.['changes'] ?? 0)} changed rules so
+          far
+        </span>
+      );
+    case 'done':
+    case 'failed':
+      return (
+        <span role="status" className="quiet">
+          {ended_at === null ? '' : momentOf(ended_at).slice(0, 19)}
+          {by === null ? '' : ` by ${by}`}
+        </span>
+      );
+    case 'never':
+      return <span className="quiet">They have not run since the server began.</span>;
+    case 'none':
+      return null;
+    default: {
+      const unknown: never = state;
+      return unknown;
+    }
+  }
+}
+
+function Results({ result, serving }: { readonly result: PolicyTests; readonly serving: string | null }) {
+  const { results, coverage, tested } = result;
+  const [all, setAll] = useState(false);
+  const failed = results.filter(({ ok }) => !ok);
+  const shown = all || failed.length === 0 ? results : failed;
+  return (
+    <>
+      <div className="cards">
+        <Card
+          title="Tests"
+          figure={`${results.length - failed.length} / ${results.length}`}
+          good={failed.length === 0}
+        >
+          {failed.length === 0 ? 'all pass' : `${failed.length} failed`}
+        </Card>
+        {coverage !== null && (
+          <Card
+            title="Rules held"
+            figure={`${coverage.changes === 0 ? 100 : Math.floor((100 * coverage.held) / coverage.changes)} %`}
+            good={coverage.unheld.length === 0}
+          >
+            {counted(coverage.held)} of {counted(coverage.changes)} changes fail a test
+          </Card>
+        )}
+        <Card
+          title="Tested policy"
+          figure={tested.policy === null ? 'none' : tested.policy.slice(0, 8)}
+          good={serving === null || tested.policy === serving}
+        >
+          {serving === null
+            ? ''
+            : tested.policy === serving
+              ? 'is the one that serves'
+              : `another one serves: ${serving.slice(0, 8)}`}
+        </Card>
+      </div>
+      <ul className="test-list" aria-label="Tests">
+        {shown.map(({ name, ok, faults }) => (
+          <li key={name} className={ok ? 'test-ok' : 'test-failed'}>
+            <span aria-hidden="true">{ok ? '✓' : '✗'}</span>
+            <span className="hidden">{ok ? 'passes: ' : 'failed: '}</span>
+            {name}
+            {faults.map((fault) => (
+              <pre key={fault}>{fault}</pre>
+            ))}
+          </li>
+        ))}
+      </ul>
+      {failed.length > 0 && (
+        <button type="button" onClick={() => setAll(!all)}>
+          {all ? 'Failed ones alone' : 'All of them'}
+        </button>
+      )}
+      {coverage !== null && coverage.unheld.length > 0 && (
+        <section>
+          <h3>No test notices if somebody changes</h3>
+          <ul className="unheld">
+            {coverage.unheld.map(({ rule, change }) => (
+              <li key={`${rule} ${change}`}>
+                <code>{rule}</code> {change}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </>
+  );
+}
+
+interface CardProps {
+  readonly title: string;
+  readonly figure: string;
+  readonly good: boolean;
+  readonly children: ReactNode;
+}
+
+function Card({ title, figure, good, children }: CardProps) {
+  return (
+    <div className={`card${good ? '' : ' card-bad'}`}>
+      <p className="quiet">{title}</p>
+      <p className="card-figure">{figure}</p>
+      <p className="quiet">{children}</p>
+    </div>
+  );
+}

@@ -1,0 +1,1 @@
+export { Policy as Screen } from './Policy.js';
