@@ -31,7 +31,12 @@ export function CheckFile() {
       setFault(`${file.name} is too large to be a proof`);
       return;
     }
-    const read = { name: file.name, text: await file.text() };
+    const text = await file.text().catch(() => null);
+    if (text === null) {
+      setFault(`${file.name} cannot be read`);
+      return;
+    }
+    const read = { name: file.name, text };
     setGiven(read);
     await check(read, keys);
   };

@@ -5,6 +5,7 @@ import type { ChartSpec } from '../../parts/chart/chart-spec.js';
 import { Empty } from '../../parts/Empty.js';
 import { counted } from '../../parts/load/words.js';
 import { type LatencyLine, latencyLines, msText } from './latency.js';
+import { Scroll } from './Scroll.js';
 
 /** What requests took, by form, since the start: what `/metrics` counts. */
 export function Latency({ figures: { latency, refusals } }: { readonly figures: Figures }) {
@@ -15,7 +16,7 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
     return <Empty title="No request was answered yet" text="What requests take stands here, by form." />;
   return (
     <div className="latency">
-      <div className="scroll">
+      <Scroll label="Latency">
         <table className="plain-table">
           <thead>
             <tr>
@@ -44,7 +45,7 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       <div className="latency-chart">
         <Chart spec={spec} name="latency" />
       </div>

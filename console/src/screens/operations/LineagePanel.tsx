@@ -1,6 +1,7 @@
 import type { Figures } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { counted } from '../../parts/load/words.js';
+import { Scroll } from './Scroll.js';
 
 const COLUMNS = ['pending', 'delivered', 'failed', 'dead', 'dropped'] as const;
 
@@ -15,7 +16,7 @@ export function LineagePanel({ figures: { lineage, lineage_lag } }: { readonly f
     );
   return (
     <>
-      <div className="scroll">
+      <Scroll label="Receivers of lineage">
         <table className="plain-table">
           <thead>
             <tr>
@@ -44,7 +45,7 @@ export function LineagePanel({ figures: { lineage, lineage_lag } }: { readonly f
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       {lineage_lag !== null && lineage_lag > 0 && (
         <p className="quiet">{counted(lineage_lag)} records of the audit log are not events yet.</p>
       )}

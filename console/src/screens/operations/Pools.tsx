@@ -1,9 +1,10 @@
 import type { PoolView } from '../../api/admin-types.js';
+import { Scroll } from './Scroll.js';
 
 /** Sessions with the databases: how many there may be, are open, run, and are waited for. */
 export function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
   return (
-    <div className="scroll">
+    <Scroll label="Pools">
       <table className="plain-table">
         <thead>
           <tr>
@@ -44,7 +45,7 @@ export function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

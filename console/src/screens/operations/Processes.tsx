@@ -1,5 +1,6 @@
 import type { Figures, ProcessView } from '../../api/admin-types.js';
 import { agoOf, counted } from '../../parts/load/words.js';
+import { Scroll } from './Scroll.js';
 
 interface ProcessesProps {
   readonly processes: readonly ProcessView[];
@@ -10,13 +11,13 @@ interface ProcessesProps {
 export function Processes({ processes, workers }: ProcessesProps) {
   const now = Date.now();
   return (
-    <section aria-label="Processes" className="processes">
+    <div className="processes">
       {workers !== null && workers.serving < workers.wanted && (
         <p className="warning" role="alert">
           {workers.serving} of {workers.wanted} workers serve
         </p>
       )}
-      <div className="scroll">
+      <Scroll label="Processes">
         <table className="plain-table">
           <thead>
             <tr>
@@ -52,8 +53,8 @@ export function Processes({ processes, workers }: ProcessesProps) {
             ))}
           </tbody>
         </table>
-      </div>
-    </section>
+      </Scroll>
+    </div>
   );
 }
 

@@ -6,6 +6,7 @@ import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { agoOf, shortName } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
+import { Scroll } from './Scroll.js';
 
 interface SessionsProps {
   readonly sessions: readonly SessionView[];
@@ -25,7 +26,7 @@ export function Sessions({ sessions, onDone }: SessionsProps) {
   const now = Date.now();
   return (
     <>
-      <div className="scroll">
+      <Scroll label="Sessions">
         <table className="plain-table">
           <thead>
             <tr>
@@ -69,7 +70,7 @@ export function Sessions({ sessions, onDone }: SessionsProps) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       <Dialog
         title={asked?.what === 'cancel' ? 'Cancel what it runs?' : 'End the session?'}
         open={asked !== null}
