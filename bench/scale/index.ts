@@ -12,13 +12,15 @@ import {
 import { loadManifest, loadPolicyDocument, type Manifest } from '../../src/model/manifest/index.js';
 import { questionOf } from '../compile/question.js';
 import { type Findings, type Measure, measure, median } from '../report.js';
+import { auditBytes } from './audit-bytes.js';
+import { distributedBench } from './distributed.js';
 import { manifestYaml, policyYaml, roleNames, type Size } from './generate.js';
 
 const LARGE: Size = { entities: 10_000, grants: 100_000 };
 /** As many grants an entity, so that both compile the same question into the same SQL. */
 const SMALL: Size = { entities: 10, grants: 100 };
 
-/** How long a large manifest and policy take to load from their files, and to compile against. */
+/** How long a large manifest and policy take to load from their files, and to compile against; and tables over several servers. */
 export async function scaleBench(quick: boolean): Promise<Findings> {
   await ready();
   const dir = mkdtempSync(join(tmpdir(), 'osl-scale-'));
@@ -30,7 +32,11 @@ export async function scaleBench(quick: boolean): Promise<Findings> {
     if (large === undefined) throw new Error('nothing was loaded');
     const small = await load(files.small);
     const measures = [...loadMeasures(files.large, loads), ...compileMeasures(small, large, quick)];
-    return { measures, tables: [] };
+    const distributed = await distributedBench(quick);
+    return {
+      measures: [...measures, await auditBytes(), ...distributed.measures],
+      tables: distributed.tables,
+    };
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }

@@ -12,7 +12,11 @@ import * as shop from './shop.js';
 import type { Worlds } from './worlds.js';
 
 /** Makes the tables of the shop, and of `worlds`, in pieces and in one. */
-export async function filled({ coordinator, nodes, table }: Distributed, worlds: Worlds): Promise<void> {
+export async function filled(
+  { coordinator, nodes, table }: Distributed,
+  worlds: Pick<Worlds, 'tables'>,
+  size: shop.Size = shop.SMALL,
+): Promise<void> {
   await coordinator.query('create schema parts; create schema one');
   const shopTables = [
     {
@@ -34,7 +38,7 @@ export async function filled({ coordinator, nodes, table }: Distributed, worlds:
   await coordinator.query(
     [
       ...tables.map(({ one }) => one),
-      shop.FILL,
+      shop.fill(size),
       ...fill,
       'analyze parts.customer',
       'analyze parts.orders',

@@ -6,12 +6,22 @@ export const CUSTOMER_COLUMNS = 'id int4, region text, name text, email text';
 export const ORDER_COLUMNS =
   'id int8, customer_id int4, region text, status text, quantity int4, amount numeric, placed date, note text';
 
-export const FILL = `
+export interface Size {
+  readonly customers: number;
+  readonly orders: number;
+}
+
+export const SMALL: Size = { customers: CUSTOMERS, orders: ORDERS };
+
+/** SQL that fills the tables in one piece; every third customer is of the region `eu`. */
+export function fill({ customers, orders }: Size): string {
+  return `
   insert into one.customer select i, (array['eu', 'us', 'ap'])[1 + i % 3], 'name ' || i, 'mail' || i || '@example.org'
-    from generate_series(1, ${CUSTOMERS}) i;
-  insert into one.orders select i, 1 + i % ${CUSTOMERS}, (array['eu', 'us', 'ap'])[1 + (1 + i % ${CUSTOMERS}) % 3],
+    from generate_series(1, ${customers}) i;
+  insert into one.orders select i, 1 + i % ${customers}, (array['eu', 'us', 'ap'])[1 + (1 + i % ${customers}) % 3],
       (array['open', 'paid', 'sent', 'back'])[1 + i % 4], i % 10, (i % 1000) / 10.0, date '2026-01-01' + i % 300, 'note ' || i
-    from generate_series(1, ${ORDERS}) i`;
+    from generate_series(1, ${orders}) i`;
+}
 
 const CUT = Object.fromEntries(
   ['parts', 'one'].flatMap((schema) => [

@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type AuditEntry, openAuditLog } from '../../policy/audit/index.js';
+import { type Measure, measure } from '../report.js';
+
+const QUESTIONS = 2_000;
+
+/** What the log takes of the disk for one question: a decision and its outcome, of one caller and one entity. */
+export async function auditBytes(): Promise<Measure> {
+  const dir = mkdtempSync(join(tmpdir(), 'osl-audit-bytes-'));
+  try {
+    const sizes: number[] = [];
+    for (let round = 0; round < 2; round++) {
+      const log = await openAuditLog({ dir, tenant: 'bench', segmentBytes: 4 * 1024 * 1024 });
+      // Closing cuts the room that a segment has left.
+      for (let i = 0; round > 0 && i < QUESTIONS; i++) await asked(log);
+      await log.close();
+      sizes.push(segmentBytes(dir));
+    }
+    const [before = 0, after = 0] = sizes;
+    return measure(
+      'scale.audit.bytes_a_question',
+      'bytes',
+      [(after - before) / QUESTIONS],
+      'a decision and its outcome',
+    );
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+async function asked(log: Awaited<ReturnType<typeof openAuditLog>>): Promise<void> {
+  const id = randomUUID();
+  await log.append({ ...entry('decision', id), decision: 'allow' });
+  await log.append({ ...entry('outcome', id), outcome: 'ok', rows: 1, duration_us: 250 });
+}
+
+function entry(kind: AuditEntry['kind'], requestId: string): AuditEntry {
+  return {
+    kind,
+    request_id: requestId,
+    tenant: 'bench',
+    surface: 'wire',
+    action: 'query',
+    subject: 'user:bench',
+    chain: ['user:bench'],
+    form: 'structured',
+    objects: ['osl.entities.account'],
+    versions: { manifest: '0123456789abcdef0123456789abcdef', policy: 'fedcba9876543210fedcba9876543210' },
+    statement_hmac: `1.${'x'.repeat(43)}`,
+  };
+}
+
+function segmentBytes(dir: string): number {
+  const segments = readdirSync(dir).filter((name) => /^segment-\d+\.log$/.test(name));
+  return segments.reduce((sum, name) => sum + statSync(join(dir, name)).size, 0);
+}
