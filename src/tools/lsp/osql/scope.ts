@@ -22,10 +22,12 @@ const NO_ALIAS: ReadonlySet<string> = new Set(
 /** What the tokens of a question read from, as far as they tell. */
 export function sourcesIn(tokens: readonly Token[], names: Names): readonly Source[] {
   const sources: Source[] = [];
+  let afterFrom = false;
   for (let at = 0; at < tokens.length; at++) {
     const token = tokens[at];
     const begins = token?.kind === 'word' && (token.text === 'from' || token.text === 'join');
-    if (!begins && !(token?.text === ',' && isRelation(tokens, at + 1, names))) continue;
+    afterFrom ||= begins && token.text === 'from';
+    if (!begins && !(afterFrom && token?.text === ',' && isRelation(tokens, at + 1, names))) continue;
     const { end, relation, more } = sourceAt(tokens, at + 1);
     if (relation === null || !names.relations.some(({ name }) => name === relation)) continue;
     const next = tokens[end]?.text === 'as' && tokens[end]?.kind === 'word' ? tokens[end + 1] : tokens[end];
@@ -37,11 +39,7 @@ export function sourcesIn(tokens: readonly Token[], names: Names): readonly Sour
 
 function isRelation(tokens: readonly Token[], at: number, { relations }: Names): boolean {
   const { relation, end } = sourceAt(tokens, at);
-  return (
-    end - at === 1 &&
-    relations.some(({ name }) => name === relation) &&
-    tokens.slice(0, at).some(({ text }) => text === 'from')
-  );
+  return end - at === 1 && relations.some(({ name }) => name === relation);
 }
 
 interface Found {

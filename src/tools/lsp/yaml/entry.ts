@@ -11,8 +11,7 @@ export interface Entry {
 }
 
 /** In quotes, or plain: a colon within it is followed by something. */
-const KEY =
-  /^("[^"]*"|'[^']*'|(?:[^\s"'[\]{},#&*!|>%@`-]|-[^\s:[\]{},#])(?:[^:[\]{},#]|:(?=\S))*?)\s*:(?=\s|$)/;
+const KEY = /^("[^"]*"|'[^']*'|(?:[^\s"'[\]{},#&*!|>%@`-]|-[^\s:[\]{},#])(?:[^:[\]{},#]|:(?=\S))*?):(?=\s|$)/;
 
 export function entryOf(line: string): Entry {
   let indent = leading(line, 0);
@@ -24,7 +23,7 @@ export function entryOf(line: string): Entry {
   const [whole = '', name = ''] = KEY.exec(line.slice(indent)) ?? [];
   if (whole === '') return { indent, dashes, key: null, colon: -1, valueAt: indent };
   const colon = indent + whole.length - 1;
-  return { indent, dashes, key: unquoted(name), colon, valueAt: leading(line, colon + 1) };
+  return { indent, dashes, key: unquoted(name.trimEnd()), colon, valueAt: leading(line, colon + 1) };
 }
 
 /** Where the line begins to say something, its dashes included. */
