@@ -15,6 +15,7 @@ import { program } from '../src/tools/cli/program.js';
 import { bundled, licencesOf, ofConsole, takenIn } from './taken-in.js';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '');
+/** Where the package has it. */
 const OUT = join(ROOT, 'dist', 'package');
 const SOURCES = ['src', 'policy', 'wire'];
 const MAIN = 'src/tools/cli/main.ts';
@@ -88,13 +89,14 @@ async function listed(): Promise<string> {
   return `export const LISTED = ${JSON.stringify(commands, null, 1)};\n`;
 }
 
-export async function bundle(): Promise<Metafile> {
-  rmSync(OUT, { recursive: true, force: true });
+/** @param out what is there is removed */
+export async function bundle(out: string = OUT): Promise<Metafile> {
+  rmSync(out, { recursive: true, force: true });
   const entries = [...new Set(besides())].map((source) => [flat(source), join(ROOT, `${source}.ts`)]);
   const { metafile } = await build({
     absWorkingDir: ROOT,
     entryPoints: { ...Object.fromEntries(entries), osl: join(ROOT, MAIN) },
-    outdir: OUT,
+    outdir: out,
     bundle: true,
     splitting: true,
     format: 'esm',
@@ -111,8 +113,8 @@ export async function bundle(): Promise<Metafile> {
     logLevel: 'warning',
   });
   const packages = takenIn(ROOT, [...bundled(metafile), ...ofConsole(ROOT)]);
-  writeFileSync(join(OUT, 'LICENCES.txt'), licencesOf(ROOT, packages));
-  writeFileSync(join(OUT, 'taken-in.json'), `${JSON.stringify(packages, null, 1)}\n`);
+  writeFileSync(join(out, 'LICENCES.txt'), licencesOf(ROOT, packages));
+  writeFileSync(join(out, 'taken-in.json'), `${JSON.stringify(packages, null, 1)}\n`);
   return metafile;
 }
 

@@ -28,18 +28,22 @@ interface Bom {
 /**
  * What is in `osl-gateway`, as CycloneDX in JSON: what npm installs with it, and, marked, what was taken into it.
  *
- * @param checkout built and bundled
+ * @param checkout built
+ * @param bundle where `bundle` put it
  */
-export async function sbomOf(checkout: string): Promise<Bom> {
+export async function sbomOf(
+  checkout: string,
+  bundle: string = join(checkout, 'dist', 'package'),
+): Promise<Bom> {
   // npm's `--omit dev` leaves out what a tool for development asks for as a peer, such as ajv: so all, and then those in reach.
   const listed = JSON.parse(await run(checkout, 'npm', 'sbom', '--sbom-format', 'cyclonedx')) as Bom; // npm's own form
   const all = { ...listed, components: [...listed.components, compilerIn(checkout)] };
   const { dependencies: direct } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
     readonly dependencies: Readonly<Record<string, string>>;
   }; // ours
-  const inside = (
-    JSON.parse(readFileSync(join(checkout, 'dist', 'package', 'taken-in.json'), 'utf8')) as readonly TakenIn[]
-  ).map(({ name, version }) => componentOf(all, name, version)['bom-ref']); // written by bundle.ts
+  const inside = (JSON.parse(readFileSync(join(bundle, 'taken-in.json'), 'utf8')) as readonly TakenIn[]).map(
+    ({ name, version }) => componentOf(all, name, version)['bom-ref'],
+  ); // written by bundle.ts
   const needed = Object.entries(direct).map(([name, version]) => componentOf(all, name, version)['bom-ref']);
   const edges = new Map(all.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn ?? []]));
   const installed = reached(needed, edges);

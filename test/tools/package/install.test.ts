@@ -182,8 +182,11 @@ async function nodes(): Promise<readonly (readonly [string, string])[]> {
 
 async function answersTheDemo(t: Test, program: Program): Promise<void> {
   const dataDir = join(temporary(), 'data');
-  const server = new Server(['demo'], dataDir, {}, program);
+  // As npx runs it, from a folder in which it is not installed.
+  const server = new Server(['demo'], dataDir, { npm_command: 'exec' }, program);
   await server.said('Ctrl-C stops the server.');
+  t.match(server.stdout, / npx osl-gateway query /, 'what it has one try is found by npx');
+  t.notMatch(server.stdout, /npx osl /);
   const at = ['--data-dir', dataDir, '--subject', 'user:analyst', '--json'];
   const question =
     "select count(*) as n from package where name in ('osl-gateway', 'osl-compiler', 'fastify')";

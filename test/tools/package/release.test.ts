@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
+import { bundle } from '../../../release/bundle.js';
 import { sbomOf } from '../../../release/sbom.js';
 import { PUBLIC_KEY, passingKey, SIGNATURE, SUMS, signFolder } from '../../../release/sign.js';
 import { ROOT, temporary } from '../cli/support.js';
@@ -82,8 +83,10 @@ t.test('what is published is tested, signed, tagged and announced, or it is not'
 });
 
 t.test('the bill of materials has what is installed, and what was taken in', async (t) => {
-  await run(process.execPath, [join(ROOT, 'dist', 'release', 'bundle.js')], { cwd: ROOT });
-  const { components, dependencies, metadata } = await sbomOf(ROOT);
+  // A place of its own: another test packs what is in dist/package.
+  const place = join(temporary(), 'bundle');
+  await bundle(place);
+  const { components, dependencies, metadata } = await sbomOf(ROOT, place);
   const named = (name: string) =>
     components.find((c) => (c.group === undefined ? c.name : `${c.group}/${c.name}`) === name);
   const { dependencies: direct } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {

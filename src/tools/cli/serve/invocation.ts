@@ -3,10 +3,13 @@ import { INSTALLATION_ROOT } from '../../../base/package-root.js';
 
 /** How the reader can call this command from the same folder: as this process was called. */
 export function commandName(): string {
-  if (process.env['npm_command'] !== undefined) return 'npx osl';
   const script = process.argv[1] ?? '';
+  if (script === process.execPath) return quoted(script); // the single executable
+  // Where it is not installed, npx would fetch whatever npm has under the name `osl`.
+  const isHere = process.cwd() === INSTALLATION_ROOT;
+  if (process.env['npm_command'] !== undefined) return isHere ? 'npx osl' : 'npx osl-gateway';
   if (basename(script) === 'osl') return 'osl';
-  if (process.cwd() === INSTALLATION_ROOT) return 'npx osl';
+  if (isHere) return 'npx osl';
   const near = relative(process.cwd(), script);
   return `node ${quoted(near.startsWith('..') ? script : near)}`;
 }
