@@ -33,7 +33,7 @@ function withFigures(text: string): string {
   const costs = questions.map((row) => Number.parseFloat(row[5] ?? '')).sort((a, b) => a - b);
   const [most, slow] = [costs.at(-2)?.toFixed(2), costs.at(-1)?.toFixed(1)];
   const alone = measured('wire.point.c1.vs_direct');
-  const sentences: readonly (readonly [RegExp, string])[] = [
+  const sentences: (readonly [RegExp, string])[] = [
     [/all \d+ questions\]/, `all ${costs.length} questions]`],
     [/\d+ cost at most [\d.]+×/, `${costs.length - 1} cost at most ${most}×`],
     [/slower by its nature, [\d.]+×/, `slower by its nature, ${slow}×`],
@@ -42,6 +42,15 @@ function withFigures(text: string): string {
       `With one client it is ${thousands(alone.median)} against ${thousands(alone.against)} direct`,
     ],
   ];
+  const stream = resultRows().find(([id]) => id === 'wire.stream.vs_direct')?.[3] ?? '';
+  const [idle, all] = [measured('wire.idle.kib_a_session').median, measured('wire.idle.rss_mib').median];
+  sentences.push(
+    [/stream at [\d.]+× of direct/, `stream at ${Number.parseFloat(stream).toFixed(2)}× of direct`],
+    [
+      /take [\d.]+ KiB each, \d+ MiB in all/,
+      `take ${idle.toFixed(1)} KiB each, ${all.toFixed(0)} MiB in all`,
+    ],
+  );
   const rows = tables.map(([line, cells]) => [rowOf(line), `| ${[line, ...cells].join(' | ')} |`] as const);
   return [...rows, ...sentences].reduce((made, [pattern, figure]) => {
     if (!pattern.test(made)) throw new Error(`README.md has nothing like ${pattern}`);

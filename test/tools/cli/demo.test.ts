@@ -2,7 +2,8 @@ import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tableFromIPC } from 'apache-arrow';
 import t from 'tap';
-import { boundedMib, EXAMPLE, osl, Server, shell, temporary } from './support.js';
+import { commandsOf, outlineOf } from '../../docs/readme-commands.js';
+import { boundedMib, EXAMPLE, osl, ROOT, Server, shell, temporary } from './support.js';
 
 // The demo is read and indexed, twice.
 t.setTimeout(600_000);
@@ -64,6 +65,19 @@ t.test('the demo from its first start to its end', async (t) => {
     const { token } = JSON.parse(await signedIn.text());
     t.match((await osl(['query', ...at, '--token', token, PEOPLE])).stdout, /\w@\w/);
     t.equal((await signIn('https://evil.example')).status, 404, 'for its own pages alone');
+  });
+
+  await t.test('what README.md shows of its first questions is what comes', async (t) => {
+    const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    const shown = commandsOf(readme);
+    t.ok(shown.length >= 7, `${shown.length} of them`);
+    for (const { line, output } of shown) {
+      const run = await shell(line.replace(/npx osl (\w+)/g, `npx osl $1 --data-dir "${dataDir}"`));
+      t.equal(run.code, output.startsWith('error') ? 1 : 0, `${line}\n${run.stderr}`);
+      const meant = outlineOf({ line, output });
+      t.ok(meant.length > 0, line);
+      t.strictSame(outlineOf({ line, output: `${run.stdout}${run.stderr}` }), meant, line);
+    }
   });
 
   await t.test('who asks decides what is seen', async (t) => {
