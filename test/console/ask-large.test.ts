@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
+import { settingsFrom } from '../../src/service/settings.js';
 import { accessible, SKIP, startBrowser, Visit } from './support/browser.js';
 import { startGateway } from './support/gateway.js';
 
@@ -12,7 +13,9 @@ async function ask(page: Page, text: string): Promise<void> {
 }
 
 test('a million rows, a question that is cancelled, and screens of any size', { skip: SKIP }, async (t) => {
-  const { rest, origin } = await startGateway(t);
+  // More than the page keeps, so that its own cap is what ends an answer.
+  const { caps } = settingsFrom({ OSL_MAX_ROWS: '2000000' }, '/');
+  const { rest, origin } = await startGateway(t, { settings: { caps } });
   const browser = await startBrowser(t);
   const visit = await Visit.start(browser, origin);
   const { page } = visit;
@@ -30,6 +33,22 @@ test('a million rows, a question that is cancelled, and screens of any size', { 
     await page.getByRole('gridcell', { name: '1 of many', exact: true }).waitFor();
     t.ok((await page.getByRole('row').count()) < 100, 'few of them are drawn');
     t.equal(await page.getByRole('grid').getAttribute('aria-rowcount'), '1000001');
+    visit.clean(t);
+  });
+
+  await t.test('beyond that the page cuts, says so, and still knows what is masked', async (t) => {
+    await ask(
+      page,
+      'select c.email, g as n from osl.entities.customer c cross join generate_series(1, 600000) g',
+    );
+    await page
+      .getByText(/Cut here: the page keeps 1,000,000 rows.*There are more/)
+      .waitFor({ timeout: 120_000 });
+    await page.getByRole('button', { name: 'Why is email masked?' }).waitFor();
+    await page
+      .getByRole('gridcell', { name: /^masked: / })
+      .first()
+      .waitFor();
     visit.clean(t);
   });
 

@@ -47,7 +47,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     const bytes = loaded.map((url) => gzipSync(readFileSync(`dist${new URL(url).pathname}`)).length);
     const total = bytes.reduce((sum, n) => sum + n, 0);
     t.comment(`${Math.round(total / 1024)} kB gzipped at first view`);
-    t.ok(total < 500_000, `${total} bytes, gzipped`);
+    t.ok(total < 250_000, `${total} bytes, gzipped`);
     t.notOk(
       loaded.some((url) => /echarts|oidc/.test(url)),
       'charts and sign-in by a provider come when asked for',

@@ -17,8 +17,8 @@ type Row = Readonly<Record<string, Value>>;
 
 export interface AskOptions {
   readonly signal: AbortSignal;
-  /** Takes each row as it comes; false: no more are wanted, and the question is cancelled. */
-  readonly row: (row: Row) => boolean;
+  /** Takes each row as it comes, with how many characters it had; false: no more are wanted, and the question is cancelled. */
+  readonly row: (row: Row, characters: number) => boolean;
 }
 
 /** Work that goes on for so long lets the page do something else. */
@@ -47,7 +47,7 @@ export async function ask(caller: Caller, body: Body, { signal, row }: AskOption
     const { done, value } = await readFrom(reader);
     if (done) return trailerOf(held);
     for (const line of lines.add(value)) {
-      if (held !== null && !row(JSON.parse(held) as Row)) {
+      if (held !== null && !row(JSON.parse(held) as Row, held.length)) {
         enough.abort();
         return null;
       }

@@ -33,11 +33,3 @@ export async function faultOf(response: Response): Promise<ProblemError | Unreac
   // What has a code and a detail is a problem of the gateway's.
   return new ProblemError(body as Problem, Number.isNaN(retryAfter) ? null : retryAfter);
 }
-
-/** Whether the token was the matter: it has ended, or was used up by a change. */
-export function isTokenFault(error: unknown): boolean {
-  if (!(error instanceof ProblemError)) return false;
-  return (
-    error.problem.status === 401 || (error.problem.code === 'E2102' && /token/.test(error.problem.detail))
-  );
-}

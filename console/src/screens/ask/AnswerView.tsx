@@ -23,36 +23,36 @@ interface AnswerViewProps {
 /** The rows of an answer, as a table, a chart or passages. */
 export function AnswerView({ state, schema }: AnswerViewProps) {
   const { store } = state;
-  const trailer = state.kind === 'answered' ? state.trailer : null;
+  const described = state.kind === 'running' ? null : state.described;
   const [tab, setTab] = useState<Tab | null>(null);
   const [chosen, setChosen] = useState<{ readonly row: number | null; readonly column: number } | null>(null);
-  const columns = trailer?.columns ?? [];
+  const columns = described?.columns ?? [];
   // biome-ignore lint/correctness/useExhaustiveDependencies: rows are added to the same store.
   const data = useMemo(
     () => answerGrid(store, columns, maskedInSchema(schema)),
-    [store, store.rows, trailer, schema],
+    [store, store.rows, described, schema],
   );
-  // biome-ignore lint/correctness/useExhaustiveDependencies: columns are the trailer's.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: columns are those described.
   const chart = useMemo(
     () =>
-      trailer === null
+      described === null
         ? null
         : chartFor({
             columns,
             rows: store.rows,
             at: (row, column) => store.at(row, store.names.indexOf(columns[column]?.name ?? '')),
           }),
-    [store, trailer],
+    [store, described],
   );
-  const withPassages = trailer !== null && hasPassages(store);
+  const withPassages = described !== null && hasPassages(store);
   const tabs: readonly { readonly name: Tab; readonly title: string }[] = [
     { name: 'table', title: 'Table' },
     ...(chart === null || withPassages ? [] : [{ name: 'chart', title: 'Chart' } as const]),
     ...(withPassages ? [{ name: 'passages', title: 'Passages' } as const] : []),
   ];
   const current = tabs.find(({ name }) => name === tab)?.name ?? (withPassages ? 'passages' : 'table');
-  const why = chosen === null || trailer === null ? null : whyObjects(columns[chosen.column], trailer);
-  if (trailer !== null && store.rows === 0)
+  const why = chosen === null || described === null ? null : whyObjects(columns[chosen.column], described);
+  if (state.kind === 'answered' && store.rows === 0)
     return <Empty title="No rows" text="The question is a good one; nothing that you may see answers it." />;
   return (
     <div className="ask-shown">

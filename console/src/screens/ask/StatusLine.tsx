@@ -18,7 +18,8 @@ export function StatusLine({ state }: StatusLineProps) {
           </span>
           {state.trailer === null && (
             <span className="ask-told">
-              Cut here: the page keeps {MOST_ROWS.toLocaleString('en')} rows. There are more.
+              Cut here: the page keeps {MOST_ROWS.toLocaleString('en')} rows, and 300 million characters.
+              There are more.
             </span>
           )}
           {state.trailer?.truncated === true && (

@@ -1,10 +1,12 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { ask, type Body, type Trailer } from '../../api/ask.js';
+import { type AnswerColumn, ask, type Body, explain, type Trailer } from '../../api/ask.js';
 import type { Caller } from '../../api/caller.js';
 import { RowStore } from '../../parts/rows/row-store.js';
 
 /** Rows that are kept in the page; more of an answer are not asked for. */
 export const MOST_ROWS = 1_000_000;
+/** Of all rows together, as JSON has them. */
+export const MOST_CHARACTERS = 300_000_000;
 
 export type AnswerState =
   | { readonly kind: 'idle' }
@@ -15,10 +17,24 @@ export type AnswerState =
       readonly store: RowStore;
       /** Null where the page's own cap ended the answer. */
       readonly trailer: Trailer | null;
+      readonly described: Described;
       readonly ms: number;
     }
-  | { readonly kind: 'cancelled'; readonly text: string; readonly store: RowStore }
+  | {
+      readonly kind: 'cancelled';
+      readonly text: string;
+      readonly store: RowStore;
+      readonly described: Described;
+    }
   | { readonly kind: 'failed'; readonly text: string; readonly error: unknown };
+
+/** What the columns of an answer are, and which of its columns are masked. */
+export interface Described {
+  readonly columns: readonly AnswerColumn[];
+  readonly redacted_columns: readonly string[];
+}
+
+const UNDESCRIBED: Described = { columns: [], redacted_columns: [] };
 
 export interface Asking {
   readonly state: AnswerState;
@@ -66,8 +82,10 @@ async function answer(
   const began = performance.now();
   let shown = began;
   show({ kind: 'running', text, store, rows: 0 });
-  const row = (value: Parameters<RowStore['add']>[0]): boolean => {
-    if (store.rows >= MOST_ROWS) return false;
+  let kept = 0;
+  const row = (value: Parameters<RowStore['add']>[0], characters: number): boolean => {
+    kept += characters;
+    if (store.rows >= MOST_ROWS || kept > MOST_CHARACTERS) return false;
     store.add(value);
     if (performance.now() - shown > SHOWN_MS) {
       shown = performance.now();
@@ -77,9 +95,18 @@ async function answer(
   };
   try {
     const trailer = await ask(caller, body, { signal, row });
-    show({ kind: 'answered', text, store, trailer, ms: performance.now() - began });
+    const ms = performance.now() - began;
+    const described = trailer ?? (await planned(caller, body));
+    show({ kind: 'answered', text, store, trailer, described, ms });
   } catch (error) {
-    if (signal.aborted) show({ kind: 'cancelled', text, store });
-    else show({ kind: 'failed', text, error });
+    if (signal.aborted) {
+      show({ kind: 'cancelled', text, store, described: UNDESCRIBED });
+      if (store.rows > 0) show({ kind: 'cancelled', text, store, described: await planned(caller, body) });
+    } else show({ kind: 'failed', text, error });
   }
+}
+
+/** Of an answer that did not come to its end, which would say so: by its plan, for which nothing is read. */
+function planned(caller: Caller, body: Body): Promise<Described> {
+  return explain(caller, body, AbortSignal.timeout(10_000)).catch(() => UNDESCRIBED);
 }

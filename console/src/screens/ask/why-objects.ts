@@ -1,4 +1,5 @@
-import type { AnswerColumn, Trailer } from '../../api/ask.js';
+import type { AnswerColumn } from '../../api/ask.js';
+import type { Described } from './useAnswer.js';
 
 /**
  * Full names of what a masked column of an answer rests on: its own column, or for one that was worked out all that are
@@ -6,7 +7,7 @@ import type { AnswerColumn, Trailer } from '../../api/ask.js';
  */
 export function whyObjects(
   column: AnswerColumn | undefined,
-  { redacted_columns }: Pick<Trailer, 'redacted_columns'>,
+  { redacted_columns }: Pick<Described, 'redacted_columns'>,
 ): readonly string[] | null {
   if (column === undefined || !column.redacted) return null;
   if (column.source !== null) return [column.source];
