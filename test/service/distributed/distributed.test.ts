@@ -4,7 +4,7 @@ import t from 'tap';
 import { diceFrom } from '../../proof/oracle/dice.js';
 import { startDistributed } from '../../support/distributed-postgres.js';
 import { NO_BINARIES } from '../../support/native-postgres.js';
-import type { Server } from '../../tools/cli/support.js';
+import { osl, type Server } from '../../tools/cli/support.js';
 import { asked, logged } from '../operations/support.js';
 import { type Answered, connected, files, filled, serve, token } from './served.js';
 import { QUESTIONS } from './shop.js';
@@ -152,6 +152,35 @@ else {
     t.ok(performance.now() - started < 20_000, 'long before the time of a statement is over');
     second.thaw();
     await until(async () => (await ask('select count(*) from orders')).code === null);
+  });
+
+  await t.test('what their owner should mend is told', async (t) => {
+    await coordinator.query(
+      'alter server node_1 options (drop connect_timeout); revoke select on parts.orders_2, parts.customer_2 from osl_reader',
+    );
+    await Promise.all(
+      made.tables.map(({ name }) => coordinator.query(`revoke select on parts.${name}_2 from osl_reader`)),
+    );
+    const args = [
+      'doctor',
+      '--data-dir',
+      where.dataDir,
+      '--manifest',
+      where.manifest,
+      '--policy',
+      where.policy,
+    ];
+    const { stdout } = await osl(args, { env: { STORE_URL: cluster.readerUrl } });
+    t.match(stdout, /foreign server "node_1" has no connect_timeout/);
+    t.match(stdout, /foreign server "node_2" has no table that the role may read: it is not watched/);
+    t.notMatch(stdout, /foreign server "node_3"/);
+    const ask = await as('analyst');
+    t.match(
+      await ask('select count(*) from orders'),
+      { code: null },
+      'questions need the partitioned table alone',
+    );
+    await coordinator.query("alter server node_1 options (add connect_timeout '2')");
   });
 
   await t.test('a server that dies in the middle of an answer', async (t) => {

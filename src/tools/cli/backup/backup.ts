@@ -10,7 +10,7 @@ import type { Settings } from '../../../service/settings.js';
 import { onRecord, withLog } from '../audit/log.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
-import { note, print, printJson } from '../output.js';
+import { counted, note, print, printJson } from '../output.js';
 import { runningServer } from '../server-file.js';
 import { BackupWriter, Changed } from './archive.js';
 import { copyAudit, copyFiles, copyOne, copyStill } from './copy.js';
@@ -32,6 +32,7 @@ export async function runBackup(given: string, flags: BackupFlags): Promise<void
   if (!existsSync(dataDir)) throw usage(`there is no data directory ${dataDir}`);
   const file = fileFor(given);
   if (existsSync(file)) throw usage(`${file} is there already: a backup is never written over`);
+  if (!existsSync(dirname(file))) throw usage(`there is no directory ${dirname(file)} to put it into`);
   const withKeys = flags.withKeys === true;
   await noteIt(settings, withKeys);
   const made = await written(file, settings, withKeys, flags.wait ?? WAIT_SECONDS);
@@ -40,7 +41,9 @@ export async function runBackup(given: string, flags: BackupFlags): Promise<void
     printJson({ file, ...made, keys: withKeys });
     return;
   }
-  print(`${file}: ${made.files} files, ${(made.bytes / 2 ** 20).toFixed(1)} MiB, of ${dataDir}`);
+  print(
+    `${file}: ${counted(made.files, 'file', 'files')}, ${(made.bytes / 2 ** 20).toFixed(1)} MiB, of ${dataDir}`,
+  );
   print(`  server        ${runningServer(dataDir) === null ? 'none runs here' : 'it ran meanwhile'}`);
   print(`  keys          ${keys}`);
   if (sinkUrl(settings.audit.sink) !== null)

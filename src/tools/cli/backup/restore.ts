@@ -11,7 +11,7 @@ import { endedChains, endedName } from '../../../service/seat.js';
 import { chainName } from '../audit/keys.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
-import { print, printJson } from '../output.js';
+import { counted, print, printJson } from '../output.js';
 import { checkBackup, DATA, HEAD, SUMS, type WholeBackup } from './archive.js';
 
 export interface RestoreFlags {
@@ -176,7 +176,9 @@ function tell(
     });
     return;
   }
-  print(`${dataDir}: restored from ${given}, made ${head.made} by ${head.version}, ${sums.size} files`);
+  print(
+    `${dataDir}: restored from ${given}, made ${head.made} by ${head.version}, ${counted(sums.size, 'file', 'files')}`,
+  );
   for (const { dir, records, signed, verdict } of chains) {
     print(`  audit/${dir}  the chain holds: ${records} records, ${signed ?? 0} of them signed`);
     if (verdict.openDecisions > 0)
