@@ -8,7 +8,8 @@ import type { Test } from 'tap';
 
 /** The folder of the package; tests run from `dist/test/tools/cli`. */
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url)).replace(/\/$/, '');
-export const BIN = join(ROOT, 'bin', 'osl.js');
+/** Another command, such as the bundled one, may be asked the same. */
+export const BIN = process.env['OSL_TEST_BIN'] ?? join(ROOT, 'bin', 'osl.js');
 export const EXAMPLE = join(ROOT, 'examples', 'supply-chain');
 
 export interface Finished {

@@ -1,10 +1,12 @@
 /**
- * What takes minutes to make, made whole: a release in a clean clone, dry, and the single executable, which is then used.
+ * What takes minutes to make, made whole: a release in a clean clone, dry; the single executable, which is then used; the
+ * bundle, by which the tests of the command line pass.
  * Steps of the nightly run: `node dist/test/tools/package/made.js`.
  */
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { osl, ROOT, Server, temporary } from '../cli/support.js';
@@ -64,4 +66,31 @@ t.test('the single executable is the command, and needs nothing beside it', asyn
   t.match(await server.signal('SIGINT'), { code: 0 });
   t.match(await ask('audit', 'verify', '--data-dir', dataDir), { code: 0, stdout: /the chain holds/ });
   t.equal(readdirSync(join(cache, 'osl-gateway')).length, 1, 'unpacked once');
+});
+
+t.test('the tests of the command line pass by the bundle', async (t) => {
+  await made('bundle.js');
+  const bin = join(temporary(), 'osl.mjs');
+  writeFileSync(
+    bin,
+    `import { run } from ${JSON.stringify(pathToFileURL(join(ROOT, 'dist', 'package', 'osl.js')).href)};\nawait run(process.argv);\n`,
+  );
+  const folder = join(ROOT, 'dist', 'test', 'tools', 'cli');
+  // `start` counts the modules of the checkout.
+  const files = readdirSync(folder).filter((name) => name.endsWith('.test.js') && name !== 'start.test.js');
+  t.ok(files.length > 10);
+  const only = process.env['OSL_TEST_ONLY']?.split(',');
+  for (const file of files.filter(
+    (name) => only === undefined || only.includes(name.replace('.test.js', '')),
+  )) {
+    const { code, tail } = await run(process.execPath, [join(folder, file)], {
+      cwd: ROOT,
+      env: { ...process.env, OSL_TEST_BIN: bin, TAP_TIMEOUT: '600' },
+      maxBuffer: 1 << 26,
+    }).then(
+      () => ({ code: 0, tail: '' }),
+      (error: { code: number; stdout: string }) => ({ code: error.code, tail: error.stdout.slice(-4_000) }),
+    );
+    t.equal(code, 0, `${file} ${tail}`);
+  }
 });
