@@ -76,6 +76,44 @@ const PICTURES: readonly Picture[] = [
     as: /^user:analyst/,
     take: (page) => ask(page, PASSAGES),
   },
+  {
+    name: 'policy',
+    as: /^user:admin/,
+    take: async (page) => {
+      await page.getByRole('link', { name: 'Policy' }).click();
+      await page.getByLabel('Column', { exact: true }).fill('person');
+      const email = page.getByRole('row', { name: /person\.email/ });
+      await email.getByRole('gridcell').nth(2).click();
+      await page.getByText('roles.analyst.grants[2]', { exact: true }).waitFor();
+    },
+  },
+  {
+    name: 'audit',
+    as: /^user:admin/,
+    take: async (page) => {
+      await ask(page, LICENSES);
+      await page.getByRole('link', { name: 'Audit' }).click();
+      await page.getByLabel('Action', { exact: true }).fill('query');
+      await page.getByText(/^\d records$/).waitFor();
+      await page.getByRole('row', { name: /query/ }).first().click();
+      await page.getByText(/ended ok/).waitFor();
+      // The next checkpoint covers it.
+      for (let tries = 0; tries < 20 && (await page.getByText(/^Proved: /).count()) < 2; tries += 1) {
+        await page.getByRole('button', { name: 'Prove and check' }).click();
+        await page.waitForTimeout(500);
+      }
+    },
+  },
+  {
+    name: 'operations',
+    as: /^user:admin/,
+    take: async (page) => {
+      for (let i = 0; i < 5; i += 1) await ask(page, LICENSES);
+      await page.getByRole('link', { name: 'Operations' }).click();
+      await page.getByRole('tab', { name: 'Latency' }).click();
+      await page.locator('canvas').waitFor();
+    },
+  },
 ];
 
 async function takePicture(
