@@ -16,7 +16,6 @@ import {
   TextDocuments,
 } from 'vscode-languageserver/node';
 import { TextDocument } from 'vscode-languageserver-textdocument';
-import { messageOf } from '../../base/thrown.js';
 import type { Diagnostic as Fault } from '../../model/manifest/index.js';
 import type { Project } from './check.js';
 import { CheckingThread } from './checking-thread.js';
@@ -27,7 +26,7 @@ import { completeQuestion } from './osql/complete.js';
 import { type Statement, statementsOf } from './osql/scan.js';
 import { editorRange, placeRange } from './positions.js';
 import { type DocumentKind, fileOf, kindOf, type LspOptions, projectOf } from './projects.js';
-import { Projects, type Standing } from './standing.js';
+import { complain, Projects, type Standing } from './standing.js';
 import { findKey, type Outline, outlineOf } from './yaml/find.js';
 import { placeAt } from './yaml/place.js';
 
@@ -104,7 +103,7 @@ export class Editing {
   #changed(document: TextDocument): void {
     const own = this.#own(document.uri);
     if (own?.standing == null) return;
-    if (own.kind === 'questions') void this.#checkQuestions(own.document, own.standing);
+    if (own.kind === 'questions') this.#checkQuestions(own.document, own.standing).catch(complain);
     else this.#projects.changed(own.standing.project);
   }
 
@@ -137,14 +136,9 @@ export class Editing {
 
   #send(uri: string, diagnostics: Diagnostic[]): void {
     const version = this.#documents.get(uri)?.version;
-    this.#quietly(
-      this.#connection.sendDiagnostics({ uri, diagnostics, ...(version !== undefined && { version }) }),
-    );
-  }
-
-  /** An editor that is gone has no use for what is said to it. */
-  #quietly(said: Promise<void>): void {
-    said.catch((error: unknown) => process.stderr.write(`osl lsp: ${messageOf(error)}\n`));
+    this.#connection
+      .sendDiagnostics({ uri, diagnostics, ...(version !== undefined && { version }) })
+      .catch(complain);
   }
 
   /** As the editor writes it, where the file is open there. */
@@ -156,7 +150,7 @@ export class Editing {
     for (const { uri } of this.#documents.all()) {
       const own = this.#own(uri);
       if (own?.kind === 'questions' && own.standing?.project.manifestFile === manifestFile)
-        void this.#checkQuestions(own.document, own.standing);
+        this.#checkQuestions(own.document, own.standing).catch(complain);
     }
   }
 

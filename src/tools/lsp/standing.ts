@@ -1,3 +1,4 @@
+import { stackOf } from '../../base/thrown.js';
 import type { FunctionEntry } from '../../model/graph/language.js';
 import type { Diagnostic } from '../../model/manifest/index.js';
 import type { Project } from './check.js';
@@ -19,6 +20,11 @@ interface Entry {
   running: Promise<void> | null;
   /** Whether something has changed since it began. */
   stale: boolean;
+}
+
+/** Says on standard error what went wrong: standard output is the protocol's, and the next change is another chance. */
+export function complain(error: unknown): void {
+  process.stderr.write(`osl lsp: ${stackOf(error)}\n`);
 }
 
 /** What a check of a project found. */
@@ -87,11 +93,13 @@ export class Projects {
   }
 
   #check(entry: Entry): Promise<void> {
-    entry.running = this.#checked(entry).finally(() => {
-      entry.running = null;
-      // What changed in the meantime: a timer that is over did not begin another check.
-      if (entry.stale && entry.timer === null) void this.#check(entry);
-    });
+    entry.running = this.#checked(entry)
+      .catch(complain)
+      .finally(() => {
+        entry.running = null;
+        // What changed in the meantime: a timer that is over did not begin another check.
+        if (entry.stale && entry.timer === null) void this.#check(entry);
+      });
     return entry.running;
   }
 

@@ -84,6 +84,11 @@ for (const [way, flags] of [
       { code: 0, stdout: /"a":1/ },
       'by its URL',
     );
+    t.match(
+      await osl(['query', ...HERE, '--json', '--watch', '1', '-n', '2', ONE], { env }),
+      { code: 0, stdout: /^(\{.*"a":1.*\}\n){2}$/ },
+      'again and again',
+    );
     const many = await Promise.all([1, 2, 3].map(() => osl(['query', ...HERE, '--json', ONE], { env })));
     t.same(
       many.map(({ code }) => code),

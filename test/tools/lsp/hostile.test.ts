@@ -81,6 +81,16 @@ t.test('files that are none of ours are left alone, and what is open in no folde
   t.match(await editor.diagnostics(lonely), [{ code: 'E0512' }], 'of the manifest above it, as it is open');
 });
 
+t.test('a subject that the policy does not have sees nothing, and ends nothing', async (t) => {
+  const { editor } = await Editor.start(t, '--subject', 'user:nobody');
+  const dir = temporary();
+  writeFileSync(join(dir, 'manifest.yaml'), MANIFEST);
+  writeFileSync(join(dir, 'policy.yaml'), POLICY);
+  const file = join(dir, 'q.osql');
+  await editor.open(file, 'select id from customer');
+  t.match(await editor.diagnostics(file), [{ code: 'E0512', message: /customer/ }]);
+});
+
 t.test('ten thousand entities: completion, symbols and definition do not wait for the check', async (t) => {
   const rows = (text: (i: number) => string): string =>
     Array.from({ length: 10_000 }, (_, i) => text(i)).join('\n');

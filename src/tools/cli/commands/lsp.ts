@@ -10,9 +10,9 @@ interface LspFlags {
 }
 
 const HELP = `
-Speaks the Language Server Protocol on standard input and output. Editors start it (docs/editors.md). Without
---manifest a policy belongs to the manifest.yaml beside it, and an .osql file to the next one in its folder or above. No server is
-asked, and no database.
+Speaks the Language Server Protocol on standard input and output; editors start it (docs/editors.md). Without
+--manifest a policy belongs to the manifest.yaml beside it, and an .osql file to the next one in its folder or above.
+No server is asked, and no database.
 
 Example:
   $ osl lsp --stdio                              # in the settings of an editor`;
