@@ -211,6 +211,10 @@ test('of a large map never more is drawn than can be followed, whatever its shap
       const picture = pictureOf(drawing, scope, ALL);
       t.ok(picture.nodes.length > 0 && picture.nodes.length <= MOST_DRAWN, `${what}: ${scope.kind}`);
     }
+    const { nodes } = pictureOf(drawing, { kind: 'all' }, ALL);
+    t.equal(nodes.length, clusters.length, `${what}: every cluster is drawn`);
+    const largest = Math.max(...clusters.map((c) => c.members.length));
+    t.ok(largest <= MOST_DRAWN, `${what}: each can be drawn whole: ${largest}`);
     t.strictSame(clustersOf(graph), clusters, `${what}: the same each time`);
   }
 });

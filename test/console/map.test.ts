@@ -3,7 +3,7 @@ import { accessible, SKIP, startBrowser, Visit } from './support/browser.js';
 import { startGateway } from './support/gateway.js';
 import { SALES, SALES_CALLERS } from './support/sales.js';
 
-test('the map as its caller sees it', { skip: SKIP }, async (t) => {
+test('the map as its caller sees it', { skip: SKIP, timeout: 300_000 }, async (t) => {
   const { origin, rest } = await startGateway(t, SALES, SALES_CALLERS);
   const browser = await startBrowser(t);
   const visit = await Visit.start(browser, origin);
@@ -116,7 +116,10 @@ test('the map as its caller sees it', { skip: SKIP }, async (t) => {
   await visit.close();
 });
 
-test('an empty map, one that cannot be had, and one whose token has ended', { skip: SKIP }, async (t) => {
+test('an empty map, one that cannot be had, and one whose token has ended', {
+  skip: SKIP,
+  timeout: 300_000,
+}, async (t) => {
   const { origin, rest } = await startGateway(t, SALES, SALES_CALLERS);
   const browser = await startBrowser(t);
   const visit = await Visit.start(browser, origin, { expects: /status of (401|403|503)/ });

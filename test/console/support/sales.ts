@@ -117,7 +117,7 @@ INSERT INTO sales.customers SELECT n, 'Customer ' || n, 'c' || n || '@shop.examp
   (ARRAY['eu','us','asia'])[1 + n % 3] FROM generate_series(1, 60) AS n;
 INSERT INTO sales.products SELECT n, 'Product ' || n, (ARRAY['tea','coffee','cups','books'])[1 + n % 4]
   FROM generate_series(1, 12) AS n;
-INSERT INTO sales.orders SELECT n, 1 + n * 7 % 60, 1 + n * 5 % 12,
+INSERT INTO sales.orders SELECT n, 1 + n * 7 % 60, 1 + (n * n * 5 + n % 7) % 12,
   round((18 + n % 50 + n * 0.012 + 14 * sin(n / 95.0))::numeric, 2),
   CASE WHEN n % 11 = 0 THEN 'returned' WHEN n % 7 = 0 THEN 'open' ELSE 'paid' END,
   timestamptz '2025-01-01 09:00:00+00' + n * interval '5 hours' FROM generate_series(1, 2900) AS n;

@@ -10,32 +10,38 @@ export interface Cluster {
   readonly members: readonly string[];
 }
 
-const ROUNDS = 8;
-/** Clusters that a picture has room for. */
-const MOST = 80;
+const ROUNDS = 6;
+/** Clusters are so large that there are about so many. */
+const ABOUT = 60;
 
 /**
  * Parts of the graph with many ties within and few between them: each thing takes, again and again, the label that
- * most of its neighbours have. Linear in the ties, and the same for the same graph. What is tied to nothing, and small
- * parts, are put together by name, so that there are never more than about 80 beyond those that are large by themselves.
+ * most of its neighbours have, the least tied first, so that what hangs on one thing goes with it, and as long as the
+ * part is no larger than a picture shows. Linear in the ties, and the same for the same graph. Small parts are put
+ * together by name, so that there are never more than about twice `ABOUT`.
  */
 export function clustersOf(graph: Graph): readonly Cluster[] {
   const ids = [...graph.things.keys()];
-  const room = Math.max(60, Math.ceil(ids.length / MOST));
-  const groups = groupsBy(ids, labelsOf(ids, graph));
+  const room = Math.max(ABOUT, Math.ceil(ids.length / ABOUT));
+  const groups = groupsBy(ids, labelsOf(ids, graph, room));
   const large = groups.filter((g) => g.length >= room / 2);
   const small = groups.filter((g) => g.length < room / 2);
   return [...large, ...packed(small, room, graph)].map((members, i) => clusterOf(members, i, graph));
 }
 
-function labelsOf(ids: readonly string[], graph: Graph): ReadonlyMap<string, string> {
+function labelsOf(ids: readonly string[], graph: Graph, room: number): ReadonlyMap<string, string> {
   const labels = new Map(ids.map((id) => [id, id]));
+  const sizes = new Map(ids.map((id) => [id, 1]));
+  const leastTiedFirst = byTies(ids, graph).toReversed();
   for (let round = 0; round < ROUNDS; round++) {
     let changed = 0;
-    for (const id of ids) {
-      const best = mostAround(id, labels, graph);
-      if (best === null || best === labels.get(id)) continue;
+    for (const id of leastTiedFirst) {
+      const now = labels.get(id) ?? id;
+      const best = mostAround(id, now, labels, sizes, graph, room);
+      if (best === now) continue;
       labels.set(id, best);
+      sizes.set(now, (sizes.get(now) ?? 1) - 1);
+      sizes.set(best, (sizes.get(best) ?? 0) + 1);
       changed++;
     }
     if (changed === 0) break;
@@ -43,17 +49,27 @@ function labelsOf(ids: readonly string[], graph: Graph): ReadonlyMap<string, str
   return labels;
 }
 
-/** The label that most neighbours have; of equally many the first by name, so that it does not hang on an order. */
-function mostAround(id: string, labels: ReadonlyMap<string, string>, graph: Graph): string | null {
+/** The label that most neighbours have and that has room; of equally many its own, then that of the most tied. */
+function mostAround(
+  id: string,
+  now: string,
+  labels: ReadonlyMap<string, string>,
+  sizes: ReadonlyMap<string, number>,
+  graph: Graph,
+  room: number,
+): string {
   const counts = new Map<string, number>();
   for (const tie of graph.around.get(id) ?? []) {
     const label = labels.get(otherEnd(tie, id));
     if (label !== undefined) counts.set(label, (counts.get(label) ?? 0) + 1);
   }
-  let best: string | null = null;
+  const ties = (label: string): number => graph.around.get(label)?.length ?? 0;
+  let best = now;
+  let most = counts.get(now) ?? 0;
   for (const [label, count] of counts) {
-    const most = best === null ? 0 : (counts.get(best) ?? 0);
-    if (count > most || (count === most && best !== null && label < best)) best = label;
+    if (label === now || (sizes.get(label) ?? 0) >= room) continue;
+    const isBetter = count > most || (count === most && best !== now && ties(label) > ties(best));
+    if (isBetter) [best, most] = [label, count];
   }
   return best;
 }

@@ -40,7 +40,7 @@ export function Picture(props: PictureProps) {
       latest.current.onOpen(target.id());
     });
     made.cy.on('viewport', () => latest.current.onMoved?.());
-    const sizes = new ResizeObserver(() => made.fit());
+    const sizes = new ResizeObserver(() => made.resize());
     sizes.observe(frame.current);
     const unwatch = watchDark(() => made.recolour());
     return () => {

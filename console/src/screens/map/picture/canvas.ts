@@ -17,6 +17,8 @@ export class Canvas {
   readonly cy: cytoscape.Core;
   readonly #frame: HTMLElement;
   #here: string | null = null;
+  /** Whether somebody has moved the picture: then it is not fitted again by itself. */
+  #isMoved = false;
 
   constructor(frame: HTMLElement) {
     this.#frame = frame;
@@ -29,6 +31,9 @@ export class Canvas {
       maxZoom: 4,
       boxSelectionEnabled: false,
       autounselectify: true,
+    });
+    this.cy.on('scrollzoom pinchzoom dragpan', () => {
+      this.#isMoved = true;
     });
   }
 
@@ -45,7 +50,14 @@ export class Canvas {
     this.cy.style(styleOf(paletteOf(this.#frame)));
   }
 
+  /** Fills a frame of another size. */
+  resize(): void {
+    if (this.#isMoved) this.cy.resize();
+    else this.fit();
+  }
+
   fit(): void {
+    this.#isMoved = false;
     this.cy.resize();
     this.cy.maxZoom(this.cy.width() > 1800 ? MOST_FITTED.wall : MOST_FITTED.desk);
     this.cy.fit(undefined, 28);
@@ -53,6 +65,7 @@ export class Canvas {
   }
 
   zoom(closer: boolean): void {
+    this.#isMoved = true;
     const level = this.cy.zoom() * (closer ? STEP : 1 / STEP);
     this.cy.zoom({ level, renderedPosition: { x: this.cy.width() / 2, y: this.cy.height() / 2 } });
   }

@@ -128,7 +128,10 @@ export function styleOf(palette: Palette): cytoscape.StylesheetJson {
       },
     },
     { selector: 'edge.absent', style: { 'line-style': 'dashed', opacity: 0.35 } },
-    { selector: '.near', style: { 'line-color': accent, 'target-arrow-color': accent, width: 2.5 } },
+    {
+      selector: '.near',
+      style: { 'line-color': accent, 'target-arrow-color': accent, width: 2.5, label: 'data(name)' },
+    },
     { selector: 'node.here', style: { 'outline-width': 3, 'outline-offset': 3, 'outline-color': accent } },
     { selector: 'node.open', style: { 'background-color': accent, 'background-opacity': 0.18 } },
     { selector: 'node:active', style: { 'overlay-opacity': 0.08, 'overlay-color': accent } },

@@ -33,6 +33,9 @@ const OPTIONS: FcoseOptions = {
  * @param ratio of the frame's width to its height
  */
 export function placesOf({ nodes, edges }: Picture, ratio: number): Places {
+  const counts = new Map<string, number>();
+  for (const end of edges.flatMap((e) => [e.source, e.target])) counts.set(end, (counts.get(end) ?? 0) + 1);
+  const ties = (id: string): number => counts.get(id) ?? 0;
   const cy = cytoscape({
     headless: true,
     styleEnabled: true,
@@ -43,7 +46,13 @@ export function placesOf({ nodes, edges }: Picture, ratio: number): Places {
         data: { id, width: kind === 'bridge' ? 70 : width, height: kind === 'bridge' ? 54 : height },
       })),
       edges: edges.map(({ id, source, target, kind, label }) => ({
-        data: { id: `edge ${id}`, source, target, room: kind === 'across' ? 90 : 80 + label.length * 6 },
+        data: {
+          id: `edge ${id}`,
+          source,
+          target,
+          // Around what many lead to there must be room for all of them.
+          room: (kind === 'across' ? 90 : 80 + label.length * 5) + 7 * Math.max(ties(source), ties(target)),
+        },
       })),
     },
   });

@@ -41,6 +41,10 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
   const { answer } = useAnswer(find);
   const time = hasTime && 'metric_time'.includes(term.trim().toLowerCase()) ? [TIME] : [];
   const picked = new Map(groups.map((g) => [g.name, g]));
+  const offered = [...time, ...(answer?.first ?? [])];
+  const names = new Set(offered.map((o) => o.name));
+  // What is picked stands there to be taken away, whether or not it is offered to these metrics.
+  const others = answer === null || term !== '' ? [] : groups.filter((g) => !names.has(g.name)).map(unshared);
   const toggle = ({ name, isTime }: Offered): void => {
     if (picked.has(name)) onGroups(groups.filter((g) => g.name !== name));
     else onGroups([...groups, { name, grain: isTime ? FIRST_GRAIN : null }]);
@@ -48,27 +52,28 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
   return (
     <PickList
       title="Group by"
-      all={[...time, ...(answer?.first ?? [])]}
+      all={[...others, ...offered]}
       total={(answer?.total ?? 0) + time.length}
       term={term}
       onTerm={setTerm}
       nameOf={(o) => o.name}
       isPicked={(o) => picked.has(o.name)}
       onToggle={toggle}
-      row={(offered) => (
+      row={(one) => (
         <>
-          <span className="pick-words" title={offered.description ?? offered.name}>
-            <span className="pick-name">{offered.column}</span>
-            {offered.masked !== 'none' && <span className="pick-tag is-masked">masked</span>}
-            <span className="pick-about">{offered.name === TIME.name ? 'of the metric' : offered.from}</span>
+          <span className="pick-words" title={one.description ?? one.name}>
+            <span className="pick-name">{one.column}</span>
+            {!names.has(one.name) && <span className="pick-tag">not shared</span>}
+            {one.masked !== 'none' && <span className="pick-tag is-masked">masked</span>}
+            <span className="pick-about">{one.name === TIME.name ? 'of the metric' : one.from}</span>
           </span>
-          {offered.isTime && picked.has(offered.name) && (
+          {one.isTime && picked.has(one.name) && (
             <select
-              aria-label={`Grain of ${offered.name}`}
-              value={picked.get(offered.name)?.grain ?? FIRST_GRAIN}
-              onChange={(event) => onGroups(withGrain(groups, offered.name, event.target.value))}
+              aria-label={`Grain of ${one.name}`}
+              value={picked.get(one.name)?.grain ?? FIRST_GRAIN}
+              onChange={(event) => onGroups(withGrain(groups, one.name, event.target.value))}
             >
-              {GRAINS.filter((grain) => offered.type !== 'date' || grain !== 'hour').map((grain) => (
+              {GRAINS.filter((grain) => one.type !== 'date' || grain !== 'hour').map((grain) => (
                 <option key={grain}>{grain}</option>
               ))}
             </select>
@@ -78,6 +83,24 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
       none="The picked metrics share nothing to group by."
     />
   );
+}
+
+/** A group that the schema does not offer these metrics: of a link, or of metrics that were picked before. */
+function unshared({ name, grain }: Group): Offered {
+  const at = name.lastIndexOf('__');
+  const [from, column] = at < 0 ? ['', name] : [name.slice(0, at), name.slice(at + 2)];
+  const isTime = grain !== null;
+  return {
+    name,
+    from,
+    column,
+    type: '',
+    description: null,
+    masked: 'none',
+    isTime,
+    filterable: false,
+    isKey: false,
+  };
 }
 
 function withGrain(groups: readonly Group[], name: string, value: string): readonly Group[] {
