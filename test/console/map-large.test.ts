@@ -67,6 +67,16 @@ test('a map of ten thousand entities, through a real server', { skip: SKIP, time
     visit.clean(t);
   });
 
+  await t.test('a thousand metrics can be picked from', async (t) => {
+    await page.goto(`${origin}/console/#/metrics`);
+    await page.getByText('90 of 1,000: search for the others').waitFor({ timeout: 120_000 });
+    await page.getByRole('searchbox', { name: 'Search metrics' }).fill('total_9993');
+    await page.getByRole('button', { name: /^total_9993/ }).waitFor();
+    t.equal(await page.getByRole('main').getByRole('button').count(), 1);
+    await accessible(t, page, 'a thousand metrics');
+    visit.clean(t);
+  });
+
   const tasks = (await page.evaluate('globalThis.longTasks')) as readonly number[];
   const longest = Math.round(Math.max(0, ...tasks));
   t.comment(`tasks above 50 ms: ${tasks.length}, the longest ${longest} ms`);

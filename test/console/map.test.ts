@@ -116,6 +116,23 @@ test('the map as its caller sees it', { skip: SKIP, timeout: 300_000 }, async (t
   await visit.close();
 });
 
+test('a gateway that fails is told of, and asked again', { skip: SKIP, timeout: 300_000 }, async (t) => {
+  const { origin } = await startGateway(t, SALES, SALES_CALLERS);
+  const browser = await startBrowser(t);
+  const visit = await Visit.start(browser, origin, { expects: /ERR_FAILED/ });
+  const { page } = visit;
+  await page.route('**/osl/schema*', (route) => route.abort());
+  await page.goto(`${origin}/console/#/map`);
+  await visit.click('button', /^user:ann/);
+  await page.getByRole('alert').getByText('the gateway cannot be reached').waitFor();
+  await accessible(t, page, 'a map that cannot be had');
+  await page.unroute('**/osl/schema*');
+  await visit.click('button', 'Try again');
+  await page.getByRole('navigation', { name: 'Things in the picture' }).waitFor();
+  visit.clean(t);
+  await visit.close();
+});
+
 test('an empty map, one that cannot be had, and one whose token has ended', {
   skip: SKIP,
   timeout: 300_000,

@@ -15,6 +15,10 @@ test('figures, picked without typing', { skip: SKIP, timeout: 300_000 }, async (
   const cells = (): Promise<readonly string[]> => page.getByRole('gridcell').allTextContents();
   const group = (name: RegExp) =>
     page.getByRole('region', { name: 'Group by' }).getByRole('checkbox', { name });
+  const open = async (hash: string, at = visit): Promise<void> => {
+    await at.page.goto(`${origin}/console/${hash}`);
+    await at.click('button', 'Ask it');
+  };
   visit.clicks();
 
   await t.test('task: revenue by month, as a chart and a table', async (t) => {
@@ -73,14 +77,14 @@ test('figures, picked without typing', { skip: SKIP, timeout: 300_000 }, async (
   });
 
   await t.test('a metric of several entities is offered what they share', async (t) => {
-    await page.goto(`${origin}/console/#/metrics?metric=orders_per_visit`);
+    await open('#/metrics?metric=orders_per_visit');
     await group(/^region/).check();
     await page.getByRole('row').filter({ hasText: 'asia' }).first().waitFor();
     t.equal(await group(/^category/).count(), 0);
   });
 
   await t.test('a filter is picked from the values that there are', async (t) => {
-    await page.goto(`${origin}/console/#/metrics?metric=orders&by=order__status`);
+    await open('#/metrics?metric=orders&by=order__status');
     await page.getByRole('row').filter({ hasText: 'returned' }).waitFor();
     await page.getByRole('combobox', { name: 'Add a filter' }).selectOption('customer__region');
     await page.getByRole('dialog').getByRole('checkbox', { name: 'eu' }).check();
@@ -99,15 +103,24 @@ test('figures, picked without typing', { skip: SKIP, timeout: 300_000 }, async (
     visit.clean(t);
   });
 
-  await t.test('what the server refuses is shown as it says it', async () => {
-    await page.goto(`${origin}/console/#/metrics?metric=revenue&metric=visits&by=product__category`);
+  await t.test('what the server refuses is shown as it says it', async (t) => {
+    await open('#/metrics?metric=visits&metric=revenue&by=product__category');
     await page.getByText('E1001').waitFor();
-    await page.getByText(/metric `visits` takes rows of `visit`/).waitFor();
+    t.match(
+      await page.getByRole('alert').textContent(),
+      /metric visits takes rows of visit, and relationship buyer/,
+    );
   });
 
   await t.test('a link carries the question and no rights', async (t) => {
     const link = `${origin}/console/#/metrics?metric=revenue&by=product__category&compare=previous_year`;
     await page.goto(link);
+    await page.getByText('A link brought this question').waitFor();
+    const before = (await rest.test.records()).length;
+    await page.getByRole('region', { name: 'Metrics' }).getByRole('checkbox').first().waitFor();
+    t.equal((await rest.test.records()).length, before, 'it asks nothing by itself');
+    await visit.click('button', 'Ask it');
+    await page.getByRole('gridcell').first().waitFor();
     await visit.click('button', 'Share link');
     t.equal(await page.getByRole('textbox', { name: 'Link' }).inputValue(), link);
     await page.keyboard.press('Escape');
@@ -119,6 +132,7 @@ test('figures, picked without typing', { skip: SKIP, timeout: 300_000 }, async (
     const other = await Visit.start(browser, origin, { expects: /status of 400/ });
     await other.page.goto(link);
     await other.click('button', /^user:eu/);
+    await other.click('button', 'Ask it');
     await other.page.getByText('E0512').waitFor();
     other.clean(t);
     await other.close();
@@ -141,6 +155,7 @@ test('figures, picked without typing', { skip: SKIP, timeout: 300_000 }, async (
     const small = await Visit.start(browser, origin, { width: 400, height: 800, dark: true });
     await small.page.goto(`${origin}/console/#/metrics?metric=revenue&by=customer__region`);
     await small.click('button', /^user:ann/);
+    await small.click('button', 'Ask it');
     await small.page.getByRole('img', { name: /Bar chart/ }).waitFor();
     await accessible(t, small.page, 'small and dark');
     t.equal(

@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
 import { ROOT, Server, temporary } from '../tools/cli/support.js';
 import { CHROMIUM } from './support/browser.js';
+import { MAP_PICTURES } from './support/map-pictures.js';
 
 /**
  * `npm run pictures`: the pictures of the docs, taken of a demo that runs. Each is a step of a visit; names of pictures
@@ -114,6 +115,7 @@ const PICTURES: readonly Picture[] = [
       await page.locator('canvas').waitFor();
     },
   },
+  ...MAP_PICTURES,
 ];
 
 async function takePicture(

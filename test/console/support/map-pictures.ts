@@ -31,6 +31,7 @@ export const MAP_PICTURES = [
     as: /^user:analyst/,
     take: async (page: Page): Promise<void> => {
       await go(page, '#/metrics?metric=package_count&metric=install_bytes&by=package__license_class');
+      await page.getByRole('button', { name: 'Ask it' }).click();
       await page
         .getByRole('img', { name: /Bar chart/ })
         .first()

@@ -1,6 +1,8 @@
-import { useMemo, useState } from 'react';
+import { useMemo, useReducer, useState } from 'react';
 import type { Caller } from '../../api/caller.js';
+import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { goTo, isOwn, trust } from '../../parts/own-places.js';
 import { useAnswer } from '../../parts/thread/useAnswer.js';
 import { usePlace } from '../../shell/usePlace.js';
 import { AnswerBar } from './answer/AnswerBar.js';
@@ -8,7 +10,7 @@ import { AnswerView } from './answer/AnswerView.js';
 import { type AskedState, useAsked } from './answer/useAsked.js';
 import { type Ground, groundOf } from './catalog/ground.js';
 import type { CatalogThread } from './catalog/protocol.js';
-import { type Choice, withGroups, withMetrics } from './choice/choice.js';
+import { type Choice, keyOf, NOTHING, withGroups, withMetrics } from './choice/choice.js';
 import { choiceOf, linkOf } from './choice/link.js';
 import { FilterPick } from './pick/FilterPick.js';
 import { Gallery } from './pick/Gallery.js';
@@ -27,8 +29,10 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
   const choice = choiceOf(usePlace().parameters.toString());
   const link = linkOf(choice);
   const [isPicking, setPicking] = useState(false);
-  const state = useAsked(caller, choice, link);
-  const names = choice.metrics.join('\n');
+  const [, agreed] = useReducer((n: number) => n + 1, 0);
+  const mayAsk = choice.metrics.length === 0 || isOwn(location.hash);
+  const state = useAsked(caller, mayAsk ? choice : NOTHING, mayAsk ? link : '');
+  const names = mayAsk ? choice.metrics.join('\n') : '';
   const find = useMemo(() => {
     const asked = names === '' ? [] : names.split('\n');
     // What is overtaken is not looked at: `useAnswer` takes the last one's answer alone.
@@ -36,7 +40,7 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
   }, [caller, thread, names]);
   const { answer: ground } = useAnswer(find);
   const go = (next: Choice): void => {
-    location.hash = `#/metrics?${linkOf(next)}`;
+    goTo(`#/metrics?${linkOf(next)}`);
   };
   const toggle = (name: string): void => {
     const picked = choice.metrics.includes(name)
@@ -72,9 +76,41 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
           {isPicking ? 'Show the answer' : 'Pick'}
         </button>
         <AnswerBar choice={choice} onChoice={go} />
-        <Answered state={state} />
+        {mayAsk ? (
+          <Answered state={state} />
+        ) : (
+          <Brought
+            choice={choice}
+            onAsk={() => {
+              trust(location.hash);
+              agreed();
+            }}
+          />
+        )}
       </div>
     </div>
+  );
+}
+
+interface BroughtProps {
+  readonly choice: Choice;
+  readonly onAsk: () => void;
+}
+
+/** A question that a link brought: it is asked when its reader says so. */
+function Brought({ choice, onAsk }: BroughtProps) {
+  const groups = choice.groups.map(keyOf);
+  return (
+    <Empty
+      title={[choice.metrics.join(', '), ...(groups.length === 0 ? [] : [`by ${groups.join(', ')}`])].join(
+        ' ',
+      )}
+      text="A link brought this question. It is asked under your rights, and recorded as yours, when you say so."
+    >
+      <button type="button" className="primary" onClick={onAsk}>
+        Ask it
+      </button>
+    </Empty>
   );
 }
 

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react';
+import { trust } from '../../../parts/own-places.js';
 import { hashOf } from '../../../shell/routes.js';
 import { Shape } from '../picture/Legend.js';
 import { KIND_WORDS, markWords } from '../words.js';
@@ -48,7 +49,11 @@ export function Panel({ details, wanted, callers, onOpen, onAround, onClose }: P
             </a>
           )}
           {kind === 'metric' && (
-            <a className="button" href={hashOf('metrics', { metric: name })}>
+            <a
+              className="button"
+              href={hashOf('metrics', { metric: name })}
+              onClick={() => trust(hashOf('metrics', { metric: name }))}
+            >
               Open in Metrics
             </a>
           )}
