@@ -54,7 +54,7 @@ export function Drafts() {
         {draft === null ? (
           <Empty
             title="Choose a draft"
-            text="It is judged as publishing it would be: nothing changes by looking."
+            text="It is judged as publishing it would be, and marked as validated where it could serve. Nothing is published."
           />
         ) : (
           <DraftJudged key={draft.id} draft={draft} name={nameOf(draft)} />
