@@ -35,7 +35,6 @@ const COMMANDS: ReadonlyMap<string, () => Promise<(root: Command) => void>> = ne
   ['keys', async () => (await import('./commands/keys.js')).addKeys],
   ['policy', async () => (await import('./commands/policy.js')).addPolicy],
   ['diff', async () => (await import('./commands/diff.js')).addDiff],
-  ['policy', async () => (await import('./commands/policy.js')).addPolicy],
   ['discover', async () => (await import('./commands/discover.js')).addDiscover],
   ['suggest', async () => (await import('./commands/suggest.js')).addSuggest],
   ['publish', async () => (await import('./commands/publish.js')).addPublish],
