@@ -259,6 +259,15 @@ test('times make lines, categories bars, a figure alone a tile', async (t) => {
   t.match(drawingOf(reading(true, ['region', 'kind'], [row]), null), { kind: 'none' });
   t.match(drawingOf(reading(false, ['region'], []), null), { kind: 'none', why: /no rows/ });
 
+  const sizes = (small: number) => {
+    const figures = [figure('large'), figure('small')];
+    const rows = [{ ...row, large: 1_000_000, small }];
+    const drawn = drawingOf({ ...reading(false, ['region'], rows), figures }, null);
+    return drawn.kind === 'charts' ? drawn.charts.length : 0;
+  };
+  t.equal(sizes(60_000), 1, 'on one axis where both can be read');
+  t.equal(sizes(1_000), 2, 'and on two where the smaller would vanish');
+
   const many = Array.from({ length: 40 }, (_, n) => ({ ...row, region: `r${n}`, revenue: n }));
   const bars = drawingOf(reading(false, ['region'], many), null);
   if (bars.kind !== 'charts') throw new Error('no bars');

@@ -30,7 +30,7 @@ export const MAP_PICTURES = [
     name: 'metrics',
     as: /^user:analyst/,
     take: async (page: Page): Promise<void> => {
-      await go(page, '#/metrics?metric=package_count&metric=install_bytes&by=package__license_class');
+      await go(page, '#/metrics?metric=package_count&by=package__license&by=package__dev&limit=20');
       await page.getByRole('button', { name: 'Ask it' }).click();
       await page
         .getByRole('img', { name: /Bar chart/ })

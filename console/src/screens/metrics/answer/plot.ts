@@ -42,7 +42,7 @@ export function drawingOf(reading: Reading, pairs: readonly Pair[] | null): Draw
   const along: Axis = { column: axis, isTime: time !== null };
   if (split !== undefined)
     return { kind: 'charts', charts: drawn.map((figure) => splitChart(along, split, figure, rows)) };
-  return { kind: 'charts', charts: byUnit(drawn).map((group) => chartOf(along, group, rows, pairs)) };
+  return { kind: 'charts', charts: byUnit(drawn, rows).map((group) => chartOf(along, group, rows, pairs)) };
 }
 
 interface Axis {
@@ -68,17 +68,28 @@ function tilesOf(
   }));
 }
 
-/** Figures that can share an axis: of one format. */
-function byUnit(figures: readonly AnswerColumn[]): readonly (readonly AnswerColumn[])[] {
-  const groups = new Map<string, AnswerColumn[]>();
+/** Beyond this the smaller of two figures could not be read beside the larger. */
+const MOST_APART = 20;
+
+/** Figures that can share an axis: of one format, and about as large as each other. */
+function byUnit(
+  figures: readonly AnswerColumn[],
+  rows: readonly Row[],
+): readonly (readonly AnswerColumn[])[] {
+  const groups: { readonly unit: string; readonly most: number; readonly of: AnswerColumn[] }[] = [];
   for (const figure of figures) {
-    const { kind = '', currency = '', unit = '' } = figure.format ?? {};
-    const key = JSON.stringify([kind, currency, unit]);
-    const known = groups.get(key);
-    if (known === undefined) groups.set(key, [figure]);
-    else known.push(figure);
+    const { kind = '', currency = '', unit: of = '' } = figure.format ?? {};
+    const unit = JSON.stringify([kind, currency, of]);
+    const most = rows.reduce((max, row) => Math.max(max, Math.abs(numberOf(row[figure.name]) ?? 0)), 0);
+    const known = groups.find((g) => g.unit === unit && areAlike(g.most, most));
+    if (known === undefined) groups.push({ unit, most, of: [figure] });
+    else known.of.push(figure);
   }
-  return [...groups.values()];
+  return groups.map((g) => g.of);
+}
+
+function areAlike(a: number, b: number): boolean {
+  return Math.max(a, b) <= MOST_APART * Math.min(a, b);
 }
 
 function frameOf({ column, isTime }: Axis, names: readonly string[]): Pick<ChartSpec, 'kind' | 'x' | 'y'> {
