@@ -1,13 +1,15 @@
 import { version } from '../../../base/package-root.js';
 import type { Insight } from '../../../operating/insight.js';
+import type { InsightParts } from '../../../operating/look.js';
+import type { OperatingParts } from '../../../operating/operate.js';
 import { ownView } from '../../../operating/own-view.js';
 import type { Operated, ProcessView, SessionCommand } from '../../../operating/views.js';
 import type { Reloaded } from '../../../service/reload.js';
 import type { Service } from '../../../service/service.js';
 import { isThisMachine } from '../../../service/settings/admin.js';
 import type { Settings } from '../../../service/settings.js';
-import { type Configured, createAdminHttp, createAdminWire } from '../../../surfaces/admin/index.js';
-import type { HttpServer } from '../../../surfaces/http/server.js';
+import type { Configured } from '../../../surfaces/admin/index.js';
+import type { HttpServer, MoreRoutes } from '../../../surfaces/http/server.js';
 import type { PgFrontend } from '../../../surfaces/pg/index.js';
 import { failureOf } from '../exit.js';
 import { type Certificate, checkedCertificate, ShownCertificate } from './certificates.js';
@@ -67,7 +69,7 @@ export function operatedAlone(own: OwnPart, reload: () => Promise<Reloaded>): Op
   };
 }
 
-/** The admin listener, of which only the ports are opened that settings name. */
+/** The admin listener, of which only the ports are opened that settings name; it is loaded where they name one. */
 export async function adminListener(
   settings: Settings,
   service: Service,
@@ -78,11 +80,14 @@ export async function adminListener(
   listen(): Promise<{ readonly adminPort: number | null; readonly adminPgPort: number | null }>;
 }> {
   const { host, httpPort, pgPort } = settings.admin;
+  if (httpPort === null && pgPort === null)
+    return { certificates: [], listen: async () => ({ adminPort: null, adminPgPort: null }) };
+  const { createAdminHttp, createAdminWire } = await import('../../../surfaces/admin/index.js');
   const parts = { ...service, ...own };
   const { wire: certificate } = settings.tls;
   // Who runs the server has a token; no certificate of a client is asked for here.
   const files = certificate === null ? null : { ...certificate, clients: null };
-  const tls = files === null || (httpPort ?? pgPort) === null ? null : checkedCertificate(files);
+  const tls = files === null ? null : checkedCertificate(files);
   const shown = tls === null ? null : { cert: tls.cert, key: tls.key };
   // To this machine tokens may go in the clear.
   const secret = isThisMachine(host) ? null : shown;
@@ -102,6 +107,15 @@ export async function adminListener(
       adminPgPort: wire === null ? null : (await wire.listen(pgPort ?? 0, host)).port,
     }),
   };
+}
+
+/** What the console's screens of admins ask of the listener of REST; null, and not loaded, where it is not for admins. */
+export async function adminRoutes(
+  { console }: Settings,
+  parts: () => OperatingParts & InsightParts,
+): Promise<MoreRoutes | null> {
+  if (console !== 'admin') return null;
+  return (await import('../../../surfaces/admin/index.js')).adminBesideRest(parts);
 }
 
 /** What `SHOW CONFIG` tells: no URL, and no name of a key. */

@@ -16,7 +16,6 @@ import type { Service } from '../../../service/service.js';
 import type { CertificateFiles, TlsSettings } from '../../../service/settings/tls.js';
 import type { Settings } from '../../../service/settings.js';
 import type { Change } from '../../../service/version-change.js';
-import { adminBesideRest } from '../../../surfaces/admin/index.js';
 import { type CatalogDoor, type CatalogOptions, Catalogs } from '../../../surfaces/catalog/index.js';
 import { createHttpServer, type HttpServer } from '../../../surfaces/http/server.js';
 import type { Figures } from '../../../surfaces/http/telemetry.js';
@@ -25,7 +24,14 @@ import { systemFault } from '../exit.js';
 import { logLevelPart } from '../log.js';
 import type { Progress } from '../progress.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
-import { adminListener, type OperatorParts, type OwnPart, operatedAlone, ownPart } from './admin.js';
+import {
+  adminListener,
+  adminRoutes,
+  type OperatorParts,
+  type OwnPart,
+  operatedAlone,
+  ownPart,
+} from './admin.js';
 import { type Certificate, checkedCertificate, ShownCertificate, watchCertificates } from './certificates.js';
 import { consoleOf } from './console.js';
 import { checkDataDir, spaceLeft } from './data-dir.js';
@@ -235,7 +241,7 @@ async function frontends(
   let wirePort = settings.pgPort;
   const rest = await createHttpServer(service, {
     console: consoleOf(settings, service, demo, () => wirePort),
-    more: settings.console === 'admin' ? adminBesideRest(() => ({ ...service, ...operator() })) : null,
+    more: await adminRoutes(settings, () => ({ ...service, ...operator() })),
     wire: pg,
     ...(http !== null && { tls: http }),
     ...(common !== undefined && { gather: () => common.gather() }),
