@@ -34,7 +34,9 @@ function recount(): {
     const size = own.link ? { bytes: 0, files: 0 } : walk(join(ROOT, path));
     const row = { path, version: facts.version, dev: Boolean(own.dev), optional: Boolean(own.optional) };
     packages.push({ ...row, install_bytes: `${size.bytes}`, file_count: size.files });
-    for (const key of ['dependencies', 'peerDependencies', 'optionalDependencies']) {
+    // Npm installs what is developed with for a workspace alone, which the lock file has as a link.
+    const developed = own.link ? ['devDependencies'] : [];
+    for (const key of ['dependencies', 'peerDependencies', 'optionalDependencies', ...developed]) {
       for (const name of Object.keys(facts[key] ?? {})) {
         const found = lookUp(join(ROOT, path), name);
         if (found !== null) dependencies.push(`${path} ${found} ${key}`);
@@ -84,6 +86,7 @@ const KEY_OF_KIND = new Map([
   ['prod', 'dependencies'],
   ['peer', 'peerDependencies'],
   ['optional', 'optionalDependencies'],
+  ['dev', 'devDependencies'],
 ]);
 
 test('the demo', async (t) => {
