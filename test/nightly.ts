@@ -35,6 +35,7 @@ const STEPS: readonly Step[] = [
   { name: 'YAML', file: 'model/manifest/simple-yaml', size: sized('texts', 'OSL_YAML_RUNS', 1_000_000) },
   { name: 'rls', file: 'proof/oracle/rls', size: questions('OSL_RLS_RUNS', 10_000) },
   { name: 'groups', file: 'proof/oracle/groups', size: questions('OSL_GROUPS_RUNS', 20_000) },
+  { name: 'rollups', file: 'proof/oracle/rollups', size: questions('OSL_ORACLE_ROLLUPS', 20_000) },
   { name: 'faults', file: 'proof/oracle/faults', size: null },
   { name: 'barrier', file: 'proof/oracle/barrier', size: null },
   {
