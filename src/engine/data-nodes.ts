@@ -1,7 +1,7 @@
 import { QueryError } from 'osl-compiler';
+import { probe } from './health.js';
 import type { ForeignServer } from './postgres/foreign-servers.js';
 import { Runner, type RunnerOptions } from './runner.js';
-import type { UpstreamStatement } from './statement.js';
 import { type UpstreamError, wordsOf } from './upstream-words.js';
 
 /** How long a server may take to answer. ms */
@@ -79,22 +79,8 @@ export class ForeignNodes implements DataNodes {
       said = error;
     };
     const runner = new Runner({ ...this.#options, lanes: null, onUpstreamError });
-    const statement: UpstreamStatement = {
-      sql: `SELECT 1::pg_catalog.int4 FROM ${table} LIMIT 0`,
-      asks: 'rows',
-      parameterOids: [],
-      columnOids: [23],
-    };
-    const options = {
-      subject: null,
-      resultFormats: [],
-      maxRows: 0,
-      maxBytes: 0,
-      timeoutMs: LOOK_MS,
-      signal: null,
-    };
     try {
-      await runner.runStatement(statement, [], options, { write: () => undefined });
+      await probe(runner, `SELECT 1::pg_catalog.int4 FROM ${table} LIMIT 0`, LOOK_MS);
       return null;
     } catch (error) {
       if (said !== null) return causeIn(said);

@@ -13,26 +13,24 @@ export type Ailment =
 
 /** Null where a governed session answers. */
 export async function ailmentOf(runner: Runner): Promise<Ailment | null> {
-  const statement: UpstreamStatement = {
-    sql: 'SELECT 1::pg_catalog.int4',
-    asks: 'rows',
-    parameterOids: [],
-    columnOids: [23],
-  };
-  const options = {
-    subject: null,
-    resultFormats: [],
-    maxRows: 0,
-    maxBytes: 0,
-    timeoutMs: HEALTHY_MS,
-    signal: null,
-  };
   try {
-    await runner.runStatement(statement, [], options, { write: () => undefined });
+    await probe(runner, 'SELECT 1::pg_catalog.int4', HEALTHY_MS);
     return null;
   } catch (error) {
     if (!(error instanceof QueryError)) return 'it refuses the session';
     if (error.entry === 'timedOut') return 'no answer in time';
     return error.entry === 'overloaded' ? 'busy' : 'it cannot be reached, or cut the session';
   }
+}
+
+/**
+ * Runs a statement of ours, of one int4, for nobody, and drops what it gives.
+ *
+ * @param ms what it may take
+ * @throws as `Runner.runStatement`, where it is not answered
+ */
+export async function probe(runner: Runner, sql: string, ms: number): Promise<void> {
+  const statement: UpstreamStatement = { sql, asks: 'rows', parameterOids: [], columnOids: [23] };
+  const options = { subject: null, resultFormats: [], maxRows: 0, maxBytes: 0, timeoutMs: ms, signal: null };
+  await runner.runStatement(statement, [], options, { write: () => undefined });
 }
