@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { codeOf } from '../../src/base/thrown.js';
 import { ended, freePort, newestBinaries, onServer, postgresUser, untilReady } from './native-postgres.js';
@@ -68,14 +69,17 @@ export async function startPair(): Promise<Pair | null> {
       },
       kill: async () => {
         if (server === null) return;
-        const [postmaster] = [server];
-        // The data directory is free when its children are gone too. They go after it, as it would begin anew without one.
+        const postmaster = server;
+        // Stopped first, so that it starts no child that is not listed. Its data directory is free when all of them are gone.
+        postmaster.kill('SIGSTOP');
         const children = execFileSync('ps', ['-o', 'pid=', '--ppid', `${postmaster.pid}`], {
           encoding: 'utf8',
         });
-        await ended(postmaster, 'SIGKILL');
+        const gone = ended(postmaster, 'SIGKILL');
         running.delete(postmaster);
-        for (const pid of children.match(/\d+/g) ?? []) killIfThere(Number(pid));
+        const pids = (children.match(/\d+/g) ?? []).map(Number);
+        while (pids.some((pid) => signalled(pid, 'SIGKILL'))) await sleep(5);
+        await gone;
       },
       promote: async () => run('pg_ctl', ['promote', '-w', '-D', dir]),
       query: async (sql) => {
@@ -117,11 +121,12 @@ export async function startPair(): Promise<Pair | null> {
   };
 }
 
-/** One that has noticed that its postmaster is gone may have ended by itself. */
-function killIfThere(pid: number): void {
+/** False once there is no such process. */
+function signalled(pid: number, signal: NodeJS.Signals): boolean {
   try {
-    process.kill(pid, 'SIGKILL');
+    return process.kill(pid, signal);
   } catch (error) {
     if (codeOf(error) !== 'ESRCH') throw error;
+    return false;
   }
 }

@@ -4,10 +4,14 @@
  */
 const own = new Set<string>();
 
-/** Goes to a place of this page's own making: `#/metrics?…`. */
+/**
+ * Goes to an address that this page made, such as `#/metrics?…`. The browser announces the change in a later task; it is
+ * announced here at once, so that a box that was just ticked is drawn ticked and a second click starts from the new address.
+ */
 export function goTo(hash: string): void {
   own.add(hash);
   location.hash = hash;
+  dispatchEvent(new Event('hashchange'));
 }
 
 /** Counts an address as one's own: of a link that is clicked within the page, or of one that somebody agreed to. */

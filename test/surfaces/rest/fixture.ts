@@ -40,7 +40,10 @@ export interface RestFixture {
     body: unknown,
     claims?: TokenClaims & { headers?: Record<string, string> },
   ): Promise<Reply>;
-  /** The decisions and outcomes of one request, without what differs each time. */
+  /**
+   * Decisions and outcomes of one request, without what differs each time. Waits for the outcome of what was allowed: it
+   * is recorded once the answer has left, so it may reach the log after the client has read the answer.
+   */
   trail(requestId: string): Promise<readonly Partial<AuditRecord>[]>;
   close(): Promise<void>;
 }
@@ -68,7 +71,13 @@ export async function startRest(options: RestFixtureOptions = {}): Promise<RestF
       return send('/osl/query', { method: 'POST', headers, body });
     },
     async trail(requestId) {
-      const records = await test.records(requestId);
+      let records = await test.records(requestId);
+      await eventually(async () => {
+        const count = (wanted: (record: AuditRecord) => boolean): number => records.filter(wanted).length;
+        if (count((r) => r.kind === 'outcome') >= count((r) => r.decision === 'allow')) return true;
+        records = await test.records(requestId);
+        return false;
+      });
       return records.map(({ kind, action, subject, decision, code, outcome, rows }) =>
         kind === 'decision'
           ? { kind, action, subject, decision, code }
