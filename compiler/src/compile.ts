@@ -130,7 +130,13 @@ function requireSendable(plan: GovernedPlan): GovernedPlan {
   return plan;
 }
 
-function boundPlan(parsed: Parsed, catalog: Catalog, access: Access, options: CompileOptions): BoundPlan {
+/** For `place-of-fault.ts` alone, beside the steps above. */
+export function boundPlan(
+  parsed: Parsed,
+  catalog: Catalog,
+  access: Access,
+  options: CompileOptions,
+): BoundPlan {
   return bind(
     parsed,
     catalog,

@@ -1,6 +1,7 @@
 /** The one error catalogue. `docs/errors.md` lists it, and a test binds the two both ways. */
 
 import { WAYS } from './surface-hints.js';
+import { type CountClause, EVALUATION_FAULTS, literalHint, OUT_OF_RANGE } from './value-faults.js';
 
 export interface ErrorEntry<P> {
   /** The stable public code. Several entries may share one; a retired code is never used again. */
@@ -18,6 +19,20 @@ interface UnknownFunction {
   readonly near: string | null;
   /** What the function of that name takes. */
   readonly takes?: string;
+}
+
+interface InvalidLiteral {
+  readonly type: string;
+  /** What the database says of the value, where it is another than 22P02. */
+  readonly sqlstate?: string;
+  /** The number of the parameter that it came as; absent or null: it stands in the text. */
+  readonly parameter?: number | null;
+}
+
+function literalFault({ sqlstate }: InvalidLiteral): string {
+  return OUT_OF_RANGE.has(sqlstate ?? '')
+    ? 'the value is out of range for type'
+    : 'invalid input syntax for type';
 }
 
 /**
@@ -114,8 +129,17 @@ export const ERRORS = Object.freeze({
   ]),
   grouping: row('E0511', '42803', 400, (p: { detail: string; hint?: string }) => [p.detail, p.hint ?? null]),
   windowing: row('E0511', '42P20', 400, (p: { detail: string; hint?: string }) => [p.detail, p.hint ?? null]),
-  invalidLiteral: row('E0511', '22P02', 400, (p: { type: string }) => [
-    `invalid input syntax for type ${p.type}`,
+  invalidLiteral: row('E0511', '22P02', 400, (p: InvalidLiteral) => [
+    `${p.parameter == null ? '' : `parameter $${p.parameter}: `}${literalFault(p)} ${p.type}`,
+    literalHint(p.type),
+  ]),
+  unknownZone: row('E0511', '22023', 400, () => [
+    'the database knows no time zone of this name',
+    "such are 'Europe/Berlin', 'UTC', and an offset as `interval '2 hours'`",
+  ]),
+  negativeCount: row('E0511', '2201W', 400, (p: { clause: CountClause; sqlstate: string }) => [
+    `${p.clause} must not be negative`,
+    `leave ${p.clause} out for ${p.clause === 'LIMIT' ? 'all rows' : 'none to be skipped'}`,
   ]),
   unknownLabel: row('E0511', '22P02', 400, (p: { type: string; label: string }) => [
     `invalid input value for enum ${p.type}: "${p.label}"`,
@@ -283,9 +307,13 @@ export const ERRORS = Object.freeze({
   ]),
 
   // ---- running it
-  execution: row('E0510', 'XX000', 502, (p: { sqlstate: string }) => [
-    EXECUTION_MESSAGES.get(p.sqlstate) ?? 'the database could not run the query',
+  /** `sqlstate` is that of the upstream, whose words could hold values of rows. */
+  execution: row('E0510', 'XX000', 502, (_: { sqlstate: string }) => [
+    'the database could not run the query',
   ]),
+  evaluation: row('E0529', '22000', 400, ({ sqlstate }: { sqlstate: string }) => {
+    return EVALUATION_FAULTS.get(sqlstate) ?? ['a value of the question cannot be computed with'];
+  }),
   /** `databaseDown`, `sourceDenied`, `sourceGone` and `sourceChanged` name only what the caller named; the operator's log has the tables. */
   databaseDown: row('E0523', '08006', 502, () => [
     'the database of this question does not answer',
@@ -398,19 +426,6 @@ export const ERRORS = Object.freeze({
   mediaType: row('E4150', '0A000', 415, () => ['the body must be application/json']),
 });
 
-/** What a caller is told of an upstream failure: by SQLSTATE, never the upstream's own words. */
-const EXECUTION_MESSAGES: ReadonlyMap<string, string> = new Map([
-  ['22012', 'division by zero'],
-  ['22003', 'a number is out of range'],
-  ['22P02', 'a value has not the form of its type'],
-  ['22007', 'a date or time has not the form of its type'],
-  ['22008', 'a date or time is out of range'],
-  ['2201B', 'a regular expression is not valid'],
-  ['2201E', 'the argument of a logarithm is out of range'],
-  ['2201F', 'the argument of a power is out of range'],
-  ['21000', 'a subquery used as a value returned more than one row'],
-]);
-
 export type ErrorName = keyof typeof ERRORS;
 export type ErrorParameters<N extends ErrorName> = (typeof ERRORS)[N] extends ErrorEntry<infer P> ? P : never;
 
@@ -445,6 +460,12 @@ export class QueryError extends Error {
     this.position = fields.position;
     this.retryAfterSeconds = fields.retryAfterSeconds;
   }
+
+  /** The same error at `position`, where it has none. */
+  at(position: Position | null): QueryError {
+    if (position === null || this.position !== null) return this;
+    return new QueryError(this.entry, this.message, { ...this, position });
+  }
 }
 
 /** What an error of the catalogue says. */
@@ -467,10 +488,10 @@ export function queryError<N extends ErrorName>(
   const found = ERRORS[name] as unknown as ErrorEntry<ErrorParameters<N>>; // one entry of the union, by its own key
   const given = parameters as Readonly<Record<string, unknown>>;
   const retry = given['retryAfterSeconds'];
-  const upstream = given['sqlstate'];
+  const sqlstate = given['sqlstate'];
   return new QueryError(name, found.message(parameters), {
     code: found.code,
-    sqlstate: name === 'execution' && typeof upstream === 'string' ? upstream : found.sqlstate,
+    sqlstate: typeof sqlstate === 'string' ? sqlstate : found.sqlstate,
     http: found.http,
     hint: found.hint(parameters),
     position,

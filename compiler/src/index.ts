@@ -134,6 +134,7 @@ export {
   splitStatements,
   statementTexts,
 } from './parse.js';
+export { placedFault } from './place-of-fault.js';
 export type { Expr, Form, Slot } from './plan.js';
 export { queryWithin } from './query-within.js';
 export { relationsRead } from './relations-read.js';
@@ -176,6 +177,7 @@ export {
   typeNamed,
   typeOfOid,
 } from './types.js';
+export { EVALUATION_FAULTS, EXAMPLES, isEvaluationFault, NEGATIVE_COUNTS } from './value-faults.js';
 export { literalText, type ValueSources, valuesOf } from './values.js';
 export { type WantedRows, wantedRows } from './wanted-rows.js';
 export type { AskedWorld } from './world.js';

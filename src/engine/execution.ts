@@ -265,7 +265,7 @@ export class Execution implements Job {
       const unknown = this.#applying > 0 && error.sqlstate === '22023';
       const told = unknown
         ? unknownSetting()
-        : executionError(error, this.#host.backstopSeconds, this.statement.reads);
+        : executionError(error, this.#host.backstopSeconds, this.statement, this.#isParsed());
       this.#onceDelivered(() => this.#settle(null, told));
     }
   }
@@ -349,6 +349,11 @@ export class Execution implements Job {
     this.#discard = true;
     const at = this.statement.columnOids.findIndex((oid, i) => oid !== oids[i]);
     this.#tell(changedColumn(this.statement.reads?.columns[at] ?? null));
+  }
+
+  /** Its description comes once the upstream has parsed it. */
+  #isParsed(): boolean {
+    return this.#prepared !== null && this.#prepared.columnOids !== null;
   }
 
   #tell(error: UpstreamError): void {

@@ -3,7 +3,7 @@ import type { GovernedDoor } from './doors.js';
 import type { OutOfService } from './out-of-service.js';
 import type { Runner } from './runner.js';
 import { shortStatement } from './short.js';
-import type { StatementReads, UpstreamStatement } from './statement.js';
+import type { StatementReads, UpstreamStatement, ValueSource } from './statement.js';
 
 /** The door that takes a `GovernedPlan` and nothing else. */
 export function governedDoor(
@@ -87,9 +87,16 @@ function statementOf(plan: GovernedPlan): GovernedStatement {
     parameterOids: slots.map(oidOfSlot),
     columnOids: plan.outputs.map((output) => oidOf(output.type)),
     reads: readsOf(plan),
+    sources: slots.map(sourceOf),
   };
   STATEMENTS.set(plan.query, statement);
   return statement;
+}
+
+/** What policy, a metric or the compiler has put there is the gateway's. */
+function sourceOf(slot: Slot): ValueSource {
+  if (slot.kind === 'client') return { kind: 'client', type: slot.type, number: slot.index + 1 };
+  return slot.kind === 'literal' && slot.written ? { kind: 'literal', type: slot.type } : { kind: 'gateway' };
 }
 
 function readsOf({ query, objects, outputs }: GovernedPlan): StatementReads {

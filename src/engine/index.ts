@@ -31,7 +31,7 @@ export type {
   TransactionSnapshot,
 } from './statement.js';
 export { SLICE_BYTES, turns } from './turns.js';
-export { objectsText, stopError } from './upstream-error.js';
+export { objectsText, stopError, ValueError } from './upstream-error.js';
 export { NoSystemCredentials, UpstreamFailure } from './upstream-failure.js';
 export type { UpstreamError } from './upstream-words.js';
 export { RIGHTS_FAULTS, type UpstreamWords, wordsOf } from './upstream-words.js';

@@ -137,9 +137,9 @@ export class ShortRun implements Job {
     if (error === null && !this.#long) answer?.answered(this.#allRows(), this.#count);
     else if (error === null || RUN_AGAIN.has(error.sqlstate)) this.#giveUp(sending, error);
     else {
-      const { reads } = sending.statement;
-      sending.host.onUpstreamError(error, reads?.tables ?? []);
-      answer?.failed(executionError(error, sending.host.backstopSeconds, reads));
+      const { statement } = sending;
+      sending.host.onUpstreamError(error, statement.reads?.tables ?? []);
+      answer?.failed(executionError(error, sending.host.backstopSeconds, statement));
     }
   }
 

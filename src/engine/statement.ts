@@ -85,7 +85,15 @@ export interface UpstreamStatement {
   readonly columnOids: readonly number[];
   /** Absent for the gateway's own questions. */
   readonly reads?: StatementReads;
+  /** Where the value of each parameter comes from; absent for the gateway's own questions. */
+  readonly sources?: readonly ValueSource[];
 }
+
+/** `literal` and `client` are the caller's own. `number` is that of `$n` as the caller wrote it. */
+export type ValueSource =
+  | { readonly kind: 'literal'; readonly type: string }
+  | { readonly kind: 'client'; readonly type: string; readonly number: number }
+  | { readonly kind: 'gateway' };
 
 /** What a statement reads, as caller and operator know it. */
 export interface StatementReads {

@@ -1,6 +1,6 @@
-import { QueryError, queryError } from 'osl-compiler';
+import { isEvaluationFault, NEGATIVE_COUNTS, QueryError, queryError } from 'osl-compiler';
 import { reportFields } from './protocol/report-fields.js';
-import type { StatementReads } from './statement.js';
+import type { UpstreamStatement } from './statement.js';
 import { RIGHTS_FAULTS, type UpstreamError } from './upstream-words.js';
 
 /** What an ErrorResponse body says. */
@@ -17,7 +17,14 @@ export function parseErrorResponse(body: Buffer): UpstreamError {
     column: fields.get('c') ?? null,
     constraint: fields.get('n') ?? null,
     dataType: fields.get('d') ?? null,
+    parameter: parameterIn(fields.get('W')),
   };
+}
+
+/** The outermost line of an error's context names the parameter that was being read, in whatever language. */
+function parameterIn(context: string | undefined): number | null {
+  const found = /\$(\d+)/.exec(context?.slice(context.lastIndexOf('\n') + 1) ?? '')?.[1];
+  return found === undefined ? null : Number(found);
 }
 
 /** What we say in the upstream's place, where it says nothing any more. */
@@ -60,16 +67,40 @@ const DENIED = '42501';
 /** Said by our own functions of row security, under codes of Postgres. */
 const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
-/** What a caller is told of an error; `backstopSeconds` is the session's own statement timeout. */
+/** A value of the question that the database could not read or compute with. */
+export class ValueError extends QueryError {
+  /** Which of the statement's parameters it is, from 0; null: something that the statement computes. */
+  readonly parameter: number | null;
+
+  constructor(error: QueryError, parameter: number | null) {
+    super(error.entry, error.message, error);
+    this.parameter = parameter;
+  }
+
+  withoutParameter(): QueryError {
+    return new QueryError(this.entry, this.message, this);
+  }
+}
+
+/**
+ * What a caller is told of an error.
+ *
+ * @param backstopSeconds the session's own statement timeout
+ * @param isParsed whether the database took the text, so that the error is about values
+ */
 export function executionError(
-  { sqlstate, message }: Pick<UpstreamError, 'sqlstate' | 'message'>,
+  error: Pick<UpstreamError, 'sqlstate' | 'message' | 'parameter'>,
   backstopSeconds: number,
-  reads?: StatementReads,
+  statement: Pick<UpstreamStatement, 'reads' | 'sources'> = {},
+  isParsed = true,
 ): QueryError {
-  // The upstream complains of a parameter's bytes, which are the caller's; the connection is sound.
-  if (sqlstate === '08P01') return queryError('execution', { sqlstate: '22P03' });
+  const { sqlstate, message } = error;
   if (sqlstate === '57014') return queryError('timedOut', { seconds: backstopSeconds });
-  if (sqlstate.startsWith('57P') || sqlstate.startsWith('08')) return connectionLost();
+  if (sqlstate.startsWith('57P') || (sqlstate.startsWith('08') && sqlstate !== MALFORMED))
+    return connectionLost();
+  const { reads } = statement;
+  const valueError = isParsed ? valueErrorOf(error, statement) : null;
+  if (valueError !== null) return valueError;
   // A statement that reads nothing can miss nothing.
   if (reads === undefined || reads.tables.length === 0 || OURS.has(message))
     return queryError('execution', { sqlstate });
@@ -78,6 +109,34 @@ export function executionError(
   if (GONE.has(sqlstate)) return queryError('sourceGone', { objects });
   if (CHANGED.has(sqlstate)) return queryError('sourceChanged', { objects });
   return queryError('execution', { sqlstate });
+}
+
+/** The upstream complains of a parameter's bytes; the connection is sound. */
+const MALFORMED = '08P01';
+/** Of a text search query or a path that was taken for one: the statement itself was parsed before. */
+const NOT_WELL_FORMED = '42601';
+
+/** The error where it is about a value of the caller's, or what comes of one; else null. */
+function valueErrorOf(
+  { sqlstate, parameter }: Pick<UpstreamError, 'sqlstate' | 'parameter'>,
+  { sources }: Pick<UpstreamStatement, 'sources'>,
+): ValueError | null {
+  if (sources === undefined) return null;
+  const source = parameter === null ? undefined : sources[parameter - 1];
+  if (source?.kind === 'gateway') return null;
+  if (source !== undefined && parameter !== null) {
+    const told = { type: source.type, sqlstate: sqlstate === MALFORMED ? '22P03' : sqlstate };
+    const number = source.kind === 'client' ? source.number : null;
+    return new ValueError(queryError('invalidLiteral', { ...told, parameter: number }), parameter - 1);
+  }
+  if (sqlstate === MALFORMED) return new ValueError(queryError('evaluation', { sqlstate: '22P03' }), null);
+  for (const clause of ['LIMIT', 'OFFSET'] as const) {
+    if (sqlstate === NEGATIVE_COUNTS[clause])
+      return new ValueError(queryError('negativeCount', { clause, sqlstate }), null);
+  }
+  return isEvaluationFault(sqlstate) || sqlstate === NOT_WELL_FORMED
+    ? new ValueError(queryError('evaluation', { sqlstate }), null)
+    : null;
 }
 
 /** What the caller is told of a statement that `signal` stopped: the reason it was aborted with, or that it was cancelled. */

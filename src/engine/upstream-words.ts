@@ -10,6 +10,8 @@ export interface UpstreamError {
   readonly column: string | null;
   readonly constraint: string | null;
   readonly dataType: string | null;
+  /** The parameter whose value could not be read, from 1; null where the error is about something else. */
+  readonly parameter: number | null;
 }
 
 /** Tells the operator what the upstream said of a statement that reads `tables`. */

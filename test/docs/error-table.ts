@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorName } from 'osl-compiler';
+import { ERRORS, type ErrorName, EVALUATION_FAULTS } from 'osl-compiler';
 
 /** One line of `docs/errors.md`: what an entry of the catalogue says, its parameters shown as ‹name›. */
 export interface ErrorLine {
@@ -36,11 +36,24 @@ function errorLine(name: ErrorName): ErrorLine {
 /** The whole page. */
 export function errorPage(): string {
   const rows = errorLines().map((l) => {
-    const cells = [l.code, l.sqlstate, String(l.http), l.message, l.hint, `\`${l.name}\``];
-    return `| ${cells.map((c) => c.replaceAll('|', '\\|')).join(' | ')} |`;
+    return row([l.code, l.sqlstate, String(l.http), l.message, l.hint, `\`${l.name}\``]);
   });
-  return `${HEAD}\n${rows.join('\n')}\n`;
+  const faults = [...EVALUATION_FAULTS].map(([sqlstate, [message, hint]]) =>
+    row([sqlstate, message, hint ?? '']),
+  );
+  return `${HEAD}\n${rows.join('\n')}\n\n${EVALUATIONS}\n${faults.join('\n')}\n`;
 }
+
+function row(cells: readonly string[]): string {
+  return `| ${cells.map((c) => c.replaceAll('|', '\\|')).join(' | ')} |`;
+}
+
+const EVALUATIONS = `## Values that cannot be computed with
+
+A mistake in a value is the caller's, and 400. What can be seen of a literal or a parameter before the question runs is E0511: a literal that has not the form of its type, or that its type does not hold. What only comes out when the database computes is E0529, with the SQLSTATE of the database; its message and hint say:
+
+| SQLSTATE | message | hint |
+|---|---|---|`;
 
 const HEAD = `# Errors
 

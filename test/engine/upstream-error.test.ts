@@ -3,14 +3,38 @@ import { executionError, parseErrorResponse } from '../../src/engine/upstream-er
 import { UpstreamFailure } from '../../src/engine/upstream-failure.js';
 import { RIGHTS_FAULTS, wordsOf } from '../../src/engine/upstream-words.js';
 
+const SOURCES = [
+  { kind: 'literal', type: 'int4' },
+  { kind: 'client', type: 'date', number: 7 },
+  { kind: 'gateway' },
+] as const;
 const READS = { objects: ['person'], relations: ['person'], tables: ['hidden.persons_t'], columns: ['id'] };
 
 t.test('an SQLSTATE decides what a caller is told', async (t) => {
-  const told = (sqlstate: string, message = '') => executionError({ sqlstate, message }, 300, READS);
+  const told = (sqlstate: string, message = '', parameter: number | null = null) =>
+    executionError({ sqlstate, message, parameter }, 300, { reads: READS, sources: SOURCES });
   t.match(told('57014'), { entry: 'timedOut', message: /300 s/ });
   for (const lost of ['57P01', '57P03', '08003'])
     t.match(told(lost), { entry: 'databaseDown', sqlstate: '08006', http: 502 }, lost);
-  t.match(told('22012'), { entry: 'execution', sqlstate: '22012' });
+  t.match(told('22012'), {
+    entry: 'evaluation',
+    code: 'E0529',
+    http: 400,
+    sqlstate: '22012',
+    parameter: null,
+  });
+  t.match(told('53100'), { entry: 'execution', code: 'E0510', http: 502, sqlstate: '53100' });
+  t.match(told('22P02', '', 1), { entry: 'invalidLiteral', message: /^invalid .* int4$/, parameter: 0 });
+  t.match(told('22P02', '', 2), {
+    entry: 'invalidLiteral',
+    message: /^parameter \$7: .* date$/,
+    parameter: 1,
+  });
+  t.match(
+    told('22P02', '', 3),
+    { entry: 'execution', http: 502 },
+    "a value of policy's is no fault of the caller's",
+  );
   for (const [sqlstate, entry, code] of [
     ['42501', 'sourceDenied', 'E0524'],
     ['42P01', 'sourceGone', 'E0525'],
@@ -23,7 +47,7 @@ t.test('an SQLSTATE decides what a caller is told', async (t) => {
     t.match(error, { entry, code, http: 502, message: /`person`/ });
     t.notMatch(`${error.message} ${error.hint}`, /hidden|persons_t/);
     t.match(
-      executionError({ sqlstate, message: '' }, 300),
+      executionError({ sqlstate, message: '', parameter: null }, 300),
       { entry: 'execution', sqlstate },
       'it reads nothing',
     );
@@ -44,8 +68,17 @@ t.test('an ErrorResponse is read whole, or as far as it goes', async (t) => {
     column: null,
     constraint: null,
     dataType: null,
+    parameter: null,
   });
   t.equal(parseErrorResponse(Buffer.from('C220')).sqlstate, 'XX000');
+  const context = (text: string) => parseErrorResponse(Buffer.from(`C22P02\0W${text}\0\0`)).parameter;
+  t.equal(context("unnamed portal parameter $12 = '...'"), 12);
+  t.equal(
+    context("JSON data, line 1: {$9\nunnamed portal parameter $2 = '...'"),
+    2,
+    'the last line is the outermost',
+  );
+  t.equal(context('SQL function "f" statement 1'), null);
 });
 
 const SECRET = 'geheim-4711';

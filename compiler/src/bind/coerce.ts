@@ -6,6 +6,7 @@ import { arrayOf, elementOf, isArray, type ScalarType, type TypeName } from '../
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
 import { type LiteralTest, WrittenLiteral } from './literals.js';
+import { isPossibleDay, isPossibleMoment, isPossibleTime } from './temporal-literals.js';
 
 /** A quoted literal, NULL, or `$n` whose type only its surroundings decide. */
 export interface Untyped {
@@ -66,8 +67,12 @@ function checkedLiteral(
   ctx: BindContext,
   location: Location,
 ): WrittenLiteral {
-  const form = isArray(type) ? undefined : LITERAL_FORM.get(type);
+  if (isArray(type)) return literal;
+  const form = LITERAL_FORM.get(type);
   if (form !== undefined && !literal.holds(form)) throw ctx.error('invalidLiteral', { type }, location);
+  const range = LITERAL_RANGE.get(type);
+  if (range !== undefined && !literal.holds(range.holds))
+    throw ctx.error('invalidLiteral', { type, sqlstate: range.sqlstate }, location);
   return literal;
 }
 
@@ -95,6 +100,30 @@ const LITERAL_FORM: ReadonlyMap<ScalarType, LiteralTest> = new Map<ScalarType, L
   ['cidr', matching(ADDRESS)],
 ]);
 
+/** What values of the right form can be seen to be beyond, and the SQLSTATE of that. */
+const LITERAL_RANGE: ReadonlyMap<ScalarType, { readonly holds: LiteralTest; readonly sqlstate: string }> =
+  new Map<ScalarType, { readonly holds: LiteralTest; readonly sqlstate: string }>([
+    ['int2', { holds: within(2n ** 15n), sqlstate: '22003' }],
+    ['int4', { holds: within(2n ** 31n), sqlstate: '22003' }],
+    ['int8', { holds: within(2n ** 63n), sqlstate: '22003' }],
+    ['date', { holds: isPossibleDay, sqlstate: '22008' }],
+    ['time', { holds: isPossibleTime, sqlstate: '22008' }],
+    ['timestamp', { holds: isPossibleMoment, sqlstate: '22008' }],
+    ['timestamptz', { holds: isPossibleMoment, sqlstate: '22008' }],
+  ]);
+
+/** Whether a whole number in decimal digits is one of two's complement, from -`limit` up to below `limit`. */
+function within(limit: bigint): LiteralTest {
+  return (text) => {
+    const digits = /^\s*([+-]?)0*(\d+)\s*$/.exec(text);
+    if (digits === null) return true; // in another base, of which the database judges
+    const [, sign = '', size = ''] = digits;
+    if (size.length > 20) return false;
+    const value = BigInt(size);
+    return sign === '-' ? value <= limit : value < limit;
+  };
+}
+
 /**
  * The items of a long IN list, read from the text as values of `type` (null: strings), as values of `elementType`. No
  * text of this length has a template, so nothing depends on where they stand.
@@ -115,6 +144,9 @@ export function listOf(
   const form = type === null ? LITERAL_FORM.get(elementType) : undefined;
   if (form !== undefined && !items.every(form))
     throw ctx.error('invalidLiteral', { type: elementType }, location);
+  const range = LITERAL_RANGE.get(elementType);
+  if (range !== undefined && !items.every(range.holds))
+    throw ctx.error('invalidLiteral', { type: elementType, sqlstate: range.sqlstate }, location);
   return items.map((item) => new WrittenLiteral(item, null));
 }
 

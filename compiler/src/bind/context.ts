@@ -74,6 +74,8 @@ export class BindContext {
   #parameters = 0;
   #contentRead = 0;
   #placed = true;
+  /** Who wrote the text at hand. */
+  #author: 'manifest' | 'caller' = 'caller';
 
   constructor(
     source: SourceText,
@@ -207,14 +209,19 @@ export class BindContext {
     return at === undefined ? null : positionAt(this.#source, at);
   }
 
-  /** Runs `f` over text that is not the caller's (a metric's), so that its errors have no position. */
-  unplaced<T>(f: () => T): T {
-    const before = this.#placed;
+  /**
+   * Runs `f` over text that errors have no position in: that of the manifest, or a condition of a metrics question,
+   * whose literals are the caller's all the same.
+   */
+  unplaced<T>(f: () => T, author: 'manifest' | 'caller' = 'manifest'): T {
+    const before = { placed: this.#placed, author: this.#author };
     this.#placed = false;
+    this.#author = author;
     try {
       return f();
     } finally {
-      this.#placed = before;
+      this.#placed = before.placed;
+      this.#author = before.author;
     }
   }
 
@@ -319,7 +326,8 @@ export class BindContext {
 
   /** The literal that constant `node` is. What is not in the caller's text is ours. */
   written(text: string, node: A_Const): WrittenLiteral {
-    return this.#placed ? this.#literals.written(text, node) : new WrittenLiteral(text, null);
+    if (this.#placed) return this.#literals.written(text, node);
+    return new WrittenLiteral(text, this.#author === 'caller' ? node : null);
   }
 
   /** A parameter that carries what was written; equal literals of one type share it. */

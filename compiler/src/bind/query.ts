@@ -1,10 +1,12 @@
 import type { CommonTableExpr, Node, SelectStmt, WithClause } from '@pgsql/types';
 import type { CommonTable, Expr, Query, Values } from '../plan.js';
+import { type CountClause, NEGATIVE_COUNTS } from '../value-faults.js';
 import { placeOf, stringOf, TEMPORARY } from './ast.js';
 import { type Bound, coerce, commonType } from './coerce.js';
 import type { BindContext } from './context.js';
 import { type Environment, plainEnvironment } from './environment.js';
 import { bindExpression } from './expression.js';
+import type { LiteralTest } from './literals.js';
 import { bindRecursive, namesItself } from './recursive.js';
 import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from './scope.js';
 import { bindSelect } from './select.js';
@@ -136,13 +138,18 @@ export function bindLimit(
   scope: Scope,
 ): { limit: Expr | null; offset: Expr | null; withTies: boolean } {
   const env = plainEnvironment(ctx, innerScope(null, [], scope.tables), 'LIMIT');
-  const count = (node: Node | undefined): Expr | null => {
+  const count = (node: Node | undefined, clause: CountClause): Expr | null => {
     if (node === undefined || ('A_Const' in node && node.A_Const.isnull === true)) return null;
-    return coerce(bindExpression(node, env), 'int8', ctx);
+    const bound = coerce(bindExpression(node, env), 'int8', ctx);
+    if (ctx.literalIn(bound)?.holds(isNegative) === true)
+      throw ctx.error('negativeCount', { clause, sqlstate: NEGATIVE_COUNTS[clause] }, placeOf(node));
+    return bound;
   };
   const withTies = stmt.limitOption === 'LIMIT_OPTION_WITH_TIES';
-  return { limit: count(stmt.limitCount), offset: count(stmt.limitOffset), withTies };
+  return { limit: count(stmt.limitCount, 'LIMIT'), offset: count(stmt.limitOffset, 'OFFSET'), withTies };
 }
+
+const isNegative: LiteralTest = (text) => /^\s*-0*[1-9]/.test(text);
 
 function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
   const env: Environment = { ...plainEnvironment(ctx, scope, 'VALUES'), look: 'all' };

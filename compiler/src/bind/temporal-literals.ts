@@ -44,3 +44,30 @@ export function withOffset(text: string): string {
   if (DAY_ONLY.test(trimmed)) return `${trimmed} 00:00:00+00`;
   return NO_OFFSET.test(trimmed) ? `${trimmed}+00` : text;
 }
+
+const ISO_DAY = /^\s*(\d{4,})-(\d{1,2})-(\d{1,2})(?=[t\s]|$)/i;
+const CLOCK_FIELDS = /(?:^|[t\s])(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d*)?)?(?![\d:])/i;
+
+/** False for a date in the order of ISO 8601 that no calendar has. Of other spellings only the database knows. */
+export function isPossibleDay(text: string): boolean {
+  if (/bc/i.test(text)) return true; // the leap years before our era are counted otherwise
+  const [, year, month, day] = (ISO_DAY.exec(text) ?? []).map(Number);
+  if (year === undefined || month === undefined || day === undefined) return true;
+  return year > 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
+}
+
+function daysIn(year: number, month: number): number {
+  if (month !== 2) return [4, 6, 9, 11].includes(month) ? 30 : 31;
+  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+}
+
+/** False for a text whose hours, minutes or seconds no clock shows. */
+export function isPossibleTime(text: string): boolean {
+  const [, hour, minute, second] = (CLOCK_FIELDS.exec(text) ?? []).map(Number);
+  if (hour === undefined || minute === undefined) return true;
+  return hour <= 24 && minute <= 59 && !(second !== undefined && second > 60);
+}
+
+export function isPossibleMoment(text: string): boolean {
+  return isPossibleDay(text) && isPossibleTime(text);
+}

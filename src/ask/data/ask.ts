@@ -18,6 +18,7 @@ import { type QuestionTime, questionTime } from './question-time.js';
 import { settingsFor } from './row-rights.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { Spending } from './spending.js';
+import { placedError, stepError } from './value-fault.js';
 
 /** What an answer says beside its rows. */
 export interface Answer {
@@ -106,7 +107,7 @@ function requireMayAsk(plan: GovernedPlan, record: DecisionRecord): GovernedPlan
 
 function answeringOf(
   parts: AnswerParts,
-  { requestId }: Question,
+  question: Question,
   delivery: Delivery,
 ): Answering<GovernedPlan, Answer> {
   const spending = new Spending();
@@ -124,9 +125,13 @@ function answeringOf(
       const versions = versionsOf(caller);
       const sink = typeof delivery.sink === 'function' ? delivery.sink(plan, versions) : delivery.sink;
       counted = new CountedSink(sink);
-      const result = await run(parts, caller, plan, delivery, recorded, counted, spending);
+      const result = await run(parts, caller, plan, delivery, recorded, counted, spending).catch(
+        (error: unknown) => {
+          throw placedError(error, question, caller, plan);
+        },
+      );
       return Object.freeze({
-        requestId,
+        requestId: question.requestId,
         plan,
         caller,
         versions,
@@ -213,7 +218,7 @@ async function execute(
   const indexes = new IndexesRead();
   const asked = { parameters, signal, until, spending, indexes, snapshots: snapshots ?? null, whole };
   const input = { parts, caller, plan, ...asked };
-  const runtime = plan.runtime.length === 0 ? [] : await runtimeRows(input);
+  const runtime = plan.runtime.length === 0 ? [] : await stepsOf(input);
   const { rows, bytes, timeoutMs } = parts.caps;
   const snapshot = snapshots?.of(engine) ?? null;
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
@@ -257,6 +262,14 @@ async function execute(
     sink,
   ).finally(time.end);
   return { ...result, ...rest };
+}
+
+async function stepsOf(input: Parameters<typeof runtimeRows>[0]): Promise<readonly RuntimeRows[]> {
+  try {
+    return await runtimeRows(input);
+  } catch (error) {
+    throw stepError(error);
+  }
 }
 
 function rollupFreshness(parts: AnswerParts, { manifest }: Caller, plan: GovernedPlan): Freshness | null {

@@ -172,7 +172,7 @@ function metricsPlan(
 }
 
 /** What is compiled, and what its names mean. */
-function statementOf(body: Exclude<Body, { kind: 'metrics' }>): {
+export function statementOf(body: Exclude<Body, { kind: 'metrics' }>): {
   readonly text: string;
   readonly world: AskedWorld;
 } {

@@ -1,6 +1,6 @@
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { Identity } from '../../../policy/index.js';
-import { type BoundValue, type RowSink, type ShortAnswer, ShortRun } from '../../engine/index.js';
+import { type BoundValue, type RowSink, type ShortAnswer, ShortRun, ValueError } from '../../engine/index.js';
 import { CountedSink, run } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
 import { PermittedRequest } from '../request/permitted-request.js';
@@ -32,14 +32,15 @@ export interface FastAsker {
   answered(route: Route, rows: Uint8Array, count: number): void;
   /** The answer is long after all: it comes through what this gives. */
   streaming(route: Route): FastSink;
-  failed(route: Route, error: QueryError, requestId: string): void;
+  /** `text` is what the place of the error refers to; empty where it has none. */
+  failed(route: Route, error: QueryError, requestId: string, text: string): void;
 }
 
 /** Takes a long answer; ended once. */
 export interface FastSink extends RowSink {
   /** `truncated`: a cap on the answer held rows back. */
   finished(count: number, truncated: boolean, requestId: string): void;
-  failed(error: QueryError, requestId: string): void;
+  failed(error: QueryError, requestId: string, text: string): void;
 }
 
 /**
@@ -163,10 +164,10 @@ export class FastQuestion implements ShortAnswer {
     if (recorded !== 'recorded') {
       if (this.#rows === null && this.#failure === null) this.#letGo();
       this.#rest();
-      this.#asker.failed(route, publicError(this.#parts, requestId, recorded), requestId);
+      this.#asker.failed(route, publicError(this.#parts, requestId, recorded), requestId, '');
     } else if (this.#failure !== null) {
       const { error, cancelled } = this.#failure;
-      this.#fail(route, error, cancelled);
+      this.#fail(asked, error, cancelled);
     } else if (this.#rows !== null) {
       const rows = this.#rows;
       this.#rest();
@@ -175,12 +176,19 @@ export class FastQuestion implements ShortAnswer {
     }
   }
 
-  #fail(route: Route, error: unknown, cancelled: boolean): void {
+  #fail(asked: RoutedQuestion, error: unknown, cancelled: boolean): void {
     const { requestId } = this.#request;
-    const told = publicError(this.#parts, requestId, error);
+    const { told, text } = this.#placed(asked, error);
     this.#rest();
     this.#request.ended(cancelled ? 'cancelled' : 'error', 0, told);
-    this.#asker.failed(route, told, requestId);
+    this.#asker.failed(asked.route, told, requestId, text);
+  }
+
+  /** What the asker is told of `error`, and the text that its place refers to. */
+  #placed({ route, literals, bytes, start, end }: RoutedQuestion, error: unknown) {
+    const text = error instanceof ValueError ? Buffer.from(bytes.subarray(start, end)).toString('utf8') : '';
+    const placed = text === '' ? error : route.placed(error, text, literals);
+    return { told: publicError(this.#parts, this.#request.requestId, placed), text };
   }
 
   #rest(): void {
@@ -192,10 +200,8 @@ export class FastQuestion implements ShortAnswer {
   }
 
   /** Asks at the governed door, under the same decision. */
-  async #goOn(
-    { route, literals, parameters, resultFormats }: RoutedQuestion,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #goOn(asked: RoutedQuestion, signal: AbortSignal): Promise<void> {
+    const { route, literals, parameters, resultFormats } = asked;
     const { requestId } = this.#request;
     const sink = this.#asker.streaming(route);
     const counted = new CountedSink(sink);
@@ -216,11 +222,11 @@ export class FastQuestion implements ShortAnswer {
         () => error,
         (unrecorded: unknown) => unrecorded,
       );
-      const told = publicError(this.#parts, requestId, cause);
+      const { told, text } = this.#placed(asked, cause);
       const cancelled = this.#failure?.cancelled === true;
       this.#rest();
       this.#request.ended(cancelled ? 'cancelled' : 'error', counted.left(), told);
-      sink.failed(told, requestId);
+      sink.failed(told, requestId, text);
     }
   }
 

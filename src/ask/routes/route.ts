@@ -7,6 +7,7 @@ import { templateOf } from '../data/planning.js';
 import type { Question } from '../data/question.js';
 import { settingsFor } from '../data/row-rights.js';
 import { engineOf, slotValues } from '../data/runtime/index.js';
+import { placedError } from '../data/value-fault.js';
 import { type Caller, saidOf } from '../request/caller.js';
 import type { Permit } from '../request/permit.js';
 import type { Permits } from '../request/respond.js';
@@ -31,8 +32,11 @@ export class Route {
   readonly statement: ShortStatement;
   readonly #template: PlanTemplate | null;
   readonly #sources: readonly Source[];
+  readonly #kind: TextBody['kind'];
+  readonly #parameterOids: readonly number[];
 
   private constructor(
+    question: { readonly kind: TextBody['kind']; readonly parameterOids: readonly number[] },
     permit: Permit,
     plan: GovernedPlan,
     statement: ShortStatement,
@@ -44,6 +48,8 @@ export class Route {
     this.statement = statement;
     this.#template = template;
     this.#sources = sources;
+    this.#kind = question.kind;
+    this.#parameterOids = question.parameterOids;
   }
 
   /** The route of `question`, which was answered so, or why there is none: its statement may still prove short. */
@@ -54,6 +60,8 @@ export class Route {
     permits: Permits,
   ): Route | 'never' | 'not yet' {
     const { plan, caller } = answer;
+    const { body, parameterOids } = question;
+    if (body.kind === 'metrics') return 'never';
     const { rows, bytes } = parts.caps;
     if (plan.runtime.length > 0 || rows < LEAST_ROWS || bytes < LEAST_BYTES) return 'never';
     if (settingsFor(parts, caller, plan, undefined) !== undefined) return 'never';
@@ -66,7 +74,8 @@ export class Route {
     const sources = sourcesOf(parts, answer);
     if (sources === null) return 'never';
     const template = templateOf(parts, caller, question);
-    return new Route(permits.permit(plan), plan, statement, template, sources);
+    const asked = { kind: body.kind, parameterOids };
+    return new Route(asked, permits.permit(plan), plan, statement, template, sources);
   }
 
   /** Whether it was learned of a caller with these rights, who said the same, and under what is served to this one. */
@@ -104,7 +113,17 @@ export class Route {
     if (values === 'its own' || (values.length === 0 && this.#template === null)) return this.plan;
     return this.#template?.fillWith(values) ?? null;
   }
+
+  /** `error` of a run of `text`, whose literals have these `values`, with its place in the text. */
+  placed(error: unknown, text: string, values: Literals): unknown {
+    const plan = this.planWith(values);
+    if (plan === null) return error;
+    const question = { body: { kind: this.#kind, text }, parameterOids: this.#parameterOids };
+    return placedError(error, question, this.permit.caller, plan);
+  }
 }
+
+type TextBody = Exclude<Question['body'], { readonly kind: 'metrics' }>;
 
 /** Answers of the shared sessions are within these; with smaller caps each answer is looked at on the way. */
 const LEAST_ROWS = 1_000;

@@ -182,17 +182,17 @@ export class PgFastLane implements FastLane {
             if (truncated) stream.failed(this.#said(queryError('rowCap', { limit: count }), requestId));
             else stream.finished(`SELECT ${count}`, noticesOf(route));
           },
-          failed: (error, requestId) => stream.failed(this.#said(error, requestId)),
+          failed: (error, requestId, text) => stream.failed(this.#said(error, requestId, text)),
         };
       },
-      failed: (route, error, requestId) =>
-        answer.failed(columnsOf(route.plan.outputs), this.#said(error, requestId)),
+      failed: (route, error, requestId, text) =>
+        answer.failed(columnsOf(route.plan.outputs), this.#said(error, requestId, text)),
     };
   }
 
   /** As the protocol says it; it is on record. */
-  #said(error: QueryError, requestId: string): unknown {
-    return this.#session.records.say(error, requestId, '');
+  #said(error: QueryError, requestId: string, text = ''): unknown {
+    return this.#session.records.say(error, requestId, text);
   }
 }
 

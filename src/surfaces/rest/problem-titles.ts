@@ -21,6 +21,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0526', 'Another type in the database'],
   ['E0527', 'Too costly'],
   ['E0528', 'Not in this database'],
+  ['E0529', 'A value cannot be computed with'],
   ['E1001', 'Not resolvable'],
   ['E1002', 'Not servable'],
   ['E2001', 'No policy loaded'],

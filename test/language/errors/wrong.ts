@@ -312,7 +312,7 @@ export const WRONG: readonly Wrong[] = [
     'E0511',
     '1:36',
     'invalid input syntax for type int4',
-    null,
+    'values of type int4 are whole numbers from -2147483648 to 2147483647',
   ]),
   wrong('user:ann', 'select id from customer where born ‸> 5', [
     'E0511',
@@ -342,7 +342,7 @@ export const WRONG: readonly Wrong[] = [
     'E0511',
     '1:30',
     'invalid input syntax for type int4',
-    null,
+    'values of type int4 are whole numbers from -2147483648 to 2147483647',
   ]),
   wrong('user:ann', 'select ‸array[]', [
     'E0511',

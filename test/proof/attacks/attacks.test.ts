@@ -54,7 +54,7 @@ function recordsOf({ outcome }: Reply, surface: SurfaceName, caller: Caller): re
     return [allowed, { kind: 'outcome', ...by, outcome: 'ok', code: null, rows: outcome.rows.length }];
   }
   const { code } = outcome;
-  if (code === 'E0510') return [allowed, { kind: 'outcome', ...by, outcome: 'error', code, rows: 0 }];
+  if (code === 'E0529') return [allowed, { kind: 'outcome', ...by, outcome: 'error', code, rows: 0 }];
   return [{ kind: 'decision', ...by, decision: 'refuse', code }];
 }
 

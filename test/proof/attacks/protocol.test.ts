@@ -334,13 +334,13 @@ t.test('values that guess, and values of odd types', async (t) => {
     'minus a negative is no comment',
   );
   t.strictSame(await asked('select id from customer where amt -$1 = 11', ['-1'], [23]), [['1']]);
-  t.strictSame(await asked('select id from customer limit $1', ['-1'], [20]), 'E0510 2201W');
+  t.strictSame(await asked('select id from customer limit $1', ['-1'], [20]), 'E0511 2201W');
   t.strictSame(await asked('select id from customer order by id limit $1', [null], [20]), [
     ['1'],
     ['2'],
     ['3'],
   ]);
-  t.strictSame(await asked('select id from customer limit $1', ['x']), 'E0510 22P02');
+  t.strictSame(await asked('select id from customer limit $1', ['x']), 'E0511 22P02');
   t.strictSame(await asked('select $1', ['x']), [['x']]);
   t.strictSame(
     await asked('select id from customer order by $1, id', ['ssn']),
@@ -362,7 +362,7 @@ t.test('values that guess, and values of odd types', async (t) => {
     t.strictSame((await post(text, wrong)).outcome, (await post(text, right)).outcome);
   }
   t.match((await post('select id from customer where id = $1', 2)).outcome, { rows: [['2']] });
-  t.match((await post('select id from customer limit $1', -1)).outcome, { code: 'E0510', sqlstate: '2201W' });
+  t.match((await post('select id from customer limit $1', -1)).outcome, { code: 'E0511', sqlstate: '2201W' });
   t.match((await post('select id from customer where id = $1', { toString: 1 })).outcome, { code: 'E0511' });
   t.match((await post('select id from customer where id = $1', [1])).outcome, { code: 'E0511' });
   const huge = '{"osql": "select id from customer where id = $1", "parameters": [1e400]}';

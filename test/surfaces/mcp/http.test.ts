@@ -110,7 +110,7 @@ test('MCP over HTTP', async (t) => {
         const refused: readonly (readonly [string, number, string])[] = [
           ['select nme from osl.entities.customer', 400, 'E0512'],
           ['delete from osl.entities.customer', 400, 'E0511'],
-          ['select 1 / (id - id) from osl.entities.customer', 502, 'E0510'],
+          ['select 1 / (id - id) from osl.entities.customer', 400, 'E0529'],
         ];
         for (const [osql, status, code] of refused) {
           const called = await call(client, 'semantic_query', { osql });

@@ -95,7 +95,7 @@ test('answers', async (t) => {
     const missing = await ask('SELECT $1::int4 AS a', []);
     t.match(missing.json(), { status: 400, code: 'E0511', sqlstate: '08P01' });
     const wrong = await ask('SELECT $1::int4 AS a', ['not a number']);
-    t.match(wrong.json(), { status: 502, code: 'E0510', sqlstate: '22P02' });
+    t.match(wrong.json(), { status: 400, code: 'E0511', sqlstate: '22P02' });
     t.notMatch(wrong.text, 'not a number', 'neither the value nor the words of the database come back');
   });
 
@@ -128,10 +128,10 @@ test('answers', async (t) => {
 
   await t.test('the database says nothing in its own words', async (t) => {
     const reply = await rest.ask('user:ann', { osql: 'SELECT 1 / (id - id) FROM osl.entities.order' });
-    t.match(reply.json(), { status: 502, code: 'E0510', sqlstate: '22012', detail: 'division by zero' });
+    t.match(reply.json(), { status: 400, code: 'E0529', sqlstate: '22012', detail: 'division by zero' });
     t.match(await rest.trail(reply.requestId), [
       { decision: 'allow', code: null },
-      { outcome: 'error', code: 'E0510' },
+      { outcome: 'error', code: 'E0529' },
     ]);
   });
 });

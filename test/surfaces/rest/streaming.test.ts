@@ -59,7 +59,7 @@ test('large answers', async (t) => {
     const osql = `SELECT id, 1 / (id - id) AS q FROM osl.entities.event`;
     for (const claims of [{}, NDJSON]) {
       const reply = await rest.ask('user:ann', { osql }, claims);
-      t.match(reply.json(), { status: 502, code: 'E0510', sqlstate: '22012' });
+      t.match(reply.json(), { status: 400, code: 'E0529', sqlstate: '22012' });
       t.equal(reply.headers['content-type'], 'application/problem+json');
     }
   });
@@ -77,7 +77,7 @@ test('large answers', async (t) => {
     t.ok(bytes > 1_000_000);
     t.match(await outcomeOf(rest, String(incoming.headers['x-request-id'])), {
       outcome: 'error',
-      code: 'E0510',
+      code: 'E0529',
     });
   });
 
@@ -89,7 +89,7 @@ test('large answers', async (t) => {
       trailer: {
         request_id: reply.requestId,
         problem: {
-          code: 'E0510',
+          code: 'E0529',
           sqlstate: '22012',
           detail: 'division by zero',
           request_id: reply.requestId,

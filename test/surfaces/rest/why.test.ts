@@ -129,7 +129,7 @@ test('why somebody sees what it sees', async (t) => {
     t.match(await row({ as: 'user:nil' }, ['1']), { visible: false });
     for (const key of [['1', '2'], ['one']])
       t.match(await explain(rest, { as: 'user:eu', object: 'customer', row: key }), {
-        code: /E0511|E0510/,
+        code: 'E0511',
       });
   });
 

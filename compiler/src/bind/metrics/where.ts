@@ -91,7 +91,7 @@ function bareName(name: string, ctx: BindContext) {
 /** The condition as a predicate, each of its terms being what `meaning` says. @throws QueryError E0511 */
 export function predicateOf(condition: Condition, meaning: (term: Term) => Expr, ctx: BindContext): Expr {
   const { node, template, terms } = condition;
-  const predicate = ctx.unplaced(() =>
+  const bind = (): Expr =>
     bindPredicateNode(node, {
       ctx,
       scope: innerScope(null, [], new Map()),
@@ -105,8 +105,8 @@ export function predicateOf(condition: Condition, meaning: (term: Term) => Expr,
         if (term === undefined) throw bareName(parts.join('.'), ctx);
         return meaning(term);
       },
-    }),
-  );
+    });
+  const predicate = ctx.unplaced(bind, 'caller');
   if (someExpr(predicate, (e) => e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query'))
     throw ctx.unsupported('a subquery in `where`', undefined);
   return predicate;

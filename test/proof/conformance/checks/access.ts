@@ -216,8 +216,19 @@ export const ACCESS_CHECKS = {
     t.match(await world.osql('user:ann', nowhere), { status: 422, code: 'E1001' });
   },
   'errors.E0510': async (t, world) => {
-    const heard = await world.osql('user:ann', 'select 1 / (id - id) as q from book');
-    t.match(heard, { status: 502, code: 'E0510', rows: [] });
+    const { system } = world.rest.test.engine;
+    await system.script(FAILING_MEMBERS);
+    await system.grantRead('lib');
+    const failed = await world.osql('user:ann', 'select since from member');
+    await system.script(MENDED_MEMBERS);
+    t.match(failed, { status: 502, code: 'E0510', rows: [], body: { sqlstate: '58030' } });
+    t.match(
+      await world.osql('user:ann', 'select since from member'),
+      { status: 200 },
+      'the database is mended',
+    );
+    const mistake = await world.osql('user:ann', 'select 1 / (id - id) as q from book');
+    t.match(mistake, { status: 400, code: 'E0529' }, "a mistake of the caller's is no failure of the engine");
   },
   'errors.2': async (t, world) => {
     for (const [kind, status, code] of [
@@ -229,3 +240,13 @@ export const ACCESS_CHECKS = {
     }
   },
 } satisfies Readonly<Record<string, Check>>;
+
+/** Members whose table cannot be read, as on a broken disk. */
+const FAILING_MEMBERS = `
+  ALTER TABLE lib.t_member RENAME TO t_member_kept;
+  CREATE FUNCTION lib.unreadable() RETURNS int4 LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'could not read block' USING ERRCODE = '58030'; END $$;
+  CREATE VIEW lib.t_member AS SELECT code, lib.unreadable() AS since FROM lib.t_member_kept;`;
+const MENDED_MEMBERS = `
+  DROP VIEW lib.t_member; DROP FUNCTION lib.unreadable();
+  ALTER TABLE lib.t_member_kept RENAME TO t_member;`;

@@ -76,11 +76,11 @@ test('large answers in Arrow', async (t) => {
     const stream = readArrow(bytes);
     t.ok(stream.batches.length > 2, 'some rows had left');
     t.equal(stream.trailer, null);
-    t.match(stream.problem, { code: 'E0510', sqlstate: '22012', detail: 'division by zero' });
+    t.match(stream.problem, { code: 'E0529', sqlstate: '22012', detail: 'division by zero' });
     t.notOk(stream.ended);
     const id = String(incoming.headers['x-request-id']);
     t.equal(stream.problem?.['request_id'], id);
-    t.match(await outcomeOf(rest, id), { outcome: 'error', code: 'E0510' });
+    t.match(await outcomeOf(rest, id), { outcome: 'error', code: 'E0529' });
   });
 
   await t.test('that come to a value Arrow has none for fail like any other', async (t) => {
