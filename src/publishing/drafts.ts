@@ -1,7 +1,7 @@
 import { queryError } from 'osl-compiler';
-import { type Call, type Caller, versionsOf } from '../ask/index.js';
+import { type Call, respond, versionsOf } from '../ask/index.js';
 import { memberAt, pathsIn } from '../model/manifest/index.js';
-import { authored, groundOf, type Judged, type PublishingParts } from './author.js';
+import { AUTHORING, authored, groundOf, type Judged, type PublishingParts } from './author.js';
 import type { Judgement } from './authoring/index.js';
 import { draftNamed } from './publish.js';
 import { type Draft, draftId, MAX_DRAFTS, type Version, type VersionSummary } from './store/index.js';
@@ -78,28 +78,31 @@ export async function validateDraft(
   call: Call,
   id: string,
 ): Promise<Judged<Judgement & { readonly draft: ToldDraft }>> {
-  return authored(parts, call, 'validate', id, (caller) =>
-    parts.publishing.exclusively(() => judge(parts, caller, id)),
-  );
-}
-
-async function judge(parts: PublishingParts, { identity }: Caller, id: string) {
-  const { manifest, snapshot } = parts.model();
-  if (snapshot === null) throw queryError('noSnapshot', {});
-  const draft = draftNamed(parts, id);
-  const step = { action: 'publish', text: draft.text, placed: draft.placed } as const;
-  const ground = groundOf(parts, { manifest, snapshot });
-  const worked = await parts.drafting.workOut(step, ground, identity.subject);
-  const versions = versionsOf({ manifest, snapshot });
-  const validated = worked.ok ? { at: new Date().toISOString(), by: identity.subject, ...versions } : null;
-  await parts.publishing.drafts.put({ ...draft, validated });
-  return {
-    ok: worked.ok,
-    diagnostics: worked.ok ? [] : worked.findings,
-    diff: worked.ok ? worked.diff : null,
-    draft: toldOf(parts, draftNamed(parts, id)),
-    versions,
-  };
+  return respond(parts, call, {
+    action: 'validate',
+    asked: { kind: 'draft', text: id },
+    ...AUTHORING,
+    inTurn: (work) => parts.publishing.exclusively(work),
+    decide: async (caller) => {
+      const draft = draftNamed(parts, id);
+      const step = { action: 'publish', text: draft.text, placed: draft.placed } as const;
+      const { subject } = caller.identity;
+      return { draft, stepped: await parts.drafting.workOut(step, groundOf(parts, caller), subject) };
+    },
+    answer: async ({ draft, stepped }, caller) => {
+      const versions = versionsOf(caller);
+      const by = caller.identity.subject;
+      const validated = stepped.ok ? { at: new Date().toISOString(), by, ...versions } : null;
+      await parts.publishing.drafts.put({ ...draft, validated });
+      return {
+        ok: stepped.ok,
+        diagnostics: stepped.ok ? [] : stepped.findings,
+        diff: stepped.ok ? stepped.diff : null,
+        draft: toldOf(parts, draftNamed(parts, id)),
+        versions,
+      };
+    },
+  });
 }
 
 /** Lists what is published, the newest versions, and all drafts. Throws as `candidates`. */

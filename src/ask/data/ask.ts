@@ -13,7 +13,7 @@ import { keepingOf } from './keeping.js';
 import { asksModel, mayAskModel } from './leaving.js';
 import type { AnswerParts } from './parts.js';
 import { planOf } from './planning.js';
-import { type Delivery, formatsOf, type Prepared, type Question } from './question.js';
+import { type Delivery, formatsOf, type Prepared, type Question, requireWhole } from './question.js';
 import { type QuestionTime, questionTime } from './question-time.js';
 import { settingsFor } from './row-rights.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
@@ -130,6 +130,7 @@ function answeringOf(
           throw placedError(error, question, caller, plan);
         },
       );
+      if (result.truncated) requireWhole(delivery, result.rows);
       return Object.freeze({
         requestId: question.requestId,
         plan,

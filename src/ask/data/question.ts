@@ -1,4 +1,4 @@
-import type { GovernedPlan } from 'osl-compiler';
+import { type GovernedPlan, queryError } from 'osl-compiler';
 import type { BoundValue, RowSink, StatementSettings } from '../../engine/index.js';
 import type { Body } from '../request/asked.js';
 import type { Call } from '../request/call.js';
@@ -53,6 +53,11 @@ export interface Delivery {
   readonly whole?: boolean;
   /** Or what makes it, once the columns of the answer are known. */
   readonly sink: RowSink | ((plan: GovernedPlan, versions: Versions) => RowSink);
+}
+
+/** @throws QueryError E0518 where the asker of an answer that was cut short cannot be told so. */
+export function requireWhole({ whole }: Pick<Delivery, 'whole'>, rows: number): void {
+  if (whole === true) throw queryError('rowCap', { limit: rows });
 }
 
 /** In which formats the columns of `plan` are to come. */

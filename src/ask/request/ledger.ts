@@ -9,7 +9,7 @@ import type { Caller } from './caller.js';
 import type { Stage } from './meters.js';
 import type { RecordingParts } from './parts.js';
 import type { Permit } from './permit.js';
-import type { ForeignFault } from './told.js';
+import { type ForeignFault, verdictOf } from './told.js';
 import { toldShape } from './told-shape.js';
 
 /** What a call reads: of a question its plan says so. */
@@ -132,11 +132,10 @@ export class Ledger implements DecisionRecord {
 
   /** Records a refusal. @throws AuditUnavailable */
   async refuse(error: QueryError | ForeignFault): Promise<void> {
-    const denied = error instanceof QueryError && (error.http === 401 || error.http === 403);
-    const decision = denied ? 'deny' : 'error';
+    const verdict = verdictOf(error);
     this.#touched ??= this.#named(error);
-    this.#observe(decision, null, 0, isCatalogued(error.code) ? error.code : codeOf(error));
-    await this.#parts.audit.append(this.#entry('decision', { decision, code: error.code }));
+    this.#observe(verdict.decision, null, 0, metricCodeOf(error));
+    await this.#parts.audit.append(this.#entry('decision', verdict));
   }
 
   /**
@@ -160,12 +159,12 @@ export class Ledger implements DecisionRecord {
     detail: string | null = null,
   ): void {
     if (this.#unrecorded) return;
-    const duration = this.#observe('allow', outcome, rows, error === null ? null : codeOf(error));
+    const duration = this.#observe('allow', outcome, rows, error === null ? null : metricCodeOf(error));
     const entry = this.#entry('outcome', {
       outcome,
       rows,
       duration_us: duration,
-      code: error === null ? null : codeOf(error),
+      ...(error !== null && failureFields(error)),
       ...(detail !== null && { detail }),
     });
     this.#parts.audit.append(entry, (failure) => {
@@ -275,16 +274,22 @@ export class Ledger implements DecisionRecord {
   }
 }
 
-/** In the outcome a foreign fault has the code of the catalogue that it comes under. */
-export function codeOf(error: QueryError | ForeignFault): string {
-  if (error instanceof QueryError) return error.code;
-  const { code } = error;
-  return (code === CANCELLED ? queryError('cancelled', {}) : queryError('execution', { sqlstate: code }))
-    .code;
+/**
+ * What an outcome says of the error that ended an allowed request. Only a right that was lost on the way is a decision:
+ * `deny`, so that a search for denials finds it.
+ */
+export function failureFields(error: QueryError | ForeignFault): Pick<AuditEntry, 'decision' | 'code'> {
+  const { decision, code } = verdictOf(error);
+  return decision === 'deny' ? { decision, code } : { code };
 }
 
-function isCatalogued(code: string): boolean {
-  return /^E\d{4}$/.test(code);
+/** Code of the catalogue under which metrics count `error`: of SQLSTATEs there are too many for labels. */
+export function metricCodeOf(error: QueryError | ForeignFault): string {
+  if (error instanceof QueryError) return error.code;
+  const { code } = error;
+  if (/^E\d{4}$/.test(code)) return code;
+  return (code === CANCELLED ? queryError('cancelled', {}) : queryError('execution', { sqlstate: code }))
+    .code;
 }
 
 const CANCELLED = '57014';

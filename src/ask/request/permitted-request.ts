@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { QueryError } from 'osl-compiler';
 import type { AuditOutcome, AuditUnavailable } from '../../../policy/audit/index.js';
 import type { Identity } from '../../../policy/index.js';
-import { codeOf } from './ledger.js';
+import { failureFields, metricCodeOf } from './ledger.js';
 import { quotasFor } from './limit.js';
 import type { RequestParts } from './parts.js';
 import type { Permit } from './permit.js';
@@ -85,7 +85,7 @@ export class PermittedRequest {
   ended(outcome: AuditOutcome, rows: number, error: QueryError | null): void {
     if (this.#permit === null || this.recorded !== 'recorded') return;
     const { requestId } = this;
-    const code = error === null ? null : codeOf(error);
+    const code = error === null ? null : metricCodeOf(error);
     const us = this.#observe(this.#permit, outcome, rows, code);
     const entry = {
       ...this.#permit.outcome,
@@ -94,7 +94,7 @@ export class PermittedRequest {
       outcome,
       rows,
       duration_us: us,
-      code,
+      ...(error !== null && failureFields(error)),
     };
     this.#parts.audit.append(entry, (failure) => this.#reportLost(failure, requestId));
   }

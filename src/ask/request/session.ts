@@ -1,4 +1,4 @@
-import { queryError } from 'osl-compiler';
+import { QueryError, queryError } from 'osl-compiler';
 import type { ClientCertificate, Identity } from '../../../policy/index.js';
 import type { Call } from './call.js';
 import { callerAgain } from './caller.js';
@@ -37,7 +37,7 @@ export async function accountLogin(parts: RequestParts, call: Call, user: string
   const { credentials } = call;
   if (credentials.kind === 'bearer' && !(await parts.limiter.guesses.right(user, credentials.address))) {
     // Not waited for, as the record of a wrong password is not: how long it takes must not tell them apart.
-    void refusedConnection(parts, call, 'login', 'E4290');
+    void recordBrokenConnection(parts, call, 'login', new SurfaceFault('E4290', '28P01'));
     throw new TooManyGuesses();
   }
   const session = accountNow(parts, user, null);
@@ -115,36 +115,47 @@ export async function sessionCommand(parts: RequestParts, call: Call, action = '
   await respond(parts, call, { action, bucket: 'catalog', ...NOTHING_TO_ANSWER });
 }
 
-/** Records and counts a statement that the surface itself refuses with this SQLSTATE. @throws QueryError E4290, E5030 */
-export async function refusedCommand(parts: RequestParts, call: Call, sqlstate: string): Promise<void> {
-  const refusal = new SurfaceFault(sqlstate);
+/**
+ * Records and counts a statement that the surface itself refuses, with this SQLSTATE or error of the catalogue.
+ *
+ * @throws QueryError E5030 where it could not be recorded. That the caller may ask nothing any more is on record instead.
+ */
+export async function refusedCommand(
+  parts: RequestParts,
+  call: Call,
+  refusal: string | QueryError,
+): Promise<void> {
+  const reason = typeof refusal === 'string' ? new SurfaceFault(refusal) : refusal;
   const decide = (): never => {
-    throw refusal;
+    throw reason;
   };
   try {
     await respond(parts, call, { action: 'session', bucket: 'catalog', decide, answer: () => undefined });
   } catch (error) {
-    if (error !== refusal) throw error;
+    if (error === reason) return;
+    if (!(error instanceof QueryError) || error.entry === 'auditUnavailable') throw error;
   }
 }
 
-/** Records what failed before there was a session; null is a password that is wrong. */
+/** Records what failed before there was a session, with the SQLSTATE that the client was sent, or would have been. */
 export function refusedConnection(
   parts: RequestParts,
   call: Call,
   action: string,
-  sqlstate: string | null,
+  sqlstate: string,
 ): Promise<void> {
-  return recordBrokenConnection(parts, call, action, new SurfaceFault(sqlstate ?? 'E3001'));
+  return recordBrokenConnection(parts, call, action, new SurfaceFault(sqlstate));
 }
 
 /** What a surface refuses in words of its protocol, which it has said itself. */
 class SurfaceFault extends ForeignFault {
   override readonly name = 'SurfaceFault';
   readonly code: string;
+  override readonly heard: string | null;
 
-  constructor(code: string) {
+  constructor(code: string, heard: string | null = null) {
     super(code);
     this.code = code;
+    this.heard = heard;
   }
 }

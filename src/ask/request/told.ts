@@ -1,5 +1,5 @@
 import { QueryError, queryError } from 'osl-compiler';
-import { AuditUnavailable } from '../../../policy/audit/index.js';
+import { type AuditDecision, AuditUnavailable } from '../../../policy/audit/index.js';
 import { stackOf } from '../../base/thrown.js';
 import type { RecordingParts } from './parts.js';
 
@@ -10,7 +10,33 @@ import type { RecordingParts } from './parts.js';
 export abstract class ForeignFault extends Error {
   /** For the log: an SQLSTATE of the protocol, or a code of the catalogue. */
   abstract readonly code: string;
+  /** The SQLSTATE that the client hears, where that is not `code`. */
+  readonly heard: string | null = null;
 }
+
+/** What the records of a request say of the error that its caller got. */
+export interface Verdict {
+  /** `deny`: the caller lacks a right, or has lost one; `error`: anything else. */
+  readonly decision: Exclude<AuditDecision, 'allow'>;
+  readonly code: string;
+}
+
+/** INVARIANT: every record of a failure takes its decision and code from here, so that the log says what the caller got. */
+export function verdictOf(error: QueryError | ForeignFault): Verdict {
+  return { decision: isDenial(error) ? 'deny' : 'error', code: error.code };
+}
+
+/** True if `error` tells its caller of a right that is missing: of credentials, or of access. */
+export function isDenial(error: QueryError | ForeignFault): boolean {
+  if (error instanceof QueryError)
+    return error.http === 401 || error.http === 403 || error.entry === 'rightsChanged';
+  const sqlstate = error.heard ?? error.code;
+  return sqlstate === INSUFFICIENT_PRIVILEGE || sqlstate.startsWith(INVALID_AUTHORIZATION);
+}
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+/** A class of SQLSTATEs: wrong password, ended token, … */
+const INVALID_AUTHORIZATION = '28';
 
 /** What the caller is told: a fault of its own as it is, anything of ours only as a request id. */
 export function publicError(

@@ -103,6 +103,7 @@ function askerOf({ question, delivery, caller, route: { plan } }: ToBegin, settl
       freshness: null,
     });
   return {
+    whole: delivery.whole === true,
     answered: (_route, rows, count) => {
       try {
         const given = open();

@@ -3,6 +3,7 @@ import type { Identity } from '../../../policy/index.js';
 import { type BoundValue, type RowSink, type ShortAnswer, ShortRun, ValueError } from '../../engine/index.js';
 import { CountedSink, run } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
+import { requireWhole } from '../data/question.js';
 import { PermittedRequest } from '../request/permitted-request.js';
 import { publicError } from '../request/told.js';
 import type { Literals, Route } from './route.js';
@@ -28,6 +29,8 @@ export interface RoutedQuestion {
 
 /** Hears how a question ended, once, and never before `begin` has returned. */
 export interface FastAsker {
+  /** As of `Delivery`. */
+  readonly whole: boolean;
   /** Every row. The decision is on record. */
   answered(route: Route, rows: Uint8Array, count: number): void;
   /** The answer is long after all: it comes through what this gives. */
@@ -209,10 +212,11 @@ export class FastQuestion implements ShortAnswer {
     try {
       const plan = route.planWith(literals);
       if (plan === null) throw new InternalError('a question of a route has another plan');
-      const delivery = { parameters, resultFormats, signal, maxRows: 0, whole: true };
+      const delivery = { parameters, resultFormats, signal, maxRows: 0, whole: this.#asker.whole };
       const { caller } = route.permit;
       const { rows, truncated } = await run(this.#parts, caller, plan, delivery, recorded, counted);
       await recorded;
+      if (truncated) requireWhole(delivery, rows);
       this.#rest();
       this.#request.ended(truncated ? 'truncated' : 'ok', rows, null);
       sink.finished(rows, truncated, requestId);

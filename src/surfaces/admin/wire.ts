@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { QueryError } from 'osl-compiler';
 import type { Identity } from '../../../policy/index.js';
 import { isExpired } from '../../../policy/index.js';
 import {
@@ -14,7 +15,7 @@ import {
   type WireTls,
 } from '../../../wire/index.js';
 import type { Call } from '../../ask/index.js';
-import { login, refusedCommand, refusedConnection } from '../../ask/request/session.js';
+import { login } from '../../ask/request/session.js';
 import {
   command,
   drain,
@@ -24,7 +25,15 @@ import {
   shutDown,
   standing,
 } from '../../operating/operate.js';
-import { type CommandResult, commandStatement, wireError } from '../pg/index.js';
+import {
+  type CommandResult,
+  commandStatement,
+  noDatabase,
+  recordRefusedConnection,
+  refusedLogin,
+  SessionRecords,
+  wireError,
+} from '../pg/index.js';
 import { type Configured, SHOWN, type ShownName, show } from './show.js';
 
 /** The one database of the admin listener. */
@@ -62,18 +71,16 @@ function handlerOf(parts: OperatingParts, configured: Configured): Handler {
       try {
         const identity = await login(parts, call, user);
         if (database !== ADMIN_DATABASE)
-          throw fatal('3D000', `database "${database}" does not exist`, {
-            hint: `connect to database ${ADMIN_DATABASE}`,
-          });
-        await enter(parts, callOf(identity));
+          throw await refusedLogin(parts, call, identity, noDatabase(database, ADMIN_DATABASE));
+        await enter(parts, { ...callOf(identity), requestId: call.requestId });
         return new AdminSession(parts, identity, configured);
       } catch (failure) {
         if (failure instanceof WireError) throw failure.as('FATAL');
-        throw wireError(failure, call.requestId, '', 'FATAL');
+        throw failure instanceof QueryError ? wireError(failure, call.requestId, '', 'FATAL') : failure;
       }
     },
-    recordRefusal: ({ kind, sqlstate, remoteAddress }) => {
-      void refusedConnection(parts, callFrom(remoteAddress, null), `wire ${kind}`, sqlstate);
+    recordRefusal: (event) => {
+      void recordRefusedConnection(parts, callFrom(event.remoteAddress, null), event);
     },
   };
 }
@@ -104,9 +111,11 @@ class AdminSession implements SessionHandler {
   readonly #parts: OperatingParts;
   readonly #identity: Identity;
   readonly #configured: Configured;
+  readonly #records: SessionRecords;
 
   constructor(parts: OperatingParts, identity: Identity, configured: Configured) {
     this.#parts = parts;
+    this.#records = new SessionRecords(parts, () => callOf(identity));
     this.#identity = identity;
     this.#configured = configured;
   }
@@ -131,7 +140,6 @@ class AdminSession implements SessionHandler {
     if (verb === '') return null;
     const statement = more.length === 0 ? this.#statement(verb.toLowerCase(), object) : null;
     if (statement !== null) return statement;
-    await refusedCommand(this.#parts, callOf(this.#identity), '42601');
     throw error('42601', 'this is no command of osl_admin', { hint: 'SHOW HELP lists them' });
   }
 
@@ -217,15 +225,12 @@ class AdminSession implements SessionHandler {
   /** Runs a command as a request of its own. @throws WireError */
   async #told(run: (call: Call) => Promise<CommandResult>): Promise<CommandResult> {
     const call = callOf(this.#identity);
-    try {
-      return await run(call);
-    } catch (failure) {
-      throw wireError(failure, call.requestId, '');
-    }
+    return this.#records.translate(call.requestId, '', () => run(call));
   }
 
-  noteFailure(): void {
-    // Each command is a request of its own, which has recorded its failure.
+  /** What no command has recorded as its own. */
+  noteFailure(failure: WireError): void {
+    this.#records.recordFailure(failure);
   }
 
   cancel(): void {

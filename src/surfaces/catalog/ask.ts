@@ -1,11 +1,13 @@
-import { queryError } from 'osl-compiler';
+import { QueryError, queryError } from 'osl-compiler';
 import { type Identity, isEmpty } from '../../../policy/index.js';
 import { type Caller, consider, type Question, type RequestParts, respond } from '../../ask/index.js';
 import type { Origin } from '../../ask/request/call.js';
 import { Payment } from '../../ask/request/payment.js';
+import { isDenial } from '../../ask/request/told.js';
 import type { BoundValue } from '../../engine/index.js';
 import type { Lane } from './classify.js';
 import type { CatalogCaller, CatalogDoor, CatalogSettings, Described } from './door.js';
+import { CatalogFault } from './fault.js';
 import { type CatalogModel, modelOf } from './model.js';
 import { MAX_CHANGES, MAX_SIGNALS, type Reply } from './reply.js';
 
@@ -28,6 +30,8 @@ export interface CatalogDelivery {
   readonly values: readonly BoundValue[];
   readonly formats: readonly (0 | 1)[];
   readonly signal: AbortSignal | null;
+  /** Does what the statement asks of its session, once it is on record. @throws CatalogFault, QueryError */
+  apply(reply: Reply): Promise<void>;
 }
 
 /** A catalog statement that was described; see `prepare` of the spine. */
@@ -71,7 +75,9 @@ export async function describeCatalog(
 }
 
 /**
- * Answers a catalog statement, by the one way of every request, under the policy of this moment.
+ * Answers a catalog statement, by the one way of every request, under the policy of this moment. The engine holds no data
+ * and knows what the caller may read of the catalog, so its refusal is the decision: the statement runs first, and its
+ * answer waits for the record.
  *
  * @throws QueryError, CatalogFault
  */
@@ -83,16 +89,41 @@ export function askCatalog(
   delivery: CatalogDelivery,
 ): Promise<Reply> {
   const call = callOf(question);
-  return respond<CatalogModel, Reply>(parts, call, {
+  return respond<Ran, Reply>(parts, call, {
     action: 'catalog',
     asked: call.body,
     bucket: 'catalog',
     payment: question.payment,
-    decide: visibleTo,
+    decide: (caller) => ran(() => run(catalogs, visibleTo(caller), question, expected, delivery)),
     signal: delivery.signal,
     counts: ({ rowCount }) => ({ rows: rowCount, truncated: false }),
-    answer: (model) => run(catalogs, model, question, expected, delivery),
+    answer: async (statement) => {
+      const reply = statement.reply();
+      await delivery.apply(reply);
+      return reply;
+    },
   });
+}
+
+/** A statement that ran, for a caller who may run it. */
+interface Ran {
+  /** @throws as the statement did */
+  reply(): Reply;
+}
+
+/** @throws what denies the statement; any other failure is its reply */
+async function ran(statement: () => Promise<Reply>): Promise<Ran> {
+  try {
+    const reply = await statement();
+    return { reply: () => reply };
+  } catch (error) {
+    if (!(error instanceof QueryError || error instanceof CatalogFault) || isDenial(error)) throw error;
+    return {
+      reply: () => {
+        throw error;
+      },
+    };
+  }
 }
 
 /** Refuses, and records, a statement that mixes catalog and data or wants to write. @throws QueryError */

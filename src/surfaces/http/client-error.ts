@@ -28,7 +28,7 @@ export class ClientErrors {
   refuse(socket: Socket): void {
     const call = strangersCall(socket);
     socket.destroy();
-    void refusedConnection(this.#service, call, 'http tls', null);
+    void refusedConnection(this.#service, call, 'http tls', PROTOCOL_VIOLATION);
   }
 
   handle(error: unknown, socket: Socket): void {
@@ -52,6 +52,9 @@ export class ClientErrors {
     );
   }
 }
+
+/** SQLSTATE of what is none of the protocol, as the wire has it. */
+const PROTOCOL_VIOLATION = '08P01';
 
 function strangersCall(socket: Socket): Call {
   return {

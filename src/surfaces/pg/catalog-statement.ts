@@ -4,7 +4,7 @@ import {
   type FetchResult,
   type Portal,
   type RowWriter,
-  type WireError,
+  WireError,
   type WireNotice,
   type WireStatement,
 } from '../../../wire/index.js';
@@ -24,7 +24,7 @@ import {
 import { settingsFor } from './catalog-settings.js';
 import { giveRows } from './give-rows.js';
 import { audible } from './notices.js';
-import { requireSameRights } from './rights.js';
+import type { SessionRights } from './rights.js';
 import { changeSettings } from './session-command.js';
 import type { SessionParts } from './session-parts.js';
 import type { SessionRecords } from './session-records.js';
@@ -53,17 +53,24 @@ export async function catalogStatement(
     const prepared = await running.cancellable((signal) => describeCatalog(service, catalogs, first, signal));
     const { described, payment } = prepared;
     const unrun = records.hold(first, () => prepared.record());
-    const run = async (delivery: Omit<CatalogDelivery, 'signal'>): Promise<HeardReply> => {
+    const run = async (delivery: Pick<CatalogDelivery, 'values' | 'formats'>): Promise<HeardReply> => {
       session.state.block.requireUsable();
       const requestId = records.unrun.release(unrun) ? first.requestId : undefined;
       session.activity.asks(text);
       const next = { ...(await question(requestId)), payment };
       return running.cancellable((signal) =>
         translate(records, next, async () => {
-          const reply = await askCatalog(service, catalogs, next, described, { ...delivery, signal });
-          await changeSettings(session, reply.changes);
-          for (const wanted of reply.signals) await session.own.signal(wanted);
-          signal.throwIfAborted(); // it may have cancelled itself
+          const reply = await askCatalog(service, catalogs, next, described, {
+            ...delivery,
+            signal,
+            apply: async ({ changes, signals }) => {
+              await changeSettings(session, changes).catch((cause: unknown) => {
+                throw asCatalogFault(cause);
+              });
+              for (const wanted of signals) await session.own.signal(wanted);
+              signal.throwIfAborted(); // it may have cancelled itself
+            },
+          });
           return { ...reply, notices: audible(session.settings, reply.notices.map(notice)) };
         }),
       );
@@ -75,10 +82,7 @@ export async function catalogStatement(
           format: parameterFormats[i] ?? (0 as const),
           bytes: bytes === null ? null : Buffer.from(bytes), // a copy: the portal may run later
         }));
-        return new CatalogPortal(
-          () => caller.rights,
-          () => run({ values, formats }),
-        );
+        return new CatalogPortal(session.rights, () => run({ values, formats }));
       },
     };
   });
@@ -89,21 +93,21 @@ type HeardReply = Omit<Reply, 'notices'> & { readonly notices: readonly WireNoti
 
 /** One run of a catalog statement; its answer is small and already here when the first row is given. */
 class CatalogPortal implements Portal {
-  readonly #rights: () => string;
+  readonly #rights: SessionRights;
   readonly #run: () => Promise<HeardReply>;
   #begun = '';
   #reply: HeardReply | null = null;
   #rows: readonly Uint8Array[] = [];
   #taken = 0;
 
-  constructor(rights: () => string, run: () => Promise<HeardReply>) {
+  constructor(rights: SessionRights, run: () => Promise<HeardReply>) {
     this.#rights = rights;
     this.#run = run;
   }
 
   async fetch(maxRows: number, rows: RowWriter): Promise<FetchResult> {
     if (this.#reply === null) {
-      this.#begun = this.#rights();
+      this.#begun = this.#rights.now;
       const reply = await this.#run();
       this.#reply = reply;
       if (maxRows === 0) {
@@ -112,7 +116,7 @@ class CatalogPortal implements Portal {
       }
       this.#rows = reply.rows.flatMap((run) => [...eachDataRow(run)]);
     }
-    requireSameRights(this.#begun, this.#rights());
+    this.#rights.requireSame(this.#begun);
     const end = maxRows === 0 ? this.#rows.length : Math.min(this.#rows.length, this.#taken + maxRows);
     const portion = this.#rows.slice(this.#taken, end);
     this.#taken = end;
@@ -146,6 +150,13 @@ function translate<T>(records: SessionRecords, question: CatalogQuestion, run: (
       throw failure instanceof CatalogFault ? asWireError(failure) : failure;
     }
   });
+}
+
+/** What the session refuses of a statement is a fault of the statement, and recorded as that. */
+function asCatalogFault(cause: unknown): unknown {
+  if (!(cause instanceof WireError)) return cause;
+  const { severity, sqlstate, message, detail = null, hint = null, position = null } = cause;
+  return new CatalogFault({ severity, sqlstate, message, detail, hint, position });
 }
 
 function asWireError({ report }: CatalogFault): WireError {

@@ -10,7 +10,7 @@ import {
   type WireStatement,
 } from '../../../wire/index.js';
 import { giveRows } from './give-rows.js';
-import { requireSameRights } from './rights.js';
+import type { SessionRights } from './rights.js';
 import { type Motion, ScrolledRows } from './scroll.js';
 import type { SessionRecords } from './session-records.js';
 import type { SessionState } from './session-state.js';
@@ -59,12 +59,12 @@ interface CursorSession {
 
 /** The cursors of one session. The portals of its protocol are named as they are, and go forward only. */
 export class Cursors {
-  readonly #rights: () => string;
+  readonly #rights: SessionRights;
   readonly #byName = new Map<string, Cursor>();
   readonly #protocol: Pick<SessionControl, 'portal' | 'closePortals'>;
 
-  /** `rights` says what the session may see now: kept rows are given under those that they were read under. */
-  constructor(protocol: Pick<SessionControl, 'portal' | 'closePortals'>, rights: () => string) {
+  /** Kept rows are given under the `rights` that they were read under. */
+  constructor(protocol: Pick<SessionControl, 'portal' | 'closePortals'>, rights: SessionRights) {
     this.#protocol = protocol;
     this.#rights = rights;
   }
@@ -126,7 +126,7 @@ export class Cursors {
   ): Promise<{ readonly rows: readonly Uint8Array[]; readonly notices: readonly WireNotice[] }> {
     const { scrolled, rights } = await this.#openCursor(name, format);
     if (scrolled === null) throw error('55000', 'cursor can only scan forward');
-    requireSameRights(rights, this.#rights());
+    this.#rights.requireSame(rights);
     const rows = await scrolled.move(motion);
     return { rows, notices: scrolled.takeNotices() };
   }
@@ -195,7 +195,7 @@ export class Cursors {
       const scrolled = cursor.scroll
         ? new ScrolledRows((max, rows) => Promise.resolve(run.fetch(max, rows)))
         : null;
-      cursor.portal = { run, format, rights: this.#rights(), scrolled, ended: false };
+      cursor.portal = { run, format, rights: this.#rights.now, scrolled, ended: false };
     }
     if (cursor.portal.format !== format) throw otherFormat(name);
     return cursor.portal;

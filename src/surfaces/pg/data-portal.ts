@@ -4,7 +4,7 @@ import type { Answer, Delivery } from '../../ask/index.js';
 import type { RowSink } from '../../engine/index.js';
 import { giveRows } from './give-rows.js';
 import { PacedRows } from './paced-rows.js';
-import { requireSameRights } from './rights.js';
+import type { SessionRights } from './rights.js';
 import { NO_NOTICES, notice, planNotices } from './told-of-plan.js';
 import { rowSink } from './unwritable-row.js';
 
@@ -16,8 +16,7 @@ export interface Run {
   cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Runs `work` as `cancellable` does, with a `stop` of the statement's own, which outlives the work. */
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
-  /** What the session may see now, as text. */
-  rights(): string;
+  readonly rights: SessionRights;
   /** Those of `notices` that the client wants to hear. */
   audible(notices: readonly WireNotice[]): readonly WireNotice[];
 }
@@ -57,7 +56,7 @@ export class DataPortal implements Portal {
       return { suspended: false, tag: `SELECT ${answer.rows}`, notices };
     }
     const first = this.#paced === null;
-    if (this.#paced !== null) requireSameRights(this.#paced.rights, this.#run.rights());
+    if (this.#paced !== null) this.#run.rights.requireSame(this.#paced.rights);
     this.#paced ??= this.#start();
     const { rows: queue, answer, stop } = this.#paced;
     const given = await this.#run.while(stop, () => this.#portion(queue, answer, maxRows, rows));
@@ -95,7 +94,7 @@ export class DataPortal implements Portal {
 
   /** `close` ends it. */
   #start(): Paced {
-    const rights = this.#run.rights();
+    const rights = this.#run.rights.now;
     const rows = new PacedRows(this.#mayPause);
     const stop = new AbortController();
     const answer = this.#answer(rows, stop.signal).then(

@@ -1,8 +1,7 @@
-import { queryError } from 'osl-compiler';
 import type { WireStatement } from '../../../wire/index.js';
 import { engineOf } from '../../ask/data/runtime/step.js';
 import type { Snapshots } from '../../ask/data/snapshots.js';
-import { type Answer, ask, type Delivery, prepare, type Question } from '../../ask/index.js';
+import { ask, type Delivery, prepare, type Question } from '../../ask/index.js';
 import type { Body } from '../../ask/request/asked.js';
 import { DataPortal, type Run } from './data-portal.js';
 import { Learned } from './learned.js';
@@ -25,7 +24,7 @@ export async function dataStatement(
   text: string,
   parameterOids: readonly number[],
 ): Promise<DataStatement> {
-  const { service, caller, records, settings, state, running } = session;
+  const { service, caller, rights, records, settings, state, running } = session;
   const body: Body = { kind: 'wire', text };
   const mayBeOld = (): boolean => !state.inBlock && settings.again() === 'given before';
   const first: Question = { ...caller.newCall(), body, parameterOids, mayBeOld: mayBeOld() };
@@ -40,7 +39,6 @@ export async function dataStatement(
       session.activity.asks(text);
       return records.translate(call.requestId, text, () =>
         ask(service, question, withSettings(session, delivery)).then((answer) => {
-          requireWhole(answer);
           session.settings.tellFreshness(answer.freshness);
           learned.from(question, answer);
           return answer;
@@ -55,7 +53,7 @@ export async function dataStatement(
       state.block.requireUsable();
       return running.while(stop, work);
     },
-    rights: () => caller.rights,
+    rights,
     audible: (notices) => audible(settings, notices),
   };
   const native = engineOf(service, plan).kind === 'postgres';
@@ -83,9 +81,4 @@ function withSettings(session: SessionParts, delivery: Delivery): Delivery {
 
 function snapshotsOf({ state, caller }: SessionParts): Snapshots | null {
   return state.isolation.snapshots(state.inBlock, caller.identity.subject);
-}
-
-/** A clipped answer is an error here: the protocol has no way to say that rows are missing. */
-function requireWhole(answer: Answer): void {
-  if (answer.truncated) throw queryError('rowCap', { limit: answer.rows });
 }

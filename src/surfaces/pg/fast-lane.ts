@@ -1,4 +1,4 @@
-import { type QueryError, queryError } from 'osl-compiler';
+import type { QueryError } from 'osl-compiler';
 import type { Identity } from '../../../policy/index.js';
 import type { Bind, FastAnswer, FastLane, WireStatement } from '../../../wire/index.js';
 import type { Caller } from '../../ask/index.js';
@@ -171,17 +171,14 @@ export class PgFastLane implements FastLane {
     const { settings } = this.#session;
     const noticesOf = ({ plan }: Route) => audible(settings, planNotices(plan));
     return {
+      whole: true, // the protocol has no way to say that rows are missing
       answered: (route, rows, count) =>
         answer.answered(columnsOf(route.plan.outputs), rows, `SELECT ${count}`, noticesOf(route)),
       streaming: (route) => {
         const stream = answer.streaming(columnsOf(route.plan.outputs));
         return {
           write: (rows) => stream.write(rows),
-          finished: (count, truncated, requestId) => {
-            // As for every question of the wire: the protocol has no way to say that rows are missing.
-            if (truncated) stream.failed(this.#said(queryError('rowCap', { limit: count }), requestId));
-            else stream.finished(`SELECT ${count}`, noticesOf(route));
-          },
+          finished: (count) => stream.finished(`SELECT ${count}`, noticesOf(route)),
           failed: (error, requestId, text) => stream.failed(this.#said(error, requestId, text)),
         };
       },

@@ -1,5 +1,5 @@
 import { randomUUID, type X509Certificate } from 'node:crypto';
-import { queryError } from 'osl-compiler';
+import { QueryError, queryError } from 'osl-compiler';
 import { type Identity, readClientCertificate, ruleFor } from '../../../policy/index.js';
 import {
   createWireServer,
@@ -12,7 +12,7 @@ import {
   type WireServer,
   wrongPassword,
 } from '../../../wire/index.js';
-import type { AnswerParts } from '../../ask/index.js';
+import type { AnswerParts, RequestParts } from '../../ask/index.js';
 import type { Call } from '../../ask/request/call.js';
 import type { Held } from '../../ask/request/held.js';
 import {
@@ -20,13 +20,13 @@ import {
   certificateLogin,
   login,
   refusedCommand,
-  refusedConnection,
   TooManyGuesses,
 } from '../../ask/request/session.js';
 import { RouteBook } from '../../ask/routes/index.js';
 import type { CatalogDoor } from '../catalog/index.js';
 import { OpenSessions, type SessionCounts } from './open-sessions.js';
 import { type OwnSessions, SessionRegister } from './own-sessions.js';
+import { recordRefusedConnection } from './refused-connection.js';
 import { PgSession } from './session.js';
 import { SessionSettings, STARTUP_PARAMETERS } from './settings.js';
 import { withKnownZone } from './time-zone.js';
@@ -126,14 +126,12 @@ function handlerOf(
       try {
         const held = await heldBy(service, call, { user, password, certificate });
         const identity = held?.identity ?? (await login(service, call, user));
-        if (database !== DATABASE)
-          throw fatal('3D000', `database "${database}" does not exist`, {
-            hint: `connect to database ${DATABASE}`,
-          });
-        if (!admits()) throw await draining(service, call, identity);
+        const refuse = (reason: WireError) => refusedLogin(service, call, identity, reason);
+        if (database !== DATABASE) throw await refuse(noDatabase(database, DATABASE));
+        if (!admits()) throw await refuse(draining());
         const settings = new SessionSettings(user, await withKnownZone(service, parameters));
         const ended = await sessions.open(identity.subject, remoteAddress);
-        if (ended === null) throw await tooMany(service, call, identity);
+        if (ended === null) throw await refuse(tooMany(identity));
         const owner = { identity, held, address: remoteAddress, sessions: own, ended };
         const session = new PgSession(service, owner, settings, control, catalogs, routes);
         session.enter(register, control);
@@ -141,11 +139,11 @@ function handlerOf(
       } catch (failure) {
         if (failure instanceof TooManyGuesses) throw wrongPassword(user);
         if (failure instanceof WireError) throw failure.as('FATAL');
-        throw wireError(failure, call.requestId, '', 'FATAL');
+        throw failure instanceof QueryError ? wireError(failure, call.requestId, '', 'FATAL') : failure;
       }
     },
-    recordRefusal: ({ kind, sqlstate, remoteAddress }) => {
-      void refusedConnection(service, callFrom(remoteAddress, null), `wire ${kind}`, sqlstate);
+    recordRefusal: (event) => {
+      void recordRefusedConnection(service, callFrom(event.remoteAddress, null), event);
     },
   };
 }
@@ -172,23 +170,31 @@ function withoutPolicy(): WireError {
   return fatal(sqlstate, message, { detail: code });
 }
 
-/** Recorded as a refusal of its own: the login itself was right. */
-async function draining(service: AnswerParts, { requestId }: Call, identity: Identity): Promise<WireError> {
-  await refusedCommand(
-    service,
-    { requestId, surface: 'wire', credentials: { kind: 'session', identity } },
-    '57P03',
-  );
+/** Recorded as a refusal of its own: the login itself was right. Gives `reason`. */
+export async function refusedLogin(
+  service: RequestParts,
+  { requestId }: Call,
+  identity: Identity,
+  reason: WireError,
+): Promise<WireError> {
+  const call: Call = { requestId, surface: 'wire', credentials: { kind: 'session', identity } };
+  await refusedCommand(service, call, reason.sqlstate);
+  return reason;
+}
+
+/** @param served the only database of the listener */
+export function noDatabase(asked: string, served: string): WireError {
+  return fatal('3D000', `database "${asked}" does not exist`, { hint: `connect to database ${served}` });
+}
+
+function draining(): WireError {
   return fatal('57P03', 'the server takes no new sessions', {
     hint: 'connect again: another server may take it',
   });
 }
 
-/** Recorded as a refusal of its own: the login itself was right. */
-async function tooMany(service: AnswerParts, { requestId }: Call, identity: Identity): Promise<WireError> {
-  const call: Call = { requestId, surface: 'wire', credentials: { kind: 'session', identity } };
-  await refusedCommand(service, call, '53300');
-  return fatal('53300', `too many connections for "${identity.subject}", or from its address`, {
+function tooMany({ subject }: Identity): WireError {
+  return fatal('53300', `too many connections for "${subject}", or from its address`, {
     hint: 'close some, or put a pooler in front',
   });
 }

@@ -1,6 +1,15 @@
 /** The Postgres frontend: sessions of `wire/` in front of the spine. */
 export { type CommandResult, commandStatement } from './command-statement.js';
-export { createPgFrontend, DATABASE, type PgFrontend, type PgOptions } from './frontend.js';
+export {
+  createPgFrontend,
+  DATABASE,
+  noDatabase,
+  type PgFrontend,
+  type PgOptions,
+  refusedLogin,
+} from './frontend.js';
 export { countedBy, type SessionCaps, type SessionCounts } from './open-sessions.js';
 export type { OwnSessions, SessionRegister, ToldSession } from './own-sessions.js';
+export { recordRefusedConnection } from './refused-connection.js';
+export { SessionRecords } from './session-records.js';
 export { wireError } from './wire-error.js';

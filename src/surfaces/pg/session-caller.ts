@@ -67,12 +67,15 @@ export class SessionCaller {
     return this.#origin;
   }
 
-  /** Breaks the glass for this session, or with null ends that. @throws QueryError */
-  async breakGlass(reason: string | null): Promise<void> {
-    const { identity } = this;
-    const emergency =
-      reason === null ? null : await breakGlass(this.#service, this.newCall(), identity, reason);
+  /** Breaks the glass for this session, by a request of its own. @throws QueryError */
+  async breakGlass(call: Call, reason: string): Promise<void> {
+    const emergency = await breakGlass(this.#service, call, this.identity, reason);
     this.#origin = Object.freeze({ ...this.origin, emergency });
+  }
+
+  /** No glass is broken in this session any more. */
+  mendGlass(): void {
+    this.#origin = Object.freeze({ ...this.origin, emergency: null });
   }
 
   /** Goes on under a newer token of the same caller. @throws QueryError */

@@ -35,7 +35,7 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
       throw error('22023', `parameter "${GLASS}" is for the session, not for a transaction`);
     return breakGlass(session, glass.value);
   }
-  if (mendsGlass(command)) await session.caller.breakGlass(null);
+  if (mendsGlass(command)) session.caller.mendGlass();
   const result = state.run(await withKnownZones(service, command), state.several);
   if (command.kind === 'commit' || command.kind === 'rollback')
     await cursors.endBlock(result.tag !== 'ROLLBACK');
@@ -53,10 +53,14 @@ async function renewToken({ caller, records }: SessionParts, token: string): Pro
 
 /** `SET osl.break_glass`: grants for emergencies count in this session for a while. Without a reason that is over. */
 async function breakGlass({ caller, records }: SessionParts, reason: string | null): Promise<CommandResult> {
+  if (reason === null) {
+    caller.mendGlass();
+    await records.admit();
+    return { tag: 'RESET' };
+  }
   const call = caller.newCall();
-  await records.translate(call.requestId, '', () => caller.breakGlass(reason));
-  if (reason === null) await records.admit();
-  return { tag: reason === null ? 'RESET' : 'SET' };
+  await records.translate(call.requestId, '', () => caller.breakGlass(call, reason));
+  return { tag: 'SET' };
 }
 
 /** A session that begins anew has no glass broken. */

@@ -4,6 +4,7 @@ import type { RouteBook } from '../../ask/routes/index.js';
 import type { CatalogDoor, CatalogSession, SessionSignal } from '../catalog/index.js';
 import type { Activity } from './activity.js';
 import type { Cursors } from './cursor.js';
+import type { SessionRights } from './rights.js';
 import type { Running } from './running.js';
 import type { SessionCaller } from './session-caller.js';
 import type { SessionRecords } from './session-records.js';
@@ -14,6 +15,7 @@ import type { SessionSettings } from './settings.js';
 export interface SessionParts {
   readonly service: AnswerParts;
   readonly caller: SessionCaller;
+  readonly rights: SessionRights;
   readonly records: SessionRecords;
   readonly settings: SessionSettings;
   readonly state: SessionState;

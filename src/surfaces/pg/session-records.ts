@@ -1,8 +1,8 @@
+import { QueryError } from 'osl-compiler';
 import { WireError } from '../../../wire/index.js';
 import type { RequestParts } from '../../ask/index.js';
 import type { Call } from '../../ask/request/call.js';
 import { refusedCommand, sessionCommand } from '../../ask/request/session.js';
-import type { SessionCaller } from './session-caller.js';
 import { type Prepared, Unrun } from './unrun.js';
 import { UnwritableRow } from './unwritable-row.js';
 import { wireError } from './wire-error.js';
@@ -11,13 +11,16 @@ import { wireError } from './wire-error.js';
 export class SessionRecords {
   readonly unrun = new Unrun();
   readonly #service: RequestParts;
-  readonly #caller: SessionCaller;
+  readonly #newCall: () => Call;
   /** Errors whose refusal the spine has recorded. */
   readonly #recorded = new WeakSet<WireError>();
+  /** Refusals of the surface in words of the catalogue, which are not on record yet. */
+  readonly #refusals = new WeakMap<WireError, { readonly call: Call; readonly reason: QueryError }>();
 
-  constructor(service: RequestParts, caller: SessionCaller) {
+  /** @param newCall gives a request of the session's caller, under an id of its own */
+  constructor(service: RequestParts, newCall: () => Call) {
     this.#service = service;
-    this.#caller = caller;
+    this.#newCall = newCall;
   }
 
   /** Runs what the spine does, and says its errors as the protocol does; they are on record then. */
@@ -31,8 +34,21 @@ export class SessionRecords {
 
   /** An error that the spine has recorded, as the protocol says it. */
   say(failure: unknown, requestId: string, text: string): unknown {
-    const said = failure instanceof UnwritableRow ? failure.said : wireError(failure, requestId, text);
+    const said =
+      failure instanceof UnwritableRow
+        ? failure.said
+        : failure instanceof QueryError
+          ? wireError(failure, requestId, text)
+          : failure;
     if (said instanceof WireError) this.#recorded.add(said);
+    return said;
+  }
+
+  /** An error that the surface refuses with; `recordFailure` puts it on record once its client was told. */
+  refusal(reason: QueryError): WireError {
+    const call = this.#newCall();
+    const said = wireError(reason, call.requestId, '');
+    this.#refusals.set(said, { call, reason });
     return said;
   }
 
@@ -45,15 +61,18 @@ export class SessionRecords {
 
   /** Counts and records a statement that the gateway answers itself. @throws WireError */
   async admit(): Promise<void> {
-    const call = this.#caller.newCall();
+    const call = this.#newCall();
     await this.translate(call.requestId, '', () => sessionCommand(this.#service, call));
   }
 
   /** What the spine did not refuse, the surface or the protocol did: it is recorded here. */
   recordFailure(failure: WireError): void {
     if (this.#recorded.has(failure)) return;
-    const call = this.#caller.newCall();
-    refusedCommand(this.#service, call, failure.sqlstate).catch((cause: unknown) => {
+    const { call, reason } = this.#refusals.get(failure) ?? {
+      call: this.#newCall(),
+      reason: failure.sqlstate,
+    };
+    refusedCommand(this.#service, call, reason).catch((cause: unknown) => {
       this.#service.log.warn('a refusal was not recorded', {
         request_id: call.requestId,
         cause: String(cause),

@@ -28,6 +28,7 @@ import {
 } from './own-sessions.js';
 import { prepareStatement } from './prepare-statement.js';
 import { splitQuery } from './query-message.js';
+import { SessionRights } from './rights.js';
 import { Running } from './running.js';
 import { SessionCaller } from './session-caller.js';
 import { endSession, idleLimit } from './session-end.js';
@@ -66,14 +67,17 @@ export class PgSession implements SessionHandler {
   ) {
     const purpose = (): string | null => settings.show(PURPOSE).value || null;
     const caller = new SessionCaller(service, identity, held, address, purpose);
+    const records = new SessionRecords(service, () => caller.newCall());
+    const rights = new SessionRights(caller, records);
     this.#ended = ended;
     this.#parts = {
       service,
       caller,
-      records: new SessionRecords(service, caller),
+      rights,
+      records,
       settings,
       state: new SessionState(settings, new Isolation(service, settings), control),
-      cursors: new Cursors(control, () => caller.rights),
+      cursors: new Cursors(control, rights),
       statements: control,
       activity: new Activity(),
       own: {

@@ -1,4 +1,4 @@
-import { charactersBefore, hintOn, QueryError, queryError } from 'osl-compiler';
+import { charactersBefore, hintOn, type QueryError, queryError } from 'osl-compiler';
 import { WireError } from '../../../wire/index.js';
 
 /** By this name of Postgres' own, pgjdbc, Npgsql and asyncpg know that they may prepare the statement again. */
@@ -12,12 +12,11 @@ export function planChanged(): WireError {
 
 /** The error as the protocol says it. DETAIL carries our code and the request id; nothing of the upstream's. */
 export function wireError(
-  error: unknown,
+  error: QueryError,
   requestId: string,
   text: string,
   severity: 'ERROR' | 'FATAL' = 'ERROR',
-): unknown {
-  if (!(error instanceof QueryError)) return error;
+): WireError {
   const wait = error.retryAfterSeconds === null ? '' : `, try again in ${error.retryAfterSeconds} s`;
   const offset = error.position?.offset;
   return new WireError(severity, error.sqlstate, error.message, {

@@ -46,7 +46,7 @@ test('the audit log names the subject, and a wrong password too is in it', async
     fresh.map((r) => [r.action, r.decision]),
     [
       ['login', 'allow'],
-      ['wire password', 'error'],
+      ['wire password', 'deny'],
     ],
   );
   t.equal(fresh[0]?.subject, 'user:eu');
