@@ -100,7 +100,9 @@ const TEXTS: readonly TextCase[] = [
   { gets: 'unsealedJoin', text: 'select 1 from customer c join "order" o on o.region = c.region' },
   { gets: 'unknownFacet', text: "select text from retrieve(facet => 'x', query => 'y', top_k => 1)" },
   // ---- what only a run shows
-  { gets: 'execution', text: 'select 1 / (id - id) from customer' },
+  { gets: 'evaluation', text: 'select 1 / (id - id) from customer' },
+  { gets: 'unknownZone', text: "select now() at time zone 'Nowhere'" },
+  { gets: 'negativeCount', text: 'select id from customer limit -1' },
   { gets: 'rowCap', text: 'select id from "order"', on: ['simple query', 'extended query', 'COPY'] },
   { gets: 'costCap', who: { subject: 'user:tight' }, text: 'select id from "order"' },
   {
@@ -559,6 +561,7 @@ const OTHERS: readonly Case[] = [
 
 /** Each entry that no case above gets, and why. */
 export const UNREACHED: Readonly<Partial<Record<ErrorName, string>>> = {
+  execution: 'a fault of the database: test/proof/conformance/checks/access.ts',
   decodeDenied: 'a language model: test/language/forms/decoders.test.ts',
   auditUnavailable: 'nothing can be recorded then: test/surfaces/rest/audit.test.ts',
   draftTooCostly: 'a draft of half a second: test/proof/budget/ways.test.ts',

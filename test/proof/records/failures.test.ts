@@ -42,6 +42,13 @@ function lacksRight(gets: Case['gets']): boolean {
   return isEntry(gets) ? LACK_OF_RIGHT.has(gets) : /^SQLSTATE (?:42501|28...)$/.test(gets);
 }
 
+/** Entries whose SQLSTATE is the database's own for the value. */
+const OF_THEIR_VALUES: ReadonlySet<Case['gets']> = new Set<ErrorName>([
+  'evaluation',
+  'invalidLiteral',
+  'negativeCount',
+]);
+
 /** Null where the caller got what the case says. */
 function wrongFailure(one: Case, got: Failure | null): string | null {
   const { gets } = one;
@@ -51,7 +58,7 @@ function wrongFailure(one: Case, got: Failure | null): string | null {
     : { code: null, sqlstate: gets.slice('SQLSTATE '.length), http: null };
   const same =
     (got.code === null || got.code === code) &&
-    (got.sqlstate === null || got.sqlstate === sqlstate || gets === 'execution') &&
+    (got.sqlstate === null || got.sqlstate === sqlstate || OF_THEIR_VALUES.has(gets)) &&
     (got.http === null || got.http === (one.status ?? http));
   return same ? null : `it got ${JSON.stringify(got)}`;
 }
