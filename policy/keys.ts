@@ -27,6 +27,8 @@ export interface KeySource {
     algorithm: TokenAlgorithm,
     kid: string | null,
   ): readonly VerificationKey[] | Promise<readonly VerificationKey[]>;
+  /** What its keys sign with, where that is known without asking anybody. */
+  readonly algorithms?: () => readonly TokenAlgorithm[] | null;
 }
 
 export interface KeyConfiguration {
@@ -61,6 +63,7 @@ export function configuredKeys(configuration: KeyConfiguration): KeySource {
   if (new Set(named).size < named.length) throw new RangeError('two verification keys have the same kid');
   return Object.freeze({
     candidates: (algorithm: TokenAlgorithm, kid: string | null) => keysFor(keys, algorithm, kid),
+    algorithms: () => [...new Set(keys.map((key) => key.algorithm))].sort(),
   });
 }
 
@@ -86,6 +89,7 @@ export function keyRing(first: KeySource): KeyRing {
   let current = first;
   return Object.freeze({
     candidates: (algorithm: TokenAlgorithm, kid: string | null) => current.candidates(algorithm, kid),
+    algorithms: () => current.algorithms?.() ?? null,
     replace: (next: KeySource) => {
       current = next;
     },

@@ -22,6 +22,7 @@ export const TOKEN_FAULTS = Object.freeze({
   algorithm: 'header `alg` must be HS256, RS256, ES256 or EdDSA',
   headerParameter: 'its header has a parameter that is not accepted',
   keyId: 'header `kid` does not have the form of a key id',
+  otherAlgorithm: 'header `alg` names an algorithm that no key here signs with',
   unknownKey: 'no key is configured for its `kid` and `alg`',
   signature: 'its signature does not verify',
   version: `claim \`version\` must be the number ${TOKEN_VERSION}`,
@@ -44,6 +45,13 @@ export const TOKEN_FAULTS = Object.freeze({
 });
 
 export type TokenFault = keyof typeof TOKEN_FAULTS;
+
+/** Refuses a token that is signed with an algorithm that no key of its issuer has. */
+export function refuseAlgorithm(accepted: readonly string[]): never {
+  throw queryError('invalidToken', {
+    reason: `${TOKEN_FAULTS.otherAlgorithm}; accepted here: ${accepted.join(', ') || 'none'}`,
+  });
+}
 
 /** Refuses a token: always E3001, never a downgrade to anonymous. */
 export function refuse(fault: TokenFault): never {

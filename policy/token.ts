@@ -13,7 +13,7 @@ import {
   type VerificationKey,
 } from './keys.js';
 import type { JsonObject } from './strict-json.js';
-import { MAX_TOKEN_BYTES, refuse, TOKEN_TYPE } from './token-fault.js';
+import { MAX_TOKEN_BYTES, refuse, refuseAlgorithm, TOKEN_TYPE } from './token-fault.js';
 
 /** An issuer with keys, audiences and a clock of its own. */
 export interface TrustedIssuer extends Omit<ClaimRules, 'tenant' | 'issuers'> {
@@ -89,10 +89,21 @@ async function verifyAfresh(token: string, options: VerifierOptions): Promise<Cl
   const { algorithm, kid, compact } = readActorToken(token);
   const payload = readObject(compact.payload, 'payload');
   const issuer = options.trusted?.(payload.get('iss')) ?? options;
-  await verifySignature(token, algorithm, await issuer.keys.candidates(algorithm, kid));
+  await verifySignature(token, algorithm, await candidatesFor(issuer.keys, algorithm, kid));
   const claims = readClaims(payload, { ...rulesOf(issuer), tenant: options.tenant });
   checkTime(claims, options.now());
   return claims;
+}
+
+/** The keys that the token may be signed with. Throws E3001 for an algorithm that no key signs with. */
+async function candidatesFor(
+  keys: KeySource,
+  algorithm: TokenAlgorithm,
+  kid: string | null,
+): Promise<readonly VerificationKey[]> {
+  const accepted = keys.algorithms?.() ?? null;
+  if (accepted !== null && !accepted.includes(algorithm)) refuseAlgorithm(accepted);
+  return keys.candidates(algorithm, kid);
 }
 
 type Rules = Omit<ClaimRules, 'tenant'>;

@@ -7,6 +7,7 @@ export interface OpenApi {
 export interface Operation {
   readonly operationId: string;
   readonly summary?: string;
+  readonly tags?: readonly string[];
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Content };
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>;

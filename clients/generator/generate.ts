@@ -4,6 +4,9 @@ import { comment, keyOf, members, typeOf } from './schema-type.js';
 const HEAD = `// Written by \`npm run client\` from GET /openapi.json. Do not edit: the next run writes it anew.
 `;
 
+/** The tag of what other clients speak: OAuth, MCP, Prometheus. */
+const OTHER_PROTOCOLS = 'protocols';
+
 /**
  * The types of a client in TypeScript: one for each component, then what each operation takes and answers. The same
  * document gives the same text.
@@ -17,9 +20,11 @@ export function clientTypes(document: OpenApi): string {
       ? `${about}export type ${name} = ${typeOf(schema)};\n`
       : `${about}export interface ${name} ${members(schema, 0)}\n`;
   });
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
-  );
+  const operations = Object.entries(document.paths)
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+    )
+    .filter(({ operation }) => operation.tags?.includes(OTHER_PROTOCOLS) !== true);
   return [
     HEAD,
     ...components,

@@ -19,7 +19,7 @@ export interface Problem {
   readonly request_id: string;
 }
 
-/** Exactly one of three shapes; a body that mixes them is E0513. */
+/** Exactly one of three shapes; a body of several is E0513. */
 export type Query = {
   /** One SELECT in OSL-SQL. */
   readonly osql: string;

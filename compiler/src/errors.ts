@@ -246,6 +246,10 @@ export const ERRORS = Object.freeze({
     `the bearer token is not valid: ${p.reason}`,
     'get a new token; tokens live 300 s at most',
   ]),
+  tokenUsed: row('E3001', '28000', 401, () => [
+    'this token has made its one change, or is older than the server',
+    'a token is good for one change of what is served: get a new one for each',
+  ]),
   invalidCertificate: row('E3001', '28000', 401, (p: { reason: string }) => [
     `the client certificate is nobody's here: ${p.reason}`,
     'send a token, or have `certificates` of the policy say who it is',
@@ -299,6 +303,10 @@ export const ERRORS = Object.freeze({
   rateLimited: row('E4290', '53400', 429, (p: { retryAfterSeconds: number }) => [
     'the rate limit of this subject is exceeded',
     `try again in ${p.retryAfterSeconds} s`,
+  ]),
+  addressLimited: row('E4290', '53400', 429, (p: { retryAfterSeconds: number }) => [
+    'too many requests without a valid token came from this address',
+    `try again in ${p.retryAfterSeconds} s, or with a valid token, which has a limit of its own`,
   ]),
 
   rerankBudget: row('E4290', '53400', 429, (p: { reranker: string; retryAfterSeconds: number }) => [

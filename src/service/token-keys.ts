@@ -35,5 +35,8 @@ export function keysText({ own, ofIssuers }: KeysOfSettings, issuers: number): s
     ofIssuers > 0 ? `${ofIssuers} of issuers` : null,
     issuers > 0 ? `${issuers} ${issuers === 1 ? 'issuer' : 'issuers'} of OSL_ISSUERS` : null,
   ];
-  return `tokens by ${parts.filter((text) => text !== null).join(' and ')}`;
+  const refused = own
+    ? ''
+    : "; those of the gateway's own key (HS256) are refused, unless OSL_LOCAL_TOKENS=on";
+  return `tokens by ${parts.filter((text) => text !== null).join(' and ')}${refused}`;
 }

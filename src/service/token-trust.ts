@@ -53,7 +53,9 @@ export async function openTrust(
     onChange: () => forget(),
   };
   let issuers = await readIssuers(settings, parts, NO_ISSUERS);
-  const ring = keyRing(keysOfSettings(settings, signing).source);
+  const first = keysOfSettings(settings, signing);
+  if (!first.own) log.info(keysText(first, issuers.configs.length));
+  const ring = keyRing(first.source);
   let exchanging = exchangeKey(settings, ownKey);
   let own = exchangeIssuer(exchanging);
   const actors = createVerifier({

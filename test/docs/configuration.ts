@@ -173,7 +173,7 @@ export const SECTIONS: readonly Section[] = [
     text: '[More of this](operations.md#whose-tokens).',
     variables: {
       OSL_PUBLIC_KEYS: {
-        what: 'Public keys of issuers of actor tokens: RSA, P-256 or Ed25519.',
+        what: "Public keys of issuers of actor tokens: RSA (RS256), P-256 (ES256) or Ed25519 (EdDSA). With it tokens of the gateway's own key, HS256, are refused, unless `OSL_LOCAL_TOKENS=on`.",
         takes: '`FILE` or `KID=FILE`, PEM or JWKS, with commas',
         default: '',
       },

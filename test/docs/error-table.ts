@@ -1,4 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ERRORS, type ErrorName, EVALUATION_FAULTS } from 'osl-compiler';
+import { ROOT } from '../tools/cli/support.js';
 
 /** One line of `docs/errors.md`: what an entry of the catalogue says, its parameters shown as ‹name›. */
 export interface ErrorLine {
@@ -41,12 +44,44 @@ export function errorPage(): string {
   const faults = [...EVALUATION_FAULTS].map(([sqlstate, [message, hint]]) =>
     row([sqlstate, message, hint ?? '']),
   );
-  return `${HEAD}\n${rows.join('\n')}\n\n${EVALUATIONS}\n${faults.join('\n')}\n`;
+  const tables = [
+    [HEAD, ...rows],
+    [EVALUATIONS, ...faults],
+    [SURFACES, `${protocolStates().join(', ')}.`],
+  ];
+  return `${tables.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
 function row(cells: readonly string[]): string {
   return `| ${cells.map((c) => c.replaceAll('|', '\\|')).join(' | ')} |`;
 }
+
+/** Folders of what says errors in the words of the Postgres protocol alone. */
+const PROTOCOL = ['wire', 'src/surfaces/pg'];
+const SAID = /\b(?:error|fatal)\(\s*'([0-9A-Z]{5})',/g;
+
+/** Every SQLSTATE that the protocol says by itself, as they stand in the sources. */
+function protocolStates(): readonly string[] {
+  const files = PROTOCOL.flatMap((dir) => readdirSync(join(ROOT, dir)).map((name) => join(ROOT, dir, name)));
+  const texts = files.filter((name) => name.endsWith('.ts')).map((name) => readFileSync(name, 'utf8'));
+  return [
+    ...new Set(texts.flatMap((text) => [...text.matchAll(SAID)].map(([, state = '']) => state))),
+  ].sort();
+}
+
+const SURFACES = `## What differs by surface
+
+Code, SQLSTATE and message are the same wherever an entry of the first table is met. What differs:
+
+| surface | code | SQLSTATE | status | hint |
+|---|---|---|---|---|
+| REST | \`code\` of the problem | \`sqlstate\` | as in the table | in the words of HTTP |
+| \`/mcp\`, \`osl mcp\` | as REST, in \`problem\` of a result with \`isError\` | as REST | 200 of the message, with REST's in \`status\`; no token is 401 instead of 403 | as REST |
+| \`POST /oauth/token\` | as REST, beside \`error\` and \`error_description\` of OAuth | as REST | 401 and 403 become 400 | as REST |
+| wire | begins DETAIL: \`E0512, request <id>\` | as in the table; at a login it is FATAL | | in the words of a session |
+| CLI | as REST, on standard error | | an [exit status](cli-output.md) | in the words of the command line |
+
+A session of the wire may send more than one question at a time, EXPLAIN and no statement at all, which are refused elsewhere. The wire also says more by itself. Errors of the protocol have an SQLSTATE and no code, and are in Postgres' own words: a portal that does not exist, a parameter of the session that nobody knows. So are the errors of statements about the catalog (\`pg_catalog\`, \`information_schema\`), which a Postgres without data answers. The audit log has their SQLSTATE in the place of a code. The protocol's own are`;
 
 const EVALUATIONS = `## Values that cannot be computed with
 
@@ -57,7 +92,7 @@ A mistake in a value is the caller's, and 400. What can be seen of a literal or 
 
 const HEAD = `# Errors
 
-Every refusal has a code of this table, the same on every surface: \`code\` and \`sqlstate\` in REST's problem+json, SQLSTATE and DETAIL on the wire. Codes are stable; a retired one is not used again. Several conditions may share a code where the contract gives them one. \`osl errors CODE\` prints a code's lines.
+Every refusal has a code of this table; [where surfaces differ](#what-differs-by-surface) stands below. Codes are stable; a retired one is not used again. Several conditions may share a code where the contract gives them one. \`osl errors CODE\` prints a code's lines.
 
 Of a failure inside a database, its SQLSTATE passes and its words do not: they could hold values. The request id joins what the caller sees with the server's log and the audit records.
 

@@ -1,10 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ERRORS, type ErrorName } from 'osl-compiler';
+import { ERRORS, type ErrorName, hintOn } from 'osl-compiler';
 import { Client } from 'pg';
 import t, { test } from 'tap';
 import { createPgFrontend } from '../../src/surfaces/pg/index.js';
+import { startFrontends } from '../support/frontends.js';
 import { startTestService } from '../support/service.js';
+import { call, connected } from '../surfaces/mcp/support.js';
 import { type RestFixture, startRest } from '../surfaces/rest/fixture.js';
 
 t.setTimeout(600_000); // each test opens a service, and machines differ
@@ -135,6 +137,8 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   rerankerUnavailable: { file: 'test/language/forms/rerank.test.ts', shows: 'cannot be asked' },
   rerankBudget: { file: 'test/language/forms/rerank.test.ts', shows: 'E4290' },
   storeClosed: { file: 'test/service/operations/upstream.test.ts', shows: 'E0522' },
+  tokenUsed: { file: 'test/publishing/single-use.test.ts', shows: 'this token has made its one change' },
+  addressLimited: { file: 'test/surfaces/rest/limits.test.ts', shows: 'without a valid token' },
   execution: { file: 'test/proof/conformance/checks/access.ts', shows: "code: 'E0510'" },
   evaluation: { as: 'user:ann', osql: 'select 1 / (id - id) from customer' },
   unknownZone: { as: 'user:ann', osql: "select now() at time zone 'Nowhere'" },
@@ -179,6 +183,52 @@ test('every entry of the catalogue is raised by some test', async (t) => {
       t.match(reply.json(), { code, status: http }, `${name} is ${code}: ${reply.text.slice(0, 160)}`);
     }
   }
+});
+
+/** What a session of the wire may send beyond one question: EXPLAIN, several statements or none; `$1` belongs to the protocol. */
+const OF_SESSIONS: ReadonlySet<string> = new Set<ErrorName>([
+  'unsupported',
+  'noStatement',
+  'oneStatement',
+  'parameterCount',
+]);
+
+test('the wire and MCP say of a question what REST says, each in its own form', async (t) => {
+  const service = await startTestService();
+  const frontends = await startFrontends(service.open);
+  const agents = new Map<string, Awaited<ReturnType<typeof connected>>>();
+  t.teardown(async () => {
+    for (const agent of agents.values()) await agent.close();
+    await frontends.stop();
+    await service.close();
+  });
+  let compared = 0;
+  for (const [name, raise] of Object.entries(RAISES)) {
+    if (!('osql' in raise) || raise.more !== undefined || OF_SESSIONS.has(name)) continue;
+    const { as, osql } = raise;
+    const caller = {
+      subject: as,
+      aclRoles: [...(service.service.model().snapshot?.subjects.get(as)?.ceiling ?? [])],
+    };
+    const { sqlstate, http } = ERRORS[name as ErrorName]; // one of its keys
+    const rest = await frontends.asker('REST', caller);
+    const { outcome: said } = await rest.ask(osql);
+    if (said.kind !== 'refused') throw new Error(`${name} is answered`);
+    if (name !== 'evaluation' && name !== 'negativeCount') t.equal(said.sqlstate, sqlstate, name);
+    const wire = await frontends.asker('simple wire', caller);
+    const { outcome: heard } = await wire.ask(osql);
+    wire.end();
+    t.same(heard, { ...said, hint: hintOn('wire', said.hint) }, `${name} on the wire`);
+    const known = agents.get(as);
+    const agent = known ?? (await connected({ port: frontends.httpPort, test: service }, as, 'auto'));
+    agents.set(as, agent);
+    const { code, message: detail, hint } = said;
+    const problem = { code, sqlstate: said.sqlstate, detail, hint, status: http };
+    const called = await call(agent, 'semantic_query', { osql });
+    t.match(called, { isError: true, content: { status: http, problem } }, `${name} over MCP`);
+    compared++;
+  }
+  t.ok(compared >= 27, `${compared} entries`);
 });
 
 test('a fault of ours is E5000, and no more is said of it', async (t) => {

@@ -21,7 +21,11 @@ t.test('a token is good for one change of what is served', async (t) => {
   t.equal((await publish(one, 'first')).status, 201);
   t.equal((await publish(one, 'first')).status, 200, 'nor does asking again for what is there');
   const replayed = await publish(one, 'second');
-  t.match(replayed.json(), { code: 'E3001', detail: /used for a change before/ });
+  t.match(replayed.json(), {
+    code: 'E3001',
+    detail: /^this token has made its one change/,
+    hint: /get a new one for each$/,
+  });
   t.equal(replayed.status, 401);
   t.match(await rest.trail(replayed.requestId), [
     { kind: 'decision', action: 'publish', subject: 'user:root', decision: 'deny', code: 'E3001' },

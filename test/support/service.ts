@@ -17,6 +17,7 @@ import { type Settings, settingsFrom } from '../../src/service/settings.js';
 import { emptyDatabases } from './embedded-data.js';
 import { type NativePostgres, startNativePostgres } from './native-postgres.js';
 import { SHOP_MANIFEST, SHOP_POLICY, SHOP_SCRIPT } from './shop.js';
+import { holdToDocument } from './stated-statuses.js';
 
 export interface TestServiceOptions {
   /** The native server to stand on; its caller stops it. */
@@ -102,6 +103,7 @@ export async function nativeOfRun(): Promise<NativePostgres | null> {
 }
 
 async function startOn(options: TestServiceOptions): Promise<TestService> {
+  holdToDocument();
   const dir = mkdtempSync(join(tmpdir(), 'osl-service-'));
   const lines: LogLine[] = [];
   try {

@@ -38,6 +38,7 @@ export function wasRead(error: unknown): boolean {
 /** Refusals of what was not, or not wholly, read. */
 const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
   'rateLimited',
+  'addressLimited',
   'tooLarge',
   'tooDeep',
   'noSnapshot',

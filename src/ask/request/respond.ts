@@ -253,7 +253,7 @@ async function recordRefusal<T extends Told>(
     const { address } = credentials;
     const taken = await parts.limiter.takeAddress(address);
     if (!taken.ok) {
-      const limited = queryError('rateLimited', { retryAfterSeconds: taken.retryAfterSeconds });
+      const limited = queryError('addressLimited', { retryAfterSeconds: taken.retryAfterSeconds });
       if (parts.strangers.isFirst(call, address)) await ledger.refuse(limited);
       return limited;
     }

@@ -20,7 +20,5 @@ export async function useUp(parts: SingleUse, { credentials }: Call, identity: I
   const { chain, tokenId, issuedAt, expiresAt, skewSeconds = CLOCK_SKEW_SECONDS } = identity;
   const name = JSON.stringify([chain, tokenId]);
   if (!(await parts.firstUse(name, issuedAt, (expiresAt + skewSeconds) * 1_000)))
-    throw queryError('invalidToken', {
-      reason: 'it was used for a change before, or made before the server began',
-    });
+    throw queryError('tokenUsed', {});
 }

@@ -1,7 +1,7 @@
 import { MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import { SIGHTS } from '../../model/graph/index.js';
 import { BEARER, json, operation } from '../rest/openapi/operations.js';
-import { refusals } from '../rest/openapi/refusals.js';
+import { ANY_CALL, refusals } from '../rest/openapi/refusals.js';
 import { count, flag, list, object, oneOf, orNull, type Shape, text, textOrNull } from '../rest/shape.js';
 import { DECISIONS, KINDS, OUTCOMES, SURFACES } from './audit-filter.js';
 
@@ -73,7 +73,7 @@ function asked(
     ...(Object.keys(parameters).length > 0 && { querystring: { type: 'object', properties: parameters } }),
     response: {
       200: json(object({ request_id: REQUEST_ID, ...members }), summary),
-      ...refusals('operatorsOnly', ...more),
+      ...refusals(...ANY_CALL, 'operatorsOnly', ...more),
     },
   });
 }

@@ -1,6 +1,6 @@
 import type { Told } from '../rest/openapi/document.js';
 import { BEARER, json, operation } from '../rest/openapi/operations.js';
-import { refusals } from '../rest/openapi/refusals.js';
+import { ANY_CALL, refusals } from '../rest/openapi/refusals.js';
 import { PROBLEM } from '../rest/problem.js';
 import { count, flag, list, object, oneOf, type Shape, text, textOrNull } from '../rest/shape.js';
 
@@ -69,7 +69,7 @@ function shown(operationId: string, summary: string, member: string, of: Shape) 
     security: BEARER,
     response: {
       200: json(object({ request_id: REQUEST_ID, [member]: list(of) }), summary),
-      ...refusals('operatorsOnly'),
+      ...refusals(...ANY_CALL, 'operatorsOnly'),
     },
   });
 }
@@ -82,7 +82,7 @@ function done(operationId: string, summary: string, more: readonly 'noSession'[]
     security: BEARER,
     response: {
       200: json(object({ request_id: REQUEST_ID, done: text() }), 'It is done.'),
-      ...refusals('operatorsOnly', ...more),
+      ...refusals(...ANY_CALL, 'operatorsOnly', ...more),
     },
   });
 }
@@ -121,7 +121,7 @@ export const OPERATIONS = Object.freeze({
         },
         'What serves now, or why nothing changed.',
       ),
-      ...refusals('operatorsOnly'),
+      ...refusals(...ANY_CALL, 'operatorsOnly'),
     },
   }),
   shutdown: done('shutdown', 'End the server, as SIGTERM does'),

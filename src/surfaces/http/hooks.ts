@@ -9,10 +9,11 @@ import { statedIn } from '../rest/authorization.js';
 import { callOf } from '../rest/call.js';
 import { httpFault } from '../rest/http-fault.js';
 import type { Inflight } from '../rest/inflight.js';
+import { METHODS } from '../rest/openapi/routes.js';
 import { sendProblem } from '../rest/problem.js';
 import type { ClientErrors } from './client-error.js';
 import { traceparentOf } from './traceparent.js';
-import { METHODS, sendUnknown } from './unknown.js';
+import { sendUnknown } from './unknown.js';
 
 /** What is done with every request, whichever route it is for. */
 export function addHooks(

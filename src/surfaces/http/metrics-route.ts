@@ -3,7 +3,7 @@ import { queryError } from 'osl-compiler';
 import type { RequestParts } from '../../ask/index.js';
 import { turnAway } from '../../ask/request/visit.js';
 import { neighbours } from '../../base/networks.js';
-import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
+import { METRICS_OPERATION } from '../rest/openapi/service-operations.js';
 import type { StandingParts } from '../rest/parts.js';
 import { privateHeaders } from '../rest/problem.js';
 import { type Figures, pageOf, type Telemetry } from './telemetry.js';
@@ -22,7 +22,7 @@ export function metricsRoute(
   gather?: () => Promise<readonly Figures[]>,
 ): void {
   const mayAsk = neighbours(networks);
-  app.get('/metrics', { schema: HIDDEN_OPERATION }, async (request, reply) => {
+  app.get('/metrics', { schema: METRICS_OPERATION }, async (request, reply) => {
     const forwarded = FORWARDED.some((name) => request.headers[name] !== undefined);
     if (forwarded || !mayAsk(request.socket.remoteAddress ?? '')) {
       throw await turnAway(service, request.call, 'http', queryError('notFound', {}), 'anyone');

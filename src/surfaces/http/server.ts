@@ -7,6 +7,7 @@ import { type McpOptions, mcpRoute } from '../mcp/route.js';
 import { callOf } from '../rest/call.js';
 import { BODY_LIMIT, httpFault } from '../rest/http-fault.js';
 import { Inflight } from '../rest/inflight.js';
+import { METHODS } from '../rest/openapi/routes.js';
 import { tokenRoute } from '../rest/routes/token.js';
 import { restRoutes } from '../rest/surface.js';
 import { ClientErrors } from './client-error.js';
@@ -16,7 +17,6 @@ import { type HttpTls, type Listener, listenerOf } from './listener.js';
 import { metricsRoute } from './metrics-route.js';
 import type { HttpParts } from './parts.js';
 import { createTelemetry, type Figures, NO_WIRE, type WireNumbers } from './telemetry.js';
-import { METHODS } from './unknown.js';
 
 export interface HttpOptions {
   /** What clients are shown; without it REST is plain HTTP. */

@@ -2,35 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
 import type { RequestParts } from '../../ask/index.js';
 import { turnAway } from '../../ask/request/visit.js';
+import { METHODS } from '../rest/openapi/routes.js';
 import { sendProblem } from '../rest/problem.js';
 
-/** What each path answers; a test holds it to the routes. */
-export const METHODS: ReadonlyMap<string, string> = new Map([
-  ['/osl/query', 'POST'],
-  ['/osl/sample', 'POST'],
-  ['/osl/schema', 'GET, HEAD'],
-  ['/osl/schema/resolve', 'GET, HEAD'],
-  ['/osl/domain-map', 'GET, HEAD'],
-  ['/osl/why', 'GET, HEAD'],
-  ['/osl/access-requests', 'POST'],
-  ['/osl/access/explain', 'POST'],
-  ['/osl/candidates', 'GET, HEAD'],
-  ['/osl/suggest', 'POST'],
-  ['/osl/validate', 'POST'],
-  ['/osl/objects', 'GET, HEAD, POST'],
-  ['/osl/objects/{id}', 'GET, HEAD'],
-  ['/osl/conformance', 'GET, HEAD'],
-  ['/oauth/token', 'POST'],
-  ['/mcp', 'POST'],
-  ['/.well-known/oauth-protected-resource/mcp', 'GET, HEAD'],
-  ['/openapi.json', 'GET, HEAD'],
-  ['/health', 'GET, HEAD'],
-  ['/ready', 'GET, HEAD'],
-  ['/metrics', 'GET, HEAD'],
-]);
-
 /** `path` as the list of methods has it. */
-function templateOf(path: string): string {
+export function templateOf(path: string): string {
   return path
     .replace(/^\/osl\/objects\/[^/]+$/, '/osl/objects/{id}')
     .replace(/^\/admin\/sessions\/[^/]+\/(cancel|end)$/, '/admin/sessions/{id}/$1')

@@ -5,7 +5,7 @@ import { type Call, publicError } from '../../ask/index.js';
 import { admit, turnAway } from '../../ask/request/visit.js';
 import { ambiguityOf, requirePlain } from '../rest/bodies/json-text.js';
 import type { Inflight } from '../rest/inflight.js';
-import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
+import { MCP_METADATA_OPERATION, MCP_OPERATION } from '../rest/openapi/service-operations.js';
 import type { RestParts } from '../rest/parts.js';
 import { problemHeaders, problemOf } from '../rest/problem.js';
 import { LocalEngine } from './local-engine.js';
@@ -41,7 +41,7 @@ export function mcpRoute(
     return loading;
   };
   app.addHook('onClose', async () => (await loading)?.close());
-  app.post(PATH, { schema: HIDDEN_OPERATION }, async (request, reply) => {
+  app.post(PATH, { schema: MCP_OPERATION }, async (request, reply) => {
     const call = await enter(service, request, reply, options);
     if (call === null) return reply;
     const engine = new LocalEngine(service, inflight, senderOf(call), reply.raw);
@@ -50,7 +50,7 @@ export function mcpRoute(
     reply.header('x-request-id', request.call.requestId).header('cache-control', 'no-store');
     return reply.send(response);
   });
-  app.get(METADATA, { schema: HIDDEN_OPERATION }, (request, reply) => {
+  app.get(METADATA, { schema: MCP_METADATA_OPERATION }, (request, reply) => {
     service.probes.count('mcp_metadata', METADATA, 200, { ...request.call, surface: 'mcp' });
     reply.header('cache-control', 'public, max-age=3600');
     return reply.send({

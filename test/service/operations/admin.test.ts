@@ -9,6 +9,7 @@ import pg from 'pg';
 import t, { type Test } from 'tap';
 import { readRecords } from '../../../policy/audit/index.js';
 import { ADMIN_METHODS } from '../../../src/surfaces/admin/http.js';
+import { templateOf } from '../../../src/surfaces/http/unknown.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl, type Server } from '../../tools/cli/support.js';
 import { adminToken, files, MANIFEST, TABLES } from './store.js';
@@ -54,6 +55,12 @@ if (postgres === null) {
   });
 }
 
+interface AdminDocument {
+  readonly paths: Readonly<
+    Record<string, Readonly<Record<string, { readonly responses: Readonly<Record<string, unknown>> }>>>
+  >;
+}
+
 async function ofServer(
   t: Test,
   server: Server,
@@ -63,10 +70,23 @@ async function ofServer(
 ): Promise<void> {
   const admin = await adminToken(place);
   const analyst = await tokenFor(place.dataDir);
-  const get = (path: string, token: string | null = admin) => adminAsks(server, 'GET', path, token);
+  const answered: (readonly [method: 'get' | 'post', path: string, status: number])[] = [];
+  const get = async (path: string, token: string | null = admin) => {
+    const reply = await adminAsks(server, 'GET', path, token);
+    answered.push(['get', path, reply.status]);
+    return reply;
+  };
   // A token is good for one change: each has a new one.
-  const post = async (path: string, token?: string | null) =>
-    adminAsks(server, 'POST', path, token === undefined ? await adminToken(place) : token);
+  const post = async (path: string, token?: string | null) => {
+    const reply = await adminAsks(
+      server,
+      'POST',
+      path,
+      token === undefined ? await adminToken(place) : token,
+    );
+    answered.push(['post', path, reply.status]);
+    return reply;
+  };
   const { adminPgPort, pgPort } = server.record();
   const connect = async (port: unknown, user: string, database: string, password: string) => {
     const client = new pg.Client({ host: '127.0.0.1', port: Number(port), user, database, password });
@@ -191,10 +211,12 @@ async function ofServer(
     const { body: document } = await get('/openapi.json', null);
     const valid = await validate(structuredClone(document) as never); // the parser's own type of it
     t.ok(valid.valid, valid.valid ? 'valid' : compileErrors(valid));
-    t.strictSame(
-      Object.keys(Object(document['paths'])).sort(),
-      [...ADMIN_METHODS.keys()].filter((path) => path !== '/openapi.json').sort(),
-    );
+    t.strictSame(Object.keys(Object(document['paths'])).sort(), [...ADMIN_METHODS.keys()].sort());
+    const { paths } = document as unknown as AdminDocument; // valid, as was just seen
+    for (const [method, path, status] of answered) {
+      const operation = paths[templateOf(path.split('?', 1)[0] ?? '')]?.[method];
+      if (operation !== undefined) t.ok(operation.responses[status], `${method} ${path}: ${status}`);
+    }
   });
 
   await t.test('osl_admin through psql: SHOW and commands, as PgBouncer has them', async (t) => {

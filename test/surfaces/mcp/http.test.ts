@@ -70,11 +70,14 @@ test('MCP over HTTP', async (t) => {
         for (const body of [
           { osql: SOME, sql: 'select 1' },
           { osql: SOME, metrics: ['revenue'] },
-          { sql: 'select 1', limit: 1 },
         ]) {
           const called = await call(client, 'semantic_query', body);
           t.match(called, { isError: true, content: { problem: { code: 'E0513' } } }, JSON.stringify(body));
         }
+        const misplaced = await call(client, 'semantic_query', { sql: 'select 1', limit: 1 });
+        t.match(misplaced.content, {
+          problem: { code: 'E0511', detail: '`limit` goes with `metrics` only' },
+        });
         const none = await call(client, 'semantic_query', { limit: 1 });
         t.match(none, { isError: true, content: { problem: { code: 'E0511' } } }, 'no shape is no mixture');
       });

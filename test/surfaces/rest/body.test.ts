@@ -94,7 +94,17 @@ const CASES: readonly Case[] = [
   e0513('osql and sql', { osql: 'SELECT 1', sql: 'SELECT 1' }),
   e0513('osql and metrics', { osql: 'SELECT 1', metrics: [] }),
   e0513('all three', { osql: '', sql: '', metrics: [] }),
-  e0513('osql with a field of the metrics shape', { osql: 'SELECT 1', group_by: ['region'] }),
+  e0511(
+    'osql with a field of metrics',
+    { osql: 'SELECT 1', group_by: [] },
+    /^`group_by` goes with `metrics` only$/,
+  ),
+  e0511('osql with a limit', { osql: 'SELECT 1', limit: 1 }, /^`limit` goes with `metrics` only$/),
+  e0511(
+    'metrics with parameters',
+    { metrics: ['revenue'], parameters: [1] },
+    /^`parameters` goes with `osql` and `sql` only$/,
+  ),
   { name: 'empty sql', body: { sql: '' }, status: 400, code: 'E0246' },
   { name: 'blank sql', body: { sql: ' \n' }, status: 400, code: 'E0246' },
   { name: 'a semicolon for sql', body: { sql: ';' }, status: 400, code: 'E0246' },

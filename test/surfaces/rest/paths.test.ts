@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 import { ERRORS } from 'osl-compiler';
 import { test } from 'tap';
 import { neighbours, networkOf } from '../../../src/base/networks.js';
-import { METHODS } from '../../../src/surfaces/http/unknown.js';
 import { CONFORMANCE_LEVELS } from '../../../src/surfaces/rest/conformance-levels.js';
+import { METHODS } from '../../../src/surfaces/rest/openapi/routes.js';
 import { hasTitle } from '../../../src/surfaces/rest/problem-titles.js';
 import { freshAddress, sendRaw, startRest } from './fixture.js';
 

@@ -29,7 +29,7 @@ const QUERIES = {
 
 export const QUERY = {
   oneOf: Object.values(QUERIES),
-  description: 'Exactly one of three shapes; a body that mixes them is E0513.',
+  description: 'Exactly one of three shapes; a body of several is E0513.',
   // They name nothing of a tenant's, so that they run anywhere.
   examples: [
     { osql: 'select 1 as one' },

@@ -57,7 +57,7 @@ type OneOf<A> = { readonly [K in keyof A]: { readonly kind: K; readonly read: Va
 /**
  * Reads bodies of several shapes, each known by the member that it is named by here.
  *
- * @param mixed what a body of several shapes is, or one with a member that another shape alone has; E0511 unless told
+ * @param mixed what a body of several shapes is; E0511 unless told
  */
 export function readerOfOne<A extends Readonly<Record<string, Shape>>>(
   shapes: A,
@@ -78,9 +78,8 @@ export function readerOfOne<A extends Readonly<Record<string, Shape>>>(
     if (more.length > 0)
       throw mixed?.() ?? malformed(`the body has more than one of ${namesOf(all).join(', ')}`);
     for (const [field, takers] of takes) {
-      if (takers.includes(chosen)) continue;
-      if (mixed !== null && takers.length === 1) throw mixed();
-      throw malformed(`\`${field}\` goes with ${namesOf(takers).join(' and ')} only`);
+      if (!takers.includes(chosen))
+        throw malformed(`\`${field}\` goes with ${namesOf(takers).join(' and ')} only`);
     }
     return { kind: chosen.kind, read: chosen.read(body) } as OneOf<A>; // by the shape of this name
   };

@@ -1,6 +1,6 @@
 import { ref, text } from '../shape.js';
 import { BEARER, json, operation } from './operations.js';
-import { AUTHOR, BODY, QUESTION, refusals } from './refusals.js';
+import { ANY_CALL, QUESTION, refusals } from './refusals.js';
 
 export const WHY_OPERATION = operation({
   operationId: 'why',
@@ -12,7 +12,7 @@ export const WHY_OPERATION = operation({
     properties: { object: text('An entity or facet, or a column of one: `osl.entities.customer.email`.') },
     required: ['object'],
   },
-  response: { 200: json(ref('Why'), 'It.'), ...refusals(...QUESTION) },
+  response: { 200: json(ref('Why'), 'It.'), ...refusals(...ANY_CALL, ...QUESTION) },
 });
 
 export const REQUEST_ACCESS_OPERATION = operation({
@@ -23,7 +23,10 @@ export const REQUEST_ACCESS_OPERATION = operation({
   tags: ['graph'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('AccessRequest') } } },
-  response: { 200: json(ref('AccessRequested'), 'It is on record.'), ...refusals(...BODY, 'ownerUnreached') },
+  response: {
+    200: json(ref('AccessRequested'), 'It is on record.'),
+    ...refusals(...ANY_CALL, 'body', 'asking the owner'),
+  },
 });
 
 export const EXPLAIN_ACCESS_OPERATION = operation({
@@ -34,5 +37,8 @@ export const EXPLAIN_ACCESS_OPERATION = operation({
   tags: ['authoring'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('AccessQuestion') } } },
-  response: { 200: json(ref('AccessExplanation'), 'It.'), ...refusals(...AUTHOR, ...BODY, ...QUESTION) },
+  response: {
+    200: json(ref('AccessExplanation'), 'It.'),
+    ...refusals(...ANY_CALL, 'body', 'authoring', ...QUESTION),
+  },
 });

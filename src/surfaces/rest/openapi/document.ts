@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { StandingParts } from '../parts.js';
 import type { Shape } from '../shape.js';
 import { COMPONENTS } from './components.js';
-import { HIDDEN_OPERATION } from './operations.js';
+import { DOCUMENT_OPERATION } from './service-operations.js';
 
 const PATH = '/openapi.json';
 
@@ -65,7 +65,7 @@ export async function documentRoutes(
  */
 export function documentRoute(app: FastifyInstance, service: Pick<StandingParts, 'probes'>): void {
   let bytes: Buffer | null = null;
-  app.get(PATH, { schema: HIDDEN_OPERATION }, async ({ call }, reply) => {
+  app.get(PATH, { schema: DOCUMENT_OPERATION }, async ({ call }, reply) => {
     service.probes.count('openapi', PATH, 200, call);
     bytes ??= Buffer.from(JSON.stringify(app.swagger()));
     return reply

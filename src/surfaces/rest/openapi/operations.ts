@@ -1,6 +1,6 @@
 import type { FastifySchema } from 'fastify';
 import { count, list, object, oneOf, ref, type Shape, text } from '../shape.js';
-import { AUTHOR, BODY, QUESTION, refusals } from './refusals.js';
+import { ANY_CALL, QUESTION, refusals } from './refusals.js';
 
 /** What each route takes and answers. The routes read their requests themselves; this is what is said of them. */
 
@@ -59,7 +59,7 @@ export const QUERY_OPERATION = operation({
       'application/x-ndjson': text('A row a line, then `{"trailer": …}` with the other members.'),
       'application/vnd.apache.arrow.stream': ARROW,
     }),
-    ...refusals(...QUESTION, ...BODY, 'noArrowValue'),
+    ...refusals(...ANY_CALL, 'body', ...QUESTION, 'encoding', 'upstream'),
   },
 });
 
@@ -70,7 +70,10 @@ export const SAMPLE_OPERATION = operation({
   security: BEARER,
   headers: SAID,
   body: { content: { 'application/json': { schema: ref('SampleRequest') } } },
-  response: { 200: json(ref('Sample'), 'Rows.'), ...refusals(...QUESTION, ...BODY) },
+  response: {
+    200: json(ref('Sample'), 'Rows.'),
+    ...refusals(...ANY_CALL, 'body', 'sample', 'unknownFacet', 'denied', 'groupsOnly', 'running'),
+  },
 });
 
 export const SCHEMA_OPERATION = operation({
@@ -83,7 +86,7 @@ export const SCHEMA_OPERATION = operation({
   response: {
     200: json(ref('Schema'), 'The schema, with an ETag.'),
     304: NOT_MODIFIED,
-    ...refusals('adminOnly'),
+    ...refusals(...ANY_CALL, 'whole graph'),
   },
 });
 
@@ -97,7 +100,7 @@ export const MAP_OPERATION = operation({
   response: {
     200: json(ref('DomainMap'), 'The graph, with an ETag.'),
     304: NOT_MODIFIED,
-    ...refusals('adminOnly'),
+    ...refusals(...ANY_CALL, 'whole graph'),
   },
 });
 
@@ -111,7 +114,7 @@ export const RESOLVE_OPERATION = operation({
     properties: { term: { type: 'string', minLength: 1, maxLength: 200, examples: ['customer'] } },
     required: ['term'],
   },
-  response: { 200: json(ref('Resolution'), 'Matches, best first.'), ...refusals() },
+  response: { 200: json(ref('Resolution'), 'Matches, best first.'), ...refusals(...ANY_CALL) },
 });
 
 export const CANDIDATES_OPERATION = operation({
@@ -120,7 +123,10 @@ export const CANDIDATES_OPERATION = operation({
   description: 'For admins. Declarations only: no row is read.',
   tags: ['authoring'],
   security: BEARER,
-  response: { 200: json(ref('Candidates'), 'Relations that nothing rests on yet.'), ...refusals(...AUTHOR) },
+  response: {
+    200: json(ref('Candidates'), 'Relations that nothing rests on yet.'),
+    ...refusals(...ANY_CALL, 'authoring'),
+  },
 });
 
 export const SUGGEST_OPERATION = operation({
@@ -132,7 +138,7 @@ export const SUGGEST_OPERATION = operation({
   body: { content: { 'application/json': { schema: ref('SuggestRequest') } } },
   response: {
     200: json(ref('Suggestion'), 'The draft, and what stands against it.'),
-    ...refusals(...AUTHOR, ...BODY, 'unresolvable'),
+    ...refusals(...ANY_CALL, 'body', 'authoring', 'unresolvable'),
   },
 });
 
@@ -146,7 +152,7 @@ export const VALIDATE_OPERATION = operation({
   body: { content: { 'application/json': { schema: ref('ValidateRequest') } } },
   response: {
     200: json(ref('Judgement'), 'Diagnostics, or what would change.'),
-    ...refusals(...AUTHOR, ...BODY, 'notPublishable', 'notFound', 'wrongState', 'unresolvable'),
+    ...refusals(...ANY_CALL, 'body', 'authoring', 'draft', 'notFound', 'unresolvable'),
   },
 });
 
@@ -157,7 +163,7 @@ export const CONFORMANCE_OPERATION = operation({
   security: BEARER,
   response: {
     200: json(list(text()), 'Groups of the contract’s rules that are met in full.'),
-    ...refusals(),
+    ...refusals(...ANY_CALL),
   },
 });
 

@@ -1,6 +1,6 @@
 import { ref, text } from '../shape.js';
 import { BEARER, json, operation } from './operations.js';
-import { AUTHOR, BODY, refusals } from './refusals.js';
+import { ANY_CALL, refusals } from './refusals.js';
 
 export const PUBLISH_OPERATION = operation({
   operationId: 'publish',
@@ -17,16 +17,7 @@ export const PUBLISH_OPERATION = operation({
   response: {
     200: json(ref('Publication'), 'A draft was kept or discarded; or all of it was published already.'),
     201: json(ref('Publication'), 'A new version is served.'),
-    ...refusals(
-      ...AUTHOR,
-      ...BODY,
-      'notPublishable',
-      'upstreamForAdmins',
-      'notFound',
-      'wrongState',
-      'baseChanged',
-      'baseRequired',
-    ),
+    ...refusals(...ANY_CALL, 'body', 'authoring', 'draft', 'publishing', 'notFound'),
     422: {
       description:
         'It could not be served: E1002, with `diagnostics`; or there is nothing of that name: E1001.',
@@ -42,7 +33,7 @@ export const OBJECTS_OPERATION = operation({
   security: BEARER,
   response: {
     200: json(ref('Publications'), 'The ETag is the version that is served.'),
-    ...refusals(...AUTHOR),
+    ...refusals(...ANY_CALL, 'authoring'),
   },
 });
 
@@ -56,5 +47,5 @@ export const OBJECT_OPERATION = operation({
     properties: { id: text('Number or id of a version, or id of a draft.') },
     required: ['id'],
   },
-  response: { 200: json(ref('Published'), 'It.'), ...refusals(...AUTHOR, 'notFound') },
+  response: { 200: json(ref('Published'), 'It.'), ...refusals(...ANY_CALL, 'authoring', 'notFound') },
 });

@@ -8,7 +8,7 @@ const MEANINGS: ReadonlyMap<number, string> = new Map([
   [403, 'No token, no access, or denied'],
   [404, 'There is none'],
   [406, 'A value that Arrow does not have, such as an infinite date'],
-  [409, 'Not in the state that this takes'],
+  [409, 'Not in the state that this takes, or ended by a change of rights'],
   [412, 'Another version is served'],
   [413, 'The body is too large'],
   [415, 'The body is not JSON'],
@@ -22,62 +22,153 @@ const MEANINGS: ReadonlyMap<number, string> = new Map([
   [504, 'It ran too long'],
 ]);
 
-const ALL = Object.keys(ERRORS) as readonly ErrorName[]; // of a literal object
+/** The step of answering a request in which an error is found. */
+type Stage =
+  | 'http'
+  | 'path'
+  | 'token'
+  | 'access'
+  | 'emergency'
+  | 'limit'
+  | 'body'
+  | 'question'
+  | 'running'
+  | 'encoding'
+  | 'sample'
+  | 'whole graph'
+  | 'upstream'
+  | 'authoring'
+  | 'draft'
+  | 'publishing'
+  | 'asking the owner'
+  | 'operating'
+  | 'mcp';
 
+/** Where each error of the catalogue is found: an error that is missing here does not compile. */
+const STAGE_OF = {
+  syntax: 'question',
+  unsupported: 'question',
+  switchedOff: 'question',
+  readOnly: 'question',
+  temporaryTable: 'question',
+  noStatement: 'question',
+  oneStatement: 'question',
+  tooLarge: 'http',
+  tooDeep: 'body',
+  tooComplex: 'question',
+  draftTooCostly: 'authoring',
+  tooManyColumns: 'question',
+  malformedBody: 'http',
+  typeMismatch: 'question',
+  unknownFunction: 'question',
+  unknownOperator: 'question',
+  unknownType: 'question',
+  ambiguous: 'question',
+  duplicateAlias: 'question',
+  grouping: 'question',
+  windowing: 'question',
+  invalidLiteral: 'running',
+  unknownZone: 'running',
+  negativeCount: 'running',
+  unknownLabel: 'question',
+  parameterType: 'question',
+  declaredType: 'question',
+  parameterCount: 'question',
+  unknownRelation: 'question',
+  unknownColumn: 'question',
+  unknownAlias: 'question',
+  unknownMetric: 'question',
+  outsideAllowlist: 'question',
+  mixedWorlds: 'question',
+  unknownDimension: 'question',
+  mixedBody: 'question',
+  unsealedJoin: 'question',
+  keyNotClear: 'question',
+  emptySql: 'question',
+  unknownFacet: 'question',
+  unknownModel: 'sample',
+  unresolvable: 'question',
+  planChanged: 'question',
+  notServable: 'publishing',
+  wrongState: 'draft',
+  baseRequired: 'publishing',
+  baseChanged: 'publishing',
+  notPublishable: 'draft',
+  authorsOnly: 'authoring',
+  operatorsOnly: 'operating',
+  invalidToken: 'token',
+  invalidCertificate: 'token',
+  tokenUsed: 'publishing',
+  missingToken: 'access',
+  noAccess: 'access',
+  denied: 'question',
+  purposeDenied: 'access',
+  noGlass: 'emergency',
+  glassReason: 'emergency',
+  glassSpent: 'emergency',
+  adminOnly: 'whole graph',
+  upstreamForAdmins: 'upstream',
+  groupsOnly: 'question',
+  decodeDenied: 'question',
+  noSnapshot: 'access',
+  rightsChanged: 'running',
+  rateLimited: 'limit',
+  addressLimited: 'limit',
+  rerankBudget: 'running',
+  execution: 'running',
+  evaluation: 'running',
+  databaseDown: 'running',
+  sourceDenied: 'running',
+  sourceGone: 'running',
+  sourceChanged: 'running',
+  cancelled: 'running',
+  timedOut: 'running',
+  rowCap: 'running',
+  stepCap: 'running',
+  costCap: 'running',
+  formMissing: 'running',
+  noDecoder: 'question',
+  contentUnavailable: 'running',
+  modelUnavailable: 'running',
+  rerankerUnavailable: 'running',
+  storeClosed: 'running',
+  auditUnavailable: 'http',
+  auditUnreadable: 'operating',
+  controlUnavailable: 'publishing',
+  overloaded: 'running',
+  issuerUnavailable: 'token',
+  ownerUnreached: 'asking the owner',
+  shuttingDown: 'http',
+  internal: 'http',
+  notFound: 'path',
+  noSession: 'operating',
+  foreignOrigin: 'mcp',
+  methodNotAllowed: 'path',
+  noArrowValue: 'encoding',
+  bodyTooLarge: 'body',
+  mediaType: 'body',
+} satisfies Record<ErrorName, Stage>;
+
+const ALL = Object.keys(STAGE_OF) as readonly ErrorName[]; // of a literal object
+
+/** What a request that nobody need sign may meet. */
+export const UNSIGNED: readonly Stage[] = ['http', 'limit', 'token'];
 /** What every call below `/osl` may meet, whatever it asks. */
-const ANY_CALL: readonly ErrorName[] = [
-  'malformedBody',
-  'tooLarge',
-  'invalidToken',
-  'missingToken',
-  'noAccess',
-  'rateLimited',
-  'internal',
-  'noSnapshot',
-  'auditUnavailable',
-  'overloaded',
-  'shuttingDown',
-];
-
-/** What a body that is no JSON may meet. */
-export const BODY: readonly ErrorName[] = ['bodyTooLarge', 'mediaType', 'tooDeep'];
-
+export const ANY_CALL: readonly Stage[] = [...UNSIGNED, 'access', 'emergency'];
 /** What a question may meet: all that the compiler refuses, and all that can go wrong while it runs. */
-export const QUESTION: readonly ErrorName[] = [
-  ...ALL.filter((name) => ERRORS[name].http === 400),
-  'outsideAllowlist',
-  'keyNotClear',
-  'denied',
-  'groupsOnly',
-  'decodeDenied',
-  'unresolvable',
-  'planChanged',
-  'cancelled',
-  'execution',
-  'databaseDown',
-  'sourceDenied',
-  'sourceGone',
-  'sourceChanged',
-  'noDecoder',
-  'contentUnavailable',
-  'modelUnavailable',
-  'rerankerUnavailable',
-  'rerankBudget',
-  'timedOut',
-];
-
-export const AUTHOR: readonly ErrorName[] = ['authorsOnly'];
+export const QUESTION: readonly Stage[] = ['question', 'running'];
 
 export function problem(description: string) {
   return { description, content: { 'application/problem+json': { schema: PROBLEM_REF } } };
 }
 
-/** The refusals of an operation by status: those of any call and of `names`, each with its codes of the catalogue. */
+/** The refusals of an operation by status: those of its `steps`, stages or single errors, each with its codes. */
 export function refusals(
-  ...names: readonly ErrorName[]
+  ...steps: readonly (Stage | ErrorName)[]
 ): Readonly<Record<string, ReturnType<typeof problem>>> {
   const codes = new Map<number, Set<string>>();
-  for (const name of [...ANY_CALL, ...names]) {
+  for (const name of ALL) {
+    if (!steps.includes(name) && !steps.includes(STAGE_OF[name])) continue;
     const { http, code } = ERRORS[name];
     codes.set(http, (codes.get(http) ?? new Set()).add(code));
   }

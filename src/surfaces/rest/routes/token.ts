@@ -8,7 +8,7 @@ import {
   refuseExchangeRequest,
   type TokenExchange,
 } from '../../../ask/request/exchange.js';
-import { HIDDEN_OPERATION } from '../openapi/operations.js';
+import { TOKEN_OPERATION } from '../openapi/service-operations.js';
 import { privateHeaders, problemHeaders, problemOf } from '../problem.js';
 
 /** What answers `POST /oauth/token`. */
@@ -39,7 +39,7 @@ const MAX_BODY = 65_536;
 
 /** `POST /oauth/token` (RFC 8693): tokens of issuers become actor tokens, by the rules of the policy. */
 export function tokenRoute(app: FastifyInstance, service: TokenParts, publicUrl: string | null): void {
-  app.post(TOKEN_PATH, { schema: HIDDEN_OPERATION }, async (request, reply) => {
+  app.post(TOKEN_PATH, { schema: TOKEN_OPERATION }, async (request, reply) => {
     const { call } = request;
     try {
       const asked = readForm(request, [...service.resources(), ...ownNames(request, publicUrl)]);

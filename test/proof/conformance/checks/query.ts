@@ -49,7 +49,8 @@ export const QUERY_CHECKS = {
       const names = Object.keys(body).join();
       t.match(await world.post('user:ann', '/osl/query', body), { status: 400, code: 'E0513' }, names);
     }
-    t.match(await world.post('user:ann', '/osl/query', { osql, group_by: [] }), { code: 'E0513' });
+    const misplaced = await world.post('user:ann', '/osl/query', { osql, group_by: [] });
+    t.match(misplaced, { status: 400, code: 'E0511' }, 'a member of another shape is no second shape');
   },
   'query.3': async (t, world) => {
     for (const body of [
