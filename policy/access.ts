@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { type Access, type Catalog, InternalError } from 'osl-compiler';
-import { attributesOf } from './attributes.js';
+import { attributesIn, attributesOf } from './attributes.js';
 import { type Circumstances, NOWHERE } from './circumstances.js';
 import type { BreakGlass, Conditions } from './conditions.js';
 import { holds, holdsUntil } from './holds.js';
@@ -104,7 +104,7 @@ export function roleAccess(role: string, snapshot: PolicySnapshot, catalog: Cata
   const policy = snapshot.roles.get(role);
   if (policy === undefined) throw new InternalError(`the policy has no role ${role}`);
   const filters = [...policy.grants.values()].flat().flatMap((g) => (g.filter === null ? [] : [g.filter]));
-  const pattern = new Map(filters.flatMap((f) => [...attributesOf(f)].map((a) => [a, 'values'] as const)));
+  const pattern = new Map(filters.flatMap((f) => [...attributesOf(f)].map((a) => [a, 'many'] as const)));
   const denying = policy.denied.size > 0 ? [role] : [];
   const rights: Rights = { roles: [role], denying, patterns: [pattern], open: null };
   return Object.freeze({
@@ -200,7 +200,10 @@ function claimedOf({ members }: Identity): string {
 
 /** Equal for callers whose governed plans are equal; says nothing of attribute values, which are parameters. */
 function signatureOf(rights: Rights, snapshot: PolicySnapshot): string {
-  const patterns = rights.patterns.map((p) => [...p].sort(([a], [b]) => (a < b ? -1 : 1)));
+  const named = attributesIn(snapshot);
+  const patterns = rights.patterns.map((p) =>
+    [...p].filter(([name]) => named.has(name)).sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
   return createHash('sha256')
     .update(
       JSON.stringify([

@@ -1,18 +1,138 @@
-import type { Expr } from 'osl-compiler';
+import { type AttributeMatch, couldBe, type Expr, type TypeName } from 'osl-compiler';
+import type { Fault } from './problems.js';
+import type { PolicySnapshot, RolePolicy } from './snapshot.js';
 
-/**
- * Names of the attributes that a predicate refers to. Looks into everything that the predicate is made of, whatever
- * its kind, so that no node can hide one.
- */
+/** What a subject has of an attribute: values of which one must match, or `any`, which everything matches. */
+export type AttributeValue = 'any' | readonly string[];
+
+/** One value of an attribute, as a policy or a claim has it. */
+export type AttributeScalar = string | number | boolean;
+
+/** The values of an attribute that is a value or a list of them; null for anything else. */
+export function attributeScalars(value: unknown): readonly AttributeScalar[] | null {
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return values.every(isScalar) ? values : null;
+}
+
+function isScalar(value: unknown): value is AttributeScalar {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+}
+
+/** The distinct texts of `values`, as they are compared; null where a number has more digits than were read exactly. */
+export function attributeTexts(values: readonly AttributeScalar[]): readonly string[] | null {
+  return values.every(isExact) ? Object.freeze([...new Set(values.map(String))]) : null;
+}
+
+/** A number of at most 15 significant digits is the one that was written; of a longer one nobody knows. */
+function isExact(value: AttributeScalar): boolean {
+  if (typeof value !== 'number') return true;
+  if (Number.isInteger(value)) return Number.isSafeInteger(value);
+  return Number.isFinite(value) && String(value).replace(/e.*$|\D/g, '').length <= 15;
+}
+
+/** Names of the attributes that a predicate refers to. */
 export function attributesOf(predicate: Expr): ReadonlySet<string> {
+  return new Set(matchesIn(predicate).map((m) => m.attribute));
+}
+
+/** Looks into everything that the predicate is made of, whatever its kind, so that no node can hide one. */
+function matchesIn(value: unknown): readonly AttributeMatch[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inner = Object.values(value).flatMap(matchesIn);
+  return isMatch(value) ? [value, ...inner] : inner;
+}
+
+function isMatch(value: object): value is AttributeMatch {
+  return 'kind' in value && value.kind === 'attribute_match';
+}
+
+const NAMED = new WeakMap<PolicySnapshot, ReadonlySet<string>>();
+
+/** Names of the attributes that some filter of a policy refers to: no other decides what anybody sees. */
+export function attributesIn(snapshot: PolicySnapshot): ReadonlySet<string> {
+  const known = NAMED.get(snapshot);
+  if (known !== undefined) return known;
   const found = new Set<string>();
-  collect(predicate, found);
+  for (const { grants } of snapshot.roles.values())
+    for (const { filter } of [...grants.values()].flat())
+      if (filter !== null) for (const name of attributesOf(filter)) found.add(name);
+  NAMED.set(snapshot, found);
   return found;
 }
 
-function collect(value: unknown, found: Set<string>): void {
-  if (typeof value !== 'object' || value === null) return;
-  if ('kind' in value && value.kind === 'attribute_match' && 'attribute' in value)
-    found.add(String(value.attribute));
-  for (const part of Object.values(value)) collect(part, found);
+/** Where a value cannot be of the type that it is compared with. */
+export interface Misfit {
+  readonly relation: string;
+  readonly type: TypeName;
+}
+
+/** The types that filters compare attributes with. */
+export class AttributeTypes {
+  /** By attribute and type: the roles whose filters compare them, each with a relation of such a filter. */
+  readonly #compared = new Map<string, Map<TypeName, Map<string, string>>>();
+
+  constructor(roles: ReadonlyMap<string, RolePolicy>) {
+    for (const [role, { grants }] of roles)
+      for (const [relation, list] of grants)
+        for (const { filter } of list)
+          if (filter !== null)
+            for (const { attribute, arg } of matchesIn(filter))
+              this.#add(attribute, arg.type, role, relation);
+  }
+
+  /** Where somebody with `roles` would have `value` of `attribute` compared with a type that it cannot be of. */
+  misfit(roles: ReadonlySet<string>, attribute: string, value: AttributeScalar): Misfit | null {
+    for (const [type, comparing] of this.#compared.get(attribute) ?? []) {
+      if (fits(value, type)) continue;
+      const role =
+        roles.size < comparing.size
+          ? [...roles].find((r) => comparing.has(r))
+          : [...comparing.keys()].find((r) => roles.has(r));
+      if (role !== undefined) return { relation: comparing.get(role) ?? '', type };
+    }
+    return null;
+  }
+
+  #add(attribute: string, type: TypeName, role: string, relation: string): void {
+    const types = this.#compared.get(attribute) ?? new Map<TypeName, Map<string, string>>();
+    this.#compared.set(attribute, types);
+    const roles = types.get(type) ?? new Map<string, string>();
+    types.set(type, roles.set(role, relation));
+  }
+}
+
+const WHOLE: ReadonlyMap<TypeName, number> = new Map([
+  ['int2', 2 ** 15],
+  ['int4', 2 ** 31],
+  ['int8', 2 ** 63],
+]);
+const FRACTIONAL: ReadonlySet<TypeName> = new Set<TypeName>(['numeric', 'float4', 'float8']);
+
+/** A text may be of any type whose texts look so; a number is no text, so that `007` and `1.10` are not taken for others. */
+function fits(value: AttributeScalar, type: TypeName): boolean {
+  if (typeof value === 'boolean') return type === 'bool';
+  const size = WHOLE.get(type);
+  if (typeof value === 'number')
+    return size === undefined
+      ? FRACTIONAL.has(type)
+      : Number.isInteger(value) && value >= -size && value < size;
+  if (!couldBe(value, type)) return false;
+  return size === undefined || !/^[+-]?\d+$/.test(value) || isBelow(BigInt(value.replace('+', '')), size);
+}
+
+function isBelow(value: bigint, size: number): boolean {
+  return value >= -BigInt(size) && value < BigInt(size);
+}
+
+/** What is wrong with `value`, and what to do about it. */
+export function misfitFault(attribute: string, value: AttributeScalar, { relation, type }: Misfit): Fault {
+  const isNumber = typeof value === 'number';
+  if (typeof value === 'string' || (isNumber && WHOLE.has(type)))
+    return {
+      message: `a value of attribute \`${attribute}\` is no ${type}, which \`${relation}\` compares it with`,
+    };
+  return {
+    message: `attribute \`${attribute}\` is ${isNumber ? 'a number' : 'true or false'}, and \`${relation}\` compares it with ${type}`,
+    hint: 'put the value between quotes, as it is written in the database',
+  };
 }

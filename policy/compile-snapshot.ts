@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Catalog, isComparable, type MaskKind } from 'osl-compiler';
+import { AttributeTypes, attributeScalars, misfitFault } from './attributes.js';
 import { compileCertificateRule } from './certificate.js';
 import type { PolicyDocument } from './document.js';
 import { compileExchange } from './exchange/rule.js';
@@ -69,7 +70,9 @@ export function* compilingSnapshot(
   const certificates = mapEntries(document.certificates ?? {}, (rule, name) =>
     compileCertificateRule(name, rule, document, names, problems),
   );
-  const exchange = compileExchange(document.exchange ?? [], names, purposes, problems);
+  const types = new AttributeTypes(roles);
+  yield* checkingAttributes(document, subjects, types, problems);
+  const exchange = compileExchange(document.exchange ?? [], names, purposes, types, problems);
   yield;
   checkLimits(document, problems);
   const quotas = compileQuotas(document, problems);
@@ -89,6 +92,30 @@ export function* compilingSnapshot(
     exchange,
     document,
   });
+}
+
+/** Holds the attributes of subjects against what filters of their roles compare them with. */
+function* checkingAttributes(
+  document: PolicyDocument,
+  subjects: ReadonlyMap<string, SubjectPolicy>,
+  types: AttributeTypes,
+  problems: ProblemList,
+): Generator<void, void> {
+  let checked = 0;
+  for (const [name, { attributes = {} }] of Object.entries(document.subjects)) {
+    const ceiling = subjects.get(name)?.ceiling ?? new Set();
+    for (const [attribute, value] of Object.entries(attributes))
+      for (const scalar of attributeScalars(value) ?? []) {
+        const misfit = types.misfit(ceiling, attribute, scalar);
+        if (misfit !== null)
+          problems.add(
+            'attribute',
+            ['subjects', name, 'attributes', attribute],
+            misfitFault(attribute, scalar, misfit),
+          );
+      }
+    if (++checked % SUBJECTS === 0) yield;
+  }
 }
 
 /** Subjects that are compiled in one step. */

@@ -1,4 +1,5 @@
 import type { MaskKind } from 'osl-compiler';
+import type { AttributeScalar } from './attributes.js';
 import type { LimitBucket } from './buckets.js';
 import type { Day } from './local-time.js';
 
@@ -71,10 +72,10 @@ export interface ExchangeRuleDocument {
 
 /** An attribute as of a subject, or taken from a claim, where `among` bounds what it may say. */
 export type AttributeSource =
-  | string
-  | readonly string[]
+  | AttributeScalar
+  | readonly AttributeScalar[]
   | { readonly any: true }
-  | { readonly claim: string; readonly among?: readonly string[] };
+  | { readonly claim: string; readonly among?: readonly AttributeScalar[] };
 
 export interface ServiceAccountDocument {
   /** One of `subjects`: whose rights a session has. */
@@ -93,7 +94,9 @@ export interface SubjectDocument {
   /** Purposes that the subject can ever ask for; what a token or a request says beyond them counts for nothing. */
   readonly purposes?: readonly string[];
   /** A value, a list of values, or `{any: true}`. A missing attribute makes a filter false. */
-  readonly attributes?: Readonly<Record<string, string | readonly string[] | { readonly any: true }>>;
+  readonly attributes?: Readonly<
+    Record<string, AttributeScalar | readonly AttributeScalar[] | { readonly any: true }>
+  >;
 }
 
 export interface RoleDocument {

@@ -10,8 +10,7 @@ export {
   roleAccess,
 } from './access.js';
 export { addressGroup } from './address.js';
-export type { AttributeValue } from './attribute-value.js';
-export { attributesOf } from './attributes.js';
+export { type AttributeValue, attributesOf } from './attributes.js';
 export { LIMIT_BUCKETS, type LimitBucket } from './buckets.js';
 export {
   type CertificateRule,

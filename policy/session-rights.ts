@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { rightsOf } from './access.js';
-import { attributesOf } from './attributes.js';
+import { attributesIn } from './attributes.js';
 import type { Identity } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects-of.js';
@@ -50,17 +50,4 @@ export function roleIn(role: string, key: string | null): string {
   if (key === null) return role;
   const digest = createHash('sha256').update(key).digest('hex').slice(0, 16);
   return `${role}?${digest}`;
-}
-
-const ATTRIBUTES = new WeakMap<PolicySnapshot, ReadonlySet<string>>();
-
-function attributesIn(snapshot: PolicySnapshot): ReadonlySet<string> {
-  const known = ATTRIBUTES.get(snapshot);
-  if (known !== undefined) return known;
-  const found = new Set<string>();
-  for (const { grants } of snapshot.roles.values())
-    for (const { filter } of [...grants.values()].flat())
-      if (filter !== null) for (const name of attributesOf(filter)) found.add(name);
-  ATTRIBUTES.set(snapshot, found);
-  return found;
 }

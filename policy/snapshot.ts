@@ -1,5 +1,5 @@
 import type { AttributePattern, MaskKind, RelationGrant } from 'osl-compiler';
-import type { AttributeValue } from './attribute-value.js';
+import type { AttributeValue } from './attributes.js';
 import type { CertificateRule } from './certificate.js';
 import type { Conditions } from './conditions.js';
 import type { PolicyDocument } from './document.js';

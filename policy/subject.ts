@@ -1,4 +1,5 @@
-import type { AttributeValue } from './attribute-value.js';
+import { attributePattern } from 'osl-compiler';
+import { type AttributeValue, attributeScalars, attributeTexts } from './attributes.js';
 import type { SubjectDocument } from './document.js';
 import { isName } from './is-name.js';
 import type { Names } from './names.js';
@@ -18,23 +19,21 @@ export function compileSubject(
   for (const [key, value] of Object.entries(document.attributes ?? {})) {
     const read = readAttribute(value);
     if (read !== null) attributes.set(key, read);
-    else {
-      problems.add('attribute', [...path, 'attributes', key], {
-        message: 'an attribute is text, a list of texts, or `{any: true}`',
-        hint: 'put a number between quotes',
-      });
-    }
+    else problems.add('attribute', [...path, 'attributes', key], NO_ATTRIBUTE);
   }
   return Object.freeze({
     ceiling: names.roles(document.ceiling, [...path, 'ceiling']),
     adminCeiling: new Set(document.admin ?? []),
     purposes: purposesOf(document.purposes ?? [], declared, [...path, 'purposes'], problems),
     attributes,
-    pattern: new Map(
-      [...attributes].map(([key, value]) => [key, value === 'any' ? 'any' : 'values'] as const),
-    ),
+    pattern: attributePattern(attributes),
   });
 }
+
+const NO_ATTRIBUTE = {
+  message: 'an attribute is text, a number, true or false, a list of these, or `{any: true}`',
+  hint: 'put a number of more than 15 digits between quotes',
+};
 
 function purposesOf(
   names: readonly string[],
@@ -53,11 +52,8 @@ function purposesOf(
 
 /** Null where `value` is none; a value is never guessed from something else. */
 function readAttribute(value: unknown): AttributeValue | null {
-  if (typeof value === 'string') return Object.freeze([value]);
-  if (Array.isArray(value)) {
-    const list: readonly unknown[] = value;
-    return list.every((v) => typeof v === 'string') ? Object.freeze([...new Set(list)]) : null;
-  }
+  const scalars = attributeScalars(value);
+  if (scalars !== null) return attributeTexts(scalars);
   const isAny = typeof value === 'object' && value !== null && 'any' in value && value.any === true;
   return isAny ? 'any' : null;
 }

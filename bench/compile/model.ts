@@ -74,7 +74,7 @@ function grantOf(relation: Relation, index: number): RelationGrant {
       arg: { kind: 'base', column: 'region', type: 'text' },
       equality: { name: '=', left: 'text', right: 'text', result: 'bool', leakproof: true },
       attribute: `region_${index}`,
-      subject: 0,
+      subject: { index: 0, values: 'one' },
       type: 'bool',
     },
   };

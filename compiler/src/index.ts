@@ -4,6 +4,7 @@ export {
   bindPredicate,
   type ComputedFacts,
   computedFacts,
+  couldBe,
   inputsOf,
   metricColumns,
   metricFault,
@@ -77,7 +78,7 @@ export {
   OPERATORS as SQL_OPERATORS,
   type OperatorDefinition,
 } from './functions/index.js';
-export { type AttributePattern, forChain } from './govern/chain.js';
+export { type AttributePattern, attributePattern, forChain } from './govern/chain.js';
 export { versionDue, versionFor } from './govern/facet-version.js';
 export type {
   GovernedPlanFields,
@@ -135,7 +136,7 @@ export {
   statementTexts,
 } from './parse.js';
 export { placedFault } from './place-of-fault.js';
-export type { Expr, Form, Slot } from './plan.js';
+export type { AttributeMatch, Expr, Form, Slot } from './plan.js';
 export { queryWithin } from './query-within.js';
 export { relationsRead } from './relations-read.js';
 export {

@@ -307,18 +307,23 @@ export interface InQuery {
   readonly type: 'bool';
 }
 
-/**
- * Policy only: `arg` equals one of the values of a subject's attribute.
- *
- * `subject` indexes the chain, root first; null in a predicate that is not yet tied to a chain.
- */
+/** Policy only: `arg` equals one of the values of a subject's attribute. */
 export interface AttributeMatch {
   readonly kind: 'attribute_match';
   readonly arg: Expr;
   readonly equality: OperatorDefinition;
   readonly attribute: string;
-  readonly subject: number | null;
+  /** Null in a predicate that is not yet tied to a chain. */
+  readonly subject: ChainSubject | null;
   readonly type: 'bool';
+}
+
+/** A subject of the delegation chain, as far as one of its attributes matters to the plan. */
+export interface ChainSubject {
+  /** Index in the chain, root first. */
+  readonly index: number;
+  /** Number of values that it has of the attribute. */
+  readonly values: 'one' | 'many';
 }
 
 export type Expr =
@@ -606,8 +611,8 @@ export type Slot =
       readonly index: number;
       readonly declared: Exclude<DeclaredType, { readonly kind: 'model' }> | null;
     }
-  /** All values of an attribute of a chain subject, as an array. */
-  | { readonly kind: 'attribute'; readonly type: ArrayType; readonly subject: number; readonly name: string }
+  /** An attribute of a chain subject: its one value, or all of them where the type is an array. */
+  | { readonly kind: 'attribute'; readonly type: TypeName; readonly subject: number; readonly name: string }
   /** The rows of runtime relation `index`. */
   | { readonly kind: 'runtime'; readonly type: 'jsonb'; readonly index: number }
   /** The values of one column of these rows, as an array. */

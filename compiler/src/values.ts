@@ -1,6 +1,7 @@
-import { assertNever, queryError } from './errors.js';
+import { assertNever, InternalError, queryError } from './errors.js';
 import type { LiteralValue, Slot } from './plan.js';
 import { arrayText } from './sql-text.js';
+import { isArray } from './types.js';
 
 /** Where the values of a statement's slots come from. */
 export interface ValueSources<V> {
@@ -33,7 +34,7 @@ export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): r
         return value;
       }
       case 'attribute':
-        return sources.text(arrayText(sources.attribute(slot.subject, slot.name)));
+        return sources.text(attributeText(slot, sources.attribute(slot.subject, slot.name)));
       case 'runtime':
         return sources.text(sources.runtime(slot.index));
       case 'keys':
@@ -46,6 +47,15 @@ export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): r
         return assertNever(slot);
     }
   });
+}
+
+function attributeText({ type, name }: Slot & { kind: 'attribute' }, values: readonly string[]): string {
+  if (isArray(type)) return arrayText(values);
+  const [only] = values;
+  // INVARIANT: a plan made for one value is never run with the first of several.
+  if (only === undefined || values.length !== 1)
+    throw new InternalError(`attribute ${name} has ${values.length} values in a plan for one`);
+  return only;
 }
 
 /** A literal in Postgres' text format. */

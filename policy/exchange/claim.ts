@@ -1,3 +1,4 @@
+import { attributeScalars, attributeTexts } from '../attributes.js';
 import { isName } from '../is-name.js';
 import type { JsonObject } from '../strict-json.js';
 
@@ -25,6 +26,12 @@ export function textsOf(value: unknown): readonly string[] | null {
   if (!Array.isArray(value) || value.length > MAX_VALUES) return null;
   const list: readonly unknown[] = value;
   return list.every(isName) ? [...new Set(list)] : null;
+}
+
+/** The values of a claim as an attribute has them: numbers and truth values are written out. Null for anything else. */
+export function attributeIn(value: unknown): readonly string[] | null {
+  const scalars = attributeScalars(value);
+  return scalars === null ? null : textsOf(attributeTexts(scalars));
 }
 
 /** The text of a claim that has one; a whole number is written out. */

@@ -16,6 +16,7 @@ export const EXCHANGE_FAULTS = Object.freeze({
   lifetime: 'it lives longer than its issuer may have it',
   rule: 'no rule of the policy takes it',
   name: 'the rule that takes it finds no subject in its claims',
+  attribute: 'a claim has a value that is not of the type which policy compares it with',
   chain: 'the chain of the two tokens is too long, or names somebody twice',
   mayAct: 'its claim `may_act` names another actor',
   direct: 'the rule that takes it wants it exchanged first',

@@ -1,3 +1,4 @@
+import { attributePattern } from 'osl-compiler';
 import type { ExchangedMember } from '../identity.js';
 import type { PolicySnapshot, SubjectPolicy } from '../snapshot.js';
 
@@ -54,10 +55,7 @@ function metAttributes(own: Attributes, listed: Attributes): Attributes {
 }
 
 function subject(parts: Omit<SubjectPolicy, 'pattern'>): SubjectPolicy {
-  const pattern = new Map(
-    [...parts.attributes].map(([name, value]) => [name, value === 'any' ? 'any' : 'values'] as const),
-  );
-  return Object.freeze({ ...parts, pattern });
+  return Object.freeze({ ...parts, pattern: attributePattern(parts.attributes) });
 }
 
 function only(ceiling: ReadonlySet<string>, roles: readonly string[]): ReadonlySet<string> {

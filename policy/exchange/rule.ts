@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { AttributeValue } from '../attribute-value.js';
+import {
+  type AttributeScalar,
+  type AttributeTypes,
+  type AttributeValue,
+  attributeScalars,
+  attributeTexts,
+  misfitFault,
+} from '../attributes.js';
 import { OWN_CLAIMS, scalarsIn } from '../claims.js';
 import type { ExchangeRuleDocument } from '../document.js';
 import type { ExchangedMember } from '../identity.js';
@@ -7,7 +14,8 @@ import { isName } from '../is-name.js';
 import type { Names } from '../names.js';
 import type { DocumentPath, ProblemList } from '../problems.js';
 import type { JsonObject } from '../strict-json.js';
-import { claimAt, isTemplate, textsOf, valueIn } from './claim.js';
+import { attributeIn, claimAt, isTemplate, textsOf, valueIn } from './claim.js';
+import { refuseExchange } from './fault.js';
 import type { IdentityClaims } from './identity-token.js';
 
 /** How somebody whom an issuer knows becomes a subject of the policy. Frozen. */
@@ -26,6 +34,7 @@ export interface ExchangeRule {
   takes(claims: IdentityClaims): boolean;
   /** Null where the claims name nobody. */
   subjectOf(claims: IdentityClaims): string | null;
+  /** @throws QueryError E3001 where a claim cannot be of the type that filters compare its attribute with */
   memberOf(claims: IdentityClaims): ExchangedMember;
 }
 
@@ -39,6 +48,7 @@ export function compileExchange(
   documents: readonly ExchangeRuleDocument[],
   names: Names,
   purposes: ReadonlySet<string>,
+  types: AttributeTypes,
   problems: ProblemList,
 ): ExchangeRules {
   const seen = new Set<string>();
@@ -48,7 +58,7 @@ export function compileExchange(
       problems.add('exchange', [...path, 'name'], { message: `rule \`${document.name}\` is named twice` });
     seen.add(document.name);
     checkPurposes(document.purposes ?? [], purposes, [...path, 'purposes'], problems);
-    return compileRule(document, path, names, problems);
+    return compileRule(document, path, names, types, problems);
   });
   return Object.freeze({ rules, byId: new Map(rules.map((rule) => [rule.id, rule])) });
 }
@@ -68,6 +78,7 @@ function compileRule(
   document: ExchangeRuleDocument,
   path: DocumentPath,
   names: Names,
+  types: AttributeTypes,
   problems: ProblemList,
 ): ExchangeRule {
   const { name, issuer, subject, when = {}, roles, attributes = {} } = document;
@@ -85,14 +96,7 @@ function compileRule(
         problems.add('exchange', [...path, 'roles', 'map', value], {
           message: `role \`${role}\` is not below the ceiling of the rule`,
         });
-  for (const [attribute, source] of Object.entries(attributes)) {
-    const isOne = typeof source !== 'object' || isList(source) || 'any' in source !== 'claim' in source;
-    if (!isOne || (typeof source === 'object' && 'among' in source && !('claim' in source)))
-      problems.add('exchange', [...path, 'attributes', attribute], {
-        message:
-          'an attribute is text, a list of texts, `{any: true}`, or `{claim: …}`, with `among` or without',
-      });
-  }
+  checkSources(attributes, ceiling, [...path, 'attributes'], types, problems);
   for (const [i, claim] of (document.claims ?? []).entries())
     if (OWN_CLAIMS.has(claim))
       problems.add('exchange', [...path, 'claims', i], {
@@ -121,19 +125,60 @@ function compileRule(
       Object.freeze({
         rule: idOf(document),
         roles: rolesOf(from),
-        attributes: said(attributes, from.claims),
+        attributes: said(attributes, from.claims, ceiling, types),
       }),
   });
 }
 
 type AttributeRules = NonNullable<ExchangeRuleDocument['attributes']>;
 
+function checkSources(
+  attributes: AttributeRules,
+  ceiling: ReadonlySet<string>,
+  path: DocumentPath,
+  types: AttributeTypes,
+  problems: ProblemList,
+): void {
+  for (const [attribute, source] of Object.entries(attributes)) {
+    const fixed = fixedValues(source);
+    const isFixed = fixed !== null && attributeTexts(fixed) !== null;
+    const isMapping = isSource(source) && 'any' in source !== 'claim' in source;
+    if (!(isFixed || isMapping) || (isSource(source) && 'among' in source && !('claim' in source)))
+      problems.add('exchange', [...path, attribute], {
+        message:
+          'an attribute is text, a number, true or false, a list of these, `{any: true}`, or `{claim: …}`, with `among` or without',
+      });
+    for (const value of fixed ?? []) {
+      const misfit = types.misfit(ceiling, attribute, value);
+      if (misfit !== null)
+        problems.add('exchange', [...path, attribute], misfitFault(attribute, value, misfit));
+    }
+  }
+}
+
+type Source = AttributeRules[string];
+
+/** The values that the rule itself gives; null where a claim does, or anything will do. */
+function fixedValues(source: Source): readonly AttributeScalar[] | null {
+  return isSource(source) ? null : attributeScalars(source);
+}
+
+function isSource(source: Source): source is Extract<Source, { claim: string } | { any: true }> {
+  return typeof source === 'object' && !Array.isArray(source);
+}
+
 /** What the claims say of the attributes that the rule takes from them. */
-function said(attributes: AttributeRules, claims: JsonObject): ReadonlyMap<string, readonly string[]> {
+function said(
+  attributes: AttributeRules,
+  claims: JsonObject,
+  ceiling: ReadonlySet<string>,
+  types: AttributeTypes,
+): ReadonlyMap<string, readonly string[]> {
   return new Map(
     Object.entries(attributes).flatMap(([name, source]) => {
-      if (typeof source !== 'object' || !('claim' in source)) return [];
-      const values = textsOf(claimAt(claims, source.claim));
+      if (!isSource(source) || !('claim' in source)) return [];
+      const values = attributeIn(claimAt(claims, source.claim));
+      if (values?.some((v) => types.misfit(ceiling, name, v) !== null) === true) refuseExchange('attribute');
       return values === null ? [] : [[name, values] as const];
     }),
   );
@@ -155,19 +200,14 @@ function attributesOf(
 ): ReadonlyMap<string, AttributeValue> {
   return new Map(
     Object.entries(attributes).flatMap(([name, source]): readonly (readonly [string, AttributeValue])[] => {
-      if (typeof source === 'string') return [[name, Object.freeze([source])]];
-      if (isList(source)) return [[name, Object.freeze([...source])]];
+      if (!isSource(source)) return [[name, attributeTexts(attributeScalars(source) ?? []) ?? []]];
       if ('any' in source) return [[name, 'any']];
-      const { among } = source;
+      const among = source.among?.map(String);
       const values = told.get(name);
       if (values === undefined) return [];
       return [[name, among === undefined ? values : values.filter((v) => among.includes(v))]];
     }),
   );
-}
-
-function isList(value: string | object): value is readonly string[] {
-  return Array.isArray(value);
 }
 
 function listed(value: string | readonly string[]): readonly string[] {

@@ -228,8 +228,9 @@ function holdsFor(predicate: Predicate, row: Row, subject: SubjectDocument): boo
     const value = attributes[name];
     if (value === undefined) return false;
     if (typeof value === 'object' && 'any' in value) return true;
+    if ([value].flat().length === 0) return false; // as Postgres has `= any ('{}')`, also of NULL
     if (row[name] === null) return null;
-    return typeof value === 'string' ? value === row[name] : value.includes(row[name]);
+    return [value].flat().includes(row[name]);
   };
   return predicate.holds(row, has) === true;
 }

@@ -32,7 +32,9 @@ export function truthOf(expr: Expr, row: Row, access: EffectiveAccess): Truth {
     case 'attribute_match': {
       if (expr.subject === null) throw new Error('a predicate that is tied to no chain');
       const value = cellOf(expr.arg, row);
-      return value === null ? null : access.attributeValues(expr.subject, expr.attribute).includes(value);
+      return value === null
+        ? null
+        : access.attributeValues(expr.subject.index, expr.attribute).includes(value);
     }
     default:
       throw new Error(`these tests do not evaluate ${expr.kind}`);

@@ -1,5 +1,6 @@
 import { ready } from 'osl-compiler';
 import t from 'tap';
+import type { AttributeScalar } from '../../policy/attributes.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../policy/document.js';
 import { type PolicyProblem, PolicyProblems } from '../../policy/problems.js';
@@ -21,6 +22,45 @@ const deny = (on: string, columns?: readonly string[]): PolicyDocument =>
   role({ grants: [], deny: [{ on, ...(columns === undefined ? {} : { columns }) }] });
 const attribute = (value: unknown): PolicyDocument =>
   policy({ subjects: { alice: { ceiling: [], attributes: { region: value as string } } } }); // wrong on purpose
+
+/** A subject with `value` of attribute `a`, in a role whose rows are those. */
+function compared(rows: string, value: AttributeScalar | readonly AttributeScalar[]): PolicyDocument {
+  return {
+    ...grant({ rows }),
+    subjects: { alice: { ceiling: ['analyst'], attributes: { a: value } } },
+  };
+}
+
+/** Hint of the problem with the value of an attribute. */
+const MISFITS = {
+  fits: null,
+  'no such value': [],
+  'another type': ['put the value between quotes, as it is written in the database'],
+} as const;
+
+/** Rows, the value of the attribute, and how it fits. */
+const FITTING: readonly (readonly [
+  rows: string,
+  value: AttributeScalar | readonly AttributeScalar[],
+  misfit: keyof typeof MISFITS,
+])[] = [
+  ["quantity = attribute('a')", 7, 'fits'],
+  ["quantity = attribute('a')", [7, '8'], 'fits'],
+  ["quantity = attribute('a')", 7.5, 'no such value'],
+  ["quantity = attribute('a')", 3_000_000_000, 'no such value'],
+  ["quantity = attribute('a')", '3000000000', 'no such value'],
+  ["quantity = attribute('a')", 'eu', 'no such value'],
+  ["quantity = attribute('a')", true, 'another type'],
+  ["region = attribute('a')", 7, 'another type'],
+  ["region = attribute('a')", '7', 'fits'],
+  ["region = attribute('a')", false, 'another type'],
+  ["(quantity > 5) = attribute('a')", true, 'fits'],
+  ["(quantity > 5) = attribute('a')", 'yes', 'fits'],
+  ["(quantity > 5) = attribute('a')", 1, 'another type'],
+  ["quantity::numeric = attribute('a')", 7.5, 'fits'],
+  ["region = attribute('a') and quantity = attribute('a')", '7', 'fits'],
+  ["region = attribute('a') and quantity = attribute('a')", 7, 'another type'],
+];
 
 const TABLE: readonly Row[] = [
   {
@@ -268,25 +308,28 @@ const TABLE: readonly Row[] = [
     policy: policy({ subjects: { 'a\nb': { ceiling: [] } } }),
     problems: [['subjects.a\nb', 'P0108']],
   },
+  ...[null, { any: false }, [['eu']], Number.NaN, 2 ** 53, 1 / 3].map((value) => ({
+    name: `attribute: ${JSON.stringify(value)}`,
+    policy: attribute(value),
+    problems: [
+      ['subjects.alice.attributes.region', 'P0110', 'put a number of more than 15 digits between quotes'],
+    ] as const,
+  })),
+  ...FITTING.map(([rows, value, misfit]): Row => {
+    const hint = MISFITS[misfit];
+    return {
+      name: `attribute ${JSON.stringify(value)} under ${rows}: ${misfit}`,
+      policy: compared(rows, value),
+      problems: hint === null ? [] : [['subjects.alice.attributes.a', 'P0110', ...hint]],
+    };
+  }),
   {
-    name: 'attribute: a number',
-    policy: attribute(5),
-    problems: [['subjects.alice.attributes.region', 'P0110', 'put a number between quotes']],
-  },
-  {
-    name: 'attribute: a list with a number',
-    policy: attribute(['eu', 5]),
-    problems: [['subjects.alice.attributes.region', 'P0110', 'put a number between quotes']],
-  },
-  {
-    name: 'attribute: null',
-    policy: attribute(null),
-    problems: [['subjects.alice.attributes.region', 'P0110', 'put a number between quotes']],
-  },
-  {
-    name: 'attribute: any false',
-    policy: attribute({ any: false }),
-    problems: [['subjects.alice.attributes.region', 'P0110', 'put a number between quotes']],
+    name: 'attribute: a type that only a role beyond the ceiling compares it with',
+    policy: {
+      ...compared("quantity = attribute('a')", 'eu'),
+      subjects: { alice: { ceiling: [], attributes: { a: 'eu' } } },
+    },
+    problems: [],
   },
   {
     name: 'everything at once',

@@ -124,6 +124,14 @@ function within(limit: bigint): LiteralTest {
   };
 }
 
+/** False where the text can be seen to be no value of `type`; the database judges the rest. */
+export function couldBe(text: string, type: TypeName): boolean {
+  if (isArray(type)) return true;
+  const form = LITERAL_FORM.get(type);
+  const range = LITERAL_RANGE.get(type);
+  return (form === undefined || form(text)) && (range === undefined || range.holds(text));
+}
+
 /**
  * The items of a long IN list, read from the text as values of `type` (null: strings), as values of `elementType`. No
  * text of this length has a template, so nothing depends on where they stand.

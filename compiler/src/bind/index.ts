@@ -1,6 +1,7 @@
 /** Binding: names, types and forms of what was asked, against what its caller may see. */
 export { bind } from './bind.js';
 export type { BoundPlan } from './bound-plan.js';
+export { couldBe } from './coerce.js';
 export { columnsOf } from './computed.js';
 export { type ComputedFacts, computedFacts } from './computed-facts.js';
 export type { World } from './context.js';

@@ -1,5 +1,6 @@
 import { InternalError } from '../errors.js';
-import type { Expr, LiteralValue, Parameter, Slot } from '../plan.js';
+import { operationNode } from '../nodes.js';
+import type { AttributeMatch, ChainSubject, Expr, LiteralValue, Parameter, Slot } from '../plan.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
 import { mapChildren } from '../walk.js';
 
@@ -21,12 +22,14 @@ export class GovernedSlots {
     });
   }
 
-  attribute(subject: number, name: string, element: TypeName): Parameter {
+  /** The one value of an attribute of a chain subject, or the array of its values. */
+  #attribute({ index, values }: ChainSubject, name: string, element: TypeName): Parameter {
     if (isArray(element)) throw new InternalError('an attribute has elements that are arrays');
-    return this.#parameter(`attribute ${subject} ${element} ${name}`, {
+    const type = values === 'one' ? element : arrayOf(element);
+    return this.#parameter(`attribute ${index} ${type} ${name}`, {
       kind: 'attribute',
-      type: arrayOf(element),
-      subject,
+      type,
+      subject: index,
       name,
     });
   }
@@ -62,19 +65,25 @@ export class GovernedSlots {
   /** A policy predicate with its literals and attributes made parameters. */
   ground(expr: Expr): Expr {
     if (expr.kind === 'literal') return this.literal(expr.value, expr.type);
-    if (expr.kind !== 'attribute_match')
-      return mapChildren(
-        expr,
-        (e) => this.ground(e),
-        (q) => q,
-      );
-    if (expr.subject === null) throw new InternalError(`attribute ${expr.attribute} is not tied to a chain`);
+    if (expr.kind === 'attribute_match') return this.#groundMatch(expr);
+    return mapChildren(
+      expr,
+      (e) => this.ground(e),
+      (q) => q,
+    );
+  }
+
+  #groundMatch({ arg: compared, equality, attribute, subject }: AttributeMatch): Expr {
+    if (subject === null) throw new InternalError(`attribute ${attribute} is not tied to a chain`);
+    const arg = this.ground(compared);
+    const value = this.#attribute(subject, attribute, compared.type);
+    if (subject.values === 'one') return operationNode(equality, arg, value);
     return Object.freeze({
       kind: 'quantified',
-      definition: expr.equality,
+      definition: equality,
       quantifier: 'any',
-      arg: this.ground(expr.arg),
-      array: this.attribute(expr.subject, expr.attribute, expr.arg.type),
+      arg,
+      array: value,
       type: 'bool',
     });
   }

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import {
   type Access,
   type AttributePattern,
+  attributePattern,
   bindPredicate,
   type Catalog,
   compile,
@@ -49,8 +50,23 @@ t.test('a missing attribute makes the whole filter false, also under NOT', async
 
 t.test('`any` matches everything, and a chain only narrows', async (t) => {
   t.equal(whereOf("region = attribute('region')", [new Map([['region', 'any']])]), 'true');
-  const chain = [new Map([['region', 'any' as const]]), new Map([['region', 'values' as const]])];
+  const chain = [new Map([['region', 'any' as const]]), new Map([['region', 'many' as const]])];
   t.equal(whereOf("region = attribute('region')", chain), '(true and (t.region_code = any ($1::text[])))');
+});
+
+t.test('one value is compared by `=`, several as a list, and none is never equal', async (t) => {
+  const chainOf = (...values: readonly string[]): readonly AttributePattern[] => [
+    attributePattern(new Map([['region', values]])),
+  ];
+  const rows = "region = attribute('region')";
+  t.equal(whereOf(rows, chainOf('eu')), '(t.region_code = $1::text)');
+  t.equal(whereOf(rows, chainOf('eu', 'us')), '(t.region_code = any ($1::text[]))');
+  t.equal(whereOf(rows, chainOf()), 'false');
+  t.equal(
+    whereOf(rows, [...chainOf('eu'), ...chainOf('eu', 'us')]),
+    '((t.region_code = $1::text) and (t.region_code = any ($2::text[])))',
+    'each subject of a chain by its own number of values',
+  );
 });
 
 t.test('two relations that share one access object keep their own columns and keys', async (t) => {

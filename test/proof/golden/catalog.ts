@@ -1,6 +1,7 @@
 import {
   type Access,
   type AttributePattern,
+  attributePattern,
   bindPredicate,
   type Catalog,
   type Column,
@@ -454,10 +455,6 @@ function caller(
   return { access, attributes };
 }
 
-function patterns(attributes: Caller['attributes']): readonly AttributePattern[] {
-  return attributes.map((a) => new Map([...a.keys()].map((name) => [name, 'values' as const])));
-}
-
 /** Every relation whole, `parts` for each. */
 function whole(parts: Omit<GrantParts, 'id'>): readonly [string, RelationAccess][] {
   return RELATIONS.map((r) => granted(r, [grant(r, { id: `g-${r.name}`, ...parts }, [])]));
@@ -468,7 +465,7 @@ const TWO_SUBJECTS = [new Map([['region', ['eu', 'us']]]), new Map([['region', [
 const IN_REGION = "region = attribute('region')";
 
 function regional(signature: string, attributes: Caller['attributes']): Caller {
-  const chain = patterns(attributes);
+  const chain = attributes.map(attributePattern);
   const unmask = LABELS;
   return caller(
     signature,

@@ -1,6 +1,6 @@
 import {
   type Access,
-  type AttributePattern,
+  attributePattern,
   bindPredicate,
   type Catalog,
   type Column,
@@ -288,9 +288,7 @@ function relationOf(table: Table, schema: string): Relation {
 }
 
 export function accessOf(world: World): Access {
-  const chain: readonly AttributePattern[] = world.subjects.map(
-    (s) => new Map([...s].map(([name, v]) => [name, v === 'any' ? 'any' : 'values'])),
-  );
+  const chain = world.subjects.map(attributePattern);
   const relations = world.tables.map((table): [string, RelationAccess] => {
     const relation = relationOf(table, '');
     const grants = table.grants.map((g, i) => ({

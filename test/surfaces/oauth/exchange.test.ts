@@ -321,6 +321,34 @@ t.test(
   },
 );
 
+t.test('a claim that is a number is an attribute, of the type that rows are compared with', async (t) => {
+  const numbered = identity.policy
+    .replaceAll('columns: [id, name, email, region], rows: "region = attribute(\'region\')"', () => {
+      return `columns: [id, name], rows: "id = attribute('region')"`;
+    })
+    .replaceAll('attributes: { region: eu }', 'attributes: { region: 1 }')
+    .replaceAll('attributes: { region: us }', 'attributes: { region: [2, 3] }')
+    .replaceAll('among: [eu, us]', 'among: [1, "2", 4]')
+    .replaceAll(', rows: "region = attribute(\'region\')"', '');
+  writeFileSync(rest.test.policyFile, numbered);
+  await rest.test.open.reload();
+  t.teardown(async () => {
+    writeFileSync(rest.test.policyFile, identity.policy);
+    await rest.test.open.reload();
+  });
+  const claiming = (region: unknown): string => access({ groups: ['shop-regional'], region });
+  t.same(await names(claiming(2)), ['Bo']);
+  t.same(await names(claiming('2')), ['Bo'], 'or the text of one');
+  t.same(await names(claiming([1, 4])), ['Ada', 'Di']);
+  t.same(await names(claiming(3)), [], 'which `among` bounds as any other');
+  t.same(await names(claiming({ id: 1 })), [], 'no value is made of what is none');
+  const wrong = await ask(claiming('eu'), NAMES);
+  t.match(wrong.json(), { code: 'E3001', detail: /not of the type which policy compares it with/ });
+  t.equal((await post(exchangeForm(claiming(true), ACCESS))).json()['code'], 'E3001');
+  t.same(await names(await rest.test.token('user:eu', { aclRoles: ['regional'] })), ['Ada']);
+  t.same(await names(await rest.test.token('user:us', { aclRoles: ['regional'] })), ['Bo', 'Cy']);
+});
+
 t.test('a subject that the policy names has no more than that', async (t) => {
   const named = (sub: string, changes: object): string => access({ sub, ...changes });
   t.same(await names(named('eu', { groups: ['shop-regional'], region: ['eu', 'us'] })), ['Ada', 'Bo']);
@@ -405,6 +433,7 @@ t.test('rules that cannot be are refused when the policy loads', async (t) => {
     ['shop-careful: [no_addresses]', 'shop-careful: [auditor]', /P0121.*ceiling/],
     ['name: agents', 'name: people', /P0121.*twice/],
     ['{ claim: region, among: [eu, us] }', '{ among: [eu] }', /P0121/],
+    ['{ claim: region, among: [eu, us] }', '7', /P0121.*is a number, and `order` compares it with text/],
   ];
   for (const [from, to, why] of wrong) {
     writeFileSync(rest.test.policyFile, identity.policy.replace(from, to));

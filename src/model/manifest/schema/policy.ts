@@ -6,13 +6,15 @@ const SUBJECT_NAME = {
   description: 'The `sub` of a token, e.g. `user:maria` or `agent:scout`.',
 } as const;
 
+const SCALAR = { type: ['string', 'number', 'boolean'] } as const;
+
 const attribute = {
-  type: ['string', 'array', 'object'],
-  items: { type: 'string' },
+  type: [...SCALAR.type, 'array', 'object'],
+  items: SCALAR,
   properties: { any: { const: true } },
   required: ['any'],
   additionalProperties: false,
-  description: 'A value, a list of values, or `{any: true}`.',
+  description: 'A value (text, a number, true or false), a list of values, or `{any: true}`.',
 } as const;
 
 const subject = closed(
@@ -258,12 +260,12 @@ const CLAIM = {
 } as const;
 
 const attributeSource = {
-  type: ['string', 'array', 'object'],
-  items: { type: 'string' },
+  type: [...SCALAR.type, 'array', 'object'],
+  items: SCALAR,
   properties: {
     any: { const: true },
     claim: CLAIM,
-    among: list({ type: 'string' } as const, 'Values that count; others do not.'),
+    among: list(SCALAR, 'Values that count; others do not.'),
   },
   additionalProperties: false,
   description:
