@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { type Access, type Catalog, InternalError } from 'osl-compiler';
-import { attributesIn, attributesOf } from './attributes.js';
+import { attributesIn } from './attribute-types.js';
+import { attributesOf } from './attributes.js';
 import { type Circumstances, NOWHERE } from './circumstances.js';
 import type { BreakGlass, Conditions } from './conditions.js';
 import { holds, holdsUntil } from './holds.js';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Catalog, isComparable, type MaskKind } from 'osl-compiler';
-import { AttributeTypes, attributeScalars, misfitFault } from './attributes.js';
+import { AttributeTypes, misfitFault } from './attribute-types.js';
+import { attributeScalars } from './attributes.js';
 import { compileCertificateRule } from './certificate.js';
 import type { PolicyDocument } from './document.js';
 import { compileExchange } from './exchange/rule.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { rightsOf } from './access.js';
-import { attributesIn } from './attributes.js';
+import { attributesIn } from './attribute-types.js';
 import type { Identity } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects-of.js';

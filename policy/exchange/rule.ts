@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
+import { type AttributeTypes, misfitFault } from '../attribute-types.js';
 import {
   type AttributeScalar,
-  type AttributeTypes,
   type AttributeValue,
   attributeScalars,
   attributeTexts,
-  misfitFault,
 } from '../attributes.js';
 import { OWN_CLAIMS, scalarsIn } from '../claims.js';
 import type { ExchangeRuleDocument } from '../document.js';

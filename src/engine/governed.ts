@@ -1,4 +1,13 @@
-import { emit, GovernedPlan, InternalError, oidOf, queryError, relationsRead, type Slot } from 'osl-compiler';
+import {
+  emit,
+  GovernedPlan,
+  InternalError,
+  isKeyLookUp,
+  oidOf,
+  queryError,
+  relationsRead,
+  type Slot,
+} from 'osl-compiler';
 import type { GovernedDoor } from './doors.js';
 import type { OutOfService } from './out-of-service.js';
 import type { Runner } from './runner.js';
@@ -84,6 +93,7 @@ function statementOf(plan: GovernedPlan): GovernedStatement {
   const statement: GovernedStatement = {
     sql,
     asks: 'rows',
+    planMode: isKeyLookUp(plan.query) ? 'auto' : 'force_custom_plan',
     parameterOids: slots.map(oidOfSlot),
     columnOids: plan.outputs.map((output) => oidOf(output.type)),
     reads: readsOf(plan),

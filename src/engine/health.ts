@@ -30,7 +30,13 @@ export async function ailmentOf(runner: Runner): Promise<Ailment | null> {
  * @throws as `Runner.runStatement`, where it is not answered
  */
 export async function probe(runner: Runner, sql: string, ms: number): Promise<void> {
-  const statement: UpstreamStatement = { sql, asks: 'rows', parameterOids: [], columnOids: [23] };
+  const statement: UpstreamStatement = {
+    sql,
+    asks: 'rows',
+    planMode: 'auto',
+    parameterOids: [],
+    columnOids: [23],
+  };
   const options = { subject: null, resultFormats: [], maxRows: 0, maxBytes: 0, timeoutMs: ms, signal: null };
   await runner.runStatement(statement, [], options, { write: () => undefined });
 }

@@ -24,6 +24,7 @@ export type {
   ExecuteResult,
   IsolationLevel,
   OutputSetting,
+  PlanSetting,
   RightsSetting,
   RowSink,
   SentValue,

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { EnginePool } from './engine-pool.js';
 import { type Execution, SHARED_ROWS } from './execution.js';
+import type { PlanMode, UpstreamStatement } from './statement.js';
 import type { UpstreamSession } from './upstream-session.js';
 
 /**
@@ -30,24 +31,26 @@ const SILENT_MS = 10_000;
  * and one that hits it is run again alone and loses its proof.
  */
 export class Lanes {
-  readonly #connect: () => Promise<UpstreamSession>;
-  readonly #sessions: (UpstreamSession | null)[];
+  readonly #connect: (mode: PlanMode) => Promise<UpstreamSession>;
+  readonly #sessions: Readonly<Record<PlanMode, (UpstreamSession | null)[]>>;
   readonly #proofs = new LRUCache<string, number>({ max: REMEMBERED });
   #retryAt = 0;
   #closed = false;
 
-  constructor(count: number, connect: () => Promise<UpstreamSession>) {
+  /** `count` sessions of each mode, each connected when a statement first asks for it. */
+  constructor(count: number, connect: (mode: PlanMode) => Promise<UpstreamSession>) {
     this.#connect = connect;
-    this.#sessions = new Array<UpstreamSession | null>(count).fill(null);
+    const none = (): (UpstreamSession | null)[] => new Array<UpstreamSession | null>(count).fill(null);
+    this.#sessions = { auto: none(), force_custom_plan: none() };
   }
 
-  /** The least loaded shared session, where `sql` has proved short; null means: run it alone. */
-  pick(sql: string): UpstreamSession | null {
+  /** The least loaded shared session of its mode, where a statement has proved short; null means: run it alone. */
+  pick({ sql, planMode }: Pick<UpstreamStatement, 'sql' | 'planMode'>): UpstreamSession | null {
     if ((this.#proofs.get(sql) ?? 0) < PROOF) return null;
     let best: UpstreamSession | null = null;
-    for (const [i, session] of this.#sessions.entries()) {
+    for (const [i, session] of this.#sessions[planMode].entries()) {
       if (session !== null && session.silentMs > SILENT_MS) session.destroy();
-      if (session === null || session.closed || session.tainted) this.#replace(i, session);
+      if (session === null || session.closed || session.tainted) this.#replace(planMode, i, session);
       else if (best === null || session.load < best.load) best = session;
     }
     return best === null || best.load >= DEPTH ? null : best;
@@ -64,13 +67,12 @@ export class Lanes {
 
   /** How they stand, where the database is reached so. */
   seen(reach: EnginePool['reach']): EnginePool {
-    const sessions = this.#sessions
-      .filter((session) => session !== null)
-      .filter((session) => !session.closed);
+    const places = Object.values(this.#sessions).flat();
+    const sessions = places.filter((session) => session !== null).filter((session) => !session.closed);
     const running = sessions.reduce((sum, session) => sum + session.load, 0);
     return {
       purpose: 'short',
-      size: this.#sessions.length,
+      size: places.length,
       open: sessions.length,
       running,
       waiting: 0,
@@ -80,19 +82,20 @@ export class Lanes {
 
   close(): void {
     this.#closed = true;
-    for (const session of this.#sessions) session?.destroy();
+    for (const session of Object.values(this.#sessions).flat()) session?.destroy();
   }
 
-  #replace(i: number, old: UpstreamSession | null): void {
+  #replace(mode: PlanMode, i: number, old: UpstreamSession | null): void {
+    const sessions = this.#sessions[mode];
     if (this.#closed || performance.now() < this.#retryAt) return;
     if (old !== null && !old.closed && old.load > 0) return; // tainted: let its last answers arrive
     old?.destroy();
-    this.#sessions[i] = null;
+    sessions[i] = null;
     this.#retryAt = performance.now() + RETRY_MS;
-    this.#connect().then(
+    this.#connect(mode).then(
       (session) => {
-        if (this.#closed || this.#sessions[i] !== null) session.destroy();
-        else this.#sessions[i] = session;
+        if (this.#closed || sessions[i] !== null) session.destroy();
+        else sessions[i] = session;
         this.#retryAt = 0;
       },
       () => undefined, // statements run alone meanwhile, and report what is wrong

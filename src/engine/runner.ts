@@ -83,8 +83,8 @@ export class Runner implements ExecutionHost {
   }
 
   #dispatch(execution: Execution): void {
-    const { asks, sql } = execution.statement;
-    const shared = asks === 'rows' ? (this.lanes?.pick(sql) ?? null) : null;
+    const { statement } = execution;
+    const shared = statement.asks === 'rows' ? (this.lanes?.pick(statement) ?? null) : null;
     if (shared !== null) execution.start(shared, 'shared');
     else this.#runAlone(execution);
   }

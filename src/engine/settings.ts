@@ -1,3 +1,5 @@
+import type { PlanMode } from './statement.js';
+
 /** Session settings on which the governed plane relies, beyond its timeouts. */
 const GOVERNED: readonly (readonly [name: string, value: string])[] = [
   ['default_transaction_read_only', 'on'],
@@ -29,10 +31,12 @@ export interface Timeouts {
   readonly idleInTransactionMs: number;
 }
 
-/** SET statements that put a session into the governed plane's state. */
-export function governedSettings(timeouts: Timeouts): string {
+/** Statements that put a session into the governed plane's state. */
+export function governedSettings(timeouts: Timeouts, planMode: PlanMode = 'force_custom_plan'): string {
   return [
     ...GOVERNED.map(([name, value]) => set(name, value)),
+    // Servers that descend from a Postgres before 12 have no such setting.
+    `SELECT set_config(name, '${planMode}', false) FROM pg_settings WHERE name = 'plan_cache_mode'`,
     set('statement_timeout', `${timeouts.statementMs}`),
     set('lock_timeout', `${timeouts.lockMs}`),
     set('idle_in_transaction_session_timeout', `${timeouts.idleInTransactionMs}`),

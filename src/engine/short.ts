@@ -49,7 +49,7 @@ export function shortStatement(host: ShortHost, statement: UpstreamStatement): S
   let prepared: PreparedStatement | undefined;
   return {
     isReady() {
-      session = host.outOfService.relations.size > 0 ? null : host.lanes.pick(sql);
+      session = host.outOfService.relations.size > 0 ? null : host.lanes.pick(statement);
       prepared = session?.prepared.find(sql);
       return prepared?.columnOids != null && sameOids(prepared.columnOids, columnOids);
     },

@@ -21,6 +21,9 @@ export type RightsSetting = 'osl.rights';
 /** Whether a statement's plan may rest on the values of its parameters. */
 export type PlanSetting = 'plan_cache_mode';
 
+/** The `plan_cache_mode` of a session. Postgres may plan once for all values under `auto`, and never under the other. */
+export type PlanMode = 'auto' | 'force_custom_plan';
+
 /** Settings that differ from a governed session's own, as Postgres shows them. */
 export type StatementSettings = readonly (readonly [
   name: OutputSetting | RightsSetting | PlanSetting,
@@ -80,6 +83,8 @@ export interface UpstreamStatement {
    * them, so that no estimate tells of one.
    */
   readonly asks: 'rows' | 'plan';
+  /** Of the shared sessions that may run it: `auto` where no value can make another plan the better one. */
+  readonly planMode: PlanMode;
   readonly parameterOids: readonly number[];
   /** Column type OIDs that the plan promises. */
   readonly columnOids: readonly number[];

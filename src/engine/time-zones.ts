@@ -13,6 +13,7 @@ const SHOW: UpstreamStatement = {
   sql: `SELECT pg_catalog.current_setting('TimeZone')`,
   parameterOids: [],
   asks: 'rows',
+  planMode: 'auto',
   columnOids: [25],
 };
 

@@ -3,7 +3,7 @@ import { openPglite } from '../../src/engine/pglite/engine.js';
 import { openPostgres } from '../../src/engine/postgres/engine.js';
 import type { ReachChange } from '../../src/engine/reach.js';
 import type { Runner } from '../../src/engine/runner.js';
-import type { BoundValue, ExecuteOptions, ExecuteResult } from '../../src/engine/statement.js';
+import type { BoundValue, ExecuteOptions, ExecuteResult, PlanMode } from '../../src/engine/statement.js';
 import type { UpstreamError } from '../../src/engine/upstream-words.js';
 import { type NativePostgres, startNativePostgres } from '../support/native-postgres.js';
 
@@ -72,6 +72,7 @@ export interface Ask extends Partial<ExecuteOptions> {
   /** Column type OIDs that the plan would promise. */
   readonly oids: readonly number[];
   readonly write?: (bytes: Uint8Array, rows: number) => void | Promise<void>;
+  readonly planMode?: PlanMode;
 }
 
 export interface Answer extends ExecuteResult {
@@ -82,9 +83,9 @@ export interface Answer extends ExecuteResult {
 /** Runs raw SQL through the seam as a governed statement. */
 export async function ask(fixture: Fixture, sql: string, given: Ask): Promise<Answer> {
   const chunks: Buffer[] = [];
-  const { values = [], parameterOids = [], oids, write, ...options } = given;
+  const { values = [], parameterOids = [], oids, write, planMode = 'auto', ...options } = given;
   const result = await fixture.runner.runStatement(
-    { sql, asks: 'rows', parameterOids, columnOids: oids },
+    { sql, asks: 'rows', planMode, parameterOids, columnOids: oids },
     values,
     {
       subject: null,

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { openEngine } from '../../src/engine/index.js';
+import type { PlanMode } from '../../src/engine/statement.js';
 import {
   type Ask,
   ask,
@@ -12,9 +13,11 @@ import {
   nativeFixture,
   startOwnPostgres,
   text,
+  textRows,
 } from './fixture.js';
 
 const INT4 = 23;
+const TEXT = 25;
 const LOST = { entry: 'databaseDown', sqlstate: '08006' };
 const SLEEP = 'select 1 from pg_sleep(30)';
 
@@ -213,6 +216,43 @@ t.test('shared sessions', async (t) => {
   await fixture.close();
   return undefined;
 });
+
+t.test(
+  'short statements are shared by how they are planned, and a lent session plans for values',
+  async (t) => {
+    const fixture = await nativeFixture({ poolSize: 1, sharedSessions: 1 });
+    if (fixture === null) return t.plan(0, NO_NATIVE);
+    const MODE = `select current_setting('plan_cache_mode'), pg_backend_pid()::text`;
+    const asked = async (
+      planMode: PlanMode,
+      more: Partial<Ask> = {},
+    ): Promise<readonly (string | null)[]> => {
+      const { bytes } = await ask(fixture, `${MODE} as ${planMode}`, {
+        oids: [TEXT, TEXT],
+        planMode,
+        ...more,
+      });
+      return textRows(bytes)[0] ?? [];
+    };
+    const [alone, lent] = await asked('auto');
+    t.equal(alone, 'force_custom_plan');
+    for (const mode of ['auto', 'force_custom_plan'] as const) {
+      const shared = async (): Promise<boolean> => (await asked(mode))[1] !== lent;
+      while (!(await shared()));
+      const found = await Promise.all(Array.from({ length: 20 }, () => asked(mode)));
+      t.strictSame([...new Set(found.map(([as]) => as))], [mode]);
+      const own = [['plan_cache_mode', 'force_generic_plan']] as const;
+      t.equal(
+        (await asked(mode, { settings: own }))[0],
+        'force_generic_plan',
+        "a client's own, for one statement",
+      );
+      t.equal((await asked(mode))[0], mode);
+    }
+    await fixture.close();
+    return undefined;
+  },
+);
 
 t.test('however fast its rows come, an answer has the event loop for a slice at a time', async (t) => {
   const fixture = await nativeFixture({ poolSize: 3 });

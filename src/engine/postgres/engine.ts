@@ -9,6 +9,7 @@ import { Reach } from '../reach.js';
 import { Runner, type RunnerOptions } from '../runner.js';
 import { governedSettings, type Timeouts } from '../settings.js';
 import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
+import type { PlanMode } from '../statement.js';
 import { lendFrom, systemDoor } from '../system.js';
 import { timeZones } from '../time-zones.js';
 import { NoSystemCredentials } from '../upstream-failure.js';
@@ -33,7 +34,7 @@ export interface PostgresConfig {
   readonly systemPoolSize?: number;
   /** Which part of them one subject leaves free for others, from 0 to 1. Default a quarter. */
   readonly poolReserve?: number;
-  /** Sessions that short statements of many callers share; 0 for none. Default 2. */
+  /** Sessions that short statements of many callers share, as many again of those planned for their values; 0 for none. Default 2. */
   readonly sharedSessions?: number;
   /** How long a statement may wait for a session. Default 5,000. */
   readonly waitMs?: number;
@@ -59,9 +60,9 @@ export async function openPostgres(
   first.destroy();
   let { foreign } = report;
   const logins = new LoginsNow(config);
-  const connect = (ms: number): Promise<UpstreamSession> =>
+  const connect = (ms: number, mode?: PlanMode): Promise<UpstreamSession> =>
     logins
-      .connect('url', (url) => connectGoverned(url, timeouts(ms)))
+      .connect('url', (url) => connectGoverned(url, timeouts(ms), mode))
       .then(([session, found]) => {
         foreign = found.foreign;
         return session;
@@ -76,7 +77,8 @@ export async function openPostgres(
     reach,
     connect: () => connect(statementMs),
   });
-  const lanes = shared > 0 ? new Lanes(shared, () => reach.attempt(() => connect(SHARED_TIMEOUT_MS))) : null;
+  const lanes =
+    shared > 0 ? new Lanes(shared, (mode) => reach.attempt(() => connect(SHARED_TIMEOUT_MS, mode))) : null;
   const { systemUrl, systemPoolSize = SYSTEM_SESSIONS } = config;
   const system = systemUrl === null ? null : systemPool(logins, systemPoolSize, onReach);
   const running: RunnerOptions = {
@@ -129,12 +131,16 @@ function timeouts(statementMs: number): Timeouts {
 }
 
 /** INVARIANT: the role is looked at on every connection, as its rights may have grown since the last. */
-async function connectGoverned(url: string, limits: Timeouts): Promise<[UpstreamSession, RoleReport]> {
+async function connectGoverned(
+  url: string,
+  limits: Timeouts,
+  mode?: PlanMode,
+): Promise<[UpstreamSession, RoleReport]> {
   const reports: RoleReport[] = [];
   const transport = await connectTransport(url, 'osl-gateway', async (query) => {
     const found = await inspectRole(query);
     reports.push(found);
-    await query(`${governedSettings(limits)}${found.foreign.partitions ? PARTITIONWISE : ''}`);
+    await query(`${governedSettings(limits, mode)}${found.foreign.partitions ? PARTITIONWISE : ''}`);
   });
   const [report] = reports;
   if (report === undefined) throw new Error('the governed role was not inspected');

@@ -208,6 +208,13 @@ const SESSION: readonly Setting[] = [
     ofTransaction: true,
   },
   {
+    name: 'plan_cache_mode',
+    initial: 'auto',
+    description: 'whether plans are made for the values of each run; auto: but for look-ups by a whole key',
+    kind: oneOf('auto', 'force_generic_plan', 'force_custom_plan'),
+    atStart: true,
+  },
+  {
     name: 'search_path',
     initial: 'entities',
     description: 'the schema of names that are given without one',

@@ -1,7 +1,7 @@
 import { error, type WireError } from '../../../wire/index.js';
 import { asOfText, type Freshness } from '../../ask/data/freshness.js';
 import type { Delivery } from '../../ask/index.js';
-import type { OutputSetting, StatementSettings } from '../../engine/index.js';
+import type { OutputSetting, PlanSetting, StatementSettings } from '../../engine/index.js';
 import { ValueFault } from './setting-kinds.js';
 import { CACHE, FRESHNESS, SETTINGS, type Setting } from './setting-list.js';
 import { SettingScopes } from './setting-scopes.js';
@@ -27,10 +27,11 @@ export interface ShownSetting {
 }
 
 /** What reaches an upstream, with the values that need no telling. */
-const OUTPUT: readonly (readonly [name: OutputSetting, ...ours: string[]])[] = [
+const OUTPUT: readonly (readonly [name: OutputSetting | PlanSetting, ...ours: string[]])[] = [
   ['TimeZone', 'UTC', 'Etc/UTC'],
   ['DateStyle', 'ISO, MDY'],
   ['IntervalStyle', 'postgres'],
+  ['plan_cache_mode', 'auto'],
 ];
 /** The upstream sessions' own; only a shorter one is told. */
 const LOCK_TIMEOUT_MS = 5_000;
@@ -65,7 +66,7 @@ export class SessionSettings {
   output(): StatementSettings {
     const of = this.#scopes.values;
     if (this.#output?.of !== of) {
-      const told: (readonly [OutputSetting, string])[] = OUTPUT.flatMap(([name, ...ours]) => {
+      const told: StatementSettings[number][] = OUTPUT.flatMap(([name, ...ours]) => {
         const { value } = this.show(name);
         return ours.includes(value) ? [] : [[name, value] as const];
       });

@@ -64,8 +64,8 @@ async function crowd(world: World, acts: number, seed: number, most = Number.POS
 function watchLanes() {
   const seen = { statements: 0, deepest: 0 };
   const pick = Lanes.prototype.pick;
-  Lanes.prototype.pick = function (this: Lanes, sql: string) {
-    const session = pick.call(this, sql);
+  Lanes.prototype.pick = function (this: Lanes, statement) {
+    const session = pick.call(this, statement);
     if (session !== null) {
       seen.statements++;
       seen.deepest = Math.max(seen.deepest, session.load + 1);

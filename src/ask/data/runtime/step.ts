@@ -1,16 +1,10 @@
 import { emit, type GovernedPlan, InternalError, queryError } from 'osl-compiler';
-import type { Engine, StatementSettings } from '../../../engine/index.js';
+import type { Engine } from '../../../engine/index.js';
 import { timeCharge } from '../charging.js';
 import { type CollectLimits, collect } from '../collect.js';
 import type { RunningParts, StepInput } from '../parts.js';
 import { settingsFor } from '../row-rights.js';
 import { slotValues } from './slot-values.js';
-
-/**
- * How a store is best read depends on how much of it the caller may see, and the statement is one for all callers of
- * a shape: a plan that suits whatever values would make one caller's questions as slow as those of another.
- */
-const FOR_THESE_VALUES: StatementSettings = [['plan_cache_mode', 'force_custom_plan']];
 
 /**
  * Runs one step under the caller's rights, with the values that earlier steps give: all its rows, or none.
@@ -32,7 +26,7 @@ export async function step(
     maxBytes: Math.min(maxBytes, parts.caps.bytes),
     timeoutMs: parts.caps.timeoutMs,
     signal,
-    settings: settingsFor(parts, caller, plan, plan.form === 'retrieve' ? FOR_THESE_VALUES : undefined),
+    settings: settingsFor(parts, caller, plan, undefined),
     snapshot: snapshots?.of(engine) ?? null,
     ...timeCharge(parts.limiter, caller),
   };

@@ -1,0 +1,149 @@
+import type { Expr, FromItem, Query, Select, SourceId } from './plan.js';
+import { leavesOf, nestingIn, visitExpr } from './walk.js';
+
+/**
+ * True if each table of the statement is read by all columns of its primary key, equated with values or with columns of
+ * rows that are read so: at most one row of each, and no value can make another plan the better one. Linear in the size
+ * of the statement.
+ */
+export function isKeyLookUp(query: Query): boolean {
+  switch (query.kind) {
+    case 'values':
+      return query.rows.length === 1;
+    case 'set_operation':
+      return isOfKeyedTables(query) && isKeyLookUp(query.left) && isKeyLookUp(query.right);
+    case 'select':
+      return isOfKeyedTables(query) && nestingIn(query).length === 0 && new Level(query).isKeyed();
+    default: {
+      const unknown: never = query;
+      return unknown;
+    }
+  }
+}
+
+function isOfKeyedTables({ with: tables }: Exclude<Query, { kind: 'values' }>): boolean {
+  return tables.every((t) => t.recursive !== true && isKeyLookUp(t.query));
+}
+
+/** A table that is read, and what its one row still lacks. */
+interface Item {
+  /** Place among the FROM items of the level. */
+  readonly place: number;
+  /** By name, the columns of the table that are shown as they are: their names in the database. */
+  readonly columns: ReadonlyMap<string, string>;
+  /** Names in the database of the key's columns that nothing is known to equal yet. */
+  readonly missing: Set<string>;
+  /** Equalities that wait for its row. */
+  readonly waiting: Equality[];
+}
+
+/** `column` of `item` equals a value over the rows that are `awaited`. */
+interface Equality {
+  readonly item: Item;
+  readonly column: string;
+  awaited: number;
+}
+
+class Level {
+  readonly #query: Select;
+  readonly #items = new Map<SourceId, Item>();
+  /** Items whose one row is known. */
+  readonly #known: Item[] = [];
+
+  constructor(query: Select) {
+    this.#query = query;
+  }
+
+  isKeyed(): boolean {
+    const leaves = leavesOf(this.#query.from);
+    for (const [place, leaf] of leaves.entries()) {
+      const item = itemOf(leaf, place);
+      if (item === null) return false;
+      this.#items.set(leaf.id, item);
+      if (item.missing.size === 0) this.#known.push(item);
+    }
+    if (this.#query.from !== null) this.#readOn(this.#query.from, 0);
+    this.#readAll(this.#query.where, 0, leaves.length);
+    for (const { waiting } of this.#known) {
+      // Grows while it is walked.
+      for (const equality of waiting) {
+        equality.awaited -= 1;
+        this.#settle(equality);
+      }
+    }
+    return this.#known.length === leaves.length;
+  }
+
+  /** The conditions of joins, each for the items whose rows it may leave out. Returns how many items there are. */
+  #readOn(item: FromItem, first: number): number {
+    if (item.kind !== 'join') return 1;
+    const left = this.#readOn(item.left, first);
+    const right = this.#readOn(item.right, first + left);
+    const end = first + left + right;
+    if (item.type !== 'full') this.#readAll(item.on, item.type === 'left' ? first + left : first, end);
+    return left + right;
+  }
+
+  /** @param first of the items from `first` up to `end` alone */
+  #readAll(conditions: readonly Expr[], first: number, end: number): void {
+    for (const c of conditions) {
+      if (c.kind === 'and') this.#readAll(c.args, first, end);
+      else if (c.kind === 'operation' && c.definition.name === '=' && c.left !== null) {
+        this.#read(c.left, c.right, first, end);
+        this.#read(c.right, c.left, first, end);
+      }
+    }
+  }
+
+  #read(column: Expr, value: Expr, first: number, end: number): void {
+    if (column.kind !== 'column') return;
+    const item = this.#items.get(column.source);
+    if (item === undefined || item.place < first || item.place >= end) return;
+    const base = item.columns.get(column.name);
+    if (base === undefined || !item.missing.has(base)) return;
+    const awaited = new Set<SourceId>();
+    visitExpr(value, (e) => {
+      if (e.kind === 'column') awaited.add(e.source);
+    });
+    const sources = [...awaited].map((id) => this.#items.get(id));
+    if (sources.includes(undefined) || sources.includes(item)) return;
+    const equality: Equality = { item, column: base, awaited: sources.length };
+    for (const source of sources) source?.waiting.push(equality);
+    if (sources.length === 0) this.#settle(equality);
+  }
+
+  #settle({ item, column, awaited }: Equality): void {
+    if (awaited > 0 || !item.missing.delete(column)) return;
+    if (item.missing.size === 0) this.#known.push(item);
+  }
+}
+
+/** Null where more than one row may come of it, whatever is equated. */
+function itemOf(leaf: Exclude<FromItem, { kind: 'join' }>, place: number): Item | null {
+  const item = { place, columns: NO_COLUMNS, missing: new Set<string>(), waiting: [] };
+  if (leaf.kind === 'derived') return isKeyLookUp(leaf.query) ? item : null;
+  // Its table is one of a level that is looked at, as every other.
+  if (leaf.kind === 'cte') return leaf.recursive === undefined ? item : null;
+  if (leaf.kind !== 'governed' || leaf.sample !== undefined || leaf.minimum !== null) return null;
+  const { relation, filter, pushed } = leaf;
+  const missing = new Set(
+    relation.columns.filter((c) => relation.primaryKey.includes(c.name)).map((c) => c.physical),
+  );
+  if (missing.size === 0) return null;
+  for (const column of equatedIn([...pushed, ...(filter === null ? [] : [filter])])) missing.delete(column);
+  const columns = leaf.columns.flatMap(({ name, expr }): [string, string][] =>
+    expr.kind === 'base' && expr.stored === undefined ? [[name, expr.column]] : [],
+  );
+  return { ...item, columns: new Map(columns), missing };
+}
+
+const NO_COLUMNS: ReadonlyMap<string, string> = new Map();
+
+/** Base columns that conditions over one table equate with values. */
+function equatedIn(conditions: readonly Expr[]): readonly string[] {
+  return conditions.flatMap((c) => {
+    if (c.kind === 'and') return equatedIn(c.args);
+    if (c.kind !== 'operation' || c.definition.name !== '=' || c.left?.kind !== 'base') return [];
+    return c.right.kind === 'parameter' && c.left.stored === undefined ? [c.left.column] : [];
+  });
+}
