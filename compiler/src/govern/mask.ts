@@ -3,8 +3,9 @@ import { type Column, columnOf, type Relation } from '../catalog.js';
 import { assertNever, InternalError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
 import { filtersOf, sameRows } from '../granted-rows.js';
-import { anyOf, castTo, FALSE, inType, TRUE } from '../nodes.js';
+import { castTo, FALSE, inType, TRUE } from '../nodes.js';
 import type { Expr, GovernedColumn } from '../plan.js';
+import { anyRow } from './folded-filters.js';
 import { maskCall, textConcat } from './mask-functions.js';
 import type { GovernedSlots } from './slots.js';
 
@@ -55,17 +56,24 @@ export interface ColumnRule {
   readonly column: Column;
   readonly masked: Masked;
   readonly mask: MaskKind;
-  /** Filters of the grants that show it in the clear; meaningful where `masked` is `some`. */
-  readonly clear: readonly Expr[];
-  /** Filters of the grants that show it masked; null where every visible row has it at least masked. */
-  readonly covered: readonly Expr[] | null;
+  /** Of the rows in which it is shown in the clear; meaningful where `masked` is `some`. */
+  readonly clear: Expr;
+  /** Of the rows in which it is shown masked; null where every visible row has it at least masked. */
+  readonly covered: Expr | null;
 }
 
 /** The predicate that a row of the relation must meet; null where every row is visible. */
 export function rowFilter(access: RelationAccess, slots: GovernedSlots): Expr | null {
-  const filters = filtersOf(access.grants);
-  return filters === null ? null : slots.ground(anyOf(filters));
+  let filter = FILTERS.get(access);
+  if (filter === undefined) {
+    const filters = filtersOf(access.grants);
+    FILTERS.set(access, (filter = filters === null ? null : anyRow(filters)));
+  }
+  return filter === null ? null : slots.ground(filter);
 }
+
+/** Worked out once: an access never changes. */
+const FILTERS = new WeakMap<RelationAccess, Expr | null>();
 
 export function columnRule(relation: Relation, name: string, access: RelationAccess): ColumnRule {
   let known = RULES.get(access);
@@ -89,9 +97,11 @@ function ruleOf(relation: Relation, name: string, access: RelationAccess): Colum
   // The binder refuses a column that is denied in every row; one that some grant shows is redacted in the others.
   const mask = declared === 'deny' && clearing.length > 0 ? 'redact' : maskFor(declared, column);
   const coversEveryRow = sameRows(covering, access.grants);
-  const rule = { column, mask, covered: coversEveryRow ? null : filtersOf(covering) };
-  if (sameRows(clearing, access.grants)) return { ...rule, masked: 'none', clear: [] };
-  return { ...rule, masked: clearing.length === 0 ? 'all' : 'some', clear: filtersOf(clearing) ?? [] };
+  const covered = coversEveryRow ? null : filtersOf(covering);
+  const rule = { column, mask, covered: covered === null ? null : anyRow(covered) };
+  if (sameRows(clearing, access.grants)) return { ...rule, masked: 'none', clear: FALSE };
+  const clear = anyRow(filtersOf(clearing) ?? []);
+  return { ...rule, masked: clearing.length === 0 ? 'all' : 'some', clear };
 }
 
 /** The mask as a column of this type can bear it: what cannot be hashed, cut or trimmed is redacted. */
@@ -157,7 +167,7 @@ export function visibleColumn(rule: ColumnRule, slots: GovernedSlots): GovernedC
       ? TRUE
       : rule.masked === 'all'
         ? FALSE
-        : choose([{ when: slots.ground(anyOf(rule.clear)), result: TRUE }], FALSE);
+        : choose([{ when: slots.ground(rule.clear), result: TRUE }], FALSE);
   return Object.freeze({ name: visibleColumnName(rule.column.name), type: 'bool', expr, masked: 'none' });
 }
 
@@ -169,7 +179,7 @@ function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: Gov
       ? value
       : masked === 'all'
         ? hidden
-        : choose([{ when: slots.ground(anyOf(clear)), result: value }], hidden);
+        : choose([{ when: slots.ground(clear), result: value }], hidden);
   return Object.freeze({ name, type: column.type, expr, masked });
 }
 
@@ -180,7 +190,7 @@ function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: Gov
 function masking(rule: ColumnRule, plain: Expr, slots: GovernedSlots): Expr {
   const shown = maskOf(rule.mask, rule.column, slots);
   if (rule.covered === null || fingerprint(shown) === fingerprint(plain)) return shown;
-  return choose([{ when: slots.ground(anyOf(rule.covered)), result: shown }], plain);
+  return choose([{ when: slots.ground(rule.covered), result: shown }], plain);
 }
 
 function maskOf(kind: MaskKind, column: Column, slots: GovernedSlots): Expr {

@@ -18,6 +18,7 @@ import {
 } from '../plan.js';
 import { allQueries, changed, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../walk.js';
 import { boundedExpr } from './bounds.js';
+import { anyRow } from './folded-filters.js';
 import { baseOf } from './mask.js';
 import type { Minimum } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
@@ -41,7 +42,7 @@ export function groupColumns(
 /** `value` of a row that may only be aggregated; NULL of one that other grants show. */
 function unlessShown(value: Expr, { plain }: Minimum, slots: GovernedSlots): Expr {
   if (plain === null) return value;
-  const when = allOf(plain.map((filters) => slots.ground(anyOf(filters))));
+  const when = allOf(plain.map((filters) => slots.ground(anyRow(filters))));
   const result: Expr = Object.freeze({ kind: 'null', type: value.type });
   return Object.freeze({
     kind: 'case',

@@ -969,12 +969,18 @@ export const POLICY_CASES: readonly Case[] = [
     ],
   },
   {
+    name: 'an attribute that is nothing',
+    from: 'region: eu',
+    to: 'region: ~',
+    told: [
+      '4:49-50 M1001 `region` must be text or a number or true or false or a list or a mapping, not nothing (A value (text, a number, true or false), a list of values, or `{any: true}`.)',
+    ],
+  },
+  {
     name: 'an attribute that is a number',
     from: 'region: eu',
-    to: 'region: 4',
-    told: [
-      '4:49-50 M1001 `region` must be text or a list or a mapping, not a number (A value, a list of values, or `{any: true}`.)',
-    ],
+    to: 'region: [4, true]',
+    told: [],
   },
   {
     name: 'an attribute of an unknown form',

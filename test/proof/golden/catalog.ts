@@ -529,6 +529,25 @@ export const CALLERS: ReadonlyMap<string, Caller> = new Map([
       ]),
     ]),
   ],
+  // Sees rows by many grants: of customers a list of regions, some of them in the clear; of orders ranges and a list.
+  [
+    'pieced',
+    caller('pieced', [
+      granted(customer, [
+        grant(customer, { id: 'g-eu', unmask: LABELS, filter: "region = 'eu'" }, []),
+        grant(customer, { id: 'g-us', filter: "region in ('us', 'eu')" }, []),
+        grant(customer, { id: 'g-apac', unmask: LABELS, filter: "region = 'apac'" }, []),
+        grant(customer, { id: 'g-vip', filter: 'vip' }, []),
+      ]),
+      granted(order, [
+        grant(order, { id: 'g1', filter: 'amount >= 50 and amount < 70' }, []),
+        grant(order, { id: 'g2', filter: 'amount between 10 and 20' }, []),
+        grant(order, { id: 'g3', filter: "region = 'us'" }, []),
+        grant(order, { id: 'g4', filter: 'amount > 15 and amount <= 30.5' }, []),
+        grant(order, { id: 'g5', filter: 'amount >= 70 and amount < 80' }, []),
+      ]),
+    ]),
+  ],
   // Some columns only; `vip` is denied by name; `score` is not granted, so it does not exist.
   [
     'narrow',

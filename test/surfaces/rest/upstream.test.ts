@@ -44,7 +44,7 @@ async function shows(t: Tap, rest: RestFixture): Promise<void> {
       { type: 'text', from: 'literal', value: 'Bo' },
       { type: 'int4[]', from: 'literal', value: '{"1","2"}' },
       { type: 'int4', from: 'parameter', number: 1 },
-      { type: 'text[]', from: 'attribute' },
+      { type: 'text', from: 'attribute' },
       { type: 'text', from: 'gateway' },
     ])
       t.strictSame(
