@@ -34,6 +34,11 @@ const STEPS: readonly Step[] = [
   { name: 'walks', file: 'language/forms/traverse', size: sized('graphs', 'OSL_TRAVERSE_RUNS', 1_000) },
   { name: 'YAML', file: 'model/manifest/simple-yaml', size: sized('texts', 'OSL_YAML_RUNS', 1_000_000) },
   { name: 'rls', file: 'proof/oracle/rls', size: questions('OSL_RLS_RUNS', 10_000) },
+  {
+    name: 'folded grants',
+    file: 'proof/oracle/folded-grants',
+    size: sized('sets of grants', 'OSL_FOLDED_WORLDS', 3_000),
+  },
   { name: 'groups', file: 'proof/oracle/groups', size: questions('OSL_GROUPS_RUNS', 20_000) },
   { name: 'rollups', file: 'proof/oracle/rollups', size: questions('OSL_ORACLE_ROLLUPS', 20_000) },
   { name: 'faults', file: 'proof/oracle/faults', size: null },

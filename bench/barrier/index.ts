@@ -3,6 +3,7 @@ import type { Client } from 'pg';
 import { type Findings, type Measure, median, paired, type Table } from '../report.js';
 import { withClient, withPostgres } from '../support/postgres.js';
 import { accessWith, CATALOG, ROW_SECURITY, tables } from './data.js';
+import { grantsBench } from './grants.js';
 import { QUESTIONS, type Question } from './questions.js';
 import { microseconds, type Prepared, preparedFor, scansOf } from './statements.js';
 
@@ -27,7 +28,11 @@ export async function barrierBench(quick: boolean): Promise<Findings> {
         measures.push(...measuresOf(question, times));
         rows.push([...rowOf(question, times), ...(await plansOf(contest, client))]);
       }
-      return { measures, tables: [{ ...TABLE, rows }] };
+      const grants = await grantsBench(client, { rows: plan.rows, rounds: quick ? 2 : 7 });
+      return {
+        measures: [...measures, ...grants.measures],
+        tables: [{ ...TABLE, rows }, ...grants.tables],
+      };
     }),
   );
 }
