@@ -63,33 +63,26 @@ export class AttributeTypes {
   }
 }
 
-const WHOLE: ReadonlyMap<TypeName, number> = new Map([
-  ['int2', 2 ** 15],
-  ['int4', 2 ** 31],
-  ['int8', 2 ** 63],
+const NUMERIC: ReadonlySet<TypeName> = new Set<TypeName>([
+  'int2',
+  'int4',
+  'int8',
+  'numeric',
+  'float4',
+  'float8',
 ]);
-const FRACTIONAL: ReadonlySet<TypeName> = new Set<TypeName>(['numeric', 'float4', 'float8']);
 
 /** A text may be of any type whose texts look so; a number is no text, so that `007` and `1.10` are not taken for others. */
 function fits(value: AttributeScalar, type: TypeName): boolean {
   if (typeof value === 'boolean') return type === 'bool';
-  const size = WHOLE.get(type);
-  if (typeof value === 'number')
-    return size === undefined
-      ? FRACTIONAL.has(type)
-      : Number.isInteger(value) && value >= -size && value < size;
-  if (!couldBe(value, type)) return false;
-  return size === undefined || !/^[+-]?\d+$/.test(value) || isBelow(BigInt(value.replace('+', '')), size);
-}
-
-function isBelow(value: bigint, size: number): boolean {
-  return value >= -BigInt(size) && value < BigInt(size);
+  if (typeof value === 'number' && !NUMERIC.has(type)) return false;
+  return couldBe(String(value), type);
 }
 
 /** What is wrong with `value`, and what to do about it. */
 export function misfitFault(attribute: string, value: AttributeScalar, { relation, type }: Misfit): Fault {
   const isNumber = typeof value === 'number';
-  if (typeof value === 'string' || (isNumber && WHOLE.has(type)))
+  if (typeof value === 'string' || (isNumber && NUMERIC.has(type)))
     return {
       message: `a value of attribute \`${attribute}\` is no ${type}, which \`${relation}\` compares it with`,
     };
