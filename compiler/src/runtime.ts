@@ -145,7 +145,7 @@ export interface Traversal {
   /** A link of an entity with itself is walked again and again, up to `maxHops`. */
   readonly repeats: boolean;
   readonly maxHops: number;
-  /** Rows of one hop in all, and of one source in it. */
+  /** Distinct keys that one hop may reach. */
   readonly perHop: number;
   readonly clipping: Clipping;
   readonly columns: readonly RuntimeColumn[];
@@ -168,8 +168,8 @@ export function isPartOfKey(column: string): boolean {
 
 /**
  * One step of a traversal, as OSL-SQL of our own making: `$1`, … are the keys to start from, an array for each column
- * of the key; then come the rows of one source, and those of all. The answer has the columns of the source's key, and
- * behind them those of the target's.
+ * of the key; then comes how many targets it gives at most. The answer has each target once, with the first source by
+ * key that leads to it: the columns of the source's key, and behind them those of the target's, in this order.
  */
 export interface Hop {
   readonly edge: string;

@@ -162,14 +162,13 @@ function stepsFrom(entity: string, edges: readonly Edge[], direction: Direction 
 export function hopOf(step: Step, ctx: BindContext): Hop {
   const keys = { source: keyOf(step.from, ctx), target: keyOf(step.to, ctx) };
   const texts = step.ways.map((way) => wayText(step, way, keys));
-  const all = texts.length === 1 ? texts[0] : texts.map((t) => `(${t})`).join(' union ');
+  const all = texts.length === 1 ? texts[0] : texts.map((t) => `(${t})`).join(' union all ');
   const [sourceWidth, targetWidth] = [keys.source.length, keys.target.length];
   const source = named('source', sourceWidth).join(', ');
   const target = named('target', targetWidth).join(', ');
   const text =
-    `select ${source}, ${target} from (select ${source}, ${target}, ` +
-    `row_number() over (partition by ${source} order by ${target}) as n ` +
-    `from (${all}) w) r where n <= $${sourceWidth + 1} order by ${source}, ${target} limit $${sourceWidth + 2}`;
+    `select ${source}, ${target} from (select distinct on (${target}) ${source}, ${target} ` +
+    `from (${all}) w order by ${target}, ${source}) r order by ${source}, ${target} limit $${sourceWidth + 1}`;
   return Object.freeze({
     edge: step.edge.name,
     from: step.from,
@@ -217,7 +216,7 @@ function wayText({ edge, from, to }: Step, way: 'out' | 'in', keys: EndKeys): st
     const names = named(end, keys[end].length);
     return keys[end].map((c, i) => `${alias}.${quoteIdentifier(c.name)} as ${names[i]}`).join(', ');
   };
-  return `select distinct ${outputs('x', 'source')}, ${outputs('y', 'target')} from ${joined} ${amongKeys(keys.source)}`;
+  return `select ${outputs('x', 'source')}, ${outputs('y', 'target')} from ${joined} ${amongKeys(keys.source)}`;
 }
 
 /** Rows `x` whose key is one of those that are given. */

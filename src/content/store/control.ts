@@ -96,7 +96,7 @@ export async function prepareContent(system: SystemQueries): Promise<void> {
       throw new ContentError(
         'vectorExtension',
         'the extension vector cannot be created',
-        'install pgvector 0.8.4 or newer on the server, and let its owner run `create extension vector`',
+        `install pgvector 0.8.4 or newer on the server, and as a superuser run \`create extension vector schema ${VECTOR_SCHEMA}\` in this database`,
       );
     });
     [extension] = await system.query(EXTENSION);

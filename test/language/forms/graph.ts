@@ -263,8 +263,10 @@ export function walk(hops: readonly Hop[], anchors: readonly number[], cap: numb
       .map((p) => p.split(' ').map(Number))
       .filter(([a = 0, b = 0]) => frontier.has(a) && from.includes(a) && to.includes(b))
       .sort(([a = 0, b = 0], [c = 0, d = 0]) => a - c || b - d);
-    if (reachable.length > cap) clipped = true;
-    const targets = reachable.slice(0, cap).map(([, b = 0]) => b);
+    // A key counts once, where its first source by key leads to it.
+    const reached = [...new Set(reachable.map(([, b = 0]) => b))];
+    if (reached.length > cap) clipped = true;
+    const targets = reached.slice(0, cap);
     const fresh = new Set(repeats ? targets.filter((k) => !seen.has(k)) : targets);
     for (const key of fresh) {
       seen.add(key);

@@ -446,12 +446,42 @@ t.test('a clipped hop is told of over REST, and refused on the wire, where nobod
       kind: 'refused',
       code: 'E0519',
       sqlstate: '54000',
-      message: /more than 1 rows \(`per_hop`\)/,
+      message: /more than 1 keys \(`per_hop`\)/,
     });
   await client.simple('begin');
   await client.simple(`declare c cursor for ${query}`);
   t.match((await client.simple('fetch all from c')).outcome, { kind: 'refused', code: 'E0519' }, 'by cursor');
   await client.simple('rollback');
+});
+
+t.test('per_hop counts keys, each once, however many ways lead to it', async (t) => {
+  await system.script(
+    `truncate g.node, g.link;
+     insert into g.node select n, true from generate_series(0, 90) n;
+     insert into g.link select 0, n, true from generate_series(1, 60) n;
+     insert into g.link select a, b, true from generate_series(1, 60) a, generate_series(61, 90) b;`,
+  );
+  const walk = (perHop: number): string =>
+    `TRAVERSE(anchor => 'node', target => 'node', keys => ('0'), max_hops => 2, per_hop => ${perHop})`;
+  const all = await ask('user:all', `select id, depth from ${walk(60)}`);
+  t.match(
+    { n: all.rows.length, truncated: at(all.json, 'truncated') },
+    { n: 90, truncated: false },
+    '1,800 links',
+  );
+  const counted = await ask(
+    'user:all',
+    `select depth, count(*) as n from ${walk(60)} group by depth order by 1`,
+  );
+  t.strictSame(
+    counted.rows.map((r) => r['n']),
+    ['60', '30'],
+  );
+  const client = await forms.wire('user:all');
+  t.match((await client.simple(`select count(*) from ${walk(60)}`)).outcome, { kind: 'rows' });
+  const few = await ask('user:all', `select id, depth from ${walk(59)}`);
+  t.match({ n: few.rows.length, truncated: at(few.json, 'truncated') }, { n: 59, truncated: true });
+  t.match(await ask('user:all', `select count(*) from ${walk(59)}`), { code: 'E0519' });
 });
 
 /** Of what FROM holds in the place of `$`: each is made of more than one of its rows. */
@@ -503,7 +533,7 @@ t.test('nothing is computed over a clipped walk', async (t) => {
   for (const text of COMPUTED) {
     const asked = text.replace('$', few);
     const answer = await ask('user:all', asked);
-    t.match(answer, { status: 400, code: 'E0519', message: /^a hop of TRAVERSE has more than 3 rows/ }, text);
+    t.match(answer, { status: 400, code: 'E0519', message: /^a hop of TRAVERSE has more than 3 keys/ }, text);
     for (const { outcome } of [await client.simple(asked), await client.extended(asked)])
       t.match(outcome, { kind: 'refused', code: 'E0519', hint: /raise per_hop, to 100000 at most/ }, text);
     const whole = await ask('user:all', text.replace('$', all));

@@ -213,6 +213,20 @@ test('a Postgres', { skip: native === null && NO_BINARIES }, async (t) => {
     'version: 1\ntenant: doc\nsubjects: {}\nroles: {}\nmasks: { person: redact }\n',
   );
   const named = await withSystem(system.href);
+  const env = { DATABASE_URL: native.readerUrl, DATABASE_URL_SYSTEM: system.href };
+  const withoutVector =
+    /^error: the extension vector cannot be created\n {2}hint: install pgvector .*create extension vector/m;
+  t.match(await osl(['index'], { cwd: dir, env }), { code: 1, stderr: withoutVector });
+  const [line = ''] = (await osl(['index', '--json'], { cwd: dir, env })).stderr
+    .trimEnd()
+    .split('\n')
+    .slice(-1);
+  const told = JSON.parse(line) as { error: unknown };
+  t.match(told.error, {
+    message: 'the extension vector cannot be created',
+    hint: /^install pgvector/,
+    exit: 1,
+  });
   t.match(
     named,
     /^`README` \(person\) stands in 100 % of 11 documents and is replaced there: probably a word/m,

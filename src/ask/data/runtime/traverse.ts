@@ -144,7 +144,7 @@ function clipOf({ perHop }: TraversalRuntime['relation'], { caller }: RuntimeInp
   const most = mostPerHop(caller.manifest.catalog);
   const fewer = 'start from fewer keys';
   const hint = perHop < most ? `raise per_hop, to ${most} at most, or ${fewer}` : fewer;
-  return { what: 'a hop of TRAVERSE', limit: perHop, unit: 'rows (`per_hop`)', hint };
+  return { what: 'a hop of TRAVERSE', limit: perHop, unit: 'keys (`per_hop`)', hint };
 }
 
 /** A caller's key as Postgres writes it, so that the walk knows its anchors again: `007` is 7. */
@@ -163,38 +163,29 @@ function withoutBlanks(text: string): string {
   return text.slice(0, end);
 }
 
-/** Behind the keys the rows of one source and those of all: one more than the cap, so that a clipped hop shows. */
+/** Targets that one hop reaches, each once: one more than the cap is asked for, so that a clipped hop shows. */
 async function oneHop({ plan, widths }: Step, keys: Keys, cap: number, input: RuntimeInput) {
   const { sourceWidth, targetWidth } = widths;
   const from = [...keys.values()];
   const given = Array.from({ length: sourceWidth }, (_, i) =>
     arrayText(from.map((parts) => parts[i] ?? null)),
   );
-  const parameters = [...given, String(cap + 1), String(cap + 1)].map(textParameter);
+  const parameters = [...given, String(cap + 1)].map(textParameter);
   const { rows } = await step(plan, new Map(), { ...input, plan, parameters }, cap + 1);
   const columns = plan.outputs.map(({ name, type }) => ({ name, padded: type === 'bpchar' }));
   const [source, target] = [columns.slice(0, sourceWidth), columns.slice(sourceWidth)];
   if (target.length !== targetWidth) throw new InternalError('a hop has other columns than its keys');
-  const perSource = new Map<Identity, number>();
-  let clipped = rows.length > cap;
   const targets = new Map<Identity, readonly string[]>();
   const parents = new Map<Identity, Identity>();
   for await (const slice of slices(rows.slice(0, cap))) {
     for (const row of slice) {
-      const near = identityOf(keyIn(row, source));
-      const n = (perSource.get(near) ?? 0) + 1;
-      perSource.set(near, n);
       const far = keyIn(row, target);
-      if (n > cap) clipped = true;
-      else {
-        const id = identityOf(far);
-        targets.set(id, far);
-        // Rows come in the order of their sources: of several parents, the first by key.
-        if (!parents.has(id)) parents.set(id, near);
-      }
+      const id = identityOf(far);
+      targets.set(id, far);
+      parents.set(id, identityOf(keyIn(row, source)));
     }
   }
-  return { targets, parents, clipped };
+  return { targets, parents, clipped: rows.length > cap };
 }
 
 interface ReadKeyColumn {

@@ -644,7 +644,8 @@ const traverse = closed(
       type: 'integer',
       minimum: 1,
       maximum: 1_000_000,
-      description: 'What `per_hop` may be at most: rows that one hop of a walk may find. Default: 100000.',
+      description:
+        'What `per_hop` may be at most: distinct keys that one hop of a walk may reach. Default: 100000.',
     },
   },
   [],
