@@ -1,5 +1,6 @@
 import { type Catalog, labelsOf, type MaskKind, type Metric, nearest, type Relation } from 'osl-compiler';
 import type { DocumentPath, ProblemList, ProblemName } from './problems.js';
+import { MAX_ROLES } from './token-fault.js';
 
 /** A relation and what grants say about it, computed once. */
 export interface RelationNames {
@@ -66,6 +67,17 @@ export class Names {
       this.#unknown('unknownMetric', `metric of \`${relation.relation.name}\``, name, known, [...path, i]);
       return [];
     });
+  }
+
+  /** The roles of a ceiling: no more than one token can claim, which claims all of them unless told. */
+  ceiling(names: readonly string[], path: DocumentPath): ReadonlySet<string> {
+    const roles = this.roles(names, path);
+    if (roles.size > MAX_ROLES)
+      this.#problems.add('ceiling', path, {
+        message: `a ceiling has at most ${MAX_ROLES} roles, which is what a token can claim; this has ${roles.size}`,
+        hint: 'let one role have the grants of several',
+      });
+    return roles;
   }
 
   roles(names: readonly string[], path: DocumentPath): ReadonlySet<string> {

@@ -32,6 +32,7 @@ export const PROBLEM_CODES = Object.freeze({
   condition: 'P0117',
   certificate: 'P0118',
   exchange: 'P0121',
+  ceiling: 'P0122',
 });
 
 export type ProblemName = keyof typeof PROBLEM_CODES;

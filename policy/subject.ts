@@ -22,7 +22,7 @@ export function compileSubject(
     else problems.add('attribute', [...path, 'attributes', key], NO_ATTRIBUTE);
   }
   return Object.freeze({
-    ceiling: names.roles(document.ceiling, [...path, 'ceiling']),
+    ceiling: names.ceiling(document.ceiling, [...path, 'ceiling']),
     adminCeiling: new Set(document.admin ?? []),
     purposes: purposesOf(document.purposes ?? [], declared, [...path, 'purposes'], problems),
     attributes,

@@ -88,7 +88,7 @@ function compileRule(
     });
   const mapped = Object.entries(roles?.map ?? {}).map(([value, to]) => [value, listed(to)] as const);
   for (const [value, to] of mapped) names.roles(to, [...path, 'roles', 'map', value]);
-  const ceiling = names.roles(document.ceiling, [...path, 'ceiling']);
+  const ceiling = names.ceiling(document.ceiling, [...path, 'ceiling']);
   for (const [value, to] of mapped)
     for (const role of to)
       if (!ceiling.has(role))

@@ -15,6 +15,7 @@ interface Row {
   readonly problems: readonly (readonly [path: string, code: string, hint?: string | number])[];
 }
 
+const numbered = (n: number): readonly string[] => Array.from({ length: n }, (_, i) => `r${i}`);
 const role = (r: RoleDocument): PolicyDocument => policy({ roles: { analyst: r } });
 const grant = (g: Partial<GrantDocument>): PolicyDocument =>
   role({ grants: [{ on: 'order', columns: '*', ...g }] });
@@ -94,6 +95,14 @@ const TABLE: readonly Row[] = [
       roles: { analyst: { grants: [] } },
     }),
     problems: [['subjects.alice.ceiling.1', 'P0101', 'perhaps you meant `analyst`']],
+  },
+  {
+    name: 'a ceiling that no token can claim',
+    policy: policy({
+      subjects: { alice: { ceiling: numbered(257) }, bob: { ceiling: [...numbered(256), 'r0'] } },
+      roles: Object.fromEntries(numbered(257).map((name) => [name, { grants: [] }])),
+    }),
+    problems: [['subjects.alice.ceiling', 'P0122', 'let one role have the grants of several']],
   },
   {
     name: 'unknown entity, with a suggestion',

@@ -1,5 +1,3 @@
-import { hintOn } from 'osl-compiler/surface-hints';
-
 /** What a script learns from the exit status of a command. */
 export const EXIT = Object.freeze({
   ok: 0,
@@ -71,18 +69,13 @@ export function failureOf(error: unknown): Failure {
     const diagnostics = 'diagnostics' in error ? error.diagnostics : [];
     return new Failure(EXIT.usage, String(error.format()), { diagnostics });
   }
-  const hint = 'hint' in error && typeof error.hint === 'string' ? error.hint : null;
-  if (OPERATOR_FAULTS.has(error.name)) return hinted(EXIT.usage, causeOf(error) ?? error.message, hint);
+  if (OPERATOR_FAULTS.has(error.name)) return usage(oneLine(causeOf(error) ?? error.message));
   const system = systemFault(error);
   if (system !== null) return usage(system);
-  if (hint !== null) return hinted(EXIT.failed, error.message, hint);
-  return new Failure(EXIT.failed, `error: ${oneLine(error.message)} (OSL_DEBUG=1 shows where)`);
-}
-
-function hinted(exit: number, message: string, hint: string | null): Failure {
-  const told = `error: ${oneLine(message)}`;
-  const way = hintOn('cli', hint);
-  return way === null ? new Failure(exit, told) : new Failure(exit, `${told}\n  hint: ${way}`, { hint: way });
+  const told = `error: ${oneLine(error.message)}`;
+  if ('hint' in error && typeof error.hint === 'string')
+    return new Failure(EXIT.failed, `${told}\n  hint: ${error.hint}`, { hint: error.hint });
+  return new Failure(EXIT.failed, `${told} (OSL_DEBUG=1 shows where)`);
 }
 
 /** A log that cannot be written says so; the disk says why. */

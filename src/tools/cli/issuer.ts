@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { mintToken } from '../../../policy/mint.js';
-import { DEFAULT_ISSUER } from '../../../policy/token-fault.js';
+import { DEFAULT_ISSUER, MAX_ROLES, MAX_TOKEN_BYTES } from '../../../policy/token-fault.js';
 import { tenantKeys } from '../../service/keys.js';
 import type { Settings } from '../../service/settings.js';
 import { EXIT, Failure, usage } from './exit.js';
@@ -68,6 +68,10 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
     for (const member of chain) if (!subjects.has(member)) throw await unknownSubject(member, subjects);
     const leaf: PolicySubject | undefined = subjects.get(chain.at(-1) ?? '');
     const aclRoles = request.aclRoles ?? leaf?.ceiling ?? [];
+    if (aclRoles.length > MAX_ROLES)
+      throw usage(
+        `a token claims at most ${MAX_ROLES} data roles, and these are ${aclRoles.length}: name fewer, with --acl-roles`,
+      );
     const own = request.admin === true ? leaf?.admin : [];
     const claims = {
       tenant,
@@ -79,6 +83,10 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
     };
     const lifetime = request.ttl === undefined ? {} : { lifetimeSeconds: request.ttl };
     const token = await mintToken({ ...claims, ...lifetime }, { algorithm: 'HS256', secret: signing });
+    if (token.length > MAX_TOKEN_BYTES)
+      throw usage(
+        `the token would have ${token.length} bytes, and a server takes ${MAX_TOKEN_BYTES}: claim fewer roles, with --acl-roles`,
+      );
     const unknownRoles = aclRoles.filter((role) => !roles.has(role));
     return Object.freeze({ token, subject: chain.at(-1) ?? '', chain, aclRoles, unknownRoles });
   };

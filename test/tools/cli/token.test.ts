@@ -67,7 +67,22 @@ const REFUSED: readonly (readonly [string, readonly string[], RegExp])[] = [
     /ends in `agent:scout`/,
   ],
   ['a lifetime that is too long', ['--subject', 'user:analyst', '--ttl', '301'], /from 1 to 300/],
+  [
+    'a token that no server takes, for its size,',
+    ['--subject', 'user:analyst', '--acl-roles', names(200, 60)],
+    /would have \d+ bytes, and a server takes 8192: claim fewer roles, with --acl-roles/,
+  ],
+  [
+    'a token of more roles than one can claim',
+    ['--subject', 'user:analyst', '--acl-roles', names(257, 4)],
+    /at most 256 data roles, and these are 257: name fewer/,
+  ],
 ];
+
+/** Roles, each of so many letters. */
+function names(count: number, length: number): string {
+  return Array.from({ length: count }, (_, i) => `r${i}`.padEnd(length, 'x')).join(',');
+}
 
 for (const [what, flags, message] of REFUSED) {
   t.test(`${what} is refused in one line, with exit 2`, async (t) => {

@@ -19,7 +19,7 @@ const attribute = {
 
 const subject = closed(
   {
-    ceiling: list(NAME_RULE, 'Data roles that the subject can ever have.'),
+    ceiling: list(NAME_RULE, 'Data roles that the subject can ever have, 256 at most.'),
     purposes: list(NAME_RULE, 'What the subject can ever ask for, of `purposes`.'),
     admin: list(NAME_RULE, 'Admin roles that the subject can ever have, e.g. TENANT_ADMIN.'),
     attributes: named(NAME_RULE, attribute, 'What `attribute(…)` in a row filter refers to.'),
@@ -291,7 +291,7 @@ const exchangeRule = closed(
       description:
         'Who it becomes: text with claims between braces, such as `user:{sub}`. An `email` counts where it is verified.',
     },
-    ceiling: list(NAME_RULE, 'Data roles that such a subject can ever have.'),
+    ceiling: list(NAME_RULE, 'Data roles that such a subject can ever have, 256 at most.'),
     admin: list(NAME_RULE, 'Admin roles that it can ever have, where it asks for them.'),
     roles: closed(
       {
