@@ -88,6 +88,8 @@ export function misfitFault(attribute: string, value: AttributeScalar, { relatio
     };
   return {
     message: `attribute \`${attribute}\` is ${isNumber ? 'a number' : 'true or false'}, and \`${relation}\` compares it with ${type}`,
-    hint: 'put the value between quotes, as it is written in the database',
+    hint: couldBe(String(value), type)
+      ? 'put the value between quotes, as it is written in the database'
+      : null,
   };
 }
