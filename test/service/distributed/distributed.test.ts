@@ -74,7 +74,7 @@ else {
       const statements = plan.match(/Remote SQL: .*/g) ?? [];
       t.ok(statements.length > 0 || plan.includes('Subplans Removed: 3'), what);
       for (const sql of statements)
-        t.match(sql, /region = ANY \(/, `${what}: no row of another region leaves a server`);
+        t.match(sql, /region = \$\d+::text/, `${what}: no row of another region leaves a server`);
     }
     const figures = await regional(QUESTIONS.get('by the key')?.replaceAll('{}', '') ?? '');
     t.match(figures, /Remote SQL: SELECT .*sum\(.*GROUP BY/, 'figures by the key that tables are cut by');
@@ -106,7 +106,7 @@ else {
       const sent = node.asked().filter((sql) => /^DECLARE.*orders/.test(sql));
       t.equal(sent.length, 1);
       t.match(sent[0], /GROUP BY/);
-      t.match(sent[0], /region = ANY \('\{eu\}'/);
+      t.match(sent[0], /region = 'eu'/);
     }
   });
 
