@@ -3,15 +3,15 @@ import { type AttributeScalar, attributesOf, matchesIn } from './attributes.js';
 import type { Fault } from './problems.js';
 
 /** The filters of roles, by role and relation. */
-type Roles = ReadonlyMap<
+type RoleFilters = ReadonlyMap<
   string,
   { readonly grants: ReadonlyMap<string, readonly { readonly filter: Expr | null }[]> }
 >;
 
-const NAMED = new WeakMap<Roles, ReadonlySet<string>>();
+const NAMED = new WeakMap<RoleFilters, ReadonlySet<string>>();
 
 /** Names of the attributes that some filter of a policy refers to: no other decides what anybody sees. */
-export function attributesIn({ roles }: { readonly roles: Roles }): ReadonlySet<string> {
+export function attributesIn({ roles }: { readonly roles: RoleFilters }): ReadonlySet<string> {
   const known = NAMED.get(roles);
   if (known !== undefined) return known;
   const found = new Set<string>();
@@ -33,7 +33,7 @@ export class AttributeTypes {
   /** By attribute and type: the roles whose filters compare them, each with a relation of such a filter. */
   readonly #compared = new Map<string, Map<TypeName, Map<string, string>>>();
 
-  constructor(roles: Roles) {
+  constructor(roles: RoleFilters) {
     for (const [role, { grants }] of roles)
       for (const [relation, list] of grants)
         for (const { filter } of list)

@@ -13,7 +13,7 @@ export function isKeyLookUp(query: Query): boolean {
     case 'set_operation':
       return isOfKeyedTables(query) && isKeyLookUp(query.left) && isKeyLookUp(query.right);
     case 'select':
-      return isOfKeyedTables(query) && nestingIn(query).length === 0 && new Level(query).isKeyed();
+      return isOfKeyedTables(query) && nestingIn(query).length === 0 && new KeyedLevel(query).isKeyed();
     default: {
       const unknown: never = query;
       return unknown;
@@ -26,7 +26,7 @@ function isOfKeyedTables({ with: tables }: Exclude<Query, { kind: 'values' }>): 
 }
 
 /** A table that is read, and what its one row still lacks. */
-interface Item {
+interface KeyedItem {
   /** Place among the FROM items of the level. */
   readonly place: number;
   /** By name, the columns of the table that are shown as they are: their names in the database. */
@@ -34,21 +34,22 @@ interface Item {
   /** Names in the database of the key's columns that nothing is known to equal yet. */
   readonly missing: Set<string>;
   /** Equalities that wait for its row. */
-  readonly waiting: Equality[];
+  readonly waiting: PendingEquality[];
 }
 
 /** `column` of `item` equals a value over the rows that are `awaited`. */
-interface Equality {
-  readonly item: Item;
+interface PendingEquality {
+  readonly item: KeyedItem;
   readonly column: string;
   awaited: number;
 }
 
-class Level {
+/** One SELECT, whose FROM items become known one after the other. */
+class KeyedLevel {
   readonly #query: Select;
-  readonly #items = new Map<SourceId, Item>();
+  readonly #items = new Map<SourceId, KeyedItem>();
   /** Items whose one row is known. */
-  readonly #known: Item[] = [];
+  readonly #known: KeyedItem[] = [];
 
   constructor(query: Select) {
     this.#query = query;
@@ -107,19 +108,19 @@ class Level {
     });
     const sources = [...awaited].map((id) => this.#items.get(id));
     if (sources.includes(undefined) || sources.includes(item)) return;
-    const equality: Equality = { item, column: base, awaited: sources.length };
+    const equality: PendingEquality = { item, column: base, awaited: sources.length };
     for (const source of sources) source?.waiting.push(equality);
     if (sources.length === 0) this.#settle(equality);
   }
 
-  #settle({ item, column, awaited }: Equality): void {
+  #settle({ item, column, awaited }: PendingEquality): void {
     if (awaited > 0 || !item.missing.delete(column)) return;
     if (item.missing.size === 0) this.#known.push(item);
   }
 }
 
 /** Null where more than one row may come of it, whatever is equated. */
-function itemOf(leaf: Exclude<FromItem, { kind: 'join' }>, place: number): Item | null {
+function itemOf(leaf: Exclude<FromItem, { kind: 'join' }>, place: number): KeyedItem | null {
   const item = { place, columns: NO_COLUMNS, missing: new Set<string>(), waiting: [] };
   if (leaf.kind === 'derived') return isKeyLookUp(leaf.query) ? item : null;
   // Its table is one of a level that is looked at, as every other.

@@ -56,11 +56,11 @@ interface ColumnRange {
   readonly kind: 'range';
   readonly key: string;
   readonly column: BaseColumn;
-  readonly lower: Bound | null;
-  readonly upper: Bound | null;
+  readonly lower: RangeBound | null;
+  readonly upper: RangeBound | null;
 }
 
-interface Bound {
+interface RangeBound {
   /** The comparison with the column. */
   readonly condition: Expr;
   readonly value: Comparable;
@@ -135,14 +135,14 @@ function rangeIn(filter: Expr): ColumnRange | null {
   return found;
 }
 
-interface Bounded {
+interface ColumnBound {
   readonly column: BaseColumn;
-  readonly order: Order;
+  readonly order: ValueOrder;
   readonly side: 'lower' | 'upper';
-  readonly bound: Bound;
+  readonly bound: RangeBound;
 }
 
-const COMPARISONS: ReadonlyMap<string, { readonly side: Bounded['side']; readonly inclusive: boolean }> =
+const COMPARISONS: ReadonlyMap<string, { readonly side: ColumnBound['side']; readonly inclusive: boolean }> =
   new Map([
     ['>', { side: 'lower', inclusive: false }],
     ['>=', { side: 'lower', inclusive: true }],
@@ -150,7 +150,7 @@ const COMPARISONS: ReadonlyMap<string, { readonly side: Bounded['side']; readonl
     ['<=', { side: 'upper', inclusive: true }],
   ]);
 
-function boundIn(condition: Expr): Bounded | null {
+function boundIn(condition: Expr): ColumnBound | null {
   if (condition.kind !== 'operation') return null;
   const { definition, left: column, right: literal } = condition;
   const comparison = COMPARISONS.get(definition.name);
@@ -168,9 +168,9 @@ function boundIn(condition: Expr): Bounded | null {
 }
 
 /** Types whose values are compared with each other here as Postgres compares them. */
-type Order = 'number' | 'date' | 'timestamp' | 'timestamptz';
+type ValueOrder = 'number' | 'date' | 'timestamp' | 'timestamptz';
 
-const ORDERS: ReadonlyMap<string, Order> = new Map([
+const ORDERS: ReadonlyMap<string, ValueOrder> = new Map([
   ['int2', 'number'],
   ['int4', 'number'],
   ['int8', 'number'],
@@ -188,7 +188,7 @@ const NUMBER = /^([+-]?)(\d{1,100})(?:\.(\d{0,30}))?$/;
 const OFFSET = /:\d{2}(?:\.\d+)?\s*(?:z|[+-]\d{2}(?::?\d{2})?)$/i;
 
 /** Null for a text that Postgres may read in another way. */
-function comparable({ value }: Literal, order: Order): Comparable | null {
+function comparable({ value }: Literal, order: ValueOrder): Comparable | null {
   if (typeof value !== 'string') return null;
   if (order === 'number') {
     const [, sign, whole, fraction = ''] = NUMBER.exec(value) ?? [];
@@ -228,7 +228,7 @@ function touches({ upper }: ColumnRange, { lower }: ColumnRange): boolean {
   return lower.value === upper.value && (lower.inclusive || upper.inclusive);
 }
 
-function higher(a: Bound | null, b: Bound | null): Bound | null {
+function higher(a: RangeBound | null, b: RangeBound | null): RangeBound | null {
   if (a === null || b === null) return null;
   if (a.value !== b.value) return a.value < b.value ? b : a;
   return a.inclusive ? a : b;
