@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { auditBench } from './audit/index.js';
 import { auditOpenBench } from './audit-open/index.js';
+import { auditSearchBench } from './audit-search/index.js';
 import { barrierBench } from './barrier/index.js';
 import { compileBench } from './compile/index.js';
 import { fairnessBench } from './fairness/index.js';
@@ -32,6 +33,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['quality', qualityBench],
   ['audit', auditBench],
   ['audit-open', auditOpenBench],
+  ['audit-search', auditSearchBench],
   ['scale', scaleBench],
   ['start', startBench],
 ]);

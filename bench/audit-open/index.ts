@@ -76,9 +76,14 @@ function run(name: string, dir: string): Run {
   return JSON.parse(printed) as Run; // our own script
 }
 
-/** Killed once it has written, as by kill -9. */
-function write(dir: string, records: number): Promise<number> {
-  const writer = spawn(process.execPath, [script('writer'), dir, String(records)], {
+/**
+ * Killed once it has written, as by kill -9.
+ *
+ * @param url of a database whose tables take the records in the place of files
+ */
+export function write(dir: string, records: number, url: string | null = null): Promise<number> {
+  const args = [script('writer'), dir, String(records), ...(url === null ? [] : [url])];
+  const writer = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   return new Promise((resolve, reject) => {

@@ -3,6 +3,8 @@ import { nameParts, stringOf } from './bind/ast.js';
 import type { Catalog } from './catalog.js';
 import { QueryError } from './errors.js';
 import { fullName, plainName } from './full-name.js';
+import { functionsNamed } from './functions/index.js';
+import { operatorNamed } from './operators.js';
 import { type Parsed, parse } from './parse.js';
 import { type AskedWorld, worldOf } from './world.js';
 
@@ -10,14 +12,14 @@ import { type AskedWorld, worldOf } from './world.js';
 export interface Mentioned {
   /** Full names (`osl.entities.person`) of what is declared, whether or not the asker may see it; sorted. */
   readonly declared: readonly string[];
-  /** Names that the catalog does not have, as they were written; sorted. */
+  /** Names that the catalog, or of functions the language, does not have, as they were written; sorted. */
   readonly undeclared: readonly string[];
 }
 
 const NOTHING: Mentioned = Object.freeze({ declared: Object.freeze([]), undeclared: Object.freeze([]) });
 
 /**
- * The entities, bridges, facets and metrics that `text` names, told from its syntax tree alone. Nothing of a text that is
+ * The entities, bridges, facets, metrics and unknown functions that `text` names, told from its syntax tree alone. Nothing of a text that is
  * out of grammar. Time linear in the text.
  */
 export function mentionedIn(text: string, asked: AskedWorld, catalog: Catalog): Mentioned {
@@ -81,7 +83,10 @@ class Found {
   call(call: FuncCall): void {
     const name = nameParts(call.funcname).join('.');
     if (name === 'measure') this.#metric(columnName(call.args?.[0]));
-    if (name !== 'retrieve' && name !== 'traverse') return;
+    else if (name !== 'retrieve' && name !== 'traverse') {
+      this.#function(name);
+      return;
+    }
     for (const arg of call.args ?? []) {
       if (!('NamedArgExpr' in arg)) continue;
       const value = constantText(arg.NamedArgExpr.arg);
@@ -104,6 +109,11 @@ class Found {
     const found = this.#catalog.relations.get(name);
     if (found === undefined) this.#undeclared.add(name);
     else this.#declared.add(fullName(found.kind === 'facet' ? 'facets' : 'entities', name));
+  }
+
+  #function(name: string): void {
+    const bare = name.slice(name.lastIndexOf('.') + 1);
+    if (functionsNamed(bare).length === 0 && operatorNamed(bare) === null) this.#undeclared.add(name);
   }
 
   #facet(name: string): void {

@@ -23,7 +23,7 @@ export { causeOf } from './gap.js';
 export type { AppendDone } from './group.js';
 export type { AuditGap, AuditLog, AuditLogOptions, AuditObserver, AuditStats } from './interface.js';
 export { openAuditLog } from './log.js';
-export { type AuditProof, checkProof, type ProofVerdict, prove } from './proof.js';
+export { type AuditProof, checkProof, type ProofVerdict, type ProveOptions, prove } from './proof.js';
 export { type ReadOptions, readFrames, readRecords, recordIn, type StoredFrame } from './read.js';
 export { noteReading, type Reading } from './readings.js';
 export type {
@@ -40,12 +40,21 @@ export { beginningOf, type RecoverBase, type Recovered, type RecoverOptions, rec
 
 export type { Retention, Retiring } from './retention.js';
 export { byTime } from './search/by-time.js';
-export { type AuditFilter, matches, namesOf } from './search/filter.js';
+export { type AuditFilter, type AuditQuery, decisionIn, matches, namesOf } from './search/filter.js';
+export { fingerprintsOf, undeclaredObject } from './search/names.js';
 export { type Step, searchNewest } from './search/newest.js';
 export { type SearchOptions, searchRecords } from './search/search.js';
 export { keepSegmentKey } from './segments.js';
 export type { Signer } from './signer.js';
-export { directorySource, type LogSource } from './source.js';
+export {
+  directorySource,
+  type KnownPlace,
+  type Leaf,
+  type LogIndex,
+  type LogSource,
+  type StoredRecord,
+} from './source.js';
 export type { LogStore, NoteStore, ReadingQueue, SegmentStore } from './store.js';
+export type { LeafRange } from './tree.js';
 export type { AuditProblem, AuditVerdict, ProblemKind } from './verdict.js';
 export { type VerifyOptions, type VerifyProgress, verifyAuditLog } from './verify.js';

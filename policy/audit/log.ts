@@ -335,6 +335,7 @@ function outcomeOf(decision: AuditRecord, outcome: 'unknown' | 'error', code: st
   return {
     ...request,
     kind: 'outcome',
+    decision: null,
     outcome,
     rows: null,
     duration_us: null,

@@ -5,10 +5,12 @@ import {
   splitNotes,
   type VerifierKey,
 } from './checkpoint.js';
-import { decodeHeader, type Frame, frameAt, leafHash, usedEnd } from './format.js';
+import { leafHash } from './format.js';
 import type { AuditRecord } from './record.js';
 import { type Retained, retainedIn } from './retained.js';
-import { directorySource, type LogSource } from './source.js';
+import { directoryIndex } from './search/directory-index.js';
+import { segmentIndex } from './segment-index.js';
+import { directorySource, type LogIndex, type LogSource } from './source.js';
 import { type LeafRange, pathRanges, RunningRoot, rootFromPath, subtreesOf } from './tree.js';
 
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
@@ -30,75 +32,123 @@ export type ProofVerdict =
     }
   | { readonly ok: false; readonly reason: string };
 
+/** How the records to prove are found. */
+export interface ProveOptions {
+  /** Reads every record, and trusts no index. */
+  readonly everything?: boolean;
+}
+
 /**
- * Inclusion proofs for all records of a request (decision, then outcome) under the newest checkpoint. Reads the
- * log twice, in O(log n) memory.
+ * Inclusion proofs for all records of a request (decision, then outcome) under the newest checkpoint, in O(log n) memory.
+ * With an index it reads the segments that the request may stand in and one for each level of the tree above a segment;
+ * where a proof made with it does not check, the whole log.
  *
  * @returns empty if the request has no record that the newest checkpoint covers
  */
-export async function prove(log: string | LogSource, requestId: string): Promise<AuditProof[]> {
+export async function prove(
+  log: string | LogSource,
+  requestId: string,
+  { everything = false }: ProveOptions = {},
+): Promise<AuditProof[]> {
   const source = typeof log === 'string' ? directorySource(log) : log;
-  const key = await keyOf(source);
+  const vkey = await source.verifierKey();
+  if (vkey === null) throw new RangeError(`the audit log in ${source.place} has no verifier key`);
+  const key = parseVerifierKey(vkey);
   const checkpoint = await newestCheckpoint(source, key);
   const kept = retainedIn(await source.retained(), key);
-  const wanted: Wanted[] = [];
-  for await (const { seq, frame } of covered(source, checkpoint.size, kept)) {
-    // A cheap look at the bytes first; the parse decides.
-    if (!frame.record.includes(requestId)) continue;
-    const record = JSON.parse(frame.record.toString()) as AuditRecord; // the writer's format
-    if (record.request_id === requestId)
-      wanted.push(new Wanted(seq, checkpoint.size, Buffer.from(frame.record), kept));
+  const index = everything ? null : indexOf(source);
+  if (index !== null) {
+    const proofs = await proofsOf(index, kept, checkpoint, requestId).catch(unlessContradictory);
+    if (proofs?.every(({ text }) => checkProof(text, vkey).ok)) return proofs;
   }
-  if (wanted.length === 0) return [];
-  for await (const { seq, frame } of covered(source, checkpoint.size, kept)) {
-    const leaf = leafHash(frame.leafInput);
-    for (const proof of wanted) proof.add(seq, leaf);
-  }
+  return proofsOf(segmentIndex(source, null), kept, checkpoint, requestId);
+}
+
+function indexOf(source: LogSource): LogIndex | null {
+  return source.index ?? (source.dir === null ? null : directoryIndex(source, source.dir));
+}
+
+/** Null for an index that contradicts itself. */
+function unlessContradictory(error: unknown): null {
+  if (error instanceof TypeError) return null;
+  throw error;
+}
+
+async function proofsOf(
+  index: LogIndex,
+  kept: Retained | null,
+  checkpoint: Checkpoint,
+  requestId: string,
+): Promise<AuditProof[]> {
+  const { size } = checkpoint;
+  const records = (await index.recordsOf(requestId)).filter(({ seq }) => seq < size);
+  if (records.length === 0) return [];
+  const known = kept === null ? [] : [{ size: kept.checkpoint.size, roots: kept.frontier }];
+  const subtrees = [...known, ...(await index.places())].map((place) => subtreesOf(place.size, place.roots));
+  const wanted = records.map(({ seq, record }) => new Wanted(seq, size, record, subtrees));
+  for await (const { seq, hash } of index.leaves(merged(wanted.flatMap((proof) => proof.unread))))
+    for (const proof of wanted) proof.add(seq, hash);
   return wanted.map((proof) => ({ seq: proof.seq, text: proof.text(checkpoint) }));
 }
 
-/** The frames of a log that a checkpoint of so many records covers, in order. */
-async function* covered(
-  source: LogSource,
-  size: number,
-  kept: Retained | null,
-): AsyncGenerator<{ readonly seq: number; readonly frame: Frame }, void, void> {
-  const numbers = (await source.segments()).filter((number) => number >= (kept?.segment ?? 1));
-  for (const number of numbers) {
-    const bytes = await source.segment(number, number === numbers.at(-1));
-    const decoded = decodeHeader(bytes);
-    if (decoded === null) throw new RangeError(`segment ${number} of ${source.place} cannot be read`);
-    let seq = decoded.header.firstSeq;
-    const end = usedEnd(bytes);
-    for (let frame = frameAt(bytes, decoded.end, end); frame; frame = frameAt(bytes, frame.next, end)) {
-      if (seq >= size) return;
-      yield { seq, frame };
-      seq += 1;
-    }
+/** The same leaves in ranges that are ascending and do not overlap. */
+function merged(ranges: readonly LeafRange[]): readonly LeafRange[] {
+  const all: { start: number; end: number }[] = [];
+  for (const { start, end } of ranges.toSorted((a, b) => a.start - b.start)) {
+    const last = all.at(-1);
+    if (last !== undefined && start <= last.end) last.end = Math.max(last.end, end);
+    else all.push({ start, end });
   }
+  return all;
+}
+
+/** A sibling on the path of a proof: its leaves before `from` are in `running`, the others have to be read. */
+interface Sibling extends LeafRange {
+  readonly from: number;
+  readonly running: RunningRoot;
+}
+
+/**
+ * The sibling with what is known of it: of all places the one whose complete subtrees cover most of it from its start on.
+ * Behind the sibling's end they may have grown together with what stands before it; then another place knows more.
+ */
+function siblingOf(range: LeafRange, places: readonly KnownSubtrees[]): Sibling {
+  let best: KnownSubtrees = [];
+  for (const subtrees of places) {
+    const within = subtrees.filter(({ start, end }) => start >= range.start && end <= range.end);
+    if (within[0]?.start === range.start && endOf(within) > endOf(best)) best = within;
+  }
+  const running = new RunningRoot();
+  for (const { start, end, root } of best) running.addComplete(end - start, root);
+  return { ...range, from: Math.max(range.start, endOf(best)), running };
+}
+
+/** The complete subtrees before a place, in order. */
+type KnownSubtrees = ReturnType<typeof subtreesOf>;
+
+function endOf(subtrees: KnownSubtrees): number {
+  return subtrees.at(-1)?.end ?? 0;
 }
 
 /** A proof in the making: one running root per sibling on the path. */
 class Wanted {
   readonly seq: number;
   readonly #record: Buffer;
-  readonly #siblings: (LeafRange & { readonly running: RunningRoot })[];
+  readonly #siblings: readonly Sibling[];
 
-  constructor(seq: number, size: number, record: Buffer, kept: Retained | null) {
+  constructor(seq: number, size: number, record: Buffer, places: readonly KnownSubtrees[]) {
     this.seq = seq;
     this.#record = record;
-    this.#siblings = pathRanges(seq, size).map((range) => ({ ...range, running: new RunningRoot() }));
-    if (kept === null) return;
-    // Of what is kept no more there are the roots of whole subtrees, each within one sibling.
-    for (const { start, end, root } of subtreesOf(kept.checkpoint.size, kept.frontier)) {
-      this.#siblings
-        .find((range) => range.start <= start && end <= range.end)
-        ?.running.addComplete(end - start, root);
-    }
+    this.#siblings = pathRanges(seq, size).map((range) => siblingOf(range, places));
   }
 
-  add(seq: number, leaf: Buffer): void {
-    this.#siblings.find((range) => range.start <= seq && seq < range.end)?.running.add(leaf);
+  /** The leaves that have to be read. */
+  get unread(): readonly LeafRange[] {
+    return this.#siblings.flatMap(({ from, end }) => (from < end ? [{ start: from, end }] : []));
+  }
+
+  add(seq: number, leaf: string): void {
+    this.#siblings.find((range) => range.from <= seq && seq < range.end)?.running.add(leaf);
   }
 
   text(checkpoint: Checkpoint): string {
@@ -106,12 +156,6 @@ class Wanted {
     const extra = this.#record.toString('base64');
     return `${FIRST_LINE}\nextra ${extra}\nindex ${this.seq}\n${path}\n${checkpoint.note}`;
   }
-}
-
-async function keyOf(source: LogSource): Promise<VerifierKey> {
-  const key = await source.verifierKey();
-  if (key === null) throw new RangeError(`the audit log in ${source.place} has no verifier key`);
-  return parseVerifierKey(key);
 }
 
 async function newestCheckpoint(source: LogSource, key: VerifierKey): Promise<Checkpoint> {

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CHECKPOINTS_FILE, LATEST_FILE, PUBLIC_KEY_FILE, RETAINED_FILE } from './checkpoint.js';
 import { segmentName, segmentNumber, usedEnd } from './format.js';
+import type { LeafRange } from './tree.js';
 
 /** A log as it is stored, to those who read it: in a directory, or in a table that gives the same bytes. */
 export interface LogSource {
@@ -21,8 +22,39 @@ export interface LogSource {
   retained(): Promise<Buffer>;
   /** Numbers of the segments, ascending. */
   segments(): Promise<readonly number[]>;
+  /** Null where the files beside the segments serve. */
+  readonly index: LogIndex | null;
   /** The bytes of a segment. @param live whether it may be written to meanwhile */
   segment(number: number, live: boolean): Promise<Buffer>;
+}
+
+/** What finds in a log what proofs are made of. Trusted for nothing: each proof is checked before it is given. */
+export interface LogIndex {
+  /** The records of a request, in their order. */
+  recordsOf(requestId: string): Promise<readonly StoredRecord[]>;
+  /** Places between two segments, of which more is known than the records behind them say. */
+  places(): Promise<readonly KnownPlace[]>;
+  /** The leaves in these ranges, which are ascending and do not overlap; in their order. */
+  leaves(ranges: readonly LeafRange[]): AsyncIterable<Leaf>;
+}
+
+export interface StoredRecord {
+  readonly seq: number;
+  readonly record: Buffer;
+}
+
+/** A place before a segment, with what the records before it come to. */
+export interface KnownPlace {
+  /** Records before it. */
+  readonly size: number;
+  /** Roots of the complete subtrees of those records, largest first. */
+  readonly roots: readonly Buffer[];
+}
+
+export interface Leaf {
+  readonly seq: number;
+  /** As `leafOf` gives it. */
+  readonly hash: string;
 }
 
 /** The log in a directory. */
@@ -32,6 +64,7 @@ export function directorySource(dir: string): LogSource {
     place: dir,
     dir,
     mayTear: true,
+    index: null,
     verifierKey: async () => {
       const key = await file(PUBLIC_KEY_FILE);
       return key.length === 0 ? null : key.toString();

@@ -1,43 +1,69 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * RFC 6962 trees for those who check the log: nothing here is the writer's. A tree of n leaves splits at the
  * largest power of two below n.
  */
 
+/** A hash with a character for each byte: to make a buffer for each of a million costs more than to hash. */
+type Hash = string;
+
+const HASH_BYTES = 32;
+const node = Buffer.alloc(1 + 2 * HASH_BYTES);
+node[0] = 0x01;
+
+function nodeHash(left: Hash, right: Hash): Hash {
+  node.write(left, 1, HASH_BYTES, 'latin1');
+  node.write(right, 1 + HASH_BYTES, HASH_BYTES, 'latin1');
+  return hash('sha256', node, 'binary');
+}
+
+/** Hash of a leaf, of its input: a zero byte and the record. */
+export function leafOf(input: Uint8Array): Hash {
+  return hash('sha256', input, 'binary');
+}
+
 /** Root of leaves that come one by one, in O(log n) memory. */
 export class RunningRoot {
-  readonly #complete: { leaves: number; root: Buffer }[] = [];
+  readonly #leaves: number[] = [];
+  readonly #roots: Hash[] = [];
 
-  add(leaf: Buffer): void {
+  /** @param leaf as `leafOf` gives it, or the same as bytes */
+  add(leaf: Hash | Uint8Array): void {
     this.addComplete(1, leaf);
   }
 
   /** A whole subtree of so many leaves, a power of two, where one belongs. */
-  addComplete(leaves: number, root: Uint8Array): void {
-    this.#complete.push({ leaves, root: Buffer.from(root) });
-    for (;;) {
-      const right = this.#complete.at(-1);
-      const left = this.#complete.at(-2);
-      if (!left || !right || left.leaves !== right.leaves) return;
-      this.#complete.splice(-2, 2, { leaves: 2 * left.leaves, root: hashChildren(left.root, right.root) });
+  addComplete(leaves: number, subtree: Hash | Uint8Array): void {
+    let [count, root] = [
+      leaves,
+      typeof subtree === 'string' ? subtree : Buffer.from(subtree).toString('latin1'),
+    ];
+    while (this.#leaves.at(-1) === count) {
+      this.#leaves.pop();
+      root = nodeHash(this.#roots.pop() ?? '', root);
+      count *= 2;
     }
+    this.#leaves.push(count);
+    this.#roots.push(root);
   }
 
   copy(): RunningRoot {
     const copy = new RunningRoot();
-    copy.#complete.push(...this.#complete);
+    copy.#leaves.push(...this.#leaves);
+    copy.#roots.push(...this.#roots);
     return copy;
   }
 
   root(): Buffer {
-    const right = this.#complete.at(-1)?.root ?? createHash('sha256').digest();
-    return this.#complete.slice(0, -1).reduceRight((root, left) => hashChildren(left.root, root), right);
+    const right = this.#roots.at(-1) ?? leafOf(Buffer.alloc(0));
+    const root = this.#roots.slice(0, -1).reduceRight((under, left) => nodeHash(left, under), right);
+    return Buffer.from(root, 'latin1');
   }
 }
 
 export function hashChildren(left: Buffer, right: Buffer): Buffer {
-  return createHash('sha256').update('\x01').update(left).update(right).digest();
+  return Buffer.from(nodeHash(left.toString('latin1'), right.toString('latin1')), 'latin1');
 }
 
 /**

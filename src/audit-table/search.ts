@@ -7,7 +7,7 @@ import {
   type Reading,
 } from '../../policy/audit/index.js';
 import type { Row, TableSession } from './session.js';
-import { text } from './source.js';
+import { foundByRequest, text } from './source.js';
 
 /** Rows asked for at a time. */
 const PAGE = 2_000;
@@ -24,8 +24,7 @@ export async function* searchTable(
   let place: Place = ['', '', '-1'];
   for (;;) {
     const rows = await session.query(
-      `SELECT ts, writer, seq, record FROM osl_audit.record
-        WHERE (ts, writer, seq) > ($1, $2, $3::bigint)${where.text} ORDER BY ts, writer, seq LIMIT ${PAGE}`,
+      `${where.rows} WHERE (ts, writer, seq) > ($1, $2, $3::bigint)${where.text} ORDER BY ts, writer, seq LIMIT ${PAGE}`,
       [...place, ...where.values],
     );
     for (const row of rows) {
@@ -51,8 +50,7 @@ export async function newestInTable(
   let place: Place = from ?? NEWEST;
   for (;;) {
     const rows = await session.query(
-      `SELECT ts, writer, seq, record FROM osl_audit.record
-        WHERE (ts, writer, seq) < ($1, $2, $3::bigint)${where.text} ORDER BY ts DESC, writer DESC, seq DESC LIMIT ${NEWEST_PAGE}`,
+      `${where.rows} WHERE (ts, writer, seq) < ($1, $2, $3::bigint)${where.text} ORDER BY ts DESC, writer DESC, seq DESC LIMIT ${NEWEST_PAGE}`,
       [...place, ...where.values],
     );
     for (const row of rows) {
@@ -112,18 +110,23 @@ function recordIn({ record }: Row): AuditRecord {
 }
 
 /** What an index of the table can tell. */
-function conditionsOf({ subject, object, since, until, requestId }: AuditFilter): {
+function conditionsOf({ subject, object, fingerprints, since, until, requestId }: AuditFilter): {
+  readonly rows: string;
   readonly text: string;
   readonly values: readonly unknown[];
 } {
   const values: unknown[] = [];
   const value = (given: unknown): string => `$${values.push(given) + 3}`;
+  const rows =
+    requestId === undefined
+      ? 'SELECT ts, writer, seq, record FROM osl_audit.record'
+      : `${foundByRequest(value(requestId))} SELECT ts, writer, seq, record FROM found`;
   const conditions = [
     ...(subject === undefined ? [] : [`parties @> ARRAY[${value(subject)}]::text[]`]),
     ...(object === undefined ? [] : [`(objects && ${value(namesOf(object))}::text[] OR objects_omitted)`]),
     ...(since === undefined ? [] : [`ts >= ${value(since)}`]),
     ...(until === undefined ? [] : [`ts < ${value(until)}`]),
-    ...(requestId === undefined ? [] : [`request_id = ${value(requestId)}`]),
+    ...(fingerprints === undefined ? [] : [`(objects && ${value(fingerprints)}::text[] OR objects_omitted)`]),
   ];
-  return { text: conditions.map((condition) => ` AND ${condition}`).join(''), values };
+  return { rows, text: conditions.map((condition) => ` AND ${condition}`).join(''), values };
 }

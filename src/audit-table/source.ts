@@ -1,4 +1,13 @@
-import { encodeFrame, encodeHeader, type LogSource } from '../../policy/audit/index.js';
+import {
+  encodeFrame,
+  encodeHeader,
+  type KnownPlace,
+  type Leaf,
+  type LeafRange,
+  type LogIndex,
+  type LogSource,
+  type StoredRecord,
+} from '../../policy/audit/index.js';
 import type { Row, TableSession } from './session.js';
 
 /** Rows asked for at a time. */
@@ -33,8 +42,68 @@ export function tableSource(session: TableSession, writer: string): LogSource {
       );
       return rows.map(({ segment }) => Number(segment));
     },
+    index: tableIndex(session, writer),
     segment: (number: number) => segmentBytes(session, writer, number),
   });
+}
+
+/** By the indexes of the table; leaves are hashed where they are. */
+function tableIndex(session: TableSession, writer: string): LogIndex {
+  return Object.freeze({
+    recordsOf: async (requestId: string) => {
+      const rows = await session.query(
+        `${foundByRequest('$1')} SELECT seq, record FROM found WHERE writer = $2 ORDER BY seq`,
+        [requestId, writer],
+      );
+      return rows.map(
+        ({ seq, record }): StoredRecord => ({
+          seq: Number(seq),
+          record: Buffer.from(text(record)),
+        }),
+      );
+    },
+    places: async () => {
+      const rows = await session.query(
+        'SELECT first_seq, frontier FROM osl_audit.segment WHERE writer = $1 AND first_seq > 0 ORDER BY segment',
+        [writer],
+      );
+      return rows.map(
+        ({ first_seq: size, frontier }): KnownPlace => ({
+          size: Number(size),
+          roots: rootsIn(bytes(frontier)),
+        }),
+      );
+    },
+    leaves: (ranges: readonly LeafRange[]) => leavesIn(session, writer, ranges),
+  });
+}
+
+async function* leavesIn(
+  session: TableSession,
+  writer: string,
+  ranges: readonly LeafRange[],
+): AsyncGenerator<Leaf, void, void> {
+  for (const { start, end } of ranges)
+    for (let from = start; from < end; from += PAGE) {
+      const rows = await session.query(
+        `SELECT seq, sha256('\\x00'::bytea || convert_to(record, 'UTF8')) AS leaf FROM osl_audit.record
+          WHERE writer = $1 AND seq >= $2 AND seq < $3 ORDER BY seq`,
+        [writer, from, Math.min(end, from + PAGE)],
+      );
+      for (const { seq, leaf } of rows) yield { seq: Number(seq), hash: bytes(leaf).toString('latin1') };
+    }
+}
+
+function rootsIn(frontier: Buffer): readonly Buffer[] {
+  const count = Math.floor(frontier.length / HASH_BYTES);
+  return Array.from({ length: count }, (_, i) => frontier.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES));
+}
+
+const HASH_BYTES = 32;
+
+/** `found`, the rows of one request, by their own index whatever else is asked of them: they are few. */
+export function foundByRequest(parameter: string): string {
+  return `WITH found AS MATERIALIZED (SELECT * FROM osl_audit.record WHERE request_id = ${parameter})`;
 }
 
 /** Writers of the table, the oldest first. */

@@ -1,4 +1,4 @@
-import type { AuditFilter, AuditRecord } from '../../policy/audit/index.js';
+import type { AuditQuery, AuditRecord } from '../../policy/audit/index.js';
 import type { Jobs } from './jobs.js';
 
 /** Where a search of the log goes on; nobody but who made it looks into it. */
@@ -17,7 +17,7 @@ export interface AuditReading {
   /** The newest first; `next` where there may be more. @throws QueryError E5031, E5037 */
   search(
     asker: AuditAsker,
-    filter: AuditFilter,
+    query: AuditQuery,
     page: { readonly from: string | null; readonly most: number },
   ): Promise<{ readonly records: readonly AuditRecord[]; readonly next: string | null }>;
   /** Proofs of all records of a request that a checkpoint covers. Throws as `search`. */

@@ -1,4 +1,4 @@
-import type { AuditFilter, AuditRecord } from '../../policy/audit/index.js';
+import type { AuditQuery, AuditRecord } from '../../policy/audit/index.js';
 import type { Call, Caller } from '../ask/index.js';
 import type { AuditAsker, RecordProof } from './insight.js';
 import { type InsightParts, look } from './look.js';
@@ -18,7 +18,7 @@ const AROUND_MS = 2 * 86_400_000;
 export function searchRecords(
   parts: InsightParts,
   call: Call,
-  filter: AuditFilter,
+  filter: AuditQuery,
   page: { readonly from: string | null; readonly most: number },
 ): Promise<RecordPage> {
   return look(parts, call, 'admin_audit_search', (caller) =>

@@ -11,6 +11,8 @@ import { osl, Server, temporary } from '../tools/cli/support.js';
 
 /** A server whose log is in a Postgres, by the settings and commands that its operator has. */
 
+t.setTimeout(600_000); // it starts four servers, and machines differ
+
 const table = await startAuditTable();
 if (table === null) {
   t.plan(0, NO_NATIVE);
@@ -86,6 +88,14 @@ t.test('questions are recorded there, found, proved and verified; kill -9 loses 
   t.match(await osl(['audit', 'check', file, '--key', key]), { code: 0, stdout: /\(decision of / });
   t.match((await audit('tail', '-n', '3')).stdout, /user:ann/);
   t.match((await audit('export', '--format', 'ocsf', '--object', 'order')).stdout, /"class_uid":6005/);
+  t.match(await ask(second, 'select id from pg_authid'), { code: 1 });
+  const named = await audit('search', '--data-dir', dataDir, '--name', 'pg_authid');
+  t.match(named, { code: 0, stdout: /user:ann .*undeclared:pg_authid/ }, "by the gateway's keys");
+  t.match(await audit('search', '--data-dir', place, '--name', 'pg_authid'), {
+    code: 1,
+    stdout: '',
+    stderr: /by the keys of its fingerprints \(segment-N\.key\), and none is there/,
+  });
   await eventually(async () =>
     (await audit('search', '--action', 'audit.read')).stdout.includes('audit.read'),
   );
@@ -105,7 +115,7 @@ t.test('without the table, or what goes with it, a start says what is missing', 
     stderr: /OSL_LINEAGE/,
   });
   const nowhere = new URL(table.gatewayUrl);
-  nowhere.pathname = '/postgres';
+  nowhere.pathname = '/template1';
   t.match(await served({ OSL_AUDIT_URL: nowhere.href }), { code: 2, stderr: /osl audit table/ });
   t.match(await osl(['audit', 'table', '--gateway', 'g"w']), {
     code: 0,

@@ -81,6 +81,14 @@ t.test('rows are checked by the verifier of files, proved and found', async (t) 
   const key = (await source.verifierKey()) ?? '';
   for (const { text } of proofs)
     t.match(checkProof(text, key), { ok: true, record: { request_id: 'req-7' } });
+  t.same(proofs, await prove(source, 'req-7', { everything: true }), 'as by reading all of it');
+  const ofRequest = [];
+  for await (const record of searchTable(session, { requestId: 'req-7', subject: 'svc-bi' }))
+    if (record.writer === writer) ofRequest.push(record.seq);
+  t.same(
+    ofRequest,
+    proofs.map(({ seq }) => seq),
+  );
   const touched = [];
   for await (const record of searchTable(session, { object: 'order', subject: 'svc-bi' }))
     touched.push(record.seq);

@@ -6,6 +6,8 @@ export interface AuditFilter {
   readonly subject?: string;
   /** What was touched: `osl.entities.order`, or `order`. */
   readonly object?: string;
+  /** A name that no catalog had when it was asked for, as each key of the log fingerprints it: see `fingerprintsOf`. */
+  readonly fingerprints?: readonly string[];
   /** RFC 3339, UTC: records from here … */
   readonly since?: string;
   /** … to before here. */
@@ -17,6 +19,12 @@ export interface AuditFilter {
   readonly outcome?: AuditOutcome;
   readonly code?: string;
   readonly requestId?: string;
+}
+
+/** A filter as it is asked for. */
+export interface AuditQuery extends Omit<AuditFilter, 'fingerprints'> {
+  /** A name that was asked for and declared nowhere; the log has its fingerprints alone. */
+  readonly name?: string;
 }
 
 const ENTITIES = 'osl.entities.';
@@ -33,20 +41,31 @@ export function partiesOf({ subject, chain }: AuditRecord): readonly string[] {
 
 /** A record whose list of objects was cut counts as one that may have touched any: nobody who did is left out. */
 export function matches(record: AuditRecord, filter: AuditFilter): boolean {
-  const { subject, object, since, until } = filter;
+  const { subject, object, fingerprints, since, until } = filter;
   if (subject !== undefined && !partiesOf(record).includes(subject)) return false;
   if (object !== undefined && record.objects_omitted === 0 && !touches(record, object)) return false;
+  if (fingerprints !== undefined && record.objects_omitted === 0 && !hasOneOf(record, fingerprints))
+    return false;
   if (since !== undefined && record.ts < since) return false;
   if (until !== undefined && record.ts >= until) return false;
   return (
     same(filter.kind, record.kind) &&
     same(filter.action, record.action) &&
     same(filter.surface, record.surface) &&
-    same(filter.decision, record.decision) &&
+    same(filter.decision, decisionIn(record)) &&
     same(filter.outcome, record.outcome) &&
     same(filter.code, record.code) &&
     same(filter.requestId, record.request_id)
   );
+}
+
+/** An outcome decides nothing but a denial; one that a restart made up in older versions repeats what was decided before. */
+export function decisionIn({ kind, decision }: AuditRecord): AuditDecision | null {
+  return kind === 'outcome' && decision !== 'deny' ? null : decision;
+}
+
+function hasOneOf({ objects }: AuditRecord, names: readonly string[]): boolean {
+  return names.some((name) => objects.includes(name));
 }
 
 function touches({ objects }: AuditRecord, object: string): boolean {

@@ -5,7 +5,7 @@ import { decodeHeader, frameAt, frameEnd, segmentName, usedEnd } from '../format
 import type { AuditRecord } from '../record.js';
 import { type AuditFilter, matches } from './filter.js';
 import type { Seal } from './seal.js';
-import { segmentsIn, storedSeal } from './seals.js';
+import { sealsOf, segmentsIn, storedSeal } from './seals.js';
 import { candidates } from './search.js';
 
 /** A place that a search has come to on its way back: `record` where it found one, null where it only passed by. */
@@ -30,6 +30,9 @@ export async function* searchNewest(
 ): AsyncGenerator<Step, void, void> {
   const segments = await segmentsIn(dir);
   const least = before ?? Number.POSITIVE_INFINITY;
+  // Indexes of older versions say nothing of requests: they are made anew, once.
+  if (filter.requestId !== undefined)
+    for await (const _ of sealsOf(dir, true)) yield { seq: before ?? Number.MAX_SAFE_INTEGER, record: null };
   for (const segment of segments.toReversed()) {
     const isLast = segment === segments.at(-1);
     const seal = isLast ? null : await storedSeal(dir, segment);

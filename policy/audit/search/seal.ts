@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { LogBase } from '../base.js';
 import { chainHash, decodeHeader, frameAt, leafHash, segmentName, usedEnd } from '../format.js';
 import { Frontier } from '../frontier.js';
@@ -5,8 +6,8 @@ import type { AuditRecord } from '../record.js';
 import { partiesOf } from './filter.js';
 
 /**
- * What a segment that is complete comes to, in a file beside it: where its subjects, objects and times stand, and the
- * place after it, so that an opening need not read it. It is made of the records, anew where it is missing, and trusted
+ * What a segment that is complete comes to, in a file beside it: where its subjects, objects, requests and times stand,
+ * and the place after it, so that an opening need not read it. It is made of the records, anew where it is missing, and trusted
  * for nothing: what it points at is read and judged, and what it says of the tree must lead to a signed root.
  */
 export interface Seal {
@@ -39,6 +40,35 @@ export interface SealBlock {
   /** Least and greatest time, whichever way the clock went. */
   readonly since: string;
   readonly until: string;
+  /** Four bytes of a hash of each request id that occurs in it, in base64; absent in indexes of older versions. */
+  readonly requests?: string;
+}
+
+const REQUEST_BYTES = 4;
+
+/** True if a record of the request may stand in the block. */
+export function mayHaveRequest({ requests }: SealBlock, requestId: string): boolean {
+  if (requests === undefined) return true;
+  const known = Buffer.from(requests, 'base64');
+  const wanted = requestHash(requestId);
+  for (let at = 0; at < known.length; at += REQUEST_BYTES) if (known.readUInt32BE(at) === wanted) return true;
+  return false;
+}
+
+/** False for an index that an older version made, which says nothing of requests. */
+export function hasRequests({ blocks }: Seal): boolean {
+  return blocks.every(({ requests }) => requests !== undefined);
+}
+
+function requestHash(requestId: string): number {
+  return hash('sha256', requestId, 'buffer').readUInt32BE(0);
+}
+
+function requestsText(hashes: ReadonlySet<number>): string {
+  const bytes = Buffer.alloc(REQUEST_BYTES * hashes.size);
+  let at = 0;
+  for (const one of hashes) at = bytes.writeUInt32BE(one, at);
+  return bytes.toString('base64');
 }
 
 export type Postings = readonly (readonly [name: string, blocks: readonly number[]])[];
@@ -78,11 +108,21 @@ export function sealOf(bytes: Buffer, before: LogBase, open: readonly AuditRecor
   return { format: 1, segment, writer, epoch, first: header.firstSeq, ...made.rest() };
 }
 
+/** A block in the making. */
+interface Drafted {
+  readonly at: number;
+  readonly seq: number;
+  since: string;
+  until: string;
+  /** Of its request ids. */
+  readonly hashes: Set<number>;
+}
+
 class SealMaker {
   chain: Buffer;
   readonly #frontier: Frontier;
   readonly #open: Map<string, AuditRecord>;
-  readonly #blocks: { at: number; seq: number; since: string; until: string }[] = [];
+  readonly #blocks: Drafted[] = [];
   readonly #subjects = new Map<string, number[]>();
   readonly #objects = new Map<string, number[]>();
   #inBlock = BLOCK_RECORDS;
@@ -116,20 +156,21 @@ class SealMaker {
       chain: this.chain.toString('hex'),
       frontier: this.#frontier.roots.map((root) => Buffer.from(root, 'latin1').toString('hex')),
       open: [...this.#open.values()],
-      blocks: this.#blocks,
+      blocks: this.#blocks.map(({ hashes, ...block }) => ({ ...block, requests: requestsText(hashes) })),
       subjects: [...this.#subjects],
       objects: [...this.#objects],
     };
   }
 
-  #intoBlock(at: number, { seq, ts }: AuditRecord): void {
+  #intoBlock(at: number, { seq, ts, request_id }: AuditRecord): void {
     const block = this.#inBlock < BLOCK_RECORDS ? this.#blocks.at(-1) : undefined;
     if (block === undefined) {
-      this.#blocks.push({ at, seq, since: ts, until: ts });
+      this.#blocks.push({ at, seq, since: ts, until: ts, hashes: new Set([requestHash(request_id)]) });
       this.#inBlock = 1;
       return;
     }
     this.#inBlock += 1;
+    block.hashes.add(requestHash(request_id));
     if (ts < block.since) block.since = ts;
     if (ts > block.until) block.until = ts;
   }

@@ -6,7 +6,7 @@ import { parseVerifierKey } from '../checkpoint.js';
 import { decodeHeader, type SegmentHeader, segmentName, segmentNumber } from '../format.js';
 import { beginningOf, type RecoverBase } from '../recover.js';
 import { directorySource } from '../source.js';
-import { baseOf, parseSeal, type Seal, sealName, sealOf } from './seal.js';
+import { baseOf, hasRequests, parseSeal, type Seal, sealName, sealOf } from './seal.js';
 
 /** Numbers of the segments in a directory, ascending. */
 export async function segmentsIn(dir: string): Promise<readonly number[]> {
@@ -22,18 +22,31 @@ export async function storedSeal(dir: string, segment: number): Promise<Seal | n
   const [own, next] = await Promise.all([headerOf(dir, segment), headerOf(dir, segment + 1)]);
   if (own === null || next === null) return null;
   const fits = own.writer === seal.writer && own.firstSeq === seal.first && next.firstSeq === seal.end;
-  return fits && next.chain.toString('hex') === seal.chain ? seal : null;
+  return fits && next.chain.toString('hex') === seal.chain && holdsTogether(seal) ? seal : null;
+}
+
+function holdsTogether(seal: Seal): boolean {
+  try {
+    return baseOf(seal).seq === seal.end;
+  } catch (error) {
+    if (error instanceof RangeError) return false; // it contradicts itself
+    throw error;
+  }
 }
 
 /**
  * Seals of all complete segments, made where they are missing, one after another. Ends before a segment that does not
  * hold: judging it is the verifier's.
+ *
+ * @param requests whether they must say where requests stand: those of older versions are made anew then
  */
-export async function* sealsOf(dir: string): AsyncGenerator<Seal, void, void> {
+export async function* sealsOf(dir: string, requests = false): AsyncGenerator<Seal, void, void> {
   const segments = await segmentsIn(dir);
   let before = await startOf(dir);
   for (const segment of segments.slice(0, -1)) {
-    const seal = (await storedSeal(dir, segment)) ?? (await madeSeal(dir, segment, before));
+    const stored = await storedSeal(dir, segment);
+    const serves = stored !== null && (!requests || hasRequests(stored));
+    const seal = serves ? stored : await madeSeal(dir, segment, before);
     if (seal === null) return;
     yield seal;
     before = { base: baseOf(seal), open: seal.open };
@@ -79,12 +92,7 @@ export async function sealedBefore(dir: string, first: number, size: number): Pr
   if (segments.some((segment, i) => segment !== first + i)) return null;
   for (const segment of segments.slice(0, -1).reverse()) {
     const seal = await storedSeal(dir, segment);
-    if (seal === null || seal.end > size) continue;
-    try {
-      return { base: baseOf(seal), open: seal.open };
-    } catch {
-      return null; // a seal that contradicts itself
-    }
+    if (seal !== null && seal.end <= size) return { base: baseOf(seal), open: seal.open };
   }
   return null;
 }

@@ -1,10 +1,10 @@
 import { open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeHeader, frameAt, segmentName, usedEnd } from '../format.js';
-import { readRecords } from '../read.js';
-import type { AuditRecord } from '../record.js';
+import { readFrames, recordIn } from '../read.js';
+import { type AuditRecord, isPlain } from '../record.js';
 import { type AuditFilter, matches, namesOf } from './filter.js';
-import { OMITTED, type Postings, type Seal, type SealBlock } from './seal.js';
+import { mayHaveRequest, OMITTED, type Postings, type Seal, type SealBlock } from './seal.js';
 import { sealsOf } from './seals.js';
 
 /** How a search reads. */
@@ -24,12 +24,19 @@ export async function* searchRecords(
 ): AsyncGenerator<AuditRecord, void, void> {
   let from = 0;
   if (!everything) {
-    for await (const seal of sealsOf(dir)) {
+    for await (const seal of sealsOf(dir, filter.requestId !== undefined)) {
       yield* recordsIn(dir, seal, filter);
       from = seal.end;
     }
   }
-  for await (const record of readRecords(dir, { from })) if (matches(record, filter)) yield record;
+  const { requestId } = filter;
+  // A look at the bytes costs less than a parse; an id that a record has to escape is not looked for so.
+  const needle = requestId !== undefined && isPlain(requestId) ? requestId : '';
+  for await (const { frame } of readFrames(dir, { from })) {
+    if (!frame.record.includes(needle)) continue;
+    const record = recordIn(frame);
+    if (matches(record, filter)) yield record;
+  }
 }
 
 async function* recordsIn(
@@ -72,19 +79,26 @@ async function inBlocks(
 }
 
 /** The blocks in which a record of the filter may stand, ascending. */
-export function candidates(seal: Seal, { subject, object, since, until }: AuditFilter): readonly number[] {
+export function candidates(
+  seal: Seal,
+  { subject, object, since, until, requestId, fingerprints }: AuditFilter,
+): readonly number[] {
   const inTime = ({ since: first, until: last }: SealBlock): boolean =>
     (since === undefined || last >= since) && (until === undefined || first < until);
   const ofSubject = subject === undefined ? null : blocksOf(seal.subjects, [subject]);
   const ofObject = object === undefined ? null : blocksOf(seal.objects, [...namesOf(object), OMITTED]);
+  const ofName = fingerprints === undefined ? null : blocksOf(seal.objects, [...fingerprints, OMITTED]);
+  const ofRequest = (block: SealBlock): boolean =>
+    requestId === undefined || mayHaveRequest(block, requestId);
   return seal.blocks.flatMap((block, number) => {
-    const may = (ofSubject?.has(number) ?? true) && (ofObject?.has(number) ?? true) && inTime(block);
-    return may ? [number] : [];
+    const posted = [ofSubject, ofObject, ofName].every((blocks) => blocks?.has(number) ?? true);
+    return posted && inTime(block) && ofRequest(block) ? [number] : [];
   });
 }
 
 function blocksOf(postings: Postings, names: readonly string[]): ReadonlySet<number> {
-  return new Set(postings.flatMap(([name, blocks]) => (names.includes(name) ? blocks : [])));
+  const wanted = new Set(names);
+  return new Set(postings.flatMap(([name, blocks]) => (wanted.has(name) ? blocks : [])));
 }
 
 /** @param start of the first frame; default: after the header */

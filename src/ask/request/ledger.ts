@@ -1,5 +1,10 @@
 import { type Form, type GovernedPlan, QueryError, queryError } from 'osl-compiler';
-import type { AuditDecision, AuditEntry, AuditOutcome } from '../../../policy/audit/index.js';
+import {
+  type AuditDecision,
+  type AuditEntry,
+  type AuditOutcome,
+  undeclaredObject,
+} from '../../../policy/audit/index.js';
 import type { Identity } from '../../../policy/index.js';
 import type { Model } from '../../model/model.js';
 import type { Mark } from '../parsing/marks.js';
@@ -147,7 +152,9 @@ export class Ledger implements DecisionRecord {
     if (this.#identity === null || this.#model === null || this.#asked === null || !wasRead(error))
       return null;
     const { declared, undeclared } = mentionedBy(this.#asked, this.#model.manifest.catalog);
-    const hidden = undeclared.map((name) => `undeclared:${this.#parts.audit.fingerprint(name)}`);
+    const hidden = withLastParts(undeclared).map((name) =>
+      undeclaredObject(this.#parts.audit.fingerprint(name)),
+    );
     return { form: null, objects: [...declared, ...hidden] };
   }
 
@@ -272,6 +279,11 @@ export class Ledger implements DecisionRecord {
     this.#fingerprint ??= this.#parts.audit.fingerprint(this.#statement);
     return this.#fingerprint;
   }
+}
+
+/** Names, and of a qualified one its last part too: whoever looks for a table need not know its schema. */
+function withLastParts(names: readonly string[]): readonly string[] {
+  return [...new Set(names.flatMap((name) => [name, name.slice(name.lastIndexOf('.') + 1)]))];
 }
 
 /**

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { prove } from '../../../policy/audit/index.js';
+import { type AuditFilter, fingerprintsOf, prove } from '../../../policy/audit/index.js';
 import { yieldToOthers } from '../../base/threads/yield-to-others.js';
 import { messageOf } from '../../base/thrown.js';
 import { withChains } from './chains.js';
@@ -32,12 +32,13 @@ async function done(task: Task): Promise<Reply> {
 }
 
 async function found({ place, ...asked }: SearchTask): Promise<FoundRecords> {
-  if (place.kind === 'files') return newestOfChains(place.chains, asked);
+  const filter = await filterOf({ place, query: asked.query });
+  if (place.kind === 'files') return newestOfChains(place.chains, filter, asked);
   const { connectTable, newestInTable } = await import('../../audit-table/index.js');
   const session = await connectTable(() => place.url, asked.ms);
   try {
     const from = asked.from?.kind === 'table' ? asked.from.place : null;
-    const { records, next } = await newestInTable(session, asked.filter, asked.tenant, {
+    const { records, next } = await newestInTable(session, filter, asked.tenant, {
       ...asked,
       from,
     });
@@ -45,6 +46,16 @@ async function found({ place, ...asked }: SearchTask): Promise<FoundRecords> {
   } finally {
     await session.end();
   }
+}
+
+async function filterOf({ place, query }: Pick<SearchTask, 'place' | 'query'>): Promise<AuditFilter> {
+  const { name, ...filter } = query;
+  if (name === undefined) return filter;
+  const dirs = place.kind === 'files' ? place.chains.map(({ dir }) => dir) : place.keys;
+  return {
+    ...filter,
+    fingerprints: (await Promise.all(dirs.map((dir) => fingerprintsOf(dir, name)))).flat(),
+  };
 }
 
 function proofs({ place, requestId, tenant }: ProveTask): Promise<readonly RecordProof[]> {

@@ -1,10 +1,10 @@
-import type { AuditFilter, AuditRecord, AuditVerdict } from '../../../policy/audit/index.js';
+import type { AuditQuery, AuditRecord, AuditVerdict } from '../../../policy/audit/index.js';
 
 /** Where the log stands, as it can be told to a thread. */
 export type LogPlace =
   | { readonly kind: 'files'; readonly chains: readonly ChainPlace[] }
-  /** A database may have the logs of other tenants too. */
-  | { readonly kind: 'table'; readonly url: string };
+  /** A database may have the logs of other tenants too. `keys`: directories with the keys of this server's fingerprints. */
+  | { readonly kind: 'table'; readonly url: string; readonly keys: readonly string[] };
 
 export interface ChainPlace {
   /** `server`, or `worker-2`. */
@@ -21,7 +21,7 @@ export interface SearchTask {
   readonly kind: 'search';
   readonly place: LogPlace;
   readonly tenant: string;
-  readonly filter: AuditFilter;
+  readonly query: AuditQuery;
   readonly from: Cursor | null;
   readonly most: number;
   /** It ends where it stands after so long. */

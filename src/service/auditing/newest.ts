@@ -1,4 +1,4 @@
-import { type AuditRecord, type Step, searchNewest } from '../../../policy/audit/index.js';
+import { type AuditFilter, type AuditRecord, type Step, searchNewest } from '../../../policy/audit/index.js';
 import type { ChainPlace, FoundRecords, SearchTask } from './messages.js';
 
 /** The place of one chain in a search. */
@@ -15,7 +15,8 @@ interface Head {
 /** The newest records of all chains that match, each chain in its own order. */
 export async function newestOfChains(
   chains: readonly ChainPlace[],
-  { filter, from, most, ms, tenant }: Omit<SearchTask, 'kind' | 'place'>,
+  filter: AuditFilter,
+  { from, most, ms, tenant }: Pick<SearchTask, 'from' | 'most' | 'ms' | 'tenant'>,
 ): Promise<FoundRecords> {
   const until = performance.now() + ms;
   const known = from?.kind === 'chains' ? from.before : {};

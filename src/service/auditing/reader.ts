@@ -1,6 +1,11 @@
 import { Worker } from 'node:worker_threads';
 import { queryError } from 'osl-compiler';
-import type { AuditFilter, AuditLog, AuditRecord } from '../../../policy/audit/index.js';
+import {
+  type AuditLog,
+  type AuditQuery,
+  type AuditRecord,
+  undeclaredObject,
+} from '../../../policy/audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { answerOf } from '../../base/threads/answer.js';
 import { Turns } from '../../base/threads/turns.js';
@@ -47,23 +52,26 @@ type Settled = Pick<Settings, 'dataDir' | 'audit'>;
  */
 export class AuditReader {
   readonly #settings: Settled;
-  readonly #audit: Pick<AuditLog, 'append'>;
+  readonly #audit: Pick<AuditLog, 'append' | 'fingerprint'>;
   readonly #log: ServiceLog;
   readonly #turns = new Turns();
   #thread: Worker | null = null;
   #idle: NodeJS.Timeout | null = null;
 
-  constructor(settings: Settled, audit: Pick<AuditLog, 'append'>, log: ServiceLog) {
+  constructor(settings: Settled, audit: Pick<AuditLog, 'append' | 'fingerprint'>, log: ServiceLog) {
     this.#settings = settings;
     this.#audit = audit;
     this.#log = log;
   }
 
   /** The newest records that match. @throws QueryError E5031, E5037; AuditUnavailable where the reading cannot be recorded */
-  async search(asker: AuditAsker, filter: AuditFilter, { from, most }: Page): Promise<RecordsFound> {
+  async search(asker: AuditAsker, query: AuditQuery, { from, most }: Page): Promise<RecordsFound> {
     const cursor = from === null ? null : cursorIn(from);
-    await this.#note(asker, 'search', { ...filter });
-    const task = { kind: 'search', filter, from: cursor, most, ms: SEARCH_MS } as const;
+    // A name is as secret in the record of who looked for it as where it stands.
+    const name =
+      query.name === undefined ? {} : { name: undeclaredObject(this.#audit.fingerprint(query.name)) };
+    await this.#note(asker, 'search', { ...query, ...name });
+    const task = { kind: 'search', query, from: cursor, most, ms: SEARCH_MS } as const;
     const { records, next } = await this.#ask(asker, task, SEARCH_DEADLINE_MS, (reply) =>
       reply.kind === 'found' ? { value: reply.found } : null,
     );

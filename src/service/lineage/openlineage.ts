@@ -42,7 +42,7 @@ function uuidOf(...parts: readonly (string | number)[]): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** The RunEvent of one statement in one window; `writer` is the audit log's. */
+/** The RunEvent of runs of one statement in one window; `writer` is the audit log's. */
 export function runEvent(
   runs: Runs,
   writer: string,
@@ -55,7 +55,7 @@ export function runEvent(
     ...(description?.columns === null || description === null ? [] : inputObjects(description.columns)),
   ]);
   const event = {
-    eventType: 'COMPLETE',
+    eventType: runs.end,
     eventTime: runs.lastTime,
     producer: voice.producer,
     schemaURL: `${EVENT}/RunEvent`,

@@ -1,17 +1,27 @@
 import { LRUCache } from 'lru-cache';
-import { type AuditRecord, leafHash, recordIn, type StoredFrame } from '../../../policy/audit/index.js';
+import {
+  type AuditOutcome,
+  type AuditRecord,
+  leafHash,
+  recordIn,
+  type StoredFrame,
+} from '../../../policy/audit/index.js';
 import type { PlanDescription } from './description.js';
 import { PLAN_EVENT } from './recorder.js';
 
-/** Where a decision stands in the audit log: `leaf` is its RFC 6962 leaf hash, in hex. */
+/** Where an outcome stands in the audit log: `leaf` is its RFC 6962 leaf hash, in hex. */
 export interface AuditLeaf {
   readonly segment: number;
   readonly seq: number;
   readonly leaf: string;
 }
 
-/** All runs of one statement under the same versions within a window. */
+/** How runs ended, as OpenLineage has it: `COMPLETE`, cancelled by their asker, or failed. */
+export type RunEnd = 'COMPLETE' | 'ABORT' | 'FAIL';
+
+/** All runs of one statement under the same versions that ended in the same way within a window. */
 export interface Runs {
+  readonly end: RunEnd;
   /** See `planFingerprint`. */
   readonly plan: string;
   readonly manifest: string | null;
@@ -25,9 +35,8 @@ export interface Runs {
   /** RFC 3339. */
   readonly firstTime: string;
   readonly lastTime: string;
-  /** Decisions to answer. */
   readonly count: number;
-  /** How those ended whose end is known: `ok`, `truncated`, `error`, … */
+  /** By the log's words: `ok`, `truncated`, `error`, … */
   readonly outcomes: Readonly<Record<string, number>>;
   readonly rows: number;
   readonly surfaces: Readonly<Record<string, number>>;
@@ -45,7 +54,10 @@ const MOST_DESCRIPTIONS = 5_000;
 
 const PLAN_MARK = Buffer.from('"plan":"');
 
-/** Counts runs by statement, as the frames of the audit log tell of them, in their order. */
+/**
+ * Counts runs by statement, as the frames of the audit log tell of them, in their order. A run is told of once it has
+ * ended: every decision to answer has an outcome in the end, which says all that is told of it.
+ */
 export class Windows {
   readonly #descriptions = new LRUCache<string, PlanDescription>({ max: MOST_DESCRIPTIONS });
   #runs = new Map<string, Growing>();
@@ -76,11 +88,9 @@ export class Windows {
     const key = `${plan} ${versions?.manifest ?? ''} ${versions?.policy ?? ''}`;
     if (kind === 'event' && record.action === PLAN_EVENT) this.#describe(key, record);
     if (!counts) return;
-    if (kind === 'decision' && record.decision === 'allow') {
-      const leaf = leafHash(frame.leafInput).toString('hex');
-      this.#decided(key, plan, record, { segment, seq, leaf });
-    }
-    if (kind === 'outcome') this.#ended(key, record);
+    if (kind !== 'outcome' || record.outcome === null) return;
+    const leaf = leafHash(frame.leafInput).toString('hex');
+    this.#ended(key, plan, record, record.outcome, { segment, seq, leaf });
   }
 
   /** What there is, in the order of first runs; a new window begins. */
@@ -96,20 +106,23 @@ export class Windows {
     this.#descriptions.set(key, JSON.parse(detail) as PlanDescription); // as `PlanRecorder` wrote it
   }
 
-  #decided(key: string, plan: string, record: AuditRecord, leaf: AuditLeaf): void {
-    const { versions, objects, form, ts, surface } = record;
+  #ended(statement: string, plan: string, record: AuditRecord, outcome: AuditOutcome, leaf: AuditLeaf): void {
+    const { versions, objects, form, ts, surface, rows, duration_us: us } = record;
     this.#lastAt = Date.parse(ts);
     this.#startedAt ??= this.#lastAt;
+    const end = ENDS[outcome];
+    const key = `${end} ${statement}`;
     const runs = this.#runs.get(key) ?? {
+      end,
       plan,
       manifest: versions?.manifest ?? null,
       policy: versions?.policy ?? null,
-      description: this.#descriptions.peek(key) ?? null,
+      description: this.#descriptions.peek(statement) ?? null,
       objects,
       form,
       first: leaf,
       last: leaf,
-      firstTime: ts,
+      firstTime: new Date(this.#lastAt - Math.round((us ?? 0) / 1_000)).toISOString(),
       lastTime: ts,
       count: 0,
       outcomes: {},
@@ -120,14 +133,17 @@ export class Windows {
     runs.last = leaf;
     runs.lastTime = ts;
     runs.surfaces[surface] = (runs.surfaces[surface] ?? 0) + 1;
-    this.#runs.set(key, runs);
-  }
-
-  /** The outcome of a run of an earlier window has no place any more. */
-  #ended(key: string, { outcome, rows }: AuditRecord): void {
-    const runs = this.#runs.get(key);
-    if (runs === undefined || outcome === null) return;
     runs.outcomes[outcome] = (runs.outcomes[outcome] ?? 0) + 1;
     runs.rows += rows ?? 0;
+    this.#runs.set(key, runs);
   }
 }
+
+/** What a restart found without an end has failed, as far as anybody knows. */
+const ENDS: Readonly<Record<AuditOutcome, RunEnd>> = {
+  ok: 'COMPLETE',
+  truncated: 'COMPLETE',
+  cancelled: 'ABORT',
+  error: 'FAIL',
+  unknown: 'FAIL',
+};

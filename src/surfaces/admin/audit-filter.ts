@@ -1,4 +1,4 @@
-import type { AuditFilter } from '../../../policy/audit/index.js';
+import type { AuditQuery } from '../../../policy/audit/index.js';
 import { type Parameters, textParameter, timeParameter, wordParameter } from './parameters.js';
 
 export const KINDS = ['decision', 'outcome', 'event'] as const;
@@ -9,6 +9,7 @@ export const SURFACES = ['rest', 'wire', 'mcp', 'cli', 'system'] as const;
 export const FILTER_PARAMETERS = [
   'subject',
   'object',
+  'name',
   'since',
   'until',
   'kind',
@@ -21,10 +22,11 @@ export const FILTER_PARAMETERS = [
 ] as const;
 
 /** What records are looked for. @throws QueryError E0511 */
-export function auditFilter(given: Parameters): AuditFilter {
+export function auditFilter(given: Parameters): AuditQuery {
   const found = {
     subject: textParameter(given, 'subject'),
     object: textParameter(given, 'object'),
+    name: textParameter(given, 'name'),
     since: timeParameter(given, 'since'),
     until: timeParameter(given, 'until'),
     kind: wordParameter(given, 'kind', KINDS),
@@ -36,5 +38,5 @@ export function auditFilter(given: Parameters): AuditFilter {
     requestId: textParameter(given, 'request'),
   };
   // Nothing but what was given: a member without a value would match nothing.
-  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== null)) as AuditFilter;
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== null)) as AuditQuery;
 }

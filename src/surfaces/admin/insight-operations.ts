@@ -129,6 +129,7 @@ export const INSIGHT_OPERATIONS = Object.freeze({
     {
       subject: text('Who stands in it, or in its chain.'),
       object: text('What was touched: `osl.entities.order`, or `order`.'),
+      name: text('A name that was asked for and declared nowhere.'),
       since: text('A moment: records from here …'),
       until: text('… to before here.'),
       kind: oneOf(...KINDS),

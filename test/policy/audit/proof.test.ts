@@ -1,7 +1,13 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { checkProof, openAuditLog, prove } from '../../../policy/audit/index.js';
+import {
+  checkProof,
+  directorySource,
+  type LogSource,
+  openAuditLog,
+  prove,
+} from '../../../policy/audit/index.js';
 import { entry, tempDir, writtenLog } from './fixture.js';
 
 t.test('decision and outcome of every request are proved, and checked without the log', async (t) => {
@@ -64,4 +70,55 @@ t.test('only what a checkpoint covers is proved', async (t) => {
   await log.close();
   t.equal((await prove(dir, 'req-0')).length, 1);
   t.same(await prove(dir, 'req-99'), []);
+});
+
+/** A log, with a note of each segment that is read of it. */
+function counted(dir: string): { readonly source: LogSource; readonly read: number[] } {
+  const source = directorySource(dir);
+  const read: number[] = [];
+  const segment = (number: number, live: boolean): Promise<Buffer> => {
+    read.push(number);
+    return source.segment(number, live);
+  };
+  return { source: { ...source, segment }, read };
+}
+
+const REQUESTS = 1_500;
+
+t.test('an index leads to the same proofs, and spares most of the log', async (t) => {
+  const dir = await writtenLog(2 * REQUESTS, { segmentBytes: 64 * 1024 });
+  const segments = readdirSync(dir).filter((name) => name.endsWith('.log')).length;
+  t.ok(segments > 12, `${segments} segments`);
+  const most = 3 + Math.ceil(Math.log2(segments));
+  for (let request = 0; request < REQUESTS; request += 61) {
+    const { source, read } = counted(dir);
+    const id = `req-${request}`;
+    const proofs = await prove(source, id);
+    t.equal(proofs.length, 2, id);
+    t.same(proofs, await prove(dir, id, { everything: true }), id);
+    t.ok(new Set(read).size <= most, `${id}: ${new Set(read).size} of ${segments} segments were read`);
+  }
+  const { source, read } = counted(dir);
+  t.same(await prove(source, 'req-none'), []);
+  t.ok(new Set(read).size <= 1, 'what is in no index is not looked for but in the segment that is written');
+});
+
+t.test('an index that was changed, or is of an older version, leads to no other proof', async (t) => {
+  const dir = await writtenLog(2 * REQUESTS, { segmentBytes: 64 * 1024 });
+  const vkey = readFileSync(join(dir, 'checkpoint.vkey'), 'utf8');
+  const whole = await prove(dir, 'req-700');
+  const changes: Readonly<Record<string, (text: string) => string>> = {
+    'other roots': (text) => text.replace(/"frontier":\["[0-9a-f]{8}/, '"frontier":["00000000'),
+    'a root less': (text) => text.replace(/"frontier":\["[0-9a-f]{64}",?/, '"frontier":['),
+    'no requests': (text) => text.replace(/,"requests":"[^"]*"/g, ''),
+    'no index': () => '',
+  };
+  const indexes = readdirSync(dir).filter((name) => name.endsWith('.index'));
+  const texts = new Map(indexes.map((name) => [name, readFileSync(join(dir, name), 'utf8')]));
+  for (const [what, change] of Object.entries(changes)) {
+    for (const [name, text] of texts) writeFileSync(join(dir, name), change(text));
+    const proofs = await prove(dir, 'req-700');
+    t.same(proofs, whole, what);
+    for (const { text } of proofs) t.equal(checkProof(text, vkey).ok, true, what);
+  }
 });

@@ -200,7 +200,7 @@ t.test('an allowed decision without outcome gets the outcome `unknown`, once', a
   const unknown = [];
   for await (const record of readRecords(dir)) if (record.outcome === 'unknown') unknown.push(record);
   t.match(unknown, [
-    { kind: 'outcome', request_id: 'req-1', subject: 'analyst-eu', decision: 'allow', epoch: 2 },
+    { kind: 'outcome', request_id: 'req-1', subject: 'analyst-eu', decision: null, epoch: 2 },
   ]);
   t.equal(unknown.length, 1);
   t.equal((await verifyAuditLog(dir)).openDecisions, 0);

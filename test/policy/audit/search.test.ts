@@ -4,12 +4,16 @@ import t from 'tap';
 import {
   type AuditEntry,
   type AuditFilter,
+  fingerprintsOf,
   noteReading,
   openAuditLog,
   readRecords,
   searchRecords,
+  undeclaredObject,
 } from '../../../policy/audit/index.js';
 import { matches } from '../../../policy/audit/search/filter.js';
+import { sealsOf } from '../../../policy/audit/search/seals.js';
+import { candidates } from '../../../policy/audit/search/search.js';
 import { tempDir } from './fixture.js';
 
 const SUBJECTS = ['user:ann', 'user:bob', 'svc:bi'];
@@ -143,4 +147,69 @@ t.test('a reading is recorded by the log that is open, or by the next one', asyn
     { unreadable: 9_000 },
   );
   t.same(readdirSync(join(dir, 'readings')), []);
+});
+
+t.test('the records of one request are read where they stand, by indexes of any version', async (t) => {
+  const dir = await log(9_000);
+  const seqs = async (request: number) => found(dir, { requestId: `req-${request}` });
+  const blocksRead = async (request: number): Promise<number> => {
+    let blocks = 0;
+    for await (const seal of sealsOf(dir, true))
+      blocks += candidates(seal, { requestId: `req-${request}` }).length;
+    return blocks;
+  };
+  for (const request of [0, 255, 700, 2_000, 4_499]) {
+    t.same(await seqs(request), [2 * request + 1, 2 * request + 2], `req-${request}`);
+    t.ok((await blocksRead(request)) <= 2, 'a decision and its outcome stand in two blocks at most');
+  }
+  const indexes = readdirSync(dir).filter((name) => name.endsWith('.index'));
+  for (const name of indexes) {
+    const path = join(dir, name);
+    writeFileSync(path, readFileSync(path, 'utf8').replace(/,"requests":"[^"]*"/g, ''));
+  }
+  t.ok(
+    (await found(dir, { subject: 'user:ann' })).length > 0,
+    'an older index serves other searches as it is',
+  );
+  t.notMatch(readFileSync(join(dir, indexes[0] ?? ''), 'utf8'), /"requests"/);
+  t.same(await seqs(700), [1_401, 1_402]);
+  t.match(readFileSync(join(dir, indexes[0] ?? ''), 'utf8'), /"requests"/, 'and is made anew for this one');
+});
+
+t.test('a name that was declared nowhere is found by its fingerprint, while the key is there', async (t) => {
+  const dir = tempDir();
+  const log = await openAuditLog({ dir, segmentBytes: 256 * 1024 });
+  const asked: number[] = [];
+  for (let n = 0; n < 3_000; n += 1) {
+    const objects = n % 500 === 7 ? [undeclaredObject(log.fingerprint('pg_authid'))] : [];
+    const seq = await log.append({ ...entryOf(n), ts: new Date().toISOString(), objects });
+    if (objects.length > 0) asked.push(seq);
+  }
+  await log.close();
+  t.ok(readdirSync(dir).filter((name) => name.endsWith('.log')).length >= 3, 'under several keys');
+  for (const everything of [false, true]) {
+    t.same(await found(dir, { fingerprints: await fingerprintsOf(dir, 'pg_authid') }, everything), asked);
+    t.same(await found(dir, { fingerprints: await fingerprintsOf(dir, 'pg_auth') }, everything), []);
+  }
+  rmSync(join(dir, 'segment-00000001.key'));
+  const left = await found(dir, { fingerprints: await fingerprintsOf(dir, 'pg_authid') });
+  t.ok(
+    left.length > 0 && left.length < asked.length,
+    'what was written under a key that was destroyed stays hidden',
+  );
+});
+
+t.test('an outcome that a restart made up is no decision', async (t) => {
+  const dir = tempDir();
+  const log = await openAuditLog({ dir });
+  const decision = { ...entryOf(2), kind: 'decision', decision: 'allow' } as const;
+  await log.append(decision);
+  // As versions wrote it that repeated the decision.
+  await log.append({ ...decision, kind: 'outcome', outcome: 'unknown' });
+  await log.append({ ...entryOf(4), kind: 'decision', decision: 'allow' });
+  await log.append({ ...entryOf(4), kind: 'outcome', decision: 'deny', outcome: 'error', code: 'E2003' });
+  await log.close();
+  t.same(await found(dir, { decision: 'allow' }), [1, 3]);
+  t.same(await found(dir, { outcome: 'unknown' }), [2]);
+  t.same(await found(dir, { decision: 'deny' }), [4], 'a right that was lost on the way is');
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { type AuditLog, openAuditLog } from '../../../policy/audit/index.js';
+import { type AuditEntry, type AuditLog, openAuditLog } from '../../../policy/audit/index.js';
 import type { Endpoint } from '../../../src/service/lineage/config/load.js';
 import { ATTEMPTS } from '../../../src/service/lineage/delivery/schedule.js';
 import { Emitter, type EmitterSettings } from '../../../src/service/lineage/emitter.js';
@@ -258,7 +258,7 @@ t.test('descriptions are found again, though the log has gone on to other segmen
   await world.runs('p1', 1_000);
   await world.restart();
   t.ok(world.audit.stats().segment >= 1);
-  // As `PlanRecorder` has it: described in this segment already, so only decisions come.
+  // As `PlanRecorder` has it: described in this segment already, so only runs come.
   const request = {
     tenant: 'x',
     surface: 'rest',
@@ -269,10 +269,10 @@ t.test('descriptions are found again, though the log has gone on to other segmen
   await world.audit.append({
     ...request,
     ts,
-    kind: 'decision',
+    kind: 'outcome',
     request_id: 'late',
     action: 'query',
-    decision: 'allow',
+    outcome: 'ok',
   });
   await world.caughtUp();
   await world.endWindow();
@@ -287,6 +287,43 @@ t.test('descriptions are found again, though the log has gone on to other segmen
     ),
     [],
   );
+});
+
+t.test('a run is told of once it has ended, by how it did', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
+  const run = { tenant: 'x', surface: 'rest', action: 'query', plan: 'p1' } as const;
+  const versions = { manifest: 'm', policy: 'p' };
+  const append = (entry: Pick<AuditEntry, 'kind' | 'request_id' | 'decision' | 'outcome' | 'rows'>) =>
+    world.audit.append({ ...run, versions, ...entry, ts: new Date(world.clock.now()).toISOString() });
+  const ids = ['ok', 'truncated', 'cancelled', 'error', 'late'];
+  for (const request_id of ids) await append({ kind: 'decision', request_id, decision: 'allow' });
+  await world.caughtUp();
+  await world.endWindow();
+  t.strictSame(receiver.received, [], 'what runs is not told of yet');
+  for (const outcome of ['ok', 'truncated', 'cancelled', 'error'] as const)
+    await append({ kind: 'outcome', request_id: outcome, outcome, rows: 1 });
+  await world.caughtUp();
+  await world.endWindow();
+  await receiver.until(3);
+  const told = () =>
+    receiver.received
+      .map(({ body }): unknown => JSON.parse(body))
+      .map((event) => [
+        memberIn(event, 'eventType'),
+        memberIn(event, 'run', 'facets', 'osl_reads', 'outcomes'),
+      ]);
+  t.strictSame(told().toSorted(), [
+    ['ABORT', { cancelled: 1 }],
+    ['COMPLETE', { ok: 1, truncated: 1 }],
+    ['FAIL', { error: 1 }],
+  ]);
+  await append({ kind: 'outcome', request_id: 'late', outcome: 'cancelled', rows: 0 });
+  await world.caughtUp();
+  await world.endWindow();
+  await receiver.until(4);
+  t.strictSame(told()[3], ['ABORT', { cancelled: 1 }], 'in whatever window it ends');
 });
 
 t.test('a full outbox gives up its oldest dead letters, then what is new, and says so', async (t) => {

@@ -135,14 +135,14 @@ t.test('runs of one statement within a window are one event', async (t) => {
     test.service.model().snapshot?.version,
   );
   t.match(first, /^200 /);
-  await t.test('its leaves are those of the decision records', async (t) => {
+  await t.test('its leaves are those of the records of how runs ended', async (t) => {
     const leaf = memberIn(body, 'run', 'facets', 'osl_audit', 'first');
     const requestId = first.slice(4);
     for await (const { seq, segment, frame } of readFrames(test.auditDir)) {
       if (seq !== memberIn(leaf, 'seq')) continue;
       const record: unknown = JSON.parse(frame.record.toString());
       t.equal(memberIn(record, 'request_id'), requestId);
-      t.equal(memberIn(record, 'kind'), 'decision');
+      t.equal(memberIn(record, 'kind'), 'outcome');
       t.equal(segment, memberIn(leaf, 'segment'));
       const input = Buffer.concat([Buffer.of(0), frame.record]);
       t.equal(createHash('sha256').update(input).digest('hex'), memberIn(leaf, 'leafHash'));

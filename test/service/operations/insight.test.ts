@@ -106,6 +106,7 @@ async function ofServer(t: Test, server: Server, place: Place, inTable: boolean)
   }
   const refused = await query('select id from osl.entities.big');
   t.equal(refused.status, 400);
+  t.equal((await query('select id from a_name_of_none')).status, 400);
 
   await t.test('nobody but an admin hears anything, an agent for an admin neither', async (t) => {
     const { signing } = tenantKeys(place.dataDir);
@@ -206,6 +207,10 @@ async function ofServer(t: Test, server: Server, place: Place, inTable: boolean)
       { kind: 'decision', decision: 'allow', objects: ['osl.entities.account'] },
       { kind: 'outcome', outcome: 'ok', rows: 2 },
     ]);
+    const named = await get('/admin/audit/records?name=a_name_of_none');
+    t.match(listIn(named.body, 'records'), [{ subject: 'user:analyst', decision: 'error', code: 'E0512' }]);
+    const looked = await get('/admin/audit/records?action=audit.read&most=5');
+    t.notMatch(JSON.stringify(looked.body), /a_name_of_none/, 'who looks for a name does not write it down');
     const reading = await get('/admin/audit/records?action=audit.read&most=1');
     t.match(listIn(reading.body, 'records')[0], { subject: 'user:admin', detail: /"command":"search"/ });
   });

@@ -92,7 +92,14 @@ test('the log of a day', async (t) => {
           'E0241',
           HIDDEN,
         ],
-        ['user:ann', { sql: 'select 1 from shop.samples, shop.customers' }, 'E0512', /customer$/, HIDDEN],
+        [
+          'user:ann',
+          { sql: 'select 1 from shop.samples, shop.customers' },
+          'E0512',
+          /customer$/,
+          HIDDEN,
+          HIDDEN,
+        ],
         ['user:ann', { metrics: ['revenue', 'a_secret_word'] }, 'E0512', /^osl\.metrics\.revenue$/, HIDDEN],
         ['user:ann', { osql: 'select from where' }, 'E0511'],
       ];

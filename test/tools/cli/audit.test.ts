@@ -39,6 +39,40 @@ t.test('who touched X, and what did S do', async (t) => {
   t.equal(recordsIn((await osl(['audit', 'search', ...at, '--limit', '2', '--json'])).stdout).length, 2);
 });
 
+t.test('who asked for a name that is declared nowhere', async (t) => {
+  const asked = [
+    await rest.ask('user:den', { osql: 'select rolpassword from pg_authid' }),
+    await rest.ask('user:den', { sql: 'select rolpassword from pg_catalog.pg_authid' }),
+    await rest.ask('user:ann', { osql: "select pg_read_file('/etc/passwd') from customer" }),
+  ].map(({ requestId }) => requestId);
+  const found = async (name: string, ...more: string[]) =>
+    osl(['audit', 'search', ...at, '--name', name, ...more]);
+  const table = await found('pg_authid', '--json');
+  t.equal(table.code, 0, table.stderr);
+  t.same(
+    recordsIn(table.stdout).map(({ request_id }) => request_id),
+    asked.slice(0, 2),
+    'with a schema, and without',
+  );
+  t.notMatch(table.stdout, /pg_authid/, 'records are shown as they are');
+  const qualified = recordsIn((await found('pg_catalog.pg_authid', '--json')).stdout);
+  t.same(
+    qualified.map(({ request_id }) => request_id),
+    asked.slice(1, 2),
+  );
+  t.match(
+    (await found('pg_read_file')).stdout,
+    new RegExp(`user:ann .*undeclared:pg_read_file.*${asked[2]}`),
+  );
+  t.match((await found('pg_authid', '--subject', 'user:den')).stdout, /undeclared:pg_authid/);
+  t.equal((await found('pg_authid', '--subject', 'user:ann')).stdout, '');
+  t.equal((await found('pg_auth')).stdout, '');
+  await eventually(() => readdirSync(join(auditDir, 'readings')).length === 0);
+  const log = JSON.stringify(await rest.test.records());
+  t.notMatch(log, /pg_authid|pg_read_file/, 'nor does the record of who looked have the name in clear');
+  t.match(log, /\\"name\\":\\"undeclared:1\./);
+});
+
 t.test('a time, a word or a format that is none is said so', async (t) => {
   t.match(await osl(['audit', 'search', ...at, '--since', 'yesterday']), {
     code: 2,

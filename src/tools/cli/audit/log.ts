@@ -5,6 +5,7 @@ import {
   type AuditRecord,
   byTime,
   directorySource,
+  fingerprintsOf,
   noteReading,
   PUBLIC_KEY_FILE,
   readRecords,
@@ -26,8 +27,13 @@ export interface AuditFlags {
 export async function withLog<T>(flags: AuditFlags, work: (log: ReadLog) => Promise<T>): Promise<T> {
   const settings = flags.dir === undefined ? settingsOf(flags) : null;
   const url = settings === null ? null : sinkUrl(settings.audit.sink);
-  if (url !== null) return (await import('./table.js')).withTable(url, work);
   const dir = settings === null ? resolve(flags.dir ?? '') : join(settings.dataDir, 'audit');
+  if (url !== null)
+    return (await import('./table.js')).withTable(
+      url,
+      chainDirs(dir).filter((chain) => existsSync(chain)),
+      work,
+    );
   if (statSync(dir, { throwIfNoEntry: false }) === undefined || readdirSync(dir).length === 0) {
     throw usage(`there is no audit log in ${dir}: name its --dir, or the server's --data-dir`);
   }
@@ -35,17 +41,25 @@ export async function withLog<T>(flags: AuditFlags, work: (log: ReadLog) => Prom
 }
 
 /** The chains of a directory: its own, then those of the workers of `osl serve --workers` below it, then those that a restore brought. */
-function directoryLog(dir: string): ReadLog {
+function chainDirs(dir: string): readonly string[] {
   // A worker that was killed as it first began has a directory with nothing in it.
   const workers = workerChains(dir).map((chain) => chain.dir);
   const others = [...workers, ...endedChains(dir)].filter((chain) => readdirSync(chain).length > 0);
   // After a restore, until the first start, there are those of before alone.
   const begun = existsSync(join(dir, PUBLIC_KEY_FILE)) || others.length === 0;
-  const dirs = [...(begun ? [dir] : []), ...others];
+  return [...(begun ? [dir] : []), ...others];
+}
+
+function directoryLog(dir: string): ReadLog {
+  const dirs = chainDirs(dir);
   return {
     place: dir,
     chains: dirs.map(directorySource),
     search: (filter, everything) => byTime(dirs.map((chain) => searchRecords(chain, filter, { everything }))),
+    fingerprints: async (name) => {
+      const all = await Promise.all(dirs.map((chain) => fingerprintsOf(chain, name)));
+      return { objects: all.flat(), missing: dirs.filter((_, i) => all[i]?.length === 0) };
+    },
     newest: async (count) => {
       const last = await Promise.all(dirs.map((chain) => lastOf(chain, count)));
       const sorted = last.flat().sort((a, b) => (a.ts < b.ts ? -1 : a.ts > b.ts ? 1 : 0));

@@ -1,5 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { type AuditProof, checkProof, type ProofVerdict, prove } from '../../../../policy/audit/index.js';
+import {
+  type AuditProof,
+  checkProof,
+  type ProofVerdict,
+  type ProveOptions,
+  prove,
+} from '../../../../policy/audit/index.js';
 import { EXIT, Failure } from '../exit.js';
 import { note, print, printJson } from '../output.js';
 import { keysIn } from './keys.js';
@@ -21,11 +27,11 @@ function ownKeys(flags: AuditFlags): Promise<readonly string[]> {
 
 const EACH_PROOF = /^(?=c2sp\.org\/tlog-proof@v1$)/m;
 
-export async function runProve(requestId: string, flags: AuditFlags): Promise<void> {
+export async function runProve(requestId: string, flags: AuditFlags & ProveOptions): Promise<void> {
   const proofs: AuditProof[] = [];
   await withLog(flags, async (log) => {
     await onRecord(log, 'prove', { requestId });
-    for (const chain of log.chains) proofs.push(...(await prove(chain, requestId)));
+    for (const chain of log.chains) proofs.push(...(await prove(chain, requestId, flags)));
   });
   if (proofs.length === 0) {
     throw new Failure(

@@ -6,6 +6,13 @@ export interface ReadLog {
   /** One for each writer. */
   readonly chains: readonly LogSource[];
   search(filter: AuditFilter, everything: boolean): AsyncGenerator<AuditRecord, void, void>;
+  /**
+   * A name that was declared nowhere as the objects of records that it may stand among, by the keys that are there.
+   * `missing`: chains of which no key is.
+   */
+  fingerprints(
+    name: string,
+  ): Promise<{ readonly objects: readonly string[]; readonly missing: readonly string[] }>;
   /** The newest records, the earliest of them first. */
   newest(count: number): Promise<readonly AuditRecord[]>;
   /** What comes after those, until the signal. */

@@ -3,19 +3,23 @@ import type {
   AuditFilter,
   AuditKind,
   AuditOutcome,
+  AuditQuery,
   AuditRecord,
   AuditSurface,
 } from '../../../../policy/audit/index.js';
 import { formatCsv } from '../csv.js';
-import { print } from '../output.js';
+import { EXIT, Failure } from '../exit.js';
+import { note, print } from '../output.js';
 import { type AuditFlags, onRecord, withLog } from './log.js';
 import { ocsfOf } from './ocsf.js';
-import { recordLine } from './tail.js';
+import type { ReadLog } from './read-log.js';
+import { type NamedObjects, recordLine } from './tail.js';
 import { timeOf } from './time.js';
 
 export interface SearchFlags extends AuditFlags {
   readonly subject?: string;
   readonly object?: string;
+  readonly name?: string;
   readonly since?: string;
   readonly until?: string;
   readonly action?: string;
@@ -37,8 +41,10 @@ export interface ExportFlags extends SearchFlags {
 
 /** Shows what was found, for people or as the records that they are. */
 export async function runSearch(flags: SearchFlags): Promise<void> {
-  const asText = flags.json ? (record: AuditRecord) => JSON.stringify(record) : recordLine;
-  await each(flags, 'search', (record) => print(asText(record)));
+  const asText = flags.json
+    ? (record: AuditRecord) => JSON.stringify(record)
+    : (record: AuditRecord, named: NamedObjects) => recordLine(record, named);
+  await each(flags, 'search', (record, named) => print(asText(record, named)));
 }
 
 export async function runExport(flags: ExportFlags): Promise<void> {
@@ -91,27 +97,48 @@ function cellOf(record: AuditRecord, name: ColumnName): string | null {
 }
 
 /** Finds in all chains; records of several are merged by time. */
-async function each(flags: SearchFlags, command: string, show: (record: AuditRecord) => void): Promise<void> {
-  const filter = filterOf(flags);
+async function each(
+  flags: SearchFlags,
+  command: string,
+  show: (record: AuditRecord, named: NamedObjects) => void,
+): Promise<void> {
+  const { name, ...asked } = queryOf(flags);
   const most = flags.limit ?? Number.POSITIVE_INFINITY;
   await withLog(flags, async (log) => {
-    await onRecord(log, command, { ...filter });
+    const names = name === undefined ? null : await fingerprintsIn(log, name);
+    // What is on record of who looked for a name is as little in clear as the name is.
+    await onRecord(log, command, { ...asked, ...(names !== null && { name: names.at(-1) ?? '' }) });
+    const filter: AuditFilter = { ...asked, ...(names !== null && { fingerprints: names }) };
+    const named: NamedObjects = new Map((names ?? []).map((object) => [object, name ?? '']));
     let shown = 0;
     for await (const record of log.search(filter, flags.everything === true)) {
-      show(record);
+      show(record, named);
       shown += 1;
       if (shown >= most) break;
     }
   });
 }
 
-function filterOf(flags: SearchFlags): AuditFilter {
-  const { subject, object, action, kind, decision, outcome, surface, code, request } = flags;
+/** @throws Failure where no key is there: then nothing that was found, or not found, would say anything */
+async function fingerprintsIn(log: ReadLog, name: string): Promise<readonly string[]> {
+  const { objects, missing } = await log.fingerprints(name);
+  if (objects.length === 0)
+    throw new Failure(
+      EXIT.failed,
+      'error: a name is looked for by the keys of its fingerprints (segment-N.key), and none is there: on another machine, or destroyed',
+    );
+  for (const chain of missing) note(`warning: no key of ${chain} is here: its names are not looked for`);
+  return objects;
+}
+
+function queryOf(flags: SearchFlags): AuditQuery {
+  const { subject, object, name, action, kind, decision, outcome, surface, code, request } = flags;
   const since = flags.since === undefined ? undefined : timeOf('--since', flags.since);
   const until = flags.until === undefined ? undefined : timeOf('--until', flags.until);
   return {
     ...(subject !== undefined && { subject }),
     ...(object !== undefined && { object }),
+    ...(name !== undefined && { name }),
     ...(since !== undefined && { since }),
     ...(until !== undefined && { until }),
     ...(action !== undefined && { action }),

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AuditRecord } from '../../../../policy/audit/index.js';
+import { type AuditRecord, directorySource, fingerprintsOf } from '../../../../policy/audit/index.js';
 import {
   connectTable,
   noteTableReading,
@@ -12,13 +12,23 @@ import {
   writersIn,
 } from '../../../audit-table/index.js';
 import { usage } from '../exit.js';
+import { chainName } from './keys.js';
 import type { ReadLog } from './read-log.js';
 
 const STATEMENT_MS = 600_000;
 const POLL_MS = 200;
 
-/** The log of a table, for as long as `work` takes. @throws Failure */
-export async function withTable<T>(url: TableUrl, work: (log: ReadLog) => Promise<T>): Promise<T> {
+/**
+ * The log of a table, for as long as `work` takes.
+ *
+ * @param keyDirs directories that have keys of fingerprints: those of this machine's own writers
+ * @throws Failure
+ */
+export async function withTable<T>(
+  url: TableUrl,
+  keyDirs: readonly string[],
+  work: (log: ReadLog) => Promise<T>,
+): Promise<T> {
   const session = await connectTable(url, STATEMENT_MS).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
     throw usage(`the database of the audit log does not answer: ${why}`);
@@ -29,17 +39,22 @@ export async function withTable<T>(url: TableUrl, work: (log: ReadLog) => Promis
       throw usage(`there is no audit log in the database (${why}): \`osl audit table\` prints what makes it`);
     });
     if (writers.length === 0) throw usage('no gateway has written to the audit log of this database yet');
-    return await work(tableLog(session, writers));
+    return await work(tableLog(session, writers, keyDirs));
   } finally {
     await session.end();
   }
 }
 
-function tableLog(session: TableSession, writers: readonly string[]): ReadLog {
+function tableLog(session: TableSession, writers: readonly string[], keyDirs: readonly string[]): ReadLog {
   return {
     place: 'osl_audit',
     chains: writers.map((writer) => tableSource(session, writer)),
     search: (filter) => searchTable(session, filter),
+    fingerprints: async (name) => {
+      const objects = (await Promise.all(keyDirs.map((dir) => fingerprintsOf(dir, name)))).flat();
+      const own = await Promise.all(keyDirs.map((dir) => chainName(directorySource(dir))));
+      return { objects, missing: writers.filter((writer) => !own.includes(`osl-audit/${writer}`)) };
+    },
     newest: (count) => tailTable(session, count),
     follow: (after, signal) => [followed(session, writers, after, signal)],
     note: (reading) => noteTableReading(session, reading),

@@ -1,4 +1,4 @@
-import type { AuditRecord } from '../../../../policy/audit/index.js';
+import { type AuditRecord, decisionIn } from '../../../../policy/audit/index.js';
 import { note, print, visible } from '../output.js';
 import { type AuditFlags, onRecord, withLog } from './log.js';
 import type { ReadLog } from './read-log.js';
@@ -35,21 +35,29 @@ async function follow(
   if (process.stderr.isTTY) note('');
 }
 
+/** Objects that a record has by their fingerprints alone, and the name that was looked for. */
+export type NamedObjects = ReadonlyMap<string, string>;
+
 /** One line: when, what became of it, who, what, and the request. */
-export function recordLine(record: AuditRecord): string {
-  const result = record.decision ?? record.outcome ?? record.kind;
+export function recordLine(record: AuditRecord, named: NamedObjects = new Map()): string {
+  const result = decisionIn(record) ?? record.outcome ?? record.kind;
   const parts = [
     record.ts,
     result.padEnd(9),
     (record.code ?? '').padEnd(5),
     `${record.surface} ${record.action}`.padEnd(14),
     who(record),
-    record.objects.map((name) => name.replace('osl.entities.', '')).join(','),
+    record.objects.map((object) => shownObject(object, named)).join(','),
     amount(record),
     record.duration_us === null ? '' : `${(record.duration_us / 1000).toFixed(1)} ms`,
     record.request_id,
   ];
   return visible(parts.filter((part) => part.trim() !== '' || part.length > 1).join('  '));
+}
+
+function shownObject(object: string, named: NamedObjects): string {
+  const name = named.get(object);
+  return name === undefined ? object.replace('osl.entities.', '') : `undeclared:${name}`;
 }
 
 /** Of a record that counts requests, how many there were, and with which status where it says so. */

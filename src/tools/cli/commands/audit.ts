@@ -34,7 +34,8 @@ Example:
 
 /** Commands load what they run only then: `--help` stays quick. */
 const SEARCH_HELP = `
-Who touched X: --object X. What S did: --subject S, whoever it acted for or through. A time is a day, a moment
+Who touched X: --object X. Who asked for a name that is none here: --name X; the log has it as a fingerprint,
+which is made anew with the keys that lie beside it. What S did: --subject S, whoever it acted for or through. A time is a day, a moment
 (2026-01-31T12:00:00Z) or so long ago (90m, 12h, 7d). Complete segments are read by an index that lies beside them;
 --everything reads all. That the log was read is on record: within a second, or at the server's next start.
 
@@ -109,6 +110,7 @@ export function addAudit(program: Command): void {
     .command('prove')
     .description('prove that the records of a request are in the log')
     .argument('<request-id>', 'as answers and errors state it')
+    .option('--everything', 'read every record, and use no index')
     .addOption(dirOption())
     .addOption(dataDirOption())
     .option('--json', 'as JSON')
@@ -150,6 +152,7 @@ function addFilterOptions(command: Command): Command {
   return command
     .option('--subject <subject>', 'who asked, or stands in the chain of who asked')
     .option('--object <name>', 'what was touched: osl.entities.person, or person')
+    .option('--name <name>', 'a name that was asked for and declared nowhere, such as pg_authid')
     .option('--since <time>', 'records from then on')
     .option('--until <time>', 'records before then')
     .option('--action <action>', 'query, login, publish, …')
