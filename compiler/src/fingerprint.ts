@@ -1,12 +1,15 @@
 import type { FunctionDefinition, OperatorDefinition } from './functions/definition.js';
-import type { Expr, Output, SortKey } from './plan.js';
+import type { Expr, Output, Query, SortKey } from './plan.js';
 
 const known = new WeakMap<Expr, string>();
 
 /** Names that cannot be taken for what stands around them. */
 const PLAIN = /^\w+$/;
 
-/** A text that is equal for two values exactly when they are the same expression. For comparing, not for running. */
+/**
+ * A text that is equal for two values exactly when they are the same expression. For comparing, not for running. A query
+ * inside a value is only ever the same as itself: each that is bound has FROM items of its own.
+ */
 export function fingerprint(expr: Expr): string {
   if (expr.kind === 'column')
     return `${expr.source}.${PLAIN.test(expr.name) ? expr.name : JSON.stringify(expr.name)}`;
@@ -59,11 +62,21 @@ function describe(expr: Expr): string {
   }
 }
 
-/** Functions and operators by number, as everywhere else here. */
+/** Functions, operators and queries by number, as everywhere else here. */
 function named(key: string, value: unknown): unknown {
-  return key === 'definition' || key === 'equality'
-    ? idOf(value as FunctionDefinition | OperatorDefinition) // all that these keys hold in the plan
-    : value;
+  // What these keys hold in the plan.
+  if (key === 'definition' || key === 'equality')
+    return idOf(value as FunctionDefinition | OperatorDefinition);
+  return key === 'query' ? numberOf(value as Query) : value;
+}
+
+const numbers = new WeakMap<Query, number>();
+let lastNumber = 0;
+
+function numberOf(query: Query): number {
+  const number = numbers.get(query) ?? ++lastNumber;
+  numbers.set(query, number);
+  return number;
 }
 
 function listOf(exprs: readonly Expr[]): string {

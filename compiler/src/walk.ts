@@ -7,6 +7,7 @@ import type {
   Query,
   RowSource,
   SortKey,
+  SourceId,
   WindowCall,
 } from './plan.js';
 
@@ -207,14 +208,25 @@ export interface QueryVisitor {
   readonly query?: (q: Query) => Query;
 }
 
-/** `query` with what `visit` makes of it, innermost first. Queries inside values are visited too. */
+/**
+ * `query` with what `visit` makes of it, innermost first. Queries inside values are visited too, each once: where several
+ * values have the same one, they have the same one afterwards.
+ */
 export function mapQuery(query: Query, visit: QueryVisitor): Query {
-  const rebuilt = mapLevel(query, visit);
-  return visit.query === undefined ? rebuilt : visit.query(rebuilt);
+  const known = new Map<Query, Query>();
+  const q = (inner: Query): Query => {
+    let after = known.get(inner);
+    if (after === undefined) {
+      const rebuilt = mapLevel(inner, visit, q);
+      after = visit.query === undefined ? rebuilt : visit.query(rebuilt);
+      known.set(inner, after);
+    }
+    return after;
+  };
+  return q(query);
 }
 
-function mapLevel(query: Query, visit: QueryVisitor): Query {
-  const q = (inner: Query): Query => mapQuery(inner, visit);
+function mapLevel(query: Query, visit: QueryVisitor, q: (inner: Query) => Query): Query {
   const deep = (e: Expr): Expr => {
     const below = mapChildren(e, deep, q);
     return visit.expr === undefined ? below : visit.expr(below);
@@ -296,7 +308,17 @@ type Leaf = Exclude<FromItem, { kind: 'join' }>;
 /** Every FROM leaf of `item`, left to right. */
 export function leavesOf(item: FromItem | null): readonly Leaf[] {
   if (item === null) return NOTHING;
-  return item.kind === 'join' ? [...leavesOf(item.left), ...leavesOf(item.right)] : [item];
+  if (item.kind !== 'join') return [item];
+  const leaves: Leaf[] = [];
+  collectLeaves(item, leaves);
+  return leaves;
+}
+
+function collectLeaves(item: FromItem, into: Leaf[]): void {
+  if (item.kind === 'join') {
+    collectLeaves(item.left, into);
+    collectLeaves(item.right, into);
+  } else into.push(item);
 }
 
 /** Calls `f` for each value at any depth of `expr`, itself first; queries inside it are not entered. */
@@ -316,21 +338,77 @@ export function allQueries(query: Query): readonly Query[] {
   return all;
 }
 
-/** Common tables, operands or derived tables, then the queries inside values, each with all that is below it. */
 function collectQueries(query: Query, into: Query[]): void {
   into.push(query);
-  if (query.kind !== 'values') for (const t of query.with) collectQueries(t.query, into);
-  if (query.kind === 'set_operation') {
-    collectQueries(query.left, into);
-    collectQueries(query.right, into);
-  }
-  if (query.kind === 'select') {
-    for (const leaf of leavesOf(query.from)) {
-      if (leaf.kind === 'derived') collectQueries(leaf.query, into);
-      else if (leaf.kind === 'spine') collectQueries(leaf.bounds, into);
-    }
-  }
+  for (const part of partsOf(query)) collectQueries(part, into);
   for (const nesting of nestingIn(query)) collectQueries(nesting.query, into);
+}
+
+/** The queries that one reads from: common tables, operands, derived tables; not those inside its values. */
+export function partsOf(query: Query): readonly Query[] {
+  if (query.kind === 'values') return NOTHING;
+  const parts: Query[] = [];
+  for (const t of query.with) parts.push(t.query);
+  if (query.kind === 'set_operation') parts.push(query.left, query.right);
+  else
+    for (const leaf of leavesOf(query.from)) {
+      if (leaf.kind === 'derived') parts.push(leaf.query);
+      else if (leaf.kind === 'spine') parts.push(leaf.bounds);
+    }
+  return parts;
+}
+
+/** Of queries, which never change; no number leads back to one. */
+const OUTWARD = new WeakMap<Query, ReadonlySet<SourceId>>();
+
+/** The FROM items around `query` whose columns it reads, at any depth of it. */
+export function readsAround(query: Query): ReadonlySet<SourceId> {
+  const known = OUTWARD.get(query);
+  if (known !== undefined) return known;
+  const sources = new Set<SourceId>();
+  const add = (inner: Query): void => {
+    for (const source of readsAround(inner)) sources.add(source);
+  };
+  for (const expr of exprsOf(query))
+    visitExpr(expr, (e) => {
+      if (e.kind === 'column') sources.add(e.source);
+    });
+  for (const { query: inner } of nestingIn(query)) add(inner);
+  for (const part of partsOf(query)) add(part);
+  if (query.kind === 'select') for (const { id } of leavesOf(query.from)) sources.delete(id);
+  OUTWARD.set(query, sources);
+  return sources;
+}
+
+/** The queries of a statement by number, in the order of `allQueries`, so that those of one query are a range. */
+export class Levels {
+  readonly #spans = new Map<Query, { readonly first: number; readonly next: number }>();
+  /** The number of the query in whose FROM an item stands. */
+  readonly #homes = new Map<SourceId, number>();
+  #queries = 0;
+
+  constructor(root: Query) {
+    this.#add(root);
+  }
+
+  #add(query: Query): void {
+    const first = this.#queries++;
+    if (query.kind === 'select') for (const { id } of leavesOf(query.from)) this.#homes.set(id, first);
+    for (const part of partsOf(query)) this.#add(part);
+    for (const nesting of nestingIn(query)) this.#add(nesting.query);
+    this.#spans.set(query, { first, next: this.#queries });
+  }
+
+  /** Whether FROM item `source` stands in `query`, at any depth. */
+  holds(query: Query, source: SourceId): boolean {
+    const [span, home] = [this.#spans.get(query), this.#homes.get(source)];
+    return span !== undefined && home !== undefined && home >= span.first && home < span.next;
+  }
+
+  /** Whether FROM item `source` stands in the FROM of `query` itself. */
+  isOwn(query: Query, source: SourceId): boolean {
+    return this.#homes.get(source) === this.#spans.get(query)?.first;
+  }
 }
 
 /** A value with a query in it. */
@@ -383,7 +461,16 @@ export function exprsOf(query: Query): readonly Expr[] {
 
 export function conditionsOf(item: FromItem | null): readonly Expr[] {
   if (item === null || item.kind !== 'join') return NOTHING;
-  return [...conditionsOf(item.left), ...conditionsOf(item.right), ...item.on];
+  const conditions: Expr[] = [];
+  collectConditions(item, conditions);
+  return conditions;
+}
+
+function collectConditions(item: FromItem, into: Expr[]): void {
+  if (item.kind !== 'join') return;
+  collectConditions(item.left, into);
+  collectConditions(item.right, into);
+  for (const condition of item.on) into.push(condition);
 }
 
 /** What the function of a row source is given, and the keys that its rows are read by. */

@@ -75,20 +75,23 @@ export function constantText(node: Node): string | null {
   return node.A_Const.sval === undefined ? null : (node.A_Const.sval.sval ?? '');
 }
 
-/** Of queries, which are asked for it again at each level around them. Of every node it would cost more than it spares. */
+/**
+ * Of queries and subscripts, which are asked for it again at each level around them. Of every node it would cost more
+ * than it spares.
+ */
 const PLACES = new WeakMap<object, Location>();
 
 /** The leftmost place below `node` that the grammar tells: many of its nodes have none of their own. */
 export function placeOf(node: unknown): Location {
   if (typeof node !== 'object' || node === null) return undefined;
-  const isQuery = 'SelectStmt' in node;
-  if (isQuery && PLACES.has(node)) return PLACES.get(node);
+  const isKept = 'SelectStmt' in node || 'limitOption' in node || 'A_Indirection' in node;
+  if (isKept && PLACES.has(node)) return PLACES.get(node);
   let least: Location;
   for (const [key, value] of Object.entries(node)) {
     const at: Location = key === 'location' && typeof value === 'number' ? value : placeOf(value);
     if (at !== undefined && at >= 0 && (least === undefined || at < least)) least = at;
   }
-  if (isQuery) PLACES.set(node, least);
+  if (isKept) PLACES.set(node, least);
   return least;
 }
 

@@ -18,6 +18,7 @@ import { positionAt, type SourceText } from '../text.js';
 import type { TypeName } from '../types.js';
 import type { Location } from './ast.js';
 import { ClientParameters } from './client-parameters.js';
+import { writtenSizeOf } from './expanded.js';
 import { LabelledColumns } from './labelled.js';
 import { type Carried, LiteralSlots, WrittenLiteral } from './literals.js';
 import type { RuntimeDraft } from './runtime-draft.js';
@@ -69,6 +70,8 @@ export class BindContext {
   readonly #ownOrders = new WeakSet<Select['orderBy']>();
   #sources = 0;
   #tables = 0;
+  /** FROM items of values that are written out in one place more. */
+  #itemsAgain = 0;
   #depth = 0;
   #nodes = 0;
   #parameters = 0;
@@ -119,7 +122,7 @@ export class BindContext {
   }
 
   #countItem(): void {
-    if (this.#sources + this.#tables >= LIMITS.fromItems)
+    if (this.#sources + this.#tables + this.#itemsAgain >= LIMITS.fromItems)
       throw queryError('tooComplex', {
         what: 'the number of its tables, derived and common ones with them,',
         limit: LIMITS.fromItems,
@@ -131,6 +134,14 @@ export class BindContext {
     this.#nodes += count;
     if (this.#nodes > LIMITS.nodes)
       throw this.error('tooComplex', { what: 'the number of its values', limit: LIMITS.nodes }, location);
+  }
+
+  /** Counts `expr`, which was bound and counted before, where it is written out in one place more. */
+  spendAgain(expr: Expr, location?: Location): void {
+    const { values, items } = writtenSizeOf(expr);
+    this.spend(location, values);
+    this.#itemsAgain += items;
+    if (items > 0) this.#countItem();
   }
 
   /** Counts a parameter that is bound: a value beyond the many that drivers send. */

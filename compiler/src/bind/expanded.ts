@@ -1,51 +1,157 @@
 import { assertNever, queryError } from '../errors.js';
 import { LIMITS } from '../limits.js';
 import type { Expr, Query, SourceId } from '../plan.js';
-import { allQueries, childrenOf, exprsOf, leavesOf, queryOf } from '../walk.js';
+import {
+  allQueries,
+  childrenOf,
+  exprsOf,
+  leavesOf,
+  nestingIn,
+  partsOf,
+  queryOf,
+  visitExpr,
+} from '../walk.js';
+
+/** Of a query as it is written out: its values and FROM items, those of the queries in it too. */
+interface Size {
+  readonly values: number;
+  readonly items: number;
+}
+
+/** Of queries, which never change. */
+const SIZES = new WeakMap<Query, Size>();
+
+/**
+ * The size of `query` as it is written out, where a query that stands in several places counts in each. Worked out once
+ * for each query, and never by writing it out; sums that are too large lose digits, never that they are large.
+ */
+export function writtenSize(query: Query): Size {
+  const known = SIZES.get(query);
+  if (known !== undefined) return known;
+  let [values, items] = [0, query.kind === 'select' ? leavesOf(query.from).length : 0];
+  const count = (): void => {
+    values++;
+  };
+  for (const expr of exprsOf(query)) visitExpr(expr, count);
+  for (const inner of [...partsOf(query), ...nestingIn(query).map((n) => n.query)]) {
+    const size = writtenSize(inner);
+    values += size.values;
+    items += size.items;
+  }
+  const size = { values, items };
+  SIZES.set(query, size);
+  return size;
+}
+
+/** The size of `expr` as it is written out. */
+export function writtenSizeOf(expr: Expr): Size {
+  let [values, items] = [0, 0];
+  visitExpr(expr, (e) => {
+    values++;
+    const inner = queryOf(e);
+    if (inner === null) return;
+    const size = writtenSize(inner);
+    values += size.values;
+    items += size.items;
+  });
+  return { values, items };
+}
+
+/**
+ * Refuses a query that is larger as it is written out than any statement may be, before anything walks through it.
+ *
+ * @throws QueryError E0511, 54001
+ */
+export function requireWritable(query: Query): void {
+  requireSize(writtenSize(query));
+}
 
 /**
  * Refuses a statement that means more than it says: `select x||x from (select x||x from …)` doubles with each level, in
- * the planner of the engine as in every walk that looks through derived columns. What each value is when all of that is
- * written out is counted here without writing it out: once for each node, so in linear time.
+ * the planner of the engine as in every walk that looks through derived columns; and so does a common table that is NOT
+ * MATERIALIZED and is read twice, which Postgres writes out at each place. What it is when all of that is written out is
+ * counted here without writing it out: once for each query and value, so in linear time.
  *
  * @throws QueryError E0511, 54001
  */
 export function requireExpandable(root: Query): void {
-  const levels = allQueries(root);
-  const sizes = new Sizes(levels);
-  let whole = 0;
-  for (const query of levels) {
-    for (const expr of exprsOf(query)) whole += sizes.of(expr);
-    if (whole > LIMITS.expanded)
-      throw queryError('tooComplex', {
-        what: 'the number of its values, derived columns written out,',
-        limit: LIMITS.expanded,
-      });
-  }
+  requireSize(new Expansion(root).sizeOf(root));
 }
 
-class Sizes {
+function requireSize({ values, items }: Size): void {
+  if (values > LIMITS.expanded)
+    throw queryError('tooComplex', {
+      what: 'the number of its values, derived columns written out,',
+      limit: LIMITS.expanded,
+    });
+  if (items > LIMITS.fromItems)
+    throw queryError('tooComplex', {
+      what: 'the number of its tables, with what stands in several places written out,',
+      limit: LIMITS.fromItems,
+    });
+}
+
+class Expansion {
   readonly #queries = new Map<SourceId, Query>();
+  /** The common tables that Postgres writes out where they are read. */
+  readonly #inlined = new Map<number, Query>();
+  readonly #sizes = new Map<Query, Size>();
   readonly #known = new Map<Expr, number>();
   /** By FROM item and column. */
   readonly #columns = new Map<SourceId, Map<string, number>>();
 
-  constructor(levels: readonly Query[]) {
+  constructor(root: Query) {
+    const levels = allQueries(root);
+    const leaves = levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
+    const uses = new Map<number, number>();
+    for (const l of leaves) if (l.kind === 'cte') uses.set(l.table, (uses.get(l.table) ?? 0) + 1);
     const tables = new Map<number, Query>();
-    for (const query of levels)
-      if (query.kind !== 'values') for (const table of query.with) tables.set(table.id, table.query);
     for (const query of levels) {
-      if (query.kind !== 'select') continue;
-      for (const leaf of leavesOf(query.from)) {
-        const of =
-          leaf.kind === 'derived' ? leaf.query : leaf.kind === 'cte' ? tables.get(leaf.table) : undefined;
-        if (of !== undefined) this.#queries.set(leaf.id, of);
+      if (query.kind === 'values') continue;
+      for (const { id, query: table, materialized, recursive } of query.with) {
+        tables.set(id, table);
+        const used = uses.get(id) ?? 0;
+        const inlined = used > 0 && (materialized === false || (materialized === null && used === 1));
+        if (inlined && recursive !== true) this.#inlined.set(id, table);
       }
+    }
+    for (const leaf of leaves) {
+      const of =
+        leaf.kind === 'derived' ? leaf.query : leaf.kind === 'cte' ? tables.get(leaf.table) : undefined;
+      if (of !== undefined) this.#queries.set(leaf.id, of);
     }
   }
 
-  /** Values that `expr` is, written out. Sums may lose their last digits, never that they are large. */
-  of(expr: Expr): number {
+  sizeOf(query: Query): Size {
+    const known = this.#sizes.get(query);
+    if (known !== undefined) return known;
+    const inside = nestingIn(query).map((n) => n.query);
+    let [values, items] = [0, 0];
+    const add = (inner: Query | undefined): void => {
+      if (inner === undefined) return;
+      const size = this.sizeOf(inner);
+      values += size.values;
+      items += size.items;
+    };
+    for (const expr of exprsOf(query)) values += this.#of(expr);
+    inside.forEach(add);
+    if (query.kind !== 'values')
+      for (const { id, query: table } of query.with) if (!this.#inlined.has(id)) add(table);
+    if (query.kind === 'set_operation') [query.left, query.right].forEach(add);
+    if (query.kind === 'select')
+      for (const leaf of leavesOf(query.from)) {
+        items++;
+        if (leaf.kind === 'derived') add(leaf.query);
+        else if (leaf.kind === 'spine') add(leaf.bounds);
+        else if (leaf.kind === 'cte') add(this.#inlined.get(leaf.table));
+      }
+    const size = { values, items };
+    this.#sizes.set(query, size);
+    return size;
+  }
+
+  /** Values that `expr` is, derived columns written out. */
+  #of(expr: Expr): number {
     if (expr.kind === 'column') return 1 + this.#column(expr.source, expr.name);
     const children = childrenOf(expr);
     const inner = queryOf(expr);
@@ -53,7 +159,7 @@ class Sizes {
     const known = this.#known.get(expr);
     if (known !== undefined) return known;
     let size = 1;
-    for (const child of children) size += this.of(child);
+    for (const child of children) size += this.#of(child);
     if (inner !== null) size += this.#output(inner, 0);
     this.#known.set(expr, size);
     return size;
@@ -75,12 +181,15 @@ class Sizes {
     switch (query.kind) {
       case 'select': {
         const expr = query.outputs[index]?.expr;
-        return expr === undefined ? 0 : this.of(expr);
+        return expr === undefined ? 0 : this.#of(expr);
       }
       case 'set_operation':
         return this.#output(query.left, index) + this.#output(query.right, index);
       case 'values':
-        return query.rows.reduce((sum, row) => sum + (row[index] === undefined ? 0 : this.of(row[index])), 0);
+        return query.rows.reduce(
+          (sum, row) => sum + (row[index] === undefined ? 0 : this.#of(row[index])),
+          0,
+        );
       default:
         return assertNever(query);
     }

@@ -1,6 +1,6 @@
 import { fingerprint } from '../fingerprint.js';
-import type { Expr } from '../plan.js';
-import { allQueries, childrenOf, exprsOf, queryOf, visitExpr } from '../walk.js';
+import type { Expr, Query } from '../plan.js';
+import { childrenOf, exprsOf, partsOf, queryOf, readsAround, visitExpr } from '../walk.js';
 import type { BindContext } from './context.js';
 import { keyFinder } from './group-keys.js';
 import { localSources, type Scope } from './scope.js';
@@ -13,6 +13,14 @@ export function checkGrouping(
   ctx: BindContext,
 ): void {
   const isKey = keyFinder(groupBy);
+  const local = localSources(scope);
+  const readsLocal = (query: Query): boolean =>
+    [...readsAround(query)].some((s) => local.has(s) || scope.operators?.isResult(s) === true);
+  const checkQuery = (query: Query): void => {
+    if (!readsLocal(query)) return;
+    exprsOf(query).forEach(check);
+    partsOf(query).forEach(checkQuery);
+  };
   const check = (expr: Expr): void => {
     if (expr.kind === 'aggregate' || expr.kind === 'grouping' || isKey(expr)) return;
     if (expr.kind === 'column') {
@@ -20,7 +28,7 @@ export function checkGrouping(
         const detail = 'an operator over rows must stand in GROUP BY or inside an aggregate';
         throw ctx.error('grouping', { detail }, ctx.locationOf(expr));
       }
-      const item = localSources(scope).get(expr.source);
+      const item = local.get(expr.source);
       if (item === undefined) return;
       const shown = [...item.columns.entries()].find(([, c]) => c.name === expr.name)?.[0] ?? expr.name;
       const detail = `column \`${item.alias}.${shown}\` must stand in GROUP BY or inside an aggregate`;
@@ -28,7 +36,7 @@ export function checkGrouping(
     }
     for (const child of childrenOf(expr)) check(child);
     const inner = queryOf(expr);
-    if (inner !== null) allQueries(inner).flatMap(exprsOf).forEach(check);
+    if (inner !== null) checkQuery(inner);
   };
   for (const expr of exprs) check(expr);
 }

@@ -74,9 +74,15 @@ export function keyRule(left: BoundItem, right: BoundItem, ctx: BindContext): Ke
   return ctx.catalog.joins !== 'any' && left.named && right.named ? 'one' : 'none';
 }
 
+/** Of joins, which are asked for it again by each join around them. */
+const MADE = new WeakMap<Join, boolean>();
+
 /** Whether functions make all of its rows. */
 export function isMade(item: FromItem): boolean {
-  return leavesOf(item).every((l) => l.kind === 'rows');
+  if (item.kind !== 'join') return item.kind === 'rows';
+  const made = MADE.get(item) ?? (isMade(item.left) && isMade(item.right));
+  MADE.set(item, made);
+  return made;
 }
 
 /** Before ON is read, which could not tell the two from each other. */

@@ -6,12 +6,12 @@ import type { CommonTable, Expr, Output, Query, Select, SortKey } from '../plan.
 import { ORDINAL, type RowOperator } from '../runtime.js';
 import {
   allQueries,
-  exprsOf,
   leavesOf,
   mapChildren,
   mapQuery,
   mapSort,
   queryOf,
+  readsAround,
   someExpr,
   sortExprs,
 } from '../walk.js';
@@ -239,10 +239,7 @@ class Parts {
       const query = queryOf(x);
       return x.kind === 'column'
         ? this.#local.has(x.source)
-        : query !== null &&
-            allQueries(query)
-              .flatMap(exprsOf)
-              .some((inner) => this.#readsRows(inner));
+        : query !== null && [...readsAround(query)].some((s) => this.#local.has(s));
     });
   }
 }

@@ -33,7 +33,16 @@ export function defaultName(node: Node): string {
   return STANDARD_JSON_NAMES.get(Object.keys(node)[0] ?? '') ?? '?column?';
 }
 
+/** Of scalar subqueries, which are named after the one in them. */
+const NAMES = new WeakMap<SubLink, string>();
+
 function subqueryName(node: SubLink): string {
+  const name = NAMES.get(node) ?? nameOfSubquery(node);
+  NAMES.set(node, name);
+  return name;
+}
+
+function nameOfSubquery(node: SubLink): string {
   if (node.subLinkType === 'EXISTS_SUBLINK') return 'exists';
   if (node.subLinkType === 'ARRAY_SUBLINK') return 'array';
   const select =

@@ -2,7 +2,7 @@ import type { Relation } from '../catalog.js';
 import { fingerprint } from '../fingerprint.js';
 import { allOf, columnRef, isNotNull } from '../nodes.js';
 import type { ColumnRef, Expr, FromItem, Select, SourceId } from '../plan.js';
-import { allQueries, exprsOf, queryOf, someExpr, sortExprs } from '../walk.js';
+import { queryOf, readsAround, someExpr, sortExprs } from '../walk.js';
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
 import { type Converted, valueOfLater } from './conversions.js';
@@ -147,12 +147,7 @@ function readsBeyond(expr: Expr, sources: ReadonlySet<SourceId>): boolean {
 function looksIn(expr: Expr, sources: ReadonlySet<SourceId>): boolean {
   return someExpr(expr, (e) => {
     const inner = queryOf(e);
-    return (
-      inner !== null &&
-      allQueries(inner)
-        .flatMap(exprsOf)
-        .some((x) => someExpr(x, (y) => y.kind === 'column' && sources.has(y.source)))
-    );
+    return inner !== null && [...readsAround(inner)].some((s) => sources.has(s));
   });
 }
 

@@ -5,6 +5,7 @@ import { placeOf, stringOf, TEMPORARY } from './ast.js';
 import { type Bound, coerce, commonType } from './coerce.js';
 import type { BindContext } from './context.js';
 import { type Environment, plainEnvironment } from './environment.js';
+import { requireWritable } from './expanded.js';
 import { bindExpression } from './expression.js';
 import type { LiteralTest } from './literals.js';
 import { bindRecursive, namesItself } from './recursive.js';
@@ -31,6 +32,7 @@ export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | nul
         : stmt.valuesLists !== undefined
           ? bindValues(stmt, ctx, scope)
           : bindSelect(stmt, ctx, outer, tables);
+    requireWritable(bound.query);
     if (common.length === 0) return bound;
     if (bound.query.kind === 'values')
       throw ctx.unsupported('WITH before VALUES', placeOf(stmt.valuesLists), 'put VALUES in a derived table');

@@ -170,8 +170,8 @@ function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
     if (item.type === 'full') return [];
     return [...strict(item.left), ...(item.type === 'inner' ? strict(item.right) : [])];
   };
-  const sources = strict(from.item);
-  return from.items.filter((i) => sources.includes(i.source));
+  const sources = new Set(strict(from.item));
+  return from.items.filter((i) => sources.has(i.source));
 }
 
 /** A traversal answers by depth, then key, where the query asks for no order of its own. */
@@ -256,7 +256,7 @@ function expandTargets(nodes: readonly Node[], env: Environment): readonly Outpu
 /** GROUP BY: a position, an input column, the name of an output, or an expression, in Postgres' order. */
 function bindGroup(node: Node, outputs: SelectList, env: Environment): Expr {
   const { ctx } = env;
-  const named = outputNamed(node, outputs, env, false);
+  const named = again(outputNamed(node, outputs, env, false), node, env);
   const expr = byPosition(node, outputs, env) ?? named ?? bindValue(node, env);
   if (someExpr(expr, (e) => e.kind === 'aggregate' || e.kind === 'window')) {
     throw ctx.error(
@@ -270,7 +270,13 @@ function bindGroup(node: Node, outputs: SelectList, env: Environment): Expr {
 
 function byPosition(node: Node, outputs: SelectList, env: Environment): Expr | null {
   const position = positionOf(node, outputs, env);
-  return position === null ? null : (outputs.at(position)?.expr ?? null);
+  return position === null ? null : again(outputs.at(position)?.expr ?? null, node, env);
+}
+
+/** An output that GROUP BY or DISTINCT ON names, which is written out in both places. */
+function again(expr: Expr | null, node: Node, { ctx }: Environment): Expr | null {
+  if (expr !== null && expr.kind !== 'column') ctx.spendAgain(expr, placeOf(node));
+  return expr;
 }
 
 function positionOf(node: Node, outputs: SelectList, env: Environment): number | null {
@@ -340,7 +346,8 @@ function bindDistinct(nodes: readonly Node[] | undefined, outputs: SelectList, e
   if (first === undefined || Object.keys(first).length === 0)
     return { distinct: true, distinctOn: Object.freeze([]) };
   const distinctOn = nodes.map(
-    (n) => byPosition(n, outputs, env) ?? outputNamed(n, outputs, env, true) ?? bindValue(n, env),
+    (n) =>
+      byPosition(n, outputs, env) ?? again(outputNamed(n, outputs, env, true), n, env) ?? bindValue(n, env),
   );
   return { distinct: false, distinctOn: Object.freeze(distinctOn) };
 }

@@ -45,10 +45,11 @@ export function expandStar(
   if (scope.items.length === 0) {
     throw env.ctx.error('syntax', { detail: 'SELECT * with no FROM has nothing to list' }, target.location);
   }
+  const ranks = usingRanks(scope);
   const all = scope.items.flatMap((item) =>
     starredColumns(item)
       .filter(([shown]) => item.joined?.has(shown) !== true)
-      .map(([shown, c]) => ({ item, shown, c, rank: usingRank(item, shown, scope) })),
+      .map(([shown, c]) => ({ item, shown, c, rank: ranks.get(`${item.source} ${shown}`) ?? ranks.size })),
   );
   return all
     .sort((a, b) => a.rank - b.rank)
@@ -59,9 +60,14 @@ function starredColumns(item: ScopeItem): readonly (readonly [string, ScopeColum
   return [...item.columns].filter(([, c]) => c.starred);
 }
 
-function usingRank(item: ScopeItem, shown: string, scope: Scope): number {
-  const index = (scope.using ?? []).findIndex((u) => u.source === item.source && u.name === shown);
-  return index < 0 ? Number.MAX_SAFE_INTEGER : index;
+/** The columns that USING joined in their order, by source and name. */
+function usingRanks({ using = [] }: Scope): ReadonlyMap<string, number> {
+  const ranks = new Map<string, number>();
+  for (const { source, name } of using) {
+    const key = `${source} ${name}`;
+    if (!ranks.has(key)) ranks.set(key, ranks.size);
+  }
+  return ranks;
 }
 
 function qualifiedItem(qualifier: readonly string[], target: ResTarget, env: Environment): ScopeItem {

@@ -24,7 +24,9 @@ export function behindBarrier(root: Query, literals: LiteralSlots, slots: Govern
   // A generator that hidden rows draw from as well tells how many there are to whoever knows its state.
   if (isVolatile(root)) found.fenced = true;
   const query = found.isEmpty ? root : guarded(root, found, slots);
-  return found.fenced ? pushPredicates(query, (e) => new Reach(query, literals).isHarmless(e)) : query;
+  if (!found.fenced) return query;
+  const guardedReach = new Reach(query, literals);
+  return pushPredicates(query, (e) => guardedReach.isHarmless(e));
 }
 
 /** What is to be done about the conditions of a statement. */
@@ -46,9 +48,9 @@ class Findings implements Guards {
     for (const nesting of nestingIn(query)) this.#lookAtOutput(nesting);
     if (query.kind !== 'select') return;
     const links = new Links(query, this.reach);
-    for (const c of query.where) if (!this.#becomesJoin(c, query)) this.#judge(c, links);
+    for (const c of query.where) if (!this.#becomesJoin(c, links)) this.#judge(c, links);
     for (const c of query.having) if (!isOfGroups(c)) this.#judge(c, links);
-    this.#lookAtJoins(query.from, links);
+    if (query.from?.kind === 'join') this.#lookAtJoins(query.from, links, 0);
   }
 
   /** What IN compares with is a condition too, on rows of the query inside: unless it is worked out there. */
@@ -57,22 +59,26 @@ class Findings implements Guards {
     if (!outputsAt(expr.query, 0).every((e) => this.reach.isHarmless(e))) this.sealed.add(expr.query);
   }
 
-  #lookAtJoins(item: FromItem | null, links: Links): void {
-    if (item?.kind !== 'join') return;
-    this.#lookAtJoins(item.left, links);
-    this.#lookAtJoins(item.right, links);
+  /**
+   * @param first the place of the first leaf of `item` in the FROM of its level
+   * @returns the place behind its last one
+   */
+  #lookAtJoins(item: FromItem, links: Links, first: number): number {
+    if (item.kind !== 'join') return first + 1;
+    const next = this.#lookAtJoins(item.right, links, this.#lookAtJoins(item.left, links, first));
+    // Whether it hangs, by a LATERAL item, on rows of an item beside the join, which ON cannot ask.
+    const reachesBeside = (condition: Expr): boolean =>
+      this.reach.reached(condition).some(({ source }) => {
+        const place = links.places.get(source);
+        return place !== undefined && (place < first || place >= next);
+      });
     for (const c of item.on) {
       // A FULL JOIN is made on its equalities, as they stand.
       const keyed = item.type === 'full' && c.kind === 'operation' && c.definition.name === '=';
-      if (keyed || this.#reachesBeside(c, item, links.items)) this.#fenceUnlessHarmless(c);
+      if (keyed || reachesBeside(c)) this.#fenceUnlessHarmless(c);
       else this.#judge(c, links);
     }
-  }
-
-  /** Whether a condition of ON hangs, by a LATERAL item, on rows of an item beside the join, which ON cannot ask. */
-  #reachesBeside(condition: Expr, join: FromItem, level: ReadonlySet<SourceId>): boolean {
-    const own = new Set(leavesOf(join).map((l) => l.id));
-    return this.reach.reached(condition).some((r) => level.has(r.source) && !own.has(r.source));
+    return next;
   }
 
   #judge(condition: Expr, links: Links): void {
@@ -103,32 +109,30 @@ class Findings implements Guards {
    * Whether Postgres makes a join of a condition with a query inside, whatever it costs, so that the query never runs
    * for a row that is hidden. What fails in it is looked at there.
    */
-  #becomesJoin(condition: Expr, block: Select): boolean {
-    if (condition.kind === 'in_query') return this.#joinsIn(condition, block);
+  #becomesJoin(condition: Expr, links: Links): boolean {
+    if (condition.kind === 'in_query') return this.#joinsIn(condition, links);
     const inner = condition.kind === 'not' ? condition.arg : condition;
-    return inner.kind === 'exists' && this.#joinsExists(inner.query, block);
+    return inner.kind === 'exists' && this.#joinsExists(inner.query, links);
   }
 
-  #joinsIn({ arg, query, negated }: Extract<Expr, { kind: 'in_query' }>, block: Select): boolean {
-    const own = new Set(leavesOf(block.from).map((l) => l.id));
+  #joinsIn({ arg, query, negated }: Extract<Expr, { kind: 'in_query' }>, { places }: Links): boolean {
     const named = [...this.reach.sources(arg)];
-    if (negated || named.length === 0 || !named.every((s) => own.has(s))) return false;
+    if (negated || named.length === 0 || !named.every((s) => places.has(s))) return false;
     if (someExpr(arg, (e) => queryOf(e) !== null) || this.reach.outerRefs(query).length > 0) return false;
     this.#fenceUnlessHarmless(arg);
     return true;
   }
 
-  #joinsExists(query: Query, block: Select): boolean {
+  #joinsExists(query: Query, { places }: Links): boolean {
     if (query.kind !== 'select' || query.from === null || query.with.length > 0) return false;
     if (query.grouped || query.having.length > 0 || query.limit !== null || query.offset !== null)
       return false;
     if (query.outputs.some((o) => someExpr(o.expr, (e) => e.kind === 'window'))) return false;
-    const own = new Set(leavesOf(block.from).map((l) => l.id));
     const correlated = this.reach.outerRefs(query);
-    if (correlated.length === 0 || !correlated.every((r) => own.has(r.source))) return false;
+    if (correlated.length === 0 || !correlated.every((r) => places.has(r.source))) return false;
     // The rest of the query must stand by itself.
     const bare: Select = { ...query, where: [], outputs: [], distinctOn: [], orderBy: [] };
-    return this.reach.outerRefs(bare).length === 0;
+    return this.reach.outerRefsOf(bare, query).length === 0;
   }
 }
 
@@ -137,16 +141,16 @@ class Links {
   readonly #query: Select;
   readonly #reach: Reach;
   #group: ((item: SourceId) => SourceId) | null = null;
-  #items: ReadonlySet<SourceId> | null = null;
+  #places: ReadonlyMap<SourceId, number> | null = null;
 
   constructor(query: Select, reach: Reach) {
     this.#query = query;
     this.#reach = reach;
   }
 
-  /** The FROM items of the level. */
-  get items(): ReadonlySet<SourceId> {
-    return (this.#items ??= new Set(leavesOf(this.#query.from).map((l) => l.id)));
+  /** The FROM items of the level, from left to right. */
+  get places(): ReadonlyMap<SourceId, number> {
+    return (this.#places ??= new Map(leavesOf(this.#query.from).map((l, place) => [l.id, place])));
   }
 
   /** Whether they join all of `items` with each other. */

@@ -23,7 +23,8 @@ export class EnumValues {
   readonly #items = new Map<SourceId, FromItem>();
   readonly #tables = new Map<number, Query>();
   readonly #enums = new Map<Column, LabelledEnum>();
-  readonly #made = new Map<Expr, LabelledEnum>();
+  readonly #made = new Map<Expr, LabelledEnum | null>();
+  readonly #columns = new Map<string, LabelledEnum | null>();
   /** Whether some column is labelled that the statement reads. */
   readonly someIsLabelled: boolean;
 
@@ -49,13 +50,21 @@ export class EnumValues {
     this.#made.set(expr, of);
   }
 
-  /** The enum that `expr` is a label of; null where it is none. */
+  /** The enum that `expr` is a label of; null where it is none. Worked out once for each column and value. */
   enumOf(expr: Expr): LabelledEnum | null {
+    if (expr.kind === 'column') {
+      const key = `${expr.source} ${expr.name}`;
+      let of = this.#columns.get(key);
+      if (of === undefined) this.#columns.set(key, (of = this.#enumOfColumn(expr)));
+      return of;
+    }
+    let of = this.#made.get(expr);
+    if (of === undefined) this.#made.set(expr, (of = this.#enumOfValue(expr)));
+    return of;
+  }
+
+  #enumOfValue(expr: Expr): LabelledEnum | null {
     switch (expr.kind) {
-      case 'column':
-        return this.#enumOfColumn(expr);
-      case 'subscript':
-        return this.#made.get(expr) ?? null;
       case 'conditional':
         return this.#enumOfChoice(expr.args);
       case 'case':

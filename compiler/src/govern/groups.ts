@@ -31,7 +31,10 @@ export function scanAccesses(root: Query, access: Access, literals: LiteralSlots
 /** The blocks whose groups are added up over periods: two totals differ by what may be a small group. */
 function runningTotals(root: Query): ReadonlySet<Query> {
   const found = new Set<Query>();
-  for (const query of allQueries(root)) {
+  const levels = allQueries(root);
+  // Metrics alone have periods, and their tables are not within each other.
+  if (!levels.some((q) => spinesOf(q).length > 0)) return found;
+  for (const query of levels) {
     if (query.kind === 'values' || query.with.length === 0) continue;
     const periods = query.with.flatMap((t) => allQueries(t.query).flatMap(spinesOf));
     const read = new Set(periods.flatMap((s) => allQueries(s.bounds).flatMap(tablesOf)));

@@ -39,6 +39,15 @@ export function guarded(root: Query, guards: Guards, slots: GovernedSlots): Quer
   return new Guarding(root, guards, slots).rewritten(root, []);
 }
 
+/** Columns that a query may carry up, each for a scan: beyond that one says of all rows together whether they are shown. */
+const MOST_CARRIED = 8;
+
+/** Questions in the parts of one condition. */
+const MOST_QUESTIONS = 256;
+
+/** By column: the scan of which a query carries up whether its rows are shown; null for all of them. */
+type Shape = readonly (SourceId | null)[];
+
 class Guarding {
   readonly #guards: Guards;
   readonly #slots: GovernedSlots;
@@ -48,9 +57,10 @@ class Guarding {
   readonly #missing = new Set<SourceId>();
   /** Scans that say of their rows whether they are shown. */
   readonly #saying = new Set<SourceId>();
-  /** Scans of which a query carries it up, as its last columns, in this order. */
-  readonly #carried = new Map<Query, SourceId[]>();
-  readonly #within = new Map<Query, ReadonlySet<SourceId>>();
+  /** Scans of which a query carries it up, as its last columns, in this order; or all that it reads, as one. */
+  readonly #carried = new Map<Query, Set<SourceId> | 'all'>();
+  /** Whether a query reads the rows of a scan; null: of any that has a row filter. */
+  readonly #within = new Map<Query, Map<SourceId | null, boolean>>();
 
   constructor(root: Query, guards: Guards, slots: GovernedSlots) {
     this.#guards = guards;
@@ -72,8 +82,8 @@ class Guarding {
 
   // -------------------------------------------------------------- what must be carried where
 
-  /** Makes FROM item `source` say whether the rows of `scan` in it are shown. */
-  #carry(source: SourceId, scan: SourceId): void {
+  /** Makes FROM item `source` say whether the rows of `scan` in it are shown; null: of all its scans. */
+  #carry(source: SourceId, scan: SourceId | null): void {
     const item = this.#items.get(source);
     if (item?.kind === 'governed') this.#saying.add(item.id);
     else {
@@ -82,23 +92,25 @@ class Guarding {
     }
   }
 
-  #carryIn(query: Query, scan: SourceId): void {
-    const carried = this.#carried.get(query) ?? [];
-    if (carried.includes(scan)) return;
-    this.#carried.set(query, [...carried, scan]);
+  #carryIn(query: Query, scan: SourceId | null): void {
+    const carried = this.#carried.get(query) ?? new Set<SourceId>();
+    if (carried === 'all' || (scan !== null && carried.has(scan))) return;
+    const all = scan === null || carried.size === MOST_CARRIED;
+    this.#carried.set(query, all ? 'all' : carried.add(scan));
+    const below = all ? null : scan;
     if (query.kind === 'set_operation') {
-      this.#carryIn(query.left, scan);
-      this.#carryIn(query.right, scan);
+      this.#carryIn(query.left, below);
+      this.#carryIn(query.right, below);
     } else if (query.kind === 'select') {
-      for (const leaf of this.#leavesWith(query, scan)) this.#carry(leaf, scan);
+      for (const leaf of this.#leavesWith(query, below)) this.#carry(leaf, below);
     }
   }
 
   /** The FROM items of a level that rows of `scan` come through; none where they end in one figure of them all. */
-  #leavesWith(query: Select, scan: SourceId): readonly SourceId[] {
+  #leavesWith(query: Select, scan: SourceId | null): readonly SourceId[] {
     if (isSealedLevel(query) || (query.grouped && query.groupBy.length === 0)) return [];
     return leavesOf(query.from)
-      .filter((l) => l.id === scan || this.#scansIn(this.#behind(l)).has(scan))
+      .filter((l) => this.#readsBy(l, scan))
       .map((l) => l.id);
   }
 
@@ -107,31 +119,36 @@ class Guarding {
     return item?.kind === 'cte' ? (this.#tables.get(item.table) ?? null) : null;
   }
 
-  #scansIn(query: Query | null): ReadonlySet<SourceId> {
-    if (query === null || query.kind === 'values') return NONE;
-    const known = this.#within.get(query);
-    if (known !== undefined) return known;
-    const found = new Set<SourceId>();
-    const add = (ids: Iterable<SourceId>): void => {
-      for (const id of ids) found.add(id);
-    };
-    if (query.kind === 'set_operation') {
-      add(this.#scansIn(query.left));
-      add(this.#scansIn(query.right));
-    } else {
-      for (const leaf of leavesOf(query.from)) {
-        if (leaf.kind === 'governed') found.add(leaf.id);
-        else add(this.#scansIn(this.#behind(leaf)));
-      }
+  #reads(query: Query | null, scan: SourceId | null): boolean {
+    if (query === null || query.kind === 'values') return false;
+    const known = this.#within.get(query) ?? new Map<SourceId | null, boolean>();
+    this.#within.set(query, known);
+    let reads = known.get(scan);
+    if (reads === undefined) {
+      reads =
+        query.kind === 'set_operation'
+          ? this.#reads(query.left, scan) || this.#reads(query.right, scan)
+          : leavesOf(query.from).some((l) => this.#readsBy(l, scan));
+      known.set(scan, reads);
     }
-    this.#within.set(query, found);
-    return found;
+    return reads;
+  }
+
+  #readsBy(leaf: FromItem, scan: SourceId | null): boolean {
+    if (leaf.kind === 'governed') return scan === null ? leaf.filter !== null : leaf.id === scan;
+    return this.#reads(this.#behind(leaf), scan);
+  }
+
+  /** What a query carries up, by column: a scan, or null for all of them. */
+  #columnsOf(query: Query): Shape {
+    const carried = this.#carried.get(query);
+    return carried === 'all' ? [null] : [...(carried ?? [])];
   }
 
   // -------------------------------------------------------------- the statement anew
 
   /** @param shape those of `#carried`, given to the operands of a set operation that carry none themselves */
-  rewritten(query: Query, shape: readonly SourceId[] = this.#carried.get(query) ?? []): Query {
+  rewritten(query: Query, shape: Shape = this.#columnsOf(query)): Query {
     switch (query.kind) {
       case 'values':
         return this.#values(query, shape);
@@ -158,8 +175,26 @@ class Guarding {
 
   #condition(condition: Expr): Expr {
     if (!this.#guards.conditions.has(condition)) return this.#deep(condition);
-    const shown = this.#guards.reach.reached(condition).map((r) => this.#shown(r.source, r.scan));
-    return this.#parts(condition, allOf(shown));
+    const shown = new Map<string, Expr>();
+    for (const { source, scan } of this.#guards.reach.reached(condition)) {
+      const question = this.#shown(source, scan);
+      shown.set(`${source} ${question.name}`, question.expr);
+    }
+    const when = allOf([...shown.values()]);
+    // Each part that asks has all of the questions: where that is too much, the whole condition asks once.
+    return shown.size * this.#askingParts(condition) > MOST_QUESTIONS
+      ? this.#asking(this.#deep(condition), when)
+      : this.#parts(condition, when);
+  }
+
+  /** How many parts of a condition ask. */
+  #askingParts(condition: Expr): number {
+    if (condition.kind === 'and' || condition.kind === 'or') {
+      const mixed = condition.args.filter((c) => this.#isMixed(c));
+      const failing = condition.args.some((c) => !this.#isMixed(c) && !this.#isHarmless(c));
+      return mixed.reduce((sum, c) => sum + this.#askingParts(c), failing ? 1 : 0);
+    }
+    return condition.kind === 'not' && this.#isMixed(condition) ? this.#askingParts(condition.arg) : 1;
   }
 
   /**
@@ -167,19 +202,37 @@ class Guarding {
    * keeps its index. What comes out for a hidden row does not matter: its row filter is in its scan.
    */
   #parts(condition: Expr, when: Expr): Expr {
-    if (condition.kind === 'and' || condition.kind === 'or')
-      return changed(condition, { args: mapped(condition.args, (c) => this.#parts(c, when)) });
-    if (condition.kind === 'not' && this.#hasBareParts(condition.arg))
+    if (condition.kind === 'and' || condition.kind === 'or') return this.#list(condition, when);
+    if (condition.kind === 'not' && this.#isMixed(condition))
       return changed(condition, { arg: this.#parts(condition.arg, when) });
     const after = this.#deep(condition);
-    return this.#guards.reach.isHarmless(condition) ? after : this.#asking(after, when);
+    return this.#isHarmless(condition) ? after : this.#asking(after, when);
   }
 
-  /** Whether parts of what NOT is of may stay bare: Postgres makes conditions of them that an index serves. */
-  #hasBareParts(arg: Expr): boolean {
-    return (
-      (arg.kind === 'and' || arg.kind === 'or') && arg.args.some((c) => this.#guards.reach.isHarmless(c))
+  /** AND or OR, of which the parts that can fail ask together, where the first of them stands. */
+  #list(list: Extract<Expr, { kind: 'and' | 'or' }>, when: Expr): Expr {
+    const failing = list.args.filter((c) => !this.#isMixed(c) && !this.#isHarmless(c));
+    const [first] = failing;
+    if (failing.length < 2 || first === undefined)
+      return changed(list, { args: mapped(list.args, (c) => this.#parts(c, when)) });
+    const together = Object.freeze({ ...list, args: Object.freeze(failing.map(this.#deep)) });
+    if (failing.length === list.args.length) return this.#asking(together, when);
+    const failed = new Set(failing);
+    const args = list.args.flatMap((c) =>
+      c === first ? [this.#asking(together, when)] : failed.has(c) ? [] : [this.#parts(c, when)],
     );
+    return Object.freeze({ ...list, args: Object.freeze(args) });
+  }
+
+  /** Whether parts of a condition can fail and others may stay bare: Postgres makes conditions of those that an index serves. */
+  #isMixed(condition: Expr): boolean {
+    const list = condition.kind === 'not' ? condition.arg : condition;
+    if (list.kind !== 'and' && list.kind !== 'or') return false;
+    return !this.#isHarmless(list) && list.args.some((c) => this.#isMixed(c) || this.#isHarmless(c));
+  }
+
+  #isHarmless(condition: Expr): boolean {
+    return this.#guards.reach.isHarmless(condition);
   }
 
   #asking(condition: Expr, when: Expr): Expr {
@@ -187,26 +240,35 @@ class Guarding {
     return Object.freeze({ kind: 'case', arms: Object.freeze([arm]), otherwise: FALSE, type: 'bool' });
   }
 
-  /** Whether the rows of `scan` that come through `source` are shown; so is what an outer join puts in their place. */
-  #shown(source: SourceId, scan: SourceId): Expr {
+  /** The column by which `source` says whether the rows of `scan` in it are shown; so is what an outer join puts in their place. */
+  #shown(source: SourceId, scan: SourceId | null): { readonly name: string; readonly expr: Expr } {
     const item = this.#items.get(source);
     const behind = this.#behind(item);
     const name = behind === null ? SHOWN : `c${widthOf(behind) + this.#placeOf(behind, scan)}`;
     const ref: Expr = Object.freeze({ kind: 'column', source, name, type: 'bool' });
-    if (!this.#missing.has(source)) return ref;
-    return Object.freeze({ kind: 'truth_test', arg: ref, test: 'false', negated: true, type: 'bool' });
+    if (!this.#missing.has(source)) return { name, expr: ref };
+    const expr: Expr = Object.freeze({
+      kind: 'truth_test',
+      arg: ref,
+      test: 'false',
+      negated: true,
+      type: 'bool',
+    });
+    return { name, expr };
   }
 
-  #placeOf(query: Query, scan: SourceId): number {
-    const place = (this.#carried.get(query) ?? []).indexOf(scan);
+  #placeOf(query: Query, scan: SourceId | null): number {
+    const carried = this.#carried.get(query);
+    if (carried === 'all') return 1;
+    const place = scan === null ? -1 : [...(carried ?? [])].indexOf(scan);
     if (place < 0) throw new InternalError('a level does not carry up whether its rows are shown');
     return place + 1;
   }
 
-  #select(query: Select, shape: readonly SourceId[]): Select {
+  #select(query: Select, shape: Shape): Select {
     const carried = shape.map((scan) => {
       const leaves = this.#leavesWith(query, scan);
-      return leaves.length === 0 ? TRUE : allOf(leaves.map((leaf) => this.#shown(leaf, scan)));
+      return leaves.length === 0 ? TRUE : allOf(leaves.map((leaf) => this.#shown(leaf, scan).expr));
     });
     const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, this.#deep);
     // Postgres moves such a condition below the groups by itself; where it stands it cannot ask about rows.
@@ -239,7 +301,7 @@ class Guarding {
     return Object.freeze([...own, ...carried.map((expr): Output => Object.freeze({ name: SHOWN, expr }))]);
   }
 
-  #setOperation(query: SetOperation, shape: readonly SourceId[]): SetOperation {
+  #setOperation(query: SetOperation, shape: Shape): SetOperation {
     const more = shape.map(() => Object.freeze({ name: SHOWN, type: 'bool' as const }));
     return changed(query, {
       with: this.#with(query.with),
@@ -250,7 +312,7 @@ class Guarding {
     });
   }
 
-  #values(query: Values, shape: readonly SourceId[]): Values {
+  #values(query: Values, shape: Shape): Values {
     const rows = mapped(query.rows, (row) => mapped(row, this.#deep));
     if (shape.length === 0) return changed(query, { rows });
     const more = shape.map(() => Object.freeze({ name: SHOWN, type: 'bool' as const }));
@@ -313,7 +375,6 @@ export function shownColumn(filter: Expr): GovernedColumn {
   return Object.freeze({ name: SHOWN, type: 'bool', expr, masked: 'none' });
 }
 
-const NONE: ReadonlySet<SourceId> = new Set();
 const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
 /** True of every group; a condition with an aggregate in it stays above the groups, whose rows are all shown. */
 const OF_A_GROUP: Expr = comparison('>=', count([], false, null), count([], false, null));

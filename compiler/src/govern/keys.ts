@@ -2,7 +2,17 @@ import { columnOf, type Relation } from '../catalog.js';
 import { type Position, type QueryError, queryError } from '../errors.js';
 import { equatesColumns, isKeyEquality, type KeyEquality, type NullSafeEquality } from '../key-equality.js';
 import type { ColumnRef, Expr, Form, FromItem, Query, Select, SourceId } from '../plan.js';
-import { allQueries, conditionsOf, leavesOf, nestingIn, queryOf, sortExprs, visitExpr } from '../walk.js';
+import {
+  allQueries,
+  conditionsOf,
+  Levels,
+  leavesOf,
+  nestingIn,
+  partsOf,
+  queryOf,
+  sortExprs,
+  visitExpr,
+} from '../walk.js';
 import type { PassageField, PassageFields } from './facet-fields.js';
 import { Lineage } from './lineage.js';
 import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
@@ -122,28 +132,50 @@ function isHashed(rule: ColumnRule): boolean {
  * of an IN that groups or picks rows, and what a value above GROUP BY is joined on.
  */
 function fixedKeys(root: Query): ReadonlySet<Expr> {
+  const levels = new Levels(root);
   const fixed = new Set<Expr>();
-  for (const query of allQueries(root)) {
-    for (const nesting of nestingIn(query)) {
-      if (folds(nesting.query)) for (const key of inQueryKeys(nesting).slice(1)) fixed.add(key);
+  const visit = (query: Query, around: Grouped | null): void => {
+    for (const { refs, joins } of around === null ? [] : keyPairsIn(query)) {
+      if (joins) for (const ref of refs) if (isOfGroups(ref, around, levels)) fixed.add(ref);
     }
-    if (query.kind === 'select' && query.grouped) for (const key of keysAboveGroups(query)) fixed.add(key);
-  }
+    for (const part of partsOf(query)) visit(part, around);
+    const above = queriesAboveGroups(query);
+    for (const nesting of nestingIn(query)) {
+      const keys = inQueryKeys(nesting);
+      if (folds(nesting.query)) for (const key of keys.slice(1)) fixed.add(key);
+      const isAbove = query.kind === 'select' && above.has(nesting.query);
+      const inside = isAbove ? { level: query, around: null } : null;
+      for (const key of keys) if (key.kind === 'column' && isOfGroups(key, inside, levels)) fixed.add(key);
+      visit(nesting.query, isAbove ? { level: query, around } : around);
+    }
+  };
+  visit(root, null);
   return fixed;
 }
 
-function keysAboveGroups(query: Select): readonly Expr[] {
-  if (nestingIn(query).length === 0) return [];
-  const own = new Set(leavesOf(query.from).map((l) => l.id));
+/** The grouped levels above whose groups a query stands, the nearest first. */
+interface Grouped {
+  readonly level: Select;
+  readonly around: Grouped | null;
+}
+
+function isOfGroups({ source }: ColumnRef, around: Grouped | null, levels: Levels): boolean {
+  for (let at = around; at !== null; at = at.around) if (levels.isOwn(at.level, source)) return true;
+  return false;
+}
+
+/** The queries in what a level works out of its groups. */
+function queriesAboveGroups(query: Query): ReadonlySet<Query> {
+  const found = new Set<Query>();
+  if (query.kind !== 'select' || !query.grouped || nestingIn(query).length === 0) return found;
   const above = [...query.outputs.map((o) => o.expr), ...query.having, ...sortExprs(query.orderBy)];
-  const inside: Expr[] = [];
   for (const expr of above) {
     visitExpr(expr, (e) => {
       const inner = queryOf(e);
-      if (inner !== null) inside.push(...inQueryKeys(e), ...joinedColumns(inner));
+      if (inner !== null) found.add(inner);
     });
   }
-  return inside.filter((e) => e.kind === 'column' && own.has(e.source));
+  return found;
 }
 
 /** Columns that are equated: the two sides, or the one of them that is a column. */
@@ -155,25 +187,24 @@ interface KeyPair {
   readonly nullSafe: boolean;
 }
 
-function joinedColumns(root: Query): readonly ColumnRef[] {
-  return keyPairs(root).flatMap(({ refs, joins }) => (joins ? refs : []));
-}
-
 /** The equalities of ON, of WHERE (the correlation of a subquery among them), and of IN over a subquery. */
 function keyPairs(root: Query): readonly KeyPair[] {
+  return allQueries(root).flatMap(keyPairsIn);
+}
+
+/** Those of one level. */
+function keyPairsIn(query: Query): readonly KeyPair[] {
+  if (query.kind !== 'select') return [];
   const found: KeyPair[] = [];
-  for (const query of allQueries(root)) {
-    if (query.kind !== 'select') continue;
-    for (const condition of conditionsOf(query.from)) {
-      if (equatesColumns(condition)) found.push(pairOf(condition, true));
-    }
-    for (const conjunct of query.where) {
-      if (equatesColumns(conjunct)) found.push(pairOf(conjunct, joinsHere(conjunct, query)));
-    }
-    for (const nesting of nestingIn(query)) {
-      const refs = inQueryKeys(nesting).filter((k) => k.kind === 'column');
-      if (refs.length > 0) found.push({ refs, joins: true, nullSafe: false });
-    }
+  for (const condition of conditionsOf(query.from)) {
+    if (equatesColumns(condition)) found.push(pairOf(condition, true));
+  }
+  for (const conjunct of query.where) {
+    if (equatesColumns(conjunct)) found.push(pairOf(conjunct, joinsHere(conjunct, query)));
+  }
+  for (const nesting of nestingIn(query)) {
+    const refs = inQueryKeys(nesting).filter((k) => k.kind === 'column');
+    if (refs.length > 0) found.push({ refs, joins: true, nullSafe: false });
   }
   return found;
 }

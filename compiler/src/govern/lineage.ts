@@ -193,16 +193,26 @@ function isKnown(seen: Set<string>, ref: ColumnRef): boolean {
 
 /** The expressions that make up output `index`: one, or one per operand or row. */
 export function outputsAt(query: Query, index: number): readonly Expr[] {
+  const found: Expr[] = [];
+  collectOutputs(query, index, found);
+  return found;
+}
+
+function collectOutputs(query: Query, index: number, into: Expr[]): void {
   switch (query.kind) {
     case 'select': {
       const output = query.outputs[index];
-      return output === undefined ? [] : [output.expr];
+      if (output !== undefined) into.push(output.expr);
+      return;
     }
     case 'set_operation':
-      return [...outputsAt(query.left, index), ...outputsAt(query.right, index)];
+      collectOutputs(query.left, index, into);
+      collectOutputs(query.right, index, into);
+      return;
     case 'values':
-      return query.rows.flatMap((r) => r[index] ?? []);
+      for (const { [index]: value } of query.rows) if (value !== undefined) into.push(value);
+      return;
     default:
-      return assertNever(query);
+      assertNever(query);
   }
 }

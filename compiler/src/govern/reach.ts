@@ -1,10 +1,13 @@
-import type { ColumnRef, Expr, GovernedScan, Query, SourceId } from '../plan.js';
+import type { ColumnRef, Expr, GovernedScan, Query, Select, SourceId } from '../plan.js';
 import {
   allQueries,
   childrenOf,
   conditionsOf,
   exprsOf,
+  Levels,
   leavesOf,
+  nestingIn,
+  partsOf,
   queryOf,
   sortExprs,
   visitExpr,
@@ -16,8 +19,12 @@ import { outputsAt } from './lineage.js';
 /** A scan whose rows reach an expression, and the FROM item in the expression's scope that they come through. */
 export interface Reached {
   readonly source: SourceId;
-  readonly scan: SourceId;
+  /** Null: any scan that the item reads, since so many come through it. */
+  readonly scan: SourceId | null;
 }
+
+/** Scans that are told apart of those that come through one FROM item: what is asked of each is carried up by itself. */
+const MOST_SCANS = 8;
 
 /**
  * What rows reach the expressions of a governed statement while the planner is free to merge its levels: derived
@@ -26,11 +33,12 @@ export interface Reached {
 export class Reach {
   readonly #scans = new Map<SourceId, GovernedScan>();
   readonly #queries = new Map<SourceId, Query>();
+  readonly #judged = new Map<Expr, boolean>();
   readonly #harmless = new Map<string, boolean>();
   readonly #reached = new Map<string, readonly Reached[]>();
-  readonly #within = new WeakMap<Query, ReadonlySet<SourceId>>();
-  /** Of conditions within queries above groups: the items that were grouped. */
-  readonly #settled = new Map<Expr, ReadonlySet<SourceId>>();
+  readonly #levels: Levels;
+  /** Of conditions within queries above groups: the levels that were grouped. */
+  readonly #settled = new Map<Expr, Settled>();
   readonly #outer = new WeakMap<Query, readonly ColumnRef[]>();
   readonly #grounds: Grounds;
 
@@ -49,7 +57,8 @@ export class Reach {
         if (behind !== undefined && !isSealedLevel(behind)) this.#queries.set(leaf.id, behind);
       }
     }
-    for (const query of allQueries(root)) this.#settle(query);
+    this.#levels = new Levels(root);
+    this.#settle(root, null);
     this.#grounds = {
       literals,
       column: (ref) => this.#isHarmlessColumn(ref),
@@ -66,9 +75,16 @@ export class Reach {
     return [...this.#scans.values()].filter((s) => s.filter !== null);
   }
 
-  /** Whether a condition can fail on no row, whatever stands behind its columns. */
+  /** Whether a condition can fail on no row, whatever stands behind its columns. Worked out once for each part of it. */
   isHarmless(condition: Expr): boolean {
-    return isHarmless(condition, this.#grounds);
+    const known = this.#judged.get(condition);
+    if (known !== undefined) return known;
+    const isList = condition.kind === 'and' || condition.kind === 'or' || condition.kind === 'not';
+    const harmless = isList
+      ? childrenOf(condition).every((c) => this.isHarmless(c))
+      : isHarmless(condition, this.#grounds);
+    this.#judged.set(condition, harmless);
+    return harmless;
   }
 
   /** Whether nothing that is evaluated of a query inside a condition can fail. */
@@ -94,25 +110,33 @@ export class Reach {
    * those which a LATERAL item that it names looks out to.
    */
   reached(condition: Expr): readonly Reached[] {
-    const settled = this.#settled.get(condition);
+    const settled = this.#settled.get(condition) ?? null;
     const found = unique(this.#refsIn(condition).flatMap((ref) => this.#behind(ref)));
     return found
-      .filter((r) => settled?.has(r.source) !== true)
-      .sort((a, b) => a.source - b.source || a.scan - b.scan);
+      .filter((r) => !this.#isSettled(r.source, settled))
+      .sort((a, b) => a.source - b.source || (a.scan ?? -1) - (b.scan ?? -1));
   }
 
-  /** What stands above the groups of a level runs on groups of shown rows: conditions in it need not ask about these. */
-  #settle(level: Query): void {
-    if (level.kind !== 'select' || !level.grouped) return;
-    // A query among the keys runs on rows that the filter has let through, and stands above the groups again.
-    const above = [...level.groupBy, ...level.outputs.map((o) => o.expr), ...level.having];
-    const own = leavesOf(level.from).map((l) => l.id);
-    for (const expr of [...above, ...level.distinctOn, ...sortExprs(level.orderBy)]) {
-      visitExpr(expr, (e) => {
-        for (const condition of conditionsWithin(queryOf(e)))
-          this.#settled.set(condition, new Set([...(this.#settled.get(condition) ?? []), ...own]));
-      });
-    }
+  /**
+   * What stands above the groups of a level runs on groups of shown rows: conditions in it need not ask about these.
+   *
+   * @param around the levels around `level` that are grouped before it runs
+   */
+  #settle(level: Query, around: Settled | null): void {
+    if (level.kind === 'select' && around !== null)
+      for (const condition of [...level.where, ...level.having, ...conditionsOf(level.from)])
+        this.#settled.set(condition, around);
+    for (const part of partsOf(level)) this.#settle(part, around);
+    const nesting = nestingIn(level);
+    if (nesting.length === 0) return;
+    const above = queriesAboveGroups(level);
+    for (const { query } of nesting)
+      this.#settle(query, level.kind === 'select' && above.has(query) ? { level, around } : around);
+  }
+
+  #isSettled(source: SourceId, settled: Settled | null): boolean {
+    for (let at = settled; at !== null; at = at.around) if (this.#levels.isOwn(at.level, source)) return true;
+    return false;
   }
 
   /** The FROM items that a condition names, in its own level and around it. */
@@ -130,10 +154,10 @@ export class Reach {
     if (scan !== undefined) {
       if (scan.filter !== null) found.push(Object.freeze({ source: ref.source, scan: scan.id }));
     } else if (query !== undefined) {
-      const own = this.#itemsWithin(query);
+      const own = (source: SourceId): boolean => this.#levels.holds(query, source);
       for (const inner of this.#definitionsOf(ref).flatMap((e) => this.#refsIn(e))) {
         for (const r of this.#behind(inner))
-          found.push(own.has(r.source) ? Object.freeze({ source: ref.source, scan: r.scan }) : r);
+          found.push(own(r.source) ? Object.freeze({ source: ref.source, scan: r.scan }) : r);
       }
     }
     const once = unique(found);
@@ -160,46 +184,66 @@ export class Reach {
     return found;
   }
 
-  /** The FROM items of a query and of those in it. */
-  #itemsWithin(query: Query): ReadonlySet<SourceId> {
-    const known = this.#within.get(query);
-    if (known !== undefined) return known;
-    const levels = allQueries(query);
-    const own = new Set(
-      levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from).map((l) => l.id) : [])),
-    );
-    this.#within.set(query, own);
-    return own;
-  }
-
   /** The columns that a query reads from around it. */
   outerRefs(query: Query): readonly ColumnRef[] {
-    const known = this.#outer.get(query);
-    if (known !== undefined) return known;
-    const levels = allQueries(query);
-    const own = this.#itemsWithin(query);
+    let known = this.#outer.get(query);
+    if (known === undefined) {
+      known = this.outerRefsOf(query, query);
+      this.#outer.set(query, known);
+    }
+    return known;
+  }
+
+  /** The columns that `part` reads from around `whole`, of which it has the queries and some of the values. */
+  outerRefsOf(part: Query, whole: Query): readonly ColumnRef[] {
     const found = new Map<string, ColumnRef>();
-    for (const expr of levels.flatMap(exprsOf)) {
+    const note = (ref: ColumnRef): void => {
+      if (!this.#levels.holds(whole, ref.source)) found.set(keyOf(ref), ref);
+    };
+    for (const expr of exprsOf(part)) {
       visitExpr(expr, (e) => {
-        if (e.kind === 'column' && !own.has(e.source)) found.set(keyOf(e), e);
+        if (e.kind === 'column') note(e);
+        const inner = queryOf(e);
+        if (inner !== null) this.outerRefs(inner).forEach(note);
       });
     }
-    const refs = [...found.values()];
-    this.#outer.set(query, refs);
-    return refs;
+    for (const inner of partsOf(part)) this.outerRefs(inner).forEach(note);
+    return [...found.values()];
   }
 }
 
-function conditionsWithin(query: Query | null): readonly Expr[] {
-  if (query === null) return [];
-  return allQueries(query).flatMap((q) =>
-    q.kind === 'select' ? [...q.where, ...q.having, ...conditionsOf(q.from)] : [],
-  );
+/** The grouped levels around a condition that were grouped before it runs, the nearest first. */
+interface Settled {
+  readonly level: Select;
+  readonly around: Settled | null;
 }
 
-/** Each of `rows` once. */
+/** The queries inside values that are worked out of the groups of a level. */
+function queriesAboveGroups(level: Query): ReadonlySet<Query> {
+  const found = new Set<Query>();
+  if (level.kind !== 'select' || !level.grouped) return found;
+  // A query among the keys runs on rows that the filter has let through, and stands above the groups again.
+  const above = [...level.groupBy, ...level.outputs.map((o) => o.expr), ...level.having];
+  for (const expr of [...above, ...level.distinctOn, ...sortExprs(level.orderBy)])
+    visitExpr(expr, (e) => {
+      const inner = queryOf(e);
+      if (inner !== null) found.add(inner);
+    });
+  return found;
+}
+
+/** Each of `rows` once, and one for all scans of an item that has too many. */
 function unique(rows: readonly Reached[]): readonly Reached[] {
-  return [...new Map(rows.map((r) => [`${r.source} ${r.scan}`, r])).values()];
+  const bySource = new Map<SourceId, Map<SourceId | null, Reached>>();
+  for (const row of rows) {
+    const scans = bySource.get(row.source) ?? new Map<SourceId | null, Reached>();
+    bySource.set(row.source, scans.set(row.scan, row));
+  }
+  return [...bySource].flatMap(([source, scans]) =>
+    scans.has(null) || scans.size > MOST_SCANS
+      ? [Object.freeze({ source, scan: null })]
+      : [...scans.values()],
+  );
 }
 
 function keyOf(ref: ColumnRef): string {

@@ -37,7 +37,6 @@ export function verifyBarrier(root: Query, slots: readonly Slot[]): readonly Rel
 /** A row of a scan as it comes through a FROM item: `source scan`. */
 type Row = `${SourceId} ${SourceId}`;
 type Rows = ReadonlySet<Row>;
-const NO_ROWS: Rows = new Set();
 
 function idsOf(row: Row): readonly [SourceId, SourceId] {
   return row.split(' ').map(Number) as [number, number]; // made of two numbers
@@ -49,29 +48,63 @@ type Behind =
   | { readonly kind: 'query'; readonly query: Query }
   | { readonly kind: 'given' };
 
+/** Rows known to be shown, since a CASE has asked; `key` is equal for equal rows. */
+interface Asked {
+  readonly rows: Rows;
+  readonly key: string;
+}
+
+const NOTHING_ASKED: Asked = { rows: new Set(), key: '' };
+
 /** Where a value stands. */
 interface Place {
-  /** The rows that may reach it before they are known to be shown. */
-  readonly exposed: Rows;
-  /** Those known to be shown, since a CASE has asked. */
-  readonly asked: Rows;
+  readonly asked: Asked;
   /** Whether it is a condition, or one of several that make one up, whose outcome the planner estimates. */
   readonly estimated: boolean;
   /** Whether aggregates run where it does, and not below. */
   readonly inside: boolean;
 }
 
+const OF_A_CONDITION: Place = { asked: NOTHING_ASKED, estimated: true, inside: false };
+const OF_A_QUERY: Place = { asked: NOTHING_ASKED, estimated: false, inside: true };
+
+/** A value that can fail, by what a CASE around it asks: such values differ for a proof in nothing else. */
+interface Failure {
+  readonly kind: Expr['kind'];
+  readonly asked: Asked;
+  /** Whether the planner may try it on the values of its statistics. */
+  readonly tried: boolean;
+}
+
+/** The numbers that a query and all queries in it have: from `first` to before `next`. */
+interface Span {
+  readonly first: number;
+  readonly next: number;
+}
+
+/** INVARIANT: whatever follows references of FROM items to queries is worked out once for each query, and column or scan. */
 class BarrierCheck {
   readonly #root: Query;
   readonly #slots: readonly Slot[];
   readonly #behind = new Map<SourceId, Behind>();
   /** Null for a recursive one, whose rows are worked out before anything reads them. */
   readonly #tables = new Map<number, Query | null>();
+  readonly #spans = new Map<Query, Span>();
+  /** The number of the query in whose FROM an item stands. */
+  readonly #homes = new Map<SourceId, number>();
+  readonly #items = new Map<Query, readonly Leaf[]>();
+  readonly #outer = new Map<Query, readonly ColumnRef[]>();
   readonly #hidden = new Map<string, Rows>();
   readonly #sound = new Map<string, boolean>();
-  readonly #scansOf = new Map<Query, ReadonlySet<SourceId>>();
+  readonly #soundQueries = new Map<Query, boolean>();
+  readonly #failures = new Map<Query, readonly Failure[]>();
+  readonly #cut = new Known<boolean>();
+  readonly #reads = new Known<boolean>();
+  readonly #shown = new Known<ReadonlySet<SourceId> | null>();
   /** The queries in the values of each level that has some. */
   readonly #inside = new Map<Query, readonly Query[]>();
+  /** The numbers of queries around the one at hand whose rows were grouped before it runs, so that all of them are shown. */
+  readonly #settled = new Set<number>();
   readonly #reliances: Reliance[] = [];
   readonly #rely = (r: Reliance): void => {
     this.#reliances.push(r);
@@ -79,6 +112,7 @@ class BarrierCheck {
   /** Whether some scan hides rows; and whether one of these is not fenced. */
   #hides = false;
   #open = false;
+  #queries = 0;
 
   constructor(root: Query, slots: readonly Slot[]) {
     this.#root = root;
@@ -87,7 +121,7 @@ class BarrierCheck {
   }
 
   checked(): readonly Reliance[] {
-    if (this.#hides) this.#level(this.#root, new Set());
+    if (this.#hides) this.#level(this.#root);
     if (this.#open && draws(this.#root)) throw new InternalError('a row that is hidden may draw a number');
     return this.#reliances;
   }
@@ -95,15 +129,19 @@ class BarrierCheck {
   // -------------------------------------------------------------- what there is
 
   #know(query: Query): void {
+    const first = this.#queries++;
+    const items = query.kind === 'select' ? itemsOf(query.from) : NOTHING;
+    this.#items.set(query, items);
+    for (const { id } of items) this.#homes.set(id, first);
     // Before the queries inside, which may read them.
     if (query.kind !== 'values')
       for (const t of query.with) this.#tables.set(t.id, t.recursive === true ? null : t.query);
     for (const q of partsOf(query)) this.#know(q);
-    if (query.kind === 'values') return;
-    if (query.kind === 'select') for (const leaf of itemsOf(query.from)) this.#knowItem(leaf);
-    const inside = queriesInAll(valuesOf(query));
+    for (const leaf of items) this.#knowItem(leaf);
+    const inside = query.kind === 'values' ? NOTHING : queriesInAll(valuesOf(query));
     if (inside.length > 0) this.#inside.set(query, inside);
     for (const inner of inside) this.#know(inner);
+    this.#spans.set(query, { first, next: this.#queries });
   }
 
   #knowItem(leaf: Leaf): void {
@@ -138,23 +176,47 @@ class BarrierCheck {
     }
   }
 
+  #itemsOf(query: Query): readonly Leaf[] {
+    return this.#items.get(query) ?? NOTHING;
+  }
+
+  /** Whether a FROM item stands in a query, at any depth. */
+  #isWithin(query: Query, source: SourceId): boolean {
+    const [span, home] = [this.#spans.get(query), this.#homes.get(source)];
+    return span !== undefined && home !== undefined && home >= span.first && home < span.next;
+  }
+
+  /** Whether a FROM item stands in the FROM of a query itself. */
+  #isOwn(query: Query, source: SourceId): boolean {
+    return this.#homes.get(source) === this.#spans.get(query)?.first;
+  }
+
+  /** The query that a FROM item reads; null for a scan, and for rows that are given. */
+  #queryBehind(leaf: Leaf): Query | null {
+    const behind = this.#behind.get(leaf.id);
+    return behind?.kind === 'query' ? behind.query : null;
+  }
+
   // -------------------------------------------------------------- levels
 
-  /** @param settled FROM items around whose rows were grouped before the query runs, so that all of them are shown */
-  #level(query: Query, settled: ReadonlySet<SourceId>): void {
-    for (const q of partsOf(query)) this.#level(q, settled);
+  #level(query: Query): void {
+    for (const q of partsOf(query)) this.#level(q);
     const inside = this.#inside.get(query);
     if (inside !== undefined) {
       for (const e of valuesOf(query)) this.#outputsOfIn(e);
       const above = new Set(query.kind === 'select' && query.grouped ? queriesInAll(aboveGroups(query)) : []);
-      const grouped = query.kind === 'select' ? itemsOf(query.from).map((l) => l.id) : [];
-      for (const inner of inside)
-        this.#level(inner, above.has(inner) ? new Set([...settled, ...grouped]) : settled);
+      const own = this.#spans.get(query)?.first ?? -1;
+      for (const inner of inside) {
+        const settles = above.has(inner) && !this.#settled.has(own);
+        if (settles) this.#settled.add(own);
+        this.#level(inner);
+        if (settles) this.#settled.delete(own);
+      }
     }
     if (query.kind !== 'select') return;
-    for (const c of query.where) if (!this.#isJoin(c, query)) this.#condition(c, settled);
-    for (const c of query.having) if (!hasAggregate(c)) this.#condition(c, settled);
-    for (const c of onOf(query.from)) this.#condition(c, settled);
+    for (const c of query.where) if (!this.#isJoin(c, query)) this.#condition(c);
+    for (const c of query.having) if (!hasAggregate(c)) this.#condition(c);
+    for (const c of onOf(query.from)) this.#condition(c);
   }
 
   /** IN compares with what its query yields, which may become a condition on that query's rows. */
@@ -168,22 +230,42 @@ class BarrierCheck {
     for (const child of below(e)) this.#outputsOfIn(child);
   }
 
-  #condition(condition: Expr, settled: ReadonlySet<SourceId>): void {
-    const exposed = new Set([...this.#rows(condition)].filter((row) => !settled.has(idsOf(row)[0])));
+  #condition(condition: Expr): void {
     // Equality of two values lets the planner put either in the place of the other, in any scan.
     const equates =
       condition.kind === 'operation' && condition.definition.name === '=' && condition.left !== null;
     if (equates && this.#open && !this.#isSound(condition, false)) {
-      const [left, right] = [this.#refs(condition.left), this.#refs(condition.right)];
-      if (left.length > 0 && right.length > 0)
+      if (this.#refs(condition.left).length > 0 && this.#refs(condition.right).length > 0)
         throw new InternalError('an equality that can fail is not fenced');
     }
-    this.#value(condition, { exposed, asked: NO_ROWS, estimated: true, inside: false });
+    const exposed = this.#exposedTo(condition);
+    if (exposed.length === 0) return;
+    const failures = new Failures();
+    this.#value(condition, OF_A_CONDITION, failures);
+    for (const failure of failures.all()) this.#judge(failure, exposed);
+  }
+
+  /** The rows that may reach a condition before they are known to be shown. */
+  #exposedTo(condition: Expr): readonly Row[] {
+    const rows = new Set<Row>();
+    for (const ref of this.#refs(condition)) {
+      for (const row of this.#hiddenBehind(ref)) rows.add(row);
+    }
+    return [...rows].filter((row) => !this.#settled.has(this.#homes.get(idsOf(row)[0]) ?? -1));
+  }
+
+  #judge({ kind, asked, tried }: Failure, exposed: readonly Row[]): void {
+    const open = exposed.filter((r) => !asked.rows.has(r));
+    if (open.some((r) => !this.#isFenced(r)))
+      throw new InternalError(`a ${kind} can fail on rows that are hidden`);
+    if (open.length > 0 && tried)
+      throw new InternalError('the planner may try a pattern on values of rows that are hidden');
   }
 
   // -------------------------------------------------------------- values
 
-  #value(e: Expr, place: Place): void {
+  /** Adds to `found` what of a value can fail. */
+  #value(e: Expr, place: Place, found: Failures): void {
     if (e.kind === 'aggregate' || e.kind === 'window') {
       if (!place.inside) return;
     }
@@ -191,36 +273,35 @@ class BarrierCheck {
     if (asked !== null && e.kind === 'case') {
       const [arm] = e.arms;
       if (arm !== undefined)
-        this.#value(arm.result, { ...place, asked: new Set([...place.asked, ...asked]), estimated: false });
-      this.#value(e.otherwise, place);
+        this.#value(arm.result, { ...place, asked: both(place.asked, asked), estimated: false }, found);
+      this.#value(e.otherwise, place, found);
       return;
     }
     if (e.kind === 'column') {
-      if (!this.#isSoundColumn(e)) this.#fails(e, place);
+      if (!this.#isSoundColumn(e)) found.add(e, place);
       return;
     }
     if (isFixed(e, this.#slots, this.#rely)) return;
-    if (!this.#isTotal(e)) this.#fails(e, place);
+    if (!this.#isTotal(e)) found.add(e, place);
     const estimated =
       place.estimated && (e.kind === 'and' || e.kind === 'or' || e.kind === 'not' || e.kind === 'truth_test');
-    for (const child of below(e)) this.#value(child, { ...place, estimated });
-    for (const inner of ownQueries(e)) this.#within(inner, { ...place, estimated: false, inside: true });
+    const inner = estimated === place.estimated ? place : { ...place, estimated };
+    for (const child of below(e)) this.#value(child, inner, found);
+    for (const q of ownQueries(e)) found.addAll(this.#failuresIn(q), place.asked);
   }
 
-  /** A query inside a condition runs for each row that reaches the condition, and all of it with it. */
-  #within(query: Query, place: Place): void {
-    if (picks(query, this.#slots, this.#rely)) this.#fails(TRUE, place);
-    for (const e of valuesOf(query)) this.#value(e, place);
-    for (const part of partsOf(query)) this.#within(part, place);
-    if (mayMakeRows(query)) this.#fails(TRUE, place);
-  }
-
-  #fails(e: Expr, { exposed, asked, estimated }: Place): void {
-    const open = [...exposed].filter((r) => !asked.has(r));
-    if (open.some((r) => !this.#isFenced(r)))
-      throw new InternalError(`a ${e.kind} can fail on rows that are hidden`);
-    if (open.length > 0 && estimated && isTried(e))
-      throw new InternalError('the planner may try a pattern on values of rows that are hidden');
+  /** What can fail of a query inside a condition, which runs for each row that reaches the condition, and all of it with it. */
+  #failuresIn(query: Query): readonly Failure[] {
+    const known = this.#failures.get(query);
+    if (known !== undefined) return known;
+    const found = new Failures();
+    if (picks(query, this.#slots, this.#rely)) found.add(TRUE, OF_A_QUERY);
+    for (const e of valuesOf(query)) this.#value(e, OF_A_QUERY, found);
+    for (const part of partsOf(query)) found.addAll(this.#failuresIn(part), NOTHING_ASKED);
+    if (this.#mayMakeRows(query)) found.add(TRUE, OF_A_QUERY);
+    const all = found.all();
+    this.#failures.set(query, all);
+    return all;
   }
 
   /** Whether a value can be worked out of any row; `inside` whether aggregates in it run with it. */
@@ -249,12 +330,15 @@ class BarrierCheck {
   }
 
   #isSoundQuery(query: Query): boolean {
-    if (picks(query, this.#slots, this.#rely)) return false;
-    if (mayMakeRows(query)) return false;
-    return (
+    const known = this.#soundQueries.get(query);
+    if (known !== undefined) return known;
+    const sound =
+      !picks(query, this.#slots, this.#rely) &&
+      !this.#mayMakeRows(query) &&
       valuesOf(query).every((e) => this.#isSound(e, true)) &&
-      partsOf(query).every((q) => this.#isSoundQuery(q))
-    );
+      partsOf(query).every((q) => this.#isSoundQuery(q));
+    this.#soundQueries.set(query, sound);
+    return sound;
   }
 
   #isSoundColumn(ref: ColumnRef): boolean {
@@ -266,37 +350,68 @@ class BarrierCheck {
       behind?.kind === 'scan'
         ? this.#isSound(columnOf(behind.scan, ref.name), true)
         : behind?.kind !== 'query' ||
-          countsOnly(behind.query) ||
+          this.#countsOnly(behind.query) ||
           definitionsAt(behind.query, placeOf(ref)).every((d) => this.#isSound(d, false));
     this.#sound.set(key, found);
     return found;
   }
 
-  // -------------------------------------------------------------- rows
-
-  /** The rows, hidden ones too, that may reach a condition. */
-  #rows(condition: Expr): Rows {
-    const rows = new Set<Row>();
-    for (const ref of this.#refs(condition)) {
-      for (const row of this.#hiddenBehind(ref)) rows.add(row);
-    }
-    return rows;
+  #mayMakeRows(query: Query): boolean {
+    if (query.kind === 'values') return false;
+    return query.with.some((t) => t.recursive === true) || this.#itemsOf(query).some(makesRows);
   }
 
+  /** A level of groups that may be too small, or of several sets of groups: it has a fence, and shows no row. */
+  #countsOnly(query: Query): boolean {
+    return (
+      query.kind === 'select' &&
+      query.offset !== null &&
+      (query.groupingSets !== null ||
+        this.#itemsOf(query).some((l) => l.kind === 'governed' && l.minimum !== null))
+    );
+  }
+
+  // -------------------------------------------------------------- rows
+
   /** The columns that a value reads, those that queries in it read from outside of them too. */
-  #refs(e: Expr): readonly ColumnRef[] {
-    if (e.kind === 'aggregate' || e.kind === 'window') return [];
-    if (e.kind === 'column') return [e];
+  #refs(e: Expr | null): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
-    for (const q of ownQueries(e)) {
-      const own = sourcesIn(q);
-      found.push(...refsIn(q).filter((r) => !own.has(r.source)));
-    }
-    for (const child of below(e)) found.push(...this.#refs(child));
+    const look = (x: Expr): void => {
+      if (x.kind === 'aggregate' || x.kind === 'window') return;
+      if (x.kind === 'column') found.push(x);
+      for (const q of ownQueries(x)) found.push(...this.#outerOf(q));
+      for (const child of below(x)) look(child);
+    };
+    if (e !== null) look(e);
     return found;
   }
 
-  /** Those that reach a column: by its own FROM item, or by one that its LATERAL query looks out to. */
+  /** The columns that a query reads from around it, each once. */
+  #outerOf(query: Query): readonly ColumnRef[] {
+    const known = this.#outer.get(query);
+    if (known !== undefined) return known;
+    const found = new Map<string, ColumnRef>();
+    for (const r of [...this.#readIn(valuesOf(query)), ...partsOf(query).flatMap((q) => this.#outerOf(q))]) {
+      if (!this.#isWithin(query, r.source)) found.set(`${r.source} ${r.name}`, r);
+    }
+    const refs = [...found.values()];
+    this.#outer.set(query, refs);
+    return refs;
+  }
+
+  /** The columns that values read, in aggregates too, and what queries in them read from outside of them. */
+  #readIn(values: readonly Expr[]): readonly ColumnRef[] {
+    const found: ColumnRef[] = [];
+    const look = (e: Expr): void => {
+      if (e.kind === 'column') found.push(e);
+      for (const q of ownQueries(e)) found.push(...this.#outerOf(q));
+      for (const child of below(e)) look(child);
+    };
+    for (const e of values) look(e);
+    return found;
+  }
+
+  /** The rows, hidden ones too, that reach a column: by its own FROM item, or by one that its LATERAL query looks out to. */
   #hiddenBehind(ref: ColumnRef): Rows {
     const key = `${ref.source} ${ref.name}`;
     const known = this.#hidden.get(key);
@@ -304,13 +419,12 @@ class BarrierCheck {
     const found = new Set<Row>();
     const behind = this.#behind.get(ref.source);
     if (behind?.kind === 'scan' && hides(behind.scan)) found.add(`${ref.source} ${behind.scan.id}`);
-    if (behind?.kind === 'query' && !countsOnly(behind.query)) {
-      const own = sourcesIn(behind.query);
+    if (behind?.kind === 'query' && !this.#countsOnly(behind.query)) {
       for (const d of definitionsAt(behind.query, placeOf(ref))) {
         for (const inner of this.#refs(d)) {
           for (const row of this.#hiddenBehind(inner)) {
             const [source, scan] = idsOf(row);
-            found.add(own.has(source) ? `${ref.source} ${scan}` : row);
+            found.add(this.#isWithin(behind.query, source) ? `${ref.source} ${scan}` : row);
           }
         }
       }
@@ -328,40 +442,23 @@ class BarrierCheck {
     return through?.kind === 'query' && this.#isCut(through.query, scan);
   }
 
+  /** Whether no condition on a query reaches rows of a scan in it; true of a scan that is not in it. */
   #isCut(query: Query, scan: SourceId): boolean {
-    if (query.kind === 'values') return true;
-    if (query.limit !== null || query.offset !== null) return true;
-    const into = (q: Query): boolean => !this.#scansIn(q).has(scan) || this.#isCut(q, scan);
-    if (query.kind === 'set_operation') return into(query.left) && into(query.right);
-    return itemsOf(query.from).every((l) => {
-      const behind = this.#behind.get(l.id);
-      return behind?.kind === 'query' ? into(behind.query) : l.id !== scan;
-    });
-  }
-
-  #scansIn(query: Query): ReadonlySet<SourceId> {
-    const known = this.#scansOf.get(query);
-    if (known !== undefined) return known;
-    const found = new Set<SourceId>();
-    const operands =
+    if (query.kind === 'values' || query.limit !== null || query.offset !== null) return true;
+    return this.#cut.of(query, scan, () =>
       query.kind === 'set_operation'
-        ? [query.left, query.right]
-        : query.kind === 'select'
-          ? itemsOf(query.from).flatMap((l) => {
-              const behind = this.#behind.get(l.id);
-              if (l.kind === 'governed') found.add(l.id);
-              return behind?.kind === 'query' ? [behind.query] : [];
-            })
-          : [];
-    for (const q of operands) for (const id of this.#scansIn(q)) found.add(id);
-    this.#scansOf.set(query, found);
-    return found;
+        ? this.#isCut(query.left, scan) && this.#isCut(query.right, scan)
+        : this.#itemsOf(query).every((l) => {
+            const inner = this.#queryBehind(l);
+            return inner === null ? l.id !== scan : this.#isCut(inner, scan);
+          }),
+    );
   }
 
   // -------------------------------------------------------------- what a CASE asks
 
   /** The rows that the only arm of a CASE is for, where its condition is nothing but the question; else null. */
-  #askedBy(e: Expr): Rows | null {
+  #askedBy(e: Expr): Asked | null {
     if (e.kind !== 'case' || e.arms.length !== 1) return null;
     const [arm] = e.arms;
     if (arm === undefined) return null;
@@ -372,7 +469,7 @@ class BarrierCheck {
       if (ref === null || shown === null) return null;
       for (const scan of shown) asked.add(`${ref.source} ${scan}`);
     }
-    return asked;
+    return askedFor(asked);
   }
 
   /** The scans whose rows a column says to be shown; null where it says something else. */
@@ -388,17 +485,17 @@ class BarrierCheck {
     switch (query.kind) {
       case 'values':
         return query.rows.every((r) => isTrue(r[place])) ? new Set() : null;
-      case 'set_operation': {
-        const [left, right] = [this.#shownAt(query.left, place), this.#shownAt(query.right, place)];
-        if (left === null || right === null) return null;
-        const [inLeft, inRight] = [this.#rowsOf(query.left), this.#rowsOf(query.right)];
-        return new Set([
-          ...[...left].filter((s) => right.has(s) || !inRight.has(s)),
-          ...[...right].filter((s) => !inLeft.has(s)),
-        ]);
-      }
+      case 'set_operation':
+        return this.#shown.of(query, place, () => {
+          const [left, right] = [this.#shownAt(query.left, place), this.#shownAt(query.right, place)];
+          if (left === null || right === null) return null;
+          return new Set([
+            ...[...left].filter((s) => right.has(s) || !this.#readsRows(query.right, s)),
+            ...[...right].filter((s) => !this.#readsRows(query.left, s)),
+          ]);
+        });
       case 'select':
-        return this.#shownInLevel(query, query.outputs[place]?.expr);
+        return this.#shown.of(query, place, () => this.#shownInLevel(query, query.outputs[place]?.expr));
       default: {
         const unknown: never = query;
         throw new InternalError(`unexpected query ${String(unknown)}`);
@@ -419,28 +516,30 @@ class BarrierCheck {
       for (const s of shown) all.add(s);
       says.set(ref.source, all);
     }
-    const items = itemsOf(query.from).map((l) => ({ id: l.id, scans: this.#scansThrough(l) }));
     const candidates = new Set([...says.values()].flatMap((s) => [...s]));
     return new Set(
       [...candidates].filter((s) =>
-        items.every(({ id, scans }) => !scans.has(s) || says.get(id)?.has(s) === true),
+        this.#itemsOf(query).every((l) => says.get(l.id)?.has(s) === true || !this.#readsRowsBy(l, s)),
       ),
     );
   }
 
-  #scansThrough(leaf: Leaf): ReadonlySet<SourceId> {
-    if (leaf.kind === 'governed') return new Set([leaf.id]);
-    const behind = this.#behind.get(leaf.id);
-    return behind?.kind === 'query' ? this.#rowsOf(behind.query) : new Set();
+  /** Whether the rows of a scan come through a query one by one, not as one figure. */
+  #readsRows(query: Query, scan: SourceId): boolean {
+    if (query.kind === 'values' || this.#countsOnly(query)) return false;
+    if (query.kind === 'select' && query.grouped && query.groupBy.length === 0 && query.groupingSets === null)
+      return false;
+    return this.#reads.of(query, scan, () =>
+      query.kind === 'set_operation'
+        ? this.#readsRows(query.left, scan) || this.#readsRows(query.right, scan)
+        : this.#itemsOf(query).some((l) => this.#readsRowsBy(l, scan)),
+    );
   }
 
-  /** The scans whose rows come through a query one by one, not as one figure. */
-  #rowsOf(query: Query): ReadonlySet<SourceId> {
-    if (query.kind === 'values' || countsOnly(query)) return new Set();
-    if (query.kind === 'set_operation')
-      return new Set([...this.#rowsOf(query.left), ...this.#rowsOf(query.right)]);
-    if (query.grouped && query.groupBy.length === 0 && query.groupingSets === null) return new Set();
-    return new Set(itemsOf(query.from).flatMap((l) => [...this.#scansThrough(l)]));
+  #readsRowsBy(leaf: Leaf, scan: SourceId): boolean {
+    if (leaf.kind === 'governed') return leaf.id === scan;
+    const query = this.#queryBehind(leaf);
+    return query !== null && this.#readsRows(query, scan);
   }
 
   // -------------------------------------------------------------- what becomes a join
@@ -449,12 +548,12 @@ class BarrierCheck {
   #isJoin(condition: Expr, block: Select): boolean {
     const e = condition.kind === 'not' ? condition.arg : condition;
     if (condition.kind !== 'in_query' && e.kind !== 'exists') return false;
-    const own = new Set(itemsOf(block.from).map((l) => l.id));
     if (condition.kind === 'in_query') {
       const refs = this.#refs(condition.arg);
-      const alone = refsIn(condition.query).every((r) => sourcesIn(condition.query).has(r.source));
+      const alone = this.#outerOf(condition.query).length === 0;
       const plain = !condition.negated && queriesInAll([condition.arg]).length === 0;
-      if (!plain || !alone || refs.length === 0 || refs.some((r) => !own.has(r.source))) return false;
+      if (!plain || !alone || refs.length === 0 || refs.some((r) => !this.#isOwn(block, r.source)))
+        return false;
       if (this.#open && !this.#isSound(condition.arg, false))
         throw new InternalError('what IN looks for can fail on rows that are hidden');
       return true;
@@ -468,16 +567,63 @@ class BarrierCheck {
       query.limit === null &&
       query.offset === null &&
       !query.outputs.some((o) => hasWindow(o.expr));
-    const inner = sourcesIn(query);
-    const isOuter = (r: ColumnRef): boolean => !inner.has(r.source);
-    const outer = query.where.flatMap(deepRefs).filter(isOuter);
+    const isOuter = (r: ColumnRef): boolean => !this.#isWithin(query, r.source);
+    const outer = this.#readIn(query.where).filter(isOuter);
     const elsewhere = [
-      ...onOf(query.from).flatMap(deepRefs),
-      ...query.groupBy.flatMap(deepRefs),
-      ...partsOf(query).flatMap(refsIn),
+      ...this.#readIn([...onOf(query.from), ...query.groupBy]),
+      ...partsOf(query).flatMap((q) => this.#outerOf(q)),
     ].filter(isOuter);
-    return simple && outer.length > 0 && outer.every((r) => own.has(r.source)) && elsewhere.length === 0;
+    return (
+      simple && outer.length > 0 && outer.every((r) => this.#isOwn(block, r.source)) && elsewhere.length === 0
+    );
   }
+}
+
+/** What was found of queries by a number: the place of a column, or a scan. */
+class Known<T> {
+  readonly #found = new Map<Query, Map<number, T>>();
+
+  of(query: Query, key: number, find: () => T): T {
+    const own = this.#found.get(query) ?? new Map<number, T>();
+    this.#found.set(query, own);
+    const known = own.get(key);
+    if (known !== undefined) return known;
+    const found = find();
+    own.set(key, found);
+    return found;
+  }
+}
+
+/** What can fail, each sort of it once. */
+class Failures {
+  readonly #found = new Map<string, Failure>();
+
+  add(e: Expr, { asked, estimated }: Place): void {
+    this.#note({ kind: e.kind, asked, tried: estimated && isTried(e) });
+  }
+
+  /** Those of a query inside a value, for whose rows a CASE around it has `asked`. */
+  addAll(failures: readonly Failure[], asked: Asked): void {
+    for (const f of failures) this.#note(asked.key === '' ? f : { ...f, asked: both(asked, f.asked) });
+  }
+
+  all(): readonly Failure[] {
+    return [...this.#found.values()];
+  }
+
+  #note(failure: Failure): void {
+    const key = failure.tried ? `${failure.asked.key}!` : failure.asked.key;
+    if (!this.#found.has(key)) this.#found.set(key, failure);
+  }
+}
+
+function askedFor(rows: Rows): Asked {
+  return { rows, key: [...rows].sort().join() };
+}
+
+function both(one: Asked, other: Asked): Asked {
+  if (one.key === '' || one.key === other.key) return other;
+  return other.key === '' ? one : askedFor(new Set([...one.rows, ...other.rows]));
 }
 
 // ---------------------------------------------------------------- groups under a minimum
@@ -538,14 +684,6 @@ function makesRows(leaf: Leaf): boolean {
   return leaf.kind === 'spine' || leaf.kind === 'rows';
 }
 
-function mayMakeRows(query: Query): boolean {
-  if (query.kind === 'values') return false;
-  return (
-    query.with.some((t) => t.recursive === true) ||
-    (query.kind === 'select' && itemsOf(query.from).some(makesRows))
-  );
-}
-
 function hides(scan: GovernedScan): boolean {
   return scan.filter !== null || scan.relation.kind === 'facet';
 }
@@ -600,37 +738,37 @@ function isTried(e: Expr): boolean {
   );
 }
 
-/** A level of groups that may be too small, or of several sets of groups: it has a fence, and shows no row. */
-function countsOnly(query: Query): boolean {
-  return (
-    query.kind === 'select' &&
-    query.offset !== null &&
-    (query.groupingSets !== null ||
-      itemsOf(query.from).some((l) => l.kind === 'governed' && l.minimum !== null))
-  );
-}
-
 function placeOf(ref: ColumnRef): number {
   return Number(ref.name.slice(1)) - 1;
 }
 
-function definitionsAt(query: Query, place: number): readonly Expr[] {
-  if (query.kind === 'set_operation')
-    return [...definitionsAt(query.left, place), ...definitionsAt(query.right, place)];
-  if (query.kind === 'values') return query.rows.flatMap((r) => r[place] ?? []);
-  const found = query.outputs[place];
-  return found === undefined ? [] : [found.expr];
+function definitionsAt(query: Query, place: number, into: Expr[] = []): readonly Expr[] {
+  if (query.kind === 'set_operation') {
+    definitionsAt(query.left, place, into);
+    definitionsAt(query.right, place, into);
+    return into;
+  }
+  const found = query.kind === 'values' ? query.rows.map((r) => r[place]) : [query.outputs[place]?.expr];
+  for (const expr of found) if (expr !== undefined) into.push(expr);
+  return into;
 }
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-function itemsOf(item: FromItem | null): readonly Leaf[] {
-  if (item === null) return NOTHING;
-  return item.kind === 'join' ? [...itemsOf(item.left), ...itemsOf(item.right)] : [item];
+function itemsOf(item: FromItem | null, into: Leaf[] = []): readonly Leaf[] {
+  if (item?.kind === 'join') {
+    itemsOf(item.left, into);
+    itemsOf(item.right, into);
+  } else if (item !== null) into.push(item);
+  return into;
 }
 
-function onOf(item: FromItem | null): readonly Expr[] {
-  return item?.kind === 'join' ? [...onOf(item.left), ...onOf(item.right), ...item.on] : NOTHING;
+function onOf(item: FromItem | null, into: Expr[] = []): readonly Expr[] {
+  if (item?.kind !== 'join') return into;
+  onOf(item.left, into);
+  onOf(item.right, into);
+  into.push(...item.on);
+  return into;
 }
 
 function sortedBy(query: Select | Extract<Query, { kind: 'set_operation' }>): readonly Expr[] {
@@ -768,36 +906,4 @@ function hasAggregate(e: Expr): boolean {
 
 function hasWindow(e: Expr): boolean {
   return e.kind === 'window' || below(e).some(hasWindow);
-}
-
-const SOURCES = new WeakMap<Query, ReadonlySet<SourceId>>();
-const REFS = new WeakMap<Query, readonly ColumnRef[]>();
-
-/** The FROM items of a query, at any depth. */
-function sourcesIn(query: Query): ReadonlySet<SourceId> {
-  const known = SOURCES.get(query);
-  if (known !== undefined) return known;
-  const own = query.kind === 'select' ? itemsOf(query.from).map((l) => l.id) : [];
-  const inner = [...partsOf(query), ...queriesInAll(valuesOf(query))];
-  const found = new Set([...own, ...inner.flatMap((q) => [...sourcesIn(q)])]);
-  SOURCES.set(query, found);
-  return found;
-}
-
-/** Every column that a query reads, at any depth, each once. */
-function refsIn(query: Query): readonly ColumnRef[] {
-  const known = REFS.get(query);
-  if (known !== undefined) return known;
-  const found = new Map<string, ColumnRef>();
-  for (const r of [...valuesOf(query).flatMap(deepRefs), ...partsOf(query).flatMap(refsIn)]) {
-    found.set(`${r.source} ${r.name}`, r);
-  }
-  const refs = [...found.values()];
-  REFS.set(query, refs);
-  return refs;
-}
-
-function deepRefs(e: Expr): readonly ColumnRef[] {
-  if (e.kind === 'column') return [e];
-  return [...ownQueries(e).flatMap(refsIn), ...below(e).flatMap(deepRefs)];
 }

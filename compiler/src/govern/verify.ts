@@ -12,7 +12,16 @@ import type {
   SourceId,
   TableSample,
 } from '../plan.js';
-import { allQueries, childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '../walk.js';
+import {
+  allQueries,
+  childrenOf,
+  columnsOf,
+  exprsOf,
+  leavesOf,
+  nestingIn,
+  partsOf,
+  queryOf,
+} from '../walk.js';
 import { verifyBarrier } from './verify-barrier.js';
 import { verifyMinima } from './verify-minimum.js';
 
@@ -40,20 +49,58 @@ function verifyJoins(root: Query, form: Form, joins: Joins): void {
   for (const q of allQueries(root))
     if (q.kind !== 'values') for (const t of q.with) tables.set(t.id, t.query);
   const hasContent = contentIn(tables);
-  const isSound = (join: Join): boolean => {
-    const sides = [leavesOf(join.left), leavesOf(join.right)];
-    if (sides.some((side) => side.every((l) => l.kind === 'rows'))) return true;
+  const requireSound = (join: Join, left: Side, right: Side): void => {
+    const sides = [left, right];
+    if (sides.some((s) => s.made)) return;
     const on = join.on.map(unasked);
-    const keyed = join.sealed && on.some((e) => equatesColumns(e) && crosses(e, sides));
-    if (sides.flat().some(hasContent)) return keyed && on.every(equatesColumns);
-    if (keyed || (joins === 'any' && form !== 'metrics')) return true;
-    const computed = sides.map((side) => side.every((l) => COMPUTED.has(l.kind)));
-    return form === 'metrics' ? computed.every((c) => c) : computed.some((c) => c);
+    const keyed = join.sealed && on.some((e) => equatesColumns(e) && crosses(e, left, right));
+    const sound = sides.some((s) => s.content)
+      ? keyed && on.every(equatesColumns)
+      : keyed ||
+        (joins === 'any' && form !== 'metrics') ||
+        (form === 'metrics' ? sides.every((s) => s.computed) : sides.some((s) => s.computed));
+    if (!sound) throw new InternalError('a join on no sealed key');
   };
-  const sound = (item: FromItem | null): boolean =>
-    item?.kind !== 'join' || (isSound(item) && sound(item.left) && sound(item.right));
-  if (!allQueries(root).every((q) => q.kind !== 'select' || sound(q.from)))
-    throw new InternalError('a join on no sealed key');
+  for (const query of allQueries(root)) {
+    if (query.kind !== 'select' || query.from?.kind !== 'join') continue;
+    const places = new Map(leavesOf(query.from).map((l, place) => [l.id, place]));
+    const sideOf = (item: FromItem, first: number): Side => {
+      if (item.kind !== 'join')
+        return {
+          first,
+          next: first + 1,
+          places,
+          made: item.kind === 'rows',
+          computed: COMPUTED.has(item.kind),
+          content: hasContent(item),
+        };
+      const left = sideOf(item.left, first);
+      const right = sideOf(item.right, left.next);
+      requireSound(item, left, right);
+      return {
+        first,
+        next: right.next,
+        places,
+        made: left.made && right.made,
+        computed: left.computed && right.computed,
+        content: left.content || right.content,
+      };
+    };
+    sideOf(query.from, 0);
+  }
+}
+
+/** One side of a join: the leaves of its FROM from place `first` to before `next`, and whether all or some are of a kind. */
+interface Side {
+  readonly first: number;
+  readonly next: number;
+  readonly places: ReadonlyMap<SourceId, number>;
+  /** All are rows that functions make of values. */
+  readonly made: boolean;
+  /** All are what queries have worked out. */
+  readonly computed: boolean;
+  /** Behind some of them stand rows that were worked out before. */
+  readonly content: boolean;
 }
 
 /** A condition without the question whether its rows are shown. */
@@ -63,12 +110,13 @@ function unasked(e: Expr): Expr {
   return asks && arm !== undefined ? arm.result : e;
 }
 
-function crosses(
-  { left, right }: KeyEquality | NullSafeEquality,
-  sides: readonly (readonly Leaf[])[],
-): boolean {
-  const sideOf = (source: SourceId): number => sides.findIndex((side) => side.some((l) => l.id === source));
-  return sideOf(left.source) !== sideOf(right.source);
+function crosses(e: KeyEquality | NullSafeEquality, left: Side, right: Side): boolean {
+  const isOf = (source: SourceId, { first, next, places }: Side): boolean => {
+    const place = places.get(source) ?? -1;
+    return place >= first && place < next;
+  };
+  const sideOf = (source: SourceId): number => (isOf(source, left) ? 0 : isOf(source, right) ? 1 : -1);
+  return sideOf(e.left.source) !== sideOf(e.right.source);
 }
 
 /** Whether rows that were worked out before stand behind a FROM item. */
@@ -78,7 +126,9 @@ function contentIn(tables: Tables): (leaf: Leaf) => boolean {
     if (query === undefined) return false;
     let found = known.get(query);
     if (found === undefined) {
-      found = allQueries(query).some((q) => q.kind === 'select' && leavesOf(q.from).some(isContent));
+      found =
+        (query.kind === 'select' && leavesOf(query.from).some(isContent)) ||
+        [...partsOf(query), ...nestingIn(query).map((n) => n.query)].some(within);
       known.set(query, found);
     }
     return found;

@@ -67,20 +67,27 @@ export class Sources {
 
 /** The expressions that give output `index` its values: one, or one per operand or row. What EXCEPT takes away gives none. */
 export function valuesAt(query: Query, index: number): readonly Expr[] {
+  const found: Expr[] = [];
+  collectValues(query, index, found);
+  return found;
+}
+
+function collectValues(query: Query, index: number, into: Expr[]): void {
   switch (query.kind) {
     case 'select': {
       const output = query.outputs[index];
-      return output === undefined ? [] : [output.expr];
+      if (output !== undefined) into.push(output.expr);
+      return;
     }
     case 'set_operation':
-      return [
-        ...valuesAt(query.left, index),
-        ...(query.operator === 'except' ? [] : valuesAt(query.right, index)),
-      ];
+      collectValues(query.left, index, into);
+      if (query.operator !== 'except') collectValues(query.right, index, into);
+      return;
     case 'values':
-      return query.rows.flatMap((row) => row[index] ?? []);
+      for (const { [index]: value } of query.rows) if (value !== undefined) into.push(value);
+      return;
     default:
-      return assertNever(query);
+      assertNever(query);
   }
 }
 

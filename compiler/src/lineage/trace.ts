@@ -39,6 +39,7 @@ export class Trace implements StepTrace {
   /** Columns and queries that were followed already, so that shared tables are not followed once for each path. */
   readonly #seen = new Set<string>();
   readonly #walked = new Set<Query>();
+  readonly #wholes = new Map<Query, Set<IndirectKind>>();
 
   constructor(plan: GovernedPlan, sources: Sources, found: Influences) {
     this.#plan = plan;
@@ -179,9 +180,7 @@ export class Trace implements StepTrace {
     const decide = (e: Expr | null, subtype: IndirectKind): void => {
       if (e !== null) this.value(e, indirect(subtype));
     };
-    const whole = (of: Query, subtype: IndirectKind): void => {
-      for (let i = 0; i < widthOf(of); i++) for (const value of valuesAt(of, i)) decide(value, subtype);
-    };
+    const whole = (of: Query, subtype: IndirectKind): void => this.#whole(of, subtype);
     const sorted = (keys: readonly SortKey[]): void => {
       for (const { by } of keys) {
         for (const e of typeof by === 'number' ? valuesAt(query, by - 1) : [by]) decide(e, 'SORT');
@@ -214,6 +213,20 @@ export class Trace implements StepTrace {
     }
     decide(query.limit, 'FILTER');
     decide(query.offset, 'FILTER');
+  }
+
+  /** Follows each value of a query, all of which decide. Of a set operation those of each operand, once. */
+  #whole(query: Query, subtype: IndirectKind): void {
+    const known = this.#wholes.get(query) ?? new Set();
+    if (known.has(subtype)) return;
+    this.#wholes.set(query, known.add(subtype));
+    if (query.kind === 'set_operation') {
+      this.#whole(query.left, subtype);
+      if (query.operator !== 'except') this.#whole(query.right, subtype);
+      return;
+    }
+    for (let i = 0; i < widthOf(query); i++)
+      for (const value of valuesAt(query, i)) this.value(value, indirect(subtype));
   }
 
   #rowsOf(

@@ -113,14 +113,19 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'who is asked of a LATERAL column is who it looks out to',
     'reach',
-    'own.has(r.source) ? Object.freeze({ source: ref.source, scan: r.scan }) : r',
+    'own(r.source) ? Object.freeze({ source: ref.source, scan: r.scan }) : r',
     'Object.freeze({ source: ref.source, scan: r.scan })',
   ),
-  mutant('ON asks nobody beside its join', 'barrier', 'level.has(r.source) && !own.has(r.source)', 'false'),
-  mutant('groups are of shown rows', 'reach', 'settled?.has(r.source) !== true', 'true'),
+  mutant(
+    'ON asks nobody beside its join',
+    'barrier',
+    'place !== undefined && (place < first || place >= next)',
+    'false',
+  ),
+  mutant('groups are of shown rows', 'reach', '!this.#isSettled(r.source, settled)', 'true'),
   mutant('WHERE is judged', 'barrier', 'for (const c of query.where)', 'for (const c of [])'),
   mutant('HAVING is judged', 'barrier', 'for (const c of query.having)', 'for (const c of [])'),
-  mutant('ON is judged', 'barrier', 'this.#lookAtJoins(query.from, links);', ''),
+  mutant('ON is judged', 'barrier', 'this.#lookAtJoins(query.from, links, 0);', ';'),
   mutant(
     'what stands in ON beside a key is judged',
     'barrier',
@@ -154,7 +159,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'EXISTS joins from WHERE alone',
     'barrier',
-    'return this.reach.outerRefs(bare).length === 0;',
+    'return this.reach.outerRefsOf(bare, query).length === 0;',
     'return true;',
   ),
   mutant(
@@ -166,8 +171,8 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'every touched scan is asked about',
     'guard',
-    'return this.#parts(condition, allOf(shown));',
-    'return this.#parts(condition, allOf(shown.slice(0, 1)));',
+    'const when = allOf([...shown.values()]);',
+    'const when = allOf([...shown.values()].slice(0, 1));',
   ),
   mutant(
     'the question is the row filter',
@@ -178,7 +183,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'every FROM item carries the answer up',
     'guard',
-    'allOf(leaves.map((leaf) => this.#shown(leaf, scan)))',
+    'allOf(leaves.map((leaf) => this.#shown(leaf, scan).expr))',
     'TRUE',
   ),
   mutant(
@@ -297,7 +302,7 @@ const BEHIND: ReadonlyMap<string, string> = new Map([
 ]);
 
 const SILENT: readonly Mutant[] = [
-  mutant('', 'verify-barrier', 'if (this.#hides)\n            this.#level(this.#root, new Set());', ''),
+  mutant('', 'verify-barrier', 'if (this.#hides)\n            this.#level(this.#root);', ''),
   mutant('', 'verify-barrier', 'const rows = [...block.where,', 'return; const rows = [...block.where,'),
 ];
 
