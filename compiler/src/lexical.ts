@@ -14,6 +14,20 @@ export interface Lexical {
   readonly bounds: readonly number[];
   /** The long IN lists of plain values, in order. */
   readonly lists: readonly PlainList[];
+  /** The comments, in order: those between the same two tokens together. */
+  readonly comments: readonly Comments[];
+}
+
+/** What stands between two tokens, from its first comment to the end of its last. */
+export interface Comments {
+  /** UTF-16 offsets. */
+  readonly start: number;
+  readonly end: number;
+  /**
+   * What means the same to the grammar: nothing but space, or what keeps the two texts around it from being one, or makes
+   * them one. A comment that does not end stays one.
+   */
+  readonly mark: '' | '\n' | '/**/' | '/*';
 }
 
 /** The items of an IN list that are all of one plain kind: whole numbers, or strings without escapes. */
@@ -84,6 +98,7 @@ export function measure(text: string): Lexical {
 class Reader {
   readonly #text: string;
   readonly #lists: PlainList[] = [];
+  readonly #comments: Comments[] = [];
   readonly #bounds: number[] = [];
   #at = 0;
   #depth = 0;
@@ -95,27 +110,67 @@ class Reader {
   #afterIn = false;
   /** Whether the last token is the word E, right before this place: then a string has escapes. */
   #escapes = false;
+  /** What the last token is, where it is a string: one behind a line break is more of it, and has escapes where it has. */
+  #string: 'plain' | 'escapes' | null = null;
 
   constructor(text: string) {
     this.#text = text;
   }
 
   run(): Lexical {
-    while (this.#at < this.#text.length) this.#next();
-    return { bounds: this.#bounds, lists: this.#lists };
+    for (let more = this.#gap(); this.#at < this.#text.length; more = this.#gap()) this.#next(more);
+    return { bounds: this.#bounds, lists: this.#lists, comments: this.#comments };
   }
 
-  #next(): void {
-    const kind = this.#kindAt(this.#at);
-    if (kind === SPACE) {
-      this.#at++;
-      this.#escapes = false;
-      return;
+  /**
+   * Reads what stands between two tokens. Of so many comments, with space between them, only the beginning and the end
+   * are kept: it must take no time to speak of.
+   *
+   * @returns whether a string that follows would be more of the one before
+   */
+  #gap(): boolean {
+    const text = this.#text;
+    const [string, before] = [this.#string, this.#at];
+    let at = before;
+    let [start, end, unended] = [-1, -1, false];
+    // Line breaks: any, those before the last comment, those behind it.
+    let [broken, within, behind, blocked] = [false, false, false, false];
+    for (;;) {
+      const code = text.charCodeAt(at);
+      if (KINDS[code] === SPACE) {
+        if (code === LF || code === CR) broken = behind = true;
+        at++;
+        continue;
+      }
+      if ((code !== MINUS && code !== SLASH) || !isComment(text, at)) break;
+      if (start < 0) start = at;
+      else within ||= behind;
+      behind = false;
+      if (code === MINUS) end = at = behindLine(text, at + 2);
+      else {
+        blocked = true;
+        const closed = this.#behindBlock(at);
+        unended = closed < 0;
+        end = at = unended ? text.length : closed;
+      }
     }
-    if (kind === OPERATOR && this.#comment()) return;
+    if (at > before) this.#escapes = false;
+    if (start >= 0) {
+      const mark = unended ? '/*' : blocked && string !== null ? '/**/' : within ? '\n' : '';
+      this.#comments.push({ start, end, mark });
+    }
+    this.#at = at;
+    this.#string = null;
+    return string === 'escapes' && broken && !blocked;
+  }
+
+  /** @param more whether a string here is more of the one before, which has escapes */
+  #next(more: boolean): void {
+    const kind = this.#kindAt(this.#at);
     if (this.#bounds.length >= 2 * (LIMITS.tokens + 2 * Math.min(this.#parameters, LIMITS.parameters)))
       throw tooComplex('its number of tokens', LIMITS.tokens, this.#here());
     const start = this.#at;
+    if (more && kind === QUOTE) this.#escapes = true;
     this.#token(kind);
     this.#bounds.push(start, Math.min(this.#at, this.#text.length));
     if (this.#list !== null) this.#take(this.#list);
@@ -149,7 +204,7 @@ class Reader {
         this.#at++;
         return;
       case QUOTE:
-        this.#string(escapes);
+        this.#quoted(escapes);
         return;
       case NAME_QUOTE:
         this.#at = behindQuoted(this.#text, '"', this.#at);
@@ -192,34 +247,22 @@ class Reader {
     this.#at = at;
   }
 
-  /** Passes a comment, if one begins here. */
-  #comment(): boolean {
-    if (!isComment(this.#text, this.#at)) return false;
-    if (this.#text.charCodeAt(this.#at) === MINUS) {
-      let at = this.#at + 2;
-      for (let code = this.#text.charCodeAt(at); at < this.#text.length && code !== LF && code !== CR; )
-        code = this.#text.charCodeAt(++at);
-      this.#at = at;
-    } else this.#block();
-    this.#escapes = false;
-    return true;
-  }
-
-  #block(): void {
+  /** Behind the comment that begins at `start`, with those within it; -1 where it does not end. */
+  #behindBlock(start: number): number {
     const text = this.#text;
-    let at = this.#at + 2;
-    for (let open = 1; open > 0 && at < text.length; ) {
+    let at = start + 2;
+    for (let open = 1; at < text.length; ) {
       const [code, next] = [text.charCodeAt(at), text.charCodeAt(at + 1)];
       if (code === SLASH && next === STAR) {
         if (++open > LIMITS.comments)
           throw tooComplex('its depth of comments', LIMITS.comments, positionOfIndex(text, at));
         at += 2;
       } else if (code === STAR && next === SLASH) {
-        open--;
         at += 2;
+        if (--open === 0) return at;
       } else at++;
     }
-    this.#at = at;
+    return -1;
   }
 
   #open(afterIn: boolean): void {
@@ -238,7 +281,8 @@ class Reader {
     this.#at = list.end;
   }
 
-  #string(escapes: boolean): void {
+  #quoted(escapes: boolean): void {
+    this.#string = escapes ? 'escapes' : 'plain';
     if (!escapes) {
       this.#at = behindQuoted(this.#text, "'", this.#at);
       return;
@@ -282,6 +326,14 @@ function after(text: string, mark: string, from: number): number {
 function behindQuoted(text: string, quote: string, start: number): number {
   let at = after(text, quote, start + 1);
   while (text[at] === quote) at = after(text, quote, at + 1);
+  return at;
+}
+
+/** The end of the line, or of the text. */
+function behindLine(text: string, from: number): number {
+  let at = from;
+  for (let code = text.charCodeAt(at); at < text.length && code !== LF && code !== CR; )
+    code = text.charCodeAt(++at);
   return at;
 }
 

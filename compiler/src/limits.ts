@@ -22,14 +22,16 @@ export const LIMITS = Object.freeze({
   columns: 1_664,
   /** Grouping sets of one GROUP BY, with what ROLLUP and CUBE stand for written out. */
   groupingSets: 1_024,
-  /** FROM items of all levels together. */
+  /** FROM items of all levels together, with those of a NOT MATERIALIZED table in each place where it is read. */
   fromItems: 250,
   /** RETRIEVEs of one statement: each is a search of its own, before the statement. */
   retrievals: 8,
-  /** Values that are bound, with what `*`, BETWEEN, CASE and a metric's name stand for written out. */
+  /** Values that are bound, with what `*`, BETWEEN, CASE, a metric's name and `GROUP BY 1` stand for written out. */
   nodes: 16_000,
   /** Values that are bound, with every derived column written out as what it is computed from, as a planner does. */
   expanded: 100_000,
   /** Labels that enums are ordered by: each comparison and each key of an order has all those of its enum twice or once. */
   labels: 20_000,
+  /** UTF-16 units of the SQL that a statement becomes, policy included. */
+  sql: 4_194_304,
 });

@@ -1,7 +1,7 @@
 import type { Node, RawStmt } from '@pgsql/types';
 import { hasSqlDetails, loadModule, parseSync } from 'libpg-query';
 import { assertNever, InternalError, type Position, queryError } from './errors.js';
-import { type Lexical, measure, type PlainList } from './lexical.js';
+import { type Comments, type Lexical, measure, type PlainList } from './lexical.js';
 import { LIMITS } from './limits.js';
 import {
   bytesBetween,
@@ -160,12 +160,16 @@ function statementsOf({ source, parsed }: Prepared, grammar: Grammar): readonly 
   }
 }
 
-/** An edit of the text: a word that gets quotes, or a list that is its first item and white space. */
+/** An edit of the text: a word that gets quotes, a list that is its first item and white space, or comments. */
 type Edit =
   | { readonly kind: 'quote'; readonly start: number; readonly end: number }
-  | { readonly kind: 'list'; readonly start: number; readonly end: number; readonly list: PlainList };
+  | { readonly kind: 'list'; readonly start: number; readonly end: number; readonly list: PlainList }
+  | ({ readonly kind: 'comments' } & Comments);
 
-/** What the grammar reads. Lists become as many bytes of white space, so that no offset moves but by quotes. */
+/**
+ * What the grammar reads. Lists and comments become as many bytes of white space, so that no offset moves but by quotes:
+ * the grammar's scanner goes through what opens within a run of operators again and again.
+ */
 function editForGrammar(text: string, lexical: Lexical): Prepared {
   const edits = editsOf(text, lexical);
   const quoted: number[] = [];
@@ -184,6 +188,10 @@ function editForGrammar(text: string, lexical: Lexical): Prepared {
       quoted.push(bytes + quoted.length);
       parsed += `"${pass(edit.end).toLowerCase()}"`;
       quoted.push(bytes + quoted.length);
+    } else if (edit.kind === 'comments') {
+      const before = bytes;
+      pass(edit.end);
+      parsed += edit.mark + ' '.repeat(bytes - before - edit.mark.length);
     } else {
       lists.set(bytes + quoted.length, edit.list);
       parsed += pass(edit.list.firstEnd);
@@ -202,13 +210,21 @@ const MAYBE_EXTRACT = /extract\s*(?:\(|--|\/\*)/i;
  * `EXTRACT(field FROM value)`. Quoting the word makes it an ordinary function name.
  */
 function editsOf(text: string, lexical: Lexical): readonly Edit[] {
-  const lists = lexical.lists.map((list): Edit => ({ kind: 'list', start: list.start, end: list.end, list }));
-  if (!MAYBE_EXTRACT.test(text)) return lists;
+  const { lists, comments } = lexical;
+  const plain: readonly Edit[] = [
+    ...lists.map((list): Edit => ({ kind: 'list', start: list.start, end: list.end, list })),
+    ...comments.map((c): Edit => ({ kind: 'comments', ...c })),
+  ];
+  if (!MAYBE_EXTRACT.test(text)) return inOrder(plain);
   const tokens = tokensIn(text, lexical);
   const quotes = tokens.flatMap((t, i): readonly Edit[] =>
     t.word === 'extract' && isOperatorCall(tokens, i) ? [{ kind: 'quote', start: t.start, end: t.end }] : [],
   );
-  return [...lists, ...quotes].sort((a, b) => a.start - b.start);
+  return inOrder([...plain, ...quotes]);
+}
+
+function inOrder(edits: readonly Edit[]): readonly Edit[] {
+  return edits.length < 2 ? edits : [...edits].sort((a, b) => a.start - b.start);
 }
 
 /** A token by UTF-16 offsets, a word in lower case unless it is quoted. */

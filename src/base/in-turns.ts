@@ -1,10 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** What `steps` come to, everybody else served before each of them. */
-export async function inTurns<T>(steps: Generator<void, T>): Promise<T> {
+/**
+ * What `steps` come to, everybody else served before each of them.
+ *
+ * @param take takes one step
+ */
+export async function inTurns<T>(
+  steps: Generator<void, T>,
+  take: (next: () => IteratorResult<void, T>) => IteratorResult<void, T> = (next) => next(),
+): Promise<T> {
   for (;;) {
     await setImmediate();
-    const step = steps.next();
+    const step = take(() => steps.next());
     if (step.done === true) return step.value;
   }
 }

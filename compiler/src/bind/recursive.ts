@@ -1,4 +1,4 @@
-import type { CommonTableExpr, SelectStmt } from '@pgsql/types';
+import type { CommonTableExpr, RangeVar, SelectStmt } from '@pgsql/types';
 import type { CommonTable, FromItem, Query } from '../plan.js';
 import { allQueries, leavesOf, someExpr } from '../walk.js';
 import { placeOf, stringOf } from './ast.js';
@@ -10,17 +10,59 @@ import { retypeOutputs } from './set-operation.js';
 
 /** Whether a common table of WITH RECURSIVE names itself, as far as the grammar tells. */
 export function namesItself(node: CommonTableExpr): boolean {
-  const seek = (value: unknown): boolean => {
-    if (typeof value !== 'object' || value === null) return false;
-    if ('RangeVar' in value && isNamed(value.RangeVar, node.ctename)) return true;
-    return Object.values(value).some(seek);
-  };
-  return seek(node.ctequery);
+  const names = NAMES.get(node) ?? new TableNames(node);
+  return names.isRead(node, node.ctename ?? '');
 }
 
-function isNamed(node: unknown, name: string | undefined): boolean {
-  const { relname, schemaname } = node as { readonly relname?: unknown; readonly schemaname?: unknown };
-  return relname === name && schemaname === undefined;
+/** Of the common tables in a tree that was gone through, also of those within each other. */
+const NAMES = new WeakMap<CommonTableExpr, TableNames>();
+
+/** The tables without a schema that a common table names at any depth; those of all within it are found in one go. */
+class TableNames {
+  /** Where each name stands among all of them, in order. */
+  readonly #places = new Map<string, number[]>();
+  readonly #spans = new WeakMap<CommonTableExpr, { readonly first: number; readonly next: number }>();
+  #read = 0;
+
+  constructor(node: CommonTableExpr) {
+    this.#table(node);
+  }
+
+  isRead(node: CommonTableExpr, name: string): boolean {
+    const span = this.#spans.get(node);
+    const places = this.#places.get(name) ?? [];
+    let [low, high] = [0, places.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((places[middle] ?? 0) < (span?.first ?? 0)) low = middle + 1;
+      else high = middle;
+    }
+    return span !== undefined && (places[low] ?? span.next) < span.next;
+  }
+
+  #table(node: CommonTableExpr): void {
+    NAMES.set(node, this);
+    const first = this.#read;
+    this.#walk(node.ctequery);
+    this.#spans.set(node, { first, next: this.#read });
+  }
+
+  #walk(value: unknown): void {
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, child] of Object.entries(value)) {
+      // What the grammar has under these keys.
+      if (key === 'CommonTableExpr') this.#table(child as CommonTableExpr);
+      else if (key === 'RangeVar') this.#name(child as RangeVar);
+      else this.#walk(child);
+    }
+  }
+
+  #name({ relname, schemaname }: RangeVar): void {
+    if (relname === undefined || schemaname !== undefined) return;
+    const places = this.#places.get(relname) ?? [];
+    places.push(this.#read++);
+    this.#places.set(relname, places);
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
-import { InternalError } from '../errors.js';
+import { InternalError, queryError } from '../errors.js';
+import { LIMITS } from '../limits.js';
 import type { AttributeMatch, Literal, Slot } from '../plan.js';
 import { identifier } from '../sql-text.js';
 
@@ -12,8 +13,11 @@ export class Writer {
     this.#slots = slots;
   }
 
+  /** @throws QueryError E0511, 54000, where the text is too large to be sent */
   write(text: string): void {
     this.#text += text;
+    if (this.#text.length > LIMITS.sql)
+      throw queryError('tooLarge', { what: 'the SQL that the statement becomes', limit: LIMITS.sql });
   }
 
   /** `$n` of slot `index`, in the type that its value comes as where that is not the model's. */

@@ -16,16 +16,21 @@ import {
 } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
+import { Stopped, stopAfter } from '../../base/threads/stop-after.js';
 import { isShort } from '../parsing/index.js';
 import type { Body } from '../request/asked.js';
 import type { Caller } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
+import type { RecordingParts } from '../request/parts.js';
 import type { PlanningParts, Rollups } from './parts.js';
 import type { Question } from './question.js';
 
+/** What makes plans, and who is told of a text that takes too long. */
+type CompilingParts = PlanningParts & Pick<RecordingParts, 'log'>;
+
 /** The governed plan of a question, from the cache where the same, or its like, was asked under the same rights. */
 export function planOf(
-  parts: PlanningParts,
+  parts: CompilingParts,
   caller: Caller,
   question: Question,
   record: DecisionRecord,
@@ -53,8 +58,11 @@ export function planOf(
     });
   return parts.plans.planOf(rights, text, (shaped) => {
     try {
-      const compile = (): Compiled => compileTemplate(text, shaped, manifest.catalog, access, options);
-      return isEmpty(access) ? facetsOnly(text, compile) : compile();
+      const parsed = parse(text);
+      const compile = (): Compiled =>
+        compileTemplate(text, shaped, manifest.catalog, access, { ...options, parsed });
+      const inTime = (): Compiled => withinDeadline(parts, caller, text.length, compile);
+      return isEmpty(access) ? facetsOnly(inTime) : inTime();
     } catch (error) {
       throw emptySqlOr(error, question.body);
     }
@@ -92,8 +100,8 @@ export function templateOf(
  * That it is being compiled is on disk before, so that what a crash was about can be told.
  */
 async function longPlan(
-  parts: PlanningParts,
-  { access, manifest, identity }: Caller,
+  parts: CompilingParts,
+  caller: Caller,
   rights: string,
   text: string,
   options: CompileOptions,
@@ -101,12 +109,15 @@ async function longPlan(
 ): Promise<GovernedPlan> {
   const known = parts.plans.look(rights, text);
   if (known instanceof GovernedPlan) return known;
+  const { access, manifest, identity } = caller;
   return parts.marks.during(record.mark(text), async () => {
     const parsed = oneStatement(await parts.parsing.parse(text, identity.subject));
     const steps = compiling(text, known.shaped, manifest.catalog, access, { ...options, parsed });
-    const compiled = await inTurns(steps).catch((error: unknown) => {
-      throw isEmpty(access) ? withoutAccess(error) : error;
-    });
+    const compiled = await inTurns(steps, (next) => withinDeadline(parts, caller, text.length, next)).catch(
+      (error: unknown) => {
+        throw isEmpty(access) ? withoutAccess(error) : error;
+      },
+    );
     if (isEmpty(access)) requireFacetsOnly(compiled);
     await setImmediate();
     parts.plans.keep(rights, text, known.shaped, compiled);
@@ -120,10 +131,9 @@ type Compiled = ReturnType<typeof compileTemplate>;
  * What a caller without any grant is answered: zero passages of a declared facet, as the contract has it, and E2102 for
  * everything else, whatever else is wrong with it.
  *
- * @throws QueryError E0511 for what is no SQL, E0241, E0521, E2102
+ * @throws QueryError E0241, E0521, E2102
  */
-function facetsOnly(text: string, compile: () => Compiled): Compiled {
-  parse(text);
+function facetsOnly(compile: () => Compiled): Compiled {
   try {
     return requireFacetsOnly(compile());
   } catch (error) {
@@ -158,17 +168,48 @@ function preparedPlan({ prepared, body, parameterOids }: Question): GovernedPlan
 
 /** The plan of a metrics question. Its canonical text is no statement, so that it must share no key with one. */
 function metricsPlan(
-  parts: PlanningParts,
-  { access, manifest }: Caller,
+  parts: CompilingParts,
+  caller: Caller,
   request: MetricsRequest,
   usable: Usable,
 ): GovernedPlan {
+  const { access, manifest } = caller;
   const rights = `${manifest.catalog.version} ${access.signature} metrics ${usable.key}`;
   const rollups: ReadonlySet<string> = new Set(usable.builtAt.keys());
-  return parts.plans.planOf(rights, JSON.stringify(request), () => {
+  const text = JSON.stringify(request);
+  return parts.plans.planOf(rights, text, () => {
     if (isEmpty(access)) throw queryError('noAccess', {});
-    return { plan: compileMetrics(request, manifest.catalog, access, { rollups }), template: null };
+    const compile = (): GovernedPlan => compileMetrics(request, manifest.catalog, access, { rollups });
+    return { plan: withinDeadline(parts, caller, text.length, compile), template: null };
   });
+}
+
+/** UTF-16 units of a text in which nothing can be said that takes long. */
+const SMALL_TEXT = 256;
+
+/** Long enough for any step on a busy machine; what the compiler's limits let through takes a hundredth of it. */
+const DEADLINE_MS = 2_000;
+
+/**
+ * What `compile` gives, or a refusal. No text that is within the compiler's limits takes so long: should there be one all
+ * the same, it holds everybody for two seconds, and not for ever.
+ *
+ * @throws QueryError E0511, 54001
+ */
+function withinDeadline<T>(
+  { log }: Pick<CompilingParts, 'log'>,
+  { identity }: Caller,
+  size: number,
+  compile: () => T,
+): T {
+  if (size <= SMALL_TEXT) return compile();
+  try {
+    return stopAfter(DEADLINE_MS, compile);
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    log.error('a text was not compiled', { caller: identity.subject, size, reason: error.message });
+    throw queryError('tooComplex', { what: 'the milliseconds to compile it', limit: DEADLINE_MS });
+  }
 }
 
 /** What is compiled, and what its names mean. */

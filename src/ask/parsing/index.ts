@@ -7,10 +7,14 @@ import { ParserEnded, ParserThread } from './parser-thread.js';
 /** UTF-16 units of a text that is parsed where it is asked: at worst some milliseconds. */
 export const SHORT_TEXT = 2_048;
 
+/** UTF-16 units of a text that takes the grammar as little time as those that it waits for; larger ones wait elsewhere. */
+const LARGE_TEXT = 16_384;
+
 /** The syntax trees of texts that are too long to be parsed in the thread that serves everybody. */
 export interface Parsing {
   /**
-   * What the grammar makes of `text`. Callers take turns.
+   * What the grammar makes of `text`. Callers take turns, those with large texts and those with others apart, in two
+   * threads: nobody waits for more than a text of about the size of its own for each other caller.
    *
    * @throws QueryError E0511 for a text beyond what a statement may have, and one that takes too long
    */
@@ -30,18 +34,22 @@ const DEADLINE_MS = 5_000;
 /** Trees that are kept: one text is asked for by several, each in its turn. */
 const KEPT = 4;
 
+/** After which the thread of large texts ends, which are rare: a thread holds some 30 MiB. */
+const IDLE_MS = 60_000;
+
 export function isShort(text: string): boolean {
   return text.length <= SHORT_TEXT;
 }
 
 export function createParsing({ log, deadlineMs = DEADLINE_MS }: ParsingOptions): Parsing {
-  const thread = new ParserThread(deadlineMs);
-  const turns = new Turns();
+  const usual = { thread: new ParserThread(deadlineMs), turns: new Turns() };
+  const large = { thread: new ParserThread(deadlineMs, IDLE_MS), turns: new Turns() };
   const kept = new LRUCache<string, ParsedText>({ max: KEPT });
   const parse = async (text: string, caller: string): Promise<ParsedText> => {
     const known = kept.get(text);
     if (known !== undefined) return known;
     const prepared = prepareText(text);
+    const { thread, turns } = text.length > LARGE_TEXT ? large : usual;
     if (turns.isFull(caller)) throw queryError('rateLimited', { retryAfterSeconds: 1 });
     try {
       const grammar = await turns.take(caller, () => thread.apply(prepared.parsed));
@@ -55,5 +63,8 @@ export function createParsing({ log, deadlineMs = DEADLINE_MS }: ParsingOptions)
       throw queryError('tooComplex', { what: 'the milliseconds to read it', limit: deadlineMs });
     }
   };
-  return { parse, close: () => thread.close() };
+  const close = async (): Promise<void> => {
+    await Promise.all([usual.thread.close(), large.thread.close()]);
+  };
+  return { parse, close };
 }

@@ -20,20 +20,26 @@ export class ParserEnded extends Error {
  */
 export class ParserThread {
   readonly #deadlineMs: number;
+  readonly #idleMs: number | null;
+  #idle: NodeJS.Timeout | undefined;
   #worker: Worker | null = null;
   #ready: Promise<void> = Promise.resolve();
   #deep = 0;
 
-  constructor(deadlineMs: number) {
+  /** @param idleMs after which it ends where it is given nothing; null: never */
+  constructor(deadlineMs: number, idleMs: number | null = null) {
     this.#deadlineMs = deadlineMs;
+    this.#idleMs = idleMs;
   }
 
   /** Applies the grammar to one text; one call at a time. Rejects with ParserEnded; the next call has a new thread. */
   async apply(parsed: string): Promise<Grammar> {
+    clearTimeout(this.#idle);
     const worker = this.#worker ?? this.#start();
     await this.#ready;
     const grammar = await this.#asked(worker, parsed);
     if (grammar.kind === 'deep' && ++this.#deep >= MOST_DEEP) await this.#end();
+    if (this.#idleMs !== null) this.#idle = setTimeout(() => void this.#end(), this.#idleMs).unref();
     return grammar;
   }
 
@@ -71,6 +77,7 @@ export class ParserThread {
   }
 
   async #end(): Promise<void> {
+    clearTimeout(this.#idle);
     const worker = this.#worker;
     this.#worker = null;
     await worker?.terminate();
