@@ -111,6 +111,8 @@ function writtenOut(
   ctx: BindContext,
   bind: (node: Node, env: Environment) => Expr,
 ): Expr {
+  const known = ctx.computedOf(item.source, name);
+  if (known !== null) return known;
   const own = `${item.relation?.name}.${name}`;
   if (within.includes(own)) throw ctx.unsupported(`\`${own}\` as a part of itself`, undefined);
   if (sensitivity !== null) ctx.isLabelled({ relation: item.relation?.name ?? '', label: sensitivity });
@@ -124,10 +126,12 @@ function writtenOut(
       return columnRef(of.source, column.name, column.type);
     },
   };
-  return ofManifest(
+  const value = ofManifest(
     ctx.nested(() => bind(expressionNode(expression), env)),
     ctx,
   );
+  ctx.isComputed(item.source, name, value);
+  return value;
 }
 
 /** `column`, or `parent.column` with as many parents as it takes, each by its entity or by the relationship. */

@@ -65,6 +65,8 @@ export class BindContext {
   readonly #drafts: RuntimeDraft[] = [];
   readonly #metrics = new Set<string>();
   readonly #labels = new Map<string, OwnLabel>();
+  /** By FROM item and name. */
+  readonly #computed = new Map<string, Expr>();
   readonly #formats = new Map<Expr, MetricFormat>();
   readonly #lists: ReadonlyMap<number, PlainList>;
   readonly #ownOrders = new WeakSet<Select['orderBy']>();
@@ -265,6 +267,19 @@ export class BindContext {
   /** Records a label of a computed column that is written out. */
   isLabelled(own: OwnLabel): void {
     this.#labels.set(JSON.stringify([own.relation, own.label]), Object.freeze(own));
+  }
+
+  /** Remembers what a computed column of FROM item `source` is written out to. */
+  isComputed(source: number, name: string, value: Expr): void {
+    this.#computed.set(`${source} ${name}`, value);
+  }
+
+  /** What a computed column was written out to before, which counts again; null where it was not. */
+  computedOf(source: number, name: string): Expr | null {
+    const value = this.#computed.get(`${source} ${name}`);
+    if (value === undefined) return null;
+    this.spendAgain(value);
+    return Object.freeze({ ...value }); // each use has a place of its own
   }
 
   /** The labels of the computed columns that were written out, each once. */
