@@ -298,6 +298,8 @@ const BEHIND: ReadonlyMap<string, string> = new Map([
     'and ask whether the passage is shown',
     "the fence is there; this is for the values of the planner's statistics",
   ],
+  ['a limit may be negative', 'a negative literal is refused when it is bound'],
+  ['a limit is a count', 'a negative literal is refused when it is bound'],
   ['only harmless conjuncts go inside a fence', 'what can fail asks first inside as well'],
 ]);
 
