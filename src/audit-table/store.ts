@@ -243,21 +243,19 @@ class TableSegments implements SegmentStore {
     const segment = this.#number + 1;
     const key = randomBytes(32);
     await keepSegmentKey(this.#options.dir, segment, key);
-    await this.#timed(this.#session.query('SELECT osl_audit.make_partitions()'));
-    const [row] = await this.#timed(
-      this.#session.query(
-        `INSERT INTO osl_audit.segment (writer, segment, epoch, first_seq, chain, frontier, unanswered)
-         VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING day::text AS day`,
-        [
-          this.#writer,
-          segment,
-          epoch,
-          firstSeq,
-          chain,
-          Buffer.concat(before.roots.map((root) => Buffer.from(root, 'latin1'))),
-          JSON.stringify([...this.#standing.open.values()]),
-        ],
-      ),
+    await this.#session.query('SELECT osl_audit.make_partitions()');
+    const [row] = await this.#session.query(
+      `INSERT INTO osl_audit.segment (writer, segment, epoch, first_seq, chain, frontier, unanswered)
+       VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING day::text AS day`,
+      [
+        this.#writer,
+        segment,
+        epoch,
+        firstSeq,
+        chain,
+        Buffer.concat(before.roots.map((root) => Buffer.from(root, 'latin1'))),
+        JSON.stringify([...this.#standing.open.values()]),
+      ],
     );
     this.#day = text(row?.['day']);
     this.#today = today();
@@ -283,7 +281,7 @@ class TableSegments implements SegmentStore {
       hex(previous),
       hex(chains),
     ];
-    this.#timed(this.#session.query(INSERT, values)).then(
+    this.#session.query(INSERT, values).then(
       () => {
         this.#used += length;
         this.#seq += frames.length;
@@ -316,16 +314,6 @@ class TableSegments implements SegmentStore {
     return this.#fingerprints;
   }
 
-  /** A database that is silent is given up with its connection, so that nothing asked of it is answered later. */
-  async #timed<T>(asked: Promise<T>): Promise<T> {
-    const late = setTimeout(() => this.#session.cut(), this.#options.deadlineMs + GRACE_MS);
-    try {
-      return await asked;
-    } finally {
-      clearTimeout(late);
-    }
-  }
-
   /** Keeps in mind which allowed decisions have no outcome: the next segment says so. */
   #follow(record: string): void {
     const [, kind, request = ''] = KIND.exec(record) ?? [];
@@ -337,9 +325,6 @@ class TableSegments implements SegmentStore {
 }
 
 const KIND = /"kind":"(decision|outcome)".*?"request_id":"((?:[^"\\]|\\.)*)"/;
-
-/** Beyond the deadline of the log, which is heard first. */
-const GRACE_MS = 500;
 
 const INSERT = `
 INSERT INTO osl_audit.record (day, writer, segment, seq, first_of_group, previous, chain, record)

@@ -1,9 +1,8 @@
-import { Pool, type PoolClient } from 'pg';
+import { type LentClient, type PostgresPool, postgresPool, type Row } from '../postgres/index.js';
 import { controlFault } from './fault.js';
 import { type ControlPlace, controlUrl } from './url.js';
 
-/** A row, by the names of its columns. */
-export type Row = Readonly<Record<string, unknown>>;
+export type { Row };
 
 /** Statements of ours with values: no text of a caller is ever part of `sql`. */
 export interface ControlQueries {
@@ -35,23 +34,21 @@ const IDLE_MS = 60_000;
  */
 export function openControl(place: ControlPlace, options: ControlOptions = {}): ControlDatabase {
   const { connections = 2, statementMs = STATEMENT_MS } = options;
-  let pool: Pool | null = null;
+  let pool: PostgresPool | null = null;
   let closed = false;
-  const poolNow = (): Pool => {
+  const poolNow = (): PostgresPool => {
     if (closed) throw controlFault(new Error('it was closed'));
     if (pool !== null) return pool;
-    const made = new Pool({
+    const made = postgresPool({
       ...connectionOf(place, 'osl control', statementMs),
       max: connections,
       idleTimeoutMillis: IDLE_MS,
       allowExitOnIdle: true,
     });
-    // A connection that breaks while it rests is none of a statement's.
-    made.on('error', () => undefined);
     pool = made;
     return made;
   };
-  const connect = async (): Promise<PoolClient> => {
+  const connect = async (): Promise<LentClient> => {
     const at = poolNow();
     try {
       return await at.connect();
@@ -64,7 +61,7 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
       throw controlFault(error);
     }
   };
-  const lent = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> => {
+  const lent = async <T>(work: (client: LentClient) => Promise<T>): Promise<T> => {
     const client = await connect();
     let broken = true;
     try {
@@ -93,7 +90,7 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
   });
 }
 
-async function run(client: PoolClient, sql: string, values: readonly unknown[]): Promise<readonly Row[]> {
+async function run(client: LentClient, sql: string, values: readonly unknown[]): Promise<readonly Row[]> {
   try {
     return (await client.query<Record<string, unknown>>(sql, [...values])).rows;
   } catch (error) {

@@ -1,4 +1,4 @@
-import { Client } from 'pg';
+import { openSession, type PostgresSession } from '../postgres/index.js';
 import { connectionOf } from './database.js';
 import { type ControlFault, controlFault } from './fault.js';
 import type { ControlPlace } from './url.js';
@@ -25,71 +25,56 @@ const PULSE_MS = 5_000;
 
 /** Listens until it is closed. Notifications are a hint: whoever must not miss one also looks from time to time. */
 export function listenForChanges(place: ControlPlace, listener: Listener): Listening {
-  let client: Client | null = null;
+  let session: PostgresSession | null = null;
   let timer: NodeJS.Timeout | null = null;
   let closed = false;
   let pause = FIRST_PAUSE_MS;
 
   const later = (work: () => void, ms: number): void => {
+    if (timer !== null) clearTimeout(timer);
     timer = setTimeout(work, ms);
     timer.unref();
   };
-  const gone = (of: Client, error: unknown): void => {
-    if (client !== of) return;
-    client = null;
-    of.removeAllListeners('notification');
-    of.end().catch(() => undefined); // it is broken already
+  const lost = (error: unknown): void => {
     if (closed) return;
-    if (timer !== null) clearTimeout(timer);
     listener.lost(controlFault(error));
     later(open, pause);
     pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
   };
-  const pulse = (of: Client): void => {
-    later(() => {
-      of.query('select 1').then(
-        () => (client === of ? pulse(of) : undefined),
-        (error: unknown) => gone(of, error),
-      );
-    }, PULSE_MS);
-  };
-  const open = (): void => {
-    void connected().catch((error: unknown) => {
-      if (closed) return;
-      listener.lost(controlFault(error));
-      later(open, pause);
-      pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
-    });
+  /** A statement that is not answered in time ends the session. */
+  const pulse = (of: PostgresSession): void => {
+    later(() => void of.query('select 1').then(() => pulse(of), ignored), PULSE_MS);
   };
   const connected = async (): Promise<void> => {
-    const made = new Client(connectionOf(place, 'osl control signals', PULSE_MS));
-    client = made;
-    made.on('error', (error) => gone(made, error));
-    made.on('end', () => gone(made, new Error('the connection was closed')));
-    made.on('notification', ({ payload }) => listener.heard(payload ?? ''));
+    const made = await openSession({
+      ...connectionOf(place, 'osl control signals', PULSE_MS),
+      silenceMs: PULSE_MS,
+    });
+    session = made;
+    made.onNotification((payload) => listener.heard(payload));
     try {
-      await made.connect();
       await made.query(`listen ${CONTROL_CHANNEL}`);
     } catch (error) {
-      gone(made, error);
-      return;
+      made.cut();
+      throw error;
     }
-    if (closed) {
-      await made.end();
-      return;
-    }
+    if (closed) return made.end();
     pause = FIRST_PAUSE_MS;
     listener.heard('');
     pulse(made);
+    void made.lost.then(lost);
   };
+  const open = (): void => void connected().catch(lost);
   open();
   return Object.freeze({
     close: async () => {
       closed = true;
       if (timer !== null) clearTimeout(timer);
-      const open = client;
-      client = null;
-      await open?.end().catch(() => undefined); // it may be broken
+      await session?.end();
     },
   });
+}
+
+function ignored(): void {
+  // The session is lost, which it says itself.
 }

@@ -1,6 +1,6 @@
 import { quoteIdentifier } from 'osl-compiler';
-import { types } from 'pg';
 import { tableSql } from '../base/table-sql.js';
+import { textParser } from '../postgres/index.js';
 import type { CopyRows, CopyTarget, SystemDoor, SystemQueries } from './doors.js';
 import type { Pool } from './pool.js';
 import { DataRowReader } from './protocol/data-row.js';
@@ -98,7 +98,7 @@ async function query(
     columns: (body) => {
       columns = describedColumns(body).map(({ name, typeOid }) => ({
         name,
-        parse: types.getTypeParser(typeOid, 'text'),
+        parse: textParser(typeOid),
       }));
     },
     rows: (bytes) => decodeRows(bytes, columns, rows),

@@ -7,11 +7,10 @@ const SOURCES = ['compiler/src', 'clients/typescript', 'console/src', 'policy', 
 const DATABASES = ['pg', '@electric-sql/pglite', '@electric-sql/pglite-pgvector'];
 /** The rooms that open databases themselves, and with what. */
 const OPENS: Readonly<Record<string, readonly string[]>> = {
-  'src/engine/': DATABASES,
+  // A client of `pg` without an error listener ends the process: one room makes all of them.
+  'src/postgres/': ['pg'],
+  'src/engine/': ['@electric-sql/pglite', '@electric-sql/pglite-pgvector'],
   'src/surfaces/catalog/': ['@electric-sql/pglite'],
-  // The gateways' own, which holds no data.
-  'src/control/': ['pg'],
-  'src/audit-table/': ['pg'],
 };
 
 const IMPORT = /(?:\bfrom|\bimport\(|^import)\s*'([^']+)'/gm;

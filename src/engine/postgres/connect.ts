@@ -1,7 +1,7 @@
 import { createConnection, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { Client } from 'pg';
+import { PostgresClient } from '../../postgres/index.js';
 import type { Transport } from '../upstream-session.js';
 import { OtherRole, onFirstHost } from './hosts.js';
 import { slabSocket } from './slab-socket.js';
@@ -43,7 +43,7 @@ async function connectHost(
   connectMs: number,
   setup: (query: SetupQuery) => Promise<void>,
 ): Promise<Transport> {
-  const client = new Client({
+  const client = new PostgresClient({
     connectionString: url,
     // TLS reads the socket's own data.
     stream: (made?: { readonly ssl?: unknown }) => (made?.ssl ? new Socket() : slabSocket()),
@@ -52,15 +52,13 @@ async function connectHost(
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: connectMs,
   });
-  const ignore = (): void => undefined;
-  client.on('error', ignore);
   // pg's own limit ends with the login; a server that falls silent after it would hold its place in the pool for ever.
-  const late = setTimeout(() => streamOf(client).destroy(new Error('the server fell silent')), connectMs);
+  const late = setTimeout(() => client.cut(new Error('the server fell silent')), connectMs);
   try {
     await client.connect();
     await setup(async (sql) => (await client.query<Record<string, unknown>>(sql)).rows);
   } catch (error) {
-    streamOf(client).destroy();
+    client.cut();
     throw error;
   } finally {
     clearTimeout(late);
@@ -68,37 +66,12 @@ async function connectHost(
   return takeOver(client);
 }
 
-/** Fields that `pg` sets and its types leave out. */
-interface ClientInternals {
-  readonly processID: number;
-  readonly secretKey: number;
-  readonly connection: { readonly stream: Duplex; readonly ssl: unknown };
-}
-
-function internalsOf(client: Client): ClientInternals {
-  return client as unknown as ClientInternals; // pg's types have no processID
-}
-
-function streamOf(client: Client): Duplex {
-  return internalsOf(client).connection.stream;
-}
-
-function takeOver(client: Client): Transport {
-  const internals = internalsOf(client);
-  const stream = internals.connection.stream;
+function takeOver(client: PostgresClient): Transport {
+  const { stream, host, port, tls } = client;
   // INVARIANT: from here pg hears nothing of this socket, so nothing is parsed or sent twice.
-  stream.removeAllListeners('data');
-  stream.removeAllListeners('error');
-  stream.removeAllListeners('close');
-  stream.removeAllListeners('end');
-  const target: CancelTarget = {
-    host: client.host,
-    port: client.port,
-    tls: internals.connection.ssl,
-    processId: internals.processID,
-    secretKey: internals.secretKey,
-  };
-  return new SocketTransport(stream, target);
+  for (const event of ['data', 'error', 'close', 'end']) stream.removeAllListeners(event);
+  stream.on('error', () => stream.destroy());
+  return new SocketTransport(stream, { host, port, tls, ...client.cancelKey });
 }
 
 class SocketTransport implements Transport {
@@ -113,7 +86,6 @@ class SocketTransport implements Transport {
 
   attach(receive: (chunk: Uint8Array) => void, closed: () => void): void {
     this.#stream.on('data', receive);
-    this.#stream.on('error', () => this.#stream.destroy());
     this.#stream.on('end', () => this.#stream.destroy());
     this.#stream.once('close', closed);
     if (this.#stream.destroyed) setImmediate(closed);
@@ -160,7 +132,7 @@ function sendCancel(target: CancelTarget): Promise<void> {
     plain.setTimeout(CANCEL_MS, () =>
       plain.destroy(new Error('the cancel request was not answered in time')),
     );
-    plain.once('error', reject);
+    plain.on('error', reject);
     plain.once('close', () => resolve());
     if (target.tls === false || target.tls === undefined) {
       plain.once('connect', () => plain.write(cancelRequest(target)));
@@ -181,7 +153,7 @@ function cancelOverTls(plain: Socket, target: CancelTarget, reject: (error: unkn
     const options: ConnectionOptions =
       typeof target.tls === 'object' && target.tls !== null ? target.tls : {};
     const secure = connectTls({ servername: target.host, ...options, socket: plain });
-    secure.once('error', reject);
+    secure.on('error', reject);
     secure.once('secureConnect', () => secure.write(cancelRequest(target)));
     secure.resume();
   });

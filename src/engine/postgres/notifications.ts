@@ -1,7 +1,7 @@
-import { Client } from 'pg';
+import { openSession } from '../../postgres/index.js';
 import { onFirstHost } from './hosts.js';
 
-const CONNECT_MS = 10_000;
+const SILENCE_MS = 10_000;
 
 /** A connection that listens. */
 export interface Listening {
@@ -25,28 +25,16 @@ export async function listenOn(
   gone: () => void,
   name = 'osl index',
 ): Promise<Listening> {
-  const client = await onFirstHost(url, (host) => connected(host, name));
-  client.on('error', gone);
-  client.on('end', gone);
-  client.on('notification', ({ payload }) => heard(payload ?? ''));
-  await client.query(`listen ${channel}`);
+  const session = await onFirstHost(url, (host) =>
+    openSession({ connectionString: host, application_name: name, silenceMs: SILENCE_MS }),
+  );
+  void session.lost.then(gone);
+  session.onNotification(heard);
+  await session.query(`listen ${channel}`);
   return {
     check: async () => {
-      await client.query('select 1');
+      await session.query('select 1');
     },
-    close: () => client.end(),
+    close: () => session.end(),
   };
-}
-
-async function connected(url: string, name: string): Promise<Client> {
-  const client = new Client({
-    connectionString: url,
-    application_name: name,
-    keepAlive: true,
-    connectionTimeoutMillis: CONNECT_MS,
-  });
-  // Until somebody listens: a connection that fails is told by `connect`.
-  client.on('error', () => undefined);
-  await client.connect();
-  return client;
 }
