@@ -111,9 +111,8 @@ function remember(connection: Connection, done: Promise<void>, all: Connections)
 
 function listen(server: Server, port: number, host: string): Promise<{ port: number }> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
+    server.on('error', reject); // also of a connection that cannot be taken, later: nobody is to be told then
     server.listen(port, host, () => {
-      server.off('error', reject);
       const address = server.address();
       // A string only for a pipe, null only before `listen`.
       resolve({ port: typeof address === 'object' && address !== null ? address.port : port });

@@ -49,8 +49,8 @@ export interface AuditObserver {
   reopened(gap: AuditGap): void;
   /** What is on the disk is not what was written: it is left as it is, and the log stays failed. */
   lost(reason: AuditDamaged): void;
-  /** What is older than the log keeps could not be let go: it is not what was signed. It stays. */
-  kept?(reason: AuditDamaged): void;
+  /** What is older than the log keeps could not be let go, and stays: AuditDamaged where it is not what was signed. */
+  kept?(reason: Error): void;
   /** A checkpoint is durable. */
   signed?(note: string): void;
   /** The log is closed, in order or not. */

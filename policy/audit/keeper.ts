@@ -1,4 +1,4 @@
-import { AuditDamaged } from './errors.js';
+import { AuditUnavailable } from './errors.js';
 import type { AuditEntry } from './record.js';
 import { type Retention, retainedNote, retiring } from './retention.js';
 import type { Signer } from './signer.js';
@@ -16,7 +16,7 @@ interface Kept {
   /** Whether the clock can be believed. */
   steady(): boolean;
   /** Hears why older records could not be let go. */
-  refused(why: AuditDamaged): void;
+  refused(why: Error): void;
 }
 
 /** Lets whole segments go that are older than a log keeps: signed first, recorded second, gone last. */
@@ -68,8 +68,9 @@ export class Keeper {
       await append({ ...place, action: 'audit.retain', detail: JSON.stringify(detail) });
       await store.release(old, retention.archive);
     } catch (error) {
-      // A disk or a database that does not answer fails the log, which says so; what was not done is done next time.
-      if (error instanceof AuditDamaged) this.#log.refused(error);
+      // What was not done is done next time. A log that takes no record says so itself.
+      if (!(error instanceof AuditUnavailable))
+        this.#log.refused(error instanceof Error ? error : new Error(String(error)));
     }
   }
 }

@@ -72,7 +72,7 @@ async function hold(dir: string, name: string): Promise<{ close(): void }> {
 function listening(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((asking) => asking.destroy());
-    server.once('error', reject);
+    server.on('error', reject); // also of a connection that cannot be taken, later
     // `exclusive`: in a worker of `node:cluster` its supervisor would listen in its place, and outlive it.
     server.listen({ path, exclusive: true }, () => resolve(server.unref()));
   });
@@ -85,7 +85,7 @@ function isHeld(dir: string, name: string): Promise<boolean> {
       asking.destroy();
       resolve(true);
     });
-    asking.once('error', (error: NodeJS.ErrnoException) => {
+    asking.on('error', (error: NodeJS.ErrnoException) => {
       // ENOENT: another contender withdrew, or removed the same stale lock first. All else cannot be judged.
       resolve(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT' && error.code !== 'ENOTSOCK');
     });

@@ -122,7 +122,7 @@ class LastingLog implements AuditLog {
       this.append({ ...entry, detail: JSON.stringify(jump) }, () => undefined);
     });
     if (retention === undefined) return;
-    const refused = (why: AuditDamaged): void => this.#options.observer?.kept?.(why);
+    const refused = (why: Error): void => this.#options.observer?.kept?.(why);
     const [store, signer] = [this.#store, this.#signer];
     const steady = (): boolean => this.#clock?.steady ?? true;
     this.#keeper = new Keeper({ store, signer, retention, tenant, append, refused, steady });

@@ -1,5 +1,5 @@
 import {
-  type AuditDamaged,
+  AuditDamaged,
   type AuditLog,
   type AuditObserver,
   type AuditUnavailable,
@@ -45,10 +45,13 @@ export async function openAudit(
       log.error('the audit log cannot go on: the disk does not hold what it took', { cause: reason.message });
       end(reason.message);
     },
-    kept: (reason: AuditDamaged) =>
-      log.error('older records of the audit log are not what was signed, and stay', {
-        cause: reason.message,
-      }),
+    kept: (reason: Error) =>
+      log.error(
+        reason instanceof AuditDamaged
+          ? 'older records of the audit log are not what was signed, and stay'
+          : 'older records of the audit log could not be archived or removed, and stay',
+        { cause: reason.message },
+      ),
     ...(witnesses !== null && { signed: (note: string) => witnesses.signed(note) }),
     ...(witnesses !== null && { closed: () => witnesses.close() }),
   };

@@ -1,17 +1,22 @@
 import { randomUUID } from 'node:crypto';
+import type { AuditEntry } from '../../policy/audit/index.js';
+import { messageOf } from '../base/thrown.js';
 import { PolicyFault } from './model.js';
 import type { PolicyState } from './policy-standing.js';
 import { type Prepared, prepareAll, type Reloaded, type ReloadPart } from './reload.js';
 import type { Service } from './service.js';
 
-/** What became of the service itself, in the audit log. */
+/**
+ * Records what became of the service itself. Never rejects: a log that takes nothing says so itself, counts what it refused
+ * in its record `audit.gap`, and has every request refused meanwhile.
+ */
 export async function recordEvent(
-  { audit, tenant, model }: Service,
+  { audit, tenant, model, log }: Service,
   action: string,
   detail: object,
 ): Promise<void> {
   const { manifest, snapshot } = model();
-  await audit.append({
+  const entry: AuditEntry = {
     kind: 'event',
     request_id: randomUUID(),
     tenant,
@@ -19,7 +24,10 @@ export async function recordEvent(
     action,
     versions: { manifest: manifest.version, policy: snapshot?.version ?? null },
     detail: JSON.stringify(detail),
-  });
+  };
+  await audit
+    .append(entry)
+    .catch((error: unknown) => log.warn('an event was not recorded', { action, cause: messageOf(error) }));
 }
 
 /**

@@ -34,11 +34,16 @@ export class Sealer {
   #run(): void {
     this.#timer = null;
     const workerData = { dir: this.#dir };
-    const thread = new Worker(new URL('./sealer-thread.js', import.meta.url), { workerData });
+    let thread: Worker;
+    try {
+      thread = new Worker(new URL('./sealer-thread.js', import.meta.url), { workerData });
+    } catch {
+      return; // the system gives no thread now: who needs a seal makes it
+    }
     thread.unref();
     this.#running = thread;
     // A directory that cannot be read or written fails the log itself, which says so.
-    thread.once('error', () => undefined);
+    thread.on('error', () => undefined);
     thread.once('exit', () => {
       this.#running = null;
       if (!this.#again) return;

@@ -76,7 +76,7 @@ export class Judges {
       this.#waiting.clear();
       this.#queue.length = 0;
     };
-    thread.once('error', gone);
+    thread.on('error', gone);
     thread.once('exit', gone);
     return thread;
   }

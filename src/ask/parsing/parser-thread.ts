@@ -1,6 +1,7 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Grammar } from 'osl-compiler';
 import { answerOf } from '../../base/threads/answer.js';
+import { startThread } from '../../base/threads/thread.js';
 import type { FromParser, ToParser } from './messages.js';
 
 /** The thread ended before it had an answer: it took too long, or failed. */
@@ -48,12 +49,9 @@ export class ParserThread {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./parser-worker.js', import.meta.url), {
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: 256 },
+    const worker = startThread(new URL('./parser-worker.js', import.meta.url), {
+      maxOldGenerationSizeMb: 256,
     });
-    worker.unref();
-    worker.on('error', () => undefined); // `exit` follows
     this.#worker = worker;
     this.#deep = 0;
     this.#ready = parserAnswer(worker, this.#deadlineMs, (message) =>

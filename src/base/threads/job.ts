@@ -1,6 +1,7 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { ServiceLog } from '../log.js';
 import { messageOf } from '../thrown.js';
+import { startThread } from './thread.js';
 
 /** How a job stands, as it is told. */
 export interface JobState {
@@ -80,12 +81,7 @@ export class Job {
 
   #run(workerData: Readonly<Record<string, unknown>>): void {
     const { file, deadlineMs, memoryMb, name, log } = this.#options;
-    const thread = new Worker(file, {
-      execArgv: [],
-      workerData,
-      resourceLimits: { maxOldGenerationSizeMb: memoryMb },
-    });
-    thread.unref();
+    const thread = startThread(file, { maxOldGenerationSizeMb: memoryMb }, workerData);
     this.#thread = thread;
     const end = (ended: Pick<JobState, 'state' | 'result' | 'why'>): void => {
       if (this.#thread !== thread) return;

@@ -1,5 +1,6 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { answerOf, type Ending } from '../../base/threads/answer.js';
+import { startThread } from '../../base/threads/thread.js';
 import { Turns } from '../../base/threads/turns.js';
 import type { EncoderJob, FromEncoder } from './messages.js';
 
@@ -54,12 +55,9 @@ export class EncoderThread {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./encoder-worker.js', import.meta.url), {
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: 512 },
+    const worker = startThread(new URL('./encoder-worker.js', import.meta.url), {
+      maxOldGenerationSizeMb: 512,
     });
-    worker.unref();
-    worker.on('error', () => undefined); // `exit` follows
     this.#worker = worker;
     return worker;
   }

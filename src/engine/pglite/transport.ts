@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '../../base/threads/thread.js';
 import type { Transport } from '../upstream-session.js';
 import { unpackImage } from './data-image.js';
 import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
@@ -26,7 +27,6 @@ export class WorkerTransport implements Transport {
     this.#worker = worker;
     this.#outstanding = outstanding;
     this.exited = new Promise((resolve) => worker.once('exit', () => resolve()));
-    worker.on('error', () => undefined); // `exit` follows
   }
 
   /** Starts a server on `dataDir`, which is made where there is none. Rejects with an Error that says why it could not. */
@@ -44,11 +44,8 @@ export class WorkerTransport implements Transport {
     const outstanding = new SharedArrayBuffer(4);
     const workerData: WorkerStart = { dataDir, task, outstanding };
     const file = new URL('./pglite-worker.js', import.meta.url);
-    const worker = new Worker(file, {
-      workerData,
-      execArgv: [], // flags such as --eval are not for it
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
-    });
+    const worker = startThread(file, { maxYoungGenerationSizeMb: YOUNG_MB }, workerData);
+    worker.ref();
     const transport = new WorkerTransport(worker, new Int32Array(outstanding));
     return new Promise((resolve, reject) => {
       worker.on('message', (message: FromWorker) => {

@@ -1,5 +1,6 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { answerOf, type Ending } from '../../base/threads/answer.js';
+import { startThread } from '../../base/threads/thread.js';
 import type { FromDrafter, Ground, Task, ToDrafter } from './messages.js';
 import { inPortions, Portions } from './portions.js';
 
@@ -58,12 +59,9 @@ export class DraftingThread {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./drafting-worker.js', import.meta.url), {
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+    const worker = startThread(new URL('./drafting-worker.js', import.meta.url), {
+      maxOldGenerationSizeMb: MEMORY_MB,
     });
-    worker.unref();
-    worker.on('error', () => undefined); // who waits for an answer hears it too
     this.#worker = worker;
     this.#ready = draftingAnswer(worker, GROUND_MS, (message) =>
       message.kind === 'ready' ? { value: undefined } : null,

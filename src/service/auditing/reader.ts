@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { queryError } from 'osl-compiler';
 import {
   type AuditLog,
@@ -8,6 +8,7 @@ import {
 } from '../../../policy/audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { answerOf } from '../../base/threads/answer.js';
+import { startThread } from '../../base/threads/thread.js';
 import { Turns } from '../../base/threads/turns.js';
 import { messageOf } from '../../base/thrown.js';
 import type { Settings } from '../settings.js';
@@ -133,13 +134,8 @@ export class AuditReader {
   }
 
   #begun(): Worker {
-    const thread = new Worker(new URL('./audit-thread.js', import.meta.url), {
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
-    });
-    thread.unref();
-    thread.on('error', () => undefined); // who waits for an answer hears it too
-    return thread;
+    const file = new URL('./audit-thread.js', import.meta.url);
+    return startThread(file, { maxOldGenerationSizeMb: MEMORY_MB });
   }
 }
 

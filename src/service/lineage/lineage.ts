@@ -1,8 +1,9 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { GovernedPlan } from 'osl-compiler';
 import type { AuditLog } from '../../../policy/audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { StartProblem } from '../../base/start-problem.js';
+import { startThread } from '../../base/threads/thread.js';
 import { stackOf } from '../../base/thrown.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { LineageConfig } from './config/load.js';
@@ -105,13 +106,9 @@ class LineageThread implements Lineage {
     };
   }
 
-  start(): Promise<void> {
-    const worker = new Worker(new URL('./thread.js', import.meta.url), {
-      workerData: this.#settings,
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: 512 },
-    });
-    worker.unref();
+  async start(): Promise<void> {
+    const file = new URL('./thread.js', import.meta.url);
+    const worker = startThread(file, { maxOldGenerationSizeMb: 512 }, this.#settings);
     this.#worker = worker;
     return new Promise((resolve, reject) => {
       const fail = (reason: string): void => {
@@ -221,12 +218,15 @@ class LineageThread implements Lineage {
     this.#restarts += 1;
     this.#options.log.error('the lineage thread ended and is started again', { restarts: this.#restarts });
     this.#again = setTimeout(() => {
+      this.#again = null;
       this.start().then(
         () => {
           if (this.#latest !== null) this.#worker?.postMessage(this.#latest);
         },
-        (error: unknown) =>
-          this.#options.log.error('the lineage thread does not start', { error: String(error) }),
+        (error: unknown) => {
+          this.#options.log.error('the lineage thread does not start', { error: String(error) });
+          if (this.#worker === null && this.#again === null) this.#ended(); // there was none that could end
+        },
       );
     }, pause).unref();
   }

@@ -1,4 +1,5 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '../../base/threads/thread.js';
 import type { FromWorker, ToWorker, WorkerStart } from './worker/messages.js';
 
 /** Why an engine ended in the middle of its work. */
@@ -42,7 +43,6 @@ export class EngineThread {
   private constructor(worker: Worker) {
     this.#worker = worker;
     this.exited = new Promise((resolve) => worker.once('exit', () => resolve()));
-    worker.on('error', () => undefined); // `exit` follows
     this.exited.then(() => this.end('broken'));
   }
 
@@ -52,12 +52,8 @@ export class EngineThread {
     deadlineMs: number,
   ): Promise<{ thread: EngineThread; image: Uint8Array | null }> {
     const file = new URL('./worker/catalog-worker.js', import.meta.url);
-    const worker = new Worker(file, {
-      workerData: data,
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 8 },
-    });
-    worker.unref();
+    const limits = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 8 };
+    const worker = startThread(file, limits, data);
     const thread = new EngineThread(worker);
     return new Promise((resolve, reject) => {
       const fail = (reason: string): void => {

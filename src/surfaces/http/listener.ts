@@ -97,5 +97,6 @@ function authoritiesOf(tls: HttpTls | null): string {
 }
 
 function timed(server: Server, ms: number): Server {
+  server.on('error', () => undefined); // who listens is told too; a connection that cannot be taken is nobody's
   return server.setTimeout(ms);
 }

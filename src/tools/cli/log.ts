@@ -70,11 +70,16 @@ function oneOf<const T extends string>(words: readonly [T, ...T[]], name: string
   return word;
 }
 
+/** Bytes that wait for a log whose disk is full; what comes then is dropped. */
+const MOST_UNWRITTEN = 1_048_576;
+
 type Write = (level: Level, message: string, fields: Fields) => void;
 
 function jsonWriter(): Write {
   const options = { level: 'info', base: { name: 'osl' }, timestamp: pino.stdTimeFunctions.isoTime };
-  const log = pino(options, pino.destination({ dest: 2, sync: true }));
+  const destination = pino.destination({ dest: 2, sync: true, maxLength: MOST_UNWRITTEN });
+  destination.on('error', () => undefined); // a log that takes nothing more ends no process that serves
+  const log = pino(options, destination);
   return (name, message, fields) => log[name](fields, message);
 }
 
@@ -82,12 +87,13 @@ function writeLine(name: Level, message: string, fields: Fields): void {
   process.stderr.write(`${logLine(name, message, fields)}\n`);
 }
 
-/** `11:42:07 warn  upstream error  connector=demo sqlstate=22012`; of a stack its first line only. */
+/** `11:42:07 warn  upstream error  connector=demo sqlstate=22012`; of other fields than `stack` the first line only. */
 function logLine(level: Level, message: string, fields: Fields): string {
   const time = new Date().toTimeString().slice(0, 8);
   const whole = process.env['OSL_DEBUG'] === '1';
   const pairs = Object.entries(fields).map(([name, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
+    if (name === 'stack') return text.split('\n').map(visible).join('\n');
     return `${name}=${visible(whole ? text : (text.split('\n')[0] ?? ''))}`;
   });
   return [`${time} ${level.padEnd(5)} ${visible(message)}`, ...pairs].join('  ');

@@ -1,5 +1,6 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { answerOf } from '../../../base/threads/answer.js';
+import { startThread } from '../../../base/threads/thread.js';
 import { Turns } from '../../../base/threads/turns.js';
 import type { MeaningModel } from '../../../model/facets/embedding-models.js';
 import { ContentError } from '../../content-error.js';
@@ -43,13 +44,8 @@ export class ModelThread {
 
   async #running(): Promise<{ readonly worker: Worker; readonly opened: Opened }> {
     if (this.#begun !== null) return this.#begun;
-    const worker = new Worker(new URL('./model-worker.js', import.meta.url), {
-      execArgv: [],
-      workerData: this.#model,
-      resourceLimits: { maxOldGenerationSizeMb: 512 },
-    });
-    worker.unref();
-    worker.on('error', () => undefined); // `exit` follows
+    const file = new URL('./model-worker.js', import.meta.url);
+    const worker = startThread(file, { maxOldGenerationSizeMb: 512 }, this.#model);
     const opened = await this.#answer(worker, (said) => (said.kind === 'opened' ? said : null));
     this.#begun = { worker, opened };
     return this.#begun;

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import { answerOf, type Ending } from '../../../base/threads/answer.js';
+import { startThread } from '../../../base/threads/thread.js';
 import { ContentError } from '../../content-error.js';
 import type { FromPdf, PdfFault } from './messages.js';
 
@@ -69,13 +70,9 @@ export class PdfThread {
 
   async #begin(): Promise<Worker> {
     const { heapMb, mostChars } = this.#limits;
-    const worker = new Worker(new URL('./pdf-worker.js', import.meta.url), {
-      execArgv: [],
-      workerData: { name: this.#package, mostChars },
-      resourceLimits: { maxOldGenerationSizeMb: heapMb },
-    });
-    worker.unref();
-    worker.on('error', () => undefined); // `exit` follows
+    const file = new URL('./pdf-worker.js', import.meta.url);
+    const data = { name: this.#package, mostChars };
+    const worker = startThread(file, { maxOldGenerationSizeMb: heapMb }, data);
     this.#worker = worker;
     await this.#answer(worker, LIMITS, (said) => {
       if (said.kind === 'notInstalled') throw notInstalled(this.#package);

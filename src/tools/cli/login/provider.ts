@@ -94,7 +94,8 @@ async function listenOnce(): Promise<Back> {
   });
   answer.catch(() => undefined); // whoever awaits it hears of it
   const server = createServer((request, reply) => {
-    const url = new URL(request.url ?? '/', redirectUri);
+    const asked = request.url ?? '/';
+    const url = new URL(URL.canParse(asked, redirectUri) ? asked : '/', redirectUri);
     const isAnswer = request.method === 'GET' && url.pathname === '/callback';
     reply.writeHead(isAnswer ? 200 : 404, { 'content-type': 'text/html', connection: 'close' });
     reply.end(isAnswer ? PAGE : '');

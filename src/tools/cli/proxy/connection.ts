@@ -11,7 +11,7 @@ import {
   typed,
   withUser,
 } from './messages.js';
-import { type Login, Relay, type TokenSource } from './relay.js';
+import { hearData, type Login, Relay, type TokenSource } from './relay.js';
 
 /** The gateway that a proxy is for. */
 export interface Target {
@@ -88,7 +88,6 @@ async function logIn(client: Socket, asked: Asked, options: ProxyOptions): Promi
   const server = await reach(options.target);
   client.once('close', () => server.destroy());
   server.once('close', () => client.end());
-  server.on('error', () => server.destroy());
   server.write(withUser(asked.startup, login.subject));
   const rest = await authenticate(client, server, login);
   if (rest === null) return;
@@ -116,7 +115,7 @@ function authenticate(client: Socket, server: Socket, login: Login): Promise<Buf
         if (asks === CLEARTEXT) {
           server.write(typed('p', login.token));
         } else if (asks === 0) {
-          server.off('data', data);
+          server.removeAllListeners('data');
           server.pause();
           resolve(Buffer.concat([message, incoming.takeAll()]));
           return;
@@ -125,7 +124,7 @@ function authenticate(client: Socket, server: Socket, login: Login): Promise<Buf
         }
       }
     };
-    server.on('data', data);
+    hearData(server, data);
     server.once('close', () => resolve(null));
   });
 }
@@ -139,9 +138,10 @@ async function reach(target: Target): Promise<Socket> {
   await openSocket(socket, 'connect', target);
   if (target.tls === 'off') return socket;
   socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])); // SSLRequest
-  const answer = await new Promise<string>((resolve) =>
-    socket.once('data', (b: Buffer) => resolve(b.toString('latin1'))),
-  );
+  const answer = await new Promise<string>((resolve) => {
+    socket.once('data', (bytes: Buffer) => resolve(bytes.toString('latin1')));
+    socket.once('close', () => resolve('')); // refused, or gone
+  });
   if (answer !== 'S') {
     socket.destroy();
     throw new Error(`${host}:${port} does not offer TLS`);
@@ -160,12 +160,14 @@ function openSocket(
     const fail = (error: Error): void =>
       reject(new Error(`${host}:${port} cannot be reached: ${error.message}`));
     const timer = setTimeout(() => socket.destroy(new Error('no answer')), CONNECT_MS);
-    socket.once('error', fail);
+    socket.on('error', fail); // for as long as it lasts: without a listener Node ends the process
     socket.once(event, () => {
       clearTimeout(timer);
-      socket.off('error', fail);
       resolve();
     });
-    socket.once('close', () => clearTimeout(timer));
+    socket.once('close', () => {
+      clearTimeout(timer);
+      fail(new Error('the connection was closed'));
+    });
   });
 }

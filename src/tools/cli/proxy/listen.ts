@@ -16,7 +16,7 @@ export async function listenProxy(port: number, options: ProxyOptions): Promise<
     void serveClient(client, options);
   });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.on('error', reject); // also of a client that cannot be taken, later
     server.listen(port, '127.0.0.1', resolve);
   });
   const address = server.address();

@@ -12,6 +12,17 @@ export interface Login {
 /** Gets a fresh token; called for each connection and each renewal. */
 export type TokenSource = () => Promise<Login>;
 
+/** Passes on what `socket` brings. What cannot be read ends the connection, and with it the other side's. */
+export function hearData(socket: Socket, hear: (chunk: Buffer) => void): void {
+  socket.on('data', (chunk) => {
+    try {
+      hear(chunk);
+    } catch (error) {
+      socket.destroy(error instanceof Error ? error : new Error(String(error)));
+    }
+  });
+}
+
 /** A token is good for 300 s at most, and 30 s of skew; it is renewed well before. */
 export const RENEW_MS = 120_000;
 
@@ -53,8 +64,8 @@ export class Relay {
     this.#server = ends.server;
     this.#tokens = tokens;
     this.#said = said;
-    this.#client.on('data', (chunk) => this.#clientSent(chunk));
-    this.#server.on('data', (chunk) => this.#serverSent(chunk));
+    hearData(this.#client, (chunk) => this.#clientSent(chunk));
+    hearData(this.#server, (chunk) => this.#serverSent(chunk));
     this.#timer = setInterval(() => {
       this.#due = true;
       void this.#renew();

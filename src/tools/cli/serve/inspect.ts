@@ -70,7 +70,7 @@ async function takeOut(
   for (const object of back) log.warn('in service again', { connector, object });
   if (out.length + back.length === 0) return;
   const told = out.map(([object, { cause, what }]) => ({ object, cause, what }));
-  await recordEvent(service, 'service.drift', { connector, out: told, back }).catch(() => undefined);
+  await recordEvent(service, 'service.drift', { connector, out: told, back });
 }
 
 interface Missing {

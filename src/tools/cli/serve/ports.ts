@@ -49,7 +49,7 @@ function reasonOf(error: unknown, { host, port, setting }: Wanted, { dataDir }: 
 function tryListen(host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer();
-    server.once('error', reject);
+    server.on('error', reject);
     server.listen(port, host, () => server.close(() => resolve()));
   });
 }

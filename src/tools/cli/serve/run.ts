@@ -10,6 +10,7 @@ import { operatorLog } from '../log.js';
 import { note, print } from '../output.js';
 import { createProgress } from '../progress.js';
 import { removeServerFile, restUrl, runningServer } from '../server-file.js';
+import { endOnUncaught } from '../uncaught.js';
 import type { RunningWorkers } from '../workers/run.js';
 import { banner, listening } from './banner.js';
 import { type RunningServer, startServer } from './server.js';
@@ -28,13 +29,15 @@ const HANG_MS = 15_000;
 export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
   const settings = settingsOf(flags);
   checkFirstSteps(flags, settings);
+  const log = operatorLog();
+  endOnUncaught(log, () => removeServerFile(settings.dataDir, process.pid));
   if (!demo && settings.workers !== 1) {
-    const first = await lookFirst(settings, operatorLog());
+    const first = await lookFirst(settings, log);
     const count = workersFor(settings, first.manifest);
     if (count > 1) return superviseWorkers(flags, settings, first, count);
   }
   const progress = await createProgress();
-  const server = await startServer({ settings, demo, log: operatorLog(), progress });
+  const server = await startServer({ settings, demo, log, progress });
   const told = untilToldToStop({
     reload: () => void reload(server),
     force: () => {

@@ -180,7 +180,7 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
     const ports = { ...(await fronts.listen()), ...(await admin.listen()) };
     const unwatch = watchCertificates(certificates, settings.tls.watchMs, log, (now) => {
       log.warn('other certificates are shown from now on', { now });
-      recordEvent(open.service, 'service.reload', { reloaded: true, now, kept: [] }).catch(() => undefined);
+      void recordEvent(open.service, 'service.reload', { reloaded: true, now, kept: [] });
     });
     closing.push(async () => unwatch());
     return { open, settings, ...ports, reload, stop };

@@ -88,6 +88,7 @@ export class Slot {
     const here = new Promise<void>((resolve, reject) => {
       listens = resolve;
       worker.once('exit', () => reject(new PeerGone('it ended before it listened')));
+      worker.once('error', reject); // the system gives no process
     });
     const handlers: Handlers<OfSupervisor> = {
       ...this.#events.handlers(this, texts),
@@ -105,7 +106,13 @@ export class Slot {
     this.#peer = peer;
     this.#refusal = null;
     worker.on('message', (message: unknown) => this.#heard(worker, peer, message));
-    worker.once('exit', (code, signal) => this.#exited(peer, code, signal));
+    worker.once('exit', (code, signal) =>
+      this.#ended(peer, signal === null ? `status ${code ?? '?'}` : `signal ${signal}`),
+    );
+    // Of one that was begun its exit follows.
+    worker.on('error', (error) => {
+      if (worker.process.pid === undefined) this.#ended(peer, messageOf(error));
+    });
     const late = setTimeout(() => this.kill(), START_MS);
     try {
       await here;
@@ -146,15 +153,15 @@ export class Slot {
     }
   }
 
-  #exited(peer: ToWorker, code: number | null, signal: string | null): void {
-    const why = this.#refusal?.message ?? (signal === null ? `status ${code ?? '?'}` : `signal ${signal}`);
+  #ended(peer: ToWorker | null, how: string): void {
+    const why = this.#refusal?.message ?? how;
     const first = this.#upSince === null && this.#failures === 0;
     if (this.#well !== null) clearTimeout(this.#well);
     this.#worker = null;
     this.#peer = null;
     this.#upSince = null;
     this.#serves = false;
-    peer.end(`the worker ended: ${why}`);
+    peer?.end(`the worker ended: ${why}`);
     this.#events.gone(this);
     // Whoever began the first one hears of it by itself.
     if (this.#closing || first) return;
@@ -162,7 +169,10 @@ export class Slot {
     const doubled = PAUSE_MS * 2 ** (this.#failures - 2);
     const pause = this.#failures === 1 ? 0 : Math.min(doubled, LONGEST_PAUSE_MS);
     this.#events.ended(this, why, pause);
-    this.#again = setTimeout(() => this.#replace(), pause);
+    this.#again = setTimeout(() => {
+      this.#again = null;
+      this.#replace();
+    }, pause);
   }
 
   #steady(): void {
@@ -174,8 +184,10 @@ export class Slot {
     this.begin().then(
       () => this.#events.replaced(this),
       (error: unknown) => {
-        // That it has ended is told by its end.
-        if (!(error instanceof PeerGone) && !(error instanceof Failure)) this.kill();
+        // That it has ended is told by its end; of one that could not even be begun nothing else is.
+        if (error instanceof PeerGone || error instanceof Failure) return;
+        if (this.#worker === null && this.#again === null) this.#ended(null, messageOf(error));
+        else this.kill();
       },
     );
   }

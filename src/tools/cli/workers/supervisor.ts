@@ -258,7 +258,7 @@ export async function portsOf({ host, httpPort, pgPort, admin }: Settings): Prom
 function held(port: number, host: string): Promise<{ release(): Promise<number> }> {
   const server = createServer();
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
+    server.on('error', reject);
     server.listen(port, host, () => {
       const address = server.address();
       const found = typeof address === 'object' && address !== null ? address.port : port;

@@ -2,10 +2,10 @@ import { InternalError } from 'osl-compiler';
 import type { ServiceLog } from '../../../base/log.js';
 import { StartProblem } from '../../../base/start-problem.js';
 import { workerSeat } from '../../../service/seat.js';
-import { EXIT, failureOf } from '../exit.js';
+import { failureOf } from '../exit.js';
 import { operatorLog } from '../log.js';
-import { note } from '../output.js';
 import { type ListeningServer, openServer } from '../serve/server.js';
+import { endOnUncaught } from '../uncaught.js';
 import { OF_SUPERVISOR, OF_WORKER, type OfWorker } from './messages.js';
 import { type Handlers, Peer } from './peer.js';
 import { SharedParts } from './shared.js';
@@ -52,7 +52,9 @@ const HANDLERS: Handlers<OfWorker> = {
   standing: (standing) => begun().standing(standing),
 };
 
-const supervisor = new Peer(OF_WORKER, HANDLERS, OF_SUPERVISOR, (message) => process.send?.(message));
+const supervisor = new Peer(OF_WORKER, HANDLERS, OF_SUPERVISOR, (message) => {
+  process.send?.(message, undefined, undefined, () => undefined); // without its supervisor this process ends
+});
 
 function begun(): NonNullable<typeof parts> {
   if (parts === null) throw new InternalError('the worker has not begun');
@@ -79,8 +81,5 @@ if (process.send === undefined) throw new StartProblem('this is a worker, not a 
 // The terminal, and whoever signals a whole group, reaches the workers too: when they stop their supervisor says.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.on('message', (message) => supervisor.heard(message));
-process.on('uncaughtException', (error) => {
-  note(error.stack ?? error.message);
-  process.exit(EXIT.failed);
-});
+endOnUncaught(operatorLog());
 await supervisor.ask('here', null);
