@@ -24,6 +24,7 @@ export function noLog(real: AuditLog): AuditLog {
     fingerprint: () => '',
     fingerprintOf: () => '',
     close: () => real.close(),
+    whenOpen: real.whenOpen,
     stats: () => real.stats(),
   };
 }

@@ -393,6 +393,10 @@ export const ERRORS = Object.freeze({
     'the database that gateways share does not answer: nothing was published',
     'try again; if it was written after all, the same change is answered as published already',
   ]),
+  limitsUnknown: row('E5038', '57P03', 503, () => [
+    'the store in which gateways count limits together has not answered since this gateway started',
+    "try again in a moment; the server's log has the cause",
+  ]),
   overloaded: row('E5031', '53300', 503, (p: { retryAfterSeconds: number }) => [
     'the server is at its capacity',
     `try again in ${p.retryAfterSeconds} s`,

@@ -32,6 +32,11 @@ export interface AuditLogOptions {
   readonly afterFailure?: 'reopen' | 'stay';
   /** First wait before it tries to reopen, ms; the next ones grow to `REOPEN_MOST_MS`. Default 250. */
   readonly reopenMs?: number;
+  /**
+   * Opens although the place of the records does not answer, as a log that has failed and goes on by itself; without it,
+   * and with `stay`, that is thrown. Default: false.
+   */
+  readonly waits?: boolean;
   /** For how long records are kept; default: for ever. */
   readonly retention?: Retention;
   readonly observer?: AuditObserver;
@@ -121,6 +126,8 @@ export interface AuditLog {
   fingerprint(text: string): string;
   /** The same of the text whose UTF-8 are the bytes [start, end). */
   fingerprintOf(bytes: Uint8Array, start: number, end: number): string;
+  /** Resolves once it has taken its first records: at once, but for a log that waits. Never rejects. */
+  readonly whenOpen: Promise<void>;
   /** Makes all appended records durable, signs a last checkpoint, frees the directory. Rejects while the log fails. */
   close(): Promise<void>;
   stats(): AuditStats;

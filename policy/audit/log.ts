@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { LogBase } from './base.js';
 import { ClockWatch, jumpSince } from './clock.js';
 import { Epoch } from './epoch.js';
-import { AuditDamaged, type AuditUnavailable } from './errors.js';
+import { AuditDamaged, type AuditUnavailable, unavailable } from './errors.js';
 import { FileStore } from './file-store.js';
 import { RecordForm } from './form.js';
 import { Outage } from './gap.js';
@@ -26,6 +26,8 @@ const REOPEN_MS = 250;
  * Opens the audit log for writing: takes the lock, checks the whole log, cuts a torn tail, gives every allowed
  * decision without outcome an outcome `unknown`, and signs a checkpoint. The log's own records (`audit.open`,
  * `audit.recover`, `audit.gap`, `audit.close`) are events of the surface `system`.
+ *
+ * A log that waits opens without all that where its place does not answer, and does it once that answers.
  *
  * @throws AuditLocked if another process writes to the directory
  * @throws AuditDamaged if the log is not what its writer left (a torn tail excepted)
@@ -55,17 +57,32 @@ async function begun(
   signer: Signer,
   release: () => void,
 ): Promise<AuditLog> {
+  const log = new LastingLog(options, store, signer, release);
   try {
     const recovered = await store.recover(signer);
-    const log = new LastingLog(options, store, signer, release);
     await log.begin(recovered, (place) => openingEntries(place, options, recovered));
     log.attend();
     return log;
   } catch (error) {
-    await store.close();
-    throw error;
+    if (options.waits !== true || options.afterFailure === 'stay' || error instanceof AuditDamaged) {
+      await store.close();
+      throw error;
+    }
+    log.awaitPlace(unavailable(error));
+    return log;
   }
 }
+
+/** Of a log that waits for the place of its records. */
+const NOTHING_YET: Omit<AuditStats, 'writer' | 'gaps'> = Object.freeze({
+  epoch: 0,
+  records: 0,
+  durable: 0,
+  anchored: 0,
+  groups: 0,
+  segment: 0,
+  failure: null,
+});
 
 /** The log over its epochs: one after another, each begun after the disk had failed the one before. */
 class LastingLog implements AuditLog {
@@ -73,6 +90,8 @@ class LastingLog implements AuditLog {
   readonly #store: LogStore;
   readonly #signer: Signer;
   readonly #release: () => void;
+  readonly whenOpen: Promise<void>;
+  #opened: () => void = () => undefined;
   /** Null before the first has begun only. */
   #epoch: Epoch | null = null;
   #outage: Outage | null = null;
@@ -90,6 +109,9 @@ class LastingLog implements AuditLog {
     this.#store = store;
     this.#signer = signer;
     this.#release = release;
+    this.whenOpen = new Promise((resolve) => {
+      this.#opened = resolve;
+    });
   }
 
   async begin(recovered: Recovered, first: (place: RecordPlace) => readonly AuditEntry[]): Promise<void> {
@@ -110,8 +132,16 @@ class LastingLog implements AuditLog {
     rotated();
   }
 
-  /** Records from now on who reads the log. */
+  /** The place of the records does not answer at the start: what follows is as after a failure. */
+  awaitPlace(failure: AuditUnavailable): void {
+    this.#outage = new Outage(failure, 0, false);
+    this.#options.observer?.failed(failure);
+    this.#tryAgain((outage) => this.#beginFirst(outage));
+  }
+
+  /** It takes records: from now on those of who reads the log too. */
   attend(): void {
+    this.#opened();
     const { tenant = '', retention } = this.#options;
     const queue = this.#store.readings;
     const append = (entry: AuditEntry): Promise<number> => this.append(entry);
@@ -166,7 +196,7 @@ class LastingLog implements AuditLog {
   }
 
   stats(): AuditStats {
-    const stats = this.#current().stats();
+    const stats = this.#epoch?.stats() ?? { ...NOTHING_YET, writer: this.#signer.writer };
     return { ...stats, gaps: this.#gaps, failure: this.#outage?.failure ?? stats.failure };
   }
 
@@ -176,7 +206,7 @@ class LastingLog implements AuditLog {
   }
 
   #current(): Epoch {
-    if (this.#epoch === null) throw new Error('the audit log has not begun');
+    if (this.#epoch === null) throw this.#outage?.failure ?? new Error('the audit log has not begun');
     return this.#epoch;
   }
 
@@ -200,10 +230,14 @@ class LastingLog implements AuditLog {
   async #goOn(epoch: Epoch): Promise<void> {
     const { acknowledged } = epoch;
     const base = await epoch.leave();
+    this.#tryAgain((outage) => this.#beginAfter(outage, base, acknowledged));
+  }
+
+  #tryAgain(begin: (outage: Outage) => Promise<AuditGap>): void {
     const tryIn = (ms: number): void => {
       if (this.#closing !== null) return;
       this.#timer = setTimeout(() => {
-        this.#attempt = this.#reopen(base, acknowledged).then((settled) => {
+        this.#attempt = this.#reopen(begin).then((settled) => {
           this.#attempt = null;
           if (!settled) tryIn(Math.min(2 * ms, REOPEN_MOST_MS));
         });
@@ -213,32 +247,46 @@ class LastingLog implements AuditLog {
   }
 
   /** Whether there is nothing more to try: the log goes on, or what the disk holds is damaged. */
-  async #reopen(base: LogBase, acknowledged: Acknowledged): Promise<boolean> {
+  async #reopen(begin: (outage: Outage) => Promise<AuditGap>): Promise<boolean> {
+    const outage = this.#outage;
+    if (outage === null) return true;
     try {
-      await this.#beginAfter(base, acknowledged);
+      const gap = await begin(outage);
+      this.#outage = null;
+      this.#gaps += 1;
+      for (const { entry, done } of outage.release()) this.#append(entry, done);
+      if (this.#readings === null) this.attend();
+      this.#options.observer?.reopened(gap);
       return true;
     } catch (error) {
       if (!(error instanceof AuditDamaged)) return false; // the disk is not well yet
-      this.#outage?.giveUp();
+      outage.giveUp();
       this.#options.observer?.lost(error);
       return true;
     }
   }
 
+  /** @throws AuditDamaged; anything else is the place's */
+  async #beginFirst(outage: Outage): Promise<AuditGap> {
+    const recovered = await this.#store.recover(this.#signer);
+    let gap: AuditGap = outage.gap();
+    await this.begin(recovered, (place) => {
+      gap = outage.gap();
+      const [open, ...rest] = openingEntries(place, this.#options, recovered);
+      return [...(open === undefined ? [] : [open]), gapEntry(place, this.#options, gap), ...rest];
+    });
+    return gap;
+  }
+
   /** @throws AuditDamaged; anything else is the disk's */
-  async #beginAfter(base: LogBase, acknowledged: Acknowledged): Promise<void> {
-    const outage = this.#outage;
-    if (outage === null) return;
+  async #beginAfter(outage: Outage, base: LogBase, acknowledged: Acknowledged): Promise<AuditGap> {
     const recovered = await this.#store.recover(this.#signer, { base: { base, open: [] }, acknowledged });
     let gap: AuditGap = outage.gap();
     await this.begin(recovered, (place) => {
       gap = outage.gap();
       return reopeningEntries(place, this.#options, recovered, gap, acknowledged.size);
     });
-    this.#outage = null;
-    this.#gaps += 1;
-    for (const { entry, done } of outage.release()) this.#append(entry, done);
-    this.#options.observer?.reopened(gap);
+    return gap;
   }
 
   async #shutDown(): Promise<void> {
@@ -247,14 +295,14 @@ class LastingLog implements AuditLog {
     this.#clock?.close();
     await this.#keeper?.close();
     await this.#readings?.close();
-    const epoch = this.#current();
     if (this.#outage !== null) {
       this.#outage.giveUp();
       // A write that is still under way could reach a successor's log: then the lock ends with the process.
       await this.#store.close();
-      if (!epoch.busy) this.#release();
+      if (this.#epoch?.busy !== true) this.#release();
       throw this.#outage.failure;
     }
+    const epoch = this.#current();
     const { writer, epoch: number } = epoch.stats();
     try {
       await epoch.close(event({ writer, epoch: number, seq: 0 }, this.#options, CLOSING));
@@ -298,11 +346,15 @@ function reopeningEntries(
 ): readonly AuditEntry[] {
   const refused = orphans.filter((decision) => decision.seq >= durable);
   return [
-    { ...event(place, options, 'audit.gap'), detail: JSON.stringify(gap) },
+    gapEntry(place, options, gap),
     // The writer itself vouches for what it acknowledged.
     ...(cut !== null || seq > durable ? [recovery(place, options, cut, { from: durable, to: seq })] : []),
     ...refused.map((decision) => outcomeOf(decision, 'error', REFUSED)),
   ];
+}
+
+function gapEntry(place: RecordPlace, options: AuditLogOptions, gap: AuditGap): AuditEntry {
+  return { ...event(place, options, 'audit.gap'), detail: JSON.stringify(gap) };
 }
 
 /** Says which records were found that nothing had vouched for, and what was cut off after them. */

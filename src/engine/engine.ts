@@ -14,9 +14,16 @@ export interface Engine {
   /** What the governed door refuses, as it is gone from the database. */
   readonly outOfService: OutOfService;
   readonly system: SystemDoor;
-  /** The server's version, as in `18.6`. */
+  /**
+   * False until a first session was had and looked at, where the engine was opened without one (`EngineSurroundings`):
+   * both doors refuse until then (`databaseDown`).
+   */
+  readonly reached: boolean;
+  /** Resolves once `reached` is true. Never rejects. */
+  readonly whenReached: Promise<void>;
+  /** The server's version, as in `18.6`; empty until it is reached. */
   readonly serverVersion: string;
-  /** What an operator should mend, found at start. */
+  /** What an operator should mend, found at the first session. */
   readonly warnings: readonly string[];
   /**
    * The time zone that `text` names, as the upstream shows it; null where it knows none of that name. Throws
@@ -30,7 +37,7 @@ export interface Engine {
   /** The sessions with it, by what they are for. */
   pools(): readonly EnginePool[];
   /** Logs in with other credentials from the next session on; those that are open stay. */
-  renew(urls: { readonly url: string; readonly systemUrl: string | null }): void;
+  renew(urls: { readonly url: string | null; readonly systemUrl: string | null }): void;
   close(): Promise<void>;
 }
 
@@ -38,6 +45,19 @@ export interface Engine {
 export interface EngineSurroundings extends EngineEvents {
   /** Where rows of slow readers go; null for nowhere: then they keep their sessions. */
   readonly spool: SpoolRoom | null;
+  /**
+   * For a process that serves: a server that does not answer, or lets nobody in, is tried again until it does, and the
+   * engine opens meanwhile. Null: then it does not open.
+   */
+  readonly serving: Serving | null;
+}
+
+/** What a process that serves wants of an engine. */
+export interface Serving {
+  /** Resolves once statements may run there. What it rejects with is tried again, but for a StartProblem at the start. */
+  admit(): Promise<void>;
+  /** After so long without an answer to a statement of the system door its session is given up. ms */
+  readonly systemSilenceMs: number;
 }
 
 /** What an operator hears of an engine; never a caller. */

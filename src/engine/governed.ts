@@ -13,13 +13,15 @@ import type { OutOfService } from './out-of-service.js';
 import type { Runner } from './runner.js';
 import { shortStatement } from './short.js';
 import type { StatementReads, UpstreamStatement, ValueSource } from './statement.js';
+import { connectionLost } from './upstream-error.js';
 
-/** The door that takes a `GovernedPlan` and nothing else. */
+/** The door that takes a `GovernedPlan` and nothing else. While it is not open all of them are refused (`databaseDown`). */
 export function governedDoor(
   runner: Runner,
   outOfService: OutOfService,
   snapshot: GovernedDoor['snapshot'],
   lacking: (sql: string) => string | null = () => null,
+  isOpen: () => boolean = () => true,
 ): GovernedDoor {
   /** What the database's grammar lacks for each statement that was asked for. */
   const lacks = new WeakMap<GovernedStatement, string | null>();
@@ -32,6 +34,7 @@ export function governedDoor(
   };
   const sendable = (plan: GovernedPlan): GovernedStatement => {
     const statement = statementOf(plan);
+    if (!isOpen()) throw connectionLost();
     const form = lackOf(statement);
     if (form !== null) throw queryError('formMissing', { form });
     return statement;
@@ -42,7 +45,7 @@ export function governedDoor(
       const { lanes, backstopSeconds, onUpstreamError } = runner;
       const statement = statementOf(plan);
       // What is refused is refused where it is executed.
-      if (lanes === null || lackOf(statement) !== null) return null;
+      if (lanes === null || !isOpen() || lackOf(statement) !== null) return null;
       return shortStatement({ lanes, outOfService, backstopSeconds, onUpstreamError }, statement);
     },
     execute(plan, values, options, sink) {

@@ -11,6 +11,9 @@ export type Ailment =
   | 'it cannot be reached, or cut the session'
   | 'it refuses the session';
 
+/** Of a server that no session was had with since the start. */
+export const UNREACHED: Ailment = 'it cannot be reached, or cut the session';
+
 /** Null where a governed session answers. */
 export async function ailmentOf(runner: Runner): Promise<Ailment | null> {
   try {

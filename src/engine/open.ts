@@ -10,7 +10,7 @@ export async function openEngine(
   surroundings: Partial<EngineSurroundings> = {},
 ): Promise<Engine> {
   const ignored = (): void => undefined;
-  const heard = { onUpstreamError: ignored, onReach: ignored, spool: null, ...surroundings };
+  const heard = { onUpstreamError: ignored, onReach: ignored, spool: null, serving: null, ...surroundings };
   const opened =
     config.kind === 'pglite' ? await openPglite(config, heard) : await openPostgres(config, heard);
   return opened.engine;

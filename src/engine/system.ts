@@ -17,38 +17,52 @@ export type WithSession = <T>(work: (session: UpstreamSession) => Promise<T>) =>
 
 /**
  * Lends sessions of `pool`, each made ready by `prepare`. One that could not be, or was left in a transaction, is not
- * lent again.
+ * lent again; one that owes an answer for `silenceMs` is given up.
  */
 export function lendFrom(
   pool: Pool,
   prepare: (session: UpstreamSession) => Promise<void> | null = () => null,
+  silenceMs: number | null = null,
 ): WithSession {
   return async (work) => {
     const session = pool.take(null) ?? (await pool.acquire(null));
+    const unwatch = silenceMs === null ? () => undefined : givenUpAfter(silenceMs, session);
     let ready = false;
     try {
       await prepare(session);
       ready = true;
       return await work(session);
     } finally {
+      unwatch();
       if (!ready || !session.idle) session.tainted = true;
       pool.release(session);
     }
   };
 }
 
+/** Gives up a session that owes an answer for so long: whoever waits is told. Gives what ends the watch. */
+export function givenUpAfter(silenceMs: number, session: UpstreamSession): () => void {
+  const look = (): void => {
+    if (session.silentMs >= silenceMs) session.destroy();
+  };
+  const timer = setInterval(look, silenceMs / 4).unref();
+  return () => clearInterval(timer);
+}
+
 /** The system door over whatever `withSession` lends. `reader` is the role that governed statements run as. */
-export function systemDoor(withSession: WithSession, reader: string): SystemDoor {
+export function systemDoor(withSession: WithSession, reader: () => string): SystemDoor {
   const transaction = <T>(work: (tx: SystemQueries) => Promise<T>): Promise<T> =>
     withSession((session) => inTransaction(session, () => work(queriesOn(session))));
   return {
-    reader,
+    get reader() {
+      return reader();
+    },
     query: (sql, params) => withSession((session) => query(session, sql, params)),
     script: (ddl) => withSession((session) => script(session, ddl)),
     copyIn: (target, rows) => transaction((tx) => tx.copyIn(target, rows)),
     transaction,
     grantRead: (schema) => {
-      const [s, r] = [quoteIdentifier(schema), quoteIdentifier(reader)];
+      const [s, r] = [quoteIdentifier(schema), quoteIdentifier(reader())];
       return withSession((session) =>
         script(
           session,

@@ -20,6 +20,10 @@ export interface Issuers {
   identity(issuer: unknown): IdentityIssuer | null;
   /** Fetches no keys from now on, but for those that `next` goes on with. */
   close(next: Issuers | null): void;
+  /** Fetches the keys of all that have not been had yet. */
+  begin(): void;
+  /** True once all keys that are fetched were had. */
+  readonly reached: boolean;
   /** Keys that are fetched, by what they are fetched as. */
   readonly remote: ReadonlyMap<string, RemoteKeys>;
 }
@@ -46,6 +50,8 @@ export const NO_ISSUERS: Issuers = Object.freeze({
   actor: () => null,
   identity: () => null,
   close: () => undefined,
+  begin: () => undefined,
+  reached: true,
   remote: new Map(),
 });
 
@@ -82,6 +88,12 @@ export function openIssuers(
     remote,
     actor: (issuer: unknown) => actor.get(issuer) ?? null,
     identity: (issuer: unknown) => identity.get(issuer) ?? null,
+    begin: () => {
+      for (const keys of remote.values()) if (!keys.reached) keys.begin();
+    },
+    get reached() {
+      return [...remote.values()].every((keys) => keys.reached);
+    },
     close: (next: Issuers | null) => {
       for (const [name, keys] of remote) if (next?.remote.get(name) !== keys) keys.close();
     },

@@ -32,7 +32,7 @@ interface Known {
 }
 
 /**
- * The keys of an issuer that publishes them: fetched when they are first needed, again from time to time, and for a key
+ * The keys of an issuer that publishes them: fetched at `begin` or when they are first needed, again from time to time, and for a key
  * id that is not among them, so that a rotation is noticed at its first token. Two attempts are a cool-down apart. While
  * the issuer does not answer, the keys of before stay good for a while.
  */
@@ -59,6 +59,16 @@ export class RemoteKeys implements KeySource {
     if (found.length > 0 || kid === null) return found;
     await this.#refresh();
     return keysFor(this.#current()?.keys ?? [], algorithm, kid);
+  }
+
+  /** Fetches them before a token needs them. */
+  begin(): void {
+    void this.#refresh();
+  }
+
+  /** True once they were had. */
+  get reached(): boolean {
+    return this.#known !== null;
   }
 
   /** Fetches nothing from now on. */

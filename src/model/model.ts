@@ -14,3 +14,13 @@ export interface KeptPolicy {
   /** From then on nothing serves. */
   readonly until: number;
 }
+
+/** What this process rests on and others keep: true once it has answered since the start, and where there is none. */
+export interface PartsReached {
+  /** The control database. */
+  readonly control: boolean;
+  /** The store in which gateways count limits together. */
+  readonly limits: boolean;
+  /** Issuers whose keys are fetched, all of them. */
+  readonly issuers: boolean;
+}

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../engine/index.js';
 import type { Manifest } from '../model/manifest/index.js';
 import { type RollupState, readStates } from './state.js';
@@ -14,6 +15,8 @@ const NONE: UsableRollups = Object.freeze({ builtAt: new Map(), key: '' });
 
 /** How often the databases are asked. ms */
 const EVERY_MS = 1_000;
+/** A start waits for them for so long. ms */
+const START_MS = 2_000;
 
 /**
  * What stands of the rollups of a manifest, as each process of a server looks at it for itself, once a second. What was
@@ -41,7 +44,7 @@ export class RollupStanding {
 
   /** Looks now, and from now on. */
   async start(): Promise<void> {
-    await this.look();
+    await Promise.race([this.look(), sleep(START_MS, undefined, { ref: false })]);
     this.#again();
   }
 
@@ -67,7 +70,7 @@ export class RollupStanding {
     await Promise.all(
       [...connectors].map(async (name) => {
         const engine = this.#engines.get(name);
-        if (engine === undefined) return;
+        if (engine === undefined || !engine.reached) return;
         try {
           this.#states.set(name, await readStates(engine));
           this.#faulty.delete(name);

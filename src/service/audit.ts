@@ -36,7 +36,7 @@ export async function openAudit(
       log.error('the audit log failed: every request is refused', {
         ...failureFields(failure),
         dir,
-        next: ends ? 'the process ends' : 'it goes on by itself once the disk is well',
+        next: ends ? 'the process ends' : 'it goes on by itself once its disk, or its database, is well',
       });
       if (ends) end(`the audit log failed: ${causeOf(failure)}`);
     },
@@ -66,7 +66,7 @@ export async function openAudit(
     observer,
     deadlineMs: DEADLINE_MS,
     ...(keeping.retention !== null && { retention: keeping.retention }),
-    ...(store !== null && { store }),
+    ...(store !== null && { store, waits: true }),
   });
   return { audit, over };
 }

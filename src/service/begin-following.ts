@@ -12,8 +12,7 @@ import type { Settings } from './settings.js';
 /** What others have published, and what only this directory has. A database that does not answer is followed later. */
 export async function joined(control: Control | null, keys: TenantKeys, log: ServiceLog): Promise<void> {
   try {
-    await control?.requireKeys(keys);
-    await control?.join();
+    await control?.join(keys);
   } catch (error) {
     if (!(error instanceof ControlFault)) throw error;
     log.error('what other gateways have published is not known yet', { cause: error.message });

@@ -9,7 +9,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * The URL that a connector takes from the variable `name`, else from the file that `name`_FILE names, as secrets are
  * mounted, else from what the command in `name`_COMMAND prints; null where none of them is set.
  *
- * @throws StartProblem for a file that cannot be read or is empty, and for a command that fails
+ * @throws StartProblem for a file that cannot be read or is empty, and for a command that prints something else;
+ *   CommandFailed
  */
 export async function connectorUrl(env: Environment, name: string): Promise<string | null> {
   const url = env[name] ?? '';
@@ -18,6 +19,14 @@ export async function connectorUrl(env: Environment, name: string): Promise<stri
   if (file !== '') return urlInFile(file);
   const command = env[`${name}_COMMAND`] ?? '';
   return command === '' ? null : urlOfCommand(`${name}_COMMAND`, command);
+}
+
+/** A command that ended with a status, or took too long: what it asks may be away for now. */
+export class CommandFailed extends StartProblem {}
+
+/** True where any of the variables is set that `connectorUrl` reads. */
+export function namesUrl(env: Environment, name: string): boolean {
+  return ['', '_FILE', '_COMMAND'].some((ending) => (env[`${name}${ending}`] ?? '') !== '');
 }
 
 /** The one line of a file. @throws StartProblem */
@@ -42,7 +51,7 @@ function urlOfCommand(name: string, command: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile('/bin/sh', ['-c', command], limits, (failure, stdout) => {
       const url = stdout.trim();
-      if (failure !== null) reject(new StartProblem(`the command in ${name} ${faultOf(failure)}`));
+      if (failure !== null) reject(commandFault(name, failure));
       else if (url === '' || /\s/.test(url))
         reject(new StartProblem(`the command in ${name} must print one URL and nothing else`));
       else resolve(url);
@@ -51,8 +60,18 @@ function urlOfCommand(name: string, command: string): Promise<string> {
   });
 }
 
-function faultOf({ code, killed }: { readonly code?: unknown; readonly killed?: boolean }): string {
-  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `printed more than ${COMMAND_BYTES} bytes`;
-  if (killed === true) return `was stopped: it took more than ${COMMAND_MS / 1_000} s`;
-  return `ended with status ${String(code)}`;
+/** As the shell says that there is no such command, or that it may not be run. */
+const NO_COMMAND: ReadonlySet<unknown> = new Set([126, 127]);
+
+function commandFault(
+  name: string,
+  { code, killed }: { readonly code?: unknown; readonly killed?: boolean },
+): StartProblem {
+  const command = `the command in ${name}`;
+  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER')
+    return new StartProblem(`${command} printed more than ${COMMAND_BYTES} bytes`);
+  if (killed === true)
+    return new CommandFailed(`${command} was stopped: it took more than ${COMMAND_MS / 1_000} s`);
+  const ended = `${command} ended with status ${String(code)}`;
+  return NO_COMMAND.has(code) ? new StartProblem(ended) : new CommandFailed(ended);
 }

@@ -100,7 +100,7 @@ export function contentPlane(
   const { share = WHOLE } = settings;
   const decoding = settings.chat === null ? null : decodingBy(settings.chat, share, dataDir, log);
   decoding?.catch(() => undefined); // told by the question that wants it
-  if (settings.chat !== null) void import('ajv'); // the first schema of EXTRACT would hold everybody up for it
+  if (settings.chat !== null) import('ajv').catch(() => undefined); // the first schema of EXTRACT would hold everybody up for it
   const embedders = new Map<string, Promise<Embedder>>();
   // By the embedder and the text: what anybody asked before need not be embedded again.
   const queries = new LRUCache<string, string>({

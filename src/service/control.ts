@@ -23,6 +23,8 @@ import type { ReadText } from './model.js';
 import type { ControlSettings } from './settings/control.js';
 import type { Settings } from './settings.js';
 
+const NONE_ACTIVE = 'no policy is active: osl policy push --activate';
+
 /** A look takes so long at most, ms: connecting, and a statement or two. */
 const STATEMENT_MS = 2_000;
 
@@ -34,10 +36,13 @@ export class Control {
   readonly #policyFile: string;
   readonly #dir: string;
   #text: string | null = null;
-  #why = 'no policy is active: osl policy push --activate';
+  #why = NONE_ACTIVE;
   #seen: Seen = { activation: 0, published: 0 };
   /** When the last look that was answered began; ms of the process' own clock. */
   #heardAt = performance.now();
+  #heard = false;
+  /** What must be right before anything that is heard counts: see `join`. */
+  #toJoin: (() => Promise<void>) | null = null;
 
   private constructor(settings: Settings, control: ControlSettings, tenant: string) {
     this.tenant = tenant;
@@ -48,24 +53,25 @@ export class Control {
   }
 
   /**
-   * Null where the settings name no control database. One that does not answer is told in the log: the gateway begins
-   * without a policy then, and goes on once it does.
+   * Null where the settings name no control database. One that does not answer, lets nobody in or has no schema is told
+   * in the log: the gateway begins without a policy then, and goes on once that is mended.
    *
-   * @throws StartProblem, ControlFault for what the operator must mend, ManifestProblems
+   * @throws StartProblem, ManifestProblems
    */
   static async open(settings: Settings, log: ServiceLog): Promise<Control | null> {
     if (settings.control === null) return null;
     const control = new Control(settings, settings.control, await tenantIn(settings.manifestFile));
     try {
-      await requireSchema(control.#database);
       await control.look();
     } catch (error) {
-      if (!(error instanceof ControlFault) || mustBeMended(error)) {
+      if (!(error instanceof ControlFault)) {
         await control.close();
         throw error;
       }
       control.#why = error.message;
-      log.error('the control database does not answer', { cause: error.message });
+      log.error('the control database is not heard: every request is refused (E2001) until it is', {
+        cause: error.message,
+      });
     }
     return control;
   }
@@ -73,6 +79,11 @@ export class Control {
   /** What is to serve, as it was last seen. */
   get seen(): Seen {
     return this.#seen;
+  }
+
+  /** True once a look was answered: before that nothing may serve, for it may have been taken away. */
+  get heard(): boolean {
+    return this.#heard;
   }
 
   /** For how long nothing was heard, ms. */
@@ -83,6 +94,9 @@ export class Control {
   /** Looks what is to serve. @throws ControlFault, ControlConflict; then what was seen before still holds */
   async look(): Promise<Seen> {
     const began = performance.now();
+    if (!this.#heard) await requireSchema(this.#database);
+    await this.#toJoin?.();
+    this.#toJoin = null;
     const seen = await standing(this.#database, this.tenant);
     const another = seen.activation !== this.#seen.activation || this.#text === null;
     if (another && seen.activation > 0 && this.settings.policySource === 'control') {
@@ -94,15 +108,41 @@ export class Control {
       }
     } else this.#seen = seen;
     this.#heardAt = began;
+    this.#heard = true;
+    this.#why = NONE_ACTIVE;
     return this.#seen;
   }
 
   /** Files by their names, and of the policy, where it stands in the control database, the text that was last seen. */
   readonly read: ReadText = async (file) => {
-    if (file !== this.#policyFile || this.settings.policySource === 'file') return readManifestText(file);
+    if (file !== this.#policyFile) return readManifestText(file);
+    if (!this.#heard) throw noPolicy(this.#policyFile, this.#why);
+    if (this.settings.policySource === 'file') return readManifestText(file);
     if (this.#text === null) throw noPolicy(this.#policyFile, this.#why);
     return this.#text;
   };
+
+  /**
+   * Sees to it that this gateway has the keys of the others and what they have published: now, or, where the database does
+   * not answer, with the next look that is answered, before which nothing that is heard counts.
+   *
+   * @throws StartProblem, PublishedDamaged; ControlFault, after which it is tried again
+   */
+  async join(keys: TenantKeys): Promise<void> {
+    const work = async (): Promise<void> => {
+      await this.#requireKeys(keys);
+      await this.#joinPublished();
+    };
+    if (!this.#heard) this.#toJoin = work;
+    else
+      await work().catch((error: unknown) => {
+        if (error instanceof ControlFault) {
+          this.#heard = false;
+          this.#toJoin = work;
+        }
+        throw error;
+      });
+  }
 
   /**
    * Brings the data directory to what all gateways have published. What it has beyond them, as a gateway that joins
@@ -110,7 +150,7 @@ export class Control {
    *
    * @throws StartProblem where neither goes on from the other; ControlFault, PublishedDamaged
    */
-  async join(): Promise<void> {
+  async #joinPublished(): Promise<void> {
     const versions = await Versions.open(this.#dir);
     const { published } = await standing(this.#database, this.tenant);
     const common = Math.min(published, versions.history.length);
@@ -135,7 +175,7 @@ export class Control {
    *
    * @throws StartProblem, ControlFault
    */
-  async requireKeys(keys: TenantKeys): Promise<void> {
+  async #requireKeys(keys: TenantKeys): Promise<void> {
     for (const kind of ['masking', 'signing'] as const) {
       const fingerprint = fingerprintOf(kind, keys[kind]);
       if (await isSharedKey(this.#database, this.tenant, kind, fingerprint, gatewayName())) continue;
@@ -182,10 +222,3 @@ async function tenantIn(manifestFile: string): Promise<string> {
     `${manifestFile} names no tenant: gateways that share a database need \`tenant:\` in it`,
   );
 }
-
-/** Time does not mend it: a password, a privilege, a schema. */
-function mustBeMended({ code, cause }: ControlFault): boolean {
-  return (code === null && cause === null) || MENDED_BY_HAND.has(code ?? '');
-}
-
-const MENDED_BY_HAND: ReadonlySet<string> = new Set(['28P01', '28000', '3D000', '42501', '3F000', '42P01']);

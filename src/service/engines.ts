@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
+import { messageOf } from '../base/thrown.js';
 import {
   type Engine,
   type EngineConfig,
@@ -11,18 +12,29 @@ import {
 } from '../engine/index.js';
 import { type Connector, type Manifest, systemUrlVariable, urlVariable } from '../model/manifest/index.js';
 import { connectFault, withoutPassword } from './connect-fault.js';
-import { connectorUrl } from './connector-url.js';
+import { CommandFailed, connectorUrl, namesUrl } from './connector-url.js';
 import type { OpenEngine } from './credentials.js';
 import { sessionsFor } from './settings/pools.js';
 import type { Settings } from './settings.js';
 import { sharedOut, WHOLE } from './share.js';
 
-/** The engine of every connector; all or none. @throws StartProblem, and an engine's Error for the operator */
+/** What a process that serves adds: see `Serving` of the engine. */
+export interface ServingEngines {
+  readonly spool: SpoolRoom | null;
+  /** Resolves once statements may run in the database of a connector that answers. */
+  admit(connector: Connector): Promise<void>;
+}
+
+/**
+ * The engine of every connector; all or none. Where it serves, a database that is away keeps nothing from opening.
+ *
+ * @throws StartProblem, and an engine's Error for the operator
+ */
 export async function openEngines(
   manifest: Manifest,
   settings: Settings,
   log: ServiceLog,
-  spool: SpoolRoom | null = null,
+  serving: ServingEngines | null = null,
 ): Promise<{
   readonly engines: ReadonlyMap<string, Engine>;
   readonly opened: ReadonlyMap<string, OpenEngine>;
@@ -35,8 +47,8 @@ export async function openEngines(
   };
   try {
     for (const connector of manifest.connectors.values()) {
-      const config = await engineConfig(connector, settings);
-      const engine = await openConnector(connector, config, log, spool);
+      const config = await engineConfig(connector, settings, serving !== null);
+      const engine = await openConnector(connector, config, log, serving);
       engines.set(connector.name, engine);
       opened.set(connector.name, { engine, config });
     }
@@ -51,35 +63,68 @@ async function openConnector(
   connector: Connector,
   config: EngineConfig,
   log: ServiceLog,
-  spool: SpoolRoom | null,
+  serving: ServingEngines | null,
 ): Promise<Engine> {
+  const { name } = connector;
+  const admit = async (): Promise<void> => {
+    await serving?.admit(connector).catch((error: unknown) => {
+      log.error('the connector is not used yet', { connector: name, cause: messageOf(error) });
+      throw error;
+    });
+  };
+  let reached = false;
   const engine = await openEngine(config, {
     onUpstreamError: (error, tables) =>
       log.warn('upstream error', {
-        connector: connector.name,
+        connector: name,
         ...wordsOf(error),
         ...(tables.length > 0 && { tables }),
       }),
-    onReach: (change) => tellReach(connector, change, log),
-    spool,
+    onReach: (change) => tellReach(connector, config, reached, change, log),
+    spool: serving?.spool ?? null,
+    serving: serving === null ? null : { admit, systemSilenceMs: SYSTEM_SILENCE_MS },
   }).catch((error: unknown) => {
-    if (config.kind === 'pglite') throw error;
-    throw new StartProblem(
-      `connector \`${connector.name}\`, ${withoutPassword(config.url)}: ${connectFault(error)}`,
-    );
+    if (config.kind === 'pglite' || error instanceof StartProblem) throw error;
+    throw new StartProblem(`connector \`${name}\`, ${shownUrl(config)}: ${connectFault(error)}`);
   });
-  for (const warning of engine.warnings) log.warn(warning, { connector: connector.name });
+  const late = !engine.reached;
+  void engine.whenReached.then(() => {
+    reached = true;
+    if (late)
+      log.warn('connector opens sessions: its questions are answered from now on', { connector: name });
+    for (const warning of engine.warnings) log.warn(warning, { connector: name });
+  });
   return engine;
 }
 
-function tellReach({ name }: Connector, change: ReachChange, log: ServiceLog): void {
-  if (change.kind === 'mended')
+/** Statements of the gateway's own that serve a question are short. */
+const SYSTEM_SILENCE_MS = 30_000;
+
+function tellReach(
+  { name }: Connector,
+  config: EngineConfig,
+  reached: boolean,
+  change: ReachChange,
+  log: ServiceLog,
+): void {
+  if (change.kind === 'mended') {
     log.info('connector opens sessions again', { connector: name, after_seconds: change.seconds });
+    return;
+  }
+  const fields = { connector: name, cause: connectFault(change.cause) };
+  if (reached)
+    log.warn('connector opens no more sessions: it goes on with those it has, and tries again', fields);
   else
-    log.warn('connector opens no more sessions: it goes on with those it has, and tries again', {
-      connector: name,
-      cause: connectFault(change.cause),
+    log.error('connector opens no session: its questions are refused (E0523) until it does', {
+      ...fields,
+      url: shownUrl(config),
     });
+}
+
+function shownUrl(config: EngineConfig): string {
+  return config.kind === 'pglite' || config.url === null
+    ? 'a URL that is not known'
+    : withoutPassword(config.url);
 }
 
 /** What this process has of them. */
@@ -87,23 +132,34 @@ export function poolSizeOf(connector: Connector, { poolSize, content }: Settings
   return sharedOut(sessionsFor(connector, poolSize), content.share ?? WHOLE);
 }
 
-export async function engineConfig(connector: Connector, settings: Settings): Promise<EngineConfig> {
+/** @param serves a command that fails for now need not say the URL yet. @throws StartProblem */
+export async function engineConfig(
+  connector: Connector,
+  settings: Settings,
+  serves = false,
+): Promise<EngineConfig> {
   if (connector.kind === 'pglite')
     return { kind: 'pglite', dataDir: join(settings.dataDir, 'pg', connector.name) };
   const name = urlVariable(connector);
-  const url = await connectorUrl(process.env, name);
-  if (url === null) {
+  const systemName = systemUrlVariable(connector);
+  if (!namesUrl(process.env, name)) {
     throw new StartProblem(
       `connector \`${connector.name}\` takes its URL from ${name} (or the file that ${name}_FILE names, or the command in ${name}_COMMAND), which is not set`,
     );
   }
+  const urlNow = (variable: string): Promise<string | null> =>
+    connectorUrl(process.env, variable).catch((error: unknown) => {
+      if (serves && error instanceof CommandFailed) return null;
+      throw error;
+    });
   return {
     kind: 'postgres',
-    url,
-    systemUrl: await connectorUrl(process.env, systemUrlVariable(connector)),
+    url: await urlNow(name),
+    systemUrl: await urlNow(systemName),
+    hasSystem: namesUrl(process.env, systemName),
     logins: async () => ({
-      url: (await connectorUrl(process.env, name)) ?? url,
-      systemUrl: await connectorUrl(process.env, systemUrlVariable(connector)),
+      url: await connectorUrl(process.env, name),
+      systemUrl: await connectorUrl(process.env, systemName),
     }),
     poolSize: poolSizeOf(connector, settings),
     systemPoolSize: settings.systemPoolSize,

@@ -1,6 +1,6 @@
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
-import { type ControlFault, listenForChanges } from '../control/index.js';
+import { ControlFault, listenForChanges } from '../control/index.js';
 import type { Control } from './control.js';
 
 /** What a gateway does about the control database. */
@@ -26,8 +26,9 @@ const CLOCK_MS = 250;
  */
 export function followControl(control: Control, follower: Follower, log: ServiceLog): Following {
   let taken = control.seen;
-  let silent = false;
-  let troubled = false;
+  let silent = !control.heard;
+  /** Kinds of trouble that were told since the last look that was answered; the start has told of silence. */
+  const told = new Set(silent ? [ControlFault.name] : []);
   let looking: Promise<void> | null = null;
   let again = false;
   let closed = false;
@@ -35,18 +36,19 @@ export function followControl(control: Control, follower: Follower, log: Service
   const look = async (): Promise<void> => {
     try {
       const seen = await control.look();
-      if (troubled) log.warn('the control database answers again');
-      troubled = false;
+      if (told.size > 0) log.warn('the control database answers again');
+      told.clear();
       if (!silent && seen.activation === taken.activation && seen.published === taken.published) return;
       await follower.change();
       taken = seen;
       silent = false;
     } catch (error) {
-      if (!troubled && !closed)
+      const kind = error instanceof Error ? error.name : 'unknown';
+      if (!told.has(kind) && !closed)
         log.error('what is to serve could not be read from the control database', {
           cause: messageOf(error),
         });
-      troubled = true;
+      told.add(kind);
     }
   };
   const wake = (): void => {

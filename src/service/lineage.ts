@@ -3,7 +3,7 @@ import type { AuditLog } from '../../policy/audit/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { version } from '../base/package-root.js';
 import type { Model } from '../model/model.js';
-import { connectorUrl } from './connector-url.js';
+import { CommandFailed, connectorUrl } from './connector-url.js';
 import type { Lineage, LineageOptions } from './lineage/index.js';
 import { endOf, journalIn } from './lineage/outbox/state.js';
 import type { Seat } from './seat.js';
@@ -64,7 +64,15 @@ async function opened(
   const config = await loadLineageConfig(lineageFile);
   const urls = new Map<string, string | null>();
   for (const { name, kind, urlEnv } of manifest.connectors.values())
-    if (kind === 'postgres') urls.set(name, await connectorUrl(process.env, urlEnv ?? 'OSL_POSTGRES_URL'));
+    if (kind === 'postgres') urls.set(name, await urlNow(urlEnv ?? 'OSL_POSTGRES_URL'));
   const urlOf = (name: string): string | null => urls.get(name) ?? null;
   return openLineage({ ...chain, config, tenant, version: version(), log, urlOf });
+}
+
+/** Null where a command fails for now: then the connector's own name stands for its database. */
+function urlNow(name: string): Promise<string | null> {
+  return connectorUrl(process.env, name).catch((error: unknown) => {
+    if (error instanceof CommandFailed) return null;
+    throw error;
+  });
 }

@@ -15,7 +15,8 @@ import { createStrangers } from '../ask/request/strangers.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
-import type { Model } from '../model/model.js';
+import type { Connector } from '../model/manifest/index.js';
+import type { Model, PartsReached } from '../model/model.js';
 import { createDrafting } from '../publishing/drafting/index.js';
 import { createPublishing } from '../publishing/store/index.js';
 import { RollupStanding } from '../rollups/index.js';
@@ -39,7 +40,7 @@ import { ownerOf } from './owner.js';
 import { PolicyStanding, type PolicyState } from './policy-standing.js';
 import type { Prepared, Reloaded, ReloadPart } from './reload.js';
 import { enginesParts, lineagePart, refuseOtherConnectors } from './reload-parts.js';
-import { requireRowSecurity, rowRightsOf } from './row-security.js';
+import { requireRowSecurity, requireRowSecurityOf, rowRightsOf } from './row-security.js';
 import { aloneIn, following, type Seat } from './seat.js';
 import { type First, loadFirst, publishedDir } from './served.js';
 import type { Service } from './service.js';
@@ -113,13 +114,20 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
     const spool = spoolOf(settings, log);
     const counting = await countingSeat(seat, settings, first.tenant, log);
     closing.push(counting.close);
+    const { heard: control } = seat;
+    const limits = counting.heard;
     seat = counting.seat;
-    const { engines, opened, close: closeEngines } = await openEngines(first.manifest, settings, log, spool);
+    const served: Served = { model: first };
+    const admit = (connector: Connector): Promise<void> =>
+      requireRowSecurityOf(connector, served.model, keys, log);
+    const {
+      engines,
+      opened,
+      close: closeEngines,
+    } = await openEngines(first.manifest, settings, log, { spool, admit });
     closing.push(closeEngines);
     const unwatch = watchEngines(engines, log);
     closing.push(async () => unwatch());
-    // Without a policy nothing is read; a reload that brings one asks for it.
-    if (first.snapshot !== null) await requireRowSecurity(first, keys, log);
     const marks = await openMarks(seat, first.tenant, audit, log);
     const trust = await openTrust(
       settings,
@@ -141,13 +149,33 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
     closing.push(() => drafting.close());
     const { epochs, close: closeEpochs } = databaseEpochs(() => first.manifest.connectors, engines, log);
     closing.push(closeEpochs);
-    const parts = { audit, engines, lineage, parsing, drafting, marks, epochs, spool, observing };
-    const open = await serviceOf(settings, seat, log, first, { ...keys, trust }, opened, parts, close);
+    const reached = (): PartsReached => ({
+      control: control(),
+      limits: limits(),
+      issuers: trust.issuers().reached,
+    });
+    const parts = { audit, engines, lineage, parsing, drafting, marks, epochs, spool, observing, reached };
+    const open = await serviceOf(
+      settings,
+      seat,
+      log,
+      first,
+      served,
+      { ...keys, trust },
+      opened,
+      parts,
+      close,
+    );
     return Object.freeze({ ...open, over });
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** What is served now. */
+interface Served {
+  model: Model;
 }
 
 /** What is on its way to a receiver may end; the outbox keeps the rest. ms */
@@ -156,7 +184,16 @@ const LINEAGE_CLOSE_MS = 3_000;
 /** What was opened for the service, and is closed with it. */
 type OpenParts = Pick<
   Service,
-  'audit' | 'engines' | 'lineage' | 'parsing' | 'drafting' | 'marks' | 'epochs' | 'spool' | 'observing'
+  | 'audit'
+  | 'engines'
+  | 'lineage'
+  | 'parsing'
+  | 'drafting'
+  | 'marks'
+  | 'epochs'
+  | 'spool'
+  | 'observing'
+  | 'reached'
 >;
 
 /** Where long texts are marked while they are compiled. What an earlier process left there is told, and recorded. */
@@ -168,10 +205,14 @@ async function openMarks(
 ): Promise<Marks> {
   const marks = new Marks(marksDir);
   await marks.open();
-  await marks.left(async (mark) => {
+  const told = marks.left(async (mark) => {
     log.error('the gateway ended while it compiled this question', { ...mark });
+    await audit.whenOpen;
     await audit.append(unfinishedEntry(mark, tenant));
   });
+  if (audit.stats().failure === null) await told;
+  else
+    told.catch((error: unknown) => log.error('what was left was not recorded', { cause: messageOf(error) }));
   return marks;
 }
 
@@ -180,6 +221,7 @@ async function serviceOf(
   seat: Seat,
   log: ServiceLog,
   first: First,
+  served: Served,
   keys: TenantKeys & { readonly trust: TokenTrust },
   opened: ReadonlyMap<string, OpenEngine>,
   parts: OpenParts,
@@ -187,16 +229,16 @@ async function serviceOf(
 ): Promise<Omit<OpenService, 'over'>> {
   const { engines, lineage } = parts;
   const answers = new KeptAnswers(settings.resultCache);
-  let model: Model = first;
   const underway = new Underway();
   let { file } = first;
   const serves = (next: Model): void => {
-    model = next;
+    served.model = next;
     underway.changed(next);
     // What is kept has the versions in its key: this is for the memory.
     answers.clear();
   };
-  const withoutPolicy = (): void => serves(Object.freeze({ manifest: model.manifest, snapshot: null }));
+  const withoutPolicy = (): void =>
+    serves(Object.freeze({ manifest: served.model.manifest, snapshot: null }));
   let head = first.head;
   const standing = new PolicyStanding(settings.policyFailure, log, () => {
     withoutPolicy();
@@ -229,7 +271,7 @@ async function serviceOf(
   const [defaultConnector] = engines.keys();
   if (defaultConnector === undefined) throw new StartProblem('the manifest declares no connector');
   const rollups = new RollupStanding(
-    () => model.manifest,
+    () => served.model.manifest,
     engines,
     (connector, error) =>
       log.warn('rollups cannot be looked at: none is used', { connector, cause: messageOf(error) }),
@@ -237,7 +279,7 @@ async function serviceOf(
   await rollups.start();
   const service: Service = {
     tenant: first.tenant,
-    model: () => model,
+    model: () => served.model,
     keptPolicy: () => standing.kept,
     publishing,
     activation: () => seat.activation(),
@@ -262,7 +304,7 @@ async function serviceOf(
     owner: ownerOf(settings.owner, log),
     plans: createPlanCache(settings.planCacheBytes),
     rollups,
-    content: contentPlane(() => model.manifest, engines, settings.content, log, settings.dataDir),
+    content: contentPlane(() => served.model.manifest, engines, settings.content, log, settings.dataDir),
     permitted: new PermittedSets(settings.exactUpTo),
     words: new PermittedWords(),
     answers,
@@ -270,8 +312,8 @@ async function serviceOf(
     underway,
     log,
   };
-  lineage?.follow(() => model.manifest);
-  keys.trust.follow(() => model.snapshot);
+  lineage?.follow(() => served.model.manifest);
+  keys.trust.follow(() => served.model.snapshot);
   const modelPart: ReloadPart = {
     prepare: async () => {
       const { versions } = publishing;
@@ -308,7 +350,7 @@ async function serviceOf(
     publishing,
     log,
     tenant: first.tenant,
-    model: () => model,
+    model: () => served.model,
     head: () => head,
     read: seat.read,
     sound: () => !standing.missing && standing.kept === null,
@@ -343,12 +385,12 @@ async function serviceOf(
   const stopFollowing = beginFollowing(seat, settings, publishing, log, {
     policy: async (same) => prepare({ kind: 'policy', same }),
     lose: (why) => losePolicy(why, Date.now()),
-    changed: () => announce(lineage, model, log),
+    changed: () => announce(lineage, served.model, log),
   });
   const reload = (more: readonly ReloadPart[] = []): Promise<Reloaded> =>
     publishing.exclusively(async () => {
       const told = await (await prepare({ kind: 'reload' }, more)).take();
-      await announce(lineage, model, log);
+      await announce(lineage, served.model, log);
       return told;
     });
   const end = async (): Promise<void> => {

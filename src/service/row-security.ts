@@ -51,21 +51,30 @@ export function rowSecurityKey(keys: TenantKeys, connector: string): Uint8Array 
  * @throws StartProblem, and an Error where the database does not answer
  */
 export async function requireRowSecurity(model: Model, keys: TenantKeys, log: ServiceLog): Promise<void> {
-  for (const connector of model.manifest.connectors.values()) {
-    if (!connector.rowSecurity) continue;
-    const { faults, uncovered } = await rowSecurityStanding(connector, model, keys);
-    for (const name of uncovered)
-      log.warn('row security cannot hold the rows of a view or foreign table', {
-        connector: connector.name,
-        relation: name,
-      });
-    if (faults.length === 0) continue;
-    const more = faults.length > MOST_TOLD ? `; and ${faults.length - MOST_TOLD} more` : '';
-    throw new StartProblem(
-      `connector \`${connector.name}\` asks for row security, which does not stand as the policy has it: ` +
-        `${faults.slice(0, MOST_TOLD).join('; ')}${more}. \`osl row-security --write\` writes it`,
-    );
-  }
+  for (const connector of model.manifest.connectors.values())
+    await requireRowSecurityOf(connector, model, keys, log);
+}
+
+/** The same for the database of one connector. Without a policy nothing is read, and nothing required. */
+export async function requireRowSecurityOf(
+  connector: Connector,
+  model: Model,
+  keys: TenantKeys,
+  log: ServiceLog,
+): Promise<void> {
+  if (!connector.rowSecurity || model.snapshot === null) return;
+  const { faults, uncovered } = await rowSecurityStanding(connector, model, keys);
+  for (const name of uncovered)
+    log.warn('row security cannot hold the rows of a view or foreign table', {
+      connector: connector.name,
+      relation: name,
+    });
+  if (faults.length === 0) return;
+  const more = faults.length > MOST_TOLD ? `; and ${faults.length - MOST_TOLD} more` : '';
+  throw new StartProblem(
+    `connector \`${connector.name}\` asks for row security, which does not stand as the policy has it: ` +
+      `${faults.slice(0, MOST_TOLD).join('; ')}${more}. \`osl row-security --write\` writes it`,
+  );
 }
 
 /** How the database of `connector` compares with what `model` asks of it. */

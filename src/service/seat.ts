@@ -28,6 +28,8 @@ export interface Seat {
   readonly control: Control | null;
   /** The activation of the policy that serves, by the control database; null where each gateway has its own. */
   activation(): number | null;
+  /** True once the control database was heard since the start, and where there is none. */
+  heard(): boolean;
   /** Runs `work` while no other process publishes or reloads. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves once every other process serves what was published, or is gone. */
@@ -55,6 +57,7 @@ export function aloneIn(dataDir: string): Seat {
     firstUse: (token: string, issuedAt: number, endsAt: number) => used.first(token, issuedAt, endsAt),
     control: null,
     activation: () => null,
+    heard: () => true,
     read: readManifestText,
     exclusively: <T>(work: () => Promise<T>) => work(),
     published: async () => undefined,
@@ -76,6 +79,7 @@ export function workerSeat(dataDir: string, number: number, shared: Shared): Sea
     firstUse: (token: string, issuedAt: number, endsAt: number) => shared.firstUse(token, issuedAt, endsAt),
     control: null,
     activation: () => shared.activation(),
+    heard: () => shared.heard(),
     read: (file: string) => shared.read(file),
     exclusively: <T>(work: () => Promise<T>) => shared.exclusively(work),
     published: () => shared.published(),
@@ -87,7 +91,13 @@ export function workerSeat(dataDir: string, number: number, shared: Shared): Sea
 /** The seat of the only process of a server that shares with other gateways; as it was where it shares nothing. */
 export function following(seat: Seat, control: Control | null): Seat {
   if (control === null) return seat;
-  return Object.freeze({ ...seat, control, activation: () => activationOf(control), read: control.read });
+  return Object.freeze({
+    ...seat,
+    control,
+    activation: () => activationOf(control),
+    heard: () => control.heard,
+    read: control.read,
+  });
 }
 
 /** Null where each gateway has a policy of its own. */

@@ -6,7 +6,7 @@ import type { Probes } from '../ask/request/probes.js';
 import type { Strangers } from '../ask/request/strangers.js';
 import type { AccessRequestParts } from '../ask/why/request-access.js';
 import type { SpoolRoom } from '../engine/index.js';
-import type { KeptPolicy } from '../model/model.js';
+import type { KeptPolicy, PartsReached } from '../model/model.js';
 import type { PublishingParts } from '../publishing/author.js';
 import type { Lineage } from './lineage/index.js';
 import type { TokenTrust } from './token-trust.js';
@@ -18,6 +18,7 @@ export interface Service extends AnswerParts, PublishingParts, AccessRequestPart
   readonly probes: Probes;
   /** The activation of the policy that serves, by the control database; null where each gateway has its own. */
   activation(): number | null;
+  reached(): PartsReached;
   /** Whether the server as a whole takes requests. */
   steady(): boolean;
   /** Takes no new sessions, and is not ready, or does and is again. */

@@ -1,5 +1,6 @@
 import type { AuditLog } from '../../policy/audit/index.js';
 import type { ServiceLog } from '../base/log.js';
+import { messageOf } from '../base/thrown.js';
 import { openAudit } from './audit.js';
 import { type Cursor, endOf } from './lineage/outbox/state.js';
 import { settle } from './place.js';
@@ -16,7 +17,8 @@ export interface EndedChain {
 
 /**
  * Looks after a data directory whose log is ours now: says where it is a copy, and ends the chains of workers that
- * nobody will serve on, so that what they left open has its outcome.
+ * nobody will serve on, so that what they left open has its outcome. A log that waits for its place has this done once it
+ * takes records.
  *
  * @param workers how many of them are about to begin
  * @returns the chains that were ended
@@ -27,6 +29,22 @@ export async function takeOver(
   audit: AuditLog,
   log: ServiceLog,
   workers = 0,
+): Promise<readonly EndedChain[]> {
+  if (audit.stats().failure === null) return takenOver(settings, tenant, audit, log, workers);
+  void audit.whenOpen
+    .then(() => takenOver(settings, tenant, audit, log, workers))
+    .catch((error: unknown) =>
+      log.error('the data directory was not looked after', { cause: messageOf(error) }),
+    );
+  return []; // only a log in tables waits, and lineage is told from files
+}
+
+async function takenOver(
+  settings: Settings,
+  tenant: string,
+  audit: AuditLog,
+  log: ServiceLog,
+  workers: number,
 ): Promise<readonly EndedChain[]> {
   await tellRestored(settings.dataDir, tenant, audit, log);
   await settle(settings.dataDir, tenant, audit, log);

@@ -92,6 +92,7 @@ export async function openTrust(
       const take = (): void => {
         issuers.close(next);
         issuers = next;
+        issuers.begin();
         exchanging = key;
         own = exchangeIssuer(key);
         ring.replace(keys.source);
@@ -100,6 +101,7 @@ export async function openTrust(
       return { now: keysText(keys, next.configs.length), kept: null, take };
     },
   };
+  issuers.begin();
   return Object.freeze({
     verifier,
     exchange: {

@@ -26,7 +26,7 @@ function watch(connector: string, engine: Engine, log: ServiceLog, everyMs: numb
   let asking = false;
   let over = false;
   const look = async (): Promise<void> => {
-    if (asking) return;
+    if (asking || !engine.reached) return; // one that was never reached is told by whoever tries
     asking = true;
     const cause = await engine.ailment();
     asking = false;

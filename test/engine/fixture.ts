@@ -30,6 +30,7 @@ export async function pgliteFixture(dataDir: string | null = null): Promise<Fixt
       onUpstreamError: (error) => heard.push(error),
       onReach: () => undefined,
       spool: null,
+      serving: null,
     },
   );
   return { name: 'pglite', ...opened, heard, reached: [], native: null, close: () => opened.engine.close() };
@@ -57,7 +58,12 @@ export async function fixtureOver(
   const config = { poolSize: 2, sharedSessions: 0, ...options };
   const opened = await openPostgres(
     { kind: 'postgres', url: native.readerUrl, systemUrl: native.url, ...config },
-    { onUpstreamError: (error) => heard.push(error), onReach: (change) => reached.push(change), spool: null },
+    {
+      onUpstreamError: (error) => heard.push(error),
+      onReach: (change) => reached.push(change),
+      spool: null,
+      serving: null,
+    },
   );
   const close = async (): Promise<void> => {
     await opened.engine.close();

@@ -144,6 +144,8 @@ function watched(engine: Engine, statements: ReceivedStatement[]): Engine {
     outOfService: engine.outOfService,
     nodes: engine.nodes,
     system: engine.system,
+    reached: engine.reached,
+    whenReached: engine.whenReached,
     serverVersion: engine.serverVersion,
     warnings: engine.warnings,
     timeZone: (text) => engine.timeZone(text),

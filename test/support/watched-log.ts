@@ -31,6 +31,7 @@ export function watchedLog(
     fingerprint: (text) => log.fingerprint(text),
     fingerprintOf: (bytes, start, end) => log.fingerprintOf(bytes, start, end),
     close: () => log.close(),
+    whenOpen: log.whenOpen,
     stats: () => log.stats(),
   };
 }

@@ -61,7 +61,7 @@ export async function openPglite(
     });
     const system = systemDoor(
       lendFrom(pool, (session) => servers.modes.toSystem(session)),
-      READER,
+      () => READER,
     );
     const [version] = await system.query(`SELECT pg_catalog.current_setting('server_version') AS v`);
     const outOfService = new OutOfService();
@@ -70,6 +70,8 @@ export async function openPglite(
       governed: governedDoor(runner, outOfService, () => null),
       outOfService,
       system,
+      reached: true,
+      whenReached: Promise.resolve(),
       serverVersion: String(version?.['v']),
       warnings: [],
       timeZone: timeZones(runner),

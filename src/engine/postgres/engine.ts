@@ -1,7 +1,8 @@
+import { PostgresClient } from '../../postgres/index.js';
 import { ForeignNodes } from '../data-nodes.js';
 import type { Engine, EngineEvents, EngineSurroundings } from '../engine.js';
 import { governedDoor } from '../governed.js';
-import { ailmentOf } from '../health.js';
+import { ailmentOf, UNREACHED } from '../health.js';
 import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
 import { OutOfService } from '../out-of-service.js';
 import { Pool } from '../pool.js';
@@ -12,20 +13,25 @@ import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
 import type { PlanMode } from '../statement.js';
 import { lendFrom, systemDoor } from '../system.js';
 import { timeZones } from '../time-zones.js';
+import { connectionLost } from '../upstream-error.js';
 import { NoSystemCredentials } from '../upstream-failure.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
-import { PARTITIONWISE } from './foreign-servers.js';
+import { FirstSession } from './first-session.js';
+import { type Foreign, PARTITIONWISE } from './foreign-servers.js';
+import { upstreamOf } from './hosts.js';
 import { type Logins, LoginsNow } from './logins.js';
 import { inspectRole, type RoleReport } from './role.js';
 import { lackingFor } from './server-kind.js';
 
 export interface PostgresConfig {
   readonly kind: 'postgres';
-  /** Credentials of the governed role. */
-  readonly url: string;
+  /** Credentials of the governed role; null where `logins` is yet to say. */
+  readonly url: string | null;
   /** Credentials of the system door; null where this connector has none, so that the door refuses. */
   readonly systemUrl: string | null;
+  /** True where `logins` is yet to say what `systemUrl` is. Default: whether there is one. */
+  readonly hasSystem?: boolean;
   /** Both URLs as they are now: asked where a server refuses a login, for a password may have been changed. */
   readonly logins?: () => Promise<Logins>;
   /** Sessions that run one statement at a time. */
@@ -50,37 +56,40 @@ const RESERVE = 0.25;
 const SYSTEM_SESSIONS = 2;
 const SYSTEM_WAIT_MS = 60_000;
 
-/** A native server. Throws an Error when it cannot be reached, or the governed role is not fit. */
+/** A native server. Throws an Error where the URL is none; and, unless it serves, when the server cannot be reached, or the governed role is not fit. */
 export async function openPostgres(
   config: PostgresConfig,
-  { onUpstreamError, onReach, spool }: EngineSurroundings,
+  { onUpstreamError, onReach, spool, serving }: EngineSurroundings,
 ): Promise<{ readonly engine: Engine; readonly runner: Runner }> {
+  if (config.url !== null) checkUrl(config.url);
   const statementMs = config.statementTimeoutMs ?? 300_000;
-  const [first, report] = await connectGoverned(config.url, timeouts(statementMs));
-  first.destroy();
-  let { foreign } = report;
   const logins = new LoginsNow(config);
-  const connect = (ms: number, mode?: PlanMode): Promise<UpstreamSession> =>
-    logins
-      .connect('url', (url) => connectGoverned(url, timeouts(ms), mode))
-      .then(([session, found]) => {
-        foreign = found.foreign;
-        return session;
-      });
-  const shared = config.sharedSessions ?? 2;
+  let foreign: Foreign | null = null;
+  const connect = async (ms: number, mode?: PlanMode): Promise<[UpstreamSession, RoleReport]> => {
+    const connected = await logins.connect('url', (url) => connectGoverned(url, timeouts(ms), mode));
+    foreign = connected[1].foreign;
+    return connected;
+  };
   const reach = new Reach(onReach);
+  const first = new FirstSession(async () => {
+    const [session, report] = await connect(statementMs);
+    session.destroy();
+    return report;
+  }, reach);
+  await first.begin(serving);
+  const shared = config.sharedSessions ?? 2;
   const pool = new Pool({
     size: config.poolSize,
     reserve: config.poolReserve ?? RESERVE,
     waitMs: config.waitMs ?? 5_000,
     maxWaiting: MAX_WAITING,
     reach,
-    connect: () => connect(statementMs),
+    connect: async () => (await connect(statementMs))[0],
   });
-  const lanes =
-    shared > 0 ? new Lanes(shared, (mode) => reach.attempt(() => connect(SHARED_TIMEOUT_MS, mode))) : null;
-  const { systemUrl, systemPoolSize = SYSTEM_SESSIONS } = config;
-  const system = systemUrl === null ? null : systemPool(logins, systemPoolSize, onReach);
+  const short = (mode: PlanMode): Promise<UpstreamSession> =>
+    reach.attempt(async () => (await connect(SHARED_TIMEOUT_MS, mode))[0]);
+  const lanes = shared > 0 ? new Lanes(shared, short) : null;
+  const system = systemPool(config, logins, onReach);
   const running: RunnerOptions = {
     pool,
     lanes,
@@ -96,21 +105,37 @@ export async function openPostgres(
   const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));
   const shape = { pool, places, backstopSeconds: statementMs / 1000, onUpstreamError };
   const outOfService = new OutOfService();
+  const reported = (): RoleReport => {
+    if (first.report === null) throw connectionLost();
+    return first.report;
+  };
   const engine: Engine = {
     kind: 'postgres',
     governed: governedDoor(
       runner,
       outOfService,
       (level, subject) => new PinnedSnapshot({ ...shape, level, subject }),
-      (sql) => lackingFor(report.kind, sql),
+      (sql) => lackingFor(reported().kind, sql),
+      () => first.report !== null,
     ),
     outOfService,
-    system: systemDoor(system === null ? refuseSystem : lendFrom(system), report.role),
-    serverVersion: report.serverVersion,
-    warnings: report.warnings,
+    system: systemDoor(
+      system === null ? refuseSystem : lendFrom(system, undefined, serving?.systemSilenceMs),
+      () => reported().role,
+    ),
+    get reached() {
+      return first.report !== null;
+    },
+    whenReached: first.whenReached,
+    get serverVersion() {
+      return first.report?.serverVersion ?? '';
+    },
+    get warnings() {
+      return first.report?.warnings ?? [];
+    },
     timeZone: timeZones(runner),
-    ailment: () => ailmentOf(runner),
-    nodes: new ForeignNodes(() => foreign.servers, running),
+    ailment: async () => (first.report === null ? UNREACHED : ailmentOf(runner)),
+    nodes: new ForeignNodes(() => foreign?.servers ?? [], running),
     pools: () => [
       pool.seen('questions'),
       ...(lanes === null ? [] : [lanes.seen(reach.state)]),
@@ -118,12 +143,18 @@ export async function openPostgres(
     ],
     renew: (next) => logins.renew(next),
     async close() {
+      first.close();
       pool.close();
       lanes?.close();
       system?.close();
     },
   };
   return { engine, runner };
+}
+
+/** What no server could answer: each host as `pg` reads it, with the files that it names. @throws Error */
+function checkUrl(url: string): void {
+  for (const host of upstreamOf(url).urls) new PostgresClient({ connectionString: host });
 }
 
 function timeouts(statementMs: number): Timeouts {
@@ -147,7 +178,13 @@ async function connectGoverned(
   return [new UpstreamSession(transport), report];
 }
 
-function systemPool(logins: LoginsNow, size: number, onReach: EngineEvents['onReach']): Pool {
+/** Null where the connector has no system credentials. */
+function systemPool(
+  { systemUrl, hasSystem = systemUrl !== null, systemPoolSize: size = SYSTEM_SESSIONS }: PostgresConfig,
+  logins: LoginsNow,
+  onReach: EngineEvents['onReach'],
+): Pool | null {
+  if (!hasSystem) return null;
   return new Pool({
     size,
     reserve: 0,

@@ -1,9 +1,11 @@
+import { messageOf } from '../../base/thrown.js';
 import { NoSystemCredentials } from '../upstream-failure.js';
 import { withoutLogin } from './hosts.js';
 
 /** By which URLs the sessions of a connector log in. */
 export interface Logins {
-  readonly url: string;
+  /** Null until it is known, where a command that prints it failed at the start. */
+  readonly url: string | null;
   readonly systemUrl: string | null;
 }
 
@@ -18,6 +20,8 @@ export class LoginsNow {
   readonly #source: (() => Promise<Logins>) | null;
   #asking: Promise<void> | null = null;
   #askedAt = Number.NEGATIVE_INFINITY;
+  /** Why the source gave nothing when it was last asked. */
+  #fault: string | null = null;
 
   constructor({ url, systemUrl, logins }: Logins & { readonly logins?: () => Promise<Logins> }) {
     this.#now = { url, systemUrl };
@@ -30,6 +34,7 @@ export class LoginsNow {
 
   /** Rejects as `connect` does, or with NoSystemCredentials. */
   async connect<T>(which: keyof Logins, connect: (url: string) => Promise<T>): Promise<T> {
+    if (this.#now[which] === null) await this.#ask();
     const url = this.#urlOf(which);
     try {
       return await connect(url);
@@ -44,8 +49,8 @@ export class LoginsNow {
 
   #urlOf(which: keyof Logins): string {
     const url = this.#now[which];
-    if (url === null) throw new NoSystemCredentials();
-    return url;
+    if (url !== null) return url;
+    throw which === 'url' ? new Error(this.#fault ?? 'its URL is not known') : new NoSystemCredentials();
   }
 
   #ask(): Promise<void> {
@@ -54,7 +59,10 @@ export class LoginsNow {
     this.#asking ??= this.#source()
       .then(
         (next) => this.#take(next),
-        () => undefined, // the server's refusal says more to the operator, and a reload says what is wrong with the source
+        (error: unknown) => {
+          // Where there was a URL, the server's refusal says more to the operator.
+          this.#fault = messageOf(error);
+        },
       )
       .finally(() => {
         this.#asking = null;
@@ -66,15 +74,14 @@ export class LoginsNow {
   /** Another database is for a restart. */
   #take(next: Logins): void {
     const { url, systemUrl } = this.#now;
-    this.#now = {
-      url: withoutLogin(next.url) === withoutLogin(url) ? next.url : url,
-      systemUrl: sameOrNone(systemUrl, next.systemUrl) ? next.systemUrl : systemUrl,
-    };
+    this.#now = { url: ofSame(url, next.url), systemUrl: ofSame(systemUrl, next.systemUrl) };
   }
 }
 
-function sameOrNone(a: string | null, b: string | null): boolean {
-  return a !== null && b !== null && withoutLogin(a) === withoutLogin(b);
+/** `next` where it is a URL of the same database, or the first one that is known. */
+function ofSame(now: string | null, next: string | null): string | null {
+  if (now === null || next === null) return now ?? next;
+  return withoutLogin(next) === withoutLogin(now) ? next : now;
 }
 
 function isRefusal(error: unknown): boolean {

@@ -1,5 +1,5 @@
 import type { SystemDoor } from '../doors.js';
-import { systemDoor } from '../system.js';
+import { givenUpAfter, systemDoor } from '../system.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import { examineRole, type RoleReport } from './role.js';
@@ -12,6 +12,9 @@ export interface Survey {
   close(): void;
 }
 
+/** A server that owes an answer for so long is given up, and with it the survey. */
+const SILENCE_MS = 60_000;
+
 /** Connects as whoever the URL names; no role is refused. Throws what `pg` says where nobody answers. */
 export async function surveyPostgres(url: string): Promise<Survey> {
   const reports: RoleReport[] = [];
@@ -21,6 +24,14 @@ export async function surveyPostgres(url: string): Promise<Survey> {
   const [report] = reports;
   if (report === undefined) throw new Error('the role was not looked at');
   const session = new UpstreamSession(transport);
-  const system = systemDoor((work) => work(session), report.role);
-  return { system, report, close: () => session.destroy() };
+  const system = systemDoor(
+    (work) => work(session),
+    () => report.role,
+  );
+  const unwatch = givenUpAfter(SILENCE_MS, session);
+  const close = (): void => {
+    unwatch();
+    session.destroy();
+  };
+  return { system, report, close };
 }

@@ -1,7 +1,12 @@
-import { createLeasedLimiter, type Limits } from '../../../policy/index.js';
+import { queryError } from 'osl-compiler';
+import {
+  createLeasedLimiter,
+  type Identity,
+  type LimitBucket,
+  type Limiter,
+  type Limits,
+} from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
-import { StartProblem } from '../../base/start-problem.js';
-import { messageOf } from '../../base/thrown.js';
 import type { Seat } from '../seat.js';
 import type { LimitsPlace } from '../settings/load.js';
 import type { Settings } from '../settings.js';
@@ -9,33 +14,40 @@ import { type CountStore, openPostgresCounts, openRedisCounts, SharedCounts } fr
 
 /**
  * The seat itself, which counts alone or with the other workers of its server; or, where the settings name a store, one
- * that counts there with all gateways. @throws StartProblem where the store does not answer
+ * that counts there with all gateways. Until the store has answered once it is not known of how many processes this is
+ * one, so what would be counted is refused (E5038). @throws StartProblem where there can be no store
  */
 export async function countingSeat(
   seat: Seat,
   { load }: Settings,
   tenant: string,
   log: ServiceLog,
-): Promise<{ readonly seat: Seat; readonly close: () => Promise<void> }> {
-  if (load.limits === null) return { seat, close: async () => undefined };
+): Promise<{ readonly seat: Seat; heard(): boolean; close(): Promise<void> }> {
+  if (load.limits === null) return { seat, heard: () => true, close: async () => undefined };
   const store = await opened(load.limits);
-  const counts = await SharedCounts.join(store, { tenant, log }).catch(async (error: unknown) => {
-    await store.close();
-    throw noStore(error);
-  });
+  const counts = await SharedCounts.join(store, { tenant, log });
   // Guesses of passwords are counted by each server.
-  const limiter = (limits: Limits) => createLeasedLimiter(counts.share(seat.limiter(limits).guesses), limits);
-  return { seat: Object.freeze({ ...seat, limiter }), close: () => counts.close() };
+  const limiter = (limits: Limits): Limiter =>
+    onceHeard(counts, createLeasedLimiter(counts.share(seat.limiter(limits).guesses), limits));
+  return {
+    seat: Object.freeze({ ...seat, limiter }),
+    heard: () => counts.heard,
+    close: () => counts.close(),
+  };
 }
 
-async function opened(place: LimitsPlace): Promise<CountStore> {
-  try {
-    return await (place.kind === 'redis' ? openRedisCounts(place.url) : openPostgresCounts(place.at));
-  } catch (error) {
-    throw error instanceof StartProblem ? error : noStore(error);
-  }
+function opened(place: LimitsPlace): Promise<CountStore> {
+  return place.kind === 'redis' ? openRedisCounts(place.url) : openPostgresCounts(place.at);
 }
 
-function noStore(error: unknown): StartProblem {
-  return new StartProblem(`the store of limits (OSL_LIMITS_URL, or OSL_CONTROL_URL): ${messageOf(error)}`);
+function onceHeard(counts: SharedCounts, limiter: Limiter): Limiter {
+  return Object.freeze({
+    ...limiter,
+    take: (bucket: LimitBucket, identity: Identity) => {
+      if (!counts.heard) throw queryError('limitsUnknown', {});
+      return limiter.take(bucket, identity);
+    },
+    takeIfLeft: (bucket: LimitBucket, identity: Identity) =>
+      counts.heard && limiter.takeIfLeft(bucket, identity),
+  });
 }

@@ -40,20 +40,17 @@ delete from osl_control.limit_count where key in
    limit 10000 for update skip locked)`;
 const SWEEP_PEERS = `delete from osl_control.limit_peer where seen_at < clock_timestamp() - interval '1 hour'`;
 
-/** Counts in the tables `limit_count` and `limit_peer` of `osl_control`. @throws ControlFault, StartProblem */
+/** Counts in the tables `limit_count` and `limit_peer` of `osl_control`, which it looks for with its first words. */
 export async function openPostgresCounts(place: ControlPlace): Promise<CountStore> {
   const database = openControl(place, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
-  try {
-    await requireSchema(database);
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
+  let hasSchema = false;
   let told = 0;
   return Object.freeze({
     lease: (key: string, most: number) => lease(database, key, most),
     add: (charges: readonly Charge[]) => add(database, charges),
     here: async (id: string) => {
+      if (!hasSchema) await requireSchema(database);
+      hasSchema = true;
       await database.query(HERE, [id]);
       if (told++ % SWEEP_EVERY === 0) {
         await database.query(SWEEP);

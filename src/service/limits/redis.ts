@@ -9,6 +9,8 @@ export const REDIS_PACKAGE = '@redis/client';
 interface RedisClient {
   on(event: 'error', heard: (error: unknown) => void): unknown;
   connect(): Promise<unknown>;
+  /** True while it is connected. */
+  readonly isReady: boolean;
   eval(script: string, asked: { readonly keys: string[]; readonly arguments: string[] }): Promise<unknown>;
   destroy(): void;
 }
@@ -20,11 +22,14 @@ interface RedisPackage {
     readonly socket: {
       readonly connectTimeout: number;
       readonly reconnectStrategy: (tries: number) => number;
+      readonly socketTimeout: number;
     };
   }): RedisClient;
 }
 
 const CONNECT_MS = 2_000;
+/** Each process says that it is there more often: a connection that brings nothing for so long is given up. */
+const SILENCE_MS = 5_000;
 /** Between two attempts to connect again, at most. */
 const AGAIN_MS = 1_000;
 /** All keys of ours begin so. */
@@ -56,20 +61,27 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], 10 * ARGV[2])
 return redis.call('ZCARD', KEYS[1])`;
 
-/** Counts in Redis: keys that expire with their windows. @throws StartProblem, and what the client says */
+/** Counts in Redis: keys that expire with their windows. It connects beside, again and again. @throws StartProblem */
 export async function openRedisCounts(url: string): Promise<CountStore> {
   const { createClient } = await loaded();
   const client = createClient({
     url,
     disableOfflineQueue: true,
-    socket: { connectTimeout: CONNECT_MS, reconnectStrategy: (tries) => Math.min(AGAIN_MS, 50 * 2 ** tries) },
+    socket: {
+      connectTimeout: CONNECT_MS,
+      reconnectStrategy: (tries) => Math.min(AGAIN_MS, 50 * 2 ** tries),
+      socketTimeout: SILENCE_MS,
+    },
   });
-  const first = new Promise<never>((_, reject) => client.on('error', reject));
-  await Promise.race([client.connect(), first]).catch((error: unknown) => {
-    client.destroy();
-    throw error;
+  let fault: unknown = null;
+  client.on('error', (error) => {
+    fault = error;
+  });
+  client.connect().catch((error: unknown) => {
+    fault = error;
   });
   const run = async (script: string, keys: readonly string[], values: readonly (string | number)[]) => {
+    if (!client.isReady) throw fault ?? new Error('it is not connected yet');
     const found = await client.eval(script, {
       keys: keys.map((key) => `${PREFIX}${key}`),
       arguments: values.map(String),

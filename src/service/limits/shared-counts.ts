@@ -25,6 +25,10 @@ const PATIENCE_MS = 1_000;
 const REST_MS = 5_000;
 /** Between two times that this process says that it is there, ms. */
 const BEAT_MS = 2_000;
+/** How long the store may take to note that, ms. */
+const BEAT_PATIENCE_MS = 8_000;
+/** A start waits for the store for so long. ms */
+const START_MS = 3_000;
 const MAX_KEYS = 100_000;
 
 /**
@@ -41,6 +45,8 @@ export class SharedCounts {
   #peers = 1;
   #failedAt = Number.NEGATIVE_INFINITY;
   #failing = false;
+  #heard = false;
+  #saying = false;
   /** Of windows that this process counts by itself. */
   readonly #own = new Map<string, Lease>();
 
@@ -51,11 +57,16 @@ export class SharedCounts {
     this.#beat = setInterval(() => void this.#sayHere(), BEAT_MS).unref();
   }
 
-  /** @throws what the store says */
+  /** Resolves once the store has answered, or has not in time: then `heard` is false until it does. */
   static async join(store: CountStore, options: SharedCountsOptions): Promise<SharedCounts> {
     const counts = new SharedCounts(store, options);
-    counts.#peers = await store.here(counts.#id);
+    await within(counts.#sayHere(), START_MS).catch(() => undefined);
     return counts;
+  }
+
+  /** True once the store has answered: from then on it is known of how many processes this is one. */
+  get heard(): boolean {
+    return this.#heard;
   }
 
   /** As a limiter asks it, with guesses that are counted elsewhere. */
@@ -130,10 +141,16 @@ export class SharedCounts {
   }
 
   async #sayHere(): Promise<void> {
+    if (this.#saying) return;
+    this.#saying = true;
     try {
-      this.#peers = await this.#store.here(this.#id);
+      this.#peers = await within(this.#store.here(this.#id), BEAT_PATIENCE_MS);
+      this.#heard = true;
+      this.#tell(null);
     } catch (error) {
       this.#tell(error);
+    } finally {
+      this.#saying = false;
     }
   }
 
@@ -142,12 +159,19 @@ export class SharedCounts {
     const failing = error !== null;
     if (failing === this.#failing) return;
     this.#failing = failing;
-    if (failing)
+    if (!failing) this.#log.warn('the store of limits answers again');
+    else if (!this.#heard)
+      this.#log.error(
+        'the store of limits has not answered yet: every request is refused (E5038) until it does',
+        {
+          error: messageOf(error),
+        },
+      );
+    else
       this.#log.warn('the store of limits does not answer: each process counts its own part', {
         error: messageOf(error),
         processes: this.#peers,
       });
-    else this.#log.info('the store of limits answers again');
   }
 }
 

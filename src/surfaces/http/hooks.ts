@@ -67,7 +67,7 @@ async function inEmergency(service: GlassParts, call: Call, reason: string, url:
   return { ...call, requestId: randomUUID(), origin: { ...origin, emergency } };
 }
 
-const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['/health', '/ready']);
+const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['/health', '/healthz', '/ready', '/readyz']);
 
 /** INVARIANT: a QueryError that a handler throws was recorded by the spine; what Fastify finds is recorded here. */
 async function sendFault(

@@ -2,7 +2,7 @@ import type { AuditLog } from '../../../policy/audit/index.js';
 import type { AnswerParts, DecidingParts, RecordingParts, RunningParts } from '../../ask/index.js';
 import type { Probes } from '../../ask/request/probes.js';
 import type { AccessRequestParts } from '../../ask/why/request-access.js';
-import type { KeptPolicy } from '../../model/model.js';
+import type { KeptPolicy, PartsReached } from '../../model/model.js';
 import type { PublishingParts } from '../../publishing/author.js';
 import type { TokenParts } from './routes/token.js';
 
@@ -10,6 +10,7 @@ import type { TokenParts } from './routes/token.js';
 export interface StandingParts extends Pick<DecidingParts, 'model'>, Pick<RunningParts, 'engines'> {
   /** Null while the policy that serves, if any does, is that of the file. */
   keptPolicy(): KeptPolicy | null;
+  reached(): PartsReached;
   readonly audit: Pick<AuditLog, 'stats'>;
   /** Whether the server as a whole takes requests, which may be more processes than this one. */
   steady(): boolean;

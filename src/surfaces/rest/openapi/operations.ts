@@ -167,12 +167,24 @@ export const CONFORMANCE_OPERATION = operation({
   },
 });
 
+const KEPT_POLICY = object(
+  { since: text(), until: text(), seconds_left: count('Until then.') },
+  'The policy is wrong or missing, and the last good one serves until then.',
+);
+
 export const HEALTH_OPERATION = operation({
   operationId: 'health',
   summary: 'The process answers, and can record what it answers',
   tags: ['service'],
   response: {
-    200: json(object({ status: oneOf('ok') }), 'It does.'),
+    200: json(
+      object({
+        status: oneOf('ok', 'degraded'),
+        'waiting_for?': list(oneOf('engines', 'policy', 'control', 'limits', 'issuers')),
+        'kept_policy?': KEPT_POLICY,
+      }),
+      'It does. Degraded: questions that need what it waits for are refused, or the last good policy serves.',
+    ),
     503: json(
       object({ status: oneOf('failing'), audit: oneOf('disk', 'full', 'deadline', 'closed') }),
       'It answers, and refuses everything: why its audit log takes nothing.',
@@ -180,10 +192,6 @@ export const HEALTH_OPERATION = operation({
   },
 });
 
-const KEPT_POLICY = object(
-  { since: text(), until: text() },
-  'The policy file is missing or broken, and the last good policy serves until then.',
-);
 const READINESS = object({
   status: oneOf('ready', 'not_ready'),
   checks: { type: 'object' },
@@ -198,6 +206,10 @@ export const READY_OPERATION = operation({
   tags: ['service'],
   response: { 200: json(READINESS, 'It can.'), 503: json(READINESS, 'It cannot.') },
 });
+
+/** The same at the paths that Kubernetes is used to. */
+export const HEALTHZ_OPERATION = operation({ ...HEALTH_OPERATION, operationId: 'healthz' });
+export const READYZ_OPERATION = operation({ ...READY_OPERATION, operationId: 'readyz' });
 
 /** Not part of this interface: told elsewhere. */
 export const HIDDEN_OPERATION = operation({ hide: true });

@@ -4,9 +4,11 @@ import {
   CANDIDATES_OPERATION,
   CONFORMANCE_OPERATION,
   HEALTH_OPERATION,
+  HEALTHZ_OPERATION,
   MAP_OPERATION,
   QUERY_OPERATION,
   READY_OPERATION,
+  READYZ_OPERATION,
   RESOLVE_OPERATION,
   SAMPLE_OPERATION,
   SCHEMA_OPERATION,
@@ -45,7 +47,9 @@ export const ROUTES: ReadonlyMap<string, Operations> = new Map<string, Operation
   ['/.well-known/oauth-protected-resource/mcp', { GET: MCP_METADATA_OPERATION }],
   ['/openapi.json', { GET: DOCUMENT_OPERATION }],
   ['/health', { GET: HEALTH_OPERATION }],
+  ['/healthz', { GET: HEALTHZ_OPERATION }],
   ['/ready', { GET: READY_OPERATION }],
+  ['/readyz', { GET: READYZ_OPERATION }],
   ['/metrics', { GET: METRICS_OPERATION }],
 ]);
 

@@ -1,12 +1,13 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { objectsOutOfService, unreachableNodes } from '../../../engine/index.js';
+import type { PartsReached } from '../../../model/model.js';
 import type { Inflight } from '../inflight.js';
-import { HEALTH_OPERATION, READY_OPERATION } from '../openapi/operations.js';
+import { HEALTH_OPERATION, HIDDEN_OPERATION, READY_OPERATION } from '../openapi/operations.js';
 import type { StandingParts } from '../parts.js';
 import { privateHeaders } from '../problem.js';
 
 /** What must hold before requests should be sent here. It names no connector: anyone may ask. */
-interface Readiness {
+interface Readiness extends PartsReached {
   readonly engines: boolean;
   readonly policy: boolean;
   readonly audit: boolean;
@@ -17,47 +18,73 @@ interface Readiness {
 const LOOK_MS = 1_000;
 
 /**
- * `GET /health`: the process answers, and can record what it answers. `GET /ready`: it can serve. Neither needs a token,
- * and both are counted in the log.
+ * `GET /health`: the process answers, and can record what it answers. `GET /ready`: it can serve. Both are also at the
+ * paths that Kubernetes is used to. None needs a token, and all are counted in the log.
  */
 export function healthRoutes(app: FastifyInstance, service: StandingParts, inflight: Inflight): void {
   const enginesAnswer = seldom(LOOK_MS, async () => {
     const answers = await Promise.all([...service.engines.values()].map((engine) => engine.ailment()));
     return answers.every((ailment) => ailment === null);
   });
-  app.get('/health', { schema: HEALTH_OPERATION }, async ({ call }, reply) => {
+  const health = async ({ call }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { failure } = service.audit.stats();
     const status = failure === null ? 200 : 503;
     service.probes.count('health', '/health', status, call);
     return reply
       .code(status)
       .headers(privateHeaders(call.requestId))
-      .send(failure === null ? { status: 'ok' } : { status: 'failing', audit: failure.reason });
-  });
-  app.get('/ready', { schema: READY_OPERATION }, async ({ call }, reply) => {
+      .send(failure === null ? stateOf(service) : { status: 'failing', audit: failure.reason });
+  };
+  const ready = async ({ call }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const checks: Readiness = {
       engines: await enginesAnswer(),
       policy: service.model().snapshot !== null,
       audit: service.audit.stats().failure === null,
       accepting: !inflight.draining && service.steady(),
+      ...service.reached(),
     };
-    const kept = service.keptPolicy();
     const outOfService = objectsOutOfService(service.engines);
     const silent = unreachableNodes(service.engines);
-    const ready = Object.values(checks).every((holds) => holds);
-    const status = ready ? 200 : 503;
+    const isReady = Object.values(checks).every((holds) => holds);
+    const status = isReady ? 200 : 503;
     service.probes.count('ready', '/ready', status, call);
     return reply
       .code(status)
-      .headers({ ...privateHeaders(call.requestId), ...(ready ? {} : { 'retry-after': '1' }) })
+      .headers({ ...privateHeaders(call.requestId), ...(isReady ? {} : { 'retry-after': '1' }) })
       .send({
-        status: ready ? 'ready' : 'not_ready',
+        status: isReady ? 'ready' : 'not_ready',
         checks,
         ...(outOfService > 0 && { objects_out_of_service: outOfService }),
         ...(silent > 0 && { data_nodes_unreachable: silent }),
-        ...(kept !== null && { kept_policy: { since: instant(kept.since), until: instant(kept.until) } }),
+        ...keptPolicyOf(service),
       });
-  });
+  };
+  app.get('/health', { schema: HEALTH_OPERATION }, health);
+  app.get('/healthz', { schema: HIDDEN_OPERATION }, health);
+  app.get('/ready', { schema: READY_OPERATION }, ready);
+  app.get('/readyz', { schema: HIDDEN_OPERATION }, ready);
+}
+
+/** How the process stands, as far as it knows: nothing is asked for it. */
+function stateOf(service: StandingParts): object {
+  const { control, limits, issuers } = service.reached();
+  const engines = [...service.engines.values()].every(
+    ({ reached, pools }) =>
+      reached && pools().every((pool) => pool.purpose === 'system' || pool.reach !== 'lost'),
+  );
+  const parts = { engines, policy: service.model().snapshot !== null, control, limits, issuers };
+  const missing = Object.entries(parts).flatMap(([part, answers]) => (answers ? [] : [part]));
+  const kept = keptPolicyOf(service);
+  if (missing.length === 0) return { status: 'kept_policy' in kept ? 'degraded' : 'ok', ...kept };
+  return { status: 'degraded', waiting_for: missing, ...kept };
+}
+
+function keptPolicyOf({ keptPolicy }: StandingParts): { readonly kept_policy?: object } {
+  const kept = keptPolicy();
+  if (kept === null) return {};
+  const { since, until } = kept;
+  const left = Math.max(0, Math.ceil((until - Date.now()) / 1_000));
+  return { kept_policy: { since: instant(since), until: instant(until), seconds_left: left } };
 }
 
 function instant(ms: number): string {

@@ -1,6 +1,7 @@
 import { messageOf } from '../../../base/thrown.js';
 import type { OutOfServiceCause } from '../../../engine/index.js';
 import { keylessEntities, type Manifest, tableName } from '../../../model/manifest/index.js';
+import type { Model } from '../../../model/model.js';
 import { recordEvent } from '../../../service/events.js';
 import type { Service } from '../../../service/service.js';
 import type { Settings } from '../../../service/settings.js';
@@ -18,7 +19,7 @@ export async function inspect(service: Service, settings: Settings): Promise<voi
   const keyless = keylessEntities(model.manifest);
   if (keyless !== null) log.warn(keyless, { about: 'manifest' });
   try {
-    const { findings, gone } = await inspectDatabases(model, settings);
+    const { findings, gone } = await inspectDatabases(reachedOf(model, engines), settings);
     for (const connector of engines.keys()) {
       const found = gone.get(connector);
       if (found !== undefined) await takeOut(service, connector, missingIn(model.manifest, connector, found));
@@ -34,6 +35,12 @@ export async function inspect(service: Service, settings: Settings): Promise<voi
       error: messageOf(error),
     });
   }
+}
+
+/** What is away is told by whoever watches it, and looked at once it answers. */
+function reachedOf({ manifest, snapshot }: Model, engines: Service['engines']): Model {
+  const connectors = [...manifest.connectors].filter(([name]) => engines.get(name)?.reached !== false);
+  return { manifest: { ...manifest, connectors: new Map(connectors) }, snapshot };
 }
 
 function warnOf(findings: readonly Finding[], isNew: (finding: Finding) => boolean, { log }: Service): void {

@@ -138,6 +138,8 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
     closing.push(() => open.close());
     if (options.demo) await loadDemo(open.service, settings, progress);
     await inspect(open.service, settings);
+    for (const engine of open.service.engines.values())
+      if (!engine.reached) void engine.whenReached.then(() => inspect(open.service, settings));
     const late: { operator: OperatorParts | null } = { operator: null };
     const operator = (): OperatorParts => {
       if (late.operator === null) throw new InternalError('the server has not begun');

@@ -17,16 +17,18 @@ export async function textsOf(
   return { manifest, ...(await policyNow(policyFile, control)) };
 }
 
-type PolicyText = Pick<Texts, 'policy' | 'fault' | 'activation'>;
+type PolicyText = Pick<Texts, 'policy' | 'fault' | 'activation' | 'heard'>;
 
 async function policyNow(policyFile: string, control: Control | null): Promise<PolicyText> {
   const activation = activationOf(control);
+  const heard = control?.heard ?? true;
   try {
     const policy = await (control === null ? readManifestText : control.read)(policyFile);
-    return { policy, fault: null, activation };
+    return { policy, fault: null, activation, heard };
   } catch (error) {
     // What is wrong with a file the workers say, who read it again.
-    return { policy: null, fault: activation === null ? null : messageOf(error), activation };
+    const isFile = activation === null && heard;
+    return { policy: null, fault: isFile ? null : messageOf(error), activation, heard };
   }
 }
 
@@ -47,7 +49,7 @@ export function followFor(
         await changes.policy(async (served) => {
           await control?.pull();
           // Where each gateway has a file of its own, only a signal or the watch reads it.
-          return activationOf(control) === null
+          return activationOf(control) === null && served.fault === null
             ? served
             : { ...served, ...(await policyNow(policyFile, control)) };
         });

@@ -36,6 +36,8 @@ const texts = record({
   fault: nullOr(text),
   /** Of the control database; null where each gateway has a policy of its own. */
   activation: nullOr(number),
+  /** The control database was heard since the start, or there is none. */
+  heard: flag,
 });
 
 export type Texts = GuardedBy<typeof texts>;

@@ -72,6 +72,10 @@ export class SharedParts implements Shared {
     return this.#texts.activation;
   }
 
+  heard(): boolean {
+    return this.#texts.heard;
+  }
+
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
     await this.#supervisor.ask('enter', null);
     try {
