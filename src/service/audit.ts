@@ -92,5 +92,6 @@ async function tableStore(url: () => string, dir: string): Promise<(segmentBytes
 }
 
 function failureFields(failure: AuditUnavailable) {
-  return { reason: failure.reason, cause: causeOf(failure) };
+  const cause = causeOf(failure);
+  return { reason: failure.reason, cause: failure.message.includes(cause) ? failure.message : cause };
 }

@@ -20,7 +20,8 @@ const WORDS: ReadonlyMap<string, string> = new Map([
 export function connectFault(error: unknown): string {
   if (error instanceof AggregateError) return connectFault(error.errors[0]);
   if (!(error instanceof Error)) return String(error);
-  const code = 'code' in error ? String(error.code) : '';
+  const { code = '', syscall, path }: NodeJS.ErrnoException = error;
+  if (syscall === 'open') return `the file ${path} that the URL names cannot be read (${code})`;
   const words = WORDS.get(code);
   if (words !== undefined) return words;
   if (error.message.includes('password must be a string'))

@@ -1,4 +1,4 @@
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 
 /** Towards the server, or back to the client. */
@@ -10,9 +10,10 @@ export type Direction = 'up' | 'down';
  * - `half-close`: the receiving side gets FIN; the other direction goes on.
  * - `delay`: this direction stands still for `DELAY_MS`.
  * - `stall`: this direction stands still for ever, and nobody is told.
+ * - `garbage`: the receiving side gets bytes of no protocol, and nothing more passes.
  * - a function: this direction stands still until it settles.
  */
-export type Deed = 'reset' | 'cut' | 'half-close' | 'delay' | 'stall' | (() => Promise<void>);
+export type Deed = 'reset' | 'cut' | 'half-close' | 'delay' | 'stall' | 'garbage' | (() => Promise<void>);
 
 /** One thing that goes wrong, once: on the first connection that has passed so many bytes since it was armed. */
 export interface Fault {
@@ -31,7 +32,18 @@ export interface FaultProxy {
   arm(fault: Fault | null): void;
   /** Whether the armed fault has come. */
   readonly fired: boolean;
-  /** Resets every connection, and takes no more. */
+  /** The URL `target`, by way of the proxy. */
+  by(target: string): string;
+  /** Breaks every connection that is open. */
+  strike(deed: 'reset' | 'cut' | 'half-close' | 'garbage'): void;
+  /** Nothing passes in either direction, also of connections that come later, and nobody is told. */
+  silence(): void;
+  /** What stood still goes on. */
+  restore(): void;
+  /** Resets every connection; nothing listens until `open`. */
+  shut(): Promise<void>;
+  open(): Promise<void>;
+  /** As `shut`, for good. */
   close(): Promise<void>;
 }
 
@@ -39,26 +51,47 @@ const DELAY_MS = 30;
 /** So that the other side reads what passed before a reset throws it away. */
 const SETTLE_MS = 1;
 
+/** Short messages to Postgres, no RESP, no TLS and no HTTP. */
+const GARBAGE = Buffer.from('E\0\0\0\x06MxT\0\0\0\x07\0\x02aR\0\0\0\x08\0\0\0c', 'latin1');
+
 interface Armed {
   readonly fault: Fault | null;
   fired: boolean;
   readonly counts: Map<Link, Record<Direction, number>>;
 }
 
-/** A TCP proxy on loopback that breaks a connection at a chosen byte. */
+/** A TCP proxy on loopback that breaks a connection at a chosen byte, or all of them at a chosen moment. */
 export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   const links = new Set<Link>();
   let armed: Armed = { fault: null, fired: false, counts: new Map() };
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-    const link = new Link(client, targetPort, () => armed);
-    links.add(link);
-    link.closed.then(() => links.delete(link));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
+  let silent = false;
+  let port = 0;
+  let server: Server | null = null;
+  const open = async (): Promise<void> => {
+    if (server !== null) return;
+    const listening = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+      const link = new Link(client, targetPort, () => armed);
+      links.add(link);
+      if (silent) link.silence();
+      link.closed.then(() => links.delete(link));
+    });
+    server = listening.unref();
+    await new Promise<void>((resolve) => listening.listen(port, '127.0.0.1', resolve));
+    const address = listening.address();
+    if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
+    port = address.port;
+  };
+  const shut = async (): Promise<void> => {
+    const listening = server;
+    server = null;
+    for (const link of links) link.reset();
+    if (listening !== null) await new Promise<void>((resolve) => listening.close(() => resolve()));
+  };
+  await open();
   return {
-    port: address.port,
+    get port() {
+      return port;
+    },
     get links() {
       return links.size;
     },
@@ -69,10 +102,26 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     arm(fault) {
       armed = { fault, fired: false, counts: new Map() };
     },
-    async close() {
-      for (const link of links) link.reset();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
+    by(target) {
+      const url = new URL(target);
+      url.hostname = '127.0.0.1';
+      url.port = String(port);
+      return url.href;
     },
+    strike(deed) {
+      for (const link of links) void link.strike('down', deed, Buffer.alloc(0));
+    },
+    silence() {
+      silent = true;
+      for (const link of links) link.silence();
+    },
+    restore() {
+      silent = false;
+      for (const link of links) link.restore();
+    },
+    shut,
+    open,
+    close: shut,
   };
 }
 
@@ -83,6 +132,7 @@ class Link {
   readonly #armed: () => Armed;
   /** Directions in which nothing passes any more. */
   readonly #dead = new Set<Direction>();
+  #silent = false;
 
   constructor(client: Socket, targetPort: number, armed: () => Armed) {
     const server = connect({ port: targetPort, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
@@ -94,6 +144,16 @@ class Link {
     this.closed = Promise.all(closings).then(() => undefined);
     this.#pump('up');
     this.#pump('down');
+  }
+
+  silence(): void {
+    this.#silent = true;
+    for (const [from] of Object.values(this.#ends)) from.pause();
+  }
+
+  restore(): void {
+    this.#silent = false;
+    for (const [from] of Object.values(this.#ends)) from.resume();
   }
 
   reset(): void {
@@ -110,7 +170,7 @@ class Link {
     from.on('error', () => to.resetAndDestroy());
     from.on('close', () => to.destroySoon());
     to.on('drain', () => {
-      if (!this.#dead.has(direction)) from.resume();
+      if (!this.#dead.has(direction) && !this.#silent) from.resume();
     });
   }
 
@@ -129,11 +189,11 @@ class Link {
     if (passing.length > 0 && !to.write(passing)) from.pause();
     if (!strikes) return;
     armed.fired = true;
-    void this.#strike(direction, fault.deed, chunk.subarray(passing.length));
+    void this.strike(direction, fault.deed, chunk.subarray(passing.length));
   }
 
   /** `rest`: what came with the last byte that passed. */
-  async #strike(direction: Direction, deed: Deed, rest: Buffer): Promise<void> {
+  async strike(direction: Direction, deed: Deed, rest: Buffer): Promise<void> {
     const [from, to] = this.#ends[direction];
     switch (deed) {
       case 'reset':
@@ -153,6 +213,10 @@ class Link {
       case 'stall':
         this.#dead.add(direction);
         from.pause();
+        return;
+      case 'garbage':
+        this.#dead.add(direction);
+        to.write(GARBAGE);
         return;
       default:
         from.pause();

@@ -49,6 +49,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E5034', 'The owner of the policy was not reached'],
   ['E5036', 'Control database not available'],
   ['E5037', 'Audit log not readable'],
+  ['E5038', 'Limits not known yet'],
 ]);
 
 export function titleOf(code: string): string {

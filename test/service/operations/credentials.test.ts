@@ -113,22 +113,36 @@ if (native === null) {
     while ((await ask()) !== 'ok') await sleep(100);
   });
 
-  await t.test('a command that fails says how, and nothing of what it printed', async (t) => {
+  await t.test('a command that fails for now says how, and is asked again', async (t) => {
     for (const [command, said] of [
-      ['echo secret-1; echo secret-2 >&2; exit 3', /the command in STORE_URL_COMMAND ended with status 3/],
-      ['echo postgres://a:secret-1@b/c; echo more', /must print one URL and nothing else/],
-      ['true', /must print one URL and nothing else/],
-      ['head -c 100000 /dev/zero', /printed more than 65536 bytes/],
-      ['sleep 30; echo late', /was stopped: it took more than 10 s/],
+      ['echo secret-1; echo secret-2 >&2; exit 3', 'the command in STORE_URL_COMMAND ended with status 3'],
+      ['sleep 30; echo late', 'was stopped: it took more than 10 s'],
     ] as const) {
-      const { dataDir, manifest, policy } = written();
-      const args = ['serve', '--manifest', manifest, '--policy', policy, '--data-dir', dataDir];
-      const env = { STORE_URL_COMMAND: command, OSL_HTTP_PORT: '0', OSL_PG_PORT: '0' };
-      const run = await osl(args, { env });
-      t.match(run, { code: 2, stderr: said }, command);
-      t.notMatch(run.stderr, /secret-/);
+      const { server, ask } = await opened(t, { STORE_URL_COMMAND: command });
+      t.match(await ask(), /E0523/, command);
+      await server.said(said);
+      t.notMatch(server.stderr, /secret-/);
     }
   });
+
+  await t.test(
+    'a command that can give no URL ends a start, and nothing of what it printed is told',
+    async (t) => {
+      for (const [command, said] of [
+        ['no-such-command-secret-1', /the command in STORE_URL_COMMAND ended with status 127/],
+        ['echo postgres://a:secret-1@b/c; echo more', /must print one URL and nothing else/],
+        ['true', /must print one URL and nothing else/],
+        ['head -c 100000 /dev/zero', /printed more than 65536 bytes/],
+      ] as const) {
+        const { dataDir, manifest, policy } = written();
+        const args = ['serve', '--manifest', manifest, '--policy', policy, '--data-dir', dataDir];
+        const env = { STORE_URL_COMMAND: command, OSL_HTTP_PORT: '0', OSL_PG_PORT: '0' };
+        const run = await osl(args, { env });
+        t.match(run, { code: 2, stderr: said }, command);
+        t.notMatch(run.stderr, /secret-/);
+      }
+    },
+  );
 
   await t.test('pools of a connector and of a role', async (t) => {
     await rotate('first-secret');

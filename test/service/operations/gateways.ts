@@ -6,8 +6,8 @@ import { mintToken } from '../../../policy/index.js';
 import { activatePolicy, pushPolicy, standing } from '../../../src/control/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
 import { type ControlHouse, controlHouse, migrated, opened } from '../../control/support.js';
+import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js';
 import { type Finished, osl, Server, temporary } from '../../tools/cli/support.js';
-import { Line } from './line.js';
 
 /** Several gateways of one machine over one Postgres, which has both the data and `osl_control`. */
 
@@ -72,11 +72,11 @@ export class Gateway {
   readonly dataDir: string;
   server: Server;
   /** To the control database. */
-  readonly line: Line;
+  readonly line: FaultProxy;
   readonly #start: () => Server;
   readonly #keysDir: string;
 
-  constructor(number: number, dataDir: string, keysDir: string, line: Line, start: () => Server) {
+  constructor(number: number, dataDir: string, keysDir: string, line: FaultProxy, start: () => Server) {
     this.number = number;
     this.dataDir = dataDir;
     this.line = line;
@@ -189,7 +189,7 @@ export async function fleet(
   const keys = join(dir, 'keys');
   const made = await osl(['keys', 'make', keys]);
   if (made.code !== 0) throw new Error(made.stderr);
-  const lines = await Promise.all([1, 2, 3].map(() => Line.to(Number(new URL(house.gateway).port))));
+  const lines = await Promise.all([1, 2, 3].map(() => startFaultProxy(Number(new URL(house.gateway).port))));
   const common = {
     STORE_URL: house.postgres.readerUrl,
     OSL_CONTROL_URL: house.gateway,
@@ -206,7 +206,7 @@ export async function fleet(
     mkdirSync(dataDir);
     const settings = {
       ...common,
-      OSL_CONTROL_URL: by(line, house.gateway),
+      OSL_CONTROL_URL: line.by(house.gateway),
       ...(number === 2 && { OSL_WORKERS: '2' }),
     };
     const gateway = new Gateway(
@@ -223,11 +223,4 @@ export async function fleet(
   if (one === undefined || two === undefined || three === undefined) throw new Error('three gateways');
   await Promise.all(all.map((gateway) => gateway.listening()));
   return { house, dir, settings: common, gateways: [one, two, three], policy, activate };
-}
-
-function by({ port }: Line, url: string): string {
-  const other = new URL(url);
-  other.hostname = '127.0.0.1';
-  other.port = String(port);
-  return other.href;
 }

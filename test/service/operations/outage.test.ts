@@ -1,70 +1,13 @@
 import { writeFileSync } from 'node:fs';
-import { connect, createServer, type Server as NetServer, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import t from 'tap';
+import { startFaultProxy } from '../../support/fault-proxy.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl, type Server, temporary } from '../../tools/cli/support.js';
 import { asked, logged, served } from './support.js';
-
-/** A way to a database that can be blocked, so that nobody hears anything, or cut. */
-class Gate {
-  readonly #target: URL;
-  readonly #sockets = new Set<Socket>();
-  #server: NetServer | null = null;
-  #blocked = false;
-  #port = 0;
-
-  constructor(target: string) {
-    this.#target = new URL(target);
-  }
-
-  /** Opens it where it was; the URL that leads through it. */
-  async open(): Promise<string> {
-    this.#blocked = false;
-    for (const socket of this.#sockets) socket.resume();
-    if (this.#server === null) {
-      const server = createServer((near) => this.#pass(near));
-      await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve));
-      const address = server.address();
-      this.#port = typeof address === 'object' && address !== null ? address.port : 0;
-      this.#server = server;
-    }
-    const url = new URL(this.#target);
-    url.host = `127.0.0.1:${this.#port}`;
-    return url.href;
-  }
-
-  block(): void {
-    this.#blocked = true;
-    for (const socket of this.#sockets) socket.pause();
-  }
-
-  cut(): void {
-    this.#server?.close();
-    this.#server = null;
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  #pass(near: Socket): void {
-    const far = connect(Number(this.#target.port), this.#target.hostname);
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      this.#sockets.add(from);
-      from.on('data', (bytes) => to.write(bytes));
-      from.on('error', () => to.destroy());
-      from.on('close', () => {
-        this.#sockets.delete(from);
-        to.destroy();
-      });
-      if (this.#blocked) from.pause();
-    }
-  }
-}
 
 const DOWN = 'the database does not answer';
 const BACK = 'the database answers again';
@@ -93,9 +36,9 @@ t.test(
       'create table customer (id int primary key, name text); grant select on customer to osl_reader',
     );
     await admin.end();
-    const gate = new Gate(native.readerUrl);
-    t.teardown(() => gate.cut());
-    const url = await gate.open();
+    const gate = await startFaultProxy(Number(new URL(native.readerUrl).port));
+    t.teardown(() => gate.close());
+    const url = gate.by(native.readerUrl);
     const dir = temporary();
     const file = join(dir, 'url');
     writeFileSync(file, url);
@@ -118,12 +61,12 @@ t.test(
     await t.test(
       'a stall and a cut leave one line each, with the cause, and one when it is over',
       async (t) => {
-        gate.block();
+        gate.silence();
         await until(server, 1);
         await sleep(1_000);
-        await gate.open();
+        gate.restore();
         await until(server, 2);
-        gate.cut();
+        await gate.shut();
         await until(server, 3);
         await gate.open();
         await until(server, 4);

@@ -28,7 +28,7 @@ entities:
   account: { source: db.shop.account, primary_key: [id], columns: { id: { column: id }, name: { column: name } } }
 `;
 
-const POLICY = `version: 1
+export const POLICY = `version: 1
 tenant: demo
 subjects:
   user:analyst: { ceiling: [analyst] }

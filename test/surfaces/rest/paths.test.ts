@@ -72,7 +72,15 @@ test('paths and methods', async (t) => {
     const ready = await rest.send('/ready');
     t.strictSame(ready.json(), {
       status: 'ready',
-      checks: { engines: true, policy: true, audit: true, accepting: true },
+      checks: {
+        engines: true,
+        policy: true,
+        audit: true,
+        accepting: true,
+        control: true,
+        limits: true,
+        issuers: true,
+      },
     });
     t.equal((await rest.test.records()).length, before);
   });

@@ -131,6 +131,11 @@ export class Server {
     process.once('exit', () => this.#child.kill('SIGKILL'));
   }
 
+  /** True while its process runs. */
+  get alive(): boolean {
+    return !this.#over;
+  }
+
   get stdout(): string {
     return this.#stdout;
   }

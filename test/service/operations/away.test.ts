@@ -1,0 +1,240 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import t, { type Test } from 'tap';
+import { SKIP, until } from '../../control/support.js';
+import { osl, temporary } from '../../tools/cli/support.js';
+import { POLICY } from './store.js';
+import { logged } from './support.js';
+import { type Part, type Surrounded, type Surroundings, surroundings } from './surroundings.js';
+
+/**
+ * A gateway that starts while what it stands on is away: it comes up, is not ready, refuses everything with the code of
+ * what is missing, and goes on by itself when it returns. Exit status 2 is for settings that can never work.
+ */
+
+t.setTimeout(600_000);
+
+/** What `error` of the wire a client meets, asking once. */
+async function onTheWire(gateway: Surrounded): Promise<string> {
+  const client = new pg.Client({
+    host: '127.0.0.1',
+    port: Number(gateway.server.record()['pgPort']),
+    user: 'user:analyst',
+    database: 'osl',
+    password: await gateway.token(),
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return String((await client.query('select count(*)::int as n from account')).rows[0]?.n);
+  } catch (error) {
+    return error instanceof pg.DatabaseError ? String(error.code) : String(error);
+  } finally {
+    await client.end().catch(() => undefined); // it may never have begun
+  }
+}
+
+interface Step {
+  /** What comes back. */
+  readonly part: Part;
+  /** What is refused before it does, over REST and on the wire. */
+  readonly refused: string;
+  readonly sqlstate: string;
+  /** The checks of `/ready` that fail until then, and what `/health` says. */
+  readonly lacks: readonly string[];
+  readonly health: object;
+}
+
+/** In the order in which a request meets them. */
+const STEPS: readonly Step[] = [
+  {
+    part: 'audit',
+    refused: '503 E5030',
+    sqlstate: '57P03',
+    lacks: ['engines', 'policy', 'audit', 'control', 'limits', 'issuers'],
+    health: { status: 'failing', audit: 'disk' },
+  },
+  {
+    part: 'control',
+    refused: '503 E2001',
+    sqlstate: '57P03',
+    lacks: ['engines', 'policy', 'control', 'limits', 'issuers'],
+    health: { status: 'degraded', waiting_for: ['engines', 'policy', 'control', 'limits', 'issuers'] },
+  },
+  {
+    part: 'limits',
+    refused: '503 E5038',
+    sqlstate: '57P03',
+    lacks: ['engines', 'limits', 'issuers'],
+    health: { status: 'degraded', waiting_for: ['engines', 'limits', 'issuers'] },
+  },
+  {
+    part: 'data',
+    refused: '502 E0523',
+    sqlstate: '08006',
+    lacks: ['engines', 'issuers'],
+    health: { status: 'degraded', waiting_for: ['engines', 'issuers'] },
+  },
+  {
+    part: 'issuer',
+    refused: '200',
+    sqlstate: '2',
+    lacks: ['issuers'],
+    health: { status: 'degraded', waiting_for: ['issuers'] },
+  },
+];
+
+/** Until every worker, which take connections in turn, lacks these. */
+async function untilAll(gateway: Surrounded, lacks: readonly string[]): Promise<void> {
+  for (let calm = 0; calm < 4; ) {
+    calm = (await gateway.lacks()).join() === lacks.join() ? calm + 1 : 0;
+    if (calm === 0) await sleep(20);
+  }
+}
+
+async function comesBack(t: Test, world: Surroundings, workers: string): Promise<void> {
+  const { proxies, table } = world;
+  for (const proxy of Object.values(proxies)) await proxy.shut();
+  const gateway = await world.serve(t, { OSL_WORKERS: workers });
+  for (const { part, refused, sqlstate, lacks, health } of STEPS) {
+    await untilAll(gateway, lacks);
+    t.equal((await gateway.get('/ready')).status, lacks.length === 0 ? 200 : 503, `without ${part}`);
+    t.same(JSON.parse((await gateway.get('/health')).body), health, `/health without ${part}`);
+    t.equal(await gateway.asks(), refused, `REST without ${part}`);
+    t.equal(await onTheWire(gateway), sqlstate, `the wire without ${part}`);
+    if (part === 'issuer') t.equal(await gateway.asks(undefined, gateway.issued()), '503 E5033');
+    await proxies[part].open();
+  }
+  await untilAll(gateway, []);
+  t.equal((await gateway.get('/readyz')).status, 200);
+  t.same(JSON.parse((await gateway.get('/healthz')).body), { status: 'ok' });
+  t.equal(await gateway.asks(), '200');
+  t.equal(await onTheWire(gateway), '2');
+  t.equal(await gateway.asks(undefined, gateway.issued()), '200', 'a token of the issuer');
+  t.ok(gateway.alive, 'without a restart');
+  const kinds = await table.owner(
+    `select distinct record::jsonb->>'action' as action, record::jsonb->>'code' as code from osl_audit.record
+      where record::jsonb->>'kind' <> 'outcome'`,
+  );
+  for (const code of ['E2001', 'E5038', 'E5033'])
+    t.ok(
+      kinds.some((row) => row['code'] === code),
+      `refusals with ${code} are on record`,
+    );
+  t.ok(
+    kinds.some(({ action }) => action === 'audit.gap'),
+    'and that nothing could be recorded before',
+  );
+  await gateway.server.signal('SIGTERM');
+}
+
+t.test('parts that are away at the start', { skip: SKIP }, async (t) => {
+  const world = await surroundings(t);
+  const { proxies, house } = world;
+
+  for (const workers of ['1', '2'])
+    await t.test(`all of them, one after another, with ${workers} processes`, (t) =>
+      comesBack(t, world, workers),
+    );
+
+  await t.test('what a database says against a gateway does not end it either', async (t) => {
+    const wrong = (url: string): string => {
+      const other = new URL(url);
+      other.password = 'wrong';
+      return other.href;
+    };
+    const nobody = new URL(world.settings['OSL_CONTROL_URL'] ?? '');
+    nobody.username = 'nobody_there';
+    const gateway = await world.serve(t, {
+      STORE_URL: proxies.data.by(house.postgres.url), // a superuser
+      OSL_CONTROL_URL: nobody.href,
+      OSL_LIMITS_URL: wrong(house.gateway),
+    });
+    t.match(gateway.server.stderr, /"cause":"the governed role .*is superuser"/);
+    t.match(gateway.server.stderr, /the control database is not heard/);
+    t.same(await gateway.lacks(), ['engines', 'policy', 'control']);
+    t.equal(await gateway.asks(), '503 E2001');
+  });
+
+  await t.test(
+    'keys that are not those of the others are found out once the database is heard',
+    async (t) => {
+      await proxies.control.shut();
+      const keys = join(temporary(), 'keys');
+      t.equal((await osl(['keys', 'make', keys])).code, 0);
+      const gateway = await world.serve(t, { OSL_KEYS_DIR: keys });
+      await proxies.control.open();
+      await gateway.server.said('is not that of the others');
+      t.equal(await gateway.asks(), '503 E2001');
+      t.same(await gateway.lacks(), ['policy', 'control'], 'and it serves nothing');
+    },
+  );
+
+  await t.test('where only published versions are shared it waits as well', async (t) => {
+    await proxies.control.shut();
+    const policy = join(temporary(), 'policy.yaml');
+    writeFileSync(policy, POLICY);
+    const gateway = await world.serve(t, { OSL_POLICY_SOURCE: 'file', OSL_POLICY: policy });
+    t.equal(await gateway.asks(), '503 E2001');
+    await proxies.control.open();
+    await until(async () => (await gateway.asks()) === '200');
+  });
+
+  await t.test('a database without its tables is waited for', async (t) => {
+    const nowhere = new URL(world.settings['OSL_AUDIT_URL'] ?? '');
+    nowhere.pathname = new URL(house.postgres.url).pathname;
+    const gateway = await world.serve(t, { OSL_AUDIT_URL: nowhere.href });
+    t.match(gateway.server.stderr, /osl audit table/);
+    t.equal(await gateway.asks(), '503 E5030');
+  });
+
+  await t.test('a command that gives the URL of a database, and fails for now', async (t) => {
+    const dir = temporary();
+    const secret = join(dir, 'url');
+    const gateway = await world.serve(t, {
+      STORE_URL: '',
+      STORE_URL_COMMAND: `echo secret-1 >&2; cat ${secret}`,
+      STORE_URL_SYSTEM_COMMAND: `cat ${secret}`,
+    });
+    t.equal(await gateway.asks(), '502 E0523');
+    t.match(gateway.server.stderr, /the command in STORE_URL_COMMAND ended with status 1/);
+    t.notMatch(gateway.server.stderr, /secret-1/);
+    writeFileSync(secret, house.postgres.readerUrl);
+    await until(async () => (await gateway.asks()) === '200');
+  });
+
+  await t.test('a store of limits in Redis that is not there yet', async (t) => {
+    const gateway = await world.serve(t, { OSL_LIMITS_URL: 'redis://127.0.0.1:9' });
+    t.equal(await gateway.asks(), '503 E5038');
+    t.same(await gateway.lacks(), ['limits']);
+    t.equal(
+      logged(gateway.server).filter(({ msg }) => /store of limits has not answered/.test(String(msg))).length,
+      1,
+    );
+  });
+
+  await t.test('settings that can never work end a start with 2', async (t) => {
+    const args = ['serve', '--manifest', world.manifest];
+    for (const [env, words] of [
+      [{ STORE_URL: 'postgres://a@b/c?target_session_attrs=some' }, /target_session_attrs must be/],
+      [{ STORE_URL: 'postgres://a@b/c?sslmode=verify-full&sslrootcert=/nope' }, /nope/],
+      [{ STORE_URL: '' }, /STORE_URL .* is not set/],
+      [{ STORE_URL: '', STORE_URL_FILE: '/nope' }, /cannot be read/],
+      [{ STORE_URL: '', STORE_URL_COMMAND: 'no-such-command' }, /ended with status 127/],
+      [{ OSL_CONTROL_URL: 'http://x' }, /OSL_CONTROL_URL must be a postgres/],
+      [{ OSL_LIMITS_URL: 'http://x' }, /OSL_LIMITS_URL must be a redis/],
+      [{ OSL_AUDIT_SINK: 'kafka' }, /must be files or postgres/],
+    ] as const) {
+      const env2 = {
+        ...world.settings,
+        OSL_DATA_DIR: temporary(),
+        OSL_HTTP_PORT: '0',
+        OSL_PG_PORT: '0',
+        ...env,
+      };
+      t.match(await osl(args, { env: env2 }), { code: 2, stderr: words });
+    }
+  });
+});

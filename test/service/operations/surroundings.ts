@@ -1,0 +1,181 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { mintToken } from '../../../policy/index.js';
+import { activatePolicy, pushPolicy, standing } from '../../../src/control/index.js';
+import { tenantKeys } from '../../../src/service/keys.js';
+import { type ControlHouse, controlHouse, migrated, opened } from '../../control/support.js';
+import { KeyServer, type Signer, signer } from '../../identity/signers.js';
+import { type AuditTable, startAuditTable } from '../../support/audit-table.js';
+import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js';
+import { osl, Server, temporary } from '../../tools/cli/support.js';
+import { MANIFEST, POLICY, TABLES } from './store.js';
+import { asked, type Reply } from './support.js';
+
+/** A gateway whose every database and issuer stands behind a proxy of its own that can refuse, fall silent or break. */
+
+/** What the gateway connects to. */
+export type Part = 'data' | 'control' | 'audit' | 'limits' | 'issuer';
+
+export interface Surroundings {
+  readonly house: ControlHouse;
+  readonly table: AuditTable;
+  readonly proxies: Readonly<Record<Part, FaultProxy>>;
+  readonly manifest: string;
+  /** Of every gateway here. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** Pushes a policy and has it serve. */
+  activate(text: string): Promise<void>;
+  /** `osl serve` with a data directory of its own; resolves when it listens. */
+  serve(t: Pick<Test, 'teardown'>, env?: Readonly<Record<string, string>>): Promise<Surrounded>;
+}
+
+export const ACCOUNTS = 'select id, name from osl.entities.account';
+
+/** A gateway in it. */
+export class Surrounded {
+  readonly server: Server;
+  readonly #keysDir: string;
+  readonly #signer: Signer;
+
+  constructor(server: Server, keysDir: string, issuerKey: Signer) {
+    this.server = server;
+    this.#keysDir = keysDir;
+    this.#signer = issuerKey;
+  }
+
+  /** A token of the gateway's own key. */
+  token(subject = 'user:analyst'): Promise<string> {
+    const claims = { tenant: 'demo', chain: [subject], aclRoles: ['analyst'] };
+    const { signing } = tenantKeys(this.server.dataDir, this.#keysDir);
+    return mintToken(claims, { algorithm: 'HS256', secret: signing });
+  }
+
+  /** A token of the issuer whose keys are fetched. */
+  issued(): string {
+    const now = Math.floor(Date.now() / 1_000);
+    return this.#signer.seal(
+      { typ: 'service-actor+jwt' },
+      {
+        version: 2,
+        tenant_id: 'demo',
+        chain: ['user:analyst'],
+        sub: 'user:analyst',
+        roles: [],
+        acl_roles: ['analyst'],
+        iss: ISSUER,
+        aud: 'osl',
+        iat: now,
+        exp: now + 300,
+        jti: crypto.randomUUID(),
+      },
+    );
+  }
+
+  /** `200`, or the status and code of the refusal: `503 E2001`. */
+  async asks(osql = ACCOUNTS, token?: string): Promise<string> {
+    const authorization = `Bearer ${token ?? (await this.token())}`;
+    const { status, body } = await asked(
+      this.server,
+      '/osl/query',
+      { osql },
+      { authorization, connection: 'close' },
+    );
+    const { code }: { readonly code?: unknown } = JSON.parse(body);
+    return code === undefined ? String(status) : `${status} ${String(code)}`;
+  }
+
+  get(path: string): Promise<Reply> {
+    return asked(this.server, path, null, { connection: 'close' });
+  }
+
+  /** The names of the checks of `/ready` that fail. */
+  async lacks(): Promise<readonly string[]> {
+    const { checks }: { readonly checks: Readonly<Record<string, boolean>> } = JSON.parse(
+      (await this.get('/ready')).body,
+    );
+    return Object.entries(checks).flatMap(([name, holds]) => (holds ? [] : [name]));
+  }
+
+  get alive(): boolean {
+    return this.server.alive;
+  }
+}
+
+const ISSUER = 'https://tokens.example';
+
+/** Null where there is no native Postgres. */
+export async function surroundings(t: Pick<Test, 'teardown'>): Promise<Surroundings> {
+  const house = await controlHouse(t);
+  await migrated(house);
+  await house.admin(TABLES);
+  const table = await startAuditTable();
+  if (table === null) throw new Error('there is a native Postgres');
+  t.teardown(() => table.stop());
+  const key = signer('curve', 'ES256');
+  const keys = new KeyServer();
+  keys.keys = [key];
+  await keys.start();
+  t.teardown(() => keys.stop());
+  const port = Number(new URL(house.postgres.url).port);
+  const proxies = {
+    data: await startFaultProxy(port),
+    control: await startFaultProxy(port),
+    audit: await startFaultProxy(port),
+    limits: await startFaultProxy(port),
+    issuer: await startFaultProxy(Number(new URL(keys.url).port)),
+  };
+  t.teardown(() => Promise.all(Object.values(proxies).map((proxy) => proxy.close())));
+  const dir = temporary();
+  const manifest = join(dir, 'manifest.yaml');
+  writeFileSync(manifest, MANIFEST.replace('version: 1\n', 'version: 1\ntenant: demo\n'));
+  const issuers = join(dir, 'issuers.yaml');
+  const issuer = {
+    issuer: ISSUER,
+    tokens: 'actor',
+    jwks_url: proxies.issuer.by(keys.url),
+    audiences: ['osl'],
+    cool_down_seconds: 1,
+    refresh_seconds: 5,
+  };
+  writeFileSync(issuers, JSON.stringify({ issuers: [issuer] }));
+  const keysDir = join(dir, 'keys');
+  const made = await osl(['keys', 'make', keysDir]);
+  if (made.code !== 0) throw new Error(made.stderr);
+  const author = opened(t, house.author);
+  const activate = async (text: string): Promise<void> => {
+    const by = { author: 'the test', comment: null };
+    const { number } = await pushPolicy(author, 'demo', text, by);
+    await activatePolicy(
+      author,
+      'demo',
+      { version: number, action: 'activate', ...by },
+      await standing(author, 'demo'),
+    );
+  };
+  await activate(POLICY);
+  const settings = {
+    STORE_URL: proxies.data.by(house.postgres.readerUrl),
+    OSL_POLICY_SOURCE: 'control',
+    OSL_CONTROL_URL: proxies.control.by(house.gateway),
+    OSL_CONTROL_SILENCE_SECONDS: '2',
+    OSL_LIMITS_URL: proxies.limits.by(house.gateway),
+    OSL_AUDIT_SINK: 'postgres',
+    OSL_AUDIT_URL: proxies.audit.by(table.gatewayUrl),
+    OSL_ISSUERS: issuers,
+    OSL_LOCAL_TOKENS: 'on',
+    OSL_KEYS_DIR: keysDir,
+  };
+  const serve = async (
+    within: Pick<Test, 'teardown'>,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Surrounded> => {
+    const dataDir = join(temporary(), 'data');
+    mkdirSync(dataDir);
+    const server = new Server(['serve', '--json', '--manifest', manifest], dataDir, { ...settings, ...env });
+    within.teardown(() => server.signal('SIGKILL'));
+    await server.said('"event":"listening"');
+    return new Surrounded(server, env['OSL_KEYS_DIR'] ?? keysDir, key);
+  };
+  return { house, table, proxies, manifest, settings, activate, serve };
+}
