@@ -1239,7 +1239,31 @@ export interface Operations {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: undefined;
     readonly answer: {
-      readonly status: "ok";
+      readonly status: "ok" | "degraded";
+      readonly waiting_for?: readonly ("engines" | "policy" | "control" | "limits" | "issuers")[];
+      /** The policy is wrong or missing, and the last good one serves until then. */
+      readonly kept_policy?: {
+        readonly since: string;
+        readonly until: string;
+        /** Until then. */
+        readonly seconds_left: number;
+      };
+    };
+  };
+  /** The process answers, and can record what it answers */
+  readonly healthz: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: undefined;
+    readonly answer: {
+      readonly status: "ok" | "degraded";
+      readonly waiting_for?: readonly ("engines" | "policy" | "control" | "limits" | "issuers")[];
+      /** The policy is wrong or missing, and the last good one serves until then. */
+      readonly kept_policy?: {
+        readonly since: string;
+        readonly until: string;
+        /** Until then. */
+        readonly seconds_left: number;
+      };
     };
   };
   /** The service can answer questions */
@@ -1253,10 +1277,32 @@ export interface Operations {
       readonly objects_out_of_service?: number;
       /** Servers behind the databases, as of foreign tables, that do not answer. */
       readonly data_nodes_unreachable?: number;
-      /** The policy file is missing or broken, and the last good policy serves until then. */
+      /** The policy is wrong or missing, and the last good one serves until then. */
       readonly kept_policy?: {
         readonly since: string;
         readonly until: string;
+        /** Until then. */
+        readonly seconds_left: number;
+      };
+    };
+  };
+  /** The service can answer questions */
+  readonly readyz: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: undefined;
+    readonly answer: {
+      readonly status: "ready" | "not_ready";
+      readonly checks: Readonly<Record<string, unknown>>;
+      /** Entities and bridges whose table or column is gone from the database. */
+      readonly objects_out_of_service?: number;
+      /** Servers behind the databases, as of foreign tables, that do not answer. */
+      readonly data_nodes_unreachable?: number;
+      /** The policy is wrong or missing, and the last good one serves until then. */
+      readonly kept_policy?: {
+        readonly since: string;
+        readonly until: string;
+        /** Until then. */
+        readonly seconds_left: number;
       };
     };
   };
@@ -1280,5 +1326,7 @@ export const OPERATIONS = {
   publication: { method: 'GET', path: '/osl/objects/{id}', token: true },
   conformance: { method: 'GET', path: '/osl/conformance', token: true },
   health: { method: 'GET', path: '/health', token: false },
+  healthz: { method: 'GET', path: '/healthz', token: false },
   ready: { method: 'GET', path: '/ready', token: false },
+  readyz: { method: 'GET', path: '/readyz', token: false },
 } as const;

@@ -22,21 +22,36 @@ const HAS_NATIVE = (process.env['OSL_TEST_POSTGRES_URL'] ?? '') !== '' || exists
 /** Why tests of the control database do not run; false where they do. */
 export const SKIP = HAS_NATIVE ? false : NO_NATIVE;
 
-/** A database of its own, and three roles that are dropped with it. */
-export async function controlHouse(t: Pick<Test, 'teardown'>): Promise<ControlHouse> {
-  const postgres = await startNativePostgres();
+/** A database of its own on `server`, and three roles that are dropped with it. */
+export async function controlHouse(
+  t: Pick<Test, 'teardown'>,
+  server: NativePostgres | null = null,
+): Promise<ControlHouse> {
+  const postgres = server ?? (await startNativePostgres());
   if (postgres === null) throw new Error(NO_NATIVE);
   const mark = randomBytes(5).toString('hex');
   const roles = { owner: `osl_o_${mark}`, gateway: `osl_g_${mark}`, author: `osl_a_${mark}` };
-  const admin = new Client(postgres.url);
-  await admin.connect();
-  for (const role of Object.values(roles)) await admin.query(`create role ${role} login password 'osl'`);
+  let admin: Client | null = null;
+  // A server that is killed takes the connection with it.
+  const run = async (sql: string): Promise<readonly Record<string, unknown>[]> => {
+    if (admin === null) {
+      const client = new Client(postgres.url);
+      client.on('error', () => undefined);
+      client.on('end', () => {
+        admin = null;
+      });
+      await client.connect();
+      admin = client;
+    }
+    return (await admin.query<Record<string, unknown>>(sql)).rows;
+  };
+  for (const role of Object.values(roles)) await run(`create role ${role} login password 'osl'`);
   const database = new URL(postgres.url).pathname.slice(1);
-  await admin.query(`grant create on database ${database} to ${roles.owner}`);
+  await run(`grant create on database ${database} to ${roles.owner}`);
   t.teardown(async () => {
-    for (const role of Object.values(roles)) await admin.query(`drop owned by ${role} cascade`);
-    for (const role of Object.values(roles)) await admin.query(`drop role ${role}`);
-    await admin.end();
+    for (const role of Object.values(roles)) await run(`drop owned by ${role} cascade`);
+    for (const role of Object.values(roles)) await run(`drop role ${role}`);
+    await admin?.end();
     await postgres.stop();
   });
   const as = (role: string): string => {
@@ -51,7 +66,7 @@ export async function controlHouse(t: Pick<Test, 'teardown'>): Promise<ControlHo
     gateway: as(roles.gateway),
     author: as(roles.author),
     roles,
-    admin: async (sql) => (await admin.query<Record<string, unknown>>(sql)).rows,
+    admin: run,
   };
 }
 

@@ -126,6 +126,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   },
   controlUnavailable: { file: 'test/service/operations/gateways.test.ts', shows: 'E5036' },
   auditUnreadable: { file: 'test/service/audit-search.test.ts', shows: 'E5037' },
+  limitsUnknown: { file: 'test/service/operations/away.test.ts', shows: 'E5038' },
   noSnapshot: { file: 'test/surfaces/rest/identity.test.ts', shows: 'E2001' },
   rateLimited: { file: 'test/surfaces/rest/limits.test.ts', shows: 'E4290' },
   noDecoder: { file: 'test/language/forms/content.test.ts', shows: 'E0521' },

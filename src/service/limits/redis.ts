@@ -61,7 +61,7 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], 10 * ARGV[2])
 return redis.call('ZCARD', KEYS[1])`;
 
-/** Counts in Redis: keys that expire with their windows. It connects beside, again and again. @throws StartProblem */
+/** Counts in Redis: keys that expire with their windows. Where it cannot be reached, it is tried again and again. @throws StartProblem */
 export async function openRedisCounts(url: string): Promise<CountStore> {
   const { createClient } = await loaded();
   const client = createClient({
@@ -74,12 +74,16 @@ export async function openRedisCounts(url: string): Promise<CountStore> {
     },
   });
   let fault: unknown = null;
-  client.on('error', (error) => {
+  const failed = new Promise<void>((resolve) => {
+    client.on('error', (error) => {
+      fault = error;
+      resolve();
+    });
+  });
+  const connected = client.connect().catch((error: unknown) => {
     fault = error;
   });
-  client.connect().catch((error: unknown) => {
-    fault = error;
-  });
+  await Promise.race([connected, failed]);
   const run = async (script: string, keys: readonly string[], values: readonly (string | number)[]) => {
     if (!client.isReady) throw fault ?? new Error('it is not connected yet');
     const found = await client.eval(script, {

@@ -145,8 +145,8 @@ export class SharedCounts {
     this.#saying = true;
     try {
       this.#peers = await within(this.#store.here(this.#id), BEAT_PATIENCE_MS);
+      if (!this.#heard) this.#tell(null);
       this.#heard = true;
-      this.#tell(null);
     } catch (error) {
       this.#tell(error);
     } finally {

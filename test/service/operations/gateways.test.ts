@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import postgres from 'postgres';
 import t from 'tap';
-import { SKIP, until } from '../../control/support.js';
+import { type ControlHouse, SKIP, until } from '../../control/support.js';
+import { type Killable, NO_BINARIES, startOwnPostgres } from '../../support/native-postgres.js';
 import { osl, temporary } from '../../tools/cli/support.js';
-import { fleet, policyText } from './gateways.js';
+import { fleet, type Gateway, policyText } from './gateways.js';
 
 /** Three gateways, one with two workers, that share policy and published versions by way of `osl_control`. */
 
@@ -21,9 +22,13 @@ t.setTimeout(600_000); // a busy machine takes its time; what is claimed of time
 if (SKIP !== false) {
   t.test('several gateways', { skip: SKIP }, async () => undefined);
 } else {
-  const { house, dir, settings, gateways, policy, activate } = await fleet(t, {
-    OSL_CONTROL_SILENCE_SECONDS: '6',
-  });
+  const own = await startOwnPostgres(); // a server to kill
+  const { house, dir, settings, gateways, policy, activate } = await fleet(
+    t,
+    { OSL_CONTROL_SILENCE_SECONDS: '6' },
+    undefined,
+    own,
+  );
 
   t.test('every gateway serves the policy of the control database', async (t) => {
     for (const gateway of gateways) {
@@ -266,6 +271,71 @@ if (SKIP !== false) {
       }
     },
   );
+
+  t.test('a control database that dies ends no gateway', { skip: own === null && NO_BINARIES }, async (t) => {
+    if (own === null) return;
+    await activate(policyText('id, name'));
+    for (const gateway of gateways)
+      await until(async () => (await gateway.rest('/osl/query', { osql: NAMED })).status === 200);
+    /** Holds what looks read, so that they wait, until the server takes the lock with it. */
+    const waiting = async (): Promise<number> => {
+      const holder = new pg.Client(house.postgres.url);
+      holder.on('error', () => undefined);
+      await holder.connect();
+      await holder.query('begin; lock table osl_control.policy_activation in access exclusive mode');
+      for (;;) {
+        const [row] = await house.admin(
+          "select pid from pg_stat_activity where application_name = 'osl control' and wait_event_type = 'Lock'",
+        );
+        if (row !== undefined) return Number(row['pid']);
+      }
+    };
+    for (const [what, die] of Object.entries(DEATHS)) {
+      await die({ own, house, gateways, waiting });
+      for (const gateway of gateways)
+        await until(async () => (await gateway.rest('/osl/query', { osql: NAMED })).status === 200);
+      t.ok(
+        gateways.every(({ server }) => server.alive),
+        what,
+      );
+      await activate(policyText('id'));
+      for (const gateway of gateways)
+        await until(async () => (await gateway.rest('/osl/query', { osql: NAMED })).status === 400);
+      await activate(policyText('id, name'));
+      for (const gateway of gateways)
+        await until(async () => (await gateway.rest('/osl/query', { osql: NAMED })).status === 200);
+    }
+    for (const { server } of gateways) {
+      t.notMatch(server.stderr, /an error that nothing handled/);
+      t.notMatch(server.stderr, /a worker ended/);
+    }
+  });
+}
+
+/** What becomes of the control database, and of whatever the gateways ask it at that moment. */
+const DEATHS: Readonly<Record<string, (world: Dying) => Promise<void>>> = {
+  'its connections are reset while a look waits for its answer': async ({ gateways }) => {
+    for (const { line } of gateways) line.silence();
+    await sleep(1_600);
+    for (const { line } of gateways) {
+      line.strike('reset');
+      line.restore();
+    }
+  },
+  'it is restarted at once, without a checkpoint': async ({ own }) => own.crash(),
+  'one of its backends is killed while its statement waits': async ({ house, waiting }) => {
+    const pid = await waiting();
+    process.kill(pid, 'SIGKILL');
+    await until(async () => (await house.admin('select 1').catch(() => [])).length === 1);
+  },
+};
+
+interface Dying {
+  readonly own: Killable;
+  readonly house: ControlHouse;
+  readonly gateways: readonly Gateway[];
+  /** A gateway's statement that waits for a lock, by the process id of its backend. */
+  waiting(): Promise<number>;
 }
 
 /** What a machine that does other things too adds to every wait: this process alone is late by a fraction of it. ms */

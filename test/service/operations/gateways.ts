@@ -7,6 +7,7 @@ import { activatePolicy, pushPolicy, standing } from '../../../src/control/index
 import { tenantKeys } from '../../../src/service/keys.js';
 import { type ControlHouse, controlHouse, migrated, opened } from '../../control/support.js';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js';
+import type { NativePostgres } from '../../support/native-postgres.js';
 import { type Finished, osl, Server, temporary } from '../../tools/cli/support.js';
 
 /** Several gateways of one machine over one Postgres, which has both the data and `osl_control`. */
@@ -164,8 +165,9 @@ export async function fleet(
   t: Pick<Test, 'teardown'>,
   env: Readonly<Record<string, string>> = {},
   first = policyText('id, name'),
+  server: NativePostgres | null = null,
 ): Promise<Fleet> {
-  const house = await controlHouse(t);
+  const house = await controlHouse(t, server);
   await migrated(house);
   await house.admin(TABLES);
   const dir = temporary();

@@ -112,6 +112,7 @@ const STAGE_OF = {
   decodeDenied: 'question',
   noSnapshot: 'access',
   rightsChanged: 'running',
+  limitsUnknown: 'limit',
   rateLimited: 'limit',
   addressLimited: 'limit',
   rerankBudget: 'running',

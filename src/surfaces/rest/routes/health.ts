@@ -2,7 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { objectsOutOfService, unreachableNodes } from '../../../engine/index.js';
 import type { PartsReached } from '../../../model/model.js';
 import type { Inflight } from '../inflight.js';
-import { HEALTH_OPERATION, HIDDEN_OPERATION, READY_OPERATION } from '../openapi/operations.js';
+import {
+  HEALTH_OPERATION,
+  HEALTHZ_OPERATION,
+  READY_OPERATION,
+  READYZ_OPERATION,
+} from '../openapi/operations.js';
 import type { StandingParts } from '../parts.js';
 import { privateHeaders } from '../problem.js';
 
@@ -60,9 +65,9 @@ export function healthRoutes(app: FastifyInstance, service: StandingParts, infli
       });
   };
   app.get('/health', { schema: HEALTH_OPERATION }, health);
-  app.get('/healthz', { schema: HIDDEN_OPERATION }, health);
+  app.get('/healthz', { schema: HEALTHZ_OPERATION }, health);
   app.get('/ready', { schema: READY_OPERATION }, ready);
-  app.get('/readyz', { schema: HIDDEN_OPERATION }, ready);
+  app.get('/readyz', { schema: READYZ_OPERATION }, ready);
 }
 
 /** How the process stands, as far as it knows: nothing is asked for it. */
