@@ -3,12 +3,18 @@ import type { DataEpochs } from '../ask/data/parts.js';
 import type { ServiceLog } from '../base/log.js';
 import { tableSql } from '../base/table-sql.js';
 import { messageOf } from '../base/thrown.js';
+import { within } from '../base/within.js';
 import { type Engine, listenOn } from '../engine/index.js';
 import type { CacheRule, Connector } from '../model/manifest/index.js';
 import { systemUrlVariable } from '../model/manifest/index.js';
 import { connectorUrl } from './connector-url.js';
 import { DATA_CHANNEL, DataSignals } from './data-signals.js';
 import { NextRead } from './next-read.js';
+
+/** How long a question may wait for a watermark; without one it is read from the database. ms */
+const PATIENCE_MS = 2_000;
+/** After one could not be read questions do not wait for it. ms */
+const REST_MS = 5_000;
 
 /** The epochs of a service, and what ends them. */
 export function databaseEpochs(
@@ -35,6 +41,8 @@ class DatabaseEpochs implements DataEpochs {
   readonly #signals: DataSignals;
   readonly #log: ServiceLog;
   readonly #watermarks = new Map<string, NextRead<string>>();
+  /** Until when the watermark of an entity is not asked for, as it could not be read. */
+  readonly #rests = new Map<string, number>();
   /** Of which it was told that their watermark cannot be read. */
   readonly #unread = new Set<string>();
 
@@ -58,11 +66,13 @@ class DatabaseEpochs implements DataEpochs {
 
   /** Null where it cannot be read, which the operator is told once. */
   async #watermarkOf(entity: string, rule: CacheRule, column: string): Promise<string | null> {
+    if (performance.now() < (this.#rests.get(entity) ?? 0)) return null;
     try {
-      const read = await this.#readOf(rule, column).next();
+      const read = await within(this.#readOf(rule, column).next(), PATIENCE_MS);
       if (this.#unread.delete(entity)) this.#log.info('the watermark can be read again', { entity });
       return read;
     } catch (error) {
+      this.#rests.set(entity, performance.now() + REST_MS);
       if (!this.#unread.has(entity)) {
         this.#unread.add(entity);
         const cause = messageOf(error);

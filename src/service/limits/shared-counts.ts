@@ -12,6 +12,7 @@ import {
 } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
+import { within } from '../../base/within.js';
 import { type CountStore, SECOND_MS } from './store.js';
 
 export interface SharedCountsOptions {
@@ -172,17 +173,5 @@ export class SharedCounts {
         error: messageOf(error),
         processes: this.#peers,
       });
-  }
-}
-
-async function within<T>(work: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

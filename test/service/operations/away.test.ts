@@ -5,9 +5,14 @@ import pg from 'pg';
 import t, { type Test } from 'tap';
 import { SKIP, until } from '../../control/support.js';
 import { osl, temporary } from '../../tools/cli/support.js';
-import { POLICY } from './store.js';
 import { logged } from './support.js';
-import { type Part, type Surrounded, type Surroundings, surroundings } from './surroundings.js';
+import {
+  type Part,
+  SURROUNDED_POLICY,
+  type Surrounded,
+  type Surroundings,
+  surroundings,
+} from './surroundings.js';
 
 /**
  * A gateway that starts while what it stands on is away: it comes up, is not ready, refuses everything with the code of
@@ -175,7 +180,7 @@ t.test('parts that are away at the start', { skip: SKIP }, async (t) => {
   await t.test('where only published versions are shared it waits as well', async (t) => {
     await proxies.control.shut();
     const policy = join(temporary(), 'policy.yaml');
-    writeFileSync(policy, POLICY);
+    writeFileSync(policy, SURROUNDED_POLICY);
     const gateway = await world.serve(t, { OSL_POLICY_SOURCE: 'file', OSL_POLICY: policy });
     t.equal(await gateway.asks(), '503 E2001');
     await proxies.control.open();

@@ -1,9 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { mintToken } from '../../../policy/index.js';
 import { activatePolicy, pushPolicy, standing } from '../../../src/control/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
+import { WITNESS_SCHEMA } from '../../../src/witness/table.js';
 import { type ControlHouse, controlHouse, migrated, opened } from '../../control/support.js';
 import { KeyServer, type Signer, signer } from '../../identity/signers.js';
 import { type AuditTable, startAuditTable } from '../../support/audit-table.js';
@@ -15,7 +17,7 @@ import { asked, type Reply } from './support.js';
 /** A gateway whose every database and issuer stands behind a proxy of its own that can refuse, fall silent or break. */
 
 /** What the gateway connects to. */
-export type Part = 'data' | 'control' | 'audit' | 'limits' | 'issuer';
+export type Part = 'data' | 'system' | 'control' | 'audit' | 'limits' | 'issuer' | 'witness' | 'collector';
 
 export interface Surroundings {
   readonly house: ControlHouse;
@@ -35,6 +37,8 @@ export const ACCOUNTS = 'select id, name from osl.entities.account';
 /** A gateway in it. */
 export class Surrounded {
   readonly server: Server;
+  /** Ids of requests that the audit log must have. */
+  readonly recorded: string[] = [];
   readonly #keysDir: string;
   readonly #signer: Signer;
 
@@ -72,7 +76,7 @@ export class Surrounded {
     );
   }
 
-  /** `200`, or the status and code of the refusal: `503 E2001`. */
+  /** `200`, or the status and code of the refusal: `503 E2001`. Its request id is noted, unless it could not be recorded. */
   async asks(osql = ACCOUNTS, token?: string): Promise<string> {
     const authorization = `Bearer ${token ?? (await this.token())}`;
     const { status, body } = await asked(
@@ -81,6 +85,25 @@ export class Surrounded {
       { osql },
       { authorization, connection: 'close' },
     );
+    const { code, request_id }: { readonly code?: unknown; readonly request_id?: unknown } = JSON.parse(body);
+    if (code !== 'E5030') this.recorded.push(String(request_id));
+    return code === undefined ? String(status) : `${status} ${String(code)}`;
+  }
+
+  /** The same of publishing a metric of that name. */
+  async publishes(name: string): Promise<string> {
+    const claims = { tenant: 'demo', chain: ['user:admin'], aclRoles: ['analyst'], roles: ['TENANT_ADMIN'] };
+    const { signing } = tenantKeys(this.server.dataDir, this.#keysDir);
+    const ask = async (body: unknown): Promise<Reply> => {
+      const token = await mintToken(claims, { algorithm: 'HS256', secret: signing }); // good for one use
+      return asked(this.server, '/osl/objects', body, {
+        authorization: `Bearer ${token}`,
+        connection: 'close',
+      });
+    };
+    const { version }: { readonly version?: unknown } = JSON.parse((await ask(null)).body);
+    const fragment = `metrics:\n  ${name}: { entity: account, expression: count(id) }\n`;
+    const { status, body } = await ask({ fragment, base_version: version });
     const { code }: { readonly code?: unknown } = JSON.parse(body);
     return code === undefined ? String(status) : `${status} ${String(code)}`;
   }
@@ -102,13 +125,47 @@ export class Surrounded {
   }
 }
 
+/** The same of an entity whose answers may be given again, so that the system role is asked first. */
+export const STOCK = 'select id, at from osl.entities.stock';
+
+const CACHED = `  stock:
+    source: db.shop.stock
+    primary_key: [id]
+    columns: { id: { column: id }, at: { column: at } }
+    cache: { max_age: 60, watermark: at, notify: true }
+`;
+
+function surroundedManifest(): string {
+  const tables = MANIFEST.replace(
+    'entities:',
+    '      shop.stock: { columns: { id: { type: int4 }, at: { type: int4 } } }\nentities:',
+  );
+  return `${tables.replace('version: 1', 'version: 1\ntenant: demo')}${CACHED}`;
+}
+
+export const SURROUNDED_POLICY = POLICY.replace(
+  '- { on: big, columns: [id] }',
+  '- { on: big, columns: [id] }\n      - { on: stock, columns: [id, at] }',
+);
+
 const ISSUER = 'https://tokens.example';
+
+/** Takes whatever is sent. */
+async function collector(t: Pick<Test, 'teardown'>): Promise<number> {
+  const server = createServer((request, reply) => request.resume().on('end', () => reply.end('{}')));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void server.close());
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
 
 /** Null where there is no native Postgres. */
 export async function surroundings(t: Pick<Test, 'teardown'>): Promise<Surroundings> {
   const house = await controlHouse(t);
   await migrated(house);
-  await house.admin(TABLES);
+  await house.admin(`${TABLES}${WITNESS_SCHEMA}
+    create table shop.stock (id int primary key, at int); insert into shop.stock values (1, 1);
+    grant select on shop.stock to osl_reader;`);
   const table = await startAuditTable();
   if (table === null) throw new Error('there is a native Postgres');
   t.teardown(() => table.stop());
@@ -123,12 +180,15 @@ export async function surroundings(t: Pick<Test, 'teardown'>): Promise<Surroundi
     control: await startFaultProxy(port),
     audit: await startFaultProxy(port),
     limits: await startFaultProxy(port),
+    system: await startFaultProxy(port),
+    witness: await startFaultProxy(port),
+    collector: await startFaultProxy(await collector(t)),
     issuer: await startFaultProxy(Number(new URL(keys.url).port)),
   };
   t.teardown(() => Promise.all(Object.values(proxies).map((proxy) => proxy.close())));
   const dir = temporary();
   const manifest = join(dir, 'manifest.yaml');
-  writeFileSync(manifest, MANIFEST.replace('version: 1\n', 'version: 1\ntenant: demo\n'));
+  writeFileSync(manifest, surroundedManifest());
   const issuers = join(dir, 'issuers.yaml');
   const issuer = {
     issuer: ISSUER,
@@ -153,7 +213,7 @@ export async function surroundings(t: Pick<Test, 'teardown'>): Promise<Surroundi
       await standing(author, 'demo'),
     );
   };
-  await activate(POLICY);
+  await activate(SURROUNDED_POLICY);
   const settings = {
     STORE_URL: proxies.data.by(house.postgres.readerUrl),
     OSL_POLICY_SOURCE: 'control',
@@ -165,6 +225,12 @@ export async function surroundings(t: Pick<Test, 'teardown'>): Promise<Surroundi
     OSL_ISSUERS: issuers,
     OSL_LOCAL_TOKENS: 'on',
     OSL_KEYS_DIR: keysDir,
+    STORE_URL_SYSTEM: proxies.system.by(house.postgres.url),
+    OSL_AUDIT_WITNESS: proxies.witness.by(house.postgres.url),
+    OSL_AUDIT_WITNESS_SECONDS: '1',
+    OTEL_EXPORTER_OTLP_ENDPOINT: proxies.collector.by('http://127.0.0.1/'),
+    OTEL_METRIC_EXPORT_INTERVAL: '300',
+    OTEL_BSP_SCHEDULE_DELAY: '100',
   };
   const serve = async (
     within: Pick<Test, 'teardown'>,
