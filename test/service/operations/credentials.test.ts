@@ -123,6 +123,14 @@ if (native === null) {
       await server.said(said);
       t.notMatch(server.stderr, /secret-/);
     }
+    const later = join(dir, 'later');
+    const { ask } = await opened(t, {
+      STORE_URL_COMMAND: `cat ${later}`,
+      STORE_URL_SYSTEM_COMMAND: `cat ${later}`,
+    });
+    await rotate('first-secret');
+    writeFileSync(later, withPassword('first-secret'));
+    while ((await ask()) !== 'ok') await sleep(100);
   });
 
   await t.test(
