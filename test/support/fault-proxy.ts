@@ -125,6 +125,13 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   };
 }
 
+/** Node never closes a socket that is reset while it ends, and waits for what a reader that stands still does not take. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
+  setImmediate(() => socket.destroy());
+}
+
 /** One client's connection, and the server's beside it. */
 class Link {
   readonly closed: Promise<void>;
@@ -158,7 +165,7 @@ class Link {
 
   reset(): void {
     this.#dead.add('up').add('down');
-    for (const [socket] of Object.values(this.#ends)) socket.resetAndDestroy();
+    for (const [socket] of Object.values(this.#ends)) reset(socket);
   }
 
   #pump(direction: Direction): void {
@@ -167,7 +174,7 @@ class Link {
     from.on('end', () => {
       if (!this.#dead.has(direction)) to.end();
     });
-    from.on('error', () => to.resetAndDestroy());
+    from.on('error', () => reset(to));
     from.on('close', () => to.destroySoon());
     to.on('drain', () => {
       if (!this.#dead.has(direction) && !this.#silent) from.resume();
