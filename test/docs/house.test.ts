@@ -117,3 +117,51 @@ test('what a test tries by chance comes from the seed of test/support/fast-check
   );
   t.end();
 });
+
+/** What emits `error`, which ends the process where nobody listens. */
+const MAKERS =
+  /\bnew (?:Worker|Socket|TLSSocket)\(|\b(?:createServer|createTlsServer|createConnection|connectTls|connectSocket|spawn|execFile)\(|\bplainRequest\b|\bcluster\.fork\(/;
+
+/** Where it is made, and who hears its errors; each of these was read with the question what becomes of one. */
+const HEARERS: Readonly<Record<string, string>> = {
+  'policy/audit/lock.ts': "on('error'",
+  'policy/audit/search/sealer.ts': "on('error'",
+  'policy/audit/verifying/judges.ts': "on('error'",
+  'src/base/threads/thread.ts': "on('error'",
+  'src/engine/postgres/connect.ts': "on('error'",
+  'src/engine/postgres/slab-socket.ts': 'slabSocket', // the client that it is given to
+  'src/service/connector-url.ts': '(failure, stdout)',
+  'src/service/lineage/delivery/send.ts': "on('error'",
+  'src/surfaces/http/listener.ts': "on('error'",
+  'src/tools/cli/commands/login.ts': "once('error'",
+  'src/tools/cli/commands/psql.ts': "once('error'",
+  'src/tools/cli/login/provider.ts': "('error', reject)",
+  'src/tools/cli/proxy/connection.ts': "on('error'",
+  'src/tools/cli/proxy/listen.ts': "on('error'",
+  'src/tools/cli/proxy/tokens.ts': '(error, out, err)',
+  'src/tools/cli/serve/ports.ts': "on('error'",
+  'src/tools/cli/workers/slot.ts': "on('error'",
+  'src/tools/cli/workers/supervisor.ts': "on('error'",
+  'src/tools/lsp/checking-thread.ts': "('error', ended)",
+  'src/tools/lsp/serve.ts': 'createConnection', // of an editor, over standard input
+  'wire/handshake.ts': "('error', fail)",
+  'wire/server.ts': "on('error'",
+};
+
+test('what emits errors is made where somebody hears them', (t) => {
+  const made = [...filesOf().keys()]
+    .filter((file) => /^(src|policy|wire)\//.test(file))
+    .map((file) => ({ file, text: readFileSync(join(ROOT, file), 'utf8') }))
+    .filter(({ text }) => MAKERS.test(text.replace(/^import[\s\S]*?;$/gm, '')));
+  for (const { file, text } of made) {
+    const hears = HEARERS[file];
+    if (hears === undefined) t.fail(`${file} makes something that emits errors, and is not in the table`);
+    else t.ok(text.includes(hears), file);
+  }
+  t.strictSame(
+    Object.keys(HEARERS).filter((file) => !made.some((one) => one.file === file)),
+    [],
+    'and nothing is in the table that is not there',
+  );
+  t.end();
+});

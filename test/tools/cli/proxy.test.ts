@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createServer, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import tap, { test } from 'tap';
@@ -124,3 +125,49 @@ test('a token command prints a token', async (t) => {
   t.same(await tokensOfCommand(`echo ${token}`)(), { token, subject: 'user:eu' });
   await t.rejects(tokensOfCommand('echo hello')(), /printed no actor token/);
 });
+
+/** What a server sends a client that logs in, and how it ends then. */
+const BAD_SERVERS: Readonly<Record<string, (socket: Socket) => void>> = {
+  'it resets': (socket) => socket.resetAndDestroy(),
+  'it closes': (socket) => socket.end(),
+  'it says that a message has no length': (socket) => void socket.write(Buffer.from('R\0\0\0\0')),
+  'it asks for a way to log in without saying which': (socket) =>
+    void socket.write(Buffer.from('R\0\0\0\x04')),
+};
+
+test('a server that is none, and a client that is none, cost their own connection', async (t) => {
+  let end: (socket: Socket) => void = () => undefined;
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => end(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void server.close());
+  const { port: badPort } = server.address() as { port: number }; // it listens on a port
+  for (const tls of ['off', 'verify'] as const) {
+    const proxy = await listenProxy(0, {
+      target: { host: '127.0.0.1', port: badPort, tls },
+      tokens: async () => ({ subject: 'user:eu', token: 'x' }),
+      renewMs: 120_000,
+      said: (text) => said.push(text),
+    });
+    for (const [how, bad] of Object.entries(BAD_SERVERS)) {
+      end = bad;
+      await t.rejects(connect(proxy.port), `${tls}: ${how}`);
+    }
+    await proxy.close();
+  }
+  const proxy = await proxyOf(() => shop.token('user:eu'));
+  t.teardown(() => proxy.close());
+  const good = await connect(proxy.port);
+  const bad = await connect(proxy.port);
+  const ended = new Promise((resolve) => bad.once('end', resolve));
+  streamOf(bad).write(Buffer.from('Q\0\0\0\0'));
+  await ended;
+  t.same((await good.query('select 1 as one')).rows, [{ one: 1 }], 'others go on');
+  await good.end();
+});
+
+function streamOf(client: pg.Client): Socket {
+  return (client as unknown as { connection: { stream: Socket } }).connection.stream; // its types leave it out
+}
