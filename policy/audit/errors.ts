@@ -8,7 +8,7 @@ export type UnavailableReason =
   | 'too_long'; // the record cannot fit an entry; this record alone is refused
 
 /**
- * A record was not made durable, so whatever it was to allow must be refused; callers answer 503 or SQLSTATE 58030.
+ * A record was not made durable, so whatever it was to allow must be refused; callers answer 503 or SQLSTATE 57P03.
  * After `disk`, `full` or `deadline` the log takes nothing until it has opened itself again.
  */
 export class AuditUnavailable extends Error {

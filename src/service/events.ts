@@ -25,9 +25,11 @@ export async function recordEvent(
     versions: { manifest: manifest.version, policy: snapshot?.version ?? null },
     detail: JSON.stringify(detail),
   };
-  await audit
-    .append(entry)
-    .catch((error: unknown) => log.warn('an event was not recorded', { action, cause: messageOf(error) }));
+  try {
+    await audit.append(entry);
+  } catch (error) {
+    log.warn('an event was not recorded', { action, cause: messageOf(error) });
+  }
 }
 
 /**

@@ -13,7 +13,7 @@ export const EXIT = Object.freeze({
   incomplete: 5,
   /** `audit verify --max-anchor-age`: the newest checkpoint is older. */
   staleAnchor: 6,
-  /** `serve`, `demo`: the audit log failed, and cannot or (`OSL_AUDIT_FAILURE=exit`) shall not go on. */
+  /** The audit log takes nothing; of `serve` and `demo`: it cannot go on, or (`OSL_AUDIT_FAILURE=exit`) shall not. */
   auditFailed: 7,
   /** `query`: what was written is the beginning of the answer; the server gives no more rows at once. */
   truncated: 8,
@@ -56,7 +56,6 @@ const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
   'PublishedDamaged',
   'AuditLocked',
   'AuditDamaged',
-  'AuditUnavailable',
   'QueryError',
 ]);
 
@@ -70,8 +69,10 @@ export function failureOf(error: unknown): Failure {
     return new Failure(EXIT.usage, String(error.format()), { diagnostics });
   }
   if (OPERATOR_FAULTS.has(error.name)) return usage(oneLine(causeOf(error) ?? error.message));
+  if (error.name === 'AuditUnavailable')
+    return new Failure(EXIT.auditFailed, `error: ${oneLine(causeOf(error) ?? error.message)}`);
   const system = systemFault(error);
-  if (system !== null) return usage(system);
+  if (system !== null) return new Failure(isPassing(error) ? EXIT.failed : EXIT.usage, `error: ${system}`);
   const told = `error: ${oneLine(error.message)}`;
   if ('hint' in error && typeof error.hint === 'string')
     return new Failure(EXIT.failed, `${told}\n  hint: ${error.hint}`, { hint: error.hint });
@@ -101,6 +102,13 @@ const SYSTEM_FAULTS: ReadonlyMap<string, string> = new Map([
   ['EADDRNOTAVAIL', 'the address is not one of this machine'],
   ['ENOTFOUND', 'the host is not known'],
 ]);
+
+/** What the machine lacks for now: the same command may go well a minute later. */
+const PASSING: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'EIO']);
+
+function isPassing(error: unknown): boolean {
+  return PASSING.has(fields(error)['code']);
+}
 
 /** A failed call to the operating system in words; null where `error` is none that is known. */
 export function systemFault(error: unknown): string | null {

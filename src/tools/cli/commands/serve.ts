@@ -14,7 +14,9 @@ OSL_AUDIT_FAILURE (reopen, exit), OSL_AUDIT_SEGMENT_MIB, OSL_AUDIT_PROBE_SECONDS
 OSL_POOL_SIZE, OSL_POOL_RESERVE_PERCENT, OSL_SUBJECT_SESSIONS, OSL_CATALOG_ENGINES,
 OSL_WORKERS.
 
-Exit status: 0 stopped in order, 2 it could not start, 7 the audit log failed for good, 130 stopped at once.
+A database, issuer or store that is away at the start is waited for: /ready says what is missing, and requests are refused.
+Exit status: 0 stopped in order, 1 an error that nothing handled, or a machine that lacks something for now, 2 settings that
+can never work, 7 the audit log failed for good, 130 stopped at once.
 
 Example:
   $ osl serve --manifest manifest.yaml --policy policy.yaml --data-dir .osl`;
