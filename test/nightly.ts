@@ -60,6 +60,11 @@ const STEPS: readonly Step[] = [
     file: 'proof/budget/ways',
     size: sized('sizes of each draft and message', 'OSL_BUDGET_WAYS', 5),
   },
+  {
+    name: 'comments',
+    file: 'language/compiler/comments',
+    size: sized('texts', 'OSL_COMMENT_RUNS', 1_000_000),
+  },
   { name: 'linear', file: 'proof/budget/linear', size: sized('worlds', 'OSL_BUDGET_WAYS', 2) },
   { name: 'growth', file: 'proof/budget/growth', size: sized('shapes', 'OSL_GROWTH_SHAPES', 1_000) },
   { name: 'monotone', file: 'policy/monotone', size: sized('chains', 'OSL_MONOTONE_RUNS', 20_000) },

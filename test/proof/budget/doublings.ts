@@ -239,3 +239,26 @@ export const DOUBLINGS: readonly Doubling[] = [
     { raw: false, asker: 'regional' },
   ),
 ];
+
+const TWICE = 'select a.z, a.y from K a join K b on a.z = b.z';
+
+/** The same over what the shop of the tests alone has: a bridge, a metric, passages, a walk. */
+export const OF_THE_SHOP: readonly Doubling[] = [
+  chain('over a bridge', TWICE, {
+    first: 'select o.id as z, l.pieces as y from "order" o join line l on l.order_id = o.id',
+    raw: false,
+  }),
+  chain('over a metric', TWICE, {
+    first: 'select customer_id as z, measure(revenue)::int4 as y from "order" group by customer_id',
+    raw: false,
+  }),
+  chain('over passages', 'select a.z, a.y from K a join K b on a.z = b.z', {
+    first: "select id as z, length(text) as y from retrieve(facet => 'labels', query => 'tea', top_k => 2)",
+    raw: false,
+  }),
+  chain('over a walk', TWICE, {
+    first:
+      "select id as z, quantity as y from traverse(anchor => 'customer', keys => (1), target => 'order')",
+    raw: false,
+  }),
+];

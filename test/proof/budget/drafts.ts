@@ -14,6 +14,39 @@ const metric = (expression: string, more: object = {}) => ({
 });
 const ENTITY = { source: 'db.shop.samples', primary_key: ['id'], columns: ['id', 'words'] };
 
+const chained = (n: number, first: object, of: (before: string) => object) =>
+  members(n + 1, (i) => (i === 0 ? first : of(`m${i - 1}`)));
+const SUM = { entity: 'order', expression: 'sum(amount)' };
+
+/** Drafts of `n` parts, each of which refers to the part before it twice. */
+export const DOUBLING_DRAFTS: readonly Family[] = [
+  json('metrics of metrics', (n) => ({
+    metrics: chained(n, SUM, (m) => ({ type: 'derived', expression: `${m} + ${m}` })),
+  })),
+  json('ratios of ratios', (n) => ({
+    metrics: chained(n, SUM, (m) => ({ type: 'ratio', numerator: m, denominator: m })),
+  })),
+  json('computed columns of computed columns', (n) => computedChain(n, (c) => `${c} + ${c}`)),
+  json('computed columns by CASE', (n) =>
+    computedChain(n, (c) => `case when ${c} > 1 then ${c} else ${c} + 1 end`),
+  ),
+  json('a metric over computed columns', (n) => ({
+    ...computedChain(n, (c) => `${c} + ${c}`),
+    metrics: { sum: { entity: 'customer', expression: `sum(m${n})` } },
+  })),
+  written(
+    'aliases of aliases',
+    (n) => `l0: &l0 [x, x]\n${times(n, (i) => `l${i + 1}: &l${i + 1} [*l${i}, *l${i}]\n`)}`,
+  ),
+];
+
+/** The customer with computed columns `m0` to `m<n>`. */
+export function computedChain(n: number, of: (before: string) => string): object {
+  const computed = chained(n, { expression: 'id + 1' }, (before) => ({ expression: of(before) }));
+  const columns = ['id', 'name', 'email', 'tax_no', 'born', 'region'];
+  return { entities: { customer: { source: 'db.shop.customers', primary_key: ['id'], columns, computed } } };
+}
+
 export const DRAFTS: readonly Family[] = [
   written(
     'metrics',

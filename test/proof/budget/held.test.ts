@@ -1,6 +1,7 @@
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { BODIES } from './bodies.js';
+import { DOUBLINGS, OF_THE_SHOP } from './doublings.js';
 import { Gateway, type Tokens } from './gateway.js';
 import { FAMILIES, largest } from './texts.js';
 
@@ -52,12 +53,19 @@ const asked = async (config: pg.QueryConfig & { queryMode?: string }): Promise<v
   }
 };
 
+const called = (name: string, args: object): Promise<unknown> => {
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
+  const accept = 'application/json, text/event-stream';
+  return gateway.post('/mcp', JSON.stringify(message), 'token', { accept });
+};
+
 const WAYS: Readonly<Record<string, (text: string) => Promise<unknown>>> = {
   explain: (text) => query({ osql: text, explain: true }),
   parse: (text) => asked({ text, queryMode: 'extended' }),
   sql: (text) => query({ sql: text }),
   simple: (text) => asked({ text }),
   osql: (text) => query({ osql: text }),
+  mcp: (text) => called('semantic_query', { osql: text }),
 };
 
 async function heldBy(ask: () => Promise<unknown>): Promise<number> {
@@ -113,6 +121,71 @@ t.test('no text holds it', { timeout: 600_000 }, async (t) => {
   }
   await suspects.judge(t);
   t.ok(turn >= FAMILIES.length * sizesOf(0).length, 'all were asked');
+});
+
+/** Levels of texts whose levels refer to each other twice: answered or, from some number on, refused. */
+const LEVELS = EACH > 1 ? [2, 6, 12, 24, 60, 120] : [24, 80];
+
+t.test('nor does one whose levels refer to each other twice', { timeout: 600_000 }, async (t) => {
+  const names = Object.keys(WAYS);
+  const suspects = new Suspects();
+  const families = [...DOUBLINGS, ...OF_THE_SHOP].filter((f) => f.asker === null);
+  let turn = 0;
+  for (const [i, family] of families.entries()) {
+    const levels = EACH > 1 ? LEVELS : LEVELS.filter((_, j) => j === (i >> 1) % LEVELS.length);
+    for (const n of levels) {
+      for (let way = 0; way < Math.min(EACH, names.length); way++) {
+        const name = names[turn++ % names.length] ?? 'osql';
+        const write = (name === 'sql' ? family.raw : null) ?? family.at;
+        await suspects.ask(
+          `${family.name}: ${n} levels by ${name}`,
+          () => WAYS[name]?.(write(n)) ?? Promise.resolve(),
+        );
+      }
+    }
+  }
+  await suspects.judge(t);
+  t.ok(turn >= families.length, 'all were asked');
+});
+
+/** As it was reported: 1.3 kB of it held the process for ever. */
+const reported = (n: number, from: string): string =>
+  `with k0 as (select id as z, id as y from ${from})${Array.from({ length: n }, (_, i) => `, k${i + 1} as (select a.z, a.y from k${i} a join k${i} b on a.z = b.z)`).join('')} select count(*) from k${n} where z / 1 > 0`;
+
+t.test('the text that was reported is answered, and refused beyond the limits', async (t) => {
+  for (const [n, status] of [
+    [24, 200],
+    [80, 200],
+    [200, 400],
+  ] as const) {
+    const bodies = [
+      { osql: reported(n, 'customer') },
+      { osql: reported(n, 'customer'), explain: true },
+      { sql: reported(n, 'shop.customers') },
+      { sql: reported(n, 'shop.customers'), explain: true },
+    ];
+    for (const body of bodies) {
+      let reply = { status: 0, body: '' };
+      const ms = await heldBy(async () => {
+        reply = await gateway.post('/osl/query', JSON.stringify(body), 'token');
+      });
+      const name = `${n} levels, ${Object.keys(body).join(' and ')}`;
+      t.equal(reply.status, status, name);
+      if (status === 400) t.match(reply.body, /"E0511".*number of its tables/, name);
+      t.ok(ms <= MOST_MS, `${name}: held for ${ms.toFixed(0)} ms`);
+    }
+    for (const from of ['customer', 'shop.customers']) {
+      const told = async (): Promise<string> => {
+        try {
+          return `${(await client.query(reported(n, from))).rows[0]?.count}`;
+        } catch (error) {
+          if (!(error instanceof Error && 'code' in error)) throw error;
+          return String(error.code);
+        }
+      };
+      t.equal(await told(), status === 200 ? '4' : '54001', `${n} levels of ${from} over the wire`);
+    }
+  }
 });
 
 t.test('nor do 100,000 values', { timeout: 300_000 }, async (t) => {

@@ -4,7 +4,7 @@ import { startRest } from '../../surfaces/rest/fixture.js';
 import { password, query, sync, terminate } from '../../wire/support/bytes.js';
 import { Client } from '../../wire/support/client.js';
 import { CALLS } from './calls.js';
-import { DRAFTS } from './drafts.js';
+import { computedChain, DOUBLING_DRAFTS, DRAFTS } from './drafts.js';
 import { Gateway } from './gateway.js';
 import { NAMES, type NameFamily } from './names.js';
 import { type Family, largest } from './texts.js';
@@ -41,6 +41,42 @@ for (let i = 0; i < 10; i++) {
 t.test('no draft holds it', { timeout: 600_000 }, async (t) => {
   for (const family of DRAFTS) await held(t, family, DRAFT_SIZES, validate);
 });
+
+/** Parts of drafts that refer to each other twice: judged or, from some number on, refused. */
+const PARTS = EACH > 1 ? [1, 4, 8, 16, 32, 64, 100] : [8, 64];
+
+t.test(
+  'nor one whose parts refer to each other twice, nor what asks for it',
+  { timeout: 600_000 },
+  async (t) => {
+    for (const family of DOUBLING_DRAFTS) {
+      for (const n of PARTS) {
+        let reply = { status: 0, body: '' };
+        const ms = await gateway.heldBy(async () => {
+          reply = await validate(family.at(n));
+        }, MOST_MS);
+        t.ok(ms <= MOST_MS, `${family.name}: ${n}: held for ${ms.toFixed(0)} ms`);
+        t.equal(reply.status, 200, `${family.name}: ${n} are judged: ${reply.body.slice(0, 200)}`);
+      }
+    }
+    const { version } = await gateway.published();
+    const draft = JSON.stringify(computedChain(10, (c) => `${c} + ${c}`));
+    const published = await gateway.post('/osl/objects', JSON.stringify({ fragment: draft }), 'root', {
+      'if-match': `"${version}"`,
+    });
+    t.equal(published.status, 201, published.body.slice(0, 300));
+    for (const columns of [1, 2, 16]) {
+      const osql = `select ${Array.from({ length: columns }, (_, i) => `m10 + ${i} as a${i}`).join(', ')} from customer`;
+      let status = 0;
+      const ask = async (): Promise<void> => {
+        ({ status } = await gateway.post('/osl/query', JSON.stringify({ osql }), 'token'));
+      };
+      const ms = await gateway.heldBy(ask, MOST_MS);
+      t.ok(ms <= MOST_MS, `${columns} of the last: held for ${ms.toFixed(0)} ms`);
+      t.equal(status, columns < 16 ? 200 : 400, `${columns} of the last`);
+    }
+  },
+);
 
 t.test('no message to /mcp holds it', { timeout: 600_000 }, async (t) => {
   for (const family of CALLS) await held(t, family, CALL_SIZES, mcp);
