@@ -63,7 +63,7 @@ export function writtenSizeOf(expr: Expr): Size {
  * @throws QueryError E0511, 54001
  */
 export function requireWritable(query: Query): void {
-  requireSize(writtenSize(query));
+  requireSize(writtenSize(query), 'with what stands in several places written out');
 }
 
 /**
@@ -75,10 +75,10 @@ export function requireWritable(query: Query): void {
  * @throws QueryError E0511, 54001
  */
 export function requireExpandable(root: Query): void {
-  requireSize(new Expansion(root).sizeOf(root));
+  requireSize(new Expansion(root).sizeOf(root), 'a NOT MATERIALIZED one wherever it is read');
 }
 
-function requireSize({ values, items }: Size): void {
+function requireSize({ values, items }: Size, counted: string): void {
   if (values > LIMITS.expanded)
     throw queryError('tooComplex', {
       what: 'the number of its values, derived columns written out,',
@@ -86,7 +86,7 @@ function requireSize({ values, items }: Size): void {
     });
   if (items > LIMITS.fromItems)
     throw queryError('tooComplex', {
-      what: 'the number of its tables, with what stands in several places written out,',
+      what: `the number of its tables, ${counted},`,
       limit: LIMITS.fromItems,
     });
 }
