@@ -1,3 +1,4 @@
+import { queryError } from 'osl-compiler';
 import { addressGroup } from './address.js';
 import { LIMIT_BUCKETS, type LimitBucket } from './buckets.js';
 import type { LimitsDocument } from './document.js';
@@ -31,7 +32,11 @@ const MAX_SUBJECTS = 100_000;
 const MAX_ADDRESSES = 65_536;
 
 export interface Limiter {
-  /** Counts one request of the leaf subject of `identity` against `bucket`. A promise where others count too. */
+  /**
+   * Counts one request of the leaf subject of `identity` against `bucket`. A promise where others count too.
+   *
+   * @throws QueryError E5038 while it is not known how many do
+   */
   take(bucket: LimitBucket, identity: Identity): Limited | Promise<Limited>;
   /** As `take`, where that lets the request through at once. Where it would not, nothing is counted. */
   takeIfLeft(bucket: LimitBucket, identity: Identity): boolean;
@@ -110,8 +115,8 @@ export interface LimitShare {
   handBack(counter: LimitCounter, key: string, lease: Lease): void;
   /** Adds to the quotas of all; gives how each stands. */
   charge(charges: readonly Charge[]): Promise<readonly Count[]>;
-  /** How many processes count together, as far as is known. */
-  peers(): number;
+  /** How many processes count together; null until that is known. */
+  peers(): number | null;
   /** The limits that serve from now on. */
   limits(limits: Limits): void;
   readonly guesses: Guesses;
@@ -137,11 +142,15 @@ export function createLeasedLimiter(share: LimitShare, limits: Limits): LeasedLi
   };
   share.limits(limits);
   return Object.freeze({
-    take: (bucket: LimitBucket, identity: Identity) => counters[bucket].take(keyOf(identity)),
-    takeIfLeft: (bucket: LimitBucket, identity: Identity) => counters[bucket].takeIfLeft(keyOf(identity)),
+    take: (bucket: LimitBucket, identity: Identity) => {
+      if (share.peers() === null) throw queryError('limitsUnknown', {});
+      return counters[bucket].take(keyOf(identity));
+    },
+    takeIfLeft: (bucket: LimitBucket, identity: Identity) =>
+      share.peers() !== null && counters[bucket].takeIfLeft(keyOf(identity)),
     takeAddress: (address: string) => counters.address.take(addressGroup(address)),
     reclaim: (name: LimitCounter, key: string, endsAt: number) => counters[name].reclaim(key, endsAt),
-    quotas: new SharedQuotas({ add: (charges) => share.charge(charges), peers: () => share.peers() }),
+    quotas: new SharedQuotas({ add: (charges) => share.charge(charges), peers: () => share.peers() ?? 1 }),
     guesses: share.guesses,
     configure: (next: Limits) => {
       share.limits(next);

@@ -1,11 +1,4 @@
-import { queryError } from 'osl-compiler';
-import {
-  createLeasedLimiter,
-  type Identity,
-  type LimitBucket,
-  type Limiter,
-  type Limits,
-} from '../../../policy/index.js';
+import { createLeasedLimiter, type Limits } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import type { Seat } from '../seat.js';
 import type { LimitsPlace } from '../settings/load.js';
@@ -27,8 +20,7 @@ export async function countingSeat(
   const store = await opened(load.limits);
   const counts = await SharedCounts.join(store, { tenant, log });
   // Guesses of passwords are counted by each server.
-  const limiter = (limits: Limits): Limiter =>
-    onceHeard(counts, createLeasedLimiter(counts.share(seat.limiter(limits).guesses), limits));
+  const limiter = (limits: Limits) => createLeasedLimiter(counts.share(seat.limiter(limits).guesses), limits);
   return {
     seat: Object.freeze({ ...seat, limiter }),
     heard: () => counts.heard,
@@ -38,16 +30,4 @@ export async function countingSeat(
 
 function opened(place: LimitsPlace): Promise<CountStore> {
   return place.kind === 'redis' ? openRedisCounts(place.url) : openPostgresCounts(place.at);
-}
-
-function onceHeard(counts: SharedCounts, limiter: Limiter): Limiter {
-  return Object.freeze({
-    ...limiter,
-    take: (bucket: LimitBucket, identity: Identity) => {
-      if (!counts.heard) throw queryError('limitsUnknown', {});
-      return limiter.take(bucket, identity);
-    },
-    takeIfLeft: (bucket: LimitBucket, identity: Identity) =>
-      counts.heard && limiter.takeIfLeft(bucket, identity),
-  });
 }

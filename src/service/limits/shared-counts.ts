@@ -78,7 +78,7 @@ export class SharedCounts {
       // What is left of a second ends with it.
       handBack: () => undefined,
       charge: (charges) => this.#charge(charges),
-      peers: () => this.#peers,
+      peers: () => (this.#heard ? this.#peers : null),
       limits: (limits) => {
         this.#limits = limits;
       },
