@@ -39,19 +39,36 @@ function emitWith(tables: readonly CommonTable[], w: Writer): void {
   if (tables.length === 0) return;
   w.write(tables.some((t) => t.recursive === true) ? 'with recursive ' : 'with ');
   w.list(tables, ', ', (t) => {
-    const names =
-      t.recursive === true
-        ? `(${columnsOf(t.query)
-            .map((_, i) => `c${i + 1}`)
-            .join(', ')})`
-        : '';
-    w.write(
-      `q${t.id}${names} as ${t.materialized === null ? '' : t.materialized ? 'materialized ' : 'not materialized '}(`,
-    );
+    const names = t.recursive === true ? listOf(t.query) : columnList(t.query);
+    const materialized =
+      t.materialized === null ? '' : t.materialized ? 'materialized ' : 'not materialized ';
+    w.write(`q${t.id}${names} as ${materialized}(`);
     emitQuery(t.query, w);
     w.write(')');
   });
   w.write(' ');
+}
+
+/**
+ * The column list behind the name of a common or derived table. The columns of a SELECT are called `c1`, … already; those
+ * of VALUES are not, and a set operation takes the names of its left operand.
+ */
+function columnList(query: Query): string {
+  switch (query.kind) {
+    case 'select':
+      return '';
+    case 'values':
+      return listOf(query);
+    case 'set_operation':
+      return columnList(query.left);
+    default:
+      return assertNever(query);
+  }
+}
+
+function listOf(query: Query): string {
+  const names = columnsOf(query).map((_, i) => `c${i + 1}`);
+  return `(${names.join(', ')})`;
 }
 
 function emitSelect(query: Select, w: Writer): void {
@@ -162,9 +179,7 @@ function emitFrom(item: FromItem, w: Writer): void {
     case 'derived': {
       w.write(item.lateral === true ? 'lateral (' : '(');
       emitQuery(item.query, w);
-      const names =
-        item.query.kind === 'values' ? `(${item.query.columns.map((_, i) => `c${i + 1}`).join(', ')})` : '';
-      w.write(`) as r${item.id}${names}`);
+      w.write(`) as r${item.id}${columnList(item.query)}`);
       break;
     }
     case 'cte':
