@@ -57,6 +57,7 @@ export {
 export { declaredOid, elementOid } from './declared-types.js';
 export { type Emitted, emit } from './emit/emit.js';
 export { type MatchedAttribute, predicateSql } from './emit/predicate.js';
+export { type SourceProbe, sourceProbes } from './emit/source-probes.js';
 export {
   assertNever,
   ERRORS,

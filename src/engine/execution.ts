@@ -14,6 +14,7 @@ import {
   executionError,
   objectsText,
   parseErrorResponse,
+  StatementFault,
   stopError,
   unknownSetting,
 } from './upstream-error.js';
@@ -249,10 +250,10 @@ export class Execution implements Job {
     }
     if (this.#mismatch) {
       if (this.#prepared !== null) session?.prepared.forget(this.statement.sql, this.#prepared);
-      this.#settle(
-        null,
-        queryError('sourceChanged', { objects: objectsText(this.statement.reads?.objects ?? []) }),
-      );
+      const changed = queryError('sourceChanged', {
+        objects: objectsText(this.statement.reads?.objects ?? []),
+      });
+      this.#settle(null, new StatementFault(changed, 'columns of other types than the plan has'));
     } else if (this.#truncated || error === null) {
       this.#succeed();
     } else if (this.#mayPrepareAgain(error) && this.#prepared !== null) {

@@ -12,6 +12,7 @@ import type { GovernedDoor } from './doors.js';
 import type { OutOfService } from './out-of-service.js';
 import type { Runner } from './runner.js';
 import { shortStatement } from './short.js';
+import { throwCause } from './source-check.js';
 import type { StatementReads, UpstreamStatement, ValueSource } from './statement.js';
 import { connectionLost } from './upstream-error.js';
 
@@ -55,7 +56,9 @@ export function governedDoor(
           throw new InternalError(`${values.length} values for ${statement.parameterOids.length} slots`);
         }
         outOfService.check(statement.reads);
-        return runner.runStatement(statement, values, options, sink);
+        return runner
+          .runStatement(statement, values, options, sink)
+          .catch((error: unknown) => throwCause(error, runner, plan, statement.reads, options));
       } catch (error) {
         return Promise.reject(error);
       }
@@ -63,9 +66,16 @@ export function governedDoor(
     requireInService: (plan) => outOfService.check(statementOf(plan).reads),
     explain(plan, options, sink) {
       try {
-        const statement: UpstreamStatement = { ...sendable(plan), asks: 'plan' };
+        const { reads, ...statement } = sendable(plan);
         const settings = [...(options.settings ?? []), WHATEVER_THE_VALUES];
-        return runner.runStatement(statement, [], { ...options, resultFormats: [], settings }, sink);
+        return runner
+          .runStatement(
+            { ...statement, reads, asks: 'plan' },
+            [],
+            { ...options, resultFormats: [], settings },
+            sink,
+          )
+          .catch((error: unknown) => throwCause(error, runner, plan, reads, options));
       } catch (error) {
         return Promise.reject(error);
       }

@@ -6,7 +6,7 @@ import type { OutOfService } from './out-of-service.js';
 import type { PreparedStatement } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import type { SentValue, UpstreamStatement } from './statement.js';
-import { executionError, parseErrorResponse } from './upstream-error.js';
+import { executionError, parseErrorResponse, StatementFault } from './upstream-error.js';
 import type { Job, MessageView, UpstreamSession } from './upstream-session.js';
 import type { TellUpstreamError, UpstreamError } from './upstream-words.js';
 
@@ -136,11 +136,19 @@ export class ShortRun implements Job {
     const error = this.#error;
     if (error === null && !this.#long) answer?.answered(this.#allRows(), this.#count);
     else if (error === null || RUN_AGAIN.has(error.sqlstate)) this.#giveUp(sending, error);
-    else {
-      const { statement } = sending;
-      sending.host.onUpstreamError(error, statement.reads?.tables ?? []);
-      answer?.failed(executionError(error, sending.host.backstopSeconds, statement));
+    else this.#fail(sending, error);
+  }
+
+  /** What makes a statement senseless to the database is for the door to find out. */
+  #fail(sending: Sending, error: UpstreamError): void {
+    const { host, statement } = sending;
+    const told = executionError(error, host.backstopSeconds, statement);
+    if (told instanceof StatementFault) {
+      this.#giveUp(sending, error);
+      return;
     }
+    host.onUpstreamError(error, statement.reads?.tables ?? []);
+    this.#answer?.failed(told);
   }
 
   /** Nothing has been told of an answer: where the session alone is to blame, the door finds another. */

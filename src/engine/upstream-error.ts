@@ -18,6 +18,7 @@ export function parseErrorResponse(body: Buffer): UpstreamError {
     constraint: fields.get('n') ?? null,
     dataType: fields.get('d') ?? null,
     parameter: parameterIn(fields.get('W')),
+    position: Number(fields.get('P') ?? 0) || null,
   };
 }
 
@@ -59,13 +60,40 @@ export function objectsText(objects: readonly string[]): string {
   return [...named, ...(objects.length > named.length ? ['…'] : [])].join(' or ');
 }
 
-/** A table, a schema or a column that is not there. */
+/** A table, a schema or a column that is not there; or a name that our own SQL should not have used. */
 const GONE: ReadonlySet<string> = new Set(['42P01', '3F000', '42703']);
-/** What our SQL, which was bound by the manifest's types, runs into where a column has another one. */
+/** What our SQL, which was bound by the manifest's types, runs into where a column has another one; or where it is wrong. */
 const CHANGED: ReadonlySet<string> = new Set(['42804', '42846', '42883', '42725', '42P18', '42P22']);
+/** What only SQL that is wrong by itself runs into: syntax, a name that means two things, a place for no aggregate. */
+const OWN: ReadonlySet<string> = new Set([
+  '42601',
+  '42611',
+  '42702',
+  '42712',
+  '42803',
+  '42809',
+  '42P09',
+  '42P10',
+  '42P19',
+  '42P20',
+]);
 const DENIED = '42501';
 /** Said by our own functions of row security, under codes of Postgres. */
 const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
+
+/**
+ * The database could not make sense of a statement. This is what its caller is told if a table is not as the manifest
+ * declares it; `source-check.ts` finds out whether one is.
+ */
+export class StatementFault extends QueryError {
+  /** What in our own text the database complains of, for the log; null where that is not known to be the text. */
+  readonly inText: string | null;
+
+  constructor(error: QueryError, inText: string | null) {
+    super(error.entry, error.message, error);
+    this.inText = inText;
+  }
+}
 
 /** A value of the question that the database could not read or compute with. */
 export class ValueError extends QueryError {
@@ -89,9 +117,9 @@ export class ValueError extends QueryError {
  * @param isParsed whether the database took the text, so that the error is about values
  */
 export function executionError(
-  error: Pick<UpstreamError, 'sqlstate' | 'message' | 'parameter'>,
+  error: Pick<UpstreamError, 'sqlstate' | 'message' | 'parameter' | 'position'>,
   backstopSeconds: number,
-  statement: Pick<UpstreamStatement, 'reads' | 'sources'> = {},
+  statement: Partial<Pick<UpstreamStatement, 'reads' | 'sources' | 'sql'>> = {},
   isParsed = true,
 ): QueryError {
   const { sqlstate, message } = error;
@@ -101,14 +129,37 @@ export function executionError(
   const { reads } = statement;
   const valueError = isParsed ? valueErrorOf(error, statement) : null;
   if (valueError !== null) return valueError;
+  if (OURS.has(message)) return queryError('execution', { sqlstate });
   // A statement that reads nothing can miss nothing.
-  if (reads === undefined || reads.tables.length === 0 || OURS.has(message))
-    return queryError('execution', { sqlstate });
-  const objects = objectsText(reads.objects);
-  if (sqlstate === DENIED) return queryError('sourceDenied', { objects });
-  if (GONE.has(sqlstate)) return queryError('sourceGone', { objects });
-  if (CHANGED.has(sqlstate)) return queryError('sourceChanged', { objects });
-  return queryError('execution', { sqlstate });
+  const entry = reads === undefined || reads.tables.length === 0 ? 'execution' : entryOf(sqlstate);
+  const told =
+    entry === 'execution'
+      ? queryError(entry, { sqlstate })
+      : queryError(entry, { objects: objectsText(reads?.objects ?? []) });
+  const isOfText = GONE.has(sqlstate) || CHANGED.has(sqlstate) || OWN.has(sqlstate);
+  return isOfText ? new StatementFault(told, complaintIn(error, statement.sql, isParsed)) : told;
+}
+
+function entryOf(sqlstate: string): 'execution' | 'sourceDenied' | 'sourceGone' | 'sourceChanged' {
+  if (sqlstate === DENIED) return 'sourceDenied';
+  if (GONE.has(sqlstate)) return 'sourceGone';
+  return CHANGED.has(sqlstate) ? 'sourceChanged' : 'execution';
+}
+
+/** Characters of a statement that the log shows from where an error is. */
+const SHOWN = 120;
+
+/**
+ * The SQLSTATE and the place of an error within our own text, in which no value stands. Null for an error of what the
+ * statement ran into once it was parsed: a function, or another server.
+ */
+function complaintIn(
+  { sqlstate, position }: Pick<UpstreamError, 'sqlstate' | 'position'>,
+  sql: string | undefined,
+  isParsed: boolean,
+): string | null {
+  if (position === null || sql === undefined) return isParsed ? null : sqlstate;
+  return `${sqlstate} at ${JSON.stringify(sql.slice(position - 1, position - 1 + SHOWN))}`;
 }
 
 /** The upstream complains of a parameter's bytes; the connection is sound. */

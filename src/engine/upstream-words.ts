@@ -12,6 +12,8 @@ export interface UpstreamError {
   readonly dataType: string | null;
   /** The parameter whose value could not be read, from 1; null where the error is about something else. */
   readonly parameter: number | null;
+  /** Where in the statement's own text it is, in characters from 1; null where it is about something else. */
+  readonly position: number | null;
 }
 
 /** Tells the operator what the upstream said of a statement that reads `tables`. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { executionError, parseErrorResponse } from '../../src/engine/upstream-error.js';
+import { executionError, parseErrorResponse, StatementFault } from '../../src/engine/upstream-error.js';
 import { UpstreamFailure } from '../../src/engine/upstream-failure.js';
 import { RIGHTS_FAULTS, wordsOf } from '../../src/engine/upstream-words.js';
 
@@ -12,7 +12,7 @@ const READS = { objects: ['person'], relations: ['person'], tables: ['hidden.per
 
 t.test('an SQLSTATE decides what a caller is told', async (t) => {
   const told = (sqlstate: string, message = '', parameter: number | null = null) =>
-    executionError({ sqlstate, message, parameter }, 300, { reads: READS, sources: SOURCES });
+    executionError({ sqlstate, message, parameter, position: null }, 300, { reads: READS, sources: SOURCES });
   t.match(told('57014'), { entry: 'timedOut', message: /300 s/ });
   for (const lost of ['57P01', '57P03', '08003'])
     t.match(told(lost), { entry: 'databaseDown', sqlstate: '08006', http: 502 }, lost);
@@ -47,13 +47,36 @@ t.test('an SQLSTATE decides what a caller is told', async (t) => {
     t.match(error, { entry, code, http: 502, message: /`person`/ });
     t.notMatch(`${error.message} ${error.hint}`, /hidden|persons_t/);
     t.match(
-      executionError({ sqlstate, message: '', parameter: null }, 300),
+      executionError({ sqlstate, message: '', parameter: null, position: null }, 300),
       { entry: 'execution', sqlstate },
       'it reads nothing',
     );
   }
   t.match(told('42501', RIGHTS_FAULTS.forged), { entry: 'execution' }, 'a refusal of our own functions');
 });
+
+t.test(
+  'what the database does not understand is told of the text where it names a place in it',
+  async (t) => {
+    const sql = 'select r1.c1 as c1 from q1 as r1';
+    const inText = (sqlstate: string, position: number | null, isParsed = true) => {
+      const statement = { reads: READS, sql };
+      const error = executionError(
+        { sqlstate, message: '', parameter: null, position },
+        300,
+        statement,
+        isParsed,
+      );
+      return error instanceof StatementFault ? error.inText : error.code;
+    };
+    t.equal(inText('42703', 8), '42703 at "r1.c1 as c1 from q1 as r1"');
+    t.equal(inText('42601', 25), '42601 at "q1 as r1"');
+    t.equal(inText('42703', null), null, 'of another server, or a function that stands there');
+    t.equal(inText('42P10', null, false), '42P10', 'before anything ran');
+    t.equal(inText('42501', 8), 'E0524');
+    t.equal(inText('42704', 8), 'E0510', 'a type of the operator that is gone');
+  },
+);
 
 t.test('an ErrorResponse is read whole, or as far as it goes', async (t) => {
   const body = Buffer.from('SERROR\0C22012\0Mdivision by zero\0Hdo not\0\0');
@@ -69,7 +92,9 @@ t.test('an ErrorResponse is read whole, or as far as it goes', async (t) => {
     constraint: null,
     dataType: null,
     parameter: null,
+    position: null,
   });
+  t.equal(parseErrorResponse(Buffer.from('C42703\0P17\0\0')).position, 17);
   t.equal(parseErrorResponse(Buffer.from('C220')).sqlstate, 'XX000');
   const context = (text: string) => parseErrorResponse(Buffer.from(`C22P02\0W${text}\0\0`)).parameter;
   t.equal(context("unnamed portal parameter $12 = '...'"), 12);

@@ -270,6 +270,47 @@ t.test(
     });
 
     await t.test(
+      'SQL of ours that the database does not understand: E5000, and no operator is sent to mend it',
+      async (t) => {
+        // Functions of Postgres itself are made others, so that what the gateway says of them is wrong.
+        const changes = [
+          ['42883', 'upper(name)', 'proname = $$gone$$', 'upper(text)', 'proname = $$upper$$'],
+          ['columns', 'ascii(name)', 'prorettype = 20', 'ascii(text)', 'prorettype = 23'],
+          [
+            '42P10',
+            'k.key',
+            'prorettype = 25, proallargtypes = null, proargmodes = null, proargnames = null',
+            'jsonb_each(jsonb)',
+            null,
+          ],
+        ] as const;
+        for (const [what, value, set, signature, back] of changes) {
+          const { rows } = await admin.query<{ oid: string }>(`select $1::regprocedure::oid::text as oid`, [
+            `pg_catalog.${signature}`,
+          ]);
+          const change = (fields: string): Promise<unknown> =>
+            admin.query(
+              `set allow_system_table_mods = on; update pg_catalog.pg_proc set ${fields} where oid = ${rows[0]?.oid}; reset allow_system_table_mods`,
+            );
+          const question = `select ${value} from osl.entities.customer, jsonb_each('{"a": 1}') as k`;
+          await change(set);
+          const { mark } = world;
+          t.match(await world.osql(t, question), /^500 E5000 XX000/, what);
+          t.match(await world.wire(question), 'XX000 E5000');
+          const said = world.since(mark);
+          t.ok(
+            said.some(({ msg, error }) => msg === 'internal error' && String(error).includes(what)),
+            `the log says what: ${JSON.stringify(said)}`,
+          );
+          if (back === null) continue;
+          await change(back);
+          t.equal(await world.osql(t, question), '200');
+        }
+        t.equal(await world.outOfService(), 0);
+      },
+    );
+
+    await t.test(
       'at start the object is out of service, the rest serves, a reload brings it back',
       async (t) => {
         await server.signal('SIGTERM');
