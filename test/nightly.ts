@@ -39,6 +39,11 @@ const STEPS: readonly Step[] = [
     file: 'proof/oracle/folded-grants',
     size: sized('sets of grants', 'OSL_FOLDED_WORLDS', 3_000),
   },
+  {
+    name: 'golden cases in every place',
+    file: 'proof/golden/positions',
+    size: sized('places of each', 'OSL_GOLDEN_PLACES', 20),
+  },
   { name: 'groups', file: 'proof/oracle/groups', size: questions('OSL_GROUPS_RUNS', 20_000) },
   { name: 'rollups', file: 'proof/oracle/rollups', size: questions('OSL_ORACLE_ROLLUPS', 20_000) },
   { name: 'faults', file: 'proof/oracle/faults', size: null },
