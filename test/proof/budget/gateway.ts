@@ -1,9 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 
-/** Tokens of `user:ann`, and of `user:root`, who is an admin. They end after five minutes. */
+/**
+ * Tokens of `user:ann`, who sees every row; of `user:root`, who is an admin; and of `user:eu`, from whom row filters hide
+ * some, in the shop. They end after five minutes.
+ */
 export interface Tokens {
   readonly token: string;
   readonly root: string;
+  readonly filtered: string;
 }
 
 const FRESH_MS = 60_000;

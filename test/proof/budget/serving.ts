@@ -38,8 +38,9 @@ const { port: wirePort } = await wire.listen(0, '127.0.0.1');
 
 // A parent that is gone asks no more.
 process.once('disconnect', () => process.exit(0));
-const tokens = async (): Promise<{ token: string; root: string }> => ({
+const tokens = async (): Promise<{ token: string; root: string; filtered: string }> => ({
   token: await test.token('user:ann'),
+  filtered: await test.token('user:eu'),
   root: await test.token('user:root', { roles: ['TENANT_ADMIN'] }),
 });
 
