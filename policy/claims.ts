@@ -63,7 +63,7 @@ export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
     issuedAt: validity.issuedAt,
     expiresAt: validity.expiresAt,
     skewSeconds: validity.skewSeconds,
-    ...(rules.exchanged === true && { members: readMembers(payload.get('exchange'), chain.length) }),
+    ...(rules.exchanged === true && exchangedFrom(payload, chain.length, validity)),
     tokenId,
     ...readOthers(payload),
   });
@@ -144,6 +144,18 @@ export function scalarsIn(value: unknown): readonly string[] | null {
 
 function isScalar(value: unknown): value is string | number | boolean {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+}
+
+/** Who the chain is, by the exchange, and the tokens that it was given. */
+function exchangedFrom(
+  payload: JsonObject,
+  length: number,
+  { issuedAt }: Validity,
+): Pick<Identity, 'members' | 'sources'> {
+  const members = readMembers(payload.get('exchange'), length);
+  const from = new Set(members.flatMap((member) => member.from ?? []));
+  // Revoked by their ids alone: whoever revokes by a subject revokes what was made from its tokens too.
+  return { members, sources: [...from].map((tokenId) => ({ chain: [], tokenId, issuedAt })) };
 }
 
 /** A claim that is left out gives no roles. */

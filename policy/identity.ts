@@ -23,9 +23,14 @@ export interface Identity {
   readonly members?: readonly ExchangedMember[];
   /** The `jti` claim. */
   readonly tokenId: string;
+  /** The tokens that it was made from; absent for one that says itself who asks. */
+  readonly sources?: readonly TokenSource[];
   /** What else the token says, for conditions of grants that name a claim; absent where it says no more. */
   readonly claims?: ReadonlyMap<string, readonly string[]>;
 }
+
+/** A token from which another was made, as far as it can be revoked. */
+export type TokenSource = Pick<Identity, 'chain' | 'tokenId' | 'issuedAt' | 'skewSeconds'>;
 
 /** What an exchange found out about one subject of a chain, as the token that it made says it. */
 export interface ExchangedMember {
@@ -34,4 +39,6 @@ export interface ExchangedMember {
   /** Data roles that it brings; it has no others in this chain. */
   readonly roles: readonly string[];
   readonly attributes: ReadonlyMap<string, readonly string[]>;
+  /** Ids of the tokens by which it was found out; absent where that is not known. */
+  readonly from?: readonly string[];
 }

@@ -32,6 +32,7 @@ export {
   type GivenToken,
 } from './exchange/exchange.js';
 export type { IdentityIssuer } from './exchange/identity-token.js';
+export { tokenIdIn } from './exchange/token-id.js';
 export { createGuesses, type Guesses, type GuessOptions } from './guesses.js';
 export type { Identity } from './identity.js';
 export { readKeySet } from './key-set.js';
@@ -72,6 +73,16 @@ export { PURPOSE_CLAIM, purposeOf } from './purpose.js';
 export { type Charge, type Count, createQuotas, QuotaBook, type Quotas } from './quota-counts.js';
 export { type Quota, type QuotaRule, type QuotaUnit, quotaOf, quotasOf } from './quotas.js';
 export { type DenyReason, type GrantReason, type Reasons, type RoleReason, reasonsFor } from './reasons.js';
+
+export {
+  NOTHING_REVOKED,
+  REVOKED,
+  type Revocation,
+  type RevocationMade,
+  type Revoked,
+  RevokedTokens,
+  type Revoking,
+} from './revocation.js';
 
 export { accountIdentity, type ServiceAccount } from './service-account.js';
 export { type RightsValue, roleIn, type SessionRights, sessionRights } from './session-rights.js';

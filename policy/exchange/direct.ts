@@ -49,7 +49,11 @@ export function withDirectTokens(actor: TokenVerifier, parts: DirectParts): Toke
     const claims = await verifyIdentityToken(token, 'access_token', parts.issuerOf, parts.now());
     const rule = ruleFor(claims, snapshot);
     if (!rule.direct) refuseExchange('direct');
-    const identity = identityOf(identityParty(claims, rule), [], parts);
+    // It is the token itself that is shown: by its own id it is revoked.
+    const identity = Object.freeze({
+      ...identityOf(identityParty(claims, rule), [], parts),
+      tokenId: claims.tokenId,
+    });
     verified.set(nameOf(token), { snapshot, identity });
     return identity;
   }

@@ -70,6 +70,7 @@ export function identityOf(
     issuedAt,
     expiresAt,
     tokenId: randomUUID(),
+    sources: party.sources,
     members: party.members,
     ...(party.claims.size > 0 && { claims: party.claims }),
   });

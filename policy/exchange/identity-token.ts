@@ -5,6 +5,7 @@ import type { KeySource } from '../keys.js';
 import type { JsonObject } from '../strict-json.js';
 import { readSigningHeader, verifySignature } from '../token.js';
 import { type ExchangeFault, refuseExchange } from './fault.js';
+import { tokenIdOf } from './token-id.js';
 
 /** Somebody who says who people are: an OIDC provider. */
 export interface IdentityIssuer {
@@ -27,7 +28,11 @@ export interface IdentityClaims {
   readonly issuer: string;
   readonly claims: JsonObject;
   /** Seconds since the epoch. */
+  readonly issuedAt: number;
   readonly expiresAt: number;
+  readonly skewSeconds: number;
+  /** Its `jti`; of a token without one, a hash of it. */
+  readonly tokenId: string;
 }
 
 /** RFC 9068 names access tokens; OIDC leaves ID tokens without a name of their own. */
@@ -63,10 +68,14 @@ export async function verifyIdentityToken(
   if (kind === 'id_token' ? named : !named && ID_CLAIMS.some((c) => claims.has(c))) refuseExchange('kind');
   checkAudience(claims, kind === 'id_token' ? issuer.clients : issuer.audiences, kind, issuer);
   if (!isName(claims.get('sub'))) refuseExchange('subject');
+  const { issuedAt, expiresAt } = checkedTimes(claims, issuer, now);
   return Object.freeze({
     issuer: issuer.issuers[0] ?? '',
     claims,
-    expiresAt: checkedTimes(claims, issuer, now),
+    issuedAt,
+    expiresAt,
+    skewSeconds: issuer.skewSeconds,
+    tokenId: tokenIdOf(token, claims.get('jti')),
   });
 }
 
@@ -86,14 +95,18 @@ function checkAudience(
   if (!clients.some((client) => client === party)) refuseExchange('party');
 }
 
-function checkedTimes(claims: JsonObject, issuer: IdentityIssuer, now: number): number {
+function checkedTimes(
+  claims: JsonObject,
+  issuer: IdentityIssuer,
+  now: number,
+): { readonly issuedAt: number; readonly expiresAt: number } {
   const issuedAt = seconds(claims.get('iat'), 'issuedAt');
   const expiresAt = seconds(claims.get('exp'), 'expiry');
   const notBefore = claims.has('nbf') ? seconds(claims.get('nbf'), 'notBefore') : null;
   if (expiresAt <= issuedAt) refuseExchange('order');
   if (expiresAt - issuedAt > issuer.maxLifetimeSeconds) refuseExchange('lifetime');
   checkTime({ issuedAt, expiresAt, notBefore, skewSeconds: issuer.skewSeconds }, now);
-  return expiresAt;
+  return { issuedAt, expiresAt };
 }
 
 function seconds(value: unknown, fault: ExchangeFault): number {

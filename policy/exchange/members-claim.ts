@@ -8,10 +8,11 @@ const MAX_VALUES = 256;
 
 /** What a token of the exchange says in `exchange`: one entry for each of its chain. */
 export function membersClaim(members: readonly ExchangedMember[]): readonly object[] {
-  return members.map(({ rule, roles, attributes }) => ({
+  return members.map(({ rule, roles, attributes, from = [] }) => ({
     ...(rule !== null && { rule }),
     roles: [...roles],
     ...(attributes.size > 0 && { attributes: Object.fromEntries(attributes) }),
+    ...(from.length > 0 && { from: [...from] }),
   }));
 }
 
@@ -27,7 +28,8 @@ function readMember(value: unknown): ExchangedMember {
   const rule: unknown = Reflect.get(value, 'rule') ?? null;
   const roles = namesIn(Reflect.get(value, 'roles'));
   if (rule !== null && !isName(rule)) refuse('exchange');
-  return Object.freeze({ rule, roles, attributes: readAttributes(Reflect.get(value, 'attributes') ?? {}) });
+  const attributes = readAttributes(Reflect.get(value, 'attributes') ?? {});
+  return Object.freeze({ rule, roles, attributes, from: namesIn(Reflect.get(value, 'from') ?? []) });
 }
 
 function readAttributes(value: unknown): ReadonlyMap<string, readonly string[]> {

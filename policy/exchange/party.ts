@@ -1,5 +1,5 @@
 import { readCompact } from '../compact.js';
-import type { ExchangedMember, Identity } from '../identity.js';
+import type { ExchangedMember, Identity, TokenSource } from '../identity.js';
 import { PURPOSE_CLAIM } from '../purpose.js';
 import type { PolicySnapshot } from '../snapshot.js';
 import type { JsonObject } from '../strict-json.js';
@@ -32,6 +32,8 @@ export interface Party {
   readonly mayAct: string | null;
   /** What its issuer calls it; null for an actor token. */
   readonly sub: string | null;
+  /** The tokens that say so: as they can be revoked. */
+  readonly sources: readonly TokenSource[];
 }
 
 type Claims = ReadonlyMap<string, readonly string[]>;
@@ -76,7 +78,7 @@ export function identityParty(from: IdentityClaims, rule: ExchangeRule): Party {
   const member = rule.memberOf(from);
   return Object.freeze({
     chain: [subject],
-    members: [member],
+    members: [{ ...member, from: [from.tokenId] }],
     aclRoles: member.roles,
     roles: [...rule.adminCeiling],
     expiresAt: from.expiresAt,
@@ -84,17 +86,26 @@ export function identityParty(from: IdentityClaims, rule: ExchangeRule): Party {
     by: { rule: rule.name, issuer: from.issuer },
     mayAct: mayAct(from.claims),
     sub: String(from.claims.get('sub')),
+    sources: [
+      {
+        chain: [subject],
+        tokenId: from.tokenId,
+        issuedAt: from.issuedAt,
+        skewSeconds: from.skewSeconds,
+      },
+    ],
   });
 }
 
 const NO_CLAIMS: Claims = new Map();
 
-function actorParty({ chain, members, aclRoles, roles, expiresAt, claims }: Identity): Party {
-  const brought = (): ExchangedMember =>
-    Object.freeze({ rule: null, roles: aclRoles, attributes: new Map<string, never>() });
+function actorParty(identity: Identity): Party {
+  const { chain, aclRoles, roles, expiresAt, claims, tokenId, issuedAt, skewSeconds } = identity;
+  const brought = (): ExchangedMember => ({ rule: null, roles: aclRoles, attributes: new Map() });
+  const members = identity.members ?? chain.map(brought);
   return Object.freeze({
     chain,
-    members: members ?? chain.map(brought),
+    members: members.map((member) => ({ ...member, from: [...(member.from ?? []), tokenId] })),
     aclRoles,
     roles,
     expiresAt,
@@ -102,6 +113,10 @@ function actorParty({ chain, members, aclRoles, roles, expiresAt, claims }: Iden
     by: null,
     mayAct: null,
     sub: null,
+    sources: [
+      { chain, tokenId, issuedAt, ...(skewSeconds !== undefined && { skewSeconds }) },
+      ...(identity.sources ?? []),
+    ],
   });
 }
 
@@ -129,6 +144,7 @@ export function delegated(subject: Party, actor: Party): Party {
     by: subject.by ?? actor.by,
     mayAct: null,
     sub: null,
+    sources: [...subject.sources, ...actor.sources],
   });
 }
 

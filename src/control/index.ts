@@ -28,5 +28,6 @@ export {
   tenantsIn,
 } from './policies.js';
 export { type PublishedVersion, publishedAfter, publishedId, shareVersions } from './published.js';
+export { lastRevocation, revokedAfter, type SharedRevocation, shareRevocation } from './revocations.js';
 export { CONTROL_CHANNEL, type Listener, type Listening, listenForChanges } from './signals.js';
 export { type ControlPlace, controlUrl } from './url.js';

@@ -1,4 +1,5 @@
 import { LIMITS } from './limit-tables.js';
+import { REVOCATIONS } from './revocation-table.js';
 
 /** Who may do what with a table. `gateway`: what serves. `author`: who writes policies. */
 export interface Rights {
@@ -141,4 +142,4 @@ function inOrder(steps: readonly Migration[]): readonly Migration[] {
   return Object.freeze([...steps]);
 }
 
-export const MIGRATIONS: readonly Migration[] = inOrder([...STEPS, LIMITS]);
+export const MIGRATIONS: readonly Migration[] = inOrder([...STEPS, LIMITS, REVOCATIONS]);

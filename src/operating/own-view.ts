@@ -10,6 +10,7 @@ export interface WireSession {
   readonly pid: number;
   readonly user: string;
   readonly chain: readonly string[];
+  readonly token_id: string;
   readonly application_name: string;
   readonly backend_start: number;
   readonly state_change: number;
@@ -87,6 +88,7 @@ function wireView(session: WireSession, process: string, parts: Pick<ViewedParts
     user,
     subject: chain.at(-1) ?? null,
     chain,
+    token_id: session.token_id,
     application: session.application_name === '' ? null : session.application_name.slice(0, 64),
     since: instant(session.backend_start),
     state: session.state,
@@ -109,6 +111,7 @@ function httpView(
     user: null,
     subject: identity?.subject ?? null,
     chain: identity?.chain ?? [],
+    token_id: identity?.tokenId ?? null,
     application: null,
     since: instant(since),
     state: 'active',

@@ -1,3 +1,4 @@
+import type { RevocationMade, Revoked, RevokedTokens } from '../../policy/index.js';
 import type { EnginePool } from '../engine/index.js';
 
 /** What one process of a server tells who runs it. Times are RFC 3339; nothing here is a literal of a question. */
@@ -32,6 +33,8 @@ export interface SessionView {
   /** Null where nobody has proved yet who asks. */
   readonly subject: string | null;
   readonly chain: readonly string[];
+  /** By which the token that it goes on under is revoked; null where nobody has proved yet who asks. */
+  readonly token_id: string | null;
   readonly application: string | null;
   readonly since: string;
   /** As `pg_stat_activity` has it. */
@@ -88,4 +91,12 @@ export interface Operated {
   reload(): Promise<ReloadView>;
   /** As SIGTERM does. */
   stop(): void;
+}
+
+/** What revokes tokens, for all processes of all gateways. */
+export interface RevokingParts {
+  readonly revocations: {
+    readonly revoked: Pick<RevokedTokens, 'all'>;
+    revoke(what: Revoked): Promise<RevocationMade>;
+  };
 }

@@ -29,6 +29,7 @@ export function beginFollowing(
     policy(same: boolean): Promise<Prepared>;
     lose(why: string): Promise<void>;
     changed(): Promise<void>;
+    revoked(): Promise<void>;
   },
 ): () => Promise<void> {
   const unfollow = followPolicy(
@@ -40,6 +41,7 @@ export function beginFollowing(
         if (control !== null) await follow(control, publishing, process.policy);
         await process.changed();
       },
+      revoked: process.revoked,
       silent: process.lose,
     },
     log,

@@ -8,11 +8,14 @@ import {
   type ControlDatabase,
   ControlFault,
   isSharedKey,
+  lastRevocation,
   openControl,
   publishedAfter,
   publishedId,
   requireSchema,
+  revokedAfter,
   type Seen,
+  shareRevocation,
   shareVersions,
   standing,
 } from '../control/index.js';
@@ -20,6 +23,7 @@ import { CODES, ManifestProblems, parseSource, readManifestText } from '../model
 import { PublishedDamaged, Versions, writeVersions } from '../publishing/store/index.js';
 import { fingerprintOf, type TenantKeys } from './keys.js';
 import type { ReadText } from './model.js';
+import { RevocationFiles } from './revocations.js';
 import type { ControlSettings } from './settings/control.js';
 import type { Settings } from './settings.js';
 
@@ -28,6 +32,12 @@ const NONE_ACTIVE = 'no policy is active: osl policy push --activate';
 /** A look takes so long at most, ms: connecting, and a statement or two. */
 const STATEMENT_MS = 2_000;
 
+/** What is to serve, and what was revoked. */
+export interface Heard extends Seen {
+  /** The number of the last revocation; 0 for none. */
+  readonly revoked: number;
+}
+
 /** What a gateway knows of the control database: what is to serve, and when it last heard. One for each gateway. */
 export class Control {
   readonly tenant: string;
@@ -35,9 +45,10 @@ export class Control {
   readonly #database: ControlDatabase;
   readonly #policyFile: string;
   readonly #dir: string;
+  readonly #revoked: RevocationFiles;
   #text: string | null = null;
   #why = NONE_ACTIVE;
-  #seen: Seen = { activation: 0, published: 0 };
+  #seen: Heard = { activation: 0, published: 0, revoked: 0 };
   /** When the last look that was answered began; ms of the process' own clock. */
   #heardAt = performance.now();
   #heard = false;
@@ -49,6 +60,7 @@ export class Control {
     this.settings = control;
     this.#policyFile = settings.policyFile;
     this.#dir = join(settings.dataDir, 'published');
+    this.#revoked = new RevocationFiles(settings.dataDir);
     this.#database = openControl(control.place, { statementMs: STATEMENT_MS });
   }
 
@@ -77,7 +89,7 @@ export class Control {
   }
 
   /** What is to serve, as it was last seen. */
-  get seen(): Seen {
+  get seen(): Heard {
     return this.#seen;
   }
 
@@ -92,19 +104,21 @@ export class Control {
   }
 
   /** Looks what is to serve. @throws ControlFault, ControlConflict; then what was seen before still holds */
-  async look(): Promise<Seen> {
+  async look(): Promise<Heard> {
     const began = performance.now();
     if (!this.#heard) await requireSchema(this.#database);
     await this.#toJoin?.();
     this.#toJoin = null;
-    const seen = await standing(this.#database, this.tenant);
+    await this.#shareRevoked();
+    const revoked = await this.#takeRevoked();
+    const seen = { ...(await standing(this.#database, this.tenant)), revoked };
     const another = seen.activation !== this.#seen.activation || this.#text === null;
     if (another && seen.activation > 0 && this.settings.policySource === 'control') {
       const active = await activePolicy(this.#database, this.tenant);
       if (active !== null) {
         this.#text = active.text;
         await writeWhole(this.#policyFile, Buffer.from(active.text)).catch(() => undefined); // a copy for tools
-        this.#seen = { activation: active.activation, published: seen.published };
+        this.#seen = { ...seen, activation: active.activation };
       }
     } else this.#seen = seen;
     this.#heardAt = began;
@@ -194,6 +208,27 @@ export class Control {
     if (newer[0]?.parent !== (versions.head?.id ?? null))
       throw new PublishedDamaged(`${this.#dir} holds other published versions than the control database`);
     await writeVersions(this.#dir, newer);
+  }
+
+  /** Brings the data directory what other gateways have revoked. Gives the number of the last. */
+  async #takeRevoked(): Promise<number> {
+    const before = this.#seen.revoked;
+    const last = await lastRevocation(this.#database, this.tenant);
+    if (last === before) return last;
+    // A database that was restored counts anew.
+    const after = last > before ? before : 0;
+    for (const revocation of await revokedAfter(this.#database, this.tenant, after, Date.now()))
+      await this.#revoked.write(revocation, false);
+    this.#seen = { ...this.#seen, revoked: last };
+    return last;
+  }
+
+  /** Tells other gateways what was revoked here while the control database did not answer. */
+  async #shareRevoked(): Promise<void> {
+    for (const revocation of await this.#revoked.unshared()) {
+      await shareRevocation(this.#database, this.tenant, revocation, gatewayName());
+      await this.#revoked.shared(revocation);
+    }
   }
 
   close(): Promise<void> {

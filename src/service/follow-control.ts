@@ -7,6 +7,8 @@ import type { Control } from './control.js';
 export interface Follower {
   /** Takes up what is to serve now. Rejects where that could not be read, and is tried again then. */
   change(): Promise<void>;
+  /** Takes up what was revoked, which stands in the data directory by then. Rejects as `change`. */
+  revoked(): Promise<void>;
   /** Nothing was heard for longer than the settings allow: what may be served now, they say. */
   silent(why: string): Promise<void>;
 }
@@ -38,6 +40,10 @@ export function followControl(control: Control, follower: Follower, log: Service
       const seen = await control.look();
       if (told.size > 0) log.warn('the control database answers again');
       told.clear();
+      if (seen.revoked !== taken.revoked) {
+        await follower.revoked();
+        taken = { ...taken, revoked: seen.revoked };
+      }
       if (!silent && seen.activation === taken.activation && seen.published === taken.published) return;
       await follower.change();
       taken = seen;

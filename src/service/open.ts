@@ -40,12 +40,13 @@ import { ownerOf } from './owner.js';
 import { PolicyStanding, type PolicyState } from './policy-standing.js';
 import type { Prepared, Reloaded, ReloadPart } from './reload.js';
 import { enginesParts, lineagePart, refuseOtherConnectors } from './reload-parts.js';
+import { RevocationFiles, Revocations } from './revocations.js';
 import { requireRowSecurity, requireRowSecurityOf, rowRightsOf } from './row-security.js';
 import { aloneIn, following, type Seat } from './seat.js';
 import { type First, loadFirst, publishedDir } from './served.js';
 import type { Service } from './service.js';
 import type { Settings } from './settings.js';
-import { sharing } from './sharing.js';
+import { type Sharing, sharing } from './sharing.js';
 import { spoolOf } from './spool.js';
 import { takeOver } from './take-over.js';
 import { openTrust, type TokenTrust } from './token-trust.js';
@@ -112,6 +113,8 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
     await joined(seat.control, keys, log);
     const first = await loadFirst(settings, before, seat.read);
     const spool = spoolOf(settings, log);
+    const shares = sharing(settings, seat, first.tenant, log);
+    closing.push(shares.close);
     const counting = await countingSeat(seat, settings, first.tenant, log);
     closing.push(counting.close);
     const { heard: control } = seat;
@@ -136,6 +139,8 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
       log,
     );
     closing.push(async () => trust.close());
+    const revocations = await openRevocations(settings, seat, trust, shares, log);
+    closing.push(async () => revocations.close());
     const lineage = await lineageOf(settings, first, seat, audit, log);
     for (const left of await leftLineage(settings, first, ended, log))
       closing.push(() => left.close(LINEAGE_CLOSE_MS));
@@ -154,7 +159,21 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
       limits: limits(),
       issuers: trust.issuers().reached,
     });
-    const parts = { audit, engines, lineage, parsing, drafting, marks, epochs, spool, observing, reached };
+    const { revoked } = revocations;
+    const parts = {
+      audit,
+      engines,
+      lineage,
+      parsing,
+      drafting,
+      marks,
+      epochs,
+      spool,
+      observing,
+      reached,
+      revocations,
+      revoked,
+    };
     const open = await serviceOf(
       settings,
       seat,
@@ -164,6 +183,7 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
       { ...keys, trust },
       opened,
       parts,
+      shares,
       close,
     );
     return Object.freeze({ ...open, over });
@@ -194,7 +214,27 @@ type OpenParts = Pick<
   | 'spool'
   | 'observing'
   | 'reached'
+  | 'revocations'
+  | 'revoked'
 >;
+
+/** Throws as `Revocations.open`. */
+function openRevocations(
+  { dataDir }: Settings,
+  seat: Seat,
+  { lifetimeMs }: Pick<TokenTrust, 'lifetimeMs'>,
+  { revoke: share }: Pick<Sharing, 'revoke'>,
+  log: ServiceLog,
+): Promise<Revocations> {
+  return Revocations.open({
+    files: new RevocationFiles(dataDir),
+    log,
+    sweeps: seat.announces,
+    told: seat.revoked,
+    lifetimeMs,
+    share,
+  });
+}
 
 /** Where long texts are marked while they are compiled. What an earlier process left there is told, and recorded. */
 async function openMarks(
@@ -225,11 +265,12 @@ async function serviceOf(
   keys: TenantKeys & { readonly trust: TokenTrust },
   opened: ReadonlyMap<string, OpenEngine>,
   parts: OpenParts,
+  { publish }: Sharing,
   close: () => Promise<void>,
 ): Promise<Omit<OpenService, 'over'>> {
   const { engines, lineage } = parts;
   const answers = new KeptAnswers(settings.resultCache);
-  const underway = new Underway();
+  const underway = new Underway(parts.revoked);
   let { file } = first;
   const serves = (next: Model): void => {
     served.model = next;
@@ -250,12 +291,11 @@ async function serviceOf(
     serves(standing.missing ? { ...next, snapshot: null } : next);
     head = publishing.versions.head?.id ?? null;
   };
-  const { share, close: closeSharing } = sharing(settings, seat, first.tenant, log);
   const publishing = await createPublishing(publishedDir(settings), {
     sweeps: seat.keeps,
     alone: seat.exclusively,
     draftChanged: seat.draftChanged,
-    share,
+    share: publish,
     file: () => file,
     serve: async (next) => {
       await seat.published();
@@ -386,6 +426,7 @@ async function serviceOf(
     policy: async (same) => prepare({ kind: 'policy', same }),
     lose: (why) => losePolicy(why, Date.now()),
     changed: () => announce(lineage, served.model, log),
+    revoked: () => parts.revocations.look(),
   });
   const reload = (more: readonly ReloadPart[] = []): Promise<Reloaded> =>
     publishing.exclusively(async () => {
@@ -395,7 +436,6 @@ async function serviceOf(
     });
   const end = async (): Promise<void> => {
     await stopFollowing();
-    await closeSharing();
     standing.close();
     rollups.close();
     strangers.settle();

@@ -38,6 +38,8 @@ export interface Seat {
   steady(): boolean;
   /** Resolves once every other process has read the draft anew. */
   draftChanged(id: string): Promise<void>;
+  /** Resolves once every other process has read what was revoked, or is gone. */
+  revoked(): Promise<void>;
 }
 
 /** What workers have in common, as one of them reaches it. */
@@ -63,6 +65,7 @@ export function aloneIn(dataDir: string): Seat {
     published: async () => undefined,
     steady: () => true,
     draftChanged: async () => undefined,
+    revoked: async () => undefined,
   });
 }
 
@@ -85,6 +88,7 @@ export function workerSeat(dataDir: string, number: number, shared: Shared): Sea
     published: () => shared.published(),
     steady: () => shared.steady(),
     draftChanged: (id: string) => shared.draftChanged(id),
+    revoked: () => shared.revoked(),
   });
 }
 

@@ -9,6 +9,7 @@ import type { SpoolRoom } from '../engine/index.js';
 import type { KeptPolicy, PartsReached } from '../model/model.js';
 import type { PublishingParts } from '../publishing/author.js';
 import type { Lineage } from './lineage/index.js';
+import type { Revocations } from './revocations.js';
 import type { TokenTrust } from './token-trust.js';
 
 /** A service that is open, put together once at start: what answers, publishes, and tells of itself. */
@@ -24,6 +25,7 @@ export interface Service extends AnswerParts, PublishingParts, AccessRequestPart
   /** Takes no new sessions, and is not ready, or does and is again. */
   drain(on: boolean): void;
   draining(): boolean;
+  readonly revocations: Revocations;
   readonly strangers: Strangers;
   readonly audit: AuditLog;
   readonly limiter: Limiter;

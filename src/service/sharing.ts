@@ -1,7 +1,8 @@
+import type { Revocation } from '../../policy/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
-import { ControlConflict, openControl, shareVersions } from '../control/index.js';
-import type { Publishing, Sealed } from '../publishing/store/index.js';
+import { ControlConflict, openControl, shareRevocation, shareVersions } from '../control/index.js';
+import type { Publishing } from '../publishing/store/index.js';
 import { gatewayName } from './control.js';
 import type { Seat } from './seat.js';
 import type { Settings } from './settings.js';
@@ -9,16 +10,19 @@ import type { Settings } from './settings.js';
 /** Shorter than the silence after which a gateway stops: who publishes has the turn. ms */
 const STATEMENT_MS = 2_000;
 
-/** How a process publishes for all gateways; nothing is to be done where there are no others. */
-export function sharing(
-  { control }: Settings,
-  seat: Seat,
-  tenant: string,
-  log: ServiceLog,
-): { readonly share: Publishing['share']; close(): Promise<void> } {
-  if (control === null) return { share: async () => 'shared', close: async () => undefined };
+/** How a process tells all gateways; nothing is to be done where there are no others. */
+export interface Sharing {
+  readonly publish: Publishing['share'];
+  /** False where the control database did not take it; null where there are no other gateways. */
+  readonly revoke: ((revocation: Revocation) => Promise<boolean>) | null;
+  close(): Promise<void>;
+}
+
+/** As the settings say, of what `tenant` is. */
+export function sharing({ control }: Settings, seat: Seat, tenant: string, log: ServiceLog): Sharing {
+  if (control === null) return { publish: async () => 'shared', revoke: null, close: async () => undefined };
   const database = openControl(control.place, { connections: 1, statementMs: STATEMENT_MS });
-  const share = async ({ version, bytes }: Sealed): Promise<'shared' | 'outdated' | 'unavailable'> => {
+  const publish: Publishing['share'] = async ({ version, bytes }) => {
     const { number, id, parent } = version;
     try {
       await shareVersions(
@@ -35,5 +39,14 @@ export function sharing(
       return 'unavailable';
     }
   };
-  return { share, close: () => database.close() };
+  const revoke = async (revocation: Revocation): Promise<boolean> => {
+    try {
+      await shareRevocation(database, tenant, revocation, gatewayName());
+      return true;
+    } catch (error) {
+      log.error('other gateways do not know yet what was revoked', { cause: messageOf(error) });
+      return false;
+    }
+  };
+  return { publish, revoke, close: () => database.close() };
 }

@@ -9,12 +9,13 @@ import {
   type TokenVerifier,
   withDirectTokens,
 } from '../../policy/index.js';
+import { CLOCK_SKEW_SECONDS, MAX_LIFETIME_SECONDS } from '../../policy/token-fault.js';
 import type { TokenExchange } from '../ask/request/exchange.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 import { type Issuers, type IssuersParts, NO_ISSUERS, openIssuers } from '../identity/issuers.js';
-import { type LoginConfig, loadIssuers } from '../identity/issuers-file.js';
+import { type IssuerConfig, type LoginConfig, loadIssuers } from '../identity/issuers-file.js';
 import { exchangeIssuer, exchangeKey } from './exchange-key.js';
 import { issuerKeys } from './issuer-keys.js';
 import { tenantKeys } from './keys.js';
@@ -29,6 +30,8 @@ export interface TokenTrust {
   readonly issuers: () => Issuers;
   /** What issuers call this service. */
   readonly resources: () => readonly string[];
+  /** For how long a token may be good that was issued by now, ms. */
+  readonly lifetimeMs: () => number;
   /** Issuers of identity tokens, and as which client people log in with each; null: with none. */
   readonly logins: () => readonly { readonly issuer: string; readonly login: LoginConfig | null }[];
   /** By which policy tokens are exchanged: none, until this is told. */
@@ -109,6 +112,7 @@ export async function openTrust(
     },
     issuers: () => issuers,
     resources: () => [...settings.audiences, ...issuers.configs.flatMap((config) => config.audiences)],
+    lifetimeMs: () => Math.max(...[OWN_LIFETIME, ...issuers.configs.map(lifetimeOf)].map(msOf)),
     logins: () =>
       issuers.configs
         .filter((config) => config.tokens === 'identity')
@@ -119,6 +123,22 @@ export async function openTrust(
     reload,
     close: () => issuers.close(null),
   });
+}
+
+type Lifetime = Pick<IssuerConfig, 'skewSeconds' | 'maxLifetimeSeconds'>;
+
+const OWN_LIFETIME: Lifetime = { maxLifetimeSeconds: MAX_LIFETIME_SECONDS, skewSeconds: CLOCK_SKEW_SECONDS };
+
+function lifetimeOf({ tokens, maxLifetimeSeconds, skewSeconds }: IssuerConfig): Lifetime {
+  return {
+    maxLifetimeSeconds: tokens === 'actor' ? MAX_LIFETIME_SECONDS : maxLifetimeSeconds,
+    skewSeconds,
+  };
+}
+
+/** Its issuer's clock may be ahead when it signs, and behind when it ends. */
+function msOf({ maxLifetimeSeconds, skewSeconds }: Lifetime): number {
+  return 1_000 * (maxLifetimeSeconds + 2 * skewSeconds);
 }
 
 /** The gateway's own keys: that of `osl token`, and that of the exchange, as PEM. */

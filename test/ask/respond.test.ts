@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type QueryError, queryError, ready } from 'osl-compiler';
 import { type Test, test } from 'tap';
 import { openAuditLog, readRecords } from '../../policy/audit/index.js';
-import { compileSnapshot, createLimiter, DEFAULT_LIMITS, type Identity } from '../../policy/index.js';
+import { compileSnapshot, createLimiter, DEFAULT_LIMITS, type Identity, NOTHING_REVOKED } from '../../policy/index.js';
 import {
   type Answering,
   type Call,
@@ -130,6 +130,7 @@ async function startParts(t: Test, model: Model = { manifest, snapshot }) {
       known: () => null,
       verify: () => Promise.reject(queryError('invalidToken', { reason: 'signature' })),
     },
+    revoked: NOTHING_REVOKED,
     limiter: createLimiter({ limits: { ...DEFAULT_LIMITS, sample: 2 } }),
     strangers: createStrangers({ tenant, audit, log }),
     audit,

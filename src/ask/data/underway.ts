@@ -1,5 +1,5 @@
 import { type GovernedPlan, queryError, relationsRead } from 'osl-compiler';
-import type { Identity, PolicySnapshot } from '../../../policy/index.js';
+import type { Identity, PolicySnapshot, Revoking } from '../../../policy/index.js';
 import type { Caller } from '../request/caller.js';
 
 /** What serves; `snapshot` is null where no policy does. */
@@ -21,6 +21,14 @@ interface Running {
 /** The statements that run, each with the rights that it was decided under: it goes on under the same ones only. */
 export class Underway {
   readonly #running = new Set<Running>();
+  readonly #revoked: Revoking;
+
+  constructor(revoked: Revoking) {
+    this.#revoked = revoked;
+    revoked.follow(() => {
+      for (const running of this.#running) this.#endIfRevoked(running);
+    });
+  }
 
   begin(caller: Caller, plan: GovernedPlan, signal: AbortSignal | null, served: Served): Run {
     const running = { caller, plan, stop: new AbortController() };
@@ -31,6 +39,7 @@ export class Underway {
     this.#running.add(running);
     // Between its decision and now something else may have come to serve.
     endUnlessKept(running, served);
+    this.#endIfRevoked(running);
     const end = (): void => {
       this.#running.delete(running);
       signal?.removeEventListener('abort', onAbort);
@@ -41,6 +50,10 @@ export class Underway {
   /** Something else serves from now on: what runs under rights that are gone ends. */
   changed(model: Served): void {
     for (const running of this.#running) endUnlessKept(running, model);
+  }
+
+  #endIfRevoked({ caller, stop }: Running): void {
+    if (this.#revoked.has(caller.identity)) stop.abort(queryError('rightsChanged', {}));
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type Identity,
   type PolicySnapshot,
   purposeOf,
+  REVOKED,
 } from '../../../policy/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
@@ -77,7 +78,7 @@ export function identify(parts: DecidingParts, call: Call, ledger: Knowing): Cal
 
 /** As `callerAs`, of who asked before; null where that refuses: then the one way refuses it too, and records that. */
 export function callerAgain(
-  parts: Pick<DecidingParts, 'model'>,
+  parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
   call: Call,
 ): Caller | null {
@@ -91,15 +92,21 @@ export function callerAgain(
 
 const NOBODY_LISTENS: Knowing = Object.freeze({ knows: () => undefined, says: () => undefined });
 
-/** Who was identified, under what is served now. @throws QueryError E2001, E2101 */
+/** Refuses who comes by a token that was revoked. @throws QueryError E3001 */
+export function requireNotRevoked({ revoked }: Pick<DecidingParts, 'revoked'>, identity: Identity): void {
+  if (revoked.has(identity)) throw queryError('invalidToken', { reason: REVOKED });
+}
+
+/** Who was identified, under what is served now. @throws QueryError E3001, E2001, E2101 */
 export function callerAs(
-  parts: Pick<DecidingParts, 'model'>,
+  parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
   ledger: Knowing,
   call: Call,
 ): Caller {
   const { manifest, snapshot } = parts.model();
   ledger.knows(identity, { manifest, snapshot });
+  requireNotRevoked(parts, identity);
   if (snapshot === null) throw queryError('noSnapshot', {});
   const circumstances = circumstancesOf(call);
   const purpose = purposeOf(identity, snapshot, circumstances.purpose);

@@ -32,7 +32,7 @@ export interface CertificateSession {
   readonly identity: Identity;
 }
 
-type Knowing = Pick<DecidingParts, 'model' | 'tenant'>;
+type Knowing = Pick<DecidingParts, 'model' | 'tenant' | 'revoked'>;
 
 /**
  * As the policy of now has it: `held` itself while nothing changed and its identity is good, a new one where only rights
@@ -71,7 +71,9 @@ export function certificateNow(
   const now = Date.now();
   if (!(now < certificate.endsAt)) return null;
   const { snapshot } = parts.model();
-  if (held?.snapshot === snapshot && !isExpired(held.identity, now)) return held;
+  const stays = held?.snapshot === snapshot && !isExpired(held.identity, now);
+  // Who shows a certificate again proves anew who it is.
+  if (stays && !parts.revoked.has(held.identity)) return held;
   const rule = snapshot === null ? (held?.rule ?? null) : ruleFor(snapshot.certificates, certificate);
   if (rule === null || (held !== null && held.rule.subject !== rule.subject)) return null;
   const identity = accountIdentity(rule, parts.tenant, now);

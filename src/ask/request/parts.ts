@@ -1,6 +1,6 @@
 import type { GovernedPlan } from 'osl-compiler';
 import type { AuditLog } from '../../../policy/audit/index.js';
-import type { Limiter, TokenVerifier } from '../../../policy/index.js';
+import type { Limiter, Revoking, TokenVerifier } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import type { Model } from '../../model/model.js';
 import type { Call } from './call.js';
@@ -12,6 +12,8 @@ export interface DecidingParts {
   /** Read once per request, so that a reload never shows half of itself. */
   model(): Model;
   readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
+  /** Asked of every caller, after its token was verified or its session went on. */
+  readonly revoked: Revoking;
   readonly limiter: Pick<Limiter, 'take' | 'takeIfLeft' | 'takeAddress' | 'quotas' | 'guesses'>;
   readonly strangers: StrangerCounts;
 }

@@ -1,4 +1,4 @@
-import { type GovernedPlan, type QueryError, queryError } from 'osl-compiler';
+import { type GovernedPlan, QueryError, queryError } from 'osl-compiler';
 import type { LimitBucket } from '../../../policy/index.js';
 import type { Asked } from './asked.js';
 import type { Call } from './call.js';
@@ -241,7 +241,7 @@ async function refuse<T extends Told>(
   }
 }
 
-/** Without a valid token a caller counts by its address, before it reaches the log. */
+/** Without a token that is good a caller counts by its address, before it reaches the log: so it does with a revoked one. */
 async function recordRefusal<T extends Told>(
   parts: RequestParts,
   call: Call,
@@ -249,7 +249,8 @@ async function recordRefusal<T extends Told>(
   told: T,
 ): Promise<T | QueryError> {
   const { credentials } = call;
-  if (credentials.kind === 'bearer' && !ledger.identified) {
+  const believed = ledger.identified && !(told instanceof QueryError && told.entry === 'invalidToken');
+  if (credentials.kind === 'bearer' && !believed) {
     const { address } = credentials;
     const taken = await parts.limiter.takeAddress(address);
     if (!taken.ok) {

@@ -1,7 +1,7 @@
 import { QueryError, queryError } from 'osl-compiler';
 import type { ClientCertificate, Identity } from '../../../policy/index.js';
 import type { Call } from './call.js';
-import { callerAgain } from './caller.js';
+import { callerAgain, requireNotRevoked } from './caller.js';
 import { type AccountSession, accountNow, type CertificateSession, certificateNow } from './held.js';
 import type { DecidingParts, RequestParts } from './parts.js';
 import { recordBrokenConnection, respond, turnAwayStranger } from './respond.js';
@@ -85,6 +85,7 @@ export function renew(parts: RequestParts, call: Call, current: Identity, token:
     bucket: 'catalog',
     decide: async () => {
       const next = await parts.verifier.verify(token);
+      requireNotRevoked(parts, next);
       if (next.tenant !== current.tenant || next.chain.join('\n') !== current.chain.join('\n'))
         throw queryError('invalidToken', { reason: "it is not a token of this session's caller" });
       return next;
@@ -97,7 +98,11 @@ export function renew(parts: RequestParts, call: Call, current: Identity, token:
  * The rights of `identity` as the policy, the manifest and the moment of now give them to such a call: equal texts, equal
  * rights.
  */
-export function rightsNow(parts: Pick<DecidingParts, 'model'>, identity: Identity, call: Call): string {
+export function rightsNow(
+  parts: Pick<DecidingParts, 'model' | 'revoked'>,
+  identity: Identity,
+  call: Call,
+): string {
   const { manifest } = parts.model();
   const caller = callerAgain(parts, identity, call);
   return caller === null

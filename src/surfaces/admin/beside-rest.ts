@@ -14,6 +14,8 @@ const APART: ReadonlySet<string> = new Set([
   '/admin/resume',
   '/admin/reload',
   '/admin/shutdown',
+  '/admin/tokens/revoke',
+  '/admin/tokens/revoked',
   '/openapi.json',
 ]);
 

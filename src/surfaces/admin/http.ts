@@ -10,6 +10,7 @@ import {
   shutDown,
   standing,
 } from '../../operating/operate.js';
+import { revocations, revoke } from '../../operating/revoke.js';
 import { ClientErrors } from '../http/client-error.js';
 import { addHooks } from '../http/hooks.js';
 import { type HttpTls, listenerOf } from '../http/listener.js';
@@ -22,6 +23,7 @@ import { readRequest } from '../rest/read-request.js';
 import { sendAnswer } from '../rest/send-json.js';
 import { INSIGHT_METHODS, insightRoutes } from './insight-routes.js';
 import { OPERATIONS, TOLD } from './operations.js';
+import { readRevocation } from './revocation-body.js';
 
 /** What the admin listener needs of the service. */
 export type AdminParts = OperatingParts & InsightParts & Pick<StandingParts, 'probes'>;
@@ -46,6 +48,8 @@ export const ADMIN_METHODS: ReadonlyMap<string, string> = new Map([
   ['/admin/resume', 'POST'],
   ['/admin/reload', 'POST'],
   ['/admin/shutdown', 'POST'],
+  ['/admin/tokens/revoke', 'POST'],
+  ['/admin/tokens/revoked', 'GET, HEAD'],
   ...INSIGHT_METHODS,
   ['/openapi.json', 'GET, HEAD'],
 ]);
@@ -70,6 +74,7 @@ export async function createAdminHttp(
   shownRoutes(app, () => parts);
   sessionRoutes(app, () => parts);
   doneRoutes(app, parts);
+  tokenRoutes(app, parts);
   insightRoutes(app, () => parts);
   documentRoute(app, parts);
   await app.ready();
@@ -136,6 +141,19 @@ export function sessionRoutes(
       },
     );
   }
+}
+
+/** Revokes tokens, and tells what is revoked. */
+function tokenRoutes(app: FastifyInstance, parts: AdminParts): void {
+  app.post('/admin/tokens/revoke', { schema: OPERATIONS.revoke }, async (request, reply) => {
+    const made = await revoke(parts, request.call, () => readRevocation(request));
+    return sendAnswer(request, reply, made);
+  });
+  app.get('/admin/tokens/revoked', { schema: OPERATIONS.revoked }, async (request, reply) => {
+    const { call } = request;
+    await readRequest(parts, call, 'admin_show', () => queryParameters(request, []));
+    return sendAnswer(request, reply, { revoked: await revocations(parts, call) });
+  });
 }
 
 function doneRoutes(app: FastifyInstance, parts: AdminParts): void {

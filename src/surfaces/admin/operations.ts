@@ -2,7 +2,8 @@ import type { Told } from '../rest/openapi/document.js';
 import { BEARER, json, operation } from '../rest/openapi/operations.js';
 import { ANY_CALL, refusals } from '../rest/openapi/refusals.js';
 import { PROBLEM } from '../rest/problem.js';
-import { count, flag, list, object, oneOf, type Shape, text, textOrNull } from '../rest/shape.js';
+import { count, flag, list, object, oneOf, orNull, type Shape, text, textOrNull } from '../rest/shape.js';
+import { REVOCATIONS } from './revocation-body.js';
 
 const REQUEST_ID = text('The call in the audit log.');
 const PROCESS = text('`server`, or `worker 2`.');
@@ -14,6 +15,7 @@ const SESSION = object({
   user: textOrNull('The login of the wire.'),
   subject: textOrNull('Who asks; null where nobody has proved it yet.'),
   chain: list(text()),
+  token_id: textOrNull('By which the token that it goes on under is revoked.'),
   application: textOrNull(),
   since: text('RFC 3339.'),
   state: text('As `pg_stat_activity` has it.'),
@@ -60,6 +62,14 @@ const PROCESS_VIEW = object({
   sessions: count(),
   out_of_service: list(text()),
 });
+
+const REVOCATION = {
+  id: text(),
+  kind: oneOf('token', 'subject'),
+  name: text('The id of a token, or a subject.'),
+  at: text('RFC 3339. Of a subject, tokens that were issued by then.'),
+  until: text('From then on all of them have ended by themselves.'),
+};
 
 function shown(operationId: string, summary: string, member: string, of: Shape) {
   return operation({
@@ -124,6 +134,30 @@ export const OPERATIONS = Object.freeze({
       ...refusals(...ANY_CALL, 'operatorsOnly'),
     },
   }),
+  revoke: operation({
+    operationId: 'revokeToken',
+    summary: 'Revoke a token, that of a session, or all of a subject',
+    tags: ['admin'],
+    security: BEARER,
+    body: { content: { 'application/json': { schema: { oneOf: Object.values(REVOCATIONS) } } } },
+    response: {
+      200: json(
+        object({
+          request_id: REQUEST_ID,
+          ...REVOCATION,
+          shared: orNull(flag('Other gateways know it; null where there are none.')),
+        }),
+        'It is revoked.',
+      ),
+      ...refusals(...ANY_CALL, 'body', 'operatorsOnly', 'noSession'),
+    },
+  }),
+  revoked: shown(
+    'revokedTokens',
+    'What is revoked, and has not ended by itself',
+    'revoked',
+    object(REVOCATION),
+  ),
   shutdown: done('shutdown', 'End the server, as SIGTERM does'),
 });
 

@@ -32,6 +32,7 @@ import {
   recordRefusedConnection,
   refusedLogin,
   SessionRecords,
+  tokenRevoked,
   wireError,
 } from '../pg/index.js';
 import { type Configured, SHOWN, type ShownName, show } from './show.js';
@@ -238,6 +239,7 @@ class AdminSession implements SessionHandler {
   }
 
   expiry(): WireError | null {
+    if (this.#parts.revoked.has(this.#identity)) return tokenRevoked();
     if (!isExpired(this.#identity, Date.now())) return null;
     return fatal('28000', 'the token of this session has expired', {
       hint: 'connect again with a new token',

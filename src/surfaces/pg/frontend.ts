@@ -83,9 +83,11 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
     },
     handlerOf(service, catalogs, { sessions, register, own: all ?? register, admits }, routes),
   );
+  // What runs hears of it first, and says why it ends.
+  const unfollow = service.revoked.follow(() => register.endOver());
   return {
     listen: (port, host) => server.listen(port, host),
-    stop: (deadlineMs) => server.stop(deadlineMs),
+    stop: (deadlineMs) => server.stop(deadlineMs).finally(unfollow),
     secure: (tls) => server.secure(tls),
     cancel: (processId, key) => server.cancel(processId, key),
     register,

@@ -11,5 +11,6 @@ export {
 export { countedBy, type SessionCaps, type SessionCounts } from './open-sessions.js';
 export type { OwnSessions, SessionRegister, ToldSession } from './own-sessions.js';
 export { recordRefusedConnection } from './refused-connection.js';
+export { tokenRevoked } from './session-caller.js';
 export { SessionRecords } from './session-records.js';
 export { wireError } from './wire-error.js';

@@ -1,5 +1,5 @@
 import type { Identity } from '../../../policy/index.js';
-import { type Awaitable, fatal, type SessionControl } from '../../../wire/index.js';
+import { type Awaitable, fatal, type SessionControl, type WireError } from '../../../wire/index.js';
 import type { CatalogSession, SessionSignal } from '../catalog/index.js';
 
 /** An open session, as those of the same caller see it and may end it. */
@@ -14,6 +14,8 @@ export interface OpenSession {
   told(): ToldSession | null;
   cancel(): void;
   terminate(): void;
+  /** Ends it where its caller may ask no more. */
+  endIfOver(): void;
 }
 
 /** A session as who runs the server is told of it. Its `query` is the caller's text: see `toldShape`. */
@@ -21,6 +23,8 @@ export interface ToldSession extends CatalogSession {
   /** The login. */
   readonly user: string;
   readonly chain: readonly string[];
+  /** Of the token that it goes on under. */
+  readonly token_id: string;
   /** What a question that went the fast way reads; null where none runs. */
   readonly objects: readonly string[] | null;
 }
@@ -70,6 +74,11 @@ export class SessionRegister implements OwnSessions {
     return session !== undefined;
   }
 
+  /** Ends those whose callers may ask no more. */
+  endOver(): void {
+    for (const session of this.#open) session.endIfOver();
+  }
+
   signal(owner: string, { pid, what }: SessionSignal): boolean {
     const session = this.#numbered(pid).find((open) => open.owner() === owner);
     if (what === 'cancel') session?.cancel();
@@ -85,18 +94,23 @@ export class SessionRegister implements OwnSessions {
 
 /** A session as the others of its caller reach it. What it runs is cancelled before it is ended. */
 export function openSession(
-  session: Pick<OpenSession, 'owner' | 'pid' | 'seen' | 'told'>,
+  session: Pick<OpenSession, 'owner' | 'pid' | 'seen' | 'told'> & { expiry(): WireError | null },
   control: Pick<SessionControl, 'cancel' | 'end'>,
 ): OpenSession {
+  const end = (reason: WireError): void => {
+    control.cancel();
+    control.end(reason);
+  };
   return {
     owner: () => session.owner(),
     pid: () => session.pid(),
     seen: () => session.seen(),
     told: () => session.told(),
     cancel: () => control.cancel(),
-    terminate: () => {
-      control.cancel();
-      control.end(fatal('57P01', 'terminating connection due to administrator command'));
+    terminate: () => end(fatal('57P01', 'terminating connection due to administrator command')),
+    endIfOver: () => {
+      const over = session.expiry();
+      if (over !== null) end(over);
     },
   };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type Identity, isExpired } from '../../../policy/index.js';
+import { queryError } from 'osl-compiler';
+import { type Identity, isExpired, REVOKED } from '../../../policy/index.js';
 import { fatal, type WireError } from '../../../wire/index.js';
 import { breakGlass, type GlassParts } from '../../ask/request/break-glass.js';
 import type { Call, Origin } from '../../ask/request/call.js';
@@ -85,6 +86,7 @@ export class SessionCaller {
 
   /** Why the caller may ask no more, or null. */
   expiry(): WireError | null {
+    if (this.#service.revoked.has(this.#identity)) return tokenRevoked();
     const changed = this.#held === null ? null : this.#lookUp(this.#held);
     if (changed !== null || !isExpired(this.#identity, Date.now())) return changed;
     return fatal('28000', 'the token of this session has expired', {
@@ -100,6 +102,12 @@ export class SessionCaller {
     this.#held = now;
     return null;
   }
+}
+
+/** What ends a session whose token was revoked. */
+export function tokenRevoked(): WireError {
+  const { sqlstate, code } = queryError('invalidToken', { reason: REVOKED });
+  return fatal(sqlstate, 'the token of this session was revoked', { detail: code });
 }
 
 const CHANGED: Readonly<Record<Held['kind'], string>> = {

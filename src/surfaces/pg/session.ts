@@ -93,7 +93,10 @@ export class PgSession implements SessionHandler {
 
   /** Its own caller may see, cancel and end it from now on, until it is over. */
   enter(register: SessionRegister, control: Pick<SessionControl, 'cancel' | 'end'>): void {
-    this.#leave = register.add(openSession(this, control));
+    const open = openSession(this, control);
+    this.#leave = register.add(open);
+    // Its token may have been revoked since it was looked at.
+    open.endIfOver();
   }
 
   /** Whose it is, as `ownerOf` says it. */
@@ -129,8 +132,9 @@ export class PgSession implements SessionHandler {
   told(): ToldSession | null {
     const seen = this.seen();
     const { caller } = this.#parts;
-    const { chain } = caller.identity;
-    return seen === null ? null : { ...seen, user: caller.user, chain, objects: this.#fast?.asks ?? null };
+    if (seen === null) return null;
+    const { chain, tokenId: token_id } = caller.identity;
+    return { ...seen, user: caller.user, chain, token_id, objects: this.#fast?.asks ?? null };
   }
 
   get parameters(): ReadonlyMap<string, string> {

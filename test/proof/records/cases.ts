@@ -308,6 +308,13 @@ const requests: readonly Case[] = REQUESTS.map(({ gets, who = ANN, path, objects
 /** What is no text and no request alone. */
 const ORDER = 'select id, note from "order" where id = 1';
 
+const USES_OF_A_TOKEN: Readonly<Record<string, (world: World, token: string) => Promise<Failure | null>>> = {
+  REST: (world, token) => world.http(token, '/osl/query', { body: { osql: ORDER } }),
+  MCP: (world, token) => world.mcp(token, 'semantic_query', { osql: ORDER }),
+  login: (world, token) => world.login(world.server.pgPort, 'user:ann', token),
+  'admin request': (world, token) => world.http(token, '/admin/sessions'),
+};
+
 const OTHERS: readonly Case[] = [
   ...['osl', 'elsewhere'].map(
     (database): Case => ({
@@ -320,6 +327,22 @@ const OTHERS: readonly Case[] = [
     surface: "login with somebody else's token",
     gets: 'invalidToken',
     fails: async (world) => world.login(world.server.pgPort, 'user:ada', await world.token(ANN)),
+  },
+  ...Object.entries(USES_OF_A_TOKEN).map(
+    ([name, use]): Case => ({
+      surface: `${name} with a token that was revoked`,
+      gets: 'invalidToken',
+      fails: async (world) => use(world, await world.revokedToken(ANN)),
+    }),
+  ),
+  {
+    surface: 'a second change with the token of one',
+    gets: 'tokenUsed',
+    fails: async (world) => {
+      const token = await world.token(ROOT);
+      await world.http(token, '/admin/resume', { method: 'POST' });
+      return world.http(token, '/admin/resume', { method: 'POST' });
+    },
   },
   {
     surface: 'login without a password',
@@ -564,12 +587,14 @@ export const UNREACHED: Readonly<Partial<Record<ErrorName, string>>> = {
   execution: 'a fault of the database: test/proof/conformance/checks/access.ts',
   decodeDenied: 'a language model: test/language/forms/decoders.test.ts',
   auditUnavailable: 'nothing can be recorded then: test/surfaces/rest/audit.test.ts',
+  addressLimited: 'many requests of strangers, of which one is recorded: test/surfaces/rest/limits.test.ts',
   draftTooCostly: 'a draft of half a second: test/proof/budget/ways.test.ts',
   invalidCertificate: 'a listener with TLS and authorities: test/service/operations/certificates.test.ts',
   unknownLabel: 'as `invalidLiteral`, of a type that this model has not: test/surfaces/pg/enum-order.test.ts',
   rerankBudget: 'a reranker: test/language/forms/rerank.test.ts',
   rerankerUnavailable: 'a reranker: test/language/forms/rerank.test.ts',
   modelUnavailable: 'an embedding model: test/language/forms/dense.test.ts',
+  limitsUnknown: 'a store of limits that is away: test/service/operations/away.test.ts',
   databaseDown: 'a database that goes away: test/service/operations/upstream.test.ts',
   storeClosed: 'a connector without credentials: test/service/operations/upstream.test.ts',
   formMissing: 'another kind of server: test/service/distributed/server-kinds.test.ts',

@@ -31,6 +31,7 @@ const LACK_OF_RIGHT: ReadonlySet<ErrorName> = new Set<ErrorName>([
   'outsideAllowlist',
   'purposeDenied',
   'rightsChanged',
+  'tokenUsed',
   'upstreamForAdmins',
 ]);
 

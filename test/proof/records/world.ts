@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type AuditRecord, readRecords } from '../../../policy/audit/index.js';
-import { mintToken } from '../../../policy/index.js';
+import { mintToken, tokenIdIn } from '../../../policy/index.js';
 import { aloneIn } from '../../../src/service/seat.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { type ListeningServer, openServer } from '../../../src/tools/cli/serve/server.js';
@@ -96,6 +96,8 @@ export interface Who {
   readonly subject: string;
   readonly roles?: readonly string[];
   readonly issuedAt?: number;
+  /** Root first; the subject alone unless told. */
+  readonly chain?: readonly string[];
 }
 
 export const ANN: Who = { subject: 'user:ann' };
@@ -158,14 +160,21 @@ export class World {
     return new World(server, dir, postgres);
   }
 
-  token({ subject, roles = [], issuedAt }: Who): Promise<string> {
+  token({ subject, roles = [], issuedAt, chain = [subject] }: Who): Promise<string> {
     const { service, keys } = this.server.open;
     const aclRoles = [...(service.model().snapshot?.subjects.get(subject)?.ceiling ?? [])];
     const time = issuedAt === undefined ? {} : { issuedAt };
     return mintToken(
-      { tenant: service.tenant, chain: [subject], roles, aclRoles, ...time },
+      { tenant: service.tenant, chain, roles, aclRoles, ...time },
       { algorithm: 'HS256', secret: keys.signing },
     );
+  }
+
+  /** One that is good for nothing any more. */
+  async revokedToken(who: Who): Promise<string> {
+    const token = await this.token(who);
+    await this.server.open.service.revocations.revoke({ kind: 'token', name: tokenIdIn(token) });
+    return token;
   }
 
   /** Serves another policy from now on, while `work` is done. */
@@ -206,6 +215,10 @@ export class World {
     }
   }
 
+  get dataDir(): string {
+    return join(this.#dir, 'data');
+  }
+
   /** Version of the manifest that serves, for changes to be made for. */
   get manifest(): string {
     return this.server.open.service.model().manifest.version;
@@ -234,11 +247,15 @@ export class World {
   }
 
   /** A tool of `/mcp`. */
-  async mcp(who: Who, name: string, args: Readonly<Record<string, unknown>>): Promise<Failure | null> {
+  async mcp(
+    who: Who | string,
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+  ): Promise<Failure | null> {
     const reply = await fetch(`http://127.0.0.1:${this.server.httpPort}/mcp`, {
       method: 'POST',
       headers: {
-        authorization: `Bearer ${await this.token(who)}`,
+        authorization: `Bearer ${typeof who === 'string' ? who : await this.token(who)}`,
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
         'mcp-protocol-version': '2025-06-18',
@@ -251,6 +268,7 @@ export class World {
       }),
     });
     const text = await reply.text();
+    if (!reply.ok) return failureIn(text, reply.headers.get('x-request-id'));
     const data = /^data: (.*)$/m.exec(text)?.[1] ?? text;
     const { result } = JSON.parse(data) as {
       result?: { isError?: boolean; structuredContent?: { problem?: object; request_id?: string } };
@@ -260,8 +278,8 @@ export class World {
   }
 
   /** A session of the wire. */
-  async session(who: Who): Promise<WireClient> {
-    return WireClient.login(this.server.pgPort, who.subject, await this.token(who));
+  async session(who: Who, token?: string): Promise<WireClient> {
+    return WireClient.login(this.server.pgPort, who.subject, token ?? (await this.token(who)));
   }
 
   /** What a login is told. */
@@ -296,6 +314,13 @@ export class World {
     } finally {
       client.end();
     }
+  }
+
+  /** The whole log. */
+  async records(): Promise<readonly AuditRecord[]> {
+    const records: AuditRecord[] = [];
+    for await (const record of readRecords(join(this.dataDir, 'audit'))) records.push(record);
+    return records;
   }
 
   /** What was recorded since the last call, once `whole` says that it is all there. */

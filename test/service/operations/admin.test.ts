@@ -8,6 +8,7 @@ import { compileErrors, validate } from '@readme/openapi-parser';
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { readRecords } from '../../../policy/audit/index.js';
+import { tokenIdIn } from '../../../policy/index.js';
 import { ADMIN_METHODS } from '../../../src/surfaces/admin/http.js';
 import { templateOf } from '../../../src/surfaces/http/unknown.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
@@ -41,7 +42,7 @@ if (postgres === null) {
     };
     await t.test(`of ${workers} process(es)`, async (t) => {
       const server = await served(t, place, env);
-      await ofServer(t, server, place, Number(workers), lock);
+      await ofServer(t, server, place, Number(workers), lock, env);
     });
   }
 
@@ -67,6 +68,7 @@ async function ofServer(
   place: Place,
   workers: number,
   lock: pg.Client,
+  env: Readonly<Record<string, string>>,
 ): Promise<void> {
   const admin = await adminToken(place);
   const analyst = await tokenFor(place.dataDir);
@@ -261,6 +263,49 @@ async function ofServer(
     },
   );
 
+  const revoked = await tokenFor(place.dataDir);
+  const status = async (token: string): Promise<number> =>
+    (await asked(server, '/osl/query', { osql: 'select 1 as a' }, { authorization: `Bearer ${token}` }))
+      .status;
+  await t.test('what is revoked is refused by every process at once, and its sessions end', async (t) => {
+    const cli = (...args: readonly string[]) =>
+      osl(['token', ...args, '--subject', 'user:admin', '--data-dir', place.dataDir]);
+    const clients = [];
+    for (let i = 0; i < 4; i++) clients.push(await connect(pgPort, 'user:analyst', 'osl', revoked));
+    const [session] = listIn((await get('/admin/sessions')).body, 'sessions').filter(
+      (s) => s['token_id'] === tokenIdIn(revoked),
+    );
+    const ends = clients.map((client) => new Promise((resolve) => client.once('end', resolve)));
+    t.equal(await status(revoked), 200);
+    t.match(await cli('revoke', '--session', String(session?.['id'])), {
+      code: 0,
+      stdout: new RegExp(`^revoked token ${tokenIdIn(revoked)} `),
+      stderr: '',
+    });
+    for (const _ of clients) t.equal(await status(revoked), 401);
+    await Promise.all(ends);
+    t.equal(await status(analyst), 200, 'another token of the same subject');
+    t.match(await cli('revoke', '--session', '1'), { code: 1, stderr: /there is no such session/ });
+    t.match(await cli('revoke', revoked.slice(0, -9)), { code: 2, stderr: /this is no whole token/ });
+    t.match(await cli('revoke'), { code: 2, stderr: /say what to revoke/ });
+    t.match(await cli('revoke', revoked, '--all-of', 'user:analyst'), { code: 2 });
+    t.match(await cli('revoked'), { code: 0, stdout: new RegExp(`token +\\| ${tokenIdIn(revoked)}`) });
+    t.match(await cli('revoke', '--all-of', 'user:nobody', '--json'), { code: 0, stdout: /"shared":null/ });
+    t.equal(listIn((await get('/admin/tokens/revoked')).body, 'revoked').length, 2);
+    const done = await until(async () => {
+      const found = (await records(place, workers)).filter(
+        (r) => r.action === 'admin_revoke' && r.outcome === 'ok',
+      );
+      return found.length === 2 ? found : null;
+    });
+    t.strictSame(
+      done.map((r) => `${r.subject} ${r.detail}`).sort(),
+      [{ session: session?.['id'], token: tokenIdIn(revoked) }, { subject: 'user:nobody' }].map(
+        (what) => `user:admin ${JSON.stringify(what)}`,
+      ),
+    );
+  });
+
   await t.test('a reload says what serves, or why nothing changed', async (t) => {
     t.match(await post('/admin/reload'), { status: 200, body: { reloaded: true, now: [/^manifest/] } });
     writeFileSync(place.manifest, MANIFEST.replace('db.shop.account', 'db.shop.nothing'));
@@ -272,6 +317,13 @@ async function ofServer(
     t.match(await post('/admin/shutdown'), { status: 200 });
     t.match(await server.ended, { code: 0 });
     t.match(await osl(['audit', 'verify', '--data-dir', place.dataDir]), { code: 0 });
+  });
+  if (workers > 1) return;
+
+  await t.test('a server that begins again knows what was revoked', async (t) => {
+    server = await served(t, place, env);
+    t.equal(await status(revoked), 401);
+    t.equal(await status(analyst), 200);
   });
 }
 

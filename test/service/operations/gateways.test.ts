@@ -1,8 +1,10 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import postgres from 'postgres';
 import t from 'tap';
+import { tokenIdIn } from '../../../policy/index.js';
 import { type ControlHouse, SKIP, until } from '../../control/support.js';
 import { type Killable, NO_BINARIES, startOwnPostgres } from '../../support/native-postgres.js';
 import { osl, temporary } from '../../tools/cli/support.js';
@@ -25,7 +27,7 @@ if (SKIP !== false) {
   const own = await startOwnPostgres(); // a server to kill
   const { house, dir, settings, gateways, policy, activate } = await fleet(
     t,
-    { OSL_CONTROL_SILENCE_SECONDS: '6' },
+    { OSL_CONTROL_SILENCE_SECONDS: '6', OSL_ADMIN_PORT: '0' },
     undefined,
     own,
   );
@@ -161,6 +163,65 @@ if (SKIP !== false) {
     machine.end();
     t.ok(refused > 0);
     for (const { client } of running) await client.end();
+  });
+
+  t.test('a token that is revoked at one gateway is good at none, two seconds later', async (t) => {
+    const [one, two, three] = gateways;
+    for (const [at, others] of [
+      [two, [one, three]],
+      [one, [two, three]],
+    ] as const) {
+      const token = await one.token();
+      const sessions = await Promise.all(
+        others.map(async (gateway) => {
+          t.equal(await used(gateway, token), 200);
+          const client = await gateway.connect('user:analyst', { password: token });
+          const ended = new Promise<number>((resolve) => client.once('end', () => resolve(Date.now())));
+          return { client, ended };
+        }),
+      );
+      const machine = stalls();
+      const since = Date.now();
+      const revoked = await at.admin('/admin/tokens/revoke', { token_id: tokenIdIn(token) });
+      t.match(revoked, { status: 200, body: { kind: 'token', shared: true } });
+      for (let i = 0; i < 3; i++) t.equal(await used(at, token), 401, 'by whichever worker');
+      for (const { client, ended } of sessions) {
+        const took = (await ended) - since;
+        t.ok(took < BOUND_MS + machine.allowed(), `a session of another gateway ended after ${took} ms`);
+        await t.rejects(client.query('select 1'));
+      }
+      await sleep(since + BOUND_MS + machine.allowed() - Date.now());
+      machine.end();
+      for (const gateway of others)
+        for (let i = 0; i < 3; i++) t.equal(await used(gateway, token), 401, 'by whichever worker');
+    }
+  });
+
+  t.test('a gateway that was away, and one that has lost its files, know what is revoked', async (t) => {
+    const [one, , three] = gateways;
+    const token = await one.token();
+    await three.server.signal('SIGKILL');
+    t.match(await one.admin('/admin/tokens/revoke', { token_id: tokenIdIn(token) }), {
+      body: { shared: true },
+    });
+    rmSync(join(three.dataDir, 'revoked'), { recursive: true });
+    await three.restart();
+    await until(() => three.ready());
+    t.equal(await used(three, token), 401);
+  });
+
+  t.test('what is revoked while the control database is silent is told later', async (t) => {
+    const [one, , three] = gateways;
+    const token = await one.token();
+    one.line.silence();
+    const { adminPort } = one.server.record();
+    const at = ['--admin', `http://127.0.0.1:${String(adminPort)}`, '--token', await one.adminToken()];
+    const told = await osl(['token', 'revoke', '-', ...at], { input: token });
+    t.match(told, { code: 1, stdout: /^revoked token /, stderr: /other gateways do not know it yet/ });
+    t.equal(await used(one, token), 401);
+    one.line.restore();
+    await until(async () => (await used(three, token)) === 401);
+    await until(() => one.ready());
   });
 
   t.test('a gateway with other keys does not start', async (t) => {
@@ -348,6 +409,19 @@ function stalls(): { allowed(): number; end(): void } {
     last = now;
   }, 50);
   return { allowed: () => 4 * longest, end: () => clearInterval(timer) };
+}
+
+/** The status of a question with a token. */
+async function used(gateway: Gateway, token: string): Promise<number> {
+  return (
+    await gateway.rest(
+      '/osl/query',
+      { osql: 'select id from osl.entities.account where id = 1' },
+      '',
+      false,
+      token,
+    )
+  ).status;
 }
 
 function fragmentOf(metric: string): string {

@@ -121,8 +121,9 @@ export class Gateway {
     body: unknown,
     subject = 'user:analyst',
     admin = false,
+    given: string | null = null,
   ): Promise<{ status: number; body: Record<string, unknown> }> {
-    const token = admin ? await this.adminToken() : await this.token(subject);
+    const token = given ?? (admin ? await this.adminToken() : await this.token(subject));
     const reply = await fetch(`http://127.0.0.1:${String(this.server.record()['httpPort'])}${path}`, {
       method: body === null ? 'GET' : 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -139,6 +140,16 @@ export class Gateway {
       roles: ['TENANT_ADMIN'],
     };
     return mintToken(claims, { algorithm: 'HS256', secret: tenantKeys(this.dataDir, this.#keysDir).signing });
+  }
+
+  /** As `rest`, of the admin listener. */
+  async admin(path: string, body: unknown): Promise<{ status: number; body: Record<string, unknown> }> {
+    const reply = await fetch(`http://127.0.0.1:${String(this.server.record()['adminPort'])}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${await this.adminToken()}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return { status: reply.status, body: (await reply.json()) as Record<string, unknown> }; // looked at member by member
   }
 
   async ready(): Promise<boolean> {

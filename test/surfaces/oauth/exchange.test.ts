@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import pg from 'pg';
 import t from 'tap';
-import { mintToken } from '../../../policy/index.js';
+import { mintToken, tokenIdIn } from '../../../policy/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { AGENT, CLIENT, RESOURCE } from '../../identity/provider.js';
 import { rulesOf, SIGNED, startShopIdentity } from '../../identity/shop-identity.js';
@@ -195,6 +195,38 @@ t.test("a user's token and an agent's become a delegated one, which sees no more
   });
   const may = access({ may_act: { sub: AGENT.id } });
   t.equal((await post(exchangeForm(may, ACCESS, actor))).status, 200);
+});
+
+t.test('a token that is revoked becomes no other, and takes with it what it has become', async (t) => {
+  const { revocations } = rest.test.service;
+  const agent = await provider.agentToken();
+  const erin = await signIn(provider.issuer, 'erin');
+  const actor = { actor_token: agent, actor_token_type: ACCESS };
+  const own = await exchanged(erin.accessToken, ACCESS);
+  const delegated = await exchanged(own, JWT, actor);
+  const direct = access({ jti: 'the only one' });
+  const nameless = access({ exp: now() + 500 });
+  for (const token of [own, delegated, direct, nameless, agent]) t.ok(Array.isArray(await names(token)));
+
+  await revocations.revoke({ kind: 'token', name: tokenIdIn(erin.accessToken) });
+  t.match((await post(exchangeForm(erin.accessToken, ACCESS))).json(), {
+    code: 'E3001',
+    error_description: /it was revoked/,
+  });
+  t.equal(await names(own), 'E3001', 'what was made of it before');
+  t.equal(await names(delegated), 'E3001', 'and what was made of that');
+  t.same(await names(agent), ['Ada', 'Bo', 'Cy', 'Di'], 'who acted for her goes on');
+  t.same(await names(direct), ['Ada', 'Bo', 'Cy', 'Di']);
+
+  await revocations.revoke({ kind: 'token', name: 'the only one' });
+  await revocations.revoke({ kind: 'token', name: tokenIdIn(nameless) });
+  rest.test.service.verifier.forget();
+  t.equal(await names(direct), 'E3001', 'one that is good as it is, also when it is verified anew');
+  t.equal(await names(nameless), 'E3001', 'one without an id, by its hash');
+
+  const older = access({ sub: 'tom', iat: now() - 60 });
+  await revocations.revoke({ kind: 'subject', name: 'user:tom' });
+  t.match((await post(exchangeForm(older, ACCESS))).json(), { code: 'E3001' }, 'all of a subject likewise');
 });
 
 t.test('what is not taken', async (t) => {

@@ -181,6 +181,21 @@ test('a slow reader that cancels, and one that goes: the room is free, and what 
     if (outcome !== 'cancelled') continue;
     t.ok(rows !== null && rows > 0 && rows < COUNT, `${rows} rows had left`);
   }
+
+  await t.test('one whose token is revoked gets no more than had left', async (t) => {
+    const session = await stopped(t, gateway, 'user:ann');
+    const stream = await stoppedRest(gateway, 'user:ann');
+    await until(async () => spooled(gateway).answers === 2 && (await active(gateway)) === 0);
+    await gateway.shop.service.revocations.revoke({ kind: 'subject', name: 'user:ann' });
+    await until(() => spooled(gateway).answers === 0);
+    session.socket.resume();
+    await t.rejects(session.answer, { code: '55000' });
+    let text = '';
+    for await (const part of stream.setEncoding('utf8')) text += String(part);
+    const lines = text.trimEnd().split('\n');
+    t.match(JSON.parse(lines.pop() ?? ''), { trailer: { problem: { code: 'E2003' } } });
+    t.ok(lines.length < COUNT, `${lines.length} rows had left`);
+  });
 });
 
 test('beyond its part of the room a reader keeps its session, and gets everything', async (t) => {

@@ -108,6 +108,7 @@ const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' |
   ['published', 'files'],
   ['lineage', 'files'],
   ['break-glass', 'files'],
+  ['revoked', 'files'],
   ['reranking', 'files'],
   ['decoding', 'files'],
   ['pg', 'still'],

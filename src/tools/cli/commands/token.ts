@@ -2,6 +2,8 @@ import type { Command } from 'commander';
 import { EXIT } from '../exit.js';
 import { dataDirOption, names, policyOption, settingsOf, wholeNumber } from '../flags.js';
 import { note, print, printJson } from '../output.js';
+import { addRevoke } from './token/revoke.js';
+import { addRevoked } from './token/revoked.js';
 
 interface TokenFlags {
   readonly subject?: string;
@@ -21,12 +23,14 @@ that key may be anybody. A server that has issuers takes none, unless OSL_LOCAL_
 Examples:
   $ osl token --subject user:analyst
   $ osl token --chain user:counsel,agent:scout          # agent:scout acts for user:counsel
+  $ osl token revoke --session 1048577 --subject user:admin   # whoever signed it
   $ curl -H "Authorization: Bearer $(osl token --subject user:analyst)" …`;
 
 export function addToken(program: Command): void {
-  program
+  const command = program
     .command('token')
-    .description('mint a token that the running server accepts, for development')
+    .description('mint a token that the running server accepts, for development; revoke one')
+    .enablePositionalOptions()
     .option('--subject <name>', 'who it is for; the last of the chain')
     .option('--chain <names>', 'who acts for whom, root first (default: the subject alone)', names)
     .option('--acl-roles <names>', "data roles (default: the subject's ceiling in the policy)", names)
@@ -37,6 +41,8 @@ export function addToken(program: Command): void {
     .option('--json', 'the token with its claims, as JSON')
     .addHelpText('after', HELP)
     .action(runToken);
+  addRevoke(command);
+  addRevoked(command);
 }
 
 async function runToken(flags: TokenFlags): Promise<void> {

@@ -56,6 +56,8 @@ export interface OpenServer {
   prepare(change: Change): Promise<Prepared>;
   losePolicy(why: string, since: number): Promise<void>;
   renewDraft(id: string): Promise<void>;
+  /** Takes up what other processes have revoked. */
+  lookAtRevoked(): Promise<void>;
   /** A cancel request that another process was sent. False if the key is not a session's of this one. */
   cancel(processId: number, key: Buffer): boolean;
   /** The sessions of the wire that are open in this process. */
@@ -175,6 +177,7 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
       own,
       losePolicy: (why, since) => open.losePolicy(why, since),
       renewDraft: (id) => open.renewDraft(id),
+      lookAtRevoked: () => open.service.revocations.look(),
     });
     const unwatchDrift = watchDrift(open.service, settings.driftMs);
     closing.push(async () => unwatchDrift());

@@ -6,7 +6,7 @@ import type { ChangeAsked, OfSupervisor, Refusal, Texts } from './messages.js';
 import { type Handlers, PeerGone } from './peer.js';
 import type { Slot } from './slot.js';
 
-type Asked = 'admit' | 'enter' | 'leave' | 'published' | 'draftChanged';
+type Asked = 'admit' | 'enter' | 'leave' | 'published' | 'draftChanged' | 'revoked';
 
 /** For a worker to read and check a change. */
 const PREPARE_MS = 60_000;
@@ -82,6 +82,14 @@ export class Changes {
     );
   }
 
+  /** Something was revoked, which stands in the data directory: resolves once all but one worker have read it, or are gone. */
+  async revoked(except: Slot | null = null): Promise<void> {
+    const others = this.#slots().filter((slot) => slot !== except);
+    await Promise.all(
+      others.map((slot) => this.#within(slot, TAKE_MS, () => slot.peer?.ask('revoked', null))),
+    );
+  }
+
   /** What a worker may ask. */
   handlers(slot: Slot, given: Texts): Pick<Handlers<OfSupervisor>, Asked> {
     return {
@@ -100,6 +108,10 @@ export class Changes {
         await Promise.all(
           others.map((other) => this.#within(other, TAKE_MS, () => other.peer?.ask('draft', { id }))),
         );
+        return null;
+      },
+      revoked: async () => {
+        await this.revoked(slot);
         return null;
       },
     };

@@ -54,6 +54,7 @@ export function followFor(
             : { ...served, ...(await policyNow(policyFile, control)) };
         });
       },
+      revoked: () => changes.revoked(),
       silent: (why) => changes.losePolicy(why),
     },
     log,

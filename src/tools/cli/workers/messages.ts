@@ -126,6 +126,8 @@ export const OF_WORKER = Object.freeze({
   standing: exchange(record({ steady: flag }), nothing),
   /** Another worker has changed a draft. */
   draft: exchange(record({ id: text }), nothing),
+  /** More was revoked: it stands in the data directory. */
+  revoked: exchange(nothing, nothing),
   reclaim: exchange(record({ counter, key: text, endsAt: number }), number),
 }) satisfies Protocol;
 
@@ -145,6 +147,8 @@ export const OF_SUPERVISOR = Object.freeze({
   /** It has published: resolves once all others serve that, or are gone. */
   published: exchange(nothing, nothing),
   draftChanged: exchange(record({ id: text }), nothing),
+  /** It has revoked something: resolves once all others have read that, or are gone. */
+  revoked: exchange(nothing, nothing),
   /** A cancel request for a session of another worker; whether the key was right. */
   cancel: exchange(record({ worker: number, processId: number, key: bytes }), flag),
   /** The sessions that a caller has with any worker. */

@@ -20,6 +20,7 @@ type Asked =
   | 'losePolicy'
   | 'drop'
   | 'draft'
+  | 'revoked'
   | 'reclaim'
   | 'cancelled'
   | 'ownSessions'
@@ -137,10 +138,16 @@ export class SharedParts implements Shared {
     await this.#supervisor.ask('draftChanged', { id });
   }
 
+  async revoked(): Promise<void> {
+    await this.#supervisor.ask('revoked', null);
+  }
+
   /** Its service is open: from now on it takes up what the others do. Resolves when it may listen. */
   async admit(open: OpenServer): Promise<void> {
     this.#open = open;
     await this.#supervisor.ask('admit', null);
+    // What was revoked since it opened, it was not told.
+    await open.lookAtRevoked();
   }
 
   /** What the supervisor asks of it. */
@@ -163,6 +170,10 @@ export class SharedParts implements Shared {
       },
       draft: async ({ id }) => {
         await this.#open?.renewDraft(id);
+        return null;
+      },
+      revoked: async () => {
+        await this.#open?.lookAtRevoked();
         return null;
       },
       cancelled: ({ processId, key }) => this.#open?.cancel(processId, Buffer.from(key)) ?? false,

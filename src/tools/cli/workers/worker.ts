@@ -41,6 +41,7 @@ const HANDLERS: Handlers<OfWorker> = {
   losePolicy: (lost) => begun().losePolicy(lost),
   drop: (nothing) => begun().drop(nothing),
   draft: (draft) => begun().draft(draft),
+  revoked: (nothing) => begun().revoked(nothing),
   reclaim: (lease) => begun().reclaim(lease),
   ownSessions: (asked) => begun().ownSessions(asked),
   signalled: (signal) => begun().signalled(signal),

@@ -1,0 +1,59 @@
+import type { ControlDatabase, ControlQueries } from './database.js';
+
+/** What was revoked, as gateways tell each other. Times are ms since the epoch. */
+export interface SharedRevocation {
+  /** A UUID. */
+  readonly id: string;
+  readonly kind: 'token' | 'subject';
+  readonly name: string;
+  readonly at: number;
+  readonly until: number;
+}
+
+/** Revokes for all gateways, which hear of it as it commits; once, however often it is asked for. @throws ControlFault */
+export function shareRevocation(
+  database: ControlDatabase,
+  tenant: string,
+  { id, kind, name, at, until }: SharedRevocation,
+  gateway: string,
+): Promise<void> {
+  return database.transaction(`revoked ${tenant}`, async (tx) => {
+    await tx.query(
+      `insert into osl_control.revocation (tenant, number, id, kind, name, at_ms, until_ms, gateway)
+       select $1, 1 + coalesce((select max(number) from osl_control.revocation where tenant = $1), 0),
+              $2, $3, $4, $5, $6, $7
+        where not exists (select from osl_control.revocation where tenant = $1 and id = $2)`,
+      [tenant, id, kind, name, at, until, gateway],
+    );
+  });
+}
+
+/** The number of the last revocation; 0 where there is none. @throws ControlFault */
+export async function lastRevocation(control: ControlQueries, tenant: string): Promise<number> {
+  const [row] = await control.query(
+    'select coalesce(max(number), 0) as number from osl_control.revocation where tenant = $1',
+    [tenant],
+  );
+  return Number(row?.['number']);
+}
+
+/** What was revoked after the `number`-th, and is in force at `now`, ms since the epoch. @throws ControlFault */
+export async function revokedAfter(
+  control: ControlQueries,
+  tenant: string,
+  number: number,
+  now: number,
+): Promise<readonly SharedRevocation[]> {
+  const rows = await control.query(
+    `select id::text as id, kind, name, at_ms, until_ms from osl_control.revocation
+      where tenant = $1 and number > $2 and until_ms > $3 order by number`,
+    [tenant, number, now],
+  );
+  return rows.map((row) => ({
+    id: String(row['id']),
+    kind: row['kind'] === 'subject' ? 'subject' : 'token',
+    name: String(row['name']),
+    at: Number(row['at_ms']),
+    until: Number(row['until_ms']),
+  }));
+}

@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { queryError } from 'osl-compiler';
+import { type Revocation, type RevocationMade, type Revoked, RevokedTokens } from '../../policy/index.js';
+import { bytesOf, namesIn, removeWhole, syncNames, writeWhole } from '../base/files.js';
+import type { ServiceLog } from '../base/log.js';
+import { Serial } from '../base/serial.js';
+import { StartProblem } from '../base/start-problem.js';
+import { messageOf } from '../base/thrown.js';
+
+/** How often a process looks what others of its directory have revoked, ms: also where it was told, and missed it. */
+const LOOK_MS = 1_000;
+
+/** A file in `revoked/` for each revocation: `<id>.json`, or `<id>.unshared.json` while other gateways do not have it. */
+const NAME = /^([0-9a-f-]{36})(\.unshared)?\.json$/;
+const UNSHARED = '.unshared';
+
+/** Revocations in a data directory, for all processes that serve from it, and for the next start. */
+export class RevocationFiles {
+  readonly #dir: string;
+
+  constructor(dataDir: string) {
+    this.#dir = join(dataDir, 'revoked');
+  }
+
+  /** Durable when it resolves. @param unshared other gateways are yet to hear of it */
+  async write(revocation: Revocation, unshared: boolean): Promise<void> {
+    const made = await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    if (made !== undefined) await syncNames(join(this.#dir, '..'));
+    await writeWhole(this.#file(revocation.id, unshared), Buffer.from(JSON.stringify(revocation)));
+  }
+
+  /** Other gateways have it. */
+  async shared(revocation: Revocation): Promise<void> {
+    await this.write(revocation, false);
+    await removeWhole(this.#file(revocation.id, true));
+  }
+
+  /** Those that are not in `known` by their ids. @throws StartProblem for a file that is not as it was written */
+  async read(known: ReadonlySet<string> = new Set()): Promise<readonly Revocation[]> {
+    return this.#read((id) => !known.has(id));
+  }
+
+  /** Those that other gateways are yet to hear of. Throws as `read`. */
+  async unshared(): Promise<readonly Revocation[]> {
+    return this.#read((_, unshared) => unshared);
+  }
+
+  async remove(id: string): Promise<void> {
+    for (const unshared of [false, true]) await removeWhole(this.#file(id, unshared));
+  }
+
+  async #read(wanted: (id: string, unshared: boolean) => boolean): Promise<readonly Revocation[]> {
+    const found: Revocation[] = [];
+    for (const name of await namesIn(this.#dir)) {
+      const [, id, unshared] = NAME.exec(name) ?? [];
+      if (id === undefined || !wanted(id, unshared !== undefined)) continue;
+      const bytes = await bytesOf(join(this.#dir, name));
+      if (bytes !== null) found.push(revocationIn(bytes, name)); // null: swept, or shared, meanwhile
+    }
+    return found;
+  }
+
+  #file(id: string, unshared: boolean): string {
+    return join(this.#dir, `${id}${unshared ? UNSHARED : ''}.json`);
+  }
+}
+
+/** @throws StartProblem */
+function revocationIn(bytes: Buffer, name: string): Revocation {
+  const { id, kind, name: of, at, until } = membersIn(bytes);
+  if (
+    typeof id === 'string' &&
+    (kind === 'token' || kind === 'subject') &&
+    typeof of === 'string' &&
+    typeof at === 'number' &&
+    typeof until === 'number'
+  )
+    return { id, kind, name: of, at, until };
+  throw new StartProblem(
+    `revoked/${name} in the data directory is not as it was written: restore it, or remove it and revoke again what it says`,
+  );
+}
+
+function membersIn(bytes: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    const read: unknown = JSON.parse(bytes.toString());
+    return typeof read === 'object' && read !== null ? { ...read } : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Where revocations go beyond this process. */
+export interface RevocationParts {
+  readonly files: RevocationFiles;
+  readonly log: ServiceLog;
+  /** Removes files whose revocations have ended: one process of a directory does. */
+  readonly sweeps: boolean;
+  /** Resolves once every other process of the server has looked, or is gone. */
+  readonly told: () => Promise<void>;
+  /** For how long a token may be good that was issued by now, ms. */
+  readonly lifetimeMs: () => number;
+  /** Writes it for all gateways; false where that could not be done now. Null: there are no others. */
+  readonly share: ((revocation: Revocation) => Promise<boolean>) | null;
+}
+
+/** Revocations that may be in force at a time. */
+const MOST = 10_000;
+
+/** What was revoked, in one process of a server. */
+export class Revocations {
+  readonly revoked = new RevokedTokens();
+  readonly #parts: RevocationParts;
+  #timer: NodeJS.Timeout | null = null;
+  readonly #looks = new Serial();
+  #troubled = false;
+  #waits = false;
+
+  private constructor(parts: RevocationParts) {
+    this.#parts = parts;
+  }
+
+  /** Looks once a second from now on. @throws Error where what is revoked cannot be read: then nobody should be served */
+  static async open(parts: RevocationParts): Promise<Revocations> {
+    const opened = new Revocations(parts);
+    await opened.#take();
+    opened.#timer = setInterval(() => void opened.#lookAgain(), LOOK_MS).unref();
+    return opened;
+  }
+
+  /**
+   * Revokes for all processes of all gateways; in force here, and on disk, when it resolves.
+   *
+   * @throws QueryError E0511 where too many are in force
+   */
+  async revoke(what: Revoked): Promise<RevocationMade> {
+    const { files, share, told, lifetimeMs } = this.#parts;
+    if (this.revoked.all().length >= MOST)
+      throw queryError('tooLarge', { what: 'the number of revocations in force', limit: MOST });
+    const at = Date.now();
+    const revocation: Revocation = { ...what, id: randomUUID(), at, until: at + lifetimeMs() };
+    await files.write(revocation, share !== null);
+    this.revoked.add([revocation]);
+    await told();
+    if (share === null) return { revocation, shared: null };
+    const shared = await share(revocation);
+    if (shared) await files.shared(revocation);
+    return { revocation, shared };
+  }
+
+  /** Takes up what other processes have revoked. @throws Error where that cannot be read */
+  look(): Promise<void> {
+    return this.#looks.run(() => this.#take());
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  async #lookAgain(): Promise<void> {
+    if (this.#waits) return;
+    this.#waits = true;
+    try {
+      await this.look();
+      this.#troubled = false;
+    } catch (error) {
+      if (!this.#troubled)
+        this.#parts.log.error('what was revoked could not be read', { cause: messageOf(error) });
+      this.#troubled = true;
+    } finally {
+      this.#waits = false;
+    }
+  }
+
+  async #take(): Promise<void> {
+    const { files, sweeps } = this.#parts;
+    const now = Date.now();
+    const known = this.revoked.all();
+    const more = await files.read(new Set(known.map(({ id }) => id)));
+    this.revoked.add(more.filter(({ until }) => until > now));
+    this.revoked.prune(now);
+    if (!sweeps) return;
+    for (const { id, until } of [...known, ...more]) if (until <= now) await files.remove(id);
+  }
+}
