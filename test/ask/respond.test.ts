@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { type QueryError, queryError, ready } from 'osl-compiler';
 import { type Test, test } from 'tap';
 import { openAuditLog, readRecords } from '../../policy/audit/index.js';
-import { compileSnapshot, createLimiter, DEFAULT_LIMITS, type Identity, NOTHING_REVOKED } from '../../policy/index.js';
+import {
+  compileSnapshot,
+  createLimiter,
+  DEFAULT_LIMITS,
+  type Identity,
+  NOTHING_REVOKED,
+} from '../../policy/index.js';
 import {
   type Answering,
   type Call,
