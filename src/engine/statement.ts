@@ -13,7 +13,13 @@ export type SentValue = BoundValue | string;
  * Settings that change what a statement's texts mean and how its answer is written, or how long it waits for a lock; and
  * nothing else.
  */
-export type OutputSetting = 'TimeZone' | 'DateStyle' | 'IntervalStyle' | 'lock_timeout';
+export type OutputSetting =
+  | 'TimeZone'
+  | 'DateStyle'
+  | 'IntervalStyle'
+  | 'extra_float_digits'
+  | 'bytea_output'
+  | 'lock_timeout';
 
 /** The rights of a statement's caller, for policies of the database itself. */
 export type RightsSetting = 'osl.rights';

@@ -15,8 +15,8 @@ export interface LiteralForm {
 }
 
 /**
- * `expr` so that it means the same whatever the session's TimeZone, DateStyle and IntervalStyle are: moments are seen
- * on the clock of UTC. What policy and metrics say goes through here, as a session's settings are its caller's choice.
+ * `expr` so that it means the same whatever the session's TimeZone, DateStyle, IntervalStyle, `extra_float_digits` and
+ * `bytea_output` are: moments are seen on the clock of UTC. What policy and metrics say goes through here, as a session's settings are its caller's choice.
  *
  * INVARIANT: the type stays; and every operator, cast and function of the language whose result Postgres lets depend on
  * those settings is rewritten here or refused.
@@ -109,6 +109,13 @@ const SETTING_READ: ReadonlySet<TypeName> = new Set<TypeName>([
   'tsmultirange',
   'tstzmultirange',
 ]);
+/** Types that Postgres writes as text by the session's settings, and how to write each by none. */
+const WRITTEN: ReadonlyMap<TypeName, string> = new Map<TypeName, string>([
+  ...[...SETTING_READ].map((type): [TypeName, string] => [type, "use to_char(… at time zone 'UTC', '…')"]),
+  ['float4', 'cast it to numeric first, or use to_char'],
+  ['float8', 'cast it to numeric first, or use to_char'],
+  ['bytea', "use encode(…, 'hex')"],
+]);
 const AS_TEXT = "compare the texts: to_char(at time zone 'UTC', 'YYYY-MM-DD')";
 const AT_UTC = "say which clock: … at time zone 'UTC'";
 
@@ -121,14 +128,11 @@ function elementType(type: TypeName): ScalarType {
   return isArray(type) ? elementOf(type) : type;
 }
 
-function hasText(type: TypeName): boolean {
-  return SETTING_READ.has(elementType(type));
-}
-
 /** Refuses what would write one of `args` as text the way the session's settings say. */
 function requireNoText(args: readonly Expr[], name: string): void {
-  const bad = args.find((a) => hasText(a.type));
-  if (bad !== undefined) throw refusal(`${name} of ${bad.type}`, "use to_char(… at time zone 'UTC', '…')");
+  const bad = args.find((a) => WRITTEN.has(elementType(a.type)));
+  if (bad === undefined) return;
+  throw refusal(`${name} of ${bad.type}`, WRITTEN.get(elementType(bad.type)) ?? null);
 }
 
 function freeLiteral(expr: Expr, literals: LiteralForm): Expr {
@@ -145,6 +149,7 @@ function freeLiteral(expr: Expr, literals: LiteralForm): Expr {
 }
 
 const CLOCKED: ReadonlySet<TypeName> = new Set<TypeName>(['date', 'timestamp']);
+const TEXTS: ReadonlySet<TypeName> = new Set<TypeName>(['text', 'bpchar']);
 
 function freeCast(expr: Cast): Expr {
   const { arg, type } = expr;
@@ -162,8 +167,8 @@ function freeCast(expr: Cast): Expr {
   }
   if (to === 'timetz') throw refusal(`${arg.type} as timetz`, AT_UTC);
   if (from === 'money' || to === 'money') throw refusal(`${arg.type} as ${type}`, null);
-  if (to === 'text' && SETTING_READ.has(from)) throw refusal(`${arg.type} as text`, 'use to_char');
-  if (from === 'text' && (SETTING_READ.has(to) || to === 'time'))
+  if (TEXTS.has(to) && WRITTEN.has(from)) throw refusal(`${arg.type} as text`, WRITTEN.get(from) ?? null);
+  if (TEXTS.has(from) && (SETTING_READ.has(to) || to === 'time'))
     throw refusal(`a text as ${type}`, "use to_date(…, 'YYYY-MM-DD')");
   return expr;
 }

@@ -32,6 +32,7 @@ import {
   recordRefusedConnection,
   refusedLogin,
   SessionRecords,
+  textColumn,
   tokenRevoked,
   wireError,
 } from '../pg/index.js';
@@ -182,7 +183,7 @@ class AdminSession implements SessionHandler {
     const known = SHOWN.find((shown): shown is ShownName => shown === name);
     if (known === undefined) return null;
     const { columns } = show(known, [], this.#configured);
-    return commandStatement(columns, () =>
+    return commandStatement(columns.map(textColumn), () =>
       this.#told(async (call) => {
         const { rows } = show(known, await standing(this.#parts, call), this.#configured);
         return { tag: 'SHOW', rows };
@@ -191,7 +192,7 @@ class AdminSession implements SessionHandler {
   }
 
   #help(): WireStatement {
-    return commandStatement(['command'], () =>
+    return commandStatement([textColumn('command')], () =>
       this.#told(async (call) => {
         await enter(this.#parts, call);
         return { tag: 'SHOW', rows: HELP.map((line) => [line]) };

@@ -52,7 +52,7 @@ const NOT_TRIED_HERE = `ARRAY[
   'session_authorization', 'transaction_isolation', 'transaction_read_only']`;
 
 /** Settings that are in force for the rest of the statement that sets them, as in Postgres. */
-const AT_ONCE = `ARRAY['datestyle', 'intervalstyle', 'timezone']`;
+const AT_ONCE = `ARRAY['bytea_output', 'datestyle', 'extra_float_digits', 'intervalstyle', 'timezone']`;
 
 /**
  * `CREATE OR REPLACE` of a builtin has no effect, so each is renamed and created anew. The new ones run as a role

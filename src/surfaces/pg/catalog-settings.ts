@@ -2,7 +2,7 @@ import { type CatalogSession, type CatalogSettings, namesSessions } from '../cat
 import type { SessionParts } from './session-parts.js';
 import type { SessionSettings } from './settings.js';
 
-const IN_FORCE = ['TimeZone', 'DateStyle', 'IntervalStyle'] as const;
+const IN_FORCE = ['TimeZone', 'DateStyle', 'IntervalStyle', 'extra_float_digits', 'bytea_output'] as const;
 
 const KNOWN = new WeakMap<object, CatalogSettings>();
 

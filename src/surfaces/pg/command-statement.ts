@@ -8,16 +8,18 @@ export interface CommandResult {
   readonly notices?: readonly WireNotice[];
 }
 
-const TEXT = { typeOid: 25, typeLength: -1, typeModifier: -1 };
+export function textColumn(name: string): ColumnDescription {
+  return { name, typeOid: 25, typeLength: -1, typeModifier: -1 };
+}
 
-/** A statement that the gateway answers itself. `columns` are names of text columns, null where it has no rows. */
+/** A statement that the gateway answers itself. `columns` is null where it has no rows. */
 export function commandStatement(
-  columns: readonly string[] | null,
+  columns: readonly ColumnDescription[] | null,
   run: () => Promise<CommandResult>,
 ): WireStatement {
   return {
     parameterTypes: [],
-    columns: columns === null ? null : columns.map((name): ColumnDescription => ({ name, ...TEXT })),
+    columns,
     open: () => commandPortal(run),
   };
 }

@@ -16,8 +16,12 @@ export type Command =
   /** `chain`: the next block begins at once. */
   | { readonly kind: 'commit' | 'rollback'; readonly chain: boolean }
   | { readonly kind: 'savepoint' | 'release' | 'rollback to'; readonly name: string }
-  | { readonly kind: 'discard'; readonly what: 'all' | 'other' }
-  | { readonly kind: 'deallocate'; readonly name: string | null };
+  | { readonly kind: 'discard'; readonly what: 'ALL' | 'PLANS' | 'SEQUENCES' | 'TEMP' }
+  | { readonly kind: 'deallocate'; readonly name: string | null }
+  /** `UNLISTEN`, and `SET CONSTRAINTS ALL`: no session listens, and nothing is written. */
+  | { readonly kind: 'unlisten' | 'constraints' }
+  /** `SELECT pg_advisory_unlock_all()`, whose column is called `column`: no session has a lock. */
+  | { readonly kind: 'unlock'; readonly column: string };
 
 type Node = ReturnType<typeof parse>['node'];
 type Argument = NonNullable<Extract<Node, { VariableSetStmt: unknown }>['VariableSetStmt']['args']>[number];
@@ -31,10 +35,37 @@ export function commandOf(node: Node): Command | null {
   }
   if ('TransactionStmt' in node) return transactionCommand(node.TransactionStmt);
   if ('DiscardStmt' in node)
-    return { kind: 'discard', what: node.DiscardStmt.target === 'DISCARD_ALL' ? 'all' : 'other' };
+    return { kind: 'discard', what: DISCARDED[node.DiscardStmt.target ?? 'DISCARD_ALL'] };
   if ('DeallocateStmt' in node) return { kind: 'deallocate', name: node.DeallocateStmt.name ?? null };
-  return null;
+  if ('UnlistenStmt' in node) return { kind: 'unlisten' };
+  if ('ConstraintsSetStmt' in node && (node.ConstraintsSetStmt.constraints ?? []).length === 0)
+    return { kind: 'constraints' };
+  return 'SelectStmt' in node ? unlockCommand(node.SelectStmt) : null;
 }
+
+/** Drivers send it when a session goes back to its pool; the catalog could answer it too, but not at once. */
+export const UNLOCK_ALL = 'pg_advisory_unlock_all';
+
+function unlockCommand(select: Extract<Node, { SelectStmt: unknown }>['SelectStmt']): Command | null {
+  const [target, ...more] = select.targetList ?? [];
+  const { name, val } = target !== undefined && 'ResTarget' in target ? target.ResTarget : {};
+  const alone = Object.keys(select).every((part) => SELECT_ALONE.has(part)) && more.length === 0;
+  if (!alone || val === undefined || !('FuncCall' in val)) return null;
+  const called = (val.FuncCall.funcname ?? []).map((n) => ('String' in n ? n.String.sval : ''));
+  const isUnlock = /^(pg_catalog\.)?pg_advisory_unlock_all$/.test(called.join('.'));
+  const bare = Object.keys(val.FuncCall).every((part) => CALL_ALONE.has(part));
+  return isUnlock && bare ? { kind: 'unlock', column: name ?? UNLOCK_ALL } : null;
+}
+
+const SELECT_ALONE: ReadonlySet<string> = new Set(['targetList', 'limitOption', 'op']);
+const CALL_ALONE: ReadonlySet<string> = new Set(['funcname', 'funcformat', 'location']);
+
+const DISCARDED = {
+  DISCARD_ALL: 'ALL',
+  DISCARD_PLANS: 'PLANS',
+  DISCARD_SEQUENCES: 'SEQUENCES',
+  DISCARD_TEMP: 'TEMP',
+} as const;
 
 function setCommand(stmt: Extract<Node, { VariableSetStmt: unknown }>['VariableSetStmt']): Command {
   const { name = '' } = stmt;

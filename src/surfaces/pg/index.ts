@@ -1,5 +1,5 @@
 /** The Postgres frontend: sessions of `wire/` in front of the spine. */
-export { type CommandResult, commandStatement } from './command-statement.js';
+export { type CommandResult, commandStatement, textColumn } from './command-statement.js';
 export {
   createPgFrontend,
   DATABASE,

@@ -2,7 +2,7 @@ import { type Parsed, queryWithin } from 'osl-compiler';
 import type { Awaitable, WireStatement } from '../../../wire/index.js';
 import type { Lane } from '../catalog/index.js';
 import { catalogStatement } from './catalog-statement.js';
-import { commandOf } from './command.js';
+import { commandOf, UNLOCK_ALL } from './command.js';
 import { copyOptions, questionOf } from './copy-options.js';
 import { copyStatement } from './copy-statement.js';
 import { cursorCommandOf, cursorStatement } from './cursor-statement.js';
@@ -25,7 +25,7 @@ export function prepareStatement(
   text: string,
   parameterTypes: readonly number[],
 ): Promise<WireStatement | null> {
-  if (!QUESTION.test(text)) return prepareOther(session, text, parameterTypes);
+  if (!QUESTION.test(text) || text.includes(UNLOCK_ALL)) return prepareOther(session, text, parameterTypes);
   session.state.block.requireUsable();
   return questionStatement(session, text, parameterTypes);
 }

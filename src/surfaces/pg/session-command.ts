@@ -1,10 +1,11 @@
-import { error, type WireStatement } from '../../../wire/index.js';
+import { type ColumnDescription, error, type WireStatement } from '../../../wire/index.js';
 import { sessionCommand } from '../../ask/request/session.js';
 import type { SettingChange } from '../catalog/index.js';
 import type { Command } from './command.js';
-import { type CommandResult, commandStatement } from './command-statement.js';
+import { type CommandResult, commandStatement, textColumn } from './command-statement.js';
 import { audible } from './notices.js';
 import type { SessionParts } from './session-parts.js';
+import type { SessionState } from './session-state.js';
 import { withKnownZones } from './time-zone.js';
 
 const TOKEN = 'osl.token';
@@ -15,7 +16,8 @@ const EVEN_WHEN_FAILED: ReadonlySet<Command['kind']> = new Set(['commit', 'rollb
 /** SET, SHOW, BEGIN and their like: what changes the session and touches no data. @throws WireError */
 export function sessionCommandStatement(session: SessionParts, command: Command): WireStatement {
   const { service, caller, records, state } = session;
-  const columns = command.kind === 'show' ? state.shownColumns(command.name) : null;
+  if (!EVEN_WHEN_FAILED.has(command.kind)) state.block.requireUsable();
+  const columns = columnsOf(command, state);
   const call = caller.newCall();
   const unrun = records.hold(call, () => sessionCommand(service, call, 'prepare'));
   return commandStatement(columns, () => {
@@ -23,6 +25,14 @@ export function sessionCommandStatement(session: SessionParts, command: Command)
     return runCommand(session, command);
   });
 }
+
+function columnsOf(command: Command, state: SessionState): readonly ColumnDescription[] | null {
+  if (command.kind === 'unlock')
+    return [{ name: command.column, typeOid: VOID, typeLength: 4, typeModifier: -1 }];
+  return command.kind === 'show' ? state.shownColumns(command.name).map(textColumn) : null;
+}
+
+const VOID = 2278;
 
 async function runCommand(session: SessionParts, command: Command): Promise<CommandResult> {
   const { service, records, settings, state, cursors } = session;
@@ -39,7 +49,7 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
   const result = state.run(await withKnownZones(service, command), state.several);
   if (command.kind === 'commit' || command.kind === 'rollback')
     await cursors.endBlock(result.tag !== 'ROLLBACK');
-  if (command.kind === 'discard' && command.what === 'all') await cursors.closeAll();
+  if (command.kind === 'discard' && command.what === 'ALL') await cursors.closeAll();
   await records.admit();
   return { ...result, notices: audible(settings, result.notices ?? []) };
 }
@@ -67,7 +77,7 @@ async function breakGlass({ caller, records }: SessionParts, reason: string | nu
 function mendsGlass(command: Command): boolean {
   return (
     (command.kind === 'reset' && command.name === null) ||
-    (command.kind === 'discard' && command.what === 'all')
+    (command.kind === 'discard' && command.what === 'ALL')
   );
 }
 

@@ -56,9 +56,17 @@ export class SessionState {
         this.block.rollbackTo(command.name);
         return { tag: 'ROLLBACK' };
       case 'discard':
-        return this.#discard(command.what);
+        return this.#discard(command.what, several);
       case 'deallocate':
         return this.#deallocate(command.name);
+      case 'unlisten':
+        return { tag: 'UNLISTEN' };
+      case 'constraints': {
+        const outside = !several && !this.inBlock;
+        return { tag: CONSTRAINTS, ...(outside ? { notices: [outsideOf(CONSTRAINTS)] } : {}) };
+      }
+      case 'unlock':
+        return { tag: 'SELECT 1', rows: [['']] };
       default: {
         const unknown: never = command;
         throw error('XX000', `unexpected command ${String(unknown)}`);
@@ -109,9 +117,11 @@ export class SessionState {
     return [[this.#settings.show(name).value]];
   }
 
-  #discard(what: 'all' | 'other'): CommandResult {
-    if (what === 'other') return { tag: 'DISCARD' };
-    if (this.block.status !== 'I') throw error('25001', 'DISCARD ALL cannot run inside a transaction block');
+  /** No session has sequences, temporary tables or plans of its own. */
+  #discard(what: Extract<Command, { kind: 'discard' }>['what'], several: boolean): CommandResult {
+    if (what !== 'ALL') return { tag: `DISCARD ${what}` };
+    if (several || this.block.status !== 'I')
+      throw error('25001', 'DISCARD ALL cannot run inside a transaction block');
     this.#control.deallocateAll();
     this.#settings.resetAll();
     return { tag: 'DISCARD ALL' };
@@ -128,6 +138,7 @@ export class SessionState {
 }
 
 const LEVEL = 'transaction_isolation';
+const CONSTRAINTS = 'SET CONSTRAINTS';
 
 function outsideOf(command: string): WireNotice {
   return warning('25P01', `${command} can only be used in transaction blocks`);

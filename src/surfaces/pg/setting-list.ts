@@ -1,4 +1,4 @@
-import { encodingName } from '../../../wire/index.js';
+import { encodingName, error } from '../../../wire/index.js';
 import { CATALOG_VERSION } from '../catalog/index.js';
 import { dateStyle } from './date-style.js';
 import { anything, bool, integer, oneOf, only, type SettingKind, ValueFault } from './setting-kinds.js';
@@ -167,6 +167,14 @@ const purpose: SettingKind = {
   text: true,
 };
 
+/** READ WRITE as a setting: clients write it by habit. What would write is refused by itself. */
+const readOnly: SettingKind = {
+  accept: (text, before, name) => {
+    bool.accept(text, before, name);
+    return 'on';
+  },
+};
+
 const SESSION: readonly Setting[] = [
   {
     name: PURPOSE,
@@ -185,14 +193,14 @@ const SESSION: readonly Setting[] = [
   {
     name: 'default_transaction_read_only',
     initial: 'on',
-    description: 'every transaction only reads',
-    kind: only(bool, 'on'),
+    description: 'every transaction only reads; it may be set to off and stays on',
+    kind: readOnly,
   },
   {
     name: 'transaction_read_only',
     initial: 'on',
-    description: 'this transaction only reads',
-    kind: only(bool, 'on'),
+    description: 'this transaction only reads; it may be set to off and stays on',
+    kind: readOnly,
   },
   {
     name: 'default_transaction_isolation',
@@ -212,6 +220,20 @@ const SESSION: readonly Setting[] = [
     initial: 'auto',
     description: 'whether plans are made for the values of each run; auto: but for look-ups by a whole key',
     kind: oneOf('auto', 'force_generic_plan', 'force_custom_plan'),
+    atStart: true,
+  },
+  {
+    name: 'extra_float_digits',
+    initial: '1',
+    description: 'above 0 floats are written exactly; else with as many digits fewer',
+    kind: integer({ min: -15, max: 3 }),
+    atStart: true,
+  },
+  {
+    name: 'bytea_output',
+    initial: 'hex',
+    description: 'how bytea is written',
+    kind: oneOf('escape', 'hex'),
     atStart: true,
   },
   {
@@ -241,8 +263,6 @@ const OURS: readonly Setting[] = [
 /** In Postgres these change answers; here only the value that answers are made with. */
 const KEPT: readonly Setting[] = (
   [
-    ['extra_float_digits', '1', integer({ min: -15, max: 3 }), ['1', '2', '3'], 'floats are written exactly'],
-    ['bytea_output', 'hex', oneOf('escape', 'hex'), ['hex'], 'how bytea is written'],
     ['array_nulls', 'on', bool, ['on'], 'NULL in the text of an array is NULL'],
     [
       'backslash_quote',
@@ -263,8 +283,7 @@ const KEPT: readonly Setting[] = (
     ['transaction_deferrable', 'off', bool, ['off'], 'this transaction waits for no safe snapshot'],
   ] as const
 ).map(([name, initial, kind, values, description]) => {
-  const atStart = name === 'extra_float_digits' ? { atStart: true as const } : {};
-  return { name, initial, description, kind: only(kind, ...values), ...atStart };
+  return { name, initial, description, kind: only(kind, ...values) };
 });
 
 const FIXED: readonly Setting[] = (
@@ -275,12 +294,40 @@ const FIXED: readonly Setting[] = (
     ['integer_datetimes', 'on', 'moments are integers', true],
     ['in_hot_standby', 'off', 'this is no standby', true],
     ['is_superuser', 'off', 'the session is no superuser', true],
-    ['session_authorization', '', 'who logged in', true],
     ['max_identifier_length', String(NAME_LENGTH), 'bytes of a name', false],
   ] as const
 ).map(([name, initial, description, reported]) => {
   return { name, initial, description, kind: null, ...(reported ? { reported: true as const } : {}) };
 });
+
+/** Who the session is. Nobody becomes another by a name. */
+const IDENTITY: readonly Setting[] = [
+  {
+    name: 'session_authorization',
+    initial: '',
+    description: 'who logged in',
+    kind: {
+      accept: (text, before) => {
+        if (text === before) return before;
+        throw error('42501', 'permission denied to set session authorization');
+      },
+      text: true,
+    },
+    reported: true,
+  },
+  {
+    name: 'role',
+    initial: 'none',
+    description: 'there is none but that of who logged in',
+    kind: {
+      accept: (text) => {
+        if (text === 'none') return text;
+        throw error('42501', `permission denied to set role "${text}"`);
+      },
+      text: true,
+    },
+  },
+];
 
 /** The number of a version: of `14.18` it is 140018. */
 function versionNumber(version: string): string {
@@ -295,6 +342,7 @@ export const SETTINGS: readonly Setting[] = [
   ...SESSION,
   ...KEPT,
   ...FIXED,
+  ...IDENTITY,
   ...OURS,
   ...NO_EFFECT.map(([name, kind, initial]) => {
     return {

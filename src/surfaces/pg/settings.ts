@@ -31,6 +31,8 @@ const OUTPUT: readonly (readonly [name: OutputSetting | PlanSetting, ...ours: st
   ['TimeZone', 'UTC', 'Etc/UTC'],
   ['DateStyle', 'ISO, MDY'],
   ['IntervalStyle', 'postgres'],
+  ['extra_float_digits', '1', '2', '3'],
+  ['bytea_output', 'hex'],
   ['plan_cache_mode', 'auto'],
 ];
 /** The upstream sessions' own; only a shorter one is told. */
@@ -124,7 +126,7 @@ export class SessionSettings {
   /** Back to the value of the start. @throws WireError 42704, 55P02 */
   reset(name: string, local = false): void {
     const setting = settingNamed(name);
-    if (setting.name === 'session_authorization') return; // it cannot have been changed
+    if (setting.name === 'session_authorization') return; // it is what it was
     if (setting.kind === null) throw unchangeable(setting);
     if (setting.ofTransaction === true) throw error('55P02', `parameter "${setting.name}" cannot be reset`);
     const key = setting.name.toLowerCase();
@@ -184,14 +186,13 @@ function unchangeable({ name }: Setting): WireError {
   return error('55P02', `parameter "${name}" cannot be changed`);
 }
 
-/** `written` is the name as the client spells it. @throws WireError 22023, 25006, 55P02 */
+/** `written` is the name as the client spells it. @throws WireError 22023, 42501, 55P02 */
 function accept(setting: Setting, value: string, before: string, written: string): string {
   if (setting.kind === null) throw unchangeable(setting);
   try {
     return setting.kind.accept(value, before, written);
   } catch (fault) {
     if (!(fault instanceof ValueFault)) throw fault;
-    if (setting.name.endsWith('read_only')) throw error('25006', 'sessions of this server are read-only');
     const { told, detail, hint } = fault;
     const name = setting.kind.text === true ? setting.name : written;
     if (told === null) throw invalid(name, value, { detail, hint });

@@ -28,6 +28,11 @@ select g, g::text from generate_series(timestamptz '2024-03-30 22:00+00', '2024-
 select * from (values (date '2024-07-01', interval '1 day 02:00', timestamp '2024-07-01 20:00')) as v;
 select current_setting('TimeZone'), current_setting('datestyle'), current_setting('IntervalStyle');
 select '03/04/2024'::date::text, make_timestamptz(2024, 7, 1, 20, 0, 0), to_timestamp(1719864000);
+select id, real4, real8, bytes, real8::text, bytes::text, to_jsonb(real8), real4 || '!' from sample order by id;
+select array_agg(real8 order by id), concat(bytes, ' ', max(real4)) from sample where id < 3 group by bytes order by 2;
+select 0.1::float8 + 0.2::float8 as f, (1 / 3.0)::float4::text as g, '\\x0141ff5c'::bytea as b, '\\001A'::bytea::text as c;
+with v(f, b) as (values (0.1::float8 + 0.2::float8, '\\x0141ff5c'::bytea)) select f, f::text, b, b::text, to_json(f) from v;
+copy (select id, real4, real8, bytes from sample order by id) to stdout;
 copy (select timestamptz '2024-07-01 20:00+00', interval '1 year 2 mons') to stdout;
 copy (select id, moment, day, span from sample order by id) to stdout;
 copy (select id, moment, local from sample order by id) to stdout (format csv, header);
@@ -44,7 +49,7 @@ begin;
 declare n cursor for select timestamptz '2024-07-01 20:00+00' as at union all select date '2024-07-01' order by at;
 fetch all from n;
 commit;
-show timezone; show datestyle; show intervalstyle;
+show timezone; show datestyle; show intervalstyle; show extra_float_digits; show bytea_output;
 `;
 
 const SESSIONS: readonly string[] = [
@@ -62,6 +67,11 @@ const SESSIONS: readonly string[] = [
   "set timezone = 'EST5EDT'; set datestyle to sql;",
   "set timezone = '<+03>-03'; set datestyle to dmy;",
   "set timezone = 'GMT';",
+  'set extra_float_digits = 0; set bytea_output = escape;',
+  "set extra_float_digits = -10; set bytea_output to 'ESCAPE'; show extra_float_digits; show bytea_output;",
+  "select set_config('extra_float_digits', '0', false), set_config('bytea_output', 'escape', false), '\\x00'::bytea;",
+  'set bytea_output = escape; set extra_float_digits = -2; reset bytea_output; set extra_float_digits to default;',
+  'begin; set local bytea_output = escape; select bytes from sample where id = 1; rollback;',
   "set timezone = 'Etc/UTC';",
   "set timezone = 'Asia/Tokyo'; reset timezone;",
   "set timezone = 'Asia/Tokyo'; set timezone to default;",
@@ -347,6 +357,8 @@ const VALUES: readonly (readonly [name: string, values: readonly string[]])[] = 
   ['synchronous_commit', [...WORDS, "'remote_apply'", "'LOCAL'"]],
   ['client_min_messages', ["'debug1'", "'WARNING'", "'notice'", "'fatal'", "'x'"]],
   ['max_parallel_workers_per_gather', ['0', '1024', '1025', "'1.5'", "'2.5'", "'1kB'"]],
+  ['extra_float_digits', ['0', '-15', '-16', '3', '4', "'1.4'", "'x'"]],
+  ['bytea_output', ["'hex'", "'Escape'", "'x'"]],
   ['application_name', ["'a b'", '5', 'on', "''"]],
 ];
 
