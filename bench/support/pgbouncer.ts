@@ -16,16 +16,21 @@ export interface PgBouncer {
 const BINARY = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => existsSync(path));
 
 /**
- * PgBouncer in transaction mode in front of the database of `url`, or null where it is not installed. Its clients
- * need no password; to the server it logs in with the one of `url`.
+ * PgBouncer in front of the database of `url`, which its clients call `bench`; null where it is not installed. Clients
+ * need no password; to the server it logs in with the one of `url`. `more`: lines for its configuration.
  */
-export async function startPgBouncer(url: string, poolSize: number): Promise<PgBouncer | null> {
+export async function startPgBouncer(
+  url: string,
+  poolSize: number,
+  mode: 'transaction' | 'session' = 'transaction',
+  more = '',
+): Promise<PgBouncer | null> {
   if (BINARY === undefined) return null;
   const dir = mkdtempSync(join(tmpdir(), 'osl-pgbouncer-'));
   const port = await freePort();
   const { hostname, port: upstream, pathname, username, password } = new URL(url);
   const file = join(dir, 'pgbouncer.ini');
-  writeFileSync(join(dir, 'users.txt'), `"${username}" "${password}"\n`);
+  writeFileSync(join(dir, 'users.txt'), `"${decodeURIComponent(username)}" "${password}"\n`);
   writeFileSync(
     file,
     `[databases]
@@ -36,11 +41,12 @@ listen_port = ${port}
 unix_socket_dir =
 auth_type = trust
 auth_file = ${join(dir, 'users.txt')}
-pool_mode = transaction
+pool_mode = ${mode}
 default_pool_size = ${poolSize}
 max_client_conn = 1000
 log_connections = 0
 log_disconnections = 0
+${more}
 `,
   );
   const child = await startChild([BINARY, file], owned(dir, file), null);

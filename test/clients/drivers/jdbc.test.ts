@@ -63,6 +63,46 @@ public class Client {
 }
 `;
 
+/** HikariCP, whose pool sets what a caller changed back: read-only, isolation, auto-commit, schema. */
+const POOL = ['HikariCP', 'slf4j-api', 'slf4j-nop'].map((name) => `/usr/share/java/${name}.jar`);
+const POOLED = `
+import java.sql.*;
+import java.util.*;
+import com.zaxxer.hikari.*;
+
+public class Pooled {
+  public static void main(String[] args) throws Exception {
+    var e = System.getenv();
+    var config = new HikariConfig();
+    config.setJdbcUrl("jdbc:postgresql://127.0.0.1:" + e.get("OSL_PORT") + "/osl");
+    config.setUsername(e.get("OSL_USER")); config.setPassword(e.get("OSL_TOKEN"));
+    config.addDataSourceProperty("prepareThreshold", "2");
+    config.setMaximumPoolSize(1); config.setReadOnly(true); config.setSchema("entities");
+    config.setTransactionIsolation("TRANSACTION_REPEATABLE_READ"); config.setConnectionInitSql("select 1");
+    var got = new StringJoiner("\\", \\"", "[\\"", "\\"]");
+    try (var pool = new HikariDataSource(config)) {
+      for (int turn = 0; turn < 4; turn++) {
+        try (var c = pool.getConnection()) {
+          c.setReadOnly(turn % 2 == 0); c.setAutoCommit(turn == 3);
+          if (turn == 1) c.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
+          var q = c.prepareStatement("select id from customer where id = ?");
+          for (int i = 1; i < 5; i++) { q.setInt(1, i); var r = q.executeQuery(); r.next(); if (i == 4) got.add(r.getString(1)); r.close(); }
+          if (turn < 3) {
+            var point = c.setSavepoint("here");
+            try { c.createStatement().executeQuery("select no_such from customer"); } catch (SQLException x) { got.add(x.getSQLState()); }
+            c.rollback(point);
+          }
+          var r = c.createStatement().executeQuery("show transaction_isolation"); r.next(); got.add(r.getString(1));
+          if (turn == 2) c.createStatement().executeQuery("select 1/0");
+          if (turn < 3) c.commit();
+        } catch (SQLException x) { got.add(x.getSQLState()); }
+      }
+    }
+    System.out.println("{\\"step\\": \\"pool\\", \\"value\\": " + got + "}");
+  }
+}
+`;
+
 const skip = existsSync(JAR)
   ? missing('a Java compiler', ['javac', '-version'])
   : 'pgjdbc is not installed here';
@@ -88,4 +128,22 @@ test('pgjdbc', { skip }, async (t) => {
     after: 1,
     valid: 1,
   });
+});
+
+const skipPool =
+  skip === false && !POOL.every((jar) => existsSync(jar)) ? 'HikariCP is not installed here' : skip;
+
+test('pgjdbc in a pool of HikariCP', { skip: skipPool }, async (t) => {
+  const said = await steps(t, await gateway.environment('user:ann'), {
+    file: 'Pooled.java',
+    text: POOLED,
+    command: (file) => ['java', '-cp', [JAR, ...POOL].join(':'), file],
+  });
+  const [repeatable, committed] = ['repeatable read', 'read committed'];
+  t.strictSame(said.get('pool'), [
+    ...['4', '42703', repeatable],
+    ...['4', '42703', committed],
+    ...['4', '42703', repeatable, '22012'],
+    ...['4', repeatable],
+  ]);
 });

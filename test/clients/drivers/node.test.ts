@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import pg from 'pg';
 import postgres from 'postgres';
 import tap, { test } from 'tap';
+import { startPgBouncer } from '../../../bench/support/pgbouncer.js';
 import { CUSTOMER_COLUMNS, ENDLESS, MANY, startGateway, TABLES } from './support.js';
 
 const gateway = await startGateway();
@@ -88,3 +89,90 @@ test('postgres', async (t) => {
   t.same(inOne, { n: 4 });
   t.same([...(await sql`select 1 as one`)], [{ one: 1 }]);
 });
+
+/** What three transactions of a pool see: a row each, the error of a savepoint, and of the second one more. */
+const IN_A_POOL = [1, '42703', 2, '42703', '22012', 3, '42703'];
+
+async function throughPool(pool: pg.Pool, name?: string): Promise<readonly unknown[]> {
+  const got: unknown[] = [];
+  for (let turn = 0; turn < 3; turn++) {
+    const client = await pool.connect();
+    try {
+      await client.query("begin; set local timezone = 'Asia/Tokyo'; savepoint a");
+      const asked = { text: 'select id from customer where id = $1', values: [turn + 1] };
+      got.push((await client.query(name === undefined ? asked : { ...asked, name })).rows[0].id);
+      await client
+        .query('select no_such from customer')
+        .catch((error: { code: string }) => got.push(error.code));
+      await client.query('rollback to a');
+      if (turn === 1) await client.query('select 1/0');
+      await client.query('commit');
+    } catch (error) {
+      got.push((error as { code: string }).code); // an error of the server
+      await client.query('rollback');
+    } finally {
+      client.release();
+    }
+  }
+  got.push((await pool.query('show timezone')).rows[0].TimeZone);
+  return got;
+}
+
+test('the pool of pg', async (t) => {
+  const pool = new pg.Pool({ ...(await credentials()), max: 1 });
+  t.teardown(() => pool.end());
+  t.strictSame(await throughPool(pool, 'person'), [...IN_A_POOL, 'UTC']);
+});
+
+test('transactions of postgres, and a connection that is reserved', async (t) => {
+  const { user, ...rest } = await credentials();
+  const sql = postgres({ ...rest, username: user, max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  const got: unknown[] = [];
+  const note = (error: { code: string }): number => got.push(error.code);
+  for (let turn = 0; turn < 3; turn++)
+    await sql
+      .begin('isolation level read committed', async (tx) => {
+        got.push((await tx`select id from customer where id = ${turn + 1}`)[0]?.['id']);
+        await tx.savepoint((point) => point`select no_such from customer`).catch(note);
+        if (turn === 1) await tx`select 1/0`;
+      })
+      .catch(note);
+  const own = await sql.reserve();
+  got.push((await own`show timezone`)[0]?.['TimeZone']);
+  own.release();
+  t.strictSame(got, [...IN_A_POOL, 'UTC']);
+});
+
+const BOUNCED: readonly (readonly [mode: 'session' | 'transaction', more: string])[] = [
+  ['session', 'server_reset_query = DISCARD ALL\nserver_check_query = select 1\nserver_check_delay = 0'],
+  [
+    'session',
+    'server_reset_query = RESET ALL; DEALLOCATE ALL; CLOSE ALL; UNLISTEN *\nserver_check_query = <empty>',
+  ],
+  ['transaction', 'server_reset_query_always = 1\nignore_startup_parameters = extra_float_digits'],
+];
+
+for (const [mode, more] of BOUNCED)
+  test(`pgbouncer, ${mode}: ${more.split('\n')[0]}`, async (t) => {
+    const { user, password, port } = await credentials();
+    const url = `postgres://${encodeURIComponent(user)}:${password}@127.0.0.1:${port}/osl`;
+    const bouncer = await startPgBouncer(url, 1, mode, more);
+    if (bouncer === null) {
+      t.plan(0, 'pgbouncer is not installed here');
+      return;
+    }
+    t.teardown(() => bouncer.stop());
+    for (const zone of ['UTC', 'Europe/Berlin']) {
+      const place = { host: '127.0.0.1', port: bouncer.port, user, database: 'bench' };
+      const pool = new pg.Pool({ ...place, max: 1 });
+      // What a client sets is its own: pgbouncer resets it, or tells the next client's.
+      if (zone !== 'UTC') await pool.query(`set timezone = '${zone}'`);
+      t.strictSame(await throughPool(pool), [...IN_A_POOL, zone]);
+      await pool.end();
+    }
+    const next = new pg.Client({ host: '127.0.0.1', port: bouncer.port, user, database: 'bench' });
+    await next.connect();
+    t.strictSame((await next.query('show timezone')).rows, [{ TimeZone: 'UTC' }]);
+    await next.end();
+  });

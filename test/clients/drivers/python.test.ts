@@ -31,6 +31,19 @@ try: cur.execute('select no_such from customer')
 except psycopg2.Error as e: say('error', e.pgcode)
 c.rollback()
 cur.execute('select 1'); say('after', cur.fetchone()[0])
+import psycopg2.pool
+pool, got = psycopg2.pool.ThreadedConnectionPool(1, 1, ''), []
+for turn in range(4):
+    c = pool.getconn(); cur = c.cursor()
+    try:
+        with c:
+            cur.execute("set timezone = 'Asia/Tokyo'"); cur.execute('select id from customer where id = %s', (turn + 1,)); got.append(cur.fetchone()[0])
+            if turn == 1: cur.execute('select no_such from customer')
+    except psycopg2.Error as e: got.append(e.pgcode)
+    if turn == 2: cur.execute('select 1') # the pool rolls it back
+    if turn == 3: c.reset(); c.set_session(readonly=False, autocommit=True, isolation_level='REPEATABLE READ')
+    cur.execute('show timezone'); got.append(cur.fetchone()[0]); pool.putconn(c)
+pool.closeall(); say('pool', got)
 `;
 
 const PSYCOPG3 = `${SAY}
@@ -77,6 +90,23 @@ try: cur.execute('select no_such from customer')
 except psycopg.Error as e: say('error', e.sqlstate)
 c.rollback()
 say('after', cur.execute('select 1').fetchone()[0])
+import psycopg_pool
+def reset(c): c.execute('close all'); c.execute('unlisten *'); c.execute('reset all'); c.commit()
+got = []
+with psycopg_pool.ConnectionPool('', min_size=1, max_size=1, reset=reset) as pool:
+    for turn in range(4):
+        try:
+            with pool.connection() as c:
+                got.append(c.execute('show timezone').fetchone()[0]); c.execute("set timezone = 'Asia/Tokyo'")
+                with c.transaction():
+                    got.append(c.execute('select id from customer where id = %s', (turn + 1,), prepare=True).fetchone()[0])
+                    try:
+                        with c.transaction(): c.execute('select no_such from customer')
+                    except psycopg.Error as e: got.append(e.sqlstate)
+                if turn == 2: c.execute('select 1/0')
+        except psycopg.Error as e: got.append(e.sqlstate)
+        pool.check()
+    say('pool', got)
 `;
 
 const ASYNCPG = `${SAY}
@@ -109,6 +139,26 @@ async def main():
     except asyncpg.PostgresError as e: say('error', e.sqlstate)
     say('after', await c.fetchval('select 1'))
     await c.close()
+    got = []
+    async with asyncpg.create_pool(host='127.0.0.1', port=port, user=user, password=token, database='osl', min_size=1, max_size=1) as pool:
+        for turn in range(4):
+            try:
+                async with pool.acquire() as c:
+                    got.append(await c.fetchval('show timezone')); await c.execute("set timezone = 'Asia/Tokyo'")
+                    async with c.transaction(isolation=('read_committed', 'repeatable_read')[turn % 2], readonly=turn % 2 == 0):
+                        got.append(await (await c.prepare('select id from customer where id = $1')).fetchval(turn + 1))
+                        try:
+                            async with c.transaction(): await c.fetch('select no_such from customer')
+                        except asyncpg.PostgresError as e: got.append(e.sqlstate)
+                        got.append(await c.fetchval('select count(*) from customer'))
+                    if turn == 2: await c.fetch('select 1/0')
+                    if turn == 3: await c.reload_schema_state()
+            except asyncpg.PostgresError as e: got.append(e.sqlstate)
+        got.append(await pool.fetchval('select name from customer where id = $1', 1))
+        c = await pool.acquire(); await c.execute('begin; select 1') # its reset begins with ROLLBACK, and says so
+        asyncio.get_running_loop().set_exception_handler(lambda *said: None); await pool.release(c)
+        got.append(await pool.fetchval('show transaction_isolation'))
+    say('pool', got)
 asyncio.run(main())
 `;
 
@@ -135,11 +185,43 @@ with e.connect() as c:
     try: c.execute(sa.text('select no_such from customer'))
     except sa.exc.DBAPIError as x: say('error', x.orig.pgcode)
 with e.connect() as c: say('after', c.execute(sa.text('select 1')).scalar())
+from sqlalchemy.orm import Session
+got = []
+for options in ({}, {'isolation_level': 'REPEATABLE READ'}, {'isolation_level': 'AUTOCOMMIT'}):
+    e = sa.create_engine(e.url, pool_size=1, max_overflow=0, pool_pre_ping=True, **options)
+    for turn in range(3):
+        try:
+            with Session(e) as s, s.begin():
+                got.append(s.execute(sa.text('select id from customer where id = :id'), {'id': turn + 1}).scalar())
+                try:
+                    with s.begin_nested(): s.execute(sa.text('select no_such from customer'))
+                except sa.exc.DBAPIError as x: got.append(x.orig.pgcode)
+                if turn == 1: s.execute(sa.text('select 1/0'))
+        except sa.exc.DBAPIError as x: got.append(x.orig.pgcode)
+    with e.connect().execution_options(isolation_level='SERIALIZABLE') as c: got.append(c.execute(sa.text('show transaction_isolation')).scalar())
+    with e.connect() as c: got.append(c.execute(sa.text('show transaction_isolation')).scalar())
+    e.dispose()
+say('pool', got)
+import asyncio
+from sqlalchemy.ext.asyncio import create_async_engine
+async def over_asyncpg():
+    a, got = create_async_engine(e.url.set(drivername='postgresql+asyncpg'), pool_size=1, max_overflow=0, pool_pre_ping=True), []
+    for turn in range(3):
+        try:
+            async with a.begin() as c:
+                got.append((await c.execute(sa.text('select id from customer where id = :id'), {'id': turn + 1})).scalar())
+                if turn == 1: await c.execute(sa.text('select no_such from customer'))
+        except sa.exc.DBAPIError as x: got.append(x.orig.pgcode)
+    await a.dispose(); say('asyncpg', got)
+asyncio.run(over_asyncpg())
 `;
 
 const ODBC = `${SAY}
-import glob, pyodbc
+import glob
 driver = sorted(glob.glob('/usr/lib/*/odbc/psqlodbcw.so'))[0]
+os.environ['ODBCSYSINI'] = os.path.dirname(__file__) # with the pool of unixODBC
+with open(os.path.dirname(__file__) + '/odbcinst.ini', 'w') as f: f.write(f'[ODBC]\\nPooling=Yes\\n[pooled]\\nDriver={driver}\\nCPTimeout=60\\nCPReuse=100\\n')
+import pyodbc
 c = pyodbc.connect(f'Driver={driver};Server=127.0.0.1;Port={port};Database=osl;UID={user};PWD={token};UseDeclareFetch=1;Fetch=7000', autocommit=True)
 cur = c.cursor()
 say('tables', sorted(r.table_name for r in cur.tables(schema='entities', tableType='TABLE')))
@@ -172,6 +254,17 @@ for string in ('UseDeclareFetch=0', 'UseDeclareFetch=1;Fetch=1000'):
         odbc.SQLGetData(st, 1, 1, text, 100, ctypes.byref(size)); scrolled.append(int(text.value))
     scrolled.append(n)
 say('scrolled', scrolled)
+got, sessions = [], set()
+for more in ('UseServerSidePrepare=1', 'Protocol=7.4-2', 'Protocol=7.4-1', 'Protocol=7.4-0'):
+    for turn in range(3):
+        c = pyodbc.connect(f'Driver={{pooled}};Server=127.0.0.1;Port={port};Database=osl;UID={user};PWD={token};{more}', autocommit=False)
+        try:
+            got.append([c.execute('select id from customer where id = ?', i).fetchone()[0] for i in (1, 2)])
+            if turn == 1: c.execute('select no_such from customer')
+            c.commit()
+        except pyodbc.Error as e: got.append(e.args[0]); c.rollback(); got.append(c.execute('select count(*) from customer').fetchone()[0])
+        sessions.add(c.execute('select pg_backend_pid()').fetchone()[0]); c.close()
+say('pool', got); say('sessions', len(sessions))
 `;
 
 /** The row that a scrolling cursor is on after each of four jumps, and how many it has. */
@@ -179,11 +272,19 @@ const SCROLLED = [1_500, 1_499, 1_001, 1_000 + MANY, MANY];
 /** asyncpg's own limit: it says so once the parameters are described. */
 const TOO_MANY = 'the number of query arguments cannot exceed 32767';
 
+/** What three sessions of SQLAlchemy see: a row each, the error of a savepoint, and of the second one more. */
+const POOLED = (nested: string) => [1, nested, 2, nested, '22012', 3, nested];
+
 const CLIENTS = [
-  { name: 'psycopg2', module: 'psycopg2', text: PSYCOPG2, more: { copy: MANY } },
+  {
+    name: 'psycopg2',
+    module: 'psycopg2',
+    text: PSYCOPG2,
+    more: { copy: MANY, pool: [1, 'Asia/Tokyo', 2, '42703', 'Asia/Tokyo', 3, 'Asia/Tokyo', 4, 'UTC'] },
+  },
   {
     name: 'psycopg 3',
-    module: 'psycopg',
+    module: 'psycopg, psycopg_pool',
     text: PSYCOPG3,
     more: {
       copy: MANY,
@@ -191,6 +292,7 @@ const CLIENTS = [
       types: ['[1, 2]', '[1, 2]', '[1, 2]', '[2, 3]', '[1, 2]', "[{'a': [1]}]", "['10.0.0.1/32']"],
       same: 1,
       alone: 0,
+      pool: ['UTC', 1, '42703', 'UTC', 2, '42703', 'UTC', 3, '42703', '22012', 'UTC', 4, '42703'],
     },
   },
   {
@@ -201,19 +303,37 @@ const CLIENTS = [
       copy: `COPY ${MANY}`,
       max_args: [32_767, TOO_MANY, TOO_MANY],
       types: [2, 2, 2, 1],
+      pool: [
+        ...['UTC', 1, '42703', 4, 'UTC', 2, '42703', 4, 'UTC', 3, '42703', 4, '22012', 'UTC', 4, '42703', 4],
+        ...['Ada', 'read committed'],
+      ],
     },
   },
   {
     name: 'SQLAlchemy',
     module: 'sqlalchemy',
     text: SQLALCHEMY,
-    more: { keys: [['id'], [[['customer_id'], 'customer']]], superset: [['eu', 1.5 * MANY]] },
+    more: {
+      keys: [['id'], [[['customer_id'], 'customer']]],
+      superset: [['eu', 1.5 * MANY]],
+      pool: [
+        ...[...POOLED('42703'), 'serializable', 'read committed'],
+        ...[...POOLED('42703'), 'serializable', 'repeatable read'],
+        ...[...POOLED('25P01'), 'serializable', 'read committed'], // SAVEPOINT outside of a transaction
+      ],
+      asyncpg: [1, 2, '42703', 3],
+    },
   },
   {
     name: 'psqlODBC through unixODBC',
     module: 'pyodbc',
     text: ODBC,
-    more: { keys: [['id'], [['customer_id', 'customer']]], scrolled: [SCROLLED, SCROLLED].flat() },
+    more: {
+      keys: [['id'], [['customer_id', 'customer']]],
+      scrolled: [SCROLLED, SCROLLED].flat(),
+      pool: Array.from({ length: 4 }, () => [[1, 2], [1, 2], '42703', 4, [1, 2]]).flat(),
+      sessions: 4,
+    },
   },
 ];
 
