@@ -1147,6 +1147,14 @@ export interface Operations {
     readonly parameters: {
       /** `true`: what the grants show. Otherwise all of it, which takes an admin role. */
       readonly governed?: "true" | "false";
+      /** Only what has one of these names, with commas; of what is usual nothing is said. */
+      readonly names?: string;
+      /** Only these lists, with commas: entities, facets, metrics, relationships, functions, operators, forms. */
+      readonly parts?: string;
+      /** A page of what there is, a line of each. */
+      readonly index?: "true" | "false";
+      /** Of the index: `next` of the page before. */
+      readonly from?: string;
     };
     readonly body: undefined;
     readonly answer: Schema;

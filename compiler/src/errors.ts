@@ -102,7 +102,14 @@ export const ERRORS = Object.freeze({
     `${p.what} can have at most ${p.limit} entries`,
     'name the columns that you need',
   ]),
-  malformedBody: row('E0511', '22023', 400, (p: { detail: string }) => [p.detail]),
+  malformedBody: row('E0511', '22023', 400, (p: { detail: string; hint?: string | null }) => [
+    p.detail,
+    p.hint ?? null,
+  ]),
+  inexactNumber: row('E0511', '22003', 400, (p: { pointer: string }) => [
+    `the number at \`${p.pointer}\` has more digits than readers of JSON keep`,
+    'send it as a string',
+  ]),
   typeMismatch: row('E0511', '42804', 400, (p: { detail: string; hint: string | null }) => [
     p.detail,
     p.hint,

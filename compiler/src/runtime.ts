@@ -142,7 +142,7 @@ export interface Traversal {
   /** The query whose rows are these keys; null where `keys` are. */
   readonly start: Query | null;
   readonly hops: readonly Hop[];
-  /** A link of an entity with itself is walked again and again, up to `maxHops`. */
+  /** `hops` lead from an entity to itself, and are walked again and again, up to `maxHops`. */
   readonly repeats: boolean;
   readonly maxHops: number;
   /** Distinct keys that one hop may reach. */

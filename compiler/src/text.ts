@@ -92,27 +92,47 @@ export function nearest(name: string, names: Iterable<string>): string | null {
   return best;
 }
 
+/** Rows of the distances that are worked out: the one at hand, and the two before it. */
+const ROWS = Array.from({ length: 3 }, () => new Uint16Array(2 * LONGEST_NAME + 2));
+
 /** Edits between two texts, a swap of neighbours counted as one, or `bound` where it takes at least that many. */
 function editDistance(a: string, candidate: string, bound: number): number {
   if (Math.abs(a.length - candidate.length) >= bound) return bound;
   const b = candidate.toLowerCase();
-  let before: readonly number[] = [];
-  let row: readonly number[] = Array.from({ length: b.length + 1 }, (_, i) => i);
+  const width = b.length;
+  if (Math.abs(a.length - width) >= bound) return bound; // some letters are longer in lower case
+  let [before, row, next] = ROWS as [Uint16Array, Uint16Array, Uint16Array]; // three of them
+  for (let j = 0; j <= width; j++) row[j] = j;
+  let least = 0;
   for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    let fewest = i;
-    for (let j = 1; j <= b.length; j++) {
-      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const swapped = j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      const swap = swapped ? (before[j - 2] ?? bound) + 1 : bound;
-      const edits = Math.min(change, swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1);
-      next.push(edits);
-      if (edits < fewest) fewest = edits;
+    // Further from the diagonal every way takes `bound` edits already.
+    const from = Math.max(1, i - bound + 1);
+    const to = Math.min(width, i + bound - 1);
+    next[from - 1] = from === 1 ? i : bound;
+    const lastLeast = least;
+    least = from === 1 ? Math.min(i, bound) : bound;
+    for (let j = from; j <= to; j++) {
+      const same = a.charCodeAt(i - 1) === b.charCodeAt(j - 1);
+      let edits = (row[j - 1] ?? bound) + (same ? 0 : 1);
+      const removed = j <= i + bound - 2 || i === 1 ? (row[j] ?? bound) + 1 : bound;
+      if (removed < edits) edits = removed;
+      const added = (next[j - 1] ?? bound) + 1;
+      if (added < edits) edits = added;
+      if (
+        i > 1 &&
+        j > 1 &&
+        a.charCodeAt(i - 1) === b.charCodeAt(j - 2) &&
+        a.charCodeAt(i - 2) === b.charCodeAt(j - 1)
+      ) {
+        const swapped = (before[j - 2] ?? bound) + 1;
+        if (swapped < edits) edits = swapped;
+      }
+      next[j] = edits;
+      if (edits < least) least = edits;
     }
     // No way through two rows in succession gets cheaper again.
-    if (fewest >= bound && Math.min(...row) >= bound) return bound;
-    before = row;
-    row = next;
+    if (least >= bound && lastLeast >= bound) return bound;
+    [before, row, next] = [row, next, before];
   }
-  return Math.min(row[b.length] ?? bound, bound);
+  return Math.min(row[width] ?? bound, bound);
 }

@@ -39,6 +39,12 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   draftTooCostly: { file: 'test/proof/budget/ways.test.ts', shows: 'it takes more than 500 ms' },
   tooDeep: { as: 'user:ann', osql: deep },
   malformedBody: { as: 'user:ann', osql: 'select 1', more: { colour: 'red' } },
+  inexactNumber: {
+    http: '/osl/query',
+    method: 'POST',
+    body: '{"osql":"select $1::int8","parameters":[9007199254740993]}',
+    as: 'user:ann',
+  },
   typeMismatch: { as: 'user:ann', osql: 'select id from customer where name' },
   unknownFunction: { as: 'user:ann', osql: 'select pg_sleep(1)' },
   unknownOperator: { as: 'user:ann', osql: "select id + '{}'::jsonb from customer" },

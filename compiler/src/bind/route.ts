@@ -92,15 +92,16 @@ export function routeOf(
     );
     throw ctx.error('unknownRelation', { relation: name, near }, at);
   }
-  const routes = shortestRoutes(anchor, target, usable.filter(wanted), direction);
+  const routes = routesBetween(anchor, target, usable.filter(wanted), direction);
   const [route, ...others] = routes;
   const between = `\`${anchor}\` and \`${target}\``;
   if (route === undefined) {
     const all = [...usable, ...denied.keys()].filter(wanted);
-    const [lost] = denied.size === 0 ? [] : shortestRoutes(anchor, target, all, direction);
+    const [lost] = denied.size === 0 ? [] : routesBetween(anchor, target, all, direction);
     const object = lost?.map((s) => denied.get(s.edge)).find((o) => o !== undefined);
     if (object !== undefined) throw ctx.error('denied', { object }, at);
-    throw ctx.error('unresolvable', { detail: `no declared way between ${between}`, hint: null }, at);
+    const hint = linksText(anchor, usable);
+    throw ctx.error('unresolvable', { detail: `no declared way between ${between}`, hint }, at);
   }
   if (others.length > 0) {
     const names = routes.map((r) => r.map((s) => s.edge.name).join(' → ')).join('; ');
@@ -111,6 +112,42 @@ export function routeOf(
     );
   }
   return route;
+}
+
+/** Links that a hint names. */
+const MOST_LISTED = 5;
+
+/** Where the links of `entity` lead; null where it has none. */
+function linksText(entity: string, edges: readonly Edge[]): string | null {
+  const steps = stepsFrom(entity, edges, null);
+  const listed = steps.slice(0, MOST_LISTED).map(({ edge, to }) => `\`${edge.name}\` to \`${to}\``);
+  if (listed.length === 0) return null;
+  return `from \`${entity}\` lead ${listed.join(', ')}${steps.length > MOST_LISTED ? ', …' : ''}`;
+}
+
+/**
+ * The shortest ways. Of an entity with itself, where no link joins it with itself, over a bridge and back: from authors
+ * to those who wrote the same books.
+ */
+function routesBetween(
+  from: string,
+  to: string,
+  edges: readonly Edge[],
+  direction: Direction | null,
+): readonly (readonly Step[])[] {
+  const routes = shortestRoutes(from, to, edges, direction);
+  if (routes.length > 0 || from !== to || direction === 'in' || direction === 'out') return routes;
+  return edges.flatMap((edge) => {
+    const far = edge.from === from ? edge.to : edge.to === from ? edge.from : null;
+    if (far === null || edge.bridge === null) return [];
+    const [there, back] = edge.from === from ? (['out', 'in'] as const) : (['in', 'out'] as const);
+    return [
+      [
+        { edge, from, to: far, ways: [there] },
+        { edge, from: far, to: from, ways: [back] },
+      ],
+    ];
+  });
 }
 
 /** Ways to one entity that are followed, and that a message names: whether there are several is known by two. */

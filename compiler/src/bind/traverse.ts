@@ -58,7 +58,7 @@ export function bindTraverse(call: FuncCall, alias: string | undefined, ctx: Bin
     keys: start === null ? keysArgument(args, anchorKey, ctx) : [],
     start,
     hops: route.map((step) => hopOf(step, ctx)),
-    repeats: anchor.name === target.name && route.length === 1,
+    repeats: anchor.name === target.name,
     maxHops,
     perHop: args.byName.has('per_hop') ? countArgument(args, 'per_hop', 1, most, most, ctx) : null,
     offered: new Map<string, TypeName>([

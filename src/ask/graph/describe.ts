@@ -1,6 +1,12 @@
 import { queryError } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
-import { type Resolution, resolve } from '../../model/graph/index.js';
+import {
+  type Chosen,
+  objectsIn,
+  type Resolution,
+  resolve,
+  type SchemaWish,
+} from '../../model/graph/index.js';
 import type { ContentPlane } from '../data/content-plane.js';
 import type { Call } from '../request/call.js';
 import type { Caller } from '../request/caller.js';
@@ -14,6 +20,8 @@ import type { UpstreamParts } from './upstream.js';
 export interface Description {
   readonly document: 'schema' | 'domain_map';
   readonly governed: boolean;
+  /** What of the schema is wanted; absent or null: all of it. */
+  readonly wish?: SchemaWish | null;
 }
 
 /** What tells of the graph beside what every request needs. */
@@ -21,35 +29,66 @@ export interface GraphParts extends RequestParts, UpstreamParts {
   readonly content: Pick<ContentPlane, 'hasDecoder' | 'indexedAt'>;
 }
 
-/** Describes the graph. @throws QueryError E2101 where all is asked for without an admin role, and as `respond` */
+/**
+ * Describes the graph.
+ *
+ * @throws QueryError E2101 where all is asked for without an admin role, E0512 where nothing has any of the names that are
+ * wanted, and as `respond`
+ */
 export function describe(
   parts: GraphParts,
   call: Call,
-  { document, governed }: Description,
+  { document, governed, wish = null }: Description,
 ): Promise<Reading> {
   const extent = governed ? 'governed' : 'full';
   // The map of all has what is not adopted yet: the decision is on disk before a database is asked.
   const withCandidates = document === 'domain_map' && !governed;
-  return respond<Readings | null, Reading>(parts, call, {
+  return respond<Decided, Reading>(parts, call, {
     action: document,
     // The contract limits the schema on its own.
     bucket: document === 'schema' ? 'schema' : 'query',
     permits: permittedTo(extent),
     decide: (caller, record) => {
       const readings = readingsOf(caller, extent, parts.content.hasDecoder);
-      record.touches({ form: null, objects: readings.objects });
-      return withCandidates ? null : readings;
+      const chosen = wish?.kind === 'part' ? chosenIn(readings, wish) : null;
+      record.touches({ form: null, objects: chosen === null ? readings.objects : objectsIn(chosen.view) });
+      return { readings, chosen };
     },
-    answer: (readings, caller) => {
-      if (readings === null) return fullMap(parts, caller.manifest, call.requestId);
-      return document === 'schema' ? schemaNow(parts, readings) : readings.domainMap;
+    answer: ({ readings, chosen }, caller) => {
+      if (withCandidates) return fullMap(parts, caller.manifest, call.requestId);
+      if (document === 'domain_map') return readings.domainMap;
+      if (wish?.kind === 'index') return readings.index(wish.from);
+      return schemaNow(parts, readings, chosen);
     },
   });
 }
 
-async function schemaNow({ content }: GraphParts, readings: Readings): Promise<Reading> {
-  const facets = readings.view.facets.map((f) => f.name);
-  return readings.schemaAt(facets.length === 0 ? new Map() : await content.indexedAt(facets));
+interface Decided {
+  readonly readings: Readings;
+  /** The part of the schema that is wanted; null: all of it. */
+  readonly chosen: Chosen | null;
+}
+
+/** @throws QueryError E0512 where nothing that the reader may see has any of the names */
+function chosenIn(readings: Readings, wish: Extract<SchemaWish, { kind: 'part' }>): Chosen {
+  const chosen = readings.chosen(wish);
+  const [lost] = chosen.notFound;
+  if (lost !== undefined && chosen.notFound.length === wish.names?.length)
+    throw queryError('unknownRelation', { relation: lost.name.slice(0, LONGEST_SHOWN), near: lost.near });
+  return chosen;
+}
+
+/** UTF-16 units of a wrong name in an error. */
+const LONGEST_SHOWN = 64;
+
+async function schemaNow(
+  { content }: GraphParts,
+  readings: Readings,
+  chosen: Chosen | null,
+): Promise<Reading> {
+  const facets = (chosen ?? readings).view.facets.map((f) => f.name);
+  const indexed = facets.length === 0 ? new Map<string, string>() : await content.indexedAt(facets);
+  return chosen === null ? readings.schemaAt(indexed) : readings.partAt(chosen, indexed);
 }
 
 /** What a business word may mean, of what the caller's grants show. @throws QueryError as `describe` */

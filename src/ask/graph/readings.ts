@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {
+  type Chosen,
+  chosenOf,
   domainMapOf,
   fullView,
   type GraphView,
   governedView,
   objectsIn,
+  type SchemaWish,
+  schemaIndex,
   schemaOf,
+  schemaPart,
 } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { Caller } from '../request/caller.js';
@@ -46,6 +51,20 @@ export class Readings {
     const times = JSON.stringify([...indexed]);
     if (this.#schema?.times !== times) this.#schema = { times, reading: this.#makeSchema(indexed) };
     return this.#schema.reading;
+  }
+
+  /** A part of the schema: what `chosen` has of the view. */
+  partAt(chosen: Chosen, indexed: ReadonlyMap<string, string>): Reading {
+    return reading(JSON.stringify(schemaPart(this.view, chosen, this.#version !== null, indexed)));
+  }
+
+  chosen(wish: Extract<SchemaWish, { kind: 'part' }>): Chosen {
+    return chosenOf(this.view, wish, this.#hasDecoder);
+  }
+
+  /** A page of the index of the schema, from its `from`th object on. */
+  index(from: number): Reading {
+    return reading(JSON.stringify(schemaIndex(this.view, from)));
   }
 
   get domainMap(): Reading {

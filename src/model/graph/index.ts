@@ -15,6 +15,17 @@ export {
 } from './names.js';
 export { MAX_MATCHES, type Match, type Resolution, resolve } from './resolve.js';
 export { type SchemaDocument, schemaOf } from './schema.js';
+export {
+  type Chosen,
+  chosenOf,
+  MOST_NAMES,
+  type NotFound,
+  SCHEMA_PARTS,
+  type SchemaPart,
+  type SchemaWish,
+  schemaIndex,
+  schemaPart,
+} from './schema-part.js';
 export { bestSight, isMore, SIGHTS, type Sight, sightsOf } from './sight.js';
 export type { GraphView } from './view.js';
 export { fullView, governedView } from './visible.js';

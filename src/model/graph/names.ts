@@ -19,7 +19,9 @@ export function metricName(name: string): string {
 }
 
 /** Full names of all that a view speaks of, sorted, each once: what the audit log is told of its reading. */
-export function objectsIn(view: GraphView): readonly string[] {
+export function objectsIn(
+  view: Pick<GraphView, 'entities' | 'facets' | 'metrics' | 'links'>,
+): readonly string[] {
   const bridges = view.links.flatMap((l) => (l.bridge === null ? [] : [entityName(l.bridge.name)]));
   const names = [
     ...view.entities.map((e) => entityName(e.name)),

@@ -148,24 +148,34 @@ export function schemaOf(
   hasDecoder: boolean,
   indexed: ReadonlyMap<string, string> = new Map(),
 ): SchemaDocument {
+  const shapes = schemaShapes(view, full, indexed);
+  return {
+    entities: view.entities.map(shapes.entity),
+    facets: view.facets.map(shapes.facet),
+    metrics: view.metrics.map(shapes.metric),
+    relationships: view.links.map(shapes.relationship),
+    functions: functionEntries(),
+    operators: operatorEntries(hasDecoder),
+    forms: formEntries(view),
+    features: featuresOf(view),
+  };
+}
+
+export function featuresOf({ features, joins }: GraphView): SchemaFeatures {
+  return { set_operations: features.setOperations, subqueries: features.subqueries, joins };
+}
+
+/** How the objects of `view` are told of, as `schemaOf` has them. */
+export function schemaShapes(view: GraphView, full: boolean, indexed: ReadonlyMap<string, string>) {
   const column = (c: ColumnView): SchemaColumn => schemaColumn(c, full);
   const facets = groupedBy(view.facets, (f) => f.entity);
   const metrics = groupedBy(view.metrics, (m) => m.entity ?? '');
   return {
-    entities: view.entities.map((e) =>
+    entity: (e: EntityView): SchemaEntity =>
       schemaEntity(e, facets.get(e.name) ?? [], metrics.get(e.name) ?? [], column),
-    ),
-    facets: view.facets.map((f) => schemaFacet(f, indexed.get(f.name) ?? null, column)),
-    metrics: view.metrics.map(schemaMetric),
-    relationships: view.links.map((l) => schemaRelationship(l, column)),
-    functions: functionEntries(),
-    operators: operatorEntries(hasDecoder),
-    forms: formEntries(view),
-    features: {
-      set_operations: view.features.setOperations,
-      subqueries: view.features.subqueries,
-      joins: view.joins,
-    },
+    facet: (f: FacetView): SchemaFacet => schemaFacet(f, indexed.get(f.name) ?? null, column),
+    metric: schemaMetric,
+    relationship: (l: LinkView): SchemaRelationship => schemaRelationship(l, column),
   };
 }
 

@@ -12,8 +12,9 @@ import { NdjsonAnswer } from '../rest/json-answer.js';
 import type { RestParts } from '../rest/parts.js';
 import { problemOf } from '../rest/problem.js';
 import { readRequest } from '../rest/read-request.js';
+import { schemaWish } from '../rest/schema-wish.js';
 import { AnswerReader } from './answer-reader.js';
-import { type Document, type Engine, EngineRefusal, type Question } from './engine.js';
+import { type Document, type Engine, EngineRefusal, explained, type Question } from './engine.js';
 
 /** Who sent a message, from where, and what the message says of itself. */
 type Sender = Pick<Call, 'credentials' | 'origin'>;
@@ -72,7 +73,7 @@ export class LocalEngine implements Engine {
 
   explain(question: Question, signal: AbortSignal): Promise<Document> {
     return this.#call(signal, async (call, ended) => {
-      const { body, upstream } = await this.#read(call, { ...question, explain: true });
+      const { body, upstream } = await this.#read(call, explained(question));
       const plan = await explainQuestion(
         this.#service,
         { ...call, body, parameterOids: [], mayBeOld: true },
@@ -83,21 +84,30 @@ export class LocalEngine implements Engine {
     });
   }
 
-  schema(signal: AbortSignal): Promise<Document> {
+  schema(given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Document> {
     return this.#call(signal, async (call) => {
-      const { body } = await describe(this.#service, call, { document: 'schema', governed: true });
+      const wish = await readRequest(this.#service, call, 'schema', () => schemaWish(given));
+      const { body } = await describe(this.#service, call, { document: 'schema', governed: true, wish });
       return { text: body.toString(), requestId: call.requestId };
     });
   }
 
+  async refuse(action: 'query' | 'schema', fault: QueryError): Promise<EngineRefusal> {
+    const call = this.#newCall();
+    return refusalOf(await turnAway(this.#service, call, action, fault, 'identified'), call.requestId);
+  }
+
   #read(call: Call, question: Question) {
-    const bytes = Buffer.from(JSON.stringify(question));
-    return readRequest(this.#service, call, 'query', () => queryRequestIn(fieldsIn(bytes)));
+    return readRequest(this.#service, call, 'query', () => queryRequestIn(fieldsIn(Buffer.from(question))));
+  }
+
+  #newCall(): Call {
+    return { ...this.#sender, requestId: randomUUID(), surface: 'mcp' };
   }
 
   /** Runs one call. @throws EngineRefusal with the problem that REST would have sent */
   async #call<T>(signal: AbortSignal, run: (call: Call, ended: AbortSignal) => Promise<T>): Promise<T> {
-    const call: Call = { ...this.#sender, requestId: randomUUID(), surface: 'mcp' };
+    const call = this.#newCall();
     try {
       if (this.#inflight.draining)
         throw await turnAway(this.#service, call, 'http', queryError('shuttingDown', {}), 'anyone');

@@ -6,7 +6,8 @@ import { createSemanticServer, type ToolOptions } from './tools.js';
 
 /** Answers messages that were let in. */
 export interface MessageHandler {
-  answer(message: Request, engine: LocalEngine): Promise<Response>;
+  /** @param written the arguments of its call as they stand in the message; null where reading it rounds nothing */
+  answer(message: Request, engine: LocalEngine, written: string | null): Promise<Response>;
   close(): Promise<void>;
 }
 
@@ -15,7 +16,9 @@ export function messageHandler({ log }: Pick<RestParts, 'log'>, options: ToolOpt
     ({ authInfo }) => {
       const engine = authInfo?.extra?.['engine'];
       if (!(engine instanceof LocalEngine)) throw new InternalError('an MCP message was not let in');
-      return createSemanticServer(engine, options);
+      const written = authInfo?.extra?.['written'];
+      const own = typeof written === 'string' ? { ...options, written: () => written } : options;
+      return createSemanticServer(engine, own);
     },
     {
       maxSubscriptions: 0, // nothing here changes while a client listens
@@ -23,9 +26,9 @@ export function messageHandler({ log }: Pick<RestParts, 'log'>, options: ToolOpt
     },
   );
   return {
-    answer: (message, engine) =>
+    answer: (message, engine, written) =>
       handler.fetch(message, {
-        authInfo: { token: '', clientId: '', scopes: [], extra: { engine } }, // the engine has the token
+        authInfo: { token: '', clientId: '', scopes: [], extra: { engine, written } }, // the engine has the token
       }),
     close: () => handler.close(),
   };

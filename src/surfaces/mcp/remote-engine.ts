@@ -1,5 +1,6 @@
+import { problemOf } from '../rest/problem.js';
 import { AnswerReader } from './answer-reader.js';
-import { type Document, type Engine, EngineRefusal, objectIn, unreachable } from './engine.js';
+import { type Document, type Engine, EngineRefusal, explained, objectIn, unreachable } from './engine.js';
 
 /** The REST surface of a server, asked with the caller's own token and nothing else. */
 export interface RestClient {
@@ -35,18 +36,26 @@ export function remoteEngine(client: RestClient): Engine {
       return readAnswer(response, maxBytes);
     },
     explain: async (question, signal) => {
-      const body = { ...question, explain: true };
+      const body = explained(question);
       return documentOf(await send(client, { path: QUERY, body, accept: JSON_TYPE, signal }));
     },
-    schema: async (signal) =>
-      documentOf(await send(client, { path: '/osl/schema?governed=true', accept: JSON_TYPE, signal })),
+    schema: async (wish, signal) => {
+      const parameters = new URLSearchParams({ governed: 'true' });
+      for (const [name, value] of Object.entries(wish)) parameters.set(name, String(value));
+      return documentOf(await send(client, { path: `/osl/schema?${parameters}`, accept: JSON_TYPE, signal }));
+    },
+    // No call of the server's is at fault, so that its log has none.
+    refuse: async (_, fault) => {
+      const problem = { ...problemOf(fault, ''), request_id: null };
+      return new EngineRefusal(fault.http, problem, null, fault.message);
+    },
   };
 }
 
 interface Sent {
   readonly path: string;
-  /** Sent as JSON by POST; without it the call is a GET. */
-  readonly body?: Readonly<Record<string, unknown>>;
+  /** JSON, sent by POST; without it the call is a GET. */
+  readonly body?: string;
   readonly accept: string;
   readonly signal: AbortSignal;
 }
@@ -61,7 +70,7 @@ async function send(client: RestClient, sent: Sent): Promise<Response> {
       : {
           method: 'POST',
           headers: { ...headers, 'content-type': JSON_TYPE },
-          body: JSON.stringify(sent.body),
+          body: sent.body,
         };
   let response: Response;
   try {

@@ -11,6 +11,7 @@ import { problemHeaders, problemOf } from '../rest/problem.js';
 import { LocalEngine } from './local-engine.js';
 import type { MessageHandler } from './message-handler.js';
 import { type AllowedOrigins, isServed } from './origin.js';
+import { rawArguments } from './raw-arguments.js';
 
 export interface McpOptions extends AllowedOrigins {
   /** The origin under which clients reach this server, such as `https://osl.example`; null: what `Host` says. */
@@ -45,8 +46,9 @@ export function mcpRoute(
     const call = await enter(service, request, reply, options);
     if (call === null) return reply;
     const engine = new LocalEngine(service, inflight, senderOf(call), reply.raw);
+    const written = rawArguments(String(request.body));
     // What a tool runs ends by itself when the server stops or the client leaves: the message is told of the former.
-    const response = await (await handler()).answer(webRequest(request), engine);
+    const response = await (await handler()).answer(webRequest(request), engine, written);
     reply.header('x-request-id', request.call.requestId).header('cache-control', 'no-store');
     return reply.send(response);
   });

@@ -1,55 +1,90 @@
 import { fromJsonSchema } from '@modelcontextprotocol/server';
 import { METRICS_MEMBERS } from '../rest/bodies/metrics.js';
-import type { Question } from './engine.js';
-import { PARTS, type Part } from './excerpt.js';
+import { MOST_NAMES, SCHEMA_PARTS } from '../rest/schema-wish.js';
+import { type Shape, text } from '../rest/shape.js';
+
+type Properties = Readonly<Record<string, unknown>>;
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** Keywords that other readers of JSON Schema refuse, or read otherwise; the engine looks at what they say itself. */
+const OWN = /^(?:pattern|title|x-.*)$/;
+
+/** `shape` in the keywords that every reader of JSON Schema (2020-12) knows. */
+function portable(shape: unknown): unknown {
+  if (Array.isArray(shape)) return shape.map(portable);
+  if (typeof shape !== 'object' || shape === null) return shape;
+  return Object.fromEntries(
+    Object.entries(shape).flatMap(([name, value]) =>
+      name === 'properties'
+        ? [
+            [
+              name,
+              Object.fromEntries(Object.entries(Object(value)).map(([key, one]) => [key, portable(one)])),
+            ],
+          ]
+        : OWN.test(name)
+          ? []
+          : [[name, portable(value)]],
+    ),
+  );
+}
+
+/** What a tool takes: a schema for clients, which alone is told of it. The tool looks at its arguments itself. */
+function input(properties: Properties): ReturnType<typeof fromJsonSchema<Arguments>> {
+  const schema = { type: 'object', properties: portable({ ...properties }), additionalProperties: false };
+  const described = fromJsonSchema<Arguments>(schema as Parameters<typeof fromJsonSchema>[0]);
+  const standard = described['~standard'];
+  // What is at fault is refused by the engine, in its words: with a code, an envelope and a record.
+  const validate = (value: unknown) => ({ value: value as Arguments }); // an object, as the protocol has it
+  return { ...described, '~standard': { ...standard, validate } };
+}
 
 /** Of the metrics body, one spelling of each member. */
 const { metrics, group_by, where, order_by, limit, time_constraint } = METRICS_MEMBERS;
 
-export const QUESTION = fromJsonSchema<Question>({
-  type: 'object',
-  properties: {
-    osql: { type: 'string', minLength: 1, description: 'One SELECT in OSL-SQL.' },
-    sql: {
-      type: 'string',
-      minLength: 1,
-      description:
-        'Instead of `osql`: one SELECT over the tables that the manifest allows, by their own names.',
-    },
-    parameters: {
-      type: 'array',
-      items: { type: ['string', 'number', 'boolean', 'null'] },
-      description: 'Values of $1, $2, …, for `osql` and `sql`.',
-    },
-    metrics: { ...metrics, description: 'Instead of `osql`: metrics by name. The members below go with it.' },
-    group_by,
-    where,
-    order_by,
-    limit,
-    time_constraint,
+const QUESTION_ARGUMENTS: Properties = {
+  osql: text('One SELECT in OSL-SQL.'),
+  sql: text('Instead of `osql`: one SELECT over the tables that the manifest allows, by their own names.'),
+  parameters: {
+    type: 'array',
+    items: { type: ['string', 'number', 'boolean', 'null'] },
+    description:
+      'Values of $1, $2, …, for `osql` and `sql`. Numbers of more than 15 digits are sent as strings.',
   },
-  // That exactly one of `osql`, `sql` and `metrics` is there is said by the engine: many clients take no `oneOf` here.
-  minProperties: 1,
-  additionalProperties: false,
-});
+  metrics: { ...metrics, description: 'Instead of `osql`: metrics by name. The members below go with it.' },
+  group_by,
+  where,
+  order_by,
+  limit,
+  time_constraint,
+};
 
-export interface SchemaWish {
-  readonly names?: readonly string[];
-  readonly parts?: readonly Part[];
-}
+// That exactly one of `osql`, `sql` and `metrics` is there is said by the engine: many clients take no `oneOf` here.
+export const QUESTION = input(QUESTION_ARGUMENTS);
 
-export const SCHEMA_WISH = fromJsonSchema<SchemaWish>({
-  type: 'object',
-  properties: {
-    names: {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'Only entities, facets, metrics and relationships of these names.',
-    },
-    parts: { type: 'array', items: { enum: [...PARTS] }, description: 'Only these lists of the schema.' },
+const NAMES: Shape = { type: 'array', items: { type: 'string' }, maxItems: MOST_NAMES };
+const SCHEMA_ARGUMENTS: Properties = {
+  names: {
+    ...NAMES,
+    description: 'Only what has these names: entities, facets, metrics, relationships, functions, operators.',
   },
-  additionalProperties: false,
-});
+  parts: {
+    ...NAMES,
+    items: { type: 'string', enum: [...SCHEMA_PARTS] },
+    description:
+      'Only these lists. `functions` and `operators` are long; `forms` has the shapes of questions.',
+  },
+  from: {
+    type: 'integer',
+    minimum: 0,
+    description: 'Without the others: the next page of the index, its `next`.',
+  },
+};
+
+export const SCHEMA_WISH = input(SCHEMA_ARGUMENTS);
+
+export const QUESTION_NAMES: readonly string[] = Object.keys(QUESTION_ARGUMENTS);
+export const SCHEMA_NAMES: readonly string[] = Object.keys(SCHEMA_ARGUMENTS);
 
 const HEAD = {
   request_id: { type: ['string', 'null'], description: 'The call in the audit log.' },
@@ -58,7 +93,7 @@ const HEAD = {
   hint: { type: 'string' },
 } as const;
 
-function output(properties: Readonly<Record<string, unknown>>) {
+function output(properties: Properties) {
   return fromJsonSchema<Record<string, unknown>>({
     type: 'object',
     properties: { ...HEAD, ...properties },

@@ -1,19 +1,24 @@
 import { McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import { shownName, unknownName } from '../rest/fault.js';
 import { type Document, type Engine, objectIn, type Question, unreachable } from './engine.js';
-import { excerptOf } from './excerpt.js';
 import { refusedResult, resultOf } from './results.js';
-import { PLAN, QUESTION, ROWS, SCHEMA, SCHEMA_WISH, type SchemaWish } from './tool-shapes.js';
+import { PLAN, QUESTION, QUESTION_NAMES, ROWS, SCHEMA, SCHEMA_NAMES, SCHEMA_WISH } from './tool-shapes.js';
 
 export interface ToolOptions {
   readonly version: string;
   /** Bytes of JSON that one result carries at most; the text beside the structured content has as many again. */
   readonly maxBytes?: number;
+  /**
+   * The arguments of the call with this id as its client wrote them; null where what was read of them is the same. The
+   * protocol's reader rounds numbers.
+   */
+  readonly written?: (id: string | number) => string | null;
 }
 
 export const DEFAULT_MAX_BYTES = 131_072;
 
-const INSTRUCTIONS = `A governed semantic layer. Read semantic_schema first: it lists what this caller may ask about, with
-examples that run as they are. Write OSL-SQL (PostgreSQL's SELECT over osl.entities.<name>, RETRIEVE and TRAVERSE),
+const INSTRUCTIONS = `A governed semantic layer. Call semantic_schema first, without arguments: it lists what this caller may
+ask about. Call it with \`names\` for columns, keys and examples that run as they are, with \`parts\` for forms, functions and operators. Write OSL-SQL (PostgreSQL's SELECT over osl.entities.<name>, RETRIEVE and TRAVERSE),
 check it with semantic_explain, run it with semantic_query, which takes a metrics body too. A value that reads [redacted] is masked for this caller;
 asking in another way does not unmask it. Where a result says truncated, aggregate, filter or add LIMIT.`;
 
@@ -39,7 +44,10 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       outputSchema: ROWS,
       annotations: READ_ONLY,
     },
-    (question, context) => resultOrRefusal(() => query(engine, question, maxBytes, context)),
+    (given, context) =>
+      resultOrRefusal(async () =>
+        query(engine, await questionOf(engine, given, context, options), maxBytes, context),
+      ),
   );
   server.registerTool(
     'semantic_explain',
@@ -50,21 +58,50 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       outputSchema: PLAN,
       annotations: READ_ONLY,
     },
-    (question, context) => resultOrRefusal(() => explain(engine, question, maxBytes, context)),
+    (given, context) =>
+      resultOrRefusal(async () =>
+        explain(engine, await questionOf(engine, given, context, options), maxBytes, context),
+      ),
   );
   server.registerTool(
     'semantic_schema',
     {
       title: 'What there is to ask about',
       description:
-        'Entities, columns, keys, metrics, text facets, relationships, functions and forms that the caller may use, with examples.',
+        'Without arguments an index of the entities, text facets, metrics and relationships that the caller may use, in pages; with `names` all of some of them, with examples; with `parts` whole lists, such as the functions.',
       inputSchema: SCHEMA_WISH,
       outputSchema: SCHEMA,
       annotations: READ_ONLY,
     },
-    (wish, context) => resultOrRefusal(() => schema(engine, wish, maxBytes, context)),
+    (given, context) => resultOrRefusal(() => schema(engine, given, maxBytes, context)),
   );
   return server;
+}
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** Refuses an argument that the tool does not have. @throws EngineRefusal */
+async function requireKnown(
+  engine: Engine,
+  action: 'query' | 'schema',
+  given: Arguments,
+  known: readonly string[],
+): Promise<void> {
+  const wrong = Object.keys(given).find((name) => !known.includes(name));
+  if (wrong === undefined) return;
+  const detail = `the tool has no argument ${shownName(wrong)}`;
+  throw await engine.refuse(action, unknownName(detail, wrong, known));
+}
+
+/** The question that the arguments of a call are. @throws EngineRefusal */
+async function questionOf(
+  engine: Engine,
+  given: Arguments,
+  { mcpReq }: ServerContext,
+  { written }: ToolOptions,
+): Promise<Question> {
+  await requireKnown(engine, 'query', given, QUESTION_NAMES);
+  return written?.(mcpReq.id) ?? JSON.stringify(given);
 }
 
 async function resultOrRefusal(call: () => Promise<ReturnType<typeof resultOf>>) {
@@ -110,11 +147,24 @@ async function explain(engine: Engine, question: Question, maxBytes: number, con
   return resultOf({ request_id: id, row_count: 0, truncated: true, hint, form, objects });
 }
 
-async function schema(engine: Engine, wish: SchemaWish, maxBytes: number, context: ServerContext) {
-  const document = await engine.schema(context.mcpReq.signal);
-  const { schema: excerpt, truncated, hint } = excerptOf(fieldsIn(document), wish, maxBytes);
-  const told = hint === null ? {} : { hint };
-  return resultOf({ request_id: document.requestId, row_count: 0, truncated, ...told, schema: excerpt });
+async function schema(engine: Engine, given: Arguments, maxBytes: number, context: ServerContext) {
+  await requireKnown(engine, 'schema', given, SCHEMA_NAMES);
+  const { from, ...wish } = given;
+  const isIndex = Object.keys(wish).length === 0;
+  const asked = isIndex ? { index: true, from: from ?? 0 } : given;
+  const document = await engine.schema(asked, context.mcpReq.signal);
+  const head = { request_id: document.requestId, row_count: 0 };
+  if (Buffer.byteLength(document.text) > maxBytes) {
+    const hint =
+      'this part of the schema is larger than one result: ask for fewer `names`, or one of `parts` with `names`';
+    return resultOf({ ...head, truncated: true, hint, schema: {} });
+  }
+  const found = fieldsIn(document);
+  const more = isIndex && typeof found['next'] === 'number';
+  const hint = more
+    ? `there is more: ask again with from ${found['next']}; with \`names\` for columns, keys and examples`
+    : 'ask with `names` for columns, keys and examples, with `parts` for forms, functions and operators';
+  return resultOf({ ...head, truncated: more, ...(isIndex ? { hint } : {}), schema: found });
 }
 
 function fieldsIn({ text }: Document) {

@@ -1,4 +1,4 @@
-import { type Position, type QueryError, queryError } from 'osl-compiler';
+import { nearest, type Position, type QueryError, queryError } from 'osl-compiler';
 
 /** Longest part of a name of the caller's that is shown. */
 const SHOWN = 64;
@@ -8,6 +8,21 @@ export function shownName(name: string): string {
 }
 
 /** The fault of a request (E0511); `position` is in the body as it was sent. */
-export function malformed(detail: string, position: Position | null = null): QueryError {
-  return queryError('malformedBody', { detail }, position);
+export function malformed(
+  detail: string,
+  position: Position | null = null,
+  hint: string | null = null,
+): QueryError {
+  return queryError('malformedBody', { detail, hint }, position);
+}
+
+/** A name that the caller wrote and nobody knows, among those that there are. */
+export function unknownName(detail: string, name: string, known: readonly string[]): QueryError {
+  const near = nearest(name, known);
+  if (near !== null) return malformed(detail, null, `perhaps you meant \`${near}\``);
+  return malformed(
+    detail,
+    null,
+    known.length === 0 ? null : `known are ${known.map((k) => `\`${k}\``).join(', ')}`,
+  );
 }

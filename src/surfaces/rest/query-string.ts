@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { malformed, shownName } from './fault.js';
+import { malformed, shownName, unknownName } from './fault.js';
 import { termIn } from './term.js';
 
 /** The parameters of the URL, each at most once and none but those of `known`. @throws QueryError E0511 */
@@ -10,7 +10,8 @@ export function queryParameters(
   const at = request.url.indexOf('?');
   const found = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(at === -1 ? '' : request.url.slice(at + 1))) {
-    if (!known.includes(name)) throw malformed(`the query has no parameter ${shownName(name)}`);
+    if (!known.includes(name))
+      throw unknownName(`the query has no parameter ${shownName(name)}`, name, known);
     if (found.has(name)) throw malformed(`the parameter \`${name}\` is given twice`);
     found.set(name, value);
   }

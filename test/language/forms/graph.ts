@@ -252,10 +252,13 @@ export interface Hop {
   readonly to: readonly number[];
 }
 
-/** Breadth first in plain JavaScript; `repeats` leaves out what was met before, the anchors included. */
-export function walk(hops: readonly Hop[], anchors: readonly number[], cap: number, repeats: boolean): Walk {
+/**
+ * Breadth first in plain JavaScript. `round`: after so many hops the walk is back at the entity that it began with, and
+ * leaves out what was met before, the anchors included; 0: it never is.
+ */
+export function walk(hops: readonly Hop[], anchors: readonly number[], cap: number, round: number): Walk {
   const found = new Map<number, number>();
-  const seen = new Set(anchors);
+  const seen = Array.from({ length: round }, (_, i) => new Set(i === round - 1 ? anchors : []));
   let frontier = new Set(anchors);
   let clipped = false;
   for (const [i, { pairs, from, to }] of hops.entries()) {
@@ -266,15 +269,16 @@ export function walk(hops: readonly Hop[], anchors: readonly number[], cap: numb
     // A key counts once, where its first source by key leads to it.
     const reached = [...new Set(reachable.map(([, b = 0]) => b))];
     if (reached.length > cap) clipped = true;
-    const targets = reached.slice(0, cap);
-    const fresh = new Set(repeats ? targets.filter((k) => !seen.has(k)) : targets);
+    const known = seen[i % round];
+    const fresh = new Set(reached.slice(0, cap).filter((key) => known?.has(key) !== true));
+    const isEnd = round === 0 ? i === hops.length - 1 : (i + 1) % round === 0;
     for (const key of fresh) {
-      seen.add(key);
-      if (repeats || i === hops.length - 1) found.set(key, i + 1);
+      known?.add(key);
+      if (isEnd) found.set(key, i + 1);
     }
     frontier = fresh;
     // Behind what was left out a depth could be more than the least.
-    if (clipped && repeats) break;
+    if (clipped && round > 0 && isEnd) break;
   }
   const rows = [...found].map(([key, depth]) => ({ id: key, depth }));
   return { rows: rows.sort((a, b) => a.depth - b.depth || a.id - b.id), clipped };

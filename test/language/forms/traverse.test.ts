@@ -56,12 +56,17 @@ function groupHop(g: Graph): Hop {
   };
 }
 
+function reversed({ pairs, from, to }: Hop): Hop {
+  return { pairs: pairs.map(([a, b]) => [b, a] as const), from: to, to: from };
+}
+
 interface Asked {
   readonly target: string;
   readonly osql: string;
   readonly hops: readonly Hop[];
   readonly cap: number;
-  readonly repeats: boolean;
+  /** Hops after which the walk is back at the entity that it began with; 0: it never is. */
+  readonly round: number;
 }
 
 function traverse(
@@ -70,6 +75,7 @@ function traverse(
   more: string,
   hops: readonly Hop[],
   cap: number | null,
+  round = 0,
 ): Asked {
   const list = `(${keys.map((k) => `'${k}'`).join(', ')})`;
   const perHop = cap === null ? '' : `, per_hop => ${cap}`;
@@ -79,7 +85,7 @@ function traverse(
     osql: `select id, depth from ${call}`,
     hops,
     cap: cap ?? 1_000,
-    repeats: target === 'node',
+    round,
   };
 }
 
@@ -94,6 +100,7 @@ function questions(g: Graph, keys: readonly number[], cap: number | null): reado
         more,
         Array.from({ length: hops }, () => linkHop(g, direction)),
         cap,
+        1,
       );
     }),
   );
@@ -101,7 +108,17 @@ function questions(g: Graph, keys: readonly number[], cap: number | null): reado
     traverse('item', keys, `, via => '${via}'`, [itemHop(g, via)], cap),
     traverse('grp', keys, `, via => ('${via}', 'item_grp')`, [itemHop(g, via), groupHop(g)], cap),
   ]);
-  return [...walks, ...items];
+  // Over a bridge to another entity and back: to nodes that own the same items.
+  const back = (['owns', 'likes'] as const).flatMap((via) =>
+    [2, 5].map((hops) => {
+      const there = itemHop(g, via);
+      const ways = Array.from({ length: hops - (hops % 2) }, (_, i) =>
+        i % 2 === 0 ? there : reversed(there),
+      );
+      return traverse('node', keys, `, via => '${via}', max_hops => ${hops}`, ways, cap, 2);
+    }),
+  );
+  return [...walks, ...items, ...back];
 }
 
 t.test('every walk is the one that breadth-first search finds in the visible graph', async (t) => {
@@ -114,8 +131,8 @@ t.test('every walk is the one that breadth-first search finds in the visible gra
       await system.script(graphScript(graph));
       for (const who of ['user:all', 'user:some']) {
         const seen = visible(graph, who === 'user:all');
-        for (const [i, { osql, hops, cap: limit, repeats }] of questions(seen, keys, cap).entries()) {
-          const expected = walk(hops, keys, limit, repeats);
+        for (const [i, { osql, hops, cap: limit, round }] of questions(seen, keys, cap).entries()) {
+          const expected = walk(hops, keys, limit, round);
           const answer = await ask(who, osql);
           const got = { rows: answer.rows, clipped: at(answer.json, 'truncated') };
           if (JSON.stringify(got) !== JSON.stringify(expected)) {
@@ -128,8 +145,8 @@ t.test('every walk is the one that breadth-first search finds in the visible gra
           if (expected.clipped) tally.clipped++;
           const open = questions(graph, keys, cap)[i];
           if (who === 'user:some' && open !== undefined) {
-            const all = new Set(walk(open.hops, keys, 1_000, repeats).rows.map((r) => r.id));
-            const shown = new Set((repeats ? seen.nodes : []).map(([id]) => id));
+            const all = new Set(walk(open.hops, keys, 1_000, round).rows.map((r) => r.id));
+            const shown = new Set((round > 0 ? seen.nodes : []).map(([id]) => id));
             const met = new Set(expected.rows.map((r) => r.id));
             // Visible, within reach of who sees everything, and yet not met: something hidden stands between.
             if ([...all].some((id) => shown.has(id) && !met.has(id))) tally.blocked++;
@@ -167,7 +184,7 @@ t.test('keys of two columns are walked as those of one are', async (t) => {
       await system.script(keyedScript(graph));
       for (const who of ['user:all', 'user:some']) {
         for (const asked of questions(visible(graph, who === 'user:all'), keys, cap)) {
-          const expected = walk(asked.hops, keys, asked.cap, asked.repeats);
+          const expected = walk(asked.hops, keys, asked.cap, asked.round);
           const osql = keyed(asked, keys);
           const answer = await ask(who, osql);
           const rows = answer.rows.map((r) => ({
@@ -324,6 +341,13 @@ t.test('particular walks', async (t) => {
     'an anchor is known again, however it is written',
   );
   t.equal(await ids('user:all', from("('1', '03')")), '2@1 4@1 5@2 6@3');
+  const shared = await ask('user:all', `select path from ${from("('1')", ", via => 'owns', max_hops => 2")}`);
+  t.equal(shared.code, '', 'over a bridge and back');
+  t.equal(
+    await ids('user:all', from("('1')", ", via => 'owns', direction => 'out'")),
+    'E1001',
+    'no one way is both',
+  );
   for (const keys of ['{1}', '{ 01 }', '{"1",NULL}', '{1,null}']) {
     t.equal(await ids('user:all', from('$1'), [keys]), '2@1 3@2 4@3 5@4', keys);
   }

@@ -116,7 +116,7 @@ const OTHERS: Readonly<Record<Exclude<RuleId, keyof typeof CHECKED>, State>> = {
   'mcp.1': MCP('calls side by side, each as its own caller'),
   'mcp.semantic_query': MCP('gets the answer of REST, and the records of both'),
   'mcp.semantic_explain': MCP('explains without running'),
-  'mcp.semantic_schema': MCP('reads the schema by parts; all of it is an index'),
+  'mcp.semantic_schema': MCP('reads an index of the schema, and parts of it by name'),
   'mcp.2': MCP('hears a refusal as an error, with status and envelope'),
   'mcp.3': SUPERSEDED,
   'mcp.4': MCP('finds three tools, always in this order, none of which changes anything'),

@@ -172,48 +172,176 @@ test('MCP over HTTP', async (t) => {
         t.ok((await call(client, 'semantic_explain', { osql: 'select nme from customer' })).isError);
       });
 
-      await t.test('reads the schema by parts; all of it is an index', async (t) => {
+      await t.test('reads an index of the schema, and parts of it by name', async (t) => {
         const index = await call(client, 'semantic_schema');
         t.ok(sound(index));
-        t.match(index.content, { truncated: true, hint: /names/ });
-        t.ok(JSON.stringify(index.content['schema']).length <= MAX_BYTES);
-        t.match(index.content['schema'], { entities: [{ name: 'customer', fqn: 'osl.entities.customer' }] });
-        const wish = { names: ['Customer', 'osl.metrics.revenue'], parts: ['entities', 'metrics', 'facets'] };
-        const some = await call(client, 'semantic_schema', wish);
-        t.match(some.content, {
-          truncated: false,
-          schema: { entities: [{ name: 'customer' }], metrics: [{ name: 'revenue' }], facets: [] },
+        t.match(index.content, { truncated: false, hint: /`names`.*`parts`/ });
+        const { objects, next } = index.content['schema'] as { objects: { name: string }[]; next: unknown };
+        t.match(objects[0], {
+          kind: 'entity',
+          name: 'customer',
+          columns: ['id', 'name', 'email', 'tax_no', 'born', 'region'],
         });
-        const { schema } = some.content as { schema: Record<string, { columns: unknown[] }[]> };
-        t.equal(schema['entities']?.length, 1);
-        t.equal(schema['entities']?.[0]?.columns.length, 6);
-        t.notOk('functions' in schema);
-        const whole = (
-          await rest.send('/osl/schema?governed=true', {
-            headers: { authorization: `Bearer ${await rest.test.token('user:ann')}` },
-          })
-        ).json();
-        t.strictSame(schema['entities']?.[0], (whole['entities'] as unknown[])[0], 'as REST has it');
+        t.match(
+          objects.map(({ name }) => name).join(),
+          /order,product,sample,labels,revenue,order_customer,line$/,
+        );
+        t.equal(next, null);
+        const headers = { authorization: `Bearer ${await rest.test.token('user:ann')}` };
+        const whole = (await rest.send('/osl/schema?governed=true', { headers })).json();
+        for (const wish of [
+          { names: ['Customer', 'osl.metrics.revenue', 'pakage'] },
+          { names: ['lower', 'labels'] },
+          { parts: ['forms', 'metrics'] },
+        ]) {
+          const query = Object.entries(wish).map(
+            ([name, list]) => `${name}=${encodeURIComponent(list.join())}`,
+          );
+          const plain = (await rest.send(`/osl/schema?governed=true&${query.join('&')}`, { headers })).json();
+          t.same(
+            (await call(client, 'semantic_schema', wish)).content['schema'],
+            plain,
+            JSON.stringify(wish),
+          );
+        }
+        const some = await call(client, 'semantic_schema', {
+          names: ['Customer', 'osl.metrics.revenue', 'regoin'],
+        });
+        const schema = some.content['schema'] as Record<string, { columns: unknown[] }[]>;
+        t.match(schema, {
+          entities: [{ name: 'customer' }],
+          metrics: [{ name: 'revenue' }],
+          not_found: [{ name: 'regoin' }],
+        });
+        t.same(Object.keys(schema).sort(), ['entities', 'metrics', 'not_found']);
+        const [full] = whole['entities'] as Record<string, unknown>[];
+        for (const [name, value] of Object.entries(schema['entities']?.[0] ?? {}))
+          if (name !== 'columns') t.same(value, full?.[name], `${name} as in the whole`);
+        const parts = await call(client, 'semantic_schema', { parts: ['functions'], names: ['date_trunc'] });
+        t.match(parts.content['schema'], { functions: [{ name: 'date_trunc', units: ['microsecond'] }] });
+        const large = await call(client, 'semantic_schema', { parts: ['functions'] });
+        t.match(large.content, { truncated: true, hint: /larger than one result/, schema: {} });
       });
 
-      await t.test('may not say what no tool takes', async (t) => {
-        const wrong: readonly (readonly [string, Record<string, unknown>])[] = [
-          ['semantic_query', {}],
-          ['semantic_query', { osql: 1 }],
-          ['semantic_query', { osql: 'select 1', token: 'x' }],
-          ['semantic_schema', { parts: ['rows'] }],
-          ['metric_lookup', {}],
-        ];
-        for (const [name, args] of wrong) {
-          const asked = async () => (await rest.test.records()).filter((r) => r.action !== 'mcp').length;
-          const before = await asked();
-          const said = await client.callTool({ name, arguments: args }).then(
-            (r) => r.isError === true,
-            () => true,
-          );
-          t.ok(said, `${name} ${JSON.stringify(args)}`);
-          t.equal(await asked(), before, 'the engine was not asked');
+      await t.test('a name that nothing has is told of, with one that the caller may see', async (t) => {
+        const lost = async (subject: string, names: readonly string[]) => {
+          const other = await connected(rest, subject, revision);
+          const { isError, content } = await call(other, 'semantic_schema', { names });
+          await other.close();
+          return { isError, ...(content as { problem?: Record<string, unknown>; schema?: unknown }) };
+        };
+        const wrong = await lost('user:ann', ['custmer']);
+        t.match(wrong, {
+          isError: true,
+          status: 400,
+          problem: {
+            code: 'E0512',
+            detail: 'object `custmer` is not declared',
+            hint: 'perhaps you meant `customer`',
+          },
+        });
+        // An entity that is hidden is nothing, by its own name and as what may have been meant.
+        for (const name of ['sample', 'nothing']) {
+          const hidden = await lost('user:eu', [name]);
+          const detail = `object \`${name}\` is not declared`;
+          t.match(hidden, { isError: true, problem: { code: 'E0512', detail, hint: null } }, name);
         }
+        t.match(await lost('user:eu', ['customer', 'samples']), {
+          isError: false,
+          schema: { entities: [{ name: 'customer' }], not_found: [{ name: 'samples' }] },
+        });
+        t.notMatch(
+          JSON.stringify(await lost('user:eu', ['samples', 'customer'])),
+          '"near"',
+          'nor is it near',
+        );
+      });
+
+      await t.test(
+        'hears what is wrong with arguments as REST says it: code, envelope, record',
+        async (t) => {
+          const wrong: readonly (readonly [string, Record<string, unknown>, RegExp, RegExp | null])[] = [
+            ['semantic_query', {}, /^the body has none of/, null],
+            ['semantic_query', { osql: 1 }, /^`osql` must be a string$/, null],
+            ['semantic_query', { osq: 'select 1' }, /^the tool has no argument `osq`$/, /`osql`/],
+            [
+              'semantic_query',
+              { osql: 'select 1', explain: true },
+              /no argument `explain`$/,
+              /^known are `osql`/,
+            ],
+            [
+              'semantic_explain',
+              { osql: 'select 1', upstream: 'plan' },
+              /no argument `upstream`$/,
+              /^known are/,
+            ],
+            [
+              'semantic_query',
+              { metrics: ['revenue'], limit: -1 },
+              /^`limit` must be a whole number from 0/,
+              null,
+            ],
+            [
+              'semantic_query',
+              { metrics: ['revenue'], group_by: [{ nme: 'x' }] },
+              /`name` is missing|has name/,
+              null,
+            ],
+            ['semantic_query', { osql: 'select $1', parameters: [[1]] }, /^parameter \$1 must be/, null],
+            ['semantic_schema', { name: ['customer'] }, /^the tool has no argument `name`$/, /`names`/],
+            ['semantic_schema', { names: 7 }, /^`names` must be a list of names$/, null],
+            [
+              'semantic_schema',
+              { parts: ['row'] },
+              /^the schema has no part `row`$/,
+              /^known are `entities`/,
+            ],
+            ['semantic_schema', { from: 'x' }, /^`from` is a whole number/, null],
+          ];
+          for (const [name, args, detail, hint] of wrong) {
+            const called = await call(client, name, args);
+            t.ok(called.isError && sound(called), `${name} ${JSON.stringify(args)}`);
+            const { request_id: id, problem, status } = called.content;
+            t.match(problem, { code: 'E0511', sqlstate: '22023', status: 400, detail, hint, request_id: id });
+            t.equal(status, 400);
+            t.match(await rest.trail(String(id)), [
+              { subject: 'user:ann', decision: 'error', code: 'E0511' },
+            ]);
+          }
+          await t.rejects(client.callTool({ name: 'metric_lookup', arguments: {} }), 'there is no such tool');
+        },
+      );
+
+      await t.test('a number that a reader of JSON rounds is refused, with its place', async (t) => {
+        const headers = {
+          authorization: `Bearer ${await rest.test.token('user:ann')}`,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+        };
+        const message = (args: string): string =>
+          `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"semantic_query","arguments":${args}}}`;
+        const asked = async (args: string) => {
+          const reply = await rest.send('/mcp', { method: 'POST', headers, body: message(args) });
+          const [, data = reply.text] = /^data: (.*)$/m.exec(reply.text) ?? [];
+          return JSON.parse(data).result.structuredContent;
+        };
+        const osql = 'select $1::int8 as id';
+        const pointer = /^the number at `\/parameters\/0` has more digits/;
+        for (const number of ['9007199254740993', '0.12345678901234567891', '1e400']) {
+          const refused = await asked(`{"osql":"${osql}","parameters":[${number}]}`);
+          t.match(refused, {
+            status: 400,
+            problem: { code: 'E0511', detail: pointer, hint: 'send it as a string' },
+          });
+          t.same(refused.problem.position, { offset: 46, line: 1, column: 47 }, 'in the arguments');
+        }
+        t.match(await asked(`{"osql":"${osql}","parameters":["9007199254740993"]}`), {
+          rows: [{ id: '9007199254740993' }],
+        });
+        t.match(await asked(`{"osql":"${osql}","parameters":[9007199254740991]}`), {
+          rows: [{ id: '9007199254740991' }],
+        });
       });
 
       await t.test('calls side by side, each as its own caller', async (t) => {

@@ -69,8 +69,35 @@ const CASES: readonly Case[] = [
   e0511('parameters that are no list', { osql: 'SELECT 1', parameters: { a: SECRET } }, /`parameters`/),
   e0511('a parameter that is a list', { osql: 'SELECT $1::int4', parameters: [[SECRET]] }, /\$1/),
   e0511('a parameter that is an object', { osql: 'SELECT $1::int4', parameters: [1, {}] }, /\$2/),
-  e0511('a parameter that JSON rounds', '{"osql":"SELECT 1","parameters":[9007199254740993]}', /string/),
-  e0511('a parameter beyond any number', '{"osql":"SELECT 1","parameters":[1e400]}', /string/),
+  {
+    ...e0511(
+      'a parameter that JSON rounds',
+      '{"osql":"SELECT 1","parameters":[9007199254740993]}',
+      /`\/parameters\/0`/,
+    ),
+    at: [1, 34],
+  },
+  {
+    ...e0511('the first that is unsafe', '{"osql":"SELECT 1",\n"parameters":[-9007199254740992]}', /0`/),
+    at: [2, 15],
+  },
+  e0511(
+    'a parameter beyond any number',
+    '{"osql":"SELECT 1","parameters":["x", 1, 1e400]}',
+    /`\/parameters\/2`/,
+  ),
+  e0511('a parameter below any number', '{"osql":"SELECT 1","parameters":[1e-400]}', /`\/parameters\/0`/),
+  e0511(
+    'digits that a double drops',
+    '{"parameters":[0.12345678901234567891],"osql":"SELECT 1"}',
+    /`\/parameters\/0`/,
+  ),
+  e0511('a limit of many digits', '{"metrics":["revenue"],"limit":10000000000000000000001}', /`\/limit`/),
+  e0511(
+    'deep in the body',
+    '{"metrics":["revenue"],"a~/b":{"\\"c":[[],{"d":1e999}]}}',
+    /`\/a~0~1b\/"c\/1\/d`/,
+  ),
   e0511('a parameter with NUL', { osql: 'SELECT $1::text', parameters: ['a\0b'] }, /NUL/),
   e0511('too many parameters', { osql: 'SELECT 1', parameters: new Array(65_536).fill(1) }, /65535/),
   e0511('parameters of metrics', { metrics: [], parameters: [] }, /`osql` and `sql` only/),
@@ -190,6 +217,51 @@ test('bodies that are refused', async (t) => {
       body: pair,
     });
     t.match(whole.json(), { rows: [{ a: '\u{1f600}' }] }, 'a whole pair is a character');
+  });
+
+  await t.test('a number is taken exactly, or refused', async (t) => {
+    const digits = (n: number): string => Array.from({ length: n }, (_, i) => (i * 7 + n) % 10).join('');
+    const tokens = [
+      ...[
+        '0',
+        '-0',
+        '0.0',
+        '0e9',
+        '1.0',
+        '100',
+        '1e3',
+        '1E+3',
+        '1e-7',
+        '0.1',
+        '0.30000000000000004',
+        '-12.50',
+      ],
+      ...[
+        '123456789012345',
+        '9007199254740991',
+        '-9007199254740991',
+        '9007199254740992',
+        '1e15',
+        '1e16',
+        '1e308',
+      ],
+      ...[14, 15, 16, 17, 18, 19].flatMap((n) => [
+        `0.${digits(n)}`,
+        `1${digits(n - 1)}`,
+        `3.${digits(n)}e-5`,
+        `0.00${digits(n)}`,
+      ]),
+    ];
+    const tally = { taken: 0, refused: 0 };
+    for (const token of tokens) {
+      const body = `{"osql":"select $1::numeric = ${token}::numeric as same","parameters":[${token}]}`;
+      const headers = { ...JSON_TYPE, authorization: valid };
+      const reply = await rest.send('/osl/query', { method: 'POST', headers, body });
+      if (reply.status === 200) t.same(reply.json()['rows'], [{ same: true }], token);
+      else t.match(reply.json(), { code: 'E0511', sqlstate: '22003', hint: 'send it as a string' }, token);
+      tally[reply.status === 200 ? 'taken' : 'refused']++;
+    }
+    t.ok(tally.taken > 15 && tally.refused > 10, JSON.stringify(tally));
   });
 
   await t.test('spellings of the one type', async (t) => {

@@ -36,8 +36,8 @@ interface Found {
 
 /**
  * Breadth first, one bounded equality look-up a hop, each under the caller's policy. A key is reported once, at its
- * least depth, and the anchors never. Behind a clipped hop a depth could be more than the least, so that a link that
- * is walked again and again is walked no further then.
+ * least depth, and the anchors never. Behind a clipped hop a depth could be more than the least, so that what is walked
+ * again and again is walked no further than this round then.
  */
 export async function traverse(
   { relation, start, hops }: TraversalRuntime,
@@ -47,23 +47,26 @@ export async function traverse(
     const widths = relation.hops[i];
     return widths === undefined ? [] : [{ plan, widths }];
   });
-  const repeated = relation.repeats ? Array.from({ length: relation.maxHops }, () => steps[0]) : steps;
+  const rounds = relation.repeats ? Math.floor(relation.maxHops / steps.length) : 1;
   const found = new Map<Identity, Found>();
   let frontier = start === null ? await anchorsOf(relation, input) : await startedAt(start, input);
   let clipped = false;
-  const seen = new Set(frontier.keys());
+  // Of each entity on the way, what was met before: those of a round end where they began.
+  const seen = steps.map((_, i) => new Set(i === steps.length - 1 ? frontier.keys() : []));
   const trail = relation.columns.some((c) => c.name === PATH) ? new Trail(relation.anchor, frontier) : null;
-  for (const [i, hop] of repeated.entries()) {
-    if (hop === undefined || frontier.size === 0) break;
+  for (let i = 0; i < rounds * steps.length && frontier.size > 0; i++) {
+    const at = i % steps.length;
+    const [hop, known] = [steps[at], seen[at]];
+    if (hop === undefined || known === undefined) break;
     const reached = await oneHop(hop, frontier, relation.perHop, input);
     clipped ||= reached.clipped;
-    trail?.add(relation.hops[relation.repeats ? 0 : i], reached);
-    const fresh = new Map([...reached.targets].filter(([k]) => !relation.repeats || !seen.has(k)));
-    if (relation.repeats || i === hops.length - 1)
-      for (const [key, parts] of fresh) found.set(key, { parts, depth: i + 1 });
-    for (const key of fresh.keys()) seen.add(key);
+    trail?.add(relation.hops[at], reached);
+    const fresh = new Map([...reached.targets].filter(([k]) => !relation.repeats || !known.has(k)));
+    const isEnd = at === steps.length - 1;
+    if (isEnd) for (const [key, parts] of fresh) found.set(key, { parts, depth: i + 1 });
+    for (const key of fresh.keys()) known.add(key);
     frontier = fresh;
-    if (clipped && (relation.repeats || relation.clipping === 'refused')) break;
+    if (clipped && (relation.clipping === 'refused' || (relation.repeats && isEnd))) break;
   }
   const width = steps.at(-1)?.widths.targetWidth ?? 1;
   const names = Array.from({ length: width }, (_, i) => walkedKey(i, width));

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { type Position, positionOfIndex, queryError } from 'osl-compiler';
 import { malformed } from '../fault.js';
 import { queryParameters } from '../query-string.js';
+import { requireExactNumbers } from './json-numbers.js';
 import { ambiguityOf, requireFewMembers } from './json-text.js';
 
 /** The members of a JSON object, by name. */
@@ -39,6 +40,7 @@ function parseJson(body: unknown): unknown {
   const parsed = parsedJson(text);
   const fault = ambiguityOf(text);
   if (fault !== null) throw fault;
+  requireExactNumbers(text);
   return parsed;
 }
 

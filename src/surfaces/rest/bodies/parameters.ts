@@ -13,7 +13,7 @@ export const PARAMETERS = list(
 
 /**
  * Values of `$1 …` from a list of JSON scalars: text, numbers and booleans as Postgres reads them, null as NULL.
- * Numbers that JSON's readers round are refused: they are sent as strings.
+ * Numbers that JSON's readers round were refused with the body: they are sent as strings.
  *
  * @throws QueryError E0511
  */
@@ -25,7 +25,5 @@ function bytesOf(value: string | number | boolean | null, n: number): Uint8Array
   if (value === null) return null;
   if (typeof value === 'string' && value.includes('\0'))
     throw malformed(`parameter $${n} holds a NUL character`);
-  if (Number.isInteger(value) && !Number.isSafeInteger(value))
-    throw malformed(`parameter $${n} is a number that JSON does not carry exactly: send it as a string`);
   return Buffer.from(`${value}`, 'utf8');
 }

@@ -1,7 +1,7 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
-import { malformed, shownName } from '../fault.js';
+import { malformed, shownName, unknownName } from '../fault.js';
 import type { Shape, ValueOf } from '../shape.js';
 import type { Fields } from './json.js';
 
@@ -72,7 +72,8 @@ export function readerOfOne<A extends Readonly<Record<string, Shape>>>(
   return (body) => {
     const fields = Object.keys(body);
     const takes = new Map(fields.map((field) => [field, all.filter((one) => one.members.includes(field))]));
-    for (const [field, takers] of takes) if (takers.length === 0) throw noField(field);
+    const known = [...new Set(all.flatMap(({ members }) => members))];
+    for (const [field, takers] of takes) if (takers.length === 0) throw noField(field, known);
     const [chosen, ...more] = all.filter(({ kind }) => takes.has(kind));
     if (chosen === undefined) throw malformed(`the body has none of ${namesOf(all).join(', ')}`);
     if (more.length > 0)
@@ -94,8 +95,8 @@ function membersOf(shape: Shape): readonly string[] {
   return Object.keys((shape['properties'] as object | undefined) ?? {});
 }
 
-function noField(name: string): QueryError {
-  return malformed(`the body has no field ${shownName(name)}`);
+function noField(name: string, known: readonly string[]): QueryError {
+  return unknownName(`the body has no field ${shownName(name)}`, name, known);
 }
 
 /** What to tell of the first fault that was found. */
@@ -108,8 +109,10 @@ function faultOf(errors: readonly ErrorObject[]): QueryError {
   const { params, parentSchema = {} } = error;
   switch (error.keyword) {
     case 'additionalProperties': {
-      if (path.length === 0) return noField(`${params['additionalProperty']}`);
-      return malformed(`${place} has ${membersOf(parentSchema).join(', ')} only`);
+      const name = `${params['additionalProperty']}`;
+      const known = membersOf(parentSchema);
+      if (path.length === 0) return noField(name, known);
+      return unknownName(`${place} has ${known.join(', ')} only`, name, known);
     }
     case 'required': {
       const inside = path.length === 0 ? '' : ` in ${place}`;

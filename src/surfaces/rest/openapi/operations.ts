@@ -1,4 +1,5 @@
 import type { FastifySchema } from 'fastify';
+import { SCHEMA_PARTS } from '../schema-wish.js';
 import { count, list, object, oneOf, ref, type Shape, text } from '../shape.js';
 import { ANY_CALL, QUESTION, refusals } from './refusals.js';
 
@@ -19,6 +20,17 @@ const GOVERNED = {
       description: '`true`: what the grants show. Otherwise all of it, which takes an admin role.',
       examples: ['true'],
     },
+  },
+} as const;
+/** What of the schema may be asked for. */
+const PART_OF_SCHEMA = {
+  type: 'object',
+  properties: {
+    ...GOVERNED.properties,
+    names: text('Only what has one of these names, with commas; of what is usual nothing is said.'),
+    parts: text(`Only these lists, with commas: ${SCHEMA_PARTS.join(', ')}.`),
+    index: { ...oneOf('true', 'false'), description: 'A page of what there is, a line of each.' },
+    from: text('Of the index: `next` of the page before.'),
   },
 } as const;
 const SAID = {
@@ -81,12 +93,15 @@ export const SCHEMA_OPERATION = operation({
   summary: 'All that is needed to write OSL-SQL',
   tags: ['graph'],
   security: BEARER,
-  querystring: GOVERNED,
+  querystring: PART_OF_SCHEMA,
   headers: KNOWN,
   response: {
-    200: json(ref('Schema'), 'The schema, with an ETag.'),
+    200: json(
+      ref('Schema'),
+      'The schema, with an ETag. With `names` or `parts` the lists that have something of what was asked for, without members that are null, empty or usual, and `not_found`; with `index` a page of `objects`, `next`, and how many there are.',
+    ),
     304: NOT_MODIFIED,
-    ...refusals(...ANY_CALL, 'whole graph'),
+    ...refusals(...ANY_CALL, 'whole graph', 'unknownRelation'),
   },
 });
 

@@ -59,6 +59,7 @@ const STAGE_OF = {
   draftTooCostly: 'authoring',
   tooManyColumns: 'question',
   malformedBody: 'http',
+  inexactNumber: 'body',
   typeMismatch: 'question',
   unknownFunction: 'question',
   unknownOperator: 'question',

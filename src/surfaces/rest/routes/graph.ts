@@ -5,6 +5,7 @@ import { MAP_OPERATION, RESOLVE_OPERATION, SCHEMA_OPERATION } from '../openapi/o
 import { privateHeaders } from '../problem.js';
 import { flagParameter, queryParameters, termParameter } from '../query-string.js';
 import { readRequest } from '../read-request.js';
+import { schemaWish, WISH_PARAMETERS } from '../schema-wish.js';
 import { sendJson } from '../send-json.js';
 
 /** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`: what there is to ask about. */
@@ -30,10 +31,12 @@ async function sendDocument(
   reply: FastifyReply,
   document: Description['document'],
 ): Promise<FastifyReply> {
-  const governed = await readRequest(service, request.call, document, () =>
-    flagParameter(queryParameters(request, ['governed']), 'governed'),
-  );
-  return send(request, reply, await describe(service, request.call, { document, governed }));
+  const more = document === 'schema' ? WISH_PARAMETERS : [];
+  const asked = await readRequest(service, request.call, document, () => {
+    const given = queryParameters(request, ['governed', ...more]);
+    return { governed: flagParameter(given, 'governed'), wish: schemaWish(Object.fromEntries(given)) };
+  });
+  return send(request, reply, await describe(service, request.call, { document, ...asked }));
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: Reading): FastifyReply {

@@ -31,10 +31,11 @@ export function addMcp(program: Command): void {
 }
 
 async function runMcp(flags: McpFlags): Promise<void> {
-  const [{ serveStdio }, { createSemanticServer }, { remoteEngine }] = await Promise.all([
+  const [{ serveStdio }, { createSemanticServer }, { remoteEngine }, { watched }] = await Promise.all([
     import('@modelcontextprotocol/server/stdio'),
     import('../../../surfaces/mcp/tools.js'),
     import('../../../surfaces/mcp/remote-engine.js'),
+    import('../../../surfaces/mcp/raw-arguments.js'),
   ]);
   const { StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
   const settings = settingsOf(flags);
@@ -47,8 +48,9 @@ async function runMcp(flags: McpFlags): Promise<void> {
     version: version(),
     ...(flags.maxBytes === undefined ? {} : { maxBytes: flags.maxBytes }),
   };
-  const transport = new StdioServerTransport();
-  const handle = serveStdio(() => createSemanticServer(engine, options), {
+  const { passed, written } = watched(process.stdin);
+  const transport = new StdioServerTransport(passed);
+  const handle = serveStdio(() => createSemanticServer(engine, { ...options, written }), {
     transport,
     maxSubscriptions: 0,
     onerror: (error) => note(`error: ${error.message}`),

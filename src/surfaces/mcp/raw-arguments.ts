@@ -1,0 +1,95 @@
+import { type Readable, Transform } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { endOfString, mayRound } from '../rest/bodies/json-numbers.js';
+
+/**
+ * The arguments of a tool's call as they stand in `message`, a message of the protocol; null where no number of it can
+ * have lost digits when the message was read, or it has none.
+ */
+export function rawArguments(message: string): string | null {
+  if (!mayRound(message)) return null;
+  const params = memberOf(message, 'params');
+  return params === null ? null : memberOf(params, 'arguments');
+}
+
+/** The text of member `name` of the object in `json`, which is valid; null where it has none. */
+function memberOf(json: string, name: string): string | null {
+  let at = afterBlanks(json, 0);
+  if (json[at] !== '{') return null;
+  at = afterBlanks(json, at + 1);
+  while (json[at] === '"') {
+    const end = endOfString(json, at);
+    const key = String(JSON.parse(json.slice(at, end)));
+    const start = afterBlanks(json, afterBlanks(json, end) + 1);
+    const behind = endOfValue(json, start);
+    if (key === name) return json.slice(start, behind);
+    at = afterBlanks(json, afterBlanks(json, behind) + 1);
+  }
+  return null;
+}
+
+function endOfValue(json: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < json.length; at++) {
+    const char = json[at];
+    if (char === '"') at = endOfString(json, at) - 1;
+    else if (char === '{' || char === '[') depth++;
+    else if (char === '}' || char === ']') depth--;
+    const ends = char === ',' || char === '}' || char === ']';
+    if (ends && depth < 0) return at;
+    if (char === ',' && depth === 0) return at;
+    if ((char === '}' || char === ']') && depth === 0) return at + 1;
+  }
+  return json.length;
+}
+
+function afterBlanks(json: string, from: number): number {
+  let at = from;
+  while (/\s/.test(json[at] ?? '')) at++;
+  return at;
+}
+
+/** Calls whose arguments are kept at a time, until their tool asks for them. */
+const MOST_KEPT = 64;
+/** UTF-16 units of a message that is looked at. */
+const LONGEST = 4_194_304;
+
+/**
+ * Passes lines of messages on, and keeps the arguments of their calls as they were written, where reading them rounds
+ * something: `written` gives those of a message's id, once.
+ */
+export function watched(input: Readable): {
+  readonly passed: Readable;
+  readonly written: (id: string | number) => string | null;
+} {
+  const kept = new Map<string | number, string>();
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  const passed = new Transform({
+    transform(chunk: Buffer, _, done) {
+      const lines = `${rest}${decoder.write(chunk)}`.split('\n');
+      rest = (lines.pop() ?? '').slice(0, LONGEST);
+      for (const line of lines) keep(kept, line);
+      done(null, chunk);
+    },
+  });
+  const written = (id: string | number): string | null => {
+    const found = kept.get(id) ?? null;
+    kept.delete(id);
+    return found;
+  };
+  return { passed: input.pipe(passed), written };
+}
+
+function keep(kept: Map<string | number, string>, line: string): void {
+  try {
+    const written = rawArguments(line);
+    if (written === null) return;
+    const { id }: { readonly id?: unknown } = JSON.parse(line);
+    if (typeof id === 'string' || typeof id === 'number') kept.set(id, written);
+    const [oldest] = kept.keys();
+    if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+  } catch {
+    // No JSON: the protocol's reader says so.
+  }
+}

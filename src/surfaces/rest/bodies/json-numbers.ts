@@ -1,0 +1,84 @@
+import { positionOfIndex, queryError } from 'osl-compiler';
+
+/** What a text has that holds a number which a reader might round: 16 digits, or an exponent. */
+const MAY_ROUND = /\d[\d.]{15}|\d[eE]/;
+
+/** Whether a look at the numbers of `json` is worth it: a double keeps 15 digits. */
+export function mayRound(json: string): boolean {
+  return MAY_ROUND.test(json);
+}
+
+const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+
+/**
+ * Refuses a number that readers of JSON round: a whole one beyond 2⁵³ − 1, more digits than a double keeps, or an
+ * exponent that it does not reach. In time linear in `json`, which is valid.
+ *
+ * @throws QueryError E0511, with its place and its JSON pointer
+ */
+export function requireExactNumbers(json: string): void {
+  if (!mayRound(json)) return;
+  let quoted = false;
+  for (let at = 0; at < json.length; at++) {
+    const char = json[at];
+    if (char === '"') quoted = !quoted;
+    else if (char === '\\' && quoted) at++;
+    else if (!quoted && (char === '-' || isDigit(char))) {
+      NUMBER.lastIndex = at;
+      const [token = ''] = NUMBER.exec(json) ?? [];
+      if (!isExact(token))
+        throw queryError('inexactNumber', { pointer: pointerTo(json, at) }, positionOfIndex(json, at));
+      at += Math.max(0, token.length - 1);
+    }
+  }
+}
+
+function isDigit(char: string | undefined): boolean {
+  return char !== undefined && char >= '0' && char <= '9';
+}
+
+function isExact(token: string): boolean {
+  const value = Number(token);
+  if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) return false;
+  return decimalOf(token) === decimalOf(String(value));
+}
+
+/** Digits without zeros around them, and the power of ten of the last: equal for equal numbers. */
+function decimalOf(token: string): string {
+  const [, whole = '', fraction = '', exponent = '0'] =
+    /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? [];
+  const digits = `${whole}${fraction}`.replace(/^0+/, '');
+  const kept = digits.replace(/0+$/, '');
+  return kept === '' ? '0' : `${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
+}
+
+/** The JSON pointer (RFC 6901) of the value that begins at `offset` of `json`, which is valid. */
+function pointerTo(json: string, offset: number): string {
+  const path: { readonly list: boolean; step: string | number }[] = [];
+  for (let at = 0; at < offset; at++) {
+    const char = json[at];
+    const top = path.at(-1);
+    if (char === '{' || char === '[') path.push({ list: char === '[', step: char === '[' ? 0 : '' });
+    else if (char === '}' || char === ']') path.pop();
+    else if (char === ',' && top?.list === true) top.step = Number(top.step) + 1;
+    else if (char === '"') {
+      const end = endOfString(json, at);
+      if (top?.list === false && isBeforeColon(json, end)) top.step = String(JSON.parse(json.slice(at, end)));
+      at = end - 1;
+    }
+  }
+  return path.map(({ step }) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+function isBeforeColon(json: string, from: number): boolean {
+  let at = from;
+  while (/\s/.test(json[at] ?? '')) at++;
+  return json[at] === ':';
+}
+
+/** Behind the closing quote of the string that begins at `start`. */
+export function endOfString(json: string, start: number): number {
+  let at = start + 1;
+  while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;
+  return at + 1;
+}

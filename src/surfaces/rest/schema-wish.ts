@@ -1,0 +1,51 @@
+import { queryError } from 'osl-compiler';
+import { MOST_NAMES, SCHEMA_PARTS, type SchemaPart, type SchemaWish } from '../../model/graph/index.js';
+import { malformed, shownName, unknownName } from './fault.js';
+import { termIn } from './term.js';
+
+/** What of the schema may be asked for; each is a list between commas in a URL. */
+export const WISH_PARAMETERS = ['names', 'parts', 'index', 'from'] as const;
+
+/** What of the schema `given` asks for; null: all of it. @throws QueryError E0511 */
+export function schemaWish(given: Readonly<Partial<Record<string, unknown>>>): SchemaWish | null {
+  const { names: wantedNames, parts: wantedParts } = given;
+  const names = wantedNames === undefined ? null : listOf('names', wantedNames);
+  const parts = wantedParts === undefined ? null : listOf('parts', wantedParts).map(partNamed);
+  const index = given['index'] === undefined ? false : flagOf('index', given['index']);
+  if (!index && given['from'] !== undefined) throw malformed('`from` goes with `index` only');
+  if (index && (names !== null || parts !== null))
+    throw malformed('`index` goes with neither `names` nor `parts`');
+  if (index) return { kind: 'index', from: countOf('from', given['from'] ?? 0) };
+  return names === null && parts === null ? null : { kind: 'part', names, parts };
+}
+
+function listOf(name: string, given: unknown): readonly string[] {
+  const list: readonly unknown[] =
+    typeof given === 'string' ? given.split(',') : Array.isArray(given) ? given : [];
+  if (list.length === 0 || list.some((one) => typeof one !== 'string'))
+    throw malformed(`\`${name}\` must be a list of names`);
+  if (list.length > MOST_NAMES)
+    throw queryError('tooLarge', { what: `the length of \`${name}\``, limit: MOST_NAMES });
+  return list.map((one) => termIn(name, String(one)));
+}
+
+function partNamed(name: string): SchemaPart {
+  const part = SCHEMA_PARTS.find((known) => known === name.toLowerCase());
+  if (part === undefined) throw unknownName(`the schema has no part ${shownName(name)}`, name, SCHEMA_PARTS);
+  return part;
+}
+
+function flagOf(name: string, given: unknown): boolean {
+  if (given === true || given === 'true') return true;
+  if (given === false || given === 'false') return false;
+  throw malformed(`\`${name}\` is true or false`);
+}
+
+function countOf(name: string, given: unknown): number {
+  const text = String(given);
+  if (!/^\d{1,9}$/.test(text))
+    throw malformed(`\`${name}\` is a whole number, as \`next\` of the page before`);
+  return Number(text);
+}
+
+export { MOST_NAMES, SCHEMA_PARTS };
