@@ -1,5 +1,6 @@
 import type { Relation } from './catalog.js';
 import { InternalError, queryError } from './errors.js';
+import { GROUPS_ONLY } from './groups-only.js';
 import type { Expr } from './plan.js';
 
 /** How a cell that the caller may not read in the clear is shown. */
@@ -52,7 +53,7 @@ export interface RelationAccess {
 export function accessTo(relation: Relation, access: Access): RelationAccess {
   const rows = rowsOf(grantsOn(relation, access));
   if (rows !== null) return rows;
-  throw queryError('groupsOnly', { relation: relation.name, detail: 'aggregate them where they are read' });
+  throw queryError('groupsOnly', { relation: relation.name, ...GROUPS_ONLY.rows(relation.name) });
 }
 
 /** All that `access` says of a relation that the binder has found in it, whatever it shows. */

@@ -294,9 +294,9 @@ export const ERRORS = Object.freeze({
     'what goes to the database is shown to admins only',
     'leave out `upstream`; an admin role must be below the ceiling of every subject in the chain',
   ]),
-  groupsOnly: row('E2103', '42501', 403, (p: { relation: string; detail: string }) => [
+  groupsOnly: row('E2103', '42501', 403, (p: { relation: string; detail: string; hint: string }) => [
     `rows of \`${p.relation}\` are for aggregates only: ${p.detail}`,
-    'ask for count, sum or avg of columns, over groups that are large enough',
+    p.hint,
   ]),
   decodeDenied: row('E2101', '42501', 403, (p: { facet: string; to: 'a language model' | 'a reranker' }) => [
     `policy does not let passages of \`${p.facet}\` be sent to ${p.to}`,

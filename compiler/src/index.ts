@@ -98,6 +98,7 @@ export { isStored, type StoredName, stored } from './govern/store/columns.js';
 export type { PlanTemplate } from './govern/template.js';
 export { type VisibleColumn, visibleColumns } from './govern/visible.js';
 export { GRAINS, type Grain, grainNamed, type Span, windowNamed } from './grain.js';
+export { GROUPS_ONLY, type GroupsOnlyReason } from './groups-only.js';
 export { type Instant, instantNamed } from './instant.js';
 export { isKeyLookUp } from './key-look-up.js';
 export { LIMITS } from './limits.js';

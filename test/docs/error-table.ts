@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ERRORS, type ErrorName, EVALUATION_FAULTS } from 'osl-compiler';
+import { ERRORS, type ErrorName, EVALUATION_FAULTS, GROUPS_ONLY } from 'osl-compiler';
 import { ROOT } from '../tools/cli/support.js';
 
 /** One line of `docs/errors.md`: what an entry of the catalogue says, its parameters shown as ‹name›. */
@@ -44,9 +44,14 @@ export function errorPage(): string {
   const faults = [...EVALUATION_FAULTS].map(([sqlstate, [message, hint]]) =>
     row([sqlstate, message, hint ?? '']),
   );
+  const reasons = Object.values(GROUPS_ONLY).map((reason) => {
+    const { detail, hint } = reason('‹object›', '‹name›');
+    return row([detail, hint]);
+  });
   const tables = [
     [HEAD, ...rows],
     [EVALUATIONS, ...faults],
+    [AGGREGATES, ...reasons],
     [SURFACES, `${protocolStates().join(', ')}.`],
   ];
   return `${tables.map((lines) => lines.join('\n')).join('\n\n')}\n`;
@@ -89,6 +94,13 @@ A mistake in a value is the caller's, and 400. What can be seen of a literal or 
 
 | SQLSTATE | message | hint |
 |---|---|---|`;
+
+const AGGREGATES = `## Rows that are for aggregates only
+
+Of rows that a grant gives in groups alone ([\`min_group_size\`](policy.md#roles)), E2103 says which part of the question would show single ones, and what is answered in its place. Where the grant names metrics, the hint names them.
+
+| detail | hint |
+|---|---|`;
 
 const HEAD = `# Errors
 

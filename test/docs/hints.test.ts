@@ -1,10 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hintOn, queryError, type Surface, WAYS } from 'osl-compiler';
+import { EVALUATION_FAULTS, hintOn, queryError, type Surface, WAYS } from 'osl-compiler';
 import { test } from 'tap';
 import { wireError } from '../../src/surfaces/pg/wire-error.js';
+import { ROUTES } from '../../src/surfaces/rest/openapi/routes.js';
 import { formatProblem } from '../../src/tools/cli/problem.js';
+import { program } from '../../src/tools/cli/program.js';
 import { ROOT } from '../tools/cli/support.js';
+import { SECTIONS } from './configuration.js';
 import { errorLines } from './error-table.js';
 
 /** Words of one surface. `osl index` and variables are for the operator, who has them wherever a caller reads of it. */
@@ -30,6 +33,33 @@ test('no hint of the catalogue, and no way in that a hint names, speaks the lang
       .filter((text) => FOREIGN[surface].some((words) => words.test(text)));
     t.strictSame(wrong, [], surface);
   }
+});
+
+test('every variable, command and path that a hint of the catalogue names is there', async (t) => {
+  const hints = [
+    ...errorLines().map((l) => l.hint),
+    ...Object.values(WAYS).flatMap((way) => Object.values(way)),
+    ...[...EVALUATION_FAULTS.values()].map(([, hint]) => hint ?? ''),
+  ].map(String);
+  const named = (pattern: RegExp): readonly string[] => [
+    ...new Set(hints.flatMap((hint) => [...hint.matchAll(pattern)].map(([, name = '']) => name))),
+  ];
+  const variables = new Set(SECTIONS.flatMap((s) => Object.keys(s.variables)));
+  const commands = new Set((await program()).commands.map((c) => c.name()));
+  t.strictSame(
+    named(/\b(OSL_[A-Z_]+)\b/g).filter((name) => !variables.has(name)),
+    [],
+  );
+  t.strictSame(
+    named(/`osl (\w+)/g).filter((name) => !commands.has(name)),
+    [],
+  );
+  t.strictSame(
+    named(/\b(?:GET|POST|PUT|DELETE) (\/[\w/]+)/g).filter((path) => !ROUTES.has(path)),
+    [],
+  );
+  t.ok(named(/\b(OSL_[A-Z_]+)\b/g).length >= 3, 'hints name variables');
+  t.ok(named(/`osl (\w+)/g).length >= 4, 'and commands');
 });
 
 /** A hint by its name, or as an argument of the binder's two ways to refuse a construct. */

@@ -72,7 +72,7 @@ export function governWith(
   { rolled, passed }: RollupChoice = NO_ROLLUP,
 ): GovernedPlan {
   const whole = withRowsInPlace(plan.query, boundRows(plan.runtime));
-  const accesses = scanAccesses(whole, access, plan.literals);
+  const accesses = scanAccesses(whole, access, plan);
   const labelled = new EnumValues(whole, accesses, plan.literals);
   const bound = breakTies(inEnumOrder(plan.query, labelled, plan, slots), accesses, whole);
   const passages = new PassageFields(plan.runtime, catalog, access);

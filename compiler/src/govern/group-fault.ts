@@ -1,5 +1,6 @@
 import { type Access, grantsOn, showsRows } from '../access.js';
 import { fanOutOf, type LiteralSlots } from '../bind/index.js';
+import type { GroupsOnlyReason } from '../groups-only.js';
 import { isKeyEquality } from '../key-equality.js';
 import type { Aggregate, EntityScan, Expr, FromItem, Select, SourceId } from '../plan.js';
 import { callsVolatile } from '../volatile.js';
@@ -32,35 +33,42 @@ const SUMMARIES: ReadonlySet<string> = new Set([
   'var_samp',
 ]);
 
+/** Why rows are for aggregates only here, with the function that is at fault and the call of it, where there is one. */
+export interface GroupFault {
+  readonly why: GroupsOnlyReason;
+  readonly name?: string;
+  readonly call?: Aggregate;
+}
+
 /** Why a block may not aggregate rows that it may not show; null where it may. */
 export function groupFault(
   scan: EntityScan,
   block: Select,
   access: Access,
   literals: LiteralSlots,
-): string | null {
-  if (!block.grouped) return 'aggregate them where they are read';
-  if (leavesOf(block.from).some((l) => l.kind !== 'entity')) return 'join them to entities and bridges only';
+): GroupFault | null {
+  if (!block.grouped) return { why: 'rows' };
+  if (leavesOf(block.from).some((l) => l.kind !== 'entity')) return { why: 'made' };
   // A join on any predicate would weigh a row by what is in it, which a count of pairs then tells.
-  if (!joinsOnKeys(block.from)) return 'OSL-SQL alone joins them, on sealed keys and nothing else';
-  if (exprsOf(block).some(callsVolatile)) return 'nothing may be drawn anew for each of their groups';
-  if (mayBeMissing(scan.id, block.from)) return 'they may not be the optional side of a join';
+  if (!joinsOnKeys(block.from)) return { why: 'joined' };
+  if (exprsOf(block).some(callsVolatile)) return { why: 'drawn' };
+  if (mayBeMissing(scan.id, block.from)) return { why: 'optional' };
   // Each row around would have a figure of its own; two of them may differ by one row.
-  if (looksOutward(block)) return 'a query around chooses them by `=` and a key, and by nothing else';
+  if (looksOutward(block)) return { why: 'around' };
   if (block.outputs.some((o) => someExpr(o.expr, (e) => e.kind === 'call' && e.definition.kind === 'rows')))
-    return 'rows cannot be made of them';
+    return { why: 'expanded' };
   const grounds = groundsOf(literals);
   const calls = aggregatesOf(block);
   for (const call of calls) {
     const { name } = call.definition;
-    if (!SUMMARIES.has(name)) return `\`${name}\` would show what is in one of them`;
-    if (call.orderBy.length > 0) return 'an aggregate over them takes no ORDER BY';
-    if (!canBeSummed(call)) return `\`${name}\` of intervals may be too large`;
+    if (!SUMMARIES.has(name)) return { why: 'shows', name, call };
+    if (call.orderBy.length > 0) return { why: 'ordered', call };
+    if (!canBeSummed(call)) return { why: 'intervals', name, call };
     if (call.metric === null && !call.args.every((a) => isPlain(a, grounds)))
-      return 'aggregate columns as they are, without an expression';
+      return { why: 'computed', call };
   }
   const weight = weightOf(scan, block, calls, access);
-  if (weight !== null) return weight;
+  if (weight !== null) return { why: weight };
   // What is worked out for each row, whether its group is large enough or not.
   const rowwise = [
     ...block.where,
@@ -70,8 +78,7 @@ export function groupFault(
   ];
   const onKeys = { ...grounds, node: () => false };
   const isSound = rowwise.every((e) => isHarmless(e, grounds));
-  if (!isSound || !conditionsOf(block.from).every((e) => isHarmless(e, onKeys)))
-    return 'filter and group by columns and comparisons only, which cannot fail';
+  if (!isSound || !conditionsOf(block.from).every((e) => isHarmless(e, onKeys))) return { why: 'fails' };
   return null;
 }
 
@@ -103,7 +110,7 @@ function weightOf(
   block: Select,
   calls: readonly Aggregate[],
   access: Access,
-): string | null {
+): GroupsOnlyReason | null {
   const scans = leavesOf(block.from).filter((l) => l.kind === 'entity');
   const repeated = block.from !== null && fanOutOf(block.from, scan.id) !== null;
   const besideRows = scans.some(
@@ -111,13 +118,10 @@ function weightOf(
   );
   for (const call of calls) {
     const counts = call.definition.name === 'count';
-    if (repeated && !call.distinct && call.args.some((a) => readsOf(a, scan.id)))
-      return 'a join repeats them, and so would weigh one more than another';
+    if (repeated && !call.distinct && call.args.some((a) => readsOf(a, scan.id))) return 'repeated';
     const ofOwn = call.distinct && call.args.every((a) => readsOnly(a, scan.id));
-    if (repeated && besideRows && !ofOwn)
-      return 'a join to rows that are shown would weigh one more than another';
-    if (!counts && scans.some((s) => call.args.some((a) => readsKnown(a, s, scan, access))))
-      return 'a column that is shown would weigh one more than another';
+    if (repeated && besideRows && !ofOwn) return 'besideRows';
+    if (!counts && scans.some((s) => call.args.some((a) => readsKnown(a, s, scan, access)))) return 'known';
   }
   return null;
 }

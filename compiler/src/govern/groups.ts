@@ -1,12 +1,13 @@
 import { type Access, grantsOn, type RelationAccess, type RelationGrant, showsRows } from '../access.js';
-import type { LiteralSlots } from '../bind/index.js';
+import type { BoundPlan } from '../bind/index.js';
 import { columnOf, type Relation } from '../catalog.js';
-import { InternalError, queryError } from '../errors.js';
+import { InternalError, type QueryError, queryError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
 import { filtersOf, sameRows } from '../granted-rows.js';
+import { GROUPS_ONLY, type GroupsOnlyReason, inPlaceOfMetric } from '../groups-only.js';
 import type { EntityScan, Expr, Query, Select, SourceId, Spine } from '../plan.js';
 import { allQueries, childrenOf, exprsOf, leavesOf, someExpr } from '../walk.js';
-import { aggregatesOf, groupFault } from './group-fault.js';
+import { aggregatesOf, type GroupFault, groupFault } from './group-fault.js';
 import { type Minimum, type ScanAccess, ScanAccesses } from './scan-access.js';
 
 /**
@@ -15,14 +16,14 @@ import { type Minimum, type ScanAccess, ScanAccesses } from './scan-access.js';
  *
  * @throws QueryError E2103 where a block needs what only such a grant shows, and may not have it
  */
-export function scanAccesses(root: Query, access: Access, literals: LiteralSlots): ScanAccesses {
+export function scanAccesses(root: Query, access: Access, plan: BoundPlan): ScanAccesses {
   const scans = new Map<SourceId, ScanAccess>();
   const totalled = runningTotals(root);
   for (const query of allQueries(root)) {
     if (query.kind !== 'select') continue;
     for (const leaf of leavesOf(query.from)) {
       if (leaf.kind !== 'entity') continue;
-      scans.set(leaf.id, scanAccess(leaf, query, access, literals, totalled.has(query)));
+      scans.set(leaf.id, scanAccess(leaf, query, access, plan, totalled.has(query)));
     }
   }
   return new ScanAccesses(scans);
@@ -57,7 +58,7 @@ function scanAccess(
   scan: EntityScan,
   block: Select,
   access: Access,
-  literals: LiteralSlots,
+  plan: BoundPlan,
   totalled: boolean,
 ): ScanAccess {
   const all = grantsOn(scan.relation, access);
@@ -68,18 +69,38 @@ function scanAccess(
   const some = [...showing, ...applicable];
   const plain: ScanAccess = { access: withGrants(all, showing), minimum: null };
   if (showsAll(scan, showing, some)) return plain;
-  const fault = totalled
-    ? 'a running total would tell its periods apart'
-    : (groupFault(scan, block, access, literals) ?? shareFault(scan, block, applicable));
+  const fault: GroupFault | null = totalled
+    ? { why: 'running' }
+    : (groupFault(scan, block, access, plan.literals) ?? shareFault(scan, block, applicable));
   const strictest = strictestOf(applicable);
   if (fault === null && applicable.length > 0 && coversAll(scan, some)) {
     const conditions = plainConditions(scan, showing, some);
     return { access: withGrants(all, some), minimum: { ...strictest, plain: conditions } };
   }
   if (coversAll(scan, showing)) return plain;
-  const detail = fault ?? 'only some metrics of it may be asked for';
-  throw queryError('groupsOnly', { relation: scan.relation.name, detail });
+  throw groupsOnly(scan.relation, all.grants, fault, plan.metrics.length > 0);
 }
+
+/** What is asked in place is a metric where the grants name them, and is the asker's own where a metric was at fault. */
+function groupsOnly(
+  { name: relation }: Relation,
+  grants: readonly RelationGrant[],
+  fault: GroupFault | null,
+  ofMetrics: boolean,
+): QueryError {
+  const metrics = grants.flatMap(({ groups }) => groups ?? []).map((g) => g.metrics);
+  const named = metrics.every((m) => m !== null) ? [...new Set(metrics.flatMap((m) => [...m.keys()]))] : [];
+  const instead = GROUPS_ONLY.metrics(relation, named.map((m) => `MEASURE(${m})`).join(' or '));
+  if (fault === null) return queryError('groupsOnly', { relation, ...instead });
+  const { detail, hint } = GROUPS_ONLY[fault.why](relation, fault.name ?? '');
+  if (named.length > 0) return queryError('groupsOnly', { relation, detail, hint: instead.hint });
+  const byMetric =
+    fault.call === undefined ? ofMetrics && BY_METRICS.has(fault.why) : fault.call.metric !== null;
+  return queryError('groupsOnly', { relation, detail, hint: byMetric ? inPlaceOfMetric(relation) : hint });
+}
+
+/** What a metric may bring into a question that its asker did not write. */
+const BY_METRICS: ReadonlySet<GroupsOnlyReason> = new Set(['rows', 'optional', 'fails', 'running']);
 
 /** What a group must have where several grants apply to it: all that any of them asks. */
 function strictestOf(grants: readonly RelationGrant[]): Omit<Minimum, 'plain'> {
@@ -100,14 +121,14 @@ function strictestOf(grants: readonly RelationGrant[]): Omit<Minimum, 'plain'> {
 }
 
 /** Why nobody can say which part of a figure of the block is one row's; null where the rule is about none, or one can. */
-function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): string | null {
+function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): GroupFault | null {
   if (grants.every((g) => g.groups?.dominance === undefined)) return null;
   for (const { definition, args } of aggregatesOf(block)) {
     if (definition.name === 'count') continue;
     const isOwn = args.every((a) => !someExpr(a, (e) => e.kind === 'column' && e.source !== scan.id));
-    if (!isOwn) return 'a figure over rows that are joined to them could be one of them for the most part';
+    if (!isOwn) return { why: 'sharedJoin' };
     if (args.length !== 1 || !args.every((a) => SHARED.has(a.type)))
-      return `what part of \`${definition.name}\` is one row's cannot be told`;
+      return { why: 'sharedPart', name: definition.name };
   }
   return null;
 }

@@ -2,6 +2,7 @@ import { type Access, accessTo, rowAccess } from '../access.js';
 import { type BoundPlan, bindSample, columnsFor, LiteralSlots, type SampledValue } from '../bind/index.js';
 import type { Catalog, Relation } from '../catalog.js';
 import { InternalError, queryError } from '../errors.js';
+import { GROUPS_ONLY } from '../groups-only.js';
 import { allOf, ascending, columnRef } from '../nodes.js';
 import type { EntityScan, Expr, GovernedScan, Select } from '../plan.js';
 import { PASSAGE_COLUMNS } from '../runtime.js';
@@ -68,7 +69,7 @@ function sampleTable(name: string, catalog: Catalog, access: Access): GovernedSa
   const shown = inRows(access);
   const allowed = shown.relations.get(name);
   if (allowed === undefined) {
-    throw queryError('groupsOnly', { relation: name, detail: 'a sample would show some of them' });
+    throw queryError('groupsOnly', { relation: name, ...GROUPS_ONLY.sampled(name) });
   }
   const bound = bindSample(relation, catalog, shown);
   if (bound.values.length === 0) throw queryError('denied', { object: name });

@@ -96,6 +96,45 @@ test('osl mcp', async (t) => {
     await client.close();
   });
 
+  await t.test('a number that readers of JSON round is refused, and its text is taken', async (t) => {
+    const token = await rest.test.token('user:ann');
+    const child = spawn(process.execPath, [BIN, 'mcp', '--server', url], {
+      env: { OSL_TOKEN: token, PATH: process.env['PATH'] ?? '' },
+      stdio: 'pipe',
+    });
+    t.teardown(() => child.kill());
+    let out = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text;
+    });
+    let lines = 0;
+    const said = async (message: string): Promise<unknown> => {
+      child.stdin.write(`${message}\n`);
+      lines++;
+      while (out.split('\n').length <= lines) await new Promise((resolve) => setTimeout(resolve, 20));
+      return JSON.parse(out.split('\n')[lines - 1] ?? '');
+    };
+    const params = '"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}';
+    await said(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{${params}}}`);
+    child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+    const asked = (id: number, param: string) =>
+      said(
+        `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"semantic_query","arguments":{"osql":"select $1::int8 as n","parameters":[${param}]}}}`,
+      );
+    t.match(await asked(2, '9007199254740993'), {
+      result: {
+        isError: true,
+        structuredContent: {
+          status: 400,
+          problem: { code: 'E0511', sqlstate: '22003', hint: 'send it as a string' },
+        },
+      },
+    });
+    t.match(await asked(3, '"9007199254740993"'), {
+      result: { structuredContent: { rows: [{ n: '9007199254740993' }] } },
+    });
+  });
+
   await t.test('it ends with its input, and writes nothing but the protocol', async (t) => {
     const child = spawn(process.execPath, [BIN, 'mcp', '--server', url], {
       env: { OSL_TOKEN: 'x', PATH: process.env['PATH'] ?? '' },
