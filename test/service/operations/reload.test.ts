@@ -101,7 +101,11 @@ t.test('SIGHUP takes up all that can change, or names it', async (t) => {
   await t.test(
     "beside issuers the gateway's own key is good for nothing, and osl token says so",
     async (t) => {
-      t.equal(await statusOf(server, local), 401);
+      const authorization = `Bearer ${local}`;
+      const reply = await asked(server, '/osl/query', { osql: 'select 1 as a' }, { authorization });
+      t.equal(reply.status, 401);
+      t.match(JSON.parse(reply.body), { code: 'E3001', detail: /accepted here: RS256$/ });
+      t.match(server.stderr, /own key \(HS256\) are refused, unless OSL_LOCAL_TOKENS=on/);
       const minted = await osl(['token', '--data-dir', where.dataDir, '--subject', 'user:analyst']);
       t.match(minted, {
         code: 2,
