@@ -226,6 +226,11 @@ const REQUESTS: readonly (Sent & { readonly gets: Case['gets'] })[] = [
   { gets: 'emptySql', ...JSON_OF_QUERY, body: { sql: '' } },
   { gets: 'malformedBody', ...JSON_OF_QUERY, body: { osql: 'select 1', colour: 'red' } },
   {
+    gets: 'inexactNumber',
+    ...JSON_OF_QUERY,
+    body: '{"osql":"select $1::int8","parameters":[9007199254740993]}',
+  },
+  {
     gets: 'denied',
     who: DEN,
     path: '/osl/query',
@@ -451,7 +456,7 @@ const OTHERS: readonly Case[] = [
   },
   {
     surface: 'a second change with one token',
-    gets: 'invalidToken',
+    gets: 'tokenUsed',
     fails: async (world) => {
       const token = await world.token(ROOT);
       await world.http(token, '/admin/resume', { method: 'POST' });
@@ -590,6 +595,7 @@ export const UNREACHED: Readonly<Partial<Record<ErrorName, string>>> = {
   addressLimited: 'many requests of strangers, of which one is recorded: test/surfaces/rest/limits.test.ts',
   draftTooCostly: 'a draft of half a second: test/proof/budget/ways.test.ts',
   invalidCertificate: 'a listener with TLS and authorities: test/service/operations/certificates.test.ts',
+  addressLimited: 'an address of its own: test/surfaces/rest/limits.test.ts',
   unknownLabel: 'as `invalidLiteral`, of a type that this model has not: test/surfaces/pg/enum-order.test.ts',
   rerankBudget: 'a reranker: test/language/forms/rerank.test.ts',
   rerankerUnavailable: 'a reranker: test/language/forms/rerank.test.ts',
