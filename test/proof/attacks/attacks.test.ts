@@ -38,7 +38,7 @@ function audited(entries: readonly AuditEntry[]): readonly object[] {
   return entries.map(({ kind, surface, subject, chain, decision, code, outcome, rows }) =>
     kind === 'decision'
       ? { kind, surface, subject, chain, decision: decision === 'allow' ? 'allow' : 'refuse', code }
-      : { kind, surface, subject, chain, outcome, code, rows },
+      : { kind, surface, subject, chain, outcome, code: code ?? null, rows },
   );
 }
 
