@@ -60,7 +60,7 @@ test('a statement under a token that has ended is refused on record', async (t) 
     t.match((await client?.rest())?.[0] ?? '', /^E FATAL 28000 /, name);
     t.match(
       await decisionsAfter(shop, known, 1),
-      [{ decision: 'error', code: '28000', subject: 'user:ann' }],
+      [{ decision: 'deny', code: '28000', subject: 'user:ann' }],
       name,
     );
   }
