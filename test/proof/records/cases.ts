@@ -595,7 +595,6 @@ export const UNREACHED: Readonly<Partial<Record<ErrorName, string>>> = {
   addressLimited: 'many requests of strangers, of which one is recorded: test/surfaces/rest/limits.test.ts',
   draftTooCostly: 'a draft of half a second: test/proof/budget/ways.test.ts',
   invalidCertificate: 'a listener with TLS and authorities: test/service/operations/certificates.test.ts',
-  addressLimited: 'an address of its own: test/surfaces/rest/limits.test.ts',
   unknownLabel: 'as `invalidLiteral`, of a type that this model has not: test/surfaces/pg/enum-order.test.ts',
   rerankBudget: 'a reranker: test/language/forms/rerank.test.ts',
   rerankerUnavailable: 'a reranker: test/language/forms/rerank.test.ts',
