@@ -1,6 +1,6 @@
 import type { Access } from './access.js';
 import { type BoundPlan, bind, bindMetrics } from './bind/index.js';
-import type { Catalog, Features } from './catalog.js';
+import type { Catalog, Features, Joins } from './catalog.js';
 import { declaredType } from './declared-types.js';
 import { emit } from './emit/emit.js';
 import { queryError } from './errors.js';
@@ -17,6 +17,8 @@ export interface CompileOptions {
   readonly parameterOids?: readonly number[];
   /** Default: what the catalog's tenant leaves on. */
   readonly features?: Features;
+  /** What relations may be joined on. Default: what the catalog's tenant says. */
+  readonly joins?: Joins;
   /** Whether decoder operators have a model to ask; without one they are E0521. Default: true. */
   readonly hasDecoder?: boolean;
   /** What names mean; default: OSL-SQL. */
@@ -30,7 +32,7 @@ export interface CompileOptions {
 export const ALL_FEATURES: Features = Object.freeze({ setOperations: true, subqueries: true });
 
 /** For steps of a question, which the compiler writes itself. */
-const OURS: CompileOptions = { features: ALL_FEATURES };
+const OURS: CompileOptions = { features: ALL_FEATURES, joins: 'any' };
 
 /**
  * OSL-SQL, or raw SQL over the allowlist, to a governed plan: parse, bind, govern. `emit` makes SQL of it.
@@ -145,5 +147,6 @@ export function boundPlan(
     (options.parameterOids ?? []).map(declaredType),
     worldOf(parsed, options.world ?? 'semantic', catalog),
     options.hasDecoder,
+    options.joins,
   );
 }

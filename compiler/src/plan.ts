@@ -473,15 +473,20 @@ export interface RuntimeScan {
   /** The slot that brings them, as a jsonb array of objects. */
   readonly slot: number;
   readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
+  /** Names of the columns that are sealed keys. */
+  readonly sealed: readonly string[];
+  /** Set where they are rows of the query itself, with what operators say of each. */
+  readonly own?: true;
 }
 
 export interface Join {
   readonly kind: 'join';
-  /**
-   * Whether `on` equates sealed keys, one of each side: the join of entities in OSL-SQL. Raw SQL has no sealed keys,
-   * and what a query has worked out itself is joined on whatever it has.
-   */
+  /** True if `on` equates sealed keys, one of each side; false in raw SQL, which has no sealed keys. */
   readonly sealed: boolean;
+  /** Set where the compiler joins, along what the manifest declares; no caller can write such a join. */
+  readonly made?: true;
+  /** Set where it must rest on sealed keys whatever the manifest says of joins. */
+  readonly strict?: true;
   readonly type: 'inner' | 'left' | 'full';
   readonly left: FromItem;
   readonly right: FromItem;

@@ -1,5 +1,5 @@
 import type { Access } from '../access.js';
-import type { Catalog, Features } from '../catalog.js';
+import type { Catalog, Features, Joins } from '../catalog.js';
 import type { DeclaredType } from '../declared-types.js';
 import { queryError } from '../errors.js';
 import { firstWord, type Parsed, startOf } from '../parse.js';
@@ -13,6 +13,7 @@ import { BindContext, type World } from './context.js';
 import { requireExpandable } from './expanded.js';
 import { finishRelation, withUsedColumns } from './finish-runtime.js';
 import { bindQuery } from './query.js';
+import { requireSealedJoins } from './unsealed.js';
 
 /**
  * Resolves names, types and forms against what this caller may see; nothing else exists for it.
@@ -27,13 +28,16 @@ export function bind(
   declared: readonly (DeclaredType | null)[],
   world: World = 'semantic',
   hasDecoder = true,
+  joins: Joins = catalog.joins ?? 'declared',
 ): BoundPlan {
   if (!('SelectStmt' in parsed.node)) throw refuseStatement(parsed);
   const { source, lists } = parsed;
-  const ctx = new BindContext(source, catalog, access, features, declared, world, lists, hasDecoder);
+  const rule = world === 'physical' ? null : joins;
+  const ctx = new BindContext(source, catalog, access, features, declared, world, lists, hasDecoder, rule);
   const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
-  for (const whole of [query, ...operatedRows(ctx)]) {
+  for (const whole of [query, ...queriesTakenOut(ctx)]) {
     requireExpandable(whole);
+    requireSealedJoins(whole, ctx);
     refuseCollationsThatMeet(whole, ctx);
   }
   const complete = withUsedColumns(query, ctx);
@@ -41,6 +45,7 @@ export function bind(
   return Object.freeze({
     form: world === 'physical' ? 'sql' : formOf(runtime, complete),
     query: complete,
+    joins: ctx.joins,
     runtime,
     columns: Object.freeze(columns),
     positionOf: (expr: Expr) => ctx.positionOf(expr),
@@ -49,9 +54,12 @@ export function bind(
   });
 }
 
-/** The queries that were taken out of the statement, whose rows operators work on. */
-function operatedRows({ drafts }: BindContext): readonly Query[] {
-  return drafts.flatMap((d) => (d.kind === 'operated' && d.rows !== null ? [d.rows] : []));
+/** Queries that were taken out of the statement: those whose rows operators work on, or a walk begins at. */
+function queriesTakenOut({ drafts }: BindContext): readonly Query[] {
+  return drafts.flatMap((d) => {
+    const query = d.kind === 'operated' ? d.rows : d.kind === 'traversal' ? d.start : null;
+    return query === null ? [] : [query];
+  });
 }
 
 /** Which of the five forms the statement has. */

@@ -1,3 +1,4 @@
+import type { Joins } from '../catalog.js';
 import type { Position } from '../errors.js';
 import type { MetricFormat } from '../metric-format.js';
 import type { Expr, Form, Query, Slot, SourceId } from '../plan.js';
@@ -9,6 +10,8 @@ import type { LiteralSlots } from './literals.js';
 export interface BoundPlan {
   readonly form: Form;
   readonly query: Query;
+  /** The join rule that it was bound under; null where there is none. */
+  readonly joins: Joins | null;
   readonly runtime: readonly RuntimeRelation[];
   readonly slots: readonly Slot[];
   /** Type OIDs of `$1 … $n`: those that the client declared, and for the others what their use says. */

@@ -1,12 +1,11 @@
 import type { Node } from '@pgsql/types';
-import type { ColumnRef } from '../plan.js';
+import type { Operation } from '../plan.js';
 import { leavesOf } from '../walk.js';
-import { placeOf, stringOf } from './ast.js';
+import { nameParts, placeOf, stringOf } from './ast.js';
 import type { BoundFrom, BoundItem } from './bound-from.js';
 import type { BindContext } from './context.js';
-import { isMade, joined, keyEquality, keyRule, refuseTwice, sidesOf } from './join.js';
+import { isMade, joined, plainEquality, refuseTwice } from './join.js';
 import { innerScope, lookUp, referenceOf, resolveColumn, type ScopeItem } from './scope.js';
-import { sealedHint } from './subquery.js';
 
 interface Placed {
   readonly bound: BoundItem;
@@ -17,12 +16,13 @@ interface Link {
   readonly node: Node;
   /** Its place among the conjuncts. */
   readonly order: number;
-  readonly sides: readonly [ColumnRef, ColumnRef];
+  readonly equality: Operation;
+  readonly sources: readonly number[];
 }
 
 /**
  * FROM items that commas separate. Each is joined to those before it by the equalities of sealed keys that WHERE has,
- * which are then part of the join; where it need not be joined on keys, WHERE joins it, or nothing does.
+ * which are then part of the join, or by nothing; the rest of WHERE filters.
  */
 export function joinCommas(placed: readonly Placed[], where: readonly Node[], ctx: BindContext): BoundFrom {
   const made = placed.some(isLateral) ? [] : placed.filter((p) => isMade(p.bound.item));
@@ -33,7 +33,7 @@ export function joinCommas(placed: readonly Placed[], where: readonly Node[], ct
     where,
     ctx,
   );
-  const whole = made.reduce<BoundItem>((all, p) => joined(all, p.bound, 'inner', CROSS), others);
+  const whole = made.reduce<BoundItem>((all, p) => joined(all, p.bound, 'inner', []), others);
   return { ...others, item: whole.item, items: placed.flatMap((p) => p.bound.items) };
 }
 
@@ -41,8 +41,6 @@ export function joinCommas(placed: readonly Placed[], where: readonly Node[], ct
 function isLateral({ bound }: Placed): boolean {
   return leavesOf(bound.item).some((l) => l.kind === 'derived' && l.lateral === true);
 }
-
-const CROSS = Object.freeze({ sealed: false, on: Object.freeze([]) });
 
 function joinOnKeys(placed: readonly Placed[], where: readonly Node[], ctx: BindContext): BoundFrom {
   const items = placed.flatMap((p) => p.bound.items);
@@ -64,21 +62,21 @@ function joinOnKeys(placed: readonly Placed[], where: readonly Node[], ctx: Bind
     const before = whole;
     const eligible = inOrder ? waiting.slice(0, 1) : waiting;
     const linked = eligible.findIndex(({ at }) => reachable.has(at));
-    const index =
-      linked >= 0 ? linked : eligible.findIndex(({ p }) => keyRule(before, p.bound, ctx) === 'none');
-    const [next] = index < 0 ? [] : waiting.splice(index, 1);
-    if (next === undefined) {
-      const detail = 'a comma in FROM joins on no key';
-      const hint = `${sealedHint({ scope: innerScope(null, items, new Map()) })}; compare two of them in WHERE`;
-      throw ctx.error('unsealedJoin', { detail, hint }, placeOf(waiting[0]?.p.node));
-    }
+    // Passages wait for what they are linked to.
+    const free = before.content ? -1 : eligible.findIndex(({ p }) => !p.bound.content);
+    const [next] = waiting.splice(Math.max(linked >= 0 ? linked : free, 0), 1);
+    if (next === undefined) break;
     const used = [...(near.get(next.at) ?? [])].flatMap(([at, found]) => (joinedSoFar.has(at) ? found : []));
     used.sort((a, b) => a.order - b.order);
     joinedSoFar.add(next.at);
     for (const at of near.get(next.at)?.keys() ?? []) reachable.add(at);
     for (const { node } of used) keys.add(node);
-    const on = used.map(({ node, sides }) => keyEquality(...sides, items, ctx, placeOf(node)));
-    whole = joined(before, next.p.bound, 'inner', { sealed: used.length > 0, on });
+    whole = joined(
+      before,
+      next.p.bound,
+      'inner',
+      used.map((l) => l.equality),
+    );
   }
   return { ...whole, items, using, keys };
 }
@@ -87,15 +85,23 @@ const NO_KEYS: ReadonlySet<Node> = new Set();
 
 function linksIn(where: readonly Node[], items: readonly ScopeItem[], ctx: BindContext): readonly Link[] {
   return where.flatMap((node, order) => {
-    const [a, b] = sidesOf(node).map((side) => sealedHere(side, items, ctx));
-    return a === undefined || a === null || b === undefined || b === null
-      ? []
-      : [{ node, order, sides: [a, b] as const }];
+    const equality = sealedEquality(node, items, ctx);
+    return equality === null ? [] : [{ node, order, ...equality }];
   });
 }
 
+/** `node` as an equality of two sealed columns of `items`; null where it is something else. */
+function sealedEquality(node: Node, items: readonly ScopeItem[], ctx: BindContext) {
+  const expr = 'A_Expr' in node ? node.A_Expr : null;
+  if (expr?.kind !== 'AEXPR_OP' || nameParts(expr.name).join('.') !== '=') return null;
+  const [a, b] = [expr.lexpr, expr.rexpr].map((side) => sealedHere(side, items, ctx));
+  if (a === undefined || a === null || b === undefined || b === null) return null;
+  const equality = plainEquality(a, b, placeOf(node), ctx);
+  return equality === null ? null : { equality, sources: [a.source, b.source] };
+}
+
 /** `side` as a sealed column of `items`; null where it is none, or an outer query's. */
-function sealedHere(side: Node | undefined, items: readonly ScopeItem[], ctx: BindContext): ColumnRef | null {
+function sealedHere(side: Node | undefined, items: readonly ScopeItem[], ctx: BindContext) {
   if (side === undefined || !('ColumnRef' in side)) return null;
   const fields = side.ColumnRef.fields ?? [];
   const parts = fields.map(stringOf);
@@ -118,7 +124,7 @@ function neighbours(placed: readonly Placed[], links: readonly Link[]) {
     others.set(to, [...(others.get(to) ?? []), link]);
   };
   for (const link of links) {
-    const [a, b] = link.sides.map(({ source }) => placeOfSource.get(source));
+    const [a, b] = link.sources.map((source) => placeOfSource.get(source));
     if (a === undefined || b === undefined || a === b) continue;
     note(a, b, link);
     note(b, a, link);

@@ -267,7 +267,15 @@ function placed(item: FromItem, bySource: ReadonlyMap<number, readonly ParentIte
 
 function beside(item: FromItem, parents: readonly ParentItem[]): FromItem {
   return parents.reduce((left: FromItem, { scan, on, item: parent }): FromItem => {
-    const join: FromItem = Object.freeze({ kind: 'join', sealed: true, type: 'left', left, right: scan, on });
+    const join: FromItem = Object.freeze({
+      kind: 'join',
+      sealed: true,
+      made: true,
+      type: 'left',
+      left,
+      right: scan,
+      on,
+    });
     return beside(join, parent.parents ?? []);
   }, item);
 }

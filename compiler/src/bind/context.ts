@@ -1,6 +1,6 @@
 import type { A_Const } from '@pgsql/types';
 import type { Access } from '../access.js';
-import type { Catalog, Features, OwnLabel } from '../catalog.js';
+import type { Catalog, Features, Joins, OwnLabel } from '../catalog.js';
 import type { DeclaredType } from '../declared-types.js';
 import {
   type ErrorName,
@@ -42,12 +42,22 @@ const SWITCHES = {
   },
 } as const;
 
+/** A FROM item as its reader names it and its columns. */
+interface NamedItem {
+  readonly source: number;
+  readonly alias: string;
+  readonly location?: Location;
+  readonly columns: ReadonlyMap<string, { readonly sealed: boolean; readonly denied: boolean }>;
+}
+
 /** The state of binding one statement: the slots and ids it hands out, and where things stand in the text. */
 export class BindContext {
   readonly catalog: Catalog;
   readonly access: Access;
   readonly features: Features;
   readonly world: World;
+  /** What relations may be joined on; null where no caller joins: in raw SQL, and where the compiler asks. */
+  readonly joins: Joins | null;
   /** Whether decoder operators have a model to ask. */
   readonly hasDecoder: boolean;
   /** The client's `$1 … $n`. */
@@ -61,6 +71,7 @@ export class BindContext {
   readonly #locations = new Map<Expr, number>();
   readonly #used = new Map<number, Set<string>>();
   readonly #sourcePlaces = new Map<number, number>();
+  readonly #items = new Map<number, NamedItem>();
   readonly #firstUse = new Map<number, number>();
   readonly #drafts: RuntimeDraft[] = [];
   readonly #metrics = new Set<string>();
@@ -91,7 +102,9 @@ export class BindContext {
     world: World = 'semantic',
     lists: ReadonlyMap<number, PlainList> = new Map(),
     hasDecoder = true,
+    joins: Joins | null = null,
   ) {
+    this.joins = joins;
     this.hasDecoder = hasDecoder;
     this.#source = source;
     this.#lists = lists;
@@ -215,6 +228,18 @@ export class BindContext {
   /** Remembers where FROM item `source` stands. */
   standsAt(source: number, location: Location): void {
     if (location !== undefined) this.#sourcePlaces.set(source, location);
+  }
+
+  /** Remembers the FROM items of a query, as names see them. */
+  knowItems(items: readonly NamedItem[]): void {
+    for (const item of items) {
+      this.#items.set(item.source, item);
+      if (!this.#sourcePlaces.has(item.source)) this.standsAt(item.source, item.location);
+    }
+  }
+
+  itemOf(source: number): NamedItem | undefined {
+    return this.#items.get(source);
   }
 
   positionOfSource(source: number): Position | null {

@@ -5,13 +5,6 @@ import type { Bound } from './coerce.js';
 import type { BindContext } from './context.js';
 import type { Scope } from './scope.js';
 
-/**
- * Which columns of the FROM items around it a LATERAL query may name where it is no equality of sealed keys: `all`, in
- * what it yields; `free`, in its conditions, those of whatever is joined on any predicate; `made`, there too, those of
- * what other queries have worked out.
- */
-export type Look = 'all' | 'free' | 'made';
-
 /** What an expression may use where it stands. */
 export interface Environment {
   readonly ctx: BindContext;
@@ -28,10 +21,6 @@ export interface Environment {
   readonly nameOf?: (parts: readonly string[], at: Location) => Expr;
   /** Whether `/` gives fractions and NULL for a zero divisor, as in metrics. */
   readonly guardedDivision?: boolean;
-  /** Whether columns of queries around may be named anywhere: in what a function in FROM is given. */
-  readonly outward?: boolean;
-  /** Which columns of the items around it may be named here, in a LATERAL query; absent: none. */
-  readonly look?: Look;
   /** Whether functions that make rows may stand here: at the top of a select list, and in what is computed of them. */
   readonly rows?: boolean;
   /** Whether this is the text of a simple metric, in which a name is a column and never another metric. */

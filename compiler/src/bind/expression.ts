@@ -29,8 +29,6 @@ import { requireComparable } from './comparable.js';
 import { computedValue } from './computed.js';
 import type { BindContext } from './context.js';
 import { type Environment, insideCall } from './environment.js';
-import { seesBeside } from './lateral.js';
-import { looksOutFreely } from './outward.js';
 import { bindRowNullTest } from './row.js';
 import { resolveColumn, type ScopeColumn, type ScopeItem } from './scope.js';
 import { inOlderFunctions } from './standard-json.js';
@@ -108,16 +106,10 @@ function bindColumn(node: ColumnRef, env: Environment): Expr {
   }
   const parts = fields.map(stringOf);
   if (env.nameOf !== undefined) return env.nameOf(parts, node.location);
-  const name = parts.at(-1) ?? '';
   const { ref, item, column, level } = resolveColumn(scope, parts, ctx, node.location);
-  const outer = { item, column, level };
-  if (level > 0 && env.outward !== true && !looksOutFreely(scope, outer, ctx) && !seesBeside(env, outer)) {
-    const hint = 'an outer column may only be compared, with =, to a sealed key in the WHERE of the subquery';
-    throw ctx.error(
-      'unsealedJoin',
-      { detail: `outer column \`${item.alias}.${name}\` is used outside a sealed-key equality`, hint },
-      node.location,
-    );
+  if (level > 0 && column.source !== undefined) {
+    const construct = `\`${parts.join('.')}\` in a subquery`;
+    throw ctx.unsupported(construct, node.location, 'name it in the query that reads the entity');
   }
   return columnValue({ ref, item, column }, ctx, node.location);
 }

@@ -113,6 +113,7 @@ function withContent(
   return Object.freeze({
     kind: 'join',
     sealed: true,
+    made: true,
     type: 'left',
     left: from,
     right: runtime,

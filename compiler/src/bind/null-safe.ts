@@ -1,25 +1,9 @@
-import type { Node } from '@pgsql/types';
 import { columnOf } from '../catalog.js';
 import { isKeyEquality } from '../key-equality.js';
 import type { ColumnRef, Expr, FromItem, Logic, SourceId } from '../plan.js';
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
 import { infix } from './infix.js';
-
-/** The sides of a condition that may equate columns so that NULL equals NULL; none where it is something else. */
-export function nullSafeSides(node: Node): readonly [Node, Node] | null {
-  if ('A_Expr' in node) {
-    const { kind, lexpr, rexpr } = node.A_Expr;
-    return kind === 'AEXPR_NOT_DISTINCT' && lexpr !== undefined && rexpr !== undefined
-      ? [lexpr, rexpr]
-      : null;
-  }
-  const [equality, nulls] =
-    'BoolExpr' in node && node.BoolExpr.boolop === 'OR_EXPR' ? (node.BoolExpr.args ?? []) : [];
-  if (equality === undefined || nulls === undefined || !('A_Expr' in equality)) return null;
-  const { kind, lexpr, rexpr } = equality.A_Expr;
-  return kind === 'AEXPR_OP' && lexpr !== undefined && rexpr !== undefined ? [lexpr, rexpr] : null;
-}
 
 /**
  * A condition of a join, in the form that says most: `a = b or (a is null and b is null)`, as Power BI writes it, is

@@ -18,8 +18,8 @@ import {
 import type { BindContext } from './context.js';
 import { standsAlone } from './key-filters.js';
 import type { OperatedLevel } from './row-operators.js';
-import { draftScan } from './runtime-draft.js';
-import { localSources, type Scope } from './scope.js';
+import { operatedScan } from './runtime-draft.js';
+import { isSealedIn, localSources, type Scope, type ScopeItem } from './scope.js';
 
 /**
  * A SELECT with operators over its rows, in two: a query of the rows, which runs first, and what is computed of them
@@ -98,6 +98,8 @@ class Parts {
   readonly #ctx: BindContext;
   readonly #local: ReadonlySet<number>;
   readonly #outputs = new Map<string, Output>();
+  /** Those of its columns that are sealed keys. */
+  readonly #sealed = new Set<string>();
   readonly #groupKeys: ReadonlySet<string>;
 
   constructor(select: Select, level: OperatedLevel, scope: Scope, ctx: BindContext) {
@@ -121,7 +123,14 @@ class Parts {
     this.#outputs.set(id, known);
     const column = `c${this.#level.uses.length + Number(known.name.slice(1))}`;
     this.#level.draft.offered.set(column, READ_AS_JSON.has(expr.type) ? 'text' : expr.type);
+    if (this.#isSealed(expr)) this.#sealed.add(column);
     return column;
+  }
+
+  #isSealed(expr: Expr): boolean {
+    const isOf = (i: ScopeItem): boolean =>
+      expr.kind === 'column' && i.source === expr.source && isSealedIn(i, expr.name);
+    return this.#scope.items.some(isOf);
   }
 
   /** The column of the key by which the caller knows a row; null where there is no such. */
@@ -143,9 +152,8 @@ class Parts {
     const shown = (e: Expr): Expr => this.#shown(e);
     const { where, groupBy, having, outputs, distinctOn } = this.#select;
     const ordinal = ascending(columnRef(draft.source, ORDINAL, 'int4'));
-    return Object.freeze({
+    const parts = {
       ...this.#select,
-      from: draftScan(draft, slot),
       where: Object.freeze(where.filter((c) => !this.isOfRows(c)).map(shown)),
       groupBy: Object.freeze(groupBy.map(shown)),
       having: Object.freeze(having.map(shown)),
@@ -153,7 +161,8 @@ class Parts {
       distinctOn: Object.freeze(distinctOn.map(shown)),
       orderBy: orderBy === null ? mapSort(this.#select.orderBy, shown) : Object.freeze([ordinal]),
       ...(isTaken ? { limit: null, offset: null } : {}),
-    });
+    };
+    return Object.freeze({ ...parts, from: operatedScan(draft, slot, Object.freeze([...this.#sealed])) });
   }
 
   /** The rows, in their order: one more than the operators may work on, so that it shows where there are too many. */

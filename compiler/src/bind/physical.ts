@@ -62,7 +62,7 @@ export function physicalColumnsFor(
     const column = visibleColumn(relation, name, access);
     if (column === null) continue;
     if (columns.has(physical)) throw new InternalError(`${relation.name} exposes ${physical} twice`);
-    columns.set(physical, { ...column, sealed: true });
+    columns.set(physical, { ...column, sealed: false });
   }
   visibleColumns.set(access, { relation, columns });
   return columns;

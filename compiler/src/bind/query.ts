@@ -4,7 +4,7 @@ import { type CountClause, NEGATIVE_COUNTS } from '../value-faults.js';
 import { placeOf, stringOf, TEMPORARY } from './ast.js';
 import { type Bound, coerce, commonType } from './coerce.js';
 import type { BindContext } from './context.js';
-import { type Environment, plainEnvironment } from './environment.js';
+import { plainEnvironment } from './environment.js';
 import { requireWritable } from './expanded.js';
 import { bindExpression } from './expression.js';
 import type { LiteralTest } from './literals.js';
@@ -154,7 +154,7 @@ export function bindLimit(
 const isNegative: LiteralTest = (text) => /^\s*-0*[1-9]/.test(text);
 
 function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
-  const env: Environment = { ...plainEnvironment(ctx, scope, 'VALUES'), look: 'all' };
+  const env = plainEnvironment(ctx, scope, 'VALUES');
   const rows = (stmt.valuesLists ?? []).map((r) =>
     'List' in r ? (r.List.items ?? []).map((n) => bindExpression(n, env)) : [],
   );
@@ -176,7 +176,7 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
   const columns = types.map((type, i) => ({
     name: `column${i + 1}`,
     type,
-    sealed: ctx.world === 'physical',
+    sealed: false,
   }));
   const query: Values = Object.freeze({
     kind: 'values',

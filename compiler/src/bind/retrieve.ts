@@ -91,7 +91,6 @@ export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: Bin
         source,
         alias: alias ?? 'retrieve',
         columns,
-        content: true,
         relation: null,
         retrieval: draft,
         order: [order],

@@ -6,7 +6,7 @@ import { ORDINAL } from '../runtime.js';
 import type { TypeName } from '../types.js';
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
-import { draftScan, mostOperated, type OperatedDraft } from './runtime-draft.js';
+import { mostOperated, type OperatedDraft } from './runtime-draft.js';
 
 /** One operator over texts of the rows that a SELECT reads. */
 export interface OperatedText {
@@ -67,7 +67,7 @@ export class RowOperators {
       operators: [],
       key: null,
     };
-    this.#draft = { draft, slot: draftScan(draft, ctx.runtime(draft, location)).slot };
+    this.#draft = { draft, slot: ctx.runtime(draft, location) };
     return this.#draft;
   }
 }

@@ -63,7 +63,7 @@ export function bindRowSource(
     columns: Object.freeze(made.columns.map((c) => c.type)),
     numbered,
   });
-  const shown = columns.map((c): BoundColumn => ({ ...c, sealed: ctx.world === 'physical' }));
+  const shown = columns.map((c): BoundColumn => ({ ...c, sealed: false }));
   const names = renamedDerived(shown, node.alias, call.location, ctx);
   return {
     item,
@@ -79,7 +79,6 @@ const PLAIN: Omit<Environment, 'ctx' | 'scope'> = {
   windows: false,
   namedWindows: new Map(),
   policy: false,
-  outward: true,
 };
 
 interface Made {

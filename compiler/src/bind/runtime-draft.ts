@@ -36,6 +36,8 @@ export interface OperatedDraft extends Omit<OperatedRows, 'rows' | 'operators' |
   key: string | null;
 }
 
+const NONE = Object.freeze([]);
+
 const DEFAULT_MAX_OPERATED = 10_000;
 
 /** The most rows that operators of one SELECT work on. */
@@ -51,6 +53,12 @@ export function mostPerHop(catalog: Catalog): number {
 }
 
 /** The scan of a draft whose columns are not known yet; they are filled in when all is bound. */
-export function draftScan(draft: RuntimeDraft, slot: number): RuntimeScan {
-  return Object.freeze({ kind: 'runtime', id: draft.source, slot, columns: Object.freeze([]) });
+export function draftScan(draft: Exclude<RuntimeDraft, OperatedDraft>, slot: number): RuntimeScan {
+  const sealed = draft.kind === 'retrieval' ? draft.facet.scalarIndexed : NONE;
+  return Object.freeze({ kind: 'runtime', id: draft.source, slot, columns: NONE, sealed });
+}
+
+/** The same of rows of the query itself. @param sealed those of their columns that are sealed keys */
+export function operatedScan(draft: OperatedDraft, slot: number, sealed: readonly string[]): RuntimeScan {
+  return Object.freeze({ kind: 'runtime', id: draft.source, slot, columns: NONE, sealed, own: true });
 }

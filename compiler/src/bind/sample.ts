@@ -55,6 +55,7 @@ export function bindSample(relation: Relation, catalog: Catalog, access: Access)
   const query = selectOf({ from: joinParents(scan, [item]), outputs: [] });
   const plan: BoundPlan = Object.freeze({
     form: 'structured',
+    joins: null,
     query: withUsedColumns(query, ctx),
     runtime: Object.freeze([]),
     columns: Object.freeze([]),

@@ -51,8 +51,6 @@ export interface ScopeItem {
   readonly columns: ReadonlyMap<string, ScopeColumn>;
   /** By their declared names, where an alias lists others for them: what the manifest names goes by these. */
   readonly declared?: ReadonlyMap<string, ScopeColumn>;
-  /** Set where passages or a walk stand in it, at any depth: joined on sealed keys, whatever the manifest says. */
-  readonly content?: true;
   /** The relation behind it, where it is one. */
   readonly relation: Relation | null;
   /** Set for a RETRIEVE: operators and filters go there. */
@@ -127,9 +125,16 @@ export interface CommonTableEntry {
   readonly content: boolean;
 }
 
-/** Whether the manifest lets `item` be joined on any of its columns, and not on sealed keys alone. */
-export function joinsAnywhere(item: Pick<ScopeItem, 'content'> | undefined, ctx: BindContext): boolean {
-  return ctx.catalog.joins === 'any' && item?.content !== true;
+const SEALED = new WeakMap<ScopeItem['columns'], ReadonlySet<string>>();
+
+/** True if column `name` of `item`, by the item's own name of it, is sealed. */
+export function isSealedIn({ columns }: ScopeItem, name: string): boolean {
+  let names = SEALED.get(columns);
+  if (names === undefined) {
+    names = new Set([...columns.values()].filter((c) => c.sealed).map((c) => c.name));
+    SEALED.set(columns, names);
+  }
+  return names.has(name);
 }
 
 /** `item` with its columns by their declared names. */

@@ -11,14 +11,13 @@ import { sortKey } from './call.js';
 import { requireComparable } from './comparable.js';
 import { joinParents } from './computed.js';
 import type { BindContext } from './context.js';
-import type { Environment, Look } from './environment.js';
+import type { Environment } from './environment.js';
 import { bindPredicateNode, bindValue, columnValue } from './expression.js';
 import { bindFrom } from './from.js';
 import { checkGrouping, refuseOtherGroupings } from './grouping.js';
 import { bindGroups } from './grouping-sets.js';
 import { joinContent } from './joint.js';
 import { noteKeyFilters } from './key-filters.js';
-import { conditionsLook, seesOutward } from './lateral.js';
 import { extended } from './named-window.js';
 import { operatedSelect } from './operated-select.js';
 import { defaultName } from './output-name.js';
@@ -30,6 +29,7 @@ import { existsOfRows } from './rows-in.js';
 import {
   type BoundColumn,
   innerScope,
+  isSealedIn,
   localSources,
   lookUp,
   type Reference,
@@ -38,7 +38,6 @@ import {
 } from './scope.js';
 import { SelectList } from './select-list.js';
 import { expandStar, starOf } from './star.js';
-import { bindCorrelation } from './subquery.js';
 import { windowNamed } from './window.js';
 
 /** Binds one SELECT level. */
@@ -50,18 +49,14 @@ export function bindSelect(
 ): BoundQuery {
   const conjuncts = conjunctsOf(stmt.whereClause);
   const from = bindFrom(stmt.fromClause ?? [], conjuncts, ctx, outer, tables);
+  ctx.knowItems(from?.items ?? []);
   const plain = innerScope(outer, from?.items ?? [], tables);
   const ownGrain = new OwnGrain();
   const operators = new RowOperators();
   const scope: Scope =
     from === null ? plain : { ...plain, from: from.item, using: from.using, ownGrain, operators };
   const named = namedWindows(stmt, ctx);
-  const env = (
-    clause: string,
-    aggregates: boolean,
-    windows: boolean,
-    look: Look | undefined = 'all',
-  ): Environment => ({
+  const env = (clause: string, aggregates: boolean, windows: boolean): Environment => ({
     ctx,
     scope,
     clause,
@@ -69,15 +64,9 @@ export function bindSelect(
     windows,
     namedWindows: named,
     policy: false,
-    ...(look === undefined ? {} : { look }),
   });
   const filters = conjuncts.filter((c) => from?.keys.has(c) !== true);
-  const isKeyed = (c: Node): boolean => bindCorrelation(c, env('WHERE', false, false)) !== null;
-  const look = seesOutward(scope, 1) ? conditionsLook(from, filters.some(isKeyed), ctx) : undefined;
-  const predicates = filters.map((c) => {
-    const whereEnv = env('WHERE', false, false, look);
-    return bindCorrelation(c, whereEnv) ?? bindPredicateNode(existsOfRows(c) ?? c, whereEnv);
-  });
+  const predicates = filters.map((c) => bindPredicateNode(existsOfRows(c) ?? c, env('WHERE', false, false)));
   const strict = strictItems(from);
   const where = takeStoreFilters(predicates, strict, ctx);
   noteKeyFilters(where, from?.items ?? [], strict);
@@ -86,9 +75,7 @@ export function bindSelect(
   const listed = new SelectList(targets);
   const grouping = bindGroups(stmt, (g) => bindGroup(g, listed, env('GROUP BY', false, false)), ctx);
   const { groupBy } = grouping;
-  const having = conjunctsOf(stmt.havingClause).map((h) =>
-    bindPredicateNode(h, env('HAVING', true, false, look)),
-  );
+  const having = conjunctsOf(stmt.havingClause).map((h) => bindPredicateNode(h, env('HAVING', true, false)));
   const outputs = targets.map(({ name, expr }) => Object.freeze({ name, expr }));
   const orderBy = (stmt.sortClause ?? []).map((s) => bindSort(s, listed, env('ORDER BY', true, true)));
   const distinct = bindDistinct(stmt.distinctClause, listed, env('DISTINCT ON', false, false));
@@ -111,7 +98,7 @@ export function bindSelect(
   const columns = targets.map(({ name, expr }) => ({
     name,
     type: expr.type,
-    sealed: ctx.world === 'physical' || isSealed(expr, scope),
+    sealed: isSealed(expr, scope),
     ...formatted(ctx.formatOf(expr)),
   }));
   const settled = ownGrain.settled(query, new Set(localSources(scope).keys()), ctx);
@@ -193,18 +180,7 @@ function inOwnOrder(query: Select, scope: Scope, ctx: BindContext): Select {
 function isSealed(expr: Expr, scope: Scope): boolean {
   if (expr.kind !== 'column') return false;
   const item = scope.items.find((i) => i.source === expr.source);
-  return item !== undefined && sealedNames(item).has(expr.name);
-}
-
-const SEALED = new WeakMap<ScopeItem['columns'], ReadonlySet<string>>();
-
-/** The sealed columns of `item`, by its own names of them. */
-function sealedNames({ columns }: ScopeItem): ReadonlySet<string> {
-  const known = SEALED.get(columns);
-  if (known !== undefined) return known;
-  const names = new Set([...columns.values()].filter((c) => c.sealed).map((c) => c.name));
-  SEALED.set(columns, names);
-  return names;
+  return item !== undefined && isSealedIn(item, expr.name);
 }
 
 function requireLists(stmt: SelectStmt, ctx: BindContext): void {

@@ -34,7 +34,8 @@ export function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scop
       ctx,
       placeOf(stmt.rarg?.targetList?.[i]),
     );
-    return { name: c.name, type, sealed: ctx.world === 'physical' };
+    const sealed = [c, right.columns[i]].every((side) => side?.sealed === true && side.type === type);
+    return { name: c.name, type, sealed };
   });
   const types = columns.map((c) => c.type);
   if (stmt.op !== 'SETOP_UNION' || stmt.all !== true)

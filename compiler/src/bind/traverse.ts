@@ -110,13 +110,14 @@ function joinedTarget(
   const item: FromItem = Object.freeze({
     kind: 'join',
     sealed: true,
+    made: true,
     type: 'inner',
     left: scan,
     right: runtime,
     on: Object.freeze(on),
   });
   const order = Object.freeze([columnRef(draft.source, 'depth', 'int4'), ...own]);
-  const named = { source: id, alias: alias ?? 'traverse', columns, content: true } as const;
+  const named = { source: id, alias: alias ?? 'traverse', columns } as const;
   const items = [{ ...named, relation: target, parents: [], order }];
   return { item, items, named: true, content: true };
 }

@@ -104,7 +104,7 @@ export function governWith(
   };
   const runtime = governRuntime(plan.runtime, slots, plan.literals, access, catalog, checked, means);
   const grounded = slots.finish();
-  verify(query, grounded, plan.form, catalog.joins ?? 'declared');
+  verify(query, grounded, plan.joins);
   return mint({
     form: plan.form,
     query,

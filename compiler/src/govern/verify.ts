@@ -1,106 +1,72 @@
 import type { Joins, Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
+import { findUnsealedJoin } from '../join-rule.js';
 import { equatesColumns, type KeyEquality, type NullSafeEquality } from '../key-equality.js';
 import type {
+  EntityScan,
   Expr,
-  Form,
   FromItem,
   GovernedScan,
-  Join,
   Query,
   Slot,
   SourceId,
   TableSample,
 } from '../plan.js';
-import {
-  allQueries,
-  childrenOf,
-  columnsOf,
-  exprsOf,
-  leavesOf,
-  nestingIn,
-  partsOf,
-  queryOf,
-} from '../walk.js';
+import { allQueries, childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '../walk.js';
+import { keyColumnName } from './mask.js';
 import { verifyBarrier } from './verify-barrier.js';
 import { verifyMinima } from './verify-minimum.js';
 
 /**
  * The last check before a plan may run: every scan is governed, every id resolves to something in scope, every
- * parameter has its slot, nothing that only policy may hold is left, and nothing can fail on a row that is hidden.
+ * parameter has its slot, nothing that only policy may hold is left, joins keep the rule that `joins` says, and nothing
+ * can fail on a row that is hidden.
  *
  * @throws InternalError; a caller's mistake cannot cause one
  */
-export function verify(root: Query, slots: readonly Slot[], form: Form, joins: Joins): void {
-  if (form !== 'sql') verifyJoins(root, form, joins);
+export function verify(root: Query, slots: readonly Slot[], joins: Joins | null): void {
+  verifyJoins(root, joins);
   verifyRecursion(root);
   verifyQuery(root, slots, new Map(), new Map());
   verifyMinima(root, slots);
   verifyBarrier(root, slots);
 }
 
-/**
- * Raw SQL joins freely; a metrics question what it has already grouped; OSL-SQL content on keys alone, entities with
- * each other on keys unless the manifest says otherwise, and what queries have worked out, or functions make of values,
- * on anything.
- */
-function verifyJoins(root: Query, form: Form, joins: Joins): void {
-  const tables = new Map<number, Query>();
-  for (const q of allQueries(root))
-    if (q.kind !== 'values') for (const t of q.with) tables.set(t.id, t.query);
-  const hasContent = contentIn(tables);
-  const requireSound = (join: Join, left: Side, right: Side): void => {
-    const sides = [left, right];
-    if (sides.some((s) => s.made)) return;
-    const on = join.on.map(unasked);
-    const keyed = join.sealed && on.some((e) => equatesColumns(e) && crosses(e, left, right));
-    const sound = sides.some((s) => s.content)
-      ? keyed && on.every(equatesColumns)
-      : keyed ||
-        (joins === 'any' && form !== 'metrics') ||
-        (form === 'metrics' ? sides.every((s) => s.computed) : sides.some((s) => s.computed));
-    if (!sound) throw new InternalError('a join on no sealed key');
-  };
-  for (const query of allQueries(root)) {
-    if (query.kind !== 'select' || query.from?.kind !== 'join') continue;
-    const places = new Map(leavesOf(query.from).map((l, place) => [l.id, place]));
-    const sideOf = (item: FromItem, first: number): Side => {
-      if (item.kind !== 'join')
-        return {
-          first,
-          next: first + 1,
-          places,
-          made: item.kind === 'rows',
-          computed: COMPUTED.has(item.kind),
-          content: hasContent(item),
-        };
-      const left = sideOf(item.left, first);
-      const right = sideOf(item.right, left.next);
-      requireSound(item, left, right);
-      return {
-        first,
-        next: right.next,
-        places,
-        made: left.made && right.made,
-        computed: left.computed && right.computed,
-        content: left.content || right.content,
-      };
-    };
-    sideOf(query.from, 0);
-  }
+/** The caller's joins keep the join rule; those that the compiler makes link rows by keys, or what was grouped before. */
+function verifyJoins(root: Query, joins: Joins | null): void {
+  for (const query of allQueries(root)) if (query.kind === 'select') verifyMade(query.from);
+  const found = joins === null ? null : findUnsealedJoin(root, joins, isKeyOf, unasked);
+  if (found !== null) throw new InternalError(`a join on no sealed key: ${found.kind}`);
 }
 
-/** One side of a join: the leaves of its FROM from place `first` to before `next`, and whether all or some are of a kind. */
+function verifyMade(from: FromItem | null): void {
+  if (from?.kind !== 'join') return;
+  const places = new Map(leavesOf(from).map((l, place) => [l.id, place]));
+  const sideOf = (item: FromItem, first: number): Side => {
+    if (item.kind !== 'join') return { first, next: first + 1, places, computed: COMPUTED.has(item.kind) };
+    const left = sideOf(item.left, first);
+    const right = sideOf(item.right, left.next);
+    const computed = left.computed && right.computed;
+    const links = (e: Expr): boolean => equatesColumns(e) && crosses(e, left, right);
+    if (item.made === true && !computed && !item.on.map(unasked).some(links))
+      throw new InternalError('a join that the compiler made links no rows');
+    return { first, next: right.next, places, computed };
+  };
+  sideOf(from, 0);
+}
+
+/** One side of a join: the leaves of its FROM from place `first` to before `next`. */
 interface Side {
   readonly first: number;
   readonly next: number;
   readonly places: ReadonlyMap<SourceId, number>;
-  /** All are rows that functions make of values. */
-  readonly made: boolean;
-  /** All are what queries have worked out. */
+  /** True if queries have worked out all of them. */
   readonly computed: boolean;
-  /** Behind some of them stand rows that were worked out before. */
-  readonly content: boolean;
+}
+
+/** True if a column of a scan is a sealed key, or what joins read in the place of one that is masked. */
+function isKeyOf({ relation }: EntityScan | GovernedScan, name: string): boolean {
+  return relation.sealedKeys.some((key) => key === name || keyColumnName(key) === name);
 }
 
 /** A condition without the question whether its rows are shown. */
@@ -117,27 +83,6 @@ function crosses(e: KeyEquality | NullSafeEquality, left: Side, right: Side): bo
   };
   const sideOf = (source: SourceId): number => (isOf(source, left) ? 0 : isOf(source, right) ? 1 : -1);
   return sideOf(e.left.source) !== sideOf(e.right.source);
-}
-
-/** Whether rows that were worked out before stand behind a FROM item. */
-function contentIn(tables: Tables): (leaf: Leaf) => boolean {
-  const known = new Map<Query, boolean>();
-  const within = (query: Query | undefined): boolean => {
-    if (query === undefined) return false;
-    let found = known.get(query);
-    if (found === undefined) {
-      found =
-        (query.kind === 'select' && leavesOf(query.from).some(isContent)) ||
-        [...partsOf(query), ...nestingIn(query).map((n) => n.query)].some(within);
-      known.set(query, found);
-    }
-    return found;
-  };
-  const isContent = (leaf: Leaf): boolean => {
-    if (leaf.kind === 'cte') return within(tables.get(leaf.table));
-    return leaf.kind === 'derived' ? within(leaf.query) : leaf.kind === 'runtime';
-  };
-  return isContent;
 }
 
 type Leaf = Exclude<FromItem, { kind: 'join' }>;

@@ -309,7 +309,8 @@ const CLAUSES: readonly (readonly [question: string, outcome: number | string])[
     `select l.kind from osl.entities.agent a cross join lateral (select classify(t.body, ${LABELS}) as kind ${ODD} t where t.id = a.id) l`,
     'E0511',
   ],
-  [`select ${KIND} ${ODD} where exists (select 1 from (select ${KIND} as k ${ODD}) q)`, 'E0514'],
+  [`select ${KIND} ${ODD} where exists (select 1 from (select ${KIND} as k ${ODD}) q)`, 'E0511'],
+  [`select id ${ODD} where exists (select 1 from (select ${KIND} as k ${ODD}) q)`, 'E0514'],
   [
     `with recursive r as (select id, body ${ODD} where id = 1 union all select r.id, r.body from r where false) select ${KIND} from r`,
     'E0511',

@@ -25,6 +25,7 @@ entities:
     entity_key_columns: [id, owner]
     columns: [id, kind, owner, shown]
   owner: { source: db.o.owner, primary_key: [id], columns: [id, name, shown] }
+features: { joins: any }
 `;
 
 const policy = (order: string): string => `

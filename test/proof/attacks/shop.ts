@@ -95,6 +95,8 @@ metrics:
   revenue: { entity: purchase, expression: sum(total) }
   customers: { entity: customer, expression: count(*) }
   hoard: { entity: vault, expression: count(*) }
+# Attacks reach as far as a manifest can let them.
+features: { joins: any }
 `;
 
 /** `note` is granted to auditors only; `card` is denied to clerks. */

@@ -480,7 +480,7 @@ export const ATTACKS: readonly Attack[] = [
       ["select c.name from customer c where (select c.ssn) like '1%'", NOBODY],
       [
         'select x.n from customer c, lateral (select count(*) as n from purchase p where length(c.ssn) > 3) x',
-        UNSEALED,
+        rows(['4'], ['4'], ['4']),
       ],
       ["select s from (select ssn as s from customer) t where s <> '[redacted]'", NOBODY],
     ],
@@ -904,7 +904,7 @@ export const ATTACKS: readonly Attack[] = [
         'with b as (select ssn from customer) select a.id from customer a join b on a.ssn = b.ssn',
         KEY_NOT_CLEAR,
       ],
-      ['select c.id from customer c join purchase p on c.email = p.memo', UNSEALED],
+      ['select c.id from customer c join purchase p on c.email = p.memo', KEY_NOT_CLEAR],
       [
         "select c.id from customer c join purchase p on c.id = p.customer_id and c.ssn = '⟨SECRET-SSN-1|SECRET-SSN-9⟩'",
         NOBODY,
@@ -918,13 +918,22 @@ export const ATTACKS: readonly Attack[] = [
         'select a.id from customer a join (select ssn as s from customer group by ssn) b on a.ssn = b.s',
         KEY_NOT_CLEAR,
       ],
-      ['select c.id from customer c join purchase p on c.id = p.customer_id or true', UNSEALED],
-      ['select c.id from customer c join purchase p on c.id > p.customer_id', UNSEALED],
-      ['select id from customer where ssn in (select memo from purchase)', UNSEALED],
-      ['select id from customer c where exists (select 1 from purchase p where p.memo = c.ssn)', UNSEALED],
+      [
+        'select count(*) from customer c join purchase p on c.id = p.customer_id or true',
+        rows([String(3 * 4)]),
+      ],
+      [
+        'select c.id from customer c join purchase p on c.id > p.customer_id',
+        rows(['2'], ['2'], ['3'], ['3'], ['3']),
+      ],
+      ['select id from customer where ssn in (select memo from purchase)', KEY_NOT_CLEAR],
+      [
+        'select id from customer c where exists (select 1 from purchase p where p.memo = c.ssn)',
+        KEY_NOT_CLEAR,
+      ],
       [
         'select id from customer c where amt > (select sum(p.total) from purchase p where p.customer_id < c.id)',
-        UNSEALED,
+        NOBODY,
       ],
       ['select id from customer where ssn = any (select customer_ssn from purchase)', KEY_NOT_CLEAR],
       ['select id from customer where ssn > all (select customer_ssn from purchase)', NOBODY],

@@ -174,6 +174,7 @@ function finishPlan(query: Query, outputs: readonly Shown[], ctx: BindContext): 
   }
   return Object.freeze({
     form: 'metrics',
+    joins: null,
     query: complete,
     runtime: Object.freeze([]),
     columns: Object.freeze(columns),

@@ -43,6 +43,7 @@ export function joinedOn(left: FromItem, right: FromItem, on: readonly Expr[]): 
   return Object.freeze({
     kind: 'join',
     sealed: false,
+    made: true,
     type: 'inner',
     left,
     right,

@@ -60,6 +60,7 @@ export class Source {
     this.#item = Object.freeze({
       kind: 'join',
       sealed: true,
+      made: true,
       type: 'left',
       left: this.#item,
       right: item,

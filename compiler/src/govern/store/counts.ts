@@ -179,6 +179,7 @@ function countOfWords(
         { name: 'word', type: 'int4' },
         { name: 'term', type: 'int4[]' },
       ],
+      sealed: [],
     },
     outputs: [{ name: 'word', expr: word }, { name: 'count', expr: count }, ...outputs, SNAPSHOT],
   });

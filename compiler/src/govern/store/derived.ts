@@ -33,7 +33,15 @@ export function derivedPlan(view: StoreView, version: FacetVersion): GovernedPla
     ...DERIVED.map(([name]) => ({ name: stored(name), expr: refTo(derived, stored(name)) })),
   ];
   return storePlan(view, {
-    from: { kind: 'join', sealed: true, type: 'inner', left: derived, right: passages.from, on: [on] },
+    from: {
+      kind: 'join',
+      sealed: true,
+      made: true,
+      type: 'inner',
+      left: derived,
+      right: passages.from,
+      on: [on],
+    },
     where: passages.where,
     outputs,
     orderBy: outputs.map(({ expr }) => ascending(expr)),

@@ -1,0 +1,98 @@
+import type { ColumnRef, EntityScan, FromItem, GovernedScan, Query, SourceId } from './plan.js';
+import { allQueries, leavesOf } from './walk.js';
+
+type Leaf = Exclude<FromItem, { kind: 'join' }>;
+
+/** True if column `name` of a scan is a sealed key of its relation. */
+export type IsKeyOf = (scan: EntityScan | GovernedScan, name: string) => boolean;
+
+const BY_NAME: IsKeyOf = ({ relation }, name) => relation.sealedKeys.includes(name);
+
+/**
+ * The sealed columns of a plan: keys that the manifest declares (`entity_key_columns`, a facet's `scalar_indexed`), and
+ * columns of derived and common tables and of set operations that pass one through unchanged, in every arm. VALUES,
+ * computed values and rows of functions have none.
+ */
+export class SealedKeys {
+  readonly #isKeyOf: IsKeyOf;
+  readonly #leaves = new Map<SourceId, Leaf>();
+  readonly #tables = new Map<number, { readonly query: Query; readonly recursive: boolean }>();
+  /** Of tables, by number and position. */
+  readonly #ofTables = new Map<number, readonly boolean[]>();
+  /** Of a recursive table while its own are worked out: those that no step so far has lost. */
+  readonly #assumed = new Map<number, readonly boolean[]>();
+
+  constructor(root: Query, isKeyOf: IsKeyOf = BY_NAME) {
+    this.#isKeyOf = isKeyOf;
+    for (const query of allQueries(root)) {
+      if (query.kind === 'select') for (const leaf of leavesOf(query.from)) this.#leaves.set(leaf.id, leaf);
+      if (query.kind === 'values') continue;
+      for (const { id, query: inner, recursive = false } of query.with)
+        this.#tables.set(id, { query: inner, recursive });
+    }
+  }
+
+  has({ source, name }: ColumnRef): boolean {
+    const leaf = this.#leaves.get(source);
+    switch (leaf?.kind) {
+      case 'entity':
+      case 'governed':
+        return this.#isKeyOf(leaf, name);
+      case 'runtime':
+        return leaf.sealed.includes(name);
+      case 'derived':
+        return this.output(leaf.query, positionOf(name));
+      case 'cte':
+        return this.table(leaf.table)[positionOf(name)] === true;
+      case 'recursion':
+        return (this.#assumed.get(leaf.table) ?? this.table(leaf.table))[positionOf(name)] === true;
+      default:
+        return false;
+    }
+  }
+
+  /** True if output `position` of `query`, from 0, is a sealed column and nothing else. */
+  output(query: Query, position: number): boolean {
+    if (query.kind === 'values') return false;
+    if (query.kind === 'set_operation')
+      return this.output(query.left, position) && this.output(query.right, position);
+    // What operators have worked on is joined on no key of it (decision 84).
+    if (query.from?.kind === 'runtime' && query.from.own === true) return false;
+    const expr = query.outputs[position]?.expr;
+    return expr?.kind === 'column' && this.has(expr);
+  }
+
+  /** The columns of a common table: of a recursive one, those that its first part has and no step loses. */
+  table(id: number): readonly boolean[] {
+    const known = this.#ofTables.get(id);
+    if (known !== undefined) return known;
+    const table = this.#tables.get(id);
+    if (table === undefined) return [];
+    const found = table.recursive ? this.#afterAllSteps(id, table.query) : this.#outputs(table.query);
+    this.#ofTables.set(id, found);
+    return found;
+  }
+
+  #outputs(query: Query): readonly boolean[] {
+    const width = query.kind === 'select' ? query.outputs.length : query.columns.length;
+    return Array.from({ length: width }, (_, i) => this.output(query, i));
+  }
+
+  #afterAllSteps(id: number, query: Query): readonly boolean[] {
+    if (query.kind !== 'set_operation') return [];
+    let sealed = this.#outputs(query.left);
+    for (;;) {
+      this.#assumed.set(id, sealed);
+      const after = sealed.map((s, i) => s && this.output(query.right, i));
+      if (after.every((s, i) => s === sealed[i])) break;
+      sealed = after;
+    }
+    this.#assumed.delete(id);
+    return sealed;
+  }
+}
+
+/** The position, from 0, of a column of a query: these are called `c1`, `c2`, …. */
+function positionOf(name: string): number {
+  return Number(name.slice(1)) - 1;
+}
