@@ -124,6 +124,7 @@ export function catalogOf(schema: string): Catalog {
   const relations = RELATIONS.map((r): Relation => ({ ...r, schema }));
   return {
     version: 'bench',
+    joins: 'any',
     relations: new Map(relations.map((r) => [r.name, r])),
     rawTables: new Map(relations.map((r) => [`${schema}.${r.table}`, r])),
     metrics: new Map(),

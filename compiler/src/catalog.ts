@@ -1,4 +1,5 @@
 import type { ColumnForm } from './column-form.js';
+import type { Features } from './features.js';
 import { groupBy } from './functions/group.js';
 import type { Grain, Span } from './grain.js';
 import type { MetricFormat } from './metric-format.js';
@@ -24,7 +25,7 @@ export interface Catalog {
    * tenant allows no raw SQL.
    */
   readonly rawTables?: ReadonlyMap<string, Relation>;
-  /** What entities may be joined on; absent: declared keys. */
+  /** What relations may be joined on; absent: declared keys. */
   readonly joins?: Joins;
   /** What the tenant leaves on; absent: everything. */
   readonly features?: Features;
@@ -64,16 +65,8 @@ export interface RolledColumn {
   readonly type: TypeName;
 }
 
-/** `declared`: entities are joined on sealed keys. `any`: on any predicate, as in raw SQL. */
+/** `declared`: relations are joined on sealed keys. `any`: on any predicate, as in raw SQL. */
 export type Joins = 'declared' | 'any';
-
-/** Constructs that a tenant may switch off, for whoever asks and on every surface. */
-export interface Features {
-  /** UNION, INTERSECT and EXCEPT. */
-  readonly setOperations: boolean;
-  /** Subqueries inside a value: scalar ones, IN and EXISTS. Derived and common tables are none of them. */
-  readonly subqueries: boolean;
-}
 
 /**
  * A relation that can be scanned. A `bridge` (an N-N junction table) is no entity: it can be named in joins

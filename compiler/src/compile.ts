@@ -1,9 +1,10 @@
 import type { Access } from './access.js';
 import { type BoundPlan, bind, bindMetrics } from './bind/index.js';
-import type { Catalog, Features, Joins } from './catalog.js';
+import type { Catalog, Joins } from './catalog.js';
 import { declaredType } from './declared-types.js';
 import { emit } from './emit/emit.js';
 import { queryError } from './errors.js';
+import { ALL_FEATURES, type Features } from './features.js';
 import { govern } from './govern/govern.js';
 import type { GovernedPlan } from './govern/governed-plan.js';
 import { PlanTemplate } from './govern/template.js';
@@ -28,8 +29,6 @@ export interface CompileOptions {
   /** Rollups that may answer it: those that are built, and not too old. Default: none. */
   readonly rollups?: ReadonlySet<string>;
 }
-
-export const ALL_FEATURES: Features = Object.freeze({ setOperations: true, subqueries: true });
 
 /** For steps of a question, which the compiler writes itself. */
 const OURS: CompileOptions = { features: ALL_FEATURES, joins: 'any' };

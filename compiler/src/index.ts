@@ -23,7 +23,6 @@ export {
   type Edge,
   type FacetStore,
   type FacetVersion,
-  type Features,
   type Joins,
   labelsOf,
   type Metric,
@@ -46,7 +45,6 @@ export {
 } from './column-form.js';
 export { type CommonNames, isCommon, withClauseNames } from './common-names.js';
 export {
-  ALL_FEATURES,
   type Compiled,
   type CompileOptions,
   compile,
@@ -71,6 +69,7 @@ export {
 } from './errors.js';
 export { type Explanation, explain } from './explain.js';
 export { noticesOf } from './explain-runtime.js';
+export { ALL_FEATURES, FEATURES, type Feature, type Features, featuresBy, NO_FEATURES } from './features.js';
 export { formsOf, type SqlForm, type StatementForms } from './forms.js';
 export { fullName, plainName, type Room } from './full-name.js';
 export {

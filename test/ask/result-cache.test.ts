@@ -225,7 +225,7 @@ function suite(rest: Rest, wire: Wire): void {
   test('not kept: what failed, was cut off, or is large', async (t) => {
     const failing = 'select 100 / (id - 1) as x from customer';
     for (let i = 0; i < 2; i++) t.equal((await ask('user:ada', failing)).status, 400);
-    const cut = 'select a.id from customer a, generate_series(1, 600) as g';
+    const cut = 'select id, generate_series(1, 600) from customer';
     for (let i = 0; i < 2; i++) {
       const reply = await ask('user:ada', cut);
       t.match(reply.json(), { truncated: true, freshness: { from: 'live' } });

@@ -1,17 +1,17 @@
 import type { Access } from '../access.js';
-import type { Catalog, Features, Joins } from '../catalog.js';
+import type { Catalog, Joins } from '../catalog.js';
 import type { DeclaredType } from '../declared-types.js';
 import { queryError } from '../errors.js';
+import type { Features } from '../features.js';
 import { firstWord, type Parsed, startOf } from '../parse.js';
-import type { Expr, Form, Query, SourceId } from '../plan.js';
-import type { RuntimeRelation } from '../runtime.js';
-import { allQueries, leavesOf } from '../walk.js';
+import type { Expr, Query, SourceId } from '../plan.js';
 import { kindOf, TEMPORARY } from './ast.js';
 import type { BoundPlan } from './bound-plan.js';
 import { refuseCollationsThatMeet } from './collation.js';
 import { BindContext, type World } from './context.js';
 import { requireExpandable } from './expanded.js';
 import { finishRelation, withUsedColumns } from './finish-runtime.js';
+import { formOf } from './form.js';
 import { bindQuery } from './query.js';
 import { requireSealedJoins } from './unsealed.js';
 
@@ -43,7 +43,7 @@ export function bind(
   const complete = withUsedColumns(query, ctx);
   const runtime = Object.freeze(ctx.drafts.map((d) => finishRelation(d, query, ctx)));
   return Object.freeze({
-    form: world === 'physical' ? 'sql' : formOf(runtime, complete),
+    form: world === 'physical' ? 'sql' : formOf(query, ctx),
     query: complete,
     joins: ctx.joins,
     runtime,
@@ -60,18 +60,6 @@ function queriesTakenOut({ drafts }: BindContext): readonly Query[] {
     const query = d.kind === 'operated' ? d.rows : d.kind === 'traversal' ? d.start : null;
     return query === null ? [] : [query];
   });
-}
-
-/** Which of the five forms the statement has. */
-function formOf(runtime: readonly RuntimeRelation[], query: Query): Form {
-  const [first] = runtime;
-  if (first === undefined || first.kind === 'operated') return 'structured';
-  if (first.kind === 'traversal') return 'traverse';
-  if (first.kind === 'hydration') return 'joint';
-  const joined = allQueries(query).some(
-    (q) => q.kind === 'select' && leavesOf(q.from).some((l) => l.kind === 'entity'),
-  );
-  return joined ? 'cross_modal' : 'retrieve';
 }
 
 /** Statements that are SQL but no question. */

@@ -71,9 +71,11 @@ function refuseOddities(node: FuncCall, ctx: BindContext): void {
 function requireRows(name: string, node: FuncCall, env: Environment): void {
   const [definition] = functionsNamed(name);
   const single = definition !== undefined && columnsOfRows(definition, 'text').length === 1;
-  if (env.rows === true && single) return;
-  const place = single ? 'FROM, or at the top of the select list' : 'FROM';
-  throw env.ctx.unsupported(`\`${name}\` here`, node.location, `put it in ${place}`);
+  if (env.rows !== true || !single) {
+    const place = single ? 'FROM, or at the top of the select list' : 'FROM';
+    throw env.ctx.unsupported(`\`${name}\` here`, node.location, `put it in ${place}`);
+  }
+  env.ctx.requireFeature('row_functions', node.location);
 }
 
 function bindScalar(name: string, node: FuncCall, env: Environment): Expr {

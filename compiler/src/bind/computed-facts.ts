@@ -1,5 +1,6 @@
 import type { Access, RelationAccess } from '../access.js';
 import { type Catalog, type ComputedColumn, labelsOf, type ReadColumn, type Relation } from '../catalog.js';
+import { NO_FEATURES } from '../features.js';
 import type { Expr } from '../plan.js';
 import { queryOf, someExpr } from '../walk.js';
 import { columnsOf } from './computed.js';
@@ -17,8 +18,7 @@ export type ComputedFacts = Pick<ComputedColumn, 'type' | 'reads' | 'keys' | 'la
  * @throws QueryError where it has no meaning, reads itself, or is no value of one row
  */
 export function computedFacts(name: string, relation: Relation, catalog: Catalog): ComputedFacts {
-  const features = { subqueries: false, setOperations: false };
-  const ctx = new BindContext({ original: '', quoted: [] }, catalog, everything(catalog), features, []);
+  const ctx = new BindContext({ original: '', quoted: [] }, catalog, everything(catalog), NO_FEATURES, []);
   const columns = columnsOf(relation, wholly(relation), ctx);
   const item: ScopeItem = { source: ctx.nextSource(), alias: relation.name, columns, relation, parents: [] };
   const found = resolveColumn(innerScope(null, [item], new Map()), [name], ctx, undefined);

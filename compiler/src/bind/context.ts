@@ -1,6 +1,6 @@
 import type { A_Const } from '@pgsql/types';
 import type { Access } from '../access.js';
-import type { Catalog, Features, Joins, OwnLabel } from '../catalog.js';
+import type { Catalog, Joins, OwnLabel } from '../catalog.js';
 import type { DeclaredType } from '../declared-types.js';
 import {
   type ErrorName,
@@ -9,6 +9,7 @@ import {
   type QueryError,
   queryError,
 } from '../errors.js';
+import { FEATURES, type Feature, type Features } from '../features.js';
 import type { PlainList } from '../lexical.js';
 import { LIMITS } from '../limits.js';
 import type { MetricFormat } from '../metric-format.js';
@@ -28,19 +29,6 @@ import type { RuntimeDraft } from './runtime-draft.js';
  * the same entity.
  */
 export type World = 'semantic' | 'physical';
-
-const SWITCHES = {
-  setOperations: {
-    construct: 'a set operation',
-    feature: 'set_operations',
-    hint: 'ask for each side by itself',
-  },
-  subqueries: {
-    construct: 'a subquery as a value',
-    feature: 'subqueries',
-    hint: 'join on a sealed key, or ask for the inner query by itself',
-  },
-} as const;
 
 /** A FROM item as its reader names it and its columns. */
 interface NamedItem {
@@ -118,11 +106,11 @@ export class BindContext {
   }
 
   /** @throws QueryError E0511 where the tenant has switched `name` off, or the text at hand is one of a manifest or policy */
-  requireFeature(name: keyof Features, location: Location): void {
+  requireFeature(name: Feature, location: Location): void {
     if (this.features[name]) return;
-    const { construct, feature, hint } = SWITCHES[name];
+    const { construct, hint } = FEATURES[name];
     throw this.catalog.features?.[name] === false
-      ? this.error('switchedOff', { construct, feature, hint }, location)
+      ? this.error('switchedOff', { construct, feature: name, hint }, location)
       : this.error('unsupported', { construct: `${construct} here`, hint: null }, location);
   }
 
@@ -332,6 +320,9 @@ export class BindContext {
   runtime(draft: RuntimeDraft, location: Location): number {
     const isSeveral = draft.kind === 'retrieval' || draft.kind === 'operated';
     const others = this.#drafts.some((d) => d.kind !== draft.kind || !isSeveral);
+    if (draft.kind === 'retrieval' && this.#drafts.length > 0)
+      this.requireFeature('several_searches', location);
+    if (draft.kind === 'operated') this.requireFeature('operators_over_rows', location);
     if (others) {
       const construct = 'TRAVERSE, `evidence` or operators over rows beside RETRIEVE or each other';
       const hint =

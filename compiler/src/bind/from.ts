@@ -15,6 +15,7 @@ import { bindQuery } from './query.js';
 import { renamedDerived, renamedEntity } from './renamed.js';
 import { bindRetrieve } from './retrieve.js';
 import { bindRowSource, isRowSource } from './rows.js';
+import { isOfRowIn } from './rows-in.js';
 import { type CommonTableEntry, innerScope, type Scope, type ScopeItem } from './scope.js';
 import { sampled } from './table-sample.js';
 import { bindTraverse } from './traverse.js';
@@ -210,6 +211,7 @@ function bindDerived(
   if (subquery === undefined || !('SelectStmt' in subquery)) {
     throw ctx.unsupported('this derived table', undefined);
   }
+  if (!isOfRowIn(node)) ctx.requireFeature('derived_tables', placeOf(subquery));
   // A derived table sees the common tables around it and, in a subquery, what that sees; no FROM item beside it,
   // unless it is LATERAL.
   const beyond = outer === null ? innerScope(null, [], tables) : { ...outer, tables };

@@ -1,4 +1,5 @@
 import type { JoinExpr, Node } from '@pgsql/types';
+import { QueryError } from '../errors.js';
 import { equatesColumns } from '../key-equality.js';
 import type { ColumnRef, Expr, FromItem, Join, Operation } from '../plan.js';
 import { leavesOf, queryOf, someExpr, visitExpr } from '../walk.js';
@@ -20,6 +21,7 @@ import {
   type ScopeItem,
   TWICE,
 } from './scope.js';
+import { unsealedCondition } from './unsealed.js';
 
 /** `left JOIN right` with ON, USING or NATURAL, or CROSS JOIN. What it must join on, the join rule says. */
 export function bindJoin(
@@ -121,12 +123,34 @@ function equatesKeys(e: Expr, left: BoundItem, right: BoundItem): boolean {
 
 function bindCondition(node: Node, left: BoundItem, right: BoundItem, env: Environment): Expr {
   const { ctx } = env;
-  const on = bindPredicateNode(node, env);
-  if (!someExpr(on, (e) => queryOf(e) !== null)) {
-    const literal = ctx.joins === 'declared' || left.content || right.content;
-    return literal ? on : asEquality(on, [left.item, right.item], placeOf(node), ctx);
-  }
+  const at = placeOf(node);
+  const on = typed(() => bindPredicateNode(node, env), left, right, at, ctx);
+  if (!someExpr(on, (e) => queryOf(e) !== null))
+    return joinsOnKeys(left, right, ctx) ? on : asEquality(on, [left.item, right.item], at, ctx);
   throw ctx.unsupported('a subquery in ON', ctx.locationOf(on), 'put it in WHERE, or join a derived table');
+}
+
+/** True if the two are joined on equalities of sealed keys alone. */
+function joinsOnKeys(left: BoundItem, right: BoundItem, { joins }: BindContext): boolean {
+  return joins === 'declared' || (joins === 'any' && (left.content || right.content));
+}
+
+/** SQLSTATEs of what types do not allow. */
+const OF_TYPES: ReadonlySet<string> = new Set(['42804', '42883', '42725']);
+
+/** What `bind` gives. Where only sealed keys join, a condition that its types do not allow is no equality of such. */
+function typed<T>(bind: () => T, left: BoundItem, right: BoundItem, at: Location, ctx: BindContext): T {
+  try {
+    return bind();
+  } catch (error) {
+    if (!(error instanceof QueryError) || !OF_TYPES.has(error.sqlstate) || !joinsOnKeys(left, right, ctx))
+      throw error;
+    throw unsealed(left, right, error.message, at, ctx);
+  }
+}
+
+function unsealed(left: BoundItem, right: BoundItem, because: string, at: Location, ctx: BindContext) {
+  return unsealedCondition([...left.items, ...right.items], left.content || right.content, because, at, ctx);
 }
 
 /**
@@ -155,6 +179,7 @@ function refuseFull(
     [sideOf(e.left), sideOf(e.right)].sort().join() === '0,1';
   if (on.some(equatesSides) || on.every((e) => e.kind === 'boolean')) return;
   const construct = 'FULL JOIN on conditions that are neither merge-joinable nor hash-joinable';
+  if (joinsOnKeys(left, right, ctx)) throw unsealed(left, right, construct, at, ctx);
   throw ctx.unsupported(construct, at, 'join with = between the two sides');
 }
 
@@ -220,9 +245,11 @@ function joinByName(
   }));
   const all = [...left.items, ...right.items];
   const on = pairs.map(({ a, b }) => {
-    const equality = plainEquality(a.ref, b.ref, at, ctx);
+    const equality = typed(() => plainEquality(a.ref, b.ref, at, ctx), left, right, at, ctx);
     if (equality !== null) return equality;
-    throw ctx.unsupported(`USING over columns of types ${a.ref.type} and ${b.ref.type}`, at, 'use ON');
+    const construct = `USING over columns of types ${a.ref.type} and ${b.ref.type}`;
+    if (joinsOnKeys(left, right, ctx)) throw unsealed(left, right, construct, at, ctx);
+    throw ctx.unsupported(construct, at, 'use ON');
   });
   const hidden = new Map<number, Set<string>>();
   for (const { name, a, b } of pairs) {

@@ -1,6 +1,7 @@
 import type { Access, RelationAccess } from '../access.js';
 import { type Catalog, labelsOf, type Relation, type SimpleMetric } from '../catalog.js';
 import { InternalError } from '../errors.js';
+import { NO_FEATURES } from '../features.js';
 import { parse } from '../parse.js';
 import { allQueries, leavesOf } from '../walk.js';
 import { bind } from './bind.js';
@@ -36,5 +37,3 @@ function wholly(relation: Relation): RelationAccess {
     denied: new Set(),
   };
 }
-
-const NO_FEATURES = { subqueries: false, setOperations: false };

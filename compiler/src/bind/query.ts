@@ -87,6 +87,7 @@ function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
 function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope | null) {
   const common: CommonTable[] = [];
   if (clause === undefined) return { tables: outer?.tables ?? NO_TABLES, common };
+  ctx.requireFeature('derived_tables', clause.location);
   const tables = new Map<string, CommonTableEntry>(outer?.tables ?? []);
   const own = new Set<string>();
   for (const node of clause.ctes ?? []) {

@@ -80,7 +80,7 @@ export function bindRecursive(
   const name = node.ctename ?? '';
   refuseForm(stmt, ctx, at);
   if (larg === undefined || rarg === undefined) throw unsupportedForm(ctx, at);
-  ctx.requireFeature('setOperations', at);
+  ctx.requireFeature('set_operations', at);
   const before = ctx.contentRead;
   const id = ctx.nextTable();
   const first = bindQuery(larg, ctx, innerScope(null, [], tables));

@@ -1,4 +1,4 @@
-import type { Node } from '@pgsql/types';
+import type { Node, RangeSubselect } from '@pgsql/types';
 import { nameParts, rowItems } from './ast.js';
 
 /**
@@ -25,9 +25,9 @@ export function existsOfRows(node: Node): Node | null {
       },
     }),
   );
-  const rows: Node = {
-    RangeSubselect: { subquery: subselect, alias: { aliasname: ALIAS, colnames: names.map(text) } },
-  };
+  const derived = { subquery: subselect, alias: { aliasname: ALIAS, colnames: names.map(text) } };
+  OWN.add(derived);
+  const rows: Node = { RangeSubselect: derived };
   const exists: Node = {
     SelectStmt: {
       targetList: [{ ResTarget: { val: { A_Const: { boolval: { boolval: true } } } } }],
@@ -38,6 +38,13 @@ export function existsOfRows(node: Node): Node | null {
     },
   };
   return { SubLink: { subLinkType: 'EXISTS_SUBLINK', subselect: exists, location: at } };
+}
+
+const OWN = new WeakSet<RangeSubselect>();
+
+/** True for a derived table of `existsOfRows`, which no caller wrote. */
+export function isOfRowIn(derived: RangeSubselect): boolean {
+  return OWN.has(derived);
 }
 
 /** No name that the text can have for a column of another item, as there is a blank in it and no quotes around. */

@@ -46,6 +46,7 @@ export function bindRowSource(
   scope: Scope,
 ): BoundItem {
   refuseAround(node, call, ctx);
+  ctx.requireFeature('row_functions', call.location);
   const env: Environment = { ...PLAIN, ctx, scope };
   const alias = node.alias?.aliasname ?? name;
   const listed = node.coldeflist ?? [];

@@ -1,5 +1,6 @@
 import type { Access } from '../access.js';
 import type { Catalog, Relation } from '../catalog.js';
+import { NO_FEATURES } from '../features.js';
 import { selectOf } from '../nodes.js';
 import type { ColumnRef, Expr, SourceId } from '../plan.js';
 import { visitExpr } from '../walk.js';
@@ -34,11 +35,9 @@ export interface BoundSample {
   readonly values: readonly SampledValue[];
 }
 
-const FEATURES = { subqueries: false, setOperations: false };
-
 /** What `*` of `relation` is for this caller, as a query that has no outputs yet. */
 export function bindSample(relation: Relation, catalog: Catalog, access: Access): BoundSample {
-  const ctx = new BindContext({ original: '', quoted: [] }, catalog, access, FEATURES, []);
+  const ctx = new BindContext({ original: '', quoted: [] }, catalog, access, NO_FEATURES, []);
   const rights = access.relations.get(relation.name);
   const columns = rights === undefined ? new Map() : columnsOf(relation, rights, ctx);
   const source = ctx.nextSource();

@@ -13,7 +13,7 @@ import type { BoundColumn, Scope } from './scope.js';
 
 /** Binds UNION, INTERSECT or EXCEPT: both sides, in the types that their columns have in common. */
 export function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
-  ctx.requireFeature('setOperations', placeOf(stmt.rarg));
+  ctx.requireFeature('set_operations', placeOf(stmt.rarg));
   if (stmt.larg === undefined || stmt.rarg === undefined)
     throw ctx.unsupported('this set operation', undefined);
   const left = bindQuery(stmt.larg, ctx, scope);

@@ -1,5 +1,6 @@
 import type { Relation } from '../catalog.js';
 import { QueryError, queryError } from '../errors.js';
+import { NO_FEATURES } from '../features.js';
 import type { Expr } from '../plan.js';
 import { positionOfIndex } from '../text.js';
 import { mapChildren, someExpr } from '../walk.js';
@@ -30,7 +31,7 @@ const NOBODY = { signature: '', policyVersion: '', chainLength: 1, relations: ne
 
 function bindOver(text: string, relation: Relation): Expr {
   const source = { original: `${PREFIX}${text}`, quoted: [] };
-  const ctx = new BindContext(source, NOTHING, NOBODY, { subqueries: false, setOperations: false }, []);
+  const ctx = new BindContext(source, NOTHING, NOBODY, NO_FEATURES, []);
   const offered = { sealed: false, denied: false, starred: true };
   const columns = new Map<string, ScopeColumn>([
     ...relation.columns.map((c) => [c.name, { ...offered, name: c.name, type: c.type }] as const),

@@ -1,17 +1,19 @@
-import { type Position, queryError } from '../errors.js';
+import { type Position, type QueryError, queryError } from '../errors.js';
 import { findUnsealedJoin, type UnsealedJoin } from '../join-rule.js';
 import type { Query } from '../plan.js';
+import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
-import { isNameable } from './scope.js';
+import { isNameable, type ScopeItem } from './scope.js';
 
 const DETAILS: Readonly<Record<UnsealedJoin['kind'], string>> = {
-  condition: 'a join condition is no equality of sealed keys, one of each side',
-  'no condition': 'a join has no equality of sealed keys, one of each side',
-  in: 'IN over a subquery is a join, and one of its sides is no sealed key',
-  exists: 'EXISTS over a subquery is a join, and has no equality of sealed keys',
+  condition: 'a join condition must be an equality of sealed keys, one of each side',
+  'no condition': 'a join needs an equality of sealed keys, one of each side',
+  in: 'IN over a subquery is a join, and both of its sides must be sealed keys',
+  exists: 'EXISTS is a join, and needs an equality of sealed keys with the outer query in its WHERE',
   quantified: 'ANY or ALL over a subquery is a join on no sealed key',
-  outward: 'a subquery names a column of the query around it outside an equality of sealed keys',
-  rows: 'rows made of a subquery are joined on no sealed key',
+  outward:
+    'a subquery may name an outer column only in its WHERE, in an equality of sealed keys, one level up',
+  rows: 'rows that a function makes of a subquery are a join on no sealed key',
 };
 
 /** Names in a hint. */
@@ -28,12 +30,25 @@ export function requireSealedJoins(root: Query, ctx: BindContext): void {
   );
 }
 
+/** E0514 for a condition that no plan can have, as its types or the kind of its join do not allow it. */
+export function unsealedCondition(
+  items: readonly ScopeItem[],
+  content: boolean,
+  because: string,
+  at: Location,
+  ctx: BindContext,
+): QueryError {
+  ctx.knowItems(items);
+  const hint = hintOf({ sides: items.map((i) => i.source), content }, ctx);
+  return ctx.error('unsealedJoin', { detail: `${DETAILS.condition}: ${because}`, hint }, at);
+}
+
 function placeOf({ at }: UnsealedJoin, ctx: BindContext): Position | null {
   return typeof at === 'number' ? ctx.positionOfSource(at) : ctx.positionOf(at);
 }
 
 /** The sealed keys that are in reach, and the switch of the manifest where that would help. */
-function hintOf({ sides, content }: UnsealedJoin, ctx: BindContext): string {
+function hintOf({ sides, content }: Pick<UnsealedJoin, 'sides' | 'content'>, ctx: BindContext): string {
   const keys = [...new Set(sides)].flatMap((source) => {
     const item = ctx.itemOf(source);
     if (item === undefined || !isNameable(item.alias)) return [];
@@ -45,5 +60,5 @@ function hintOf({ sides, content }: UnsealedJoin, ctx: BindContext): string {
   const reach = keys.length === 0 ? 'nothing here has a sealed key' : `sealed keys here: ${shown.join(', ')}`;
   return content
     ? `${reach}; passages, walks and evidence are joined on nothing else`
-    : `${reach}; \`features.joins: any\` in the manifest allows any other join`;
+    : `${reach}; \`features.joins: any\` in the manifest allows any condition`;
 }

@@ -23,6 +23,7 @@ export function bindWindow(name: string, node: FuncCall, env: Environment): Expr
       },
       node.location,
     );
+  ctx.requireFeature('window_functions', node.location);
   const kind = functionsNamed(name)[0]?.kind;
   if (kind === undefined) throw unknownFunction(name, [], node.location, ctx);
   if (kind === 'scalar' || kind === 'ordered_set') {

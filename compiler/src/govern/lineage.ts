@@ -75,6 +75,14 @@ export class Lineage {
     return outputsAt(query, Number(ref.name.slice(1)) - 1);
   }
 
+  /** What a derived column is, whole, in each arm: as `definitionsOf`, with the step before as it is. */
+  armsOf(ref: ColumnRef): readonly Expr[] {
+    const step = this.#steps.get(ref.source);
+    return step === undefined
+      ? this.definitionsOf(ref)
+      : outputsAt(step.query, Number(ref.name.slice(1)) - 1);
+  }
+
   /** Every column of a runtime relation that `expr` is computed from, through derived tables and scalar subqueries. */
   runtimeColumnsUnder(expr: Expr): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
@@ -133,17 +141,6 @@ export class Lineage {
     const parts = expr.kind === 'scalar_query' ? this.outputsOf(expr.query) : childrenOf(expr);
     if (parts.length === 0) return NOTHING;
     return union(parts.map((e) => this.#under(e)));
-  }
-
-  /** The scanned column that `expr` is and nothing else, derived columns looked through; null where there is none. */
-  directColumn(expr: Expr): Scanned | null {
-    let at = expr;
-    while (at.kind === 'column' && this.scanOf(at.source) === null) {
-      const [only, ...more] = this.definitionsOf(at).filter((e) => this.#under(e).size > 0);
-      if (only === undefined || more.length > 0) return null;
-      at = only;
-    }
-    return at.kind === 'column' ? (this.#under(at).get(idOf(at)) ?? null) : null;
   }
 }
 

@@ -85,38 +85,59 @@ function describe(
   const fields = inAll(exprs, (e) => lineage.runtimeColumnsUnder(e));
   const under = inAll(exprs, (e) => lineage.columnsUnder(e));
   const masked = inAll(under, ({ scan, name }) => maskedUnder(scan, name));
-  const direct =
-    under.length === 1 ? exprs.map((e) => lineage.directColumn(e)).find((c) => c !== null) : undefined;
-  const source = direct === undefined ? null : `osl.entities.${direct.scan.relation.name}.${direct.name}`;
+  const origins = originsOf(exprs, lineage);
   const output: OutputColumn = Object.freeze({
     name: column.name,
     type: column.type,
-    form: formOf(exprs, lineage),
-    source,
+    form: formOf(origins, lineage),
+    source: sourceOf(origins, lineage),
     redacted: masked.length > 0 || fields.some((f) => (passages.of(f)?.mask ?? 'none') !== 'none'),
-    passageKey: !passages.none && isPassageKey(exprs, lineage, passages),
+    passageKey: !passages.none && origins.length > 0 && origins.every((o) => passages.isKey(o)),
     format: column.format ?? null,
   });
   const partial = masked.some((c) => c.masked === 'some') && exprs.some((e) => isAggregated(e, lineage));
   return { output, masked: masked.map((c) => c.column).filter((c) => c !== null), fields, partial };
 }
 
-/** What the one column that an output is and nothing else says beyond its type; null where a mask may have its place. */
-function formOf(exprs: readonly Expr[], lineage: Lineage): ColumnForm | null {
+/**
+ * The columns of scans, passages and walks that `exprs`, the arms of one output, are and nothing else, derived tables
+ * looked through; none where an arm is computed.
+ */
+function originsOf(exprs: readonly Expr[], lineage: Lineage): readonly ColumnRef[] {
+  const found: ColumnRef[] = [];
   const seen = new Set<string>();
-  let [at, ...more] = exprs;
-  while (at?.kind === 'column' && more.length === 0) {
-    const { source, name } = at;
-    const scan = lineage.scanOf(source);
-    if (scan !== null) {
-      const shown = scan.kind === 'governed' ? scan.columns.find((c) => c.name === name) : undefined;
-      return shown?.masked === 'none' ? (columnOf(scan.relation, name)?.form ?? null) : null;
-    }
-    if (seen.has(`${source} ${name}`)) return null;
-    seen.add(`${source} ${name}`);
-    [at, ...more] = lineage.definitionsOf(at);
+  const open = [...exprs];
+  for (let expr = open.pop(); expr !== undefined; expr = open.pop()) {
+    if (expr.kind !== 'column') return [];
+    const id = `${expr.source} ${expr.name}`;
+    if (seen.has(id)) continue;
+    seen.add(id);
+    const definitions = lineage.scanOf(expr.source) === null ? lineage.armsOf(expr) : [];
+    if (definitions.length === 0) found.push(expr);
+    open.push(...definitions);
   }
-  return null;
+  return found;
+}
+
+/** The column of an entity that every origin is; null where they are of several, or of none. */
+function sourceOf(origins: readonly ColumnRef[], lineage: Lineage): string | null {
+  const names = new Set(
+    origins.map(({ source, name }) => {
+      const relation = lineage.scanOf(source)?.relation;
+      const isOwn = relation !== undefined && columnOf(relation, name) !== null;
+      return isOwn ? `osl.entities.${relation.name}.${name}` : null;
+    }),
+  );
+  const [only = null, ...more] = names;
+  return more.length === 0 ? only : null;
+}
+
+/** What the one column that an output is says beyond its type; null where a mask may have its place. */
+function formOf([only, ...more]: readonly ColumnRef[], lineage: Lineage): ColumnForm | null {
+  const scan = only === undefined || more.length > 0 ? null : lineage.scanOf(only.source);
+  if (only === undefined || scan === null) return null;
+  const shown = scan.kind === 'governed' ? scan.columns.find((c) => c.name === only.name) : undefined;
+  return shown?.masked === 'none' ? (columnOf(scan.relation, only.name)?.form ?? null) : null;
 }
 
 /** `flatMap`, in a fraction of its time. */
@@ -133,25 +154,6 @@ function maskedUnder(scan: EntityScan | GovernedScan, name: string) {
   return [
     { masked, column: columnOf(scan.relation, name) === null ? null : `${scan.relation.name}.${name}` },
   ];
-}
-
-/** Whether an output is the key of passages and nothing else, derived tables looked through. */
-function isPassageKey(exprs: readonly Expr[], lineage: Lineage, passages: PassageFields): boolean {
-  const seen = new Set<string>();
-  const open = [...exprs];
-  for (let expr = open.pop(); expr !== undefined; expr = open.pop()) {
-    if (expr.kind !== 'column') return false;
-    const id = `${expr.source} ${expr.name}`;
-    if (seen.has(id) || passages.isKey(expr)) {
-      seen.add(id);
-      continue;
-    }
-    seen.add(id);
-    const definitions = lineage.scanOf(expr.source) === null ? lineage.definitionsOf(expr) : [];
-    if (definitions.length === 0) return false;
-    open.push(...definitions);
-  }
-  return seen.size > 0;
 }
 
 /** The names of `columns`, which are of passages; null where they have the lists of what is redacted themselves. */

@@ -23,7 +23,7 @@ function joined(joins: Joins): string {
   const entities =
     joins === 'any'
       ? 'Joins take any predicate'
-      : 'Entities join on equality of sealed keys of both sides, with more predicates beside it; what a derived or common table has worked out joins on any predicate';
+      : 'Joins take equalities of sealed keys, one of each side, and nothing else in ON; a column of a derived or common table is sealed where it passes a key through unchanged; IN, EXISTS and LATERAL follow the same rule';
   return `${entities}. A bridge can be joined, never read alone.`;
 }
 
@@ -92,11 +92,15 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
 }
 
 /** What a structured question may be made of, with what the tenant leaves on. */
-function allowed({ setOperations, subqueries }: Features): string {
-  const sets = setOperations ? ', set operations' : '';
-  return subqueries
-    ? `CTEs, derived tables${sets}, window functions, IN and EXISTS`
-    : `CTEs, derived tables${sets}, window functions and lists after IN`;
+function allowed(features: Features): string {
+  const named: readonly (readonly [boolean, string])[] = [
+    [features.derived_tables, 'CTEs and derived tables'],
+    [features.set_operations, 'set operations'],
+    [features.window_functions, 'window functions'],
+    [features.subqueries, 'scalar subqueries, IN and EXISTS'],
+    [!features.subqueries, 'lists after IN'],
+  ];
+  return named.flatMap(([on, name]) => (on ? [name] : [])).join(', ');
 }
 
 /** The first example that one of `all` gives. */

@@ -1,4 +1,4 @@
-import type { Joins, MetricFormat } from 'osl-compiler';
+import type { Features, Joins, MetricFormat } from 'osl-compiler';
 import { entityExamples, facetExample, joinExample, metricExamples } from './examples.js';
 import { type FormEntry, formEntries } from './forms.js';
 import { groupedBy } from './group.js';
@@ -19,10 +19,8 @@ export interface SchemaDocument {
 }
 
 /** By the names of the manifest's switches: what is off is refused with E0511. */
-export interface SchemaFeatures {
-  readonly set_operations: boolean;
-  readonly subqueries: boolean;
-  /** What entities may be joined with each other on; E0514 says what may not. */
+export interface SchemaFeatures extends Features {
+  /** What relations may be joined on; E0514 says what may not. */
   readonly joins: Joins;
 }
 
@@ -162,7 +160,7 @@ export function schemaOf(
 }
 
 export function featuresOf({ features, joins }: GraphView): SchemaFeatures {
-  return { set_operations: features.setOperations, subqueries: features.subqueries, joins };
+  return { ...features, joins };
 }
 
 /** How the objects of `view` are told of, as `schemaOf` has them. */

@@ -1,4 +1,4 @@
-import type { Grain, Joins } from 'osl-compiler';
+import type { Features, Grain, Joins } from 'osl-compiler';
 import type { Language } from '../facets/languages.js';
 
 /** A manifest as its YAML states it, after the schema check. Names may still be wrong; `references` says. */
@@ -16,11 +16,7 @@ export interface ManifestDocument {
   readonly lexicon?: Members<TermDocument>;
   readonly traverse?: { readonly max_per_hop?: number };
   readonly operators?: { readonly max_rows?: number };
-  readonly features?: {
-    readonly set_operations?: boolean;
-    readonly subqueries?: boolean;
-    readonly joins?: Joins;
-  };
+  readonly features?: Partial<Features> & { readonly joins?: Joins };
   readonly raw_sql?: { readonly allow: readonly SourceDocument[] };
 }
 

@@ -92,8 +92,7 @@ function partsOf(manifest: Manifest): ReadonlyMap<string, Part> {
 function featureParts({ features = ALL_FEATURES, joins = 'declared' }: Catalog): readonly Part[] {
   return [
     { kind: 'feature', name: 'joins', facts: { joins } },
-    { kind: 'feature', name: 'set_operations', facts: { on: features.setOperations } },
-    { kind: 'feature', name: 'subqueries', facts: { on: features.subqueries } },
+    ...Object.entries(features).map(([name, on]): Part => ({ kind: 'feature', name, facts: { on } })),
   ];
 }
 

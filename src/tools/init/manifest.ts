@@ -1,3 +1,4 @@
+import type { Joins } from 'osl-compiler';
 import { type Candidate, draftOf } from '../../model/discovery/index.js';
 import {
   type FragmentDocument,
@@ -32,6 +33,8 @@ export interface Frame {
   readonly urlEnv: string;
   /** Whether policies of the database itself stand behind the gateway's. */
   readonly rowSecurity: boolean;
+  /** What questions may join on. */
+  readonly joins: Joins;
 }
 
 /**
@@ -128,10 +131,10 @@ function withEntities(candidate: Candidate, names: ReadonlyMap<string, string>):
   return { ...candidate, foreign_keys };
 }
 
-function emptyDocument({ tenant, urlEnv, rowSecurity }: Frame): ManifestDocument {
+function emptyDocument({ tenant, urlEnv, rowSecurity, joins }: Frame): ManifestDocument {
   const guard = rowSecurity ? { row_security: true } : {};
   const connectors = { [CONNECTOR]: { kind: 'postgres' as const, url_env: urlEnv, ...guard, tables: {} } };
-  return { version: 1, tenant, connectors, entities: {} };
+  return { version: 1, tenant, features: { joins }, connectors, entities: {} };
 }
 
 type Members = Record<string, unknown>;

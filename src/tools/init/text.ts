@@ -9,6 +9,9 @@ const MANIFEST_HEAD = ` yaml-language-server: $schema=./manifest.schema.json
  What there is. Who may see it is said in policy.yaml. Written by \`osl init\`; it is yours to change:
  rename, describe, change and add metrics. \`osl validate\` checks it, \`osl diff\` says who would gain or lose access.`;
 
+const JOINS = ` What questions may join on. declared: sealed keys (entity_key_columns) alone, as the contract has it.
+ any: any column, or none; BI tools (Tableau, Power BI, Superset, …) need it.`;
+
 const POLICY_HEAD = ` yaml-language-server: $schema=./policy.schema.json
 
  Who may see what of manifest.yaml. What is not granted here does not exist for a caller. Written by
@@ -27,7 +30,10 @@ export function manifestYaml(
 ): string {
   const yaml = new Document(document);
   yaml.commentBefore = MANIFEST_HEAD;
-  flowIn(yaml, (path) => isColumn(path) || isList(path));
+  const features = isMap(yaml.contents) ? yaml.contents.items.find((i) => isKey(i.key, 'features')) : null;
+  if (features !== undefined && features !== null && isScalar(features.key))
+    features.key.commentBefore = JOINS;
+  flowIn(yaml, (path) => isColumn(path) || isList(path) || path.join() === 'features');
   for (const name of counted) {
     const key = yaml.getIn(['entities', name, 'primary_key'], true);
     if (key !== undefined && typeof key === 'object' && key !== null && 'comment' in key)
@@ -56,6 +62,10 @@ export function policyYaml(document: PolicyDocument): string {
   yaml.commentBefore = POLICY_HEAD;
   flowIn(yaml, ([section]) => section === 'subjects' || section === 'roles');
   return textOf(yaml);
+}
+
+function isKey(key: unknown, name: string): boolean {
+  return isScalar(key) && key.value === name;
 }
 
 function isColumn(path: readonly string[]): boolean {

@@ -1,4 +1,5 @@
 import type { Schema } from '../../../clients/typescript/types.js';
+import { ALL_FEATURES } from 'osl-compiler';
 
 type Entity = Schema['entities'][number];
 type Relationship = Schema['relationships'][number];
@@ -86,7 +87,7 @@ export function schema(members: Partial<Schema>): Schema {
     functions: [],
     operators: [],
     forms: [],
-    features: { set_operations: true, subqueries: true, joins: 'declared' },
+    features: { ...ALL_FEATURES, joins: 'declared' },
     ...members,
   };
 }

@@ -1,5 +1,5 @@
 import type { Node } from '@pgsql/types';
-import { ready } from 'osl-compiler';
+import { ALL_FEATURES, ready } from 'osl-compiler';
 import type * as Bind from '../../../compiler/src/bind/index.js';
 import { CATALOG } from '../../proof/golden/catalog.js';
 import { callerNamed } from '../../proof/golden/outcome.js';
@@ -16,5 +16,5 @@ const { bind } = compiled as typeof Bind;
 export function bindStatement(name: string): void {
   const node = { [name]: {} } as unknown as Node; // a node of that type, whose fields are all optional
   const parsed = { source: { original: name, quoted: [] }, node, lists: new Map() };
-  bind(parsed, CATALOG, callerNamed('owner').access, { subqueries: true, setOperations: true }, []);
+  bind(parsed, CATALOG, callerNamed('owner').access, ALL_FEATURES, []);
 }

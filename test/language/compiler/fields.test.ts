@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse, QueryError, ready } from 'osl-compiler';
+import { ALL_FEATURES, parse, QueryError, ready } from 'osl-compiler';
 import t from 'tap';
 import type * as Bind from '../../../compiler/src/bind/index.js';
 import { readGrammar } from '../../docs/osl-sql/grammar.js';
@@ -59,7 +59,7 @@ function passedOver({ sql, caller, world }: Question): readonly string[] | null 
       { source, node: tree, lists },
       CATALOG,
       callerNamed(caller).access,
-      { subqueries: true, setOperations: true },
+      ALL_FEATURES,
       [],
       world,
     );

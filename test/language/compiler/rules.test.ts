@@ -8,6 +8,7 @@ import {
   compile,
   emit,
   forChain,
+  NO_FEATURES,
   type Relation,
   type RelationAccess,
 } from 'osl-compiler';
@@ -95,7 +96,7 @@ t.test('a relation without grants is a fault of ours, not open', async (t) => {
 
 t.test('what a tenant switches off is refused by name', async (t) => {
   const { access } = callerNamed('owner');
-  const features = { subqueries: false, setOperations: false };
+  const features = NO_FEATURES;
   t.throws(() => compile('select (select 1)', CATALOG, access, { features }), { code: 'E0511' });
   t.throws(() => compile('select 1 union select 2', CATALOG, access, { features }), { code: 'E0511' });
   const among = 'select id from customer where id in (select customer_id from "order")';

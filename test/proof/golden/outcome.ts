@@ -4,6 +4,7 @@ import {
   compile,
   compileMetrics,
   emit,
+  featuresBy,
   type GovernedPlan,
   type Position,
   QueryError,
@@ -28,10 +29,7 @@ export function callerNamed(name: string): Caller {
 
 /** A query that is a JSON object is a metrics body. */
 function planOf({ query, world, joins, off }: Case, access: Access): GovernedPlan {
-  const features = {
-    setOperations: !off.includes('set_operations'),
-    subqueries: !off.includes('subqueries'),
-  };
+  const features = featuresBy((name) => !off.includes(name));
   const catalog = { ...CATALOG, features, joins };
   if (!query.startsWith('{')) return compile(query, catalog, access, { world });
   const { body } = queryRequestIn(JSON.parse(query));

@@ -58,6 +58,7 @@ const RELATIONS: readonly Relation[] = [
 
 const CATALOG: Catalog = {
   version: 'keyed',
+  joins: 'any',
   relations: new Map(RELATIONS.map((r) => [r.name, r])),
   metrics: new Map(),
   facets: new Map(),

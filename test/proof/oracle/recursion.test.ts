@@ -64,6 +64,7 @@ function worldOf(schema: string): readonly [Catalog, Access] {
   return [
     {
       version: 'v',
+      joins: 'any',
       relations: new Map([['staff', staff]]),
       metrics: new Map(),
       facets: new Map(),

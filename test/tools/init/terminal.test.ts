@@ -88,6 +88,7 @@ test('a person answers, mistakes included', { skip }, async (t) => {
   await person.answers(/have a column org_id[\s\S]*only rows of the org_id \[all\]: /, '2\r');
   await person.answers(/1 table has no org_id: currency[\s\S]*\[y\/N\] /, 'what\r');
   await person.answers(/y or n, please[\s\S]*\[y\/N\] /, '\r');
+  await person.answers(/Will BI tools connect\?[\s\S]*\[y\/N\] /, 'y\r');
   await person.answers(/public key \(PEM\) \[none\]: /, '\r');
   await person.answers(
     /Write 4 entities and 0 bridges, readable by role clerk of user:ann, to .*\[Y\/n\] /,
@@ -100,6 +101,7 @@ test('a person answers, mistakes included', { skip }, async (t) => {
   t.match(policy, /clerk:/);
   t.match(policy, /rows: org_id = attribute\('tenant'\)/);
   const manifest = readFileSync(join(dir, 'manifest.yaml'), 'utf8');
+  t.match(manifest, /BI tools .* need it\.\nfeatures: { joins: any }/);
   t.match(manifest, /nick: { type: text, pii: true }/);
   t.match(manifest, /email: { type: text }/);
   t.notMatch(manifest, /passwordHash/);

@@ -1,6 +1,7 @@
 import type { Access } from '../../access.js';
 import type { Catalog, Metric } from '../../catalog.js';
 import { InternalError, queryError } from '../../errors.js';
+import { NO_FEATURES } from '../../features.js';
 import type { MetricFormat } from '../../metric-format.js';
 import type { MetricsRequest } from '../../metrics-request.js';
 import type { Expr, Query, SortKey } from '../../plan.js';
@@ -29,8 +30,7 @@ const MOST_LEAVES = 500;
  * @throws QueryError E0511, E0512, E1001, E2101
  */
 export function bindMetrics(request: MetricsRequest, catalog: Catalog, access: Access): BoundPlan {
-  const features = { subqueries: false, setOperations: true };
-  const ctx = new BindContext({ original: '', quoted: [] }, catalog, access, features, []);
+  const ctx = new BindContext({ original: '', quoted: [] }, catalog, access, NO_FEATURES, []);
   const fallback = request.grain ?? 'day';
   const asked = request.metrics.map(({ name, alias }) => {
     const metric = metricCalled(name, ctx);

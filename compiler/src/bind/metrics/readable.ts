@@ -1,6 +1,7 @@
 import type { Access } from '../../access.js';
 import type { Catalog, ConversionMetric, Metric } from '../../catalog.js';
 import { QueryError } from '../../errors.js';
+import { NO_FEATURES } from '../../features.js';
 import type { Expr } from '../../plan.js';
 import type { TypeName } from '../../types.js';
 import { columnsOf } from '../computed.js';
@@ -57,8 +58,7 @@ export function metricFault(
 
 /** A context of its own: what is tried in it leaves nothing in any statement. */
 function trialOf(catalog: Catalog, access: Access): BindContext {
-  const features = { subqueries: false, setOperations: false };
-  return new BindContext({ original: '', quoted: [] }, catalog, access, features, []);
+  return new BindContext({ original: '', quoted: [] }, catalog, access, NO_FEATURES, []);
 }
 
 function tryMetric(metric: Metric, filters: readonly string[], ctx: BindContext): Expr {

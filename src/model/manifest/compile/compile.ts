@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Features, Relation } from 'osl-compiler';
+import { type Features, featuresBy, type Relation } from 'osl-compiler';
 import { deprecatedIn } from '../deprecated.js';
 import type { Path, Problem } from '../diagnostic.js';
 import type { EntityDocument, ManifestDocument } from '../document.js';
@@ -73,10 +73,7 @@ export function compileManifest(document: ManifestDocument): Compiled {
 }
 
 function featuresOf({ features }: ManifestDocument): Features {
-  return Object.freeze({
-    setOperations: features?.set_operations ?? true,
-    subqueries: features?.subqueries ?? true,
-  });
+  return featuresBy((name) => features?.[name] ?? true);
 }
 
 /** Not RFC 8785, which sorts names: the order of columns is the order of `*`, so that it must count. */

@@ -1,5 +1,5 @@
 import type { Access, Catalog, Metric, Relation, RelationAccess, SimpleMetric } from 'osl-compiler';
-import { compile, labelsOf, metricFault, QueryError } from 'osl-compiler';
+import { compile, labelsOf, metricFault, NO_FEATURES, QueryError } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { Problems } from './scope.js';
@@ -50,8 +50,6 @@ function checkSimple(metric: SimpleMetric, catalog: Catalog, report: Report): vo
   else if (metric.filter !== null) report(metric, ['filter'], faultOf(metric, entity, catalog));
 }
 
-const FEATURES = { subqueries: false, setOperations: false };
-
 /** `count(*)` beside it makes what is no aggregate an error. */
 function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryError | null {
   const catalog: Catalog = {
@@ -64,7 +62,7 @@ function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryE
   const access = everything(whole);
   try {
     const text = `select measure("${metric.name}"), count(*) from osl.entities."${entity.name}"`;
-    compile(text, catalog, access, { features: FEATURES });
+    compile(text, catalog, access, { features: NO_FEATURES });
     return null;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;

@@ -1,4 +1,4 @@
-import { GRAINS, STORED_PATTERN } from 'osl-compiler';
+import { FEATURES, GRAINS, STORED_PATTERN } from 'osl-compiler';
 import { LANGUAGES } from '../../facets/languages.js';
 import { MODEL_NAME } from '../name.js';
 import { TABLE_PART } from '../table-name.js';
@@ -667,17 +667,17 @@ const operators = closed(
 
 const features = closed(
   {
-    set_operations: { type: 'boolean', description: 'UNION, INTERSECT and EXCEPT. Default: true.' },
-    subqueries: {
-      type: 'boolean',
-      description:
-        'Subqueries inside a value: scalar ones, IN and EXISTS. Derived tables and WITH are none of them. Default: true.',
-    },
     joins: {
       enum: ['declared', 'any'],
       description:
-        'What entities may be joined with each other on: `declared` takes an equality of sealed keys, and whatever else; `any` takes any predicate, or none. Default: declared.',
+        'What relations may be joined on: `declared` takes equalities of sealed keys alone, derived and common tables included; `any` takes any predicate, or none, as BI tools need. Default: declared.',
     },
+    ...Object.fromEntries(
+      Object.entries(FEATURES).map(([name, { description }]) => [
+        name,
+        { type: 'boolean', description: `${description} Default: true.` },
+      ]),
+    ),
   },
   [],
   'What questions may be made of.',

@@ -1,3 +1,4 @@
+import { FEATURES } from 'osl-compiler';
 import { ORIGINS } from '../../../ask/data/explain.js';
 import { QUERY } from '../bodies/query.js';
 import { SAMPLE_REQUEST } from '../bodies/sample.js';
@@ -229,7 +230,10 @@ const SCHEMA = object({
   forms: list(
     object({ name: oneOf(...FORM_NAMES), shape: text(), rules: list(text()), examples: list(text()) }),
   ),
-  features: object({ set_operations: flag(), subqueries: flag(), joins: oneOf('declared', 'any') }),
+  features: object({
+    joins: oneOf('declared', 'any'),
+    ...Object.fromEntries(Object.keys(FEATURES).map((name) => [name, flag()])),
+  }),
 });
 
 const NODE = object({

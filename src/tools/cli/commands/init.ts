@@ -40,6 +40,8 @@ export function addInit(program: Command): void {
     .option('--tenant <name>', "the gateway's tenant (default: the database's name)")
     .option('--role <name>', 'the role that may read (default: analyst)')
     .option('--subject <name>', 'who has that role (default: user: and your name)')
+    .option('--bi', 'BI tools will connect: questions may join on any column (features.joins: any)')
+    .option('--no-bi', 'questions join on declared keys alone (features.joins: declared; the default)')
     .option('--issuer-key <file>', "your token issuer's RSA public key, in PEM, beside the gateway's own key")
     .option('--create-role <name>', 'make a database role that may read the tables, and serve as that')
     .option(

@@ -29,7 +29,7 @@ import type { Connected } from './connect.js';
 import type { InitFlags } from './flags.js';
 import { type Keyed, withKeys } from './keys.js';
 import type { Prompt } from './prompt.js';
-import { rowsWanted, tablesWanted, treatmentsWanted } from './questions.js';
+import { biWanted, rowsWanted, tablesWanted, treatmentsWanted } from './questions.js';
 
 /** Everything that was decided, before anything is written. */
 export interface Design {
@@ -72,11 +72,12 @@ export async function designModel(
   );
   const subject = await subjectOf(flags, prompt);
   const rows = await rowsWanted(keyed.candidates, subject, flags, prompt);
+  const joins = (await biWanted(flags, prompt)) ? 'any' : 'declared';
   const issuerKey = await issuerKeyOf(flags, prompt);
   const tenant = nameOrFail('--tenant', flags.tenant ?? tenantNameOf(url));
   const urlEnv = reader === null ? source.name : readerEnv(source.name);
   const rowSecurity = flags.rowSecurity === true;
-  const drafted = draftManifest(keyed.candidates, treatments, { tenant, urlEnv, rowSecurity });
+  const drafted = draftManifest(keyed.candidates, treatments, { tenant, urlEnv, rowSecurity, joins });
   const leftOut = [...chosen.leftOut, ...drafted.leftOut];
   if (drafted.manifest.entities.size === 0) {
     const why = leftOut.slice(0, 3).map(({ table, reason }) => `${table}: ${reason}`);

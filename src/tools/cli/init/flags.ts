@@ -15,6 +15,8 @@ export interface InitFlags {
   readonly subject?: string;
   readonly issuerKey?: string;
   readonly createRole?: string;
+  /** `--bi`, `--no-bi`. */
+  readonly bi?: boolean;
   readonly rowSecurity?: true;
   readonly yes?: true;
   readonly force?: true;

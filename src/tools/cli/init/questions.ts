@@ -141,6 +141,13 @@ export function tenantColumn(candidates: readonly Candidate[]): Shared | null {
   return best === undefined ? null : { column: best[0], tables: best[1] };
 }
 
+/** True if BI tools will connect, which join on columns that are no keys. */
+export async function biWanted(flags: InitFlags, prompt: Prompt): Promise<boolean> {
+  if (flags.bi !== undefined) return flags.bi;
+  prompt.say('\nTableau, Power BI, Superset and others join to their own subqueries on any column.');
+  return prompt.confirm('Will BI tools connect? Otherwise questions join on declared keys alone', false);
+}
+
 /** Whether the subject sees the rows of one tenant only. @throws Failure */
 export async function rowsWanted(
   candidates: readonly Candidate[],

@@ -1,0 +1,135 @@
+import type { Position } from '../errors.js';
+import { queryError } from '../errors.js';
+import type { Expr, Form, FromItem, Query, SourceId } from '../plan.js';
+import { allQueries, exprsOf, leavesOf, nestingIn, visitExpr } from '../walk.js';
+import type { BindContext } from './context.js';
+
+type OfOsl = Exclude<Form, 'sql' | 'metrics'>;
+
+/**
+ * The form of a statement: one of the five, whatever the statement is made of. Queries of two forms meet where an
+ * equality of sealed keys joins them, and nowhere else: not as operands of a set operation, nor in a subquery that
+ * stands by itself.
+ *
+ * Source: contract, OSL-SQL rules 3; decision 113.
+ *
+ * @throws QueryError E0511 for a statement of two forms
+ */
+export function formOf(root: Query, ctx: BindContext): OfOsl {
+  return new Forms(ctx).whole(root) ?? 'structured';
+}
+
+class Forms {
+  readonly #ctx: BindContext;
+  /** Null where a query reads nothing of the tenant's. */
+  readonly #tables = new Map<number, OfOsl | null>();
+  readonly #read = new Set<number>();
+
+  constructor(ctx: BindContext) {
+    this.#ctx = ctx;
+  }
+
+  /** Common tables that nobody reads are part of the statement, too. */
+  whole(root: Query): OfOsl | null {
+    let form = this.#of(root);
+    for (const [id, other] of this.#tables) {
+      if (!this.#read.has(id)) form = this.#apart(form, other, () => null);
+    }
+    return form;
+  }
+
+  #of(query: Query): OfOsl | null {
+    if (query.kind !== 'values') for (const t of query.with) this.#tables.set(t.id, this.#of(t.query));
+    if (query.kind === 'set_operation') {
+      const left = this.#of(query.left);
+      return this.#within(
+        query,
+        this.#apart(left, this.#of(query.right), () => this.#placeOf(query.right)),
+      );
+    }
+    const items = query.kind === 'select' ? leavesOf(query.from) : [];
+    return this.#within(query, items.map((item) => this.#ofItem(item)).reduce(joined, null));
+  }
+
+  #ofItem(item: FromItem): OfOsl | null {
+    switch (item.kind) {
+      case 'entity':
+      case 'governed':
+        return 'structured';
+      case 'derived':
+        return this.#of(item.query);
+      case 'cte':
+        this.#read.add(item.table);
+        return this.#tables.get(item.table) ?? null;
+      case 'runtime':
+        return this.#ofRuntime(item.id);
+      default:
+        return null;
+    }
+  }
+
+  #ofRuntime(source: SourceId): OfOsl {
+    switch (this.#ctx.drafts.find((d) => d.source === source)?.kind) {
+      case 'retrieval':
+        return 'retrieve';
+      case 'traversal':
+        return 'traverse';
+      case 'hydration':
+        return 'joint';
+      default:
+        return 'structured';
+    }
+  }
+
+  /** The form of a query whose FROM has `form`, with the queries in its values. */
+  #within(query: Query, form: OfOsl | null): OfOsl | null {
+    let found = form;
+    for (const nesting of nestingIn(query)) {
+      const inner = this.#of(nesting.query);
+      const meets = found !== null && inner !== null && found !== inner;
+      const joins = !meets || nesting.kind === 'in_query' || looksOutward(nesting.query);
+      found = joins ? joined(found, inner) : this.#apart(found, inner, () => this.#ctx.positionOf(nesting));
+    }
+    return found;
+  }
+
+  #apart(a: OfOsl | null, b: OfOsl | null, at: () => Position | null): OfOsl | null {
+    if (a === null || b === null || a === b) return a ?? b;
+    const construct = `a statement of two forms, ${NAMES[a]} and ${NAMES[b]},`;
+    const hint = 'join passages with entities on sealed keys, or ask for each by itself';
+    throw queryError('unsupported', { construct, hint }, at());
+  }
+
+  #placeOf(query: Query): Position | null {
+    const items = allQueries(query).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
+    return items.map(({ id }) => this.#ctx.positionOfSource(id)).find((p) => p !== null) ?? null;
+  }
+}
+
+const NAMES: Readonly<Record<OfOsl, string>> = {
+  structured: 'structured',
+  retrieve: 'RETRIEVE',
+  traverse: 'TRAVERSE',
+  joint: 'Joint',
+  cross_modal: 'a cross-modal join',
+};
+
+/** The form of what is joined of `a` and `b`. */
+function joined(a: OfOsl | null, b: OfOsl | null): OfOsl | null {
+  if (a === null || b === null || a === b) return a ?? b;
+  const walked = [a, b].find((form) => form === 'traverse' || form === 'joint');
+  return walked ?? 'cross_modal';
+}
+
+/** True if a query names a column of a query around it. */
+function looksOutward(query: Query): boolean {
+  const levels = allQueries(query);
+  const own = new Set(levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from).map((l) => l.id) : [])));
+  const isOuter = (e: Expr): boolean => e.kind === 'column' && !own.has(e.source);
+  let found = false;
+  for (const value of levels.flatMap(exprsOf))
+    visitExpr(value, (e) => {
+      if (isOuter(e)) found = true;
+    });
+  return found;
+}

@@ -1,0 +1,67 @@
+/** A construct that a tenant may switch off, for every caller and on every surface. */
+interface Switch {
+  /** What messages call it. */
+  readonly construct: string;
+  /** What a caller may do without it. */
+  readonly hint: string;
+  /** What the manifest's schema says of it. */
+  readonly description: string;
+}
+
+/**
+ * What OSL-SQL has beyond the shapes of the contract's five forms, by the names of the manifest's switches. What stays
+ * within one SELECT over one entity, such as HAVING or DISTINCT, has none.
+ */
+export const FEATURES = Object.freeze({
+  set_operations: {
+    construct: 'a set operation',
+    hint: 'ask for each side by itself',
+    description: 'UNION, INTERSECT and EXCEPT.',
+  },
+  subqueries: {
+    construct: 'a subquery as a value',
+    hint: 'join on a sealed key, or ask for the inner query by itself',
+    description:
+      'Subqueries inside a value: scalar ones, IN and EXISTS. Derived tables and WITH are none of them.',
+  },
+  derived_tables: {
+    construct: 'a derived or common table',
+    hint: 'name entities in FROM',
+    description: 'Derived tables, WITH, WITH RECURSIVE, LATERAL, and VALUES in FROM.',
+  },
+  window_functions: {
+    construct: 'a window function',
+    hint: 'group, or order and limit',
+    description: 'Calls with OVER.',
+  },
+  row_functions: {
+    construct: 'a function that makes rows',
+    hint: 'ask for the value itself',
+    description:
+      'Functions that make rows, in FROM and in the select list: generate_series, unnest, jsonb_each.',
+  },
+  several_searches: {
+    construct: 'more than one RETRIEVE',
+    hint: 'search for each by itself',
+    description: 'More than one RETRIEVE in a statement.',
+  },
+  operators_over_rows: {
+    construct: 'an operator over rows of entities',
+    hint: 'use it over passages, of RETRIEVE',
+    description: 'Operators over a text of the rows of an entity, such as CLASSIFY(body).',
+  },
+} satisfies Readonly<Record<string, Switch>>);
+
+export type Feature = keyof typeof FEATURES;
+
+/** What a tenant leaves on. */
+export type Features = Readonly<Record<Feature, boolean>>;
+
+/** Each feature as `of` says. */
+export function featuresBy(of: (feature: Feature) => boolean): Features {
+  const names = Object.keys(FEATURES) as Feature[]; // its own keys
+  return Object.freeze(Object.fromEntries(names.map((name) => [name, of(name)])) as Record<Feature, boolean>);
+}
+
+export const ALL_FEATURES: Features = featuresBy(() => true);
+export const NO_FEATURES: Features = featuresBy(() => false);
