@@ -422,9 +422,14 @@ export interface Schema {
     readonly examples: readonly string[];
   })[];
   readonly features: {
+    readonly joins: "declared" | "any";
     readonly set_operations: boolean;
     readonly subqueries: boolean;
-    readonly joins: "declared" | "any";
+    readonly derived_tables: boolean;
+    readonly window_functions: boolean;
+    readonly row_functions: boolean;
+    readonly several_searches: boolean;
+    readonly operators_over_rows: boolean;
   };
 }
 

@@ -132,19 +132,17 @@ function bindCondition(node: Node, left: BoundItem, right: BoundItem, env: Envir
 
 /** True if the two are joined on equalities of sealed keys alone. */
 function joinsOnKeys(left: BoundItem, right: BoundItem, { joins }: BindContext): boolean {
+  if (isMade(left.item) || isMade(right.item)) return false;
   return joins === 'declared' || (joins === 'any' && (left.content || right.content));
 }
 
-/** SQLSTATEs of what types do not allow. */
-const OF_TYPES: ReadonlySet<string> = new Set(['42804', '42883', '42725']);
-
-/** What `bind` gives. Where only sealed keys join, a condition that its types do not allow is no equality of such. */
+/** What `bind` gives. Where only sealed keys join, an operator that its types do not have is no equality of such. */
 function typed<T>(bind: () => T, left: BoundItem, right: BoundItem, at: Location, ctx: BindContext): T {
   try {
     return bind();
   } catch (error) {
-    if (!(error instanceof QueryError) || !OF_TYPES.has(error.sqlstate) || !joinsOnKeys(left, right, ctx))
-      throw error;
+    const isUnknown = error instanceof QueryError && error.entry === 'unknownOperator';
+    if (!isUnknown || !joinsOnKeys(left, right, ctx)) throw error;
     throw unsealed(left, right, error.message, at, ctx);
   }
 }

@@ -1,7 +1,5 @@
 import type { Query } from '../plan.js';
-import { refuseCollationsThatMeet } from './collation.js';
 import type { BindContext } from './context.js';
-import { requireExpandable } from './expanded.js';
 import type { NamedArguments } from './named-arguments.js';
 import { bindQuery } from './query.js';
 import type { KeyColumn } from './walk-keys.js';
@@ -18,8 +16,6 @@ export function startQuery(args: NamedArguments, key: readonly KeyColumn[], ctx:
   if (link === null || !isList || select === undefined || !('SelectStmt' in select)) return null;
   ctx.requireFeature('subqueries', link.location);
   const { query, columns } = bindQuery(select.SelectStmt, ctx, null);
-  requireExpandable(query);
-  refuseCollationsThatMeet(query, ctx);
   const fits = columns.length === key.length && columns.every((c, i) => c.type === key[i]?.type);
   if (fits) return query;
   const wanted = key.map((c) => `${c.name} ${c.type}`).join(', ');

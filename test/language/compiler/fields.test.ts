@@ -55,14 +55,7 @@ function passedOver({ sql, caller, world }: Question): readonly string[] | null 
   try {
     const { source, node, lists } = parse(sql);
     const { tree, unread, passedOver: neverAsked } = watched(node, typeOf);
-    bind(
-      { source, node: tree, lists },
-      CATALOG,
-      callerNamed(caller).access,
-      ALL_FEATURES,
-      [],
-      world,
-    );
+    bind({ source, node: tree, lists }, CATALOG, callerNamed(caller).access, ALL_FEATURES, [], world);
     const found = unread()
       .filter(({ field }) => !PLACES.test(field))
       .filter(({ field, value }) => SAYS_NOTHING.get(field)?.test(JSON.stringify(value)) !== true)

@@ -529,9 +529,9 @@ const COMPUTED: readonly string[] = [
   'select id from osl.entities.node where id in (select id from $)',
   'select id from osl.entities.node n where not exists (select 1 from $ t where t.id = n.id)',
   'select (select count(*) from $) as n',
-  'select id from osl.entities.node union select id from $',
-  'select id from $ union all select id from osl.entities.node',
-  'select id from osl.entities.node except select id from $',
+  'with t as (select id from $) select id from t union select id from t',
+  'with t as (select id from $) select id from t union all select id from t',
+  'with t as (select id from $) select id from t except select id from t',
 ];
 
 /** Each row of the answer is one row of `$`. */

@@ -97,7 +97,6 @@ const OTHERS: Readonly<Record<Exclude<RuleId, keyof typeof CHECKED>, State>> = {
   'query.5': NOT_SHOWN,
   'query.6': NOT_SHOWN,
 
-  'osql.3.15': sameAs('osql.3.18'),
   'osql.3.21': sameAs('osql.3.encoder'),
 
   'sample.3': NOT_SHOWN,

@@ -349,7 +349,12 @@ async function outcome(compiler: typeof Compiler, probe: Probe): Promise<string>
     const text = probe.text.replaceAll('$1', key);
     try {
       const semantic = probe.entities === true || probe.stores === true;
-      const plan = compiler.compile(text, catalog, access, semantic ? { joins: 'any' } : { world: 'physical' });
+      const plan = compiler.compile(
+        text,
+        catalog,
+        access,
+        semantic ? { joins: 'any' } : { world: 'physical' },
+      );
       const answers: string[] = [];
       for (const { sql, slots } of plansOf(plan, probe).map(compiler.emit)) {
         const values = compiler.valuesOf<string | null>(slots, {

@@ -131,6 +131,7 @@ test('no at the end leaves nothing', { skip }, async (t) => {
     /Name of the role/,
     /Who asks first/,
     /only rows of/,
+    /Will BI tools connect/,
     /public key/,
   ];
   for (const question of questions) await person.answers(question, '\r');
