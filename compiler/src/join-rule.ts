@@ -144,20 +144,22 @@ class JoinCheck {
     const level = levelOf(ids, around);
     for (const id of ids) this.#levels.set(id, level);
     const links: SourceId[] = [];
+    const withContent = scansWithContent(query.from);
     const sides = leaves.map((leaf, i): Side => {
       const lateral = leaf.kind === 'derived' && leaf.lateral === true;
       const reads = this.#leaf(leaf, lateral && i > 0 ? level : around);
       if (reads.governed) level.governed = level.around.governed + 1;
       this.#read.governed += reads.governed ? 1 : 0;
       this.#read.content += reads.content ? 1 : 0;
-      if (reads.content && !(leaf.kind === 'runtime' && leaf.own === true)) {
+      const content = reads.content || withContent.has(leaf.id);
+      if (content && !(leaf.kind === 'runtime' && leaf.own === true)) {
         this.#contents.add(leaf.id);
         level.contents = level.around.contents + 1;
       }
       const beside = reads.links.filter((id) => this.#levels.get(id) === level);
       links.push(...reads.links.filter((id) => this.#levels.get(id) !== level));
       const linked = beside.map((id) => this.#positions.get(id) ?? 0);
-      const { governed, content } = reads;
+      const { governed } = reads;
       return { start: i, end: i + 1, governed, content, madeOf: made[i] ?? null, linked };
     });
     if (query.from !== null) this.#side(query.from, sides, { next: 0 }, level);
@@ -345,6 +347,15 @@ function itemsIn(query: Query): readonly Leaf[] {
 /** True if a query reads what policy governs, or a common table, which may. */
 function isGoverned(query: Query): boolean {
   return itemsIn(query).some((l) => l.kind !== 'rows' && l.kind !== 'derived' && l.kind !== 'spine');
+}
+
+/** The scans that a walk, or the content of their rows, is joined to: they are of one side with it. */
+function scansWithContent(from: FromItem | null, found: Set<SourceId> = new Set()): ReadonlySet<SourceId> {
+  if (from?.kind !== 'join') return found;
+  if (from.made === true && from.right.kind === 'runtime')
+    for (const { source } of columnsIn(from.on)) found.add(source);
+  scansWithContent(from.right, found);
+  return scansWithContent(from.left, found);
 }
 
 /** The sides of an equality that are columns of other levels. */

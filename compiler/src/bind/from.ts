@@ -37,14 +37,18 @@ export function bindFrom(
     return { bound, node };
   });
   const from = joinCommas(placed, where, ctx);
-  const inSubquery = outer !== null && outer.items.length > 0;
   const isBridge = from.item.kind === 'entity' && from.item.relation.kind === 'bridge';
-  if (isBridge && !inSubquery && ctx.world === 'semantic') {
+  if (isBridge && !isWithin(outer) && ctx.world === 'semantic') {
     const construct = `bridge \`${from.items[0]?.relation?.name}\` alone in FROM`;
     throw ctx.unsupported(construct, placeOf(first), 'join it to one of the entities that it links');
   }
   refuseTwice(from.items, ctx);
   return from;
+}
+
+/** True if a query around has FROM items, to which what stands within may be linked. */
+function isWithin(outer: Scope | null): boolean {
+  return outer !== null && (outer.items.length > 0 || isWithin(outer.parent));
 }
 
 /** @param before the FROM items to the left, whose columns a function may be given */

@@ -1,0 +1,74 @@
+/** A small model with keys of every kind that the join rule tells apart. */
+export const MANIFEST = `
+version: 1
+tenant: joins
+connectors:
+  db:
+    kind: pglite
+    tables:
+      j.customer: { columns: { id: { type: int4 }, score: { type: int4 }, region: { type: text } } }
+      j.purchase: { columns: { id: { type: int4 }, customer_id: { type: int4 }, amount: { type: int4 } } }
+      j.plot: { columns: { country: { type: text }, no: { type: int4 }, size: { type: int4 } } }
+      j.stay: { columns: { id: { type: int4 }, country: { type: text }, no: { type: int4 }, nights: { type: int4 } } }
+      j.member: { columns: { code: { type: text, sensitivity: secret }, since: { type: int4 } } }
+      j.letter: { columns: { id: { type: int4 }, code: { type: text, sensitivity: secret }, pages: { type: int4 } } }
+      j.likes: { columns: { customer_id: { type: int4 }, purchase_id: { type: int4 }, stars: { type: int4 } } }
+entities:
+  customer: { source: db.j.customer, primary_key: [id], columns: [id, score, region] }
+  purchase:
+    source: db.j.purchase
+    primary_key: [id]
+    entity_key_columns: [id, customer_id]
+    columns: [id, customer_id, amount]
+  plot: { source: db.j.plot, primary_key: [country, no], columns: [country, no, size] }
+  stay:
+    source: db.j.stay
+    primary_key: [id]
+    entity_key_columns: [id, country, no]
+    columns: [id, country, no, nights]
+  member: { source: db.j.member, primary_key: [code], columns: [code, since] }
+  letter: { source: db.j.letter, primary_key: [id], entity_key_columns: [id, code], columns: [id, code, pages] }
+bridges:
+  likes:
+    source: db.j.likes
+    left: { entity: customer, columns: [customer_id] }
+    right: { entity: purchase, columns: [purchase_id] }
+    columns: [customer_id, purchase_id, stars]
+`;
+
+export const POLICY = `
+version: 1
+tenant: joins
+subjects:
+  user:ann: { ceiling: [reader] }
+roles:
+  reader:
+    grants:
+      - { on: customer, columns: "*" }
+      - { on: purchase, columns: "*" }
+      - { on: plot, columns: "*" }
+      - { on: stay, columns: "*" }
+      - { on: member, columns: "*" }
+      - { on: letter, columns: "*" }
+      - { on: likes, columns: "*" }
+masks: { secret: redact }
+limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
+`;
+
+export const SCRIPT = `
+create schema j;
+create table j.customer (id int4 primary key, score int4, region text);
+create table j.purchase (id int4 primary key, customer_id int4, amount int4);
+create table j.plot (country text, no int4, size int4, primary key (country, no));
+create table j.stay (id int4 primary key, country text, no int4, nights int4);
+create table j.member (code text primary key, since int4);
+create table j.letter (id int4 primary key, code text, pages int4);
+create table j.likes (customer_id int4, purchase_id int4, stars int4);
+insert into j.customer values (1, 1, 'eu'), (2, 1, 'us'), (3, 2, 'eu');
+insert into j.purchase values (1, 1, 2), (2, 1, 1), (3, 2, 3);
+insert into j.plot values ('de', 1, 1), ('de', 2, 2), ('fr', 1, 3);
+insert into j.stay values (1, 'de', 1, 1), (2, 'fr', 1, 2);
+insert into j.member values ('x', 1), ('y', 2);
+insert into j.letter values (1, 'x', 1), (2, 'y', 2);
+insert into j.likes values (1, 1, 5), (2, 3, 4);
+`;
