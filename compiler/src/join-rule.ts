@@ -104,6 +104,7 @@ class JoinCheck {
   readonly #positions = new Map<SourceId, number>();
   readonly #contents = new Set<SourceId>();
   readonly #tables = new Map<number, Reads>();
+  readonly #recursive = new Map<Query, number>();
   /** FROM items so far that policy governs, and those among them of passages, walks and evidence. */
   readonly #read = { governed: 0, content: 0 };
 
@@ -118,6 +119,7 @@ class JoinCheck {
     const before = { ...this.#read };
     if (query.kind !== 'values')
       for (const table of query.with) {
+        if (table.recursive === true) this.#recursive.set(table.query, table.id);
         this.#tables.set(table.id, this.query(table.query, table.recursive === true ? null : around));
         this.#keys.table(table.id); // one after another, so that no table waits for many
       }
@@ -132,7 +134,10 @@ class JoinCheck {
     const level = levelOf([], around);
     for (const e of exprsOf(query)) this.#value(e, level);
     if (query.kind === 'values') return [];
-    const [left, right] = [this.query(query.left, around), this.query(query.right, around)];
+    const left = this.query(query.left, around);
+    const table = this.#recursive.get(query);
+    if (table !== undefined) this.#tables.set(table, left); // what the step reads
+    const right = this.query(query.right, around);
     return left.links.length > 0 && right.links.length > 0 ? [...left.links, ...right.links] : [];
   }
 
@@ -176,10 +181,10 @@ class JoinCheck {
       case 'spine':
         return this.query(leaf.bounds, null);
       case 'cte':
+      case 'recursion':
         return this.#tables.get(leaf.table) ?? NOTHING;
       case 'entity':
       case 'governed':
-      case 'recursion':
         return ENTITY;
       case 'runtime':
         return CONTENT;

@@ -1,3 +1,4 @@
+import { FEATURES, type Feature } from 'osl-compiler';
 import { Client } from 'pg';
 import t, { test } from 'tap';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
@@ -118,5 +119,57 @@ test('what the tenant has switched off', async (t) => {
       ok: true,
       diff: { changes: [{ change: 'changed', kind: 'feature', name: 'subqueries', what: ['on'] }] },
     });
+  });
+});
+
+/** A statement for each switch, which says what is off. */
+const BY_SWITCH: Readonly<Record<Feature, readonly string[]>> = {
+  set_operations: ['select id from customer union all select id from "order"'],
+  subqueries: [
+    'select id from customer where id in (select customer_id from "order")',
+    "select id from traverse(anchor => 'order', target => 'product', keys => (select id from \"order\"))",
+  ],
+  derived_tables: [
+    'select x.id from (select id from customer) x',
+    'with x as (select id from customer) select id from x',
+    'with recursive x (n) as (select 1 union all select n + 1 from x where n < 3) select n from x',
+    'select c.id from customer c cross join lateral (select c.id + 1 as n) x',
+    'select v.n from (values (1), (2)) v (n)',
+  ],
+  window_functions: ['select id, row_number() over (order by id) from customer'],
+  row_functions: [
+    'select n from generate_series(1, 3) n',
+    'select id, generate_series(1, 2) from customer',
+    'select s.id from sample s, unnest(s.numbers) n',
+  ],
+  several_searches: [
+    "select a.text from retrieve(facet => 'labels', query => 'tea', top_k => 1) a join retrieve(facet => 'labels', query => 'salt', top_k => 1) b on a.id = b.id",
+  ],
+  operators_over_rows: ["select id, classify(label, array['tea', 'salt']) from product"],
+};
+
+test('each switch by its name, the grammar of the contract with all of them off', async (t) => {
+  const all = Object.keys(FEATURES).map((name) => `${name}: false`);
+  const strict = await startRest({
+    manifest: `${SHOP_MANIFEST}features: { ${all.join(', ')} }\n`,
+    embedded: true,
+  });
+  t.teardown(() => strict.close());
+  for (const [name, texts] of Object.entries(BY_SWITCH))
+    for (const osql of texts) {
+      const reply = await strict.ask('user:ann', { osql });
+      const detail = new RegExp(`is switched off here, by \`features\\.${name}\` of the manifest$`);
+      t.match(reply.json(), { status: 400, code: 'E0511', detail, hint: /./ }, osql);
+    }
+  for (const osql of [
+    'select region, count(*) as n from customer where id > 0 group by region having count(*) > 0 order by 2 limit 3',
+    'select distinct c.name, o.amount from customer c left join "order" o on o.customer_id = c.id order by 1, 2 limit 2',
+    'select measure(revenue) as r from "order" o join line l on l.order_id = o.id',
+    "select id from traverse(anchor => 'order', target => 'product', keys => ('1'))",
+  ]) {
+    t.equal((await strict.ask('user:ann', { osql })).status, 200, osql);
+  }
+  t.match((await strict.ask('user:ann', { metrics: ['revenue'] })).json(), {
+    rows: [{}],
   });
 });
