@@ -29,6 +29,7 @@ const STEPS: readonly Step[] = [
     size: questions('OSL_ORACLE_RUNS', 100_000),
   },
   { name: 'surfaces', file: 'proof/attacks/random-twin', size: questions('OSL_TWIN_RUNS', 100_000) },
+  { name: 'join rule', file: 'proof/joins/joins', size: questions('OSL_JOIN_RUNS', 20_000) },
   { name: 'raw joins', file: 'proof/oracle/raw', size: sized('joins', 'OSL_RAW_RUNS', 20_000) },
   { name: 'plans read again', file: 'proof/oracle/recompile', size: questions('OSL_RECOMPILE_RUNS', 20_000) },
   { name: 'walks', file: 'language/forms/traverse', size: sized('graphs', 'OSL_TRAVERSE_RUNS', 1_000) },
