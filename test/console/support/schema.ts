@@ -1,5 +1,5 @@
-import type { Schema } from '../../../clients/typescript/types.js';
 import { ALL_FEATURES } from 'osl-compiler';
+import type { Schema } from '../../../clients/typescript/types.js';
 
 type Entity = Schema['entities'][number];
 type Relationship = Schema['relationships'][number];

@@ -1,3 +1,8 @@
+/** The hint of E0514 where these keys are in reach. */
+function keysHere(names: string): string {
+  return `sealed keys here: ${names}; \`features.joins: any\` in the manifest allows any condition`;
+}
+
 /**
  * By hint of `WRONG`: a question that does what the hint says, in the place of one that was refused with it. Hints of
  * names are followed as they stand.
@@ -9,23 +14,18 @@ export const FOLLOWED: Readonly<Record<string, string>> = {
     'select c.id from customer c join "order" o on o.customer_id = c.id',
   'give each FROM item an alias of its own':
     'select 1 from customer c join "order" o on c.id = o.customer_id',
-  'sealed keys here: c.id, o.id, o.customer_id':
-    'select 1 from customer c join "order" o on o.customer_id = c.id',
-  'sealed keys here: c.id, o.id, o.customer_id; compare two of them in WHERE':
-    'select 1 from customer c, "order" o where o.customer_id = c.id',
-  'write ON with an equality of sealed keys':
-    'select 1 from customer c join "order" o on o.customer_id = c.id',
-  'sealed keys here: customer.id, order.id, order.customer_id':
+  [keysHere('c.id, o.id, o.customer_id')]: 'select 1 from customer c join "order" o on o.customer_id = c.id',
+  [keysHere('customer.id, product.id')]:
     'select 1 from customer join "order" on "order".customer_id = customer.id',
-  'join with = between the two sides':
+  [keysHere('customer.id, order.id, order.customer_id')]:
+    'select 1 from customer join "order" on "order".customer_id = customer.id',
+  [keysHere('c.id, o.id')]:
     'select 1 from (select id from customer) c full join (select id from "order") o on o.id = c.id',
-  'sealed keys here: customer.id': 'select id from customer where id in (select customer_id from "order")',
-  'compare a sealed key of the outer query to one of the inner, with =, in the WHERE of the subquery':
+  [keysHere('customer.id')]: 'select id from customer where id in (select customer_id from "order")',
+  [keysHere('c.id')]:
     'select id from customer c where exists (select 1 from "order" o where o.customer_id = c.id)',
-  'sealed keys here: o.id, o.customer_id':
-    'select id from customer c where exists (select 1 from "order" o where o.customer_id = c.id)',
-  'an outer column may only be compared, with =, to a sealed key in the WHERE of the subquery':
-    'select (select max(o.amount) from "order" o where o.customer_id = c.id) from customer c',
+  [keysHere('c.id, order.id, order.customer_id')]:
+    'select 1 from customer c join lateral (select 1 from "order" where customer_id = c.id) x on true',
   'join it to one of the entities that it links':
     'select l.pieces from line l join product p on l.product_id = p.id',
   "FROM RETRIEVE(facet => 'labels', query => '…', top_k => 5)":
@@ -52,8 +52,6 @@ export const FOLLOWED: Readonly<Record<string, string>> = {
   'there is "C", "POSIX", "default", "ucs_basic", "und-x-icu", "en-x-icu", "de-x-icu", "es-x-icu", "fr-x-icu"':
     'select name collate "C", name collate "default", name collate "und-x-icu" from customer',
   'use BERNOULLI (percent) or SYSTEM (percent)': 'select id from customer tablesample bernoulli (10)',
-  'sealed keys here: order.id, order.customer_id':
-    'select 1 from customer c join lateral (select 1 from "order" where customer_id = c.id) x on true',
   'table functions are RETRIEVE, TRAVERSE, and those that make rows, such as generate_series':
     'select * from generate_series(1, 3)',
   'WITH RECURSIVE t AS (first UNION ALL SELECT … FROM t JOIN …)':
@@ -70,7 +68,6 @@ export const FOLLOWED: Readonly<Record<string, string>> = {
   "add WHERE id IN ('…')": "select id, evidence from product where id in ('1')",
   'use ROWS':
     'select sum(quantity) over (order by region rows between 2 preceding and current row) from "order"',
-  'use IN or EXISTS': 'select 1 from customer where id in (select customer_id from "order")',
   '`->>` and jsonb_path_query_first read values':
     "select '{}'::jsonb ->> 'a', jsonb_path_query_first('{}', '$.a')",
   'name each side': 'select c.name, o.amount from customer c join "order" o on o.customer_id = c.id',

@@ -30,6 +30,7 @@ metrics:
   highest: { entity: earner, expression: max(income) }
   inverse: { entity: earner, expression: sum(1 / income) }
   so_far: { type: cumulative, metric: earned }
+features: { joins: any }
 raw_sql: { allow: [db.shop.earner, db.shop.gift, db.shop.tag] }
 `;
 

@@ -375,12 +375,6 @@ t.test('the key of a passage is a string in JSON, and keeps its type on the wire
     rows: [{ k: '7', n: '1' }, { k: '8' }],
     types: ['text', 'int8'],
   });
-  const both = `select article_id as k from ${notes()} union all select id from article where id = 7`;
-  t.match(
-    await ask('user:ann', both),
-    { types: ['int4'] },
-    'a column of keys and other values keeps its type',
-  );
   const { json } = await ask('user:ann', cross, { explain: true });
   t.match(at(json, 'columns'), [{ type: 'int4' }, { type: 'text' }, { type: 'int4' }]);
   const wire = await forms.wire('user:ann');

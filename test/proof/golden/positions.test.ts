@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { PGlite } from '@electric-sql/pglite';
-import { compile, emit, oidOf, QueryError, type TypeName } from 'osl-compiler';
+import { ALL_FEATURES, compile, emit, oidOf, QueryError, type TypeName } from 'osl-compiler';
 import pg from 'pg';
 import t from 'tap';
 import { emptyDatabaseOfItsOwn } from '../../support/embedded-data.js';
@@ -72,7 +72,7 @@ const GOLDEN = caseFiles()
   .filter(({ query }) => !query.startsWith('{'));
 
 function compiled(golden: Case, text: string, alone: boolean): Omit<Asked, 'place'> | null {
-  const features = { setOperations: true, subqueries: true };
+  const features = ALL_FEATURES;
   const catalog = { ...CATALOG, features, joins: alone ? golden.joins : ('any' as const) };
   try {
     const plan = compile(text, catalog, callerNamed(golden.caller).access, { world: golden.world });
