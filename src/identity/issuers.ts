@@ -22,11 +22,14 @@ export interface Issuers {
   close(next: Issuers | null): void;
   /** Fetches the keys of all that have not been had yet. */
   begin(): void;
-  /** True once all keys that are fetched were had. */
-  readonly reached: boolean;
+  /** Of how many the keys were had; those in files are. */
+  readonly reached: IssuersReached;
   /** Keys that are fetched, by what they are fetched as. */
   readonly remote: ReadonlyMap<string, RemoteKeys>;
 }
+
+/** Of how many issuers the keys were had. */
+export type IssuersReached = 'all' | 'some' | 'none';
 
 interface KnownIssuer {
   readonly config: IssuerConfig;
@@ -51,7 +54,7 @@ export const NO_ISSUERS: Issuers = Object.freeze({
   identity: () => null,
   close: () => undefined,
   begin: () => undefined,
-  reached: true,
+  reached: 'all',
   remote: new Map(),
 });
 
@@ -92,7 +95,9 @@ export function openIssuers(
       for (const keys of remote.values()) if (!keys.reached) keys.begin();
     },
     get reached() {
-      return [...remote.values()].every((keys) => keys.reached);
+      const missing = [...remote.values()].filter((keys) => !keys.reached).length;
+      if (missing === 0) return 'all';
+      return missing < remote.size || configs.some(({ keys }) => keys.kind === 'files') ? 'some' : 'none';
     },
     close: (next: Issuers | null) => {
       for (const [name, keys] of remote) if (next?.remote.get(name) !== keys) keys.close();

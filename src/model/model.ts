@@ -21,6 +21,6 @@ export interface PartsReached {
   readonly control: boolean;
   /** The store in which gateways count limits together. */
   readonly limits: boolean;
-  /** Issuers whose keys are fetched, all of them. */
-  readonly issuers: boolean;
+  /** Of how many issuers there are keys; with `none` there is no key at all, not even an own one, by which a token could be good. */
+  readonly issuers: 'all' | 'some' | 'none';
 }

@@ -157,7 +157,7 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
     const reached = (): PartsReached => ({
       control: control(),
       limits: limits(),
-      issuers: trust.issuers().reached,
+      issuers: trust.reached(),
     });
     const { revoked } = revocations;
     const parts = {

@@ -14,7 +14,13 @@ import type { TokenExchange } from '../ask/request/exchange.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
-import { type Issuers, type IssuersParts, NO_ISSUERS, openIssuers } from '../identity/issuers.js';
+import {
+  type Issuers,
+  type IssuersParts,
+  type IssuersReached,
+  NO_ISSUERS,
+  openIssuers,
+} from '../identity/issuers.js';
 import { type IssuerConfig, type LoginConfig, loadIssuers } from '../identity/issuers-file.js';
 import { exchangeIssuer, exchangeKey } from './exchange-key.js';
 import { issuerKeys } from './issuer-keys.js';
@@ -28,6 +34,8 @@ export interface TokenTrust {
   readonly verifier: TokenVerifier;
   readonly exchange: TokenExchange;
   readonly issuers: () => Issuers;
+  /** Of whom there are keys by now. */
+  readonly reached: () => IssuersReached;
   /** What issuers call this service. */
   readonly resources: () => readonly string[];
   /** For how long a token may be good that was issued by now, ms. */
@@ -58,6 +66,7 @@ export async function openTrust(
   let issuers = await readIssuers(settings, parts, NO_ISSUERS);
   const first = keysOfSettings(settings, signing);
   if (!first.own) log.info(keysText(first, issuers.configs.length));
+  let hasKeys = first.own || first.ofIssuers > 0;
   const ring = keyRing(first.source);
   let exchanging = exchangeKey(settings, ownKey);
   let own = exchangeIssuer(exchanging);
@@ -99,6 +108,7 @@ export async function openTrust(
         exchanging = key;
         own = exchangeIssuer(key);
         ring.replace(keys.source);
+        hasKeys = keys.own || keys.ofIssuers > 0;
         verifier.forget();
       };
       return { now: keysText(keys, next.configs.length), kept: null, take };
@@ -111,6 +121,7 @@ export async function openTrust(
       work: (request: ExchangeRequest, rules: PolicySnapshot) => exchange(request, rules, parties),
     },
     issuers: () => issuers,
+    reached: () => (issuers.reached === 'none' && hasKeys ? 'some' : issuers.reached),
     resources: () => [...settings.audiences, ...issuers.configs.flatMap((config) => config.audiences)],
     lifetimeMs: () => Math.max(...[OWN_LIFETIME, ...issuers.configs.map(lifetimeOf)].map(msOf)),
     logins: () =>

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { objectsOutOfService, unreachableNodes } from '../../../engine/index.js';
-import type { PartsReached } from '../../../model/model.js';
 import type { Inflight } from '../inflight.js';
 import {
   HEALTH_OPERATION,
@@ -12,11 +11,15 @@ import type { StandingParts } from '../parts.js';
 import { privateHeaders } from '../problem.js';
 
 /** What must hold before requests should be sent here. It names no connector: anyone may ask. */
-interface Readiness extends PartsReached {
+interface Readiness {
   readonly engines: boolean;
   readonly policy: boolean;
   readonly audit: boolean;
   readonly accepting: boolean;
+  readonly control: boolean;
+  readonly limits: boolean;
+  /** Some token can be good: one issuer that is away keeps out nobody else's callers. */
+  readonly issuers: boolean;
 }
 
 /** How long one look at the engines counts, so that asking often costs nothing. */
@@ -41,12 +44,15 @@ export function healthRoutes(app: FastifyInstance, service: StandingParts, infli
       .send(failure === null ? stateOf(service) : { status: 'failing', audit: failure.reason });
   };
   const ready = async ({ call }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { control, limits, issuers } = service.reached();
     const checks: Readiness = {
       engines: await enginesAnswer(),
       policy: service.model().snapshot !== null,
       audit: service.audit.stats().failure === null,
       accepting: !inflight.draining && service.steady(),
-      ...service.reached(),
+      control,
+      limits,
+      issuers: issuers !== 'none',
     };
     const outOfService = objectsOutOfService(service.engines);
     const silent = unreachableNodes(service.engines);
@@ -77,7 +83,13 @@ function stateOf(service: StandingParts): object {
     ({ reached, pools }) =>
       reached && pools().every((pool) => pool.purpose === 'system' || pool.reach !== 'lost'),
   );
-  const parts = { engines, policy: service.model().snapshot !== null, control, limits, issuers };
+  const parts = {
+    engines,
+    policy: service.model().snapshot !== null,
+    control,
+    limits,
+    issuers: issuers === 'all',
+  };
   const missing = Object.entries(parts).flatMap(([part, answers]) => (answers ? [] : [part]));
   const kept = keptPolicyOf(service);
   if (missing.length === 0) return { status: 'kept_policy' in kept ? 'degraded' : 'ok', ...kept };
