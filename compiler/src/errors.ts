@@ -1,5 +1,6 @@
 /** The one error catalogue. `docs/errors.md` lists it, and a test binds the two both ways. */
 
+import { InternalError } from './internal-error.js';
 import { WAYS } from './surface-hints.js';
 import { type CountClause, EVALUATION_FAULTS, literalHint, OUT_OF_RANGE } from './value-faults.js';
 
@@ -54,7 +55,7 @@ function row<P = Nothing>(
   } satisfies ErrorEntry<P>);
 }
 
-/** The hint that names what the caller may have meant. */
+/** The hint that names what the caller may have meant. `near` is as it is written in that place: see `nearestIdentifier`. */
 function perhaps(near: string | null): string | null {
   return near === null ? null : `perhaps you meant \`${near}\``;
 }
@@ -518,13 +519,7 @@ export function queryError<N extends ErrorName>(
   });
 }
 
-/** A broken invariant of ours. Logged whole; the caller sees a request id. */
-export class InternalError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'InternalError';
-  }
-}
+export { InternalError };
 
 export function assertNever(value: never): never {
   throw new InternalError(`unexpected ${JSON.stringify(value)}`);

@@ -1,4 +1,4 @@
-import { InternalError } from './errors.js';
+import { InternalError } from './internal-error.js';
 
 /**
  * `name` in the quotes of an SQL identifier.
@@ -11,7 +11,8 @@ export function quoteIdentifier(name: string): string {
 }
 
 /**
- * `name` as an SQL identifier: bare where Postgres reads it as that very name, else in quotes.
+ * `name` as an SQL identifier: bare where Postgres reads it as that very name, else in quotes. Every name that a person
+ * is offered in SQL is written by it: examples, hints, completions.
  *
  * @throws InternalError for a name that holds a NUL, which Postgres cannot have
  */

@@ -1,4 +1,5 @@
 import type { Position } from './errors.js';
+import { identifier } from './sql-text.js';
 
 /**
  * The caller's text and how offsets in what was parsed map back to it.
@@ -90,6 +91,17 @@ export function nearest(name: string, names: Iterable<string>): string | null {
     if (least === 0) break;
   }
   return best;
+}
+
+/** The nearest name, as SQL takes it: `"Employee"`. */
+export function nearestIdentifier(name: string, names: Iterable<string>): string | null {
+  const near = nearest(name, names);
+  return near === null ? null : identifier(near);
+}
+
+/** The nearest name, as it stands between the quotes of a literal: `TRAVERSE(target => 'Employee')`. */
+export function nearestInLiteral(name: string, names: Iterable<string>): string | null {
+  return nearest(name, names)?.replaceAll("'", "''") ?? null;
 }
 
 /** Rows of the distances that are worked out: the one at hand, and the two before it. */

@@ -310,7 +310,7 @@ test('the fix that an error offers', async (t) => {
       'perhaps you meant `package`',
       'select * from osl.entities.package',
     ],
-    ['select no from x', 7, 'column `no` is not declared', 'perhaps you meant `No`', 'select "No" from x'],
+    ['select no from x', 7, 'column `no` is not declared', 'perhaps you meant `"No"`', 'select "No" from x'],
     ['select 1', 7, 'something else', 'try another', null],
   ];
   for (const [text, offset, detail, hint, mended] of cases) {

@@ -83,7 +83,7 @@ function roomOf(path: string, rooms: readonly string[]): string {
 }
 
 function targetOf(specifier: string, file: string, rooms: readonly string[]): string | null {
-  if (specifier === 'osl-compiler') return 'compiler/';
+  if (/^osl-compiler(\/|$)/.test(specifier)) return 'compiler/';
   if (specifier.startsWith('osl-console/')) return 'console/';
   if (specifier.endsWith('.css')) return null;
   return specifier.startsWith('.') ? roomOf(join(dirname(file), specifier), rooms) : null;

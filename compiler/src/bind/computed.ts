@@ -12,6 +12,7 @@ import {
 import { sameRows } from '../granted-rows.js';
 import { columnRef } from '../nodes.js';
 import type { EntityScan, Expr, FromItem, Operation } from '../plan.js';
+import { identifier } from '../sql-text.js';
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
 import { type Environment, plainEnvironment } from './environment.js';
@@ -214,7 +215,7 @@ function edgeNamed(link: string, relation: Relation, ctx: BindContext, at: Locat
   if (own !== undefined) return own;
   const [edge = null, ...more] = edges.filter((e) => e.to === link);
   if (more.length === 0) return edge;
-  const ways = [edge, ...more].map((e) => `\`${e?.name}\``).join(', ');
+  const ways = [edge, ...more].map((e) => `\`${identifier(e?.name ?? '')}\``).join(', ');
   const hint = `name the relationship: ${ways}`;
   throw ctx.error('unresolvable', { detail: `several relationships lead to \`${link}\``, hint }, at);
 }

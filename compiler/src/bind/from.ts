@@ -1,7 +1,8 @@
 import type { FuncCall, Node, RangeFunction, RangeSubselect, RangeVar } from '@pgsql/types';
 import type { Relation } from '../catalog.js';
 import type { CommonTableRef, Derived, EntityScan, RecursionRef } from '../plan.js';
-import { nearest } from '../text.js';
+import { quoteLiteral } from '../sql-text.js';
+import { nearestIdentifier } from '../text.js';
 import { type Around, aroundCall } from './around-call.js';
 import { constructOf, nameParts, placeOf, required } from './ast.js';
 import type { BoundFrom, BoundItem } from './bound-from.js';
@@ -157,7 +158,7 @@ function visibleRelation(node: RangeVar, ctx: BindContext): Relation {
   if (here) ctx.refuseDenied(known?.name, relname ?? '', node.location ?? 0);
   if (!here || known === undefined || !ctx.access.relations.has(known.name)) throw unknownRelation(node, ctx);
   if (known.kind === 'facet') {
-    const hint = `FROM RETRIEVE(facet => '${known.name}', query => '…', top_k => 5)`;
+    const hint = `FROM RETRIEVE(facet => ${quoteLiteral(known.name)}, query => '…', top_k => 5)`;
     throw ctx.unsupported(`facet \`${known.name}\` as a table`, node.location ?? 0, hint);
   }
   return known;
@@ -167,7 +168,7 @@ function unknownRelation(node: RangeVar, ctx: BindContext) {
   const relation = [node.catalogname, node.schemaname, node.relname].filter((p) => p !== undefined).join('.');
   return ctx.error(
     'unknownRelation',
-    { relation, near: nearest(node.relname ?? '', ctx.access.relations.keys()) },
+    { relation, near: nearestIdentifier(node.relname ?? '', ctx.access.relations.keys()) },
     node.location ?? 0,
   );
 }

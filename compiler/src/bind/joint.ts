@@ -2,6 +2,7 @@ import { facetsOf, type Relation } from '../catalog.js';
 import { columnRef } from '../nodes.js';
 import type { EntityScan, Expr, FromItem } from '../plan.js';
 import { EVIDENCE } from '../runtime.js';
+import { identifier } from '../sql-text.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
 import { queryOf, someExpr } from '../walk.js';
 import type { Location } from './ast.js';
@@ -155,7 +156,7 @@ function keysIn(
       });
     }
   }
-  const hint = `add WHERE ${key ?? 'key'} IN ('…')`;
+  const hint = `add WHERE ${identifier(key ?? 'key')} IN ('…')`;
   const construct = `\`${asked.content}\` without a list of keys`;
   throw ctx.unsupported(construct, asked.at, hint);
 }

@@ -13,7 +13,8 @@ import { fingerprint } from '../fingerprint.js';
 import { plainName } from '../full-name.js';
 import { columnRef, isNotNull } from '../nodes.js';
 import type { Expr } from '../plan.js';
-import { nearest } from '../text.js';
+import { identifier } from '../sql-text.js';
+import { nearestIdentifier } from '../text.js';
 import { mapChildren } from '../walk.js';
 import { constantText, type Location, nameParts, stringOf } from './ast.js';
 import { aggregateHint } from './call.js';
@@ -66,7 +67,7 @@ export function bindMetricAggregate(name: string, node: FuncCall, env: Environme
     refuseOddities({ ...node, agg_distinct: false }, env);
     return bindMeasured(metric.name, node, env);
   }
-  const hint = `the metric says itself how it is aggregated: MEASURE(${metric.name})`;
+  const hint = `the metric says itself how it is aggregated: MEASURE(${identifier(metric.name)})`;
   throw env.ctx.unsupported(`\`${name}\` over metric \`${metric.name}\``, node.location, hint);
 }
 
@@ -284,7 +285,7 @@ function overLaterEvents(
 
 function unknownMetric(name: string, node: FuncCall, env: Environment) {
   const visible = readableMetrics(env.ctx).filter((m) => isInFrom(m, env));
-  const near = nearest(
+  const near = nearestIdentifier(
     name,
     visible.map((m) => m.name),
   );

@@ -2,6 +2,7 @@ import type { Relation } from '../catalog.js';
 import { fingerprint } from '../fingerprint.js';
 import { allOf, columnRef, isNotNull } from '../nodes.js';
 import type { ColumnRef, Expr, FromItem, Select, SourceId } from '../plan.js';
+import { identifier } from '../sql-text.js';
 import { queryOf, readsAround, someExpr, sortExprs } from '../walk.js';
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
@@ -110,7 +111,7 @@ function refuseRepeated(
   if (!select.groupBy.some((key) => readsBeyond(key, once))) return;
   const entity = item.relation?.name ?? '';
   const detail = `metric \`${metric}\` takes rows of \`${entity}\`, of which one has several of what GROUP BY names, and would count in several groups`;
-  const hint = `group by what one \`${entity}\` has one of, or join the metric, grouped in a derived table, to the rest`;
+  const hint = `group by what one \`${identifier(entity)}\` has one of, or join the metric, grouped in a derived table, to the rest`;
   throw ctx.error('unresolvable', { detail, hint }, location);
 }
 

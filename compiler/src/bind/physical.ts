@@ -2,6 +2,7 @@ import type { RangeVar } from '@pgsql/types';
 import type { RelationAccess } from '../access.js';
 import type { Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
+import { identifier } from '../sql-text.js';
 import { nearest } from '../text.js';
 import type { BindContext } from './context.js';
 import { type ScopeColumn, visibleColumn } from './scope.js';
@@ -33,13 +34,20 @@ export function allowedTable(node: RangeVar, ctx: BindContext): Relation {
 /** A table of the same name in another schema, or one of much the same name in the same. */
 function nearestTable({ schemaname, relname = '' }: RangeVar, visible: readonly Relation[]): string | null {
   const elsewhere = visible.find((r) => r.table === relname);
-  if (elsewhere !== undefined) return `${elsewhere.schema}.${relname}`;
-  const schema = schemaname ?? DEFAULT_SCHEMA;
+  if (elsewhere !== undefined) return nameOfTable(elsewhere.schema, relname);
+  // Names without quotes arrive in small letters, of which the declared ones need not be.
+  const schema = (schemaname ?? DEFAULT_SCHEMA).toLowerCase();
+  const beside = visible.filter((r) => r.schema.toLowerCase() === schema);
   const near = nearest(
     relname,
-    visible.filter((r) => r.schema === schema).map((r) => r.table),
+    beside.map((r) => r.table),
   );
-  return near === null ? null : `${schema}.${near}`;
+  const found = beside.find((r) => r.table === near);
+  return found === undefined ? null : nameOfTable(found.schema, found.table);
+}
+
+function nameOfTable(schema: string, table: string): string {
+  return `${identifier(schema)}.${identifier(table)}`;
 }
 
 const visibleColumns = new WeakMap<

@@ -5,7 +5,8 @@ import { plainName } from '../full-name.js';
 import { columnRef } from '../nodes.js';
 import type { ColumnRef, Expr } from '../plan.js';
 import { isOfPassage, ORDINAL, PASSAGE_COLUMNS } from '../runtime.js';
-import { nearest } from '../text.js';
+import { identifier } from '../sql-text.js';
+import { nearestInLiteral } from '../text.js';
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
 import { ASKING_ARGUMENTS, askedColumns } from './asked-columns.js';
@@ -40,7 +41,7 @@ export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: Bin
   if (facet === undefined || relation === undefined) {
     const visible = [...ctx.catalog.facets.keys()].filter((f) => ctx.access.relations.has(f));
     const at = locationOf(requiredArgument(args, 'facet', ctx), args);
-    throw ctx.error('unknownFacet', { facet: name, near: nearest(name, visible) }, at);
+    throw ctx.error('unknownFacet', { facet: name, near: nearestInLiteral(name, visible) }, at);
   }
   ctx.refuseDenied(name, name, locationOf(requiredArgument(args, 'facet', ctx), args));
   const rights = ctx.access.relations.get(name);
@@ -139,7 +140,7 @@ export function takeStoreFilters(
     const unindexed = plain.find((f) => !draft.facet.scalarIndexed.includes(f));
     if (unindexed !== undefined || plain.length < fields.length) {
       const detail = `a filter on \`${unindexed ?? plain[0]}\` must stand alone, over indexed fields`;
-      const hint = `indexed fields: ${draft.facet.scalarIndexed.join(', ')}`;
+      const hint = `indexed fields: ${draft.facet.scalarIndexed.map(identifier).join(', ')}`;
       throw ctx.mismatch(detail, ctx.locationOf(conjunct), hint);
     }
     draft.filters.push(conjunct);

@@ -1,7 +1,7 @@
 import type { Edge } from '../catalog.js';
 import type { Hop } from '../runtime.js';
 import { quoteIdentifier } from '../sql-text.js';
-import { nearest } from '../text.js';
+import { nearestInLiteral } from '../text.js';
 import type { TypeName } from '../types.js';
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
@@ -86,7 +86,7 @@ export function routeOf(
     if (usable.some((e) => e.name === name)) continue;
     const [, object] = [...denied].find(([e]) => e.name === name) ?? [];
     if (object !== undefined) throw ctx.error('denied', { object }, at);
-    const near = nearest(
+    const near = nearestInLiteral(
       name,
       usable.map((e) => e.name),
     );

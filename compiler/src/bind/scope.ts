@@ -3,7 +3,7 @@ import { type ComputedColumn, columnOf, type Relation } from '../catalog.js';
 import type { MetricFormat } from '../metric-format.js';
 import { columnRef } from '../nodes.js';
 import type { ColumnRef, CommonTable, EntityScan, FromItem, Operation } from '../plan.js';
-import { nearest } from '../text.js';
+import { nearestIdentifier } from '../text.js';
 import type { TypeName } from '../types.js';
 import type { Location } from './ast.js';
 import type { BindContext, World } from './context.js';
@@ -304,7 +304,7 @@ function unknownColumn(
       'unknownAlias',
       {
         alias,
-        near: nearest(alias, items.map((i) => i.alias).filter(isNameable)),
+        near: nearestIdentifier(alias, items.map((i) => i.alias).filter(isNameable)),
       },
       location,
     );
@@ -314,7 +314,7 @@ function unknownColumn(
     .flatMap((i) => [...i.columns].filter(([shown, c]) => isNameable(shown) && !c.denied))
     .map(([shown]) => shown);
   const column = alias === null ? name : `${alias}.${name}`;
-  return ctx.error('unknownColumn', { column, near: nearest(name, candidates) }, location);
+  return ctx.error('unknownColumn', { column, near: nearestIdentifier(name, candidates) }, location);
 }
 
 function qualifiedName({ relation }: ScopeItem, name: string, ctx: BindContext): string {

@@ -1,7 +1,7 @@
 import type { ResTarget } from '@pgsql/types';
 import { columnRef } from '../nodes.js';
 import type { Expr, Output } from '../plan.js';
-import { nearest } from '../text.js';
+import { nearestIdentifier } from '../text.js';
 import { type Location, stringOf } from './ast.js';
 import type { Environment } from './environment.js';
 import {
@@ -75,7 +75,7 @@ function qualifiedItem(qualifier: readonly string[], target: ResTarget, env: Env
   const reference = referenceOf([...qualifier, ''], ctx.world);
   const item = reference === null ? undefined : scope.items.find((i) => isMeant(i, reference));
   if (item !== undefined) return item;
-  const near = nearest(qualifier.at(-1) ?? '', scope.items.map((i) => i.alias).filter(isNameable));
+  const near = nearestIdentifier(qualifier.at(-1) ?? '', scope.items.map((i) => i.alias).filter(isNameable));
   throw ctx.error('unknownAlias', { alias: qualifier.join('.'), near }, target.location);
 }
 

@@ -4,7 +4,7 @@ import { plainName } from '../full-name.js';
 import { columnRef } from '../nodes.js';
 import type { EntityScan, FromItem, RuntimeScan } from '../plan.js';
 import { PATH, walkedKey } from '../runtime.js';
-import { nearest } from '../text.js';
+import { nearestInLiteral } from '../text.js';
 import type { TypeName } from '../types.js';
 import { constantText } from './ast.js';
 import type { BoundItem } from './bound-from.js';
@@ -131,7 +131,7 @@ function entityArgument(args: NamedArguments, name: string, ctx: BindContext): R
     const visible = [...ctx.access.relations.keys()].filter(
       (n) => ctx.catalog.relations.get(n)?.kind === 'entity',
     );
-    throw ctx.error('unknownRelation', { relation: wanted, near: nearest(wanted, visible) }, at);
+    throw ctx.error('unknownRelation', { relation: wanted, near: nearestInLiteral(wanted, visible) }, at);
   }
   return relation;
 }

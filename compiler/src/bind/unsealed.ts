@@ -1,6 +1,7 @@
 import { type Position, type QueryError, queryError } from '../errors.js';
 import { findUnsealedJoin, type UnsealedJoin } from '../join-rule.js';
 import type { Query } from '../plan.js';
+import { identifier } from '../sql-text.js';
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
 import { isNameable, type ScopeItem } from './scope.js';
@@ -54,7 +55,7 @@ function hintOf({ sides, content }: Pick<UnsealedJoin, 'sides' | 'content'>, ctx
     if (item === undefined || !isNameable(item.alias)) return [];
     return [...item.columns]
       .filter(([shown, c]) => c.sealed && !c.denied && isNameable(shown))
-      .map(([shown]) => `${item.alias}.${shown}`);
+      .map(([shown]) => `${identifier(item.alias)}.${identifier(shown)}`);
   });
   const shown = keys.length > MOST_KEYS ? [...keys.slice(0, MOST_KEYS), '…'] : keys;
   const reach = keys.length === 0 ? 'nothing here has a sealed key' : `sealed keys here: ${shown.join(', ')}`;

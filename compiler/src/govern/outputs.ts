@@ -5,6 +5,7 @@ import { assertNever, queryError } from '../errors.js';
 import { fullName } from '../full-name.js';
 import type { ColumnRef, EntityScan, Expr, GovernedScan, Query } from '../plan.js';
 import { EVIDENCE, REDACTED_FIELDS } from '../runtime.js';
+import { identifier } from '../sql-text.js';
 import { allQueries, leavesOf, someExpr } from '../walk.js';
 import type { PassageFields } from './facet-fields.js';
 import { type GovernedRuntime, type OutputColumn, stepsOfWalk } from './governed-plan.js';
@@ -24,7 +25,7 @@ export function describeOutputs(
   const described = plan.columns.map((column, i) => describe(column, outputsAt(whole, i), lineage, passages));
   const foreign = scans.find((s) => s.relation.connector !== scans[0]?.relation.connector);
   if (foreign !== undefined) {
-    const hint = `\`${foreign.relation.name}\` lies in another database: ask in two queries`;
+    const hint = `\`${identifier(foreign.relation.name)}\` lies in another database: ask in two queries`;
     const construct = 'a query over more than one connector';
     throw queryError('unsupported', { construct, hint }, plan.positionOfSource(foreign.id));
   }

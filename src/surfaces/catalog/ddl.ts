@@ -1,3 +1,4 @@
+import { identifier, quoteIdentifier, quoteLiteral } from 'osl-compiler';
 import type { CatalogModel, EnumModel, FacetModel, ForeignKey, MetricsModel, TableModel } from './model.js';
 import { WITHOUT_NOT_NULL_CONSTRAINTS } from './relations-of-version.js';
 import { MODEL_ROLE } from './roles.js';
@@ -36,7 +37,7 @@ function createEnum({ name, labels }: EnumModel): string {
 function createTable({ name, columns }: TableModel): string {
   const list = columns.map(
     (c) =>
-      `${identifier(c.name)} ${c.enumName === null ? c.declared : entity(c.enumName)}${c.notNull ? ' NOT NULL' : ''}`,
+      `${quoteIdentifier(c.name)} ${c.enumName === null ? c.declared : entity(c.enumName)}${c.notNull ? ' NOT NULL' : ''}`,
   );
   return `CREATE TABLE ${entity(name)} (${list.join(', ')})`;
 }
@@ -65,7 +66,7 @@ function comments({ name, comment, columns }: TableModel): readonly string[] {
   const each = columns.flatMap((c) =>
     c.comment === null
       ? []
-      : [`COMMENT ON COLUMN ${entity(name)}.${identifier(c.name)} IS ${literal(c.comment)}`],
+      : [`COMMENT ON COLUMN ${entity(name)}.${quoteIdentifier(c.name)} IS ${literal(c.comment)}`],
   );
   return [...own, ...each];
 }
@@ -83,15 +84,15 @@ function hasRoom({ entity }: MetricsModel): boolean {
 
 /** A table to be listed, not to be read: the data lane has no such table. */
 function metricsView({ entity, metrics }: MetricsModel): readonly string[] {
-  const view = `metrics.${identifier(`${entity}${METRICS_SUFFIX}`)}`;
-  const columns = metrics.map((m) => `NULL::${m.type} AS ${identifier(m.name)}`);
+  const view = `metrics.${quoteIdentifier(`${entity}${METRICS_SUFFIX}`)}`;
+  const columns = metrics.map((m) => `NULL::${m.type} AS ${quoteIdentifier(m.name)}`);
   return [
     `CREATE VIEW ${view} AS SELECT ${columns.join(', ')} WHERE false`,
     `GRANT SELECT ON ${view} TO ${MODEL_ROLE}`,
-    `COMMENT ON VIEW ${view} IS ${literal(`Metrics of ${entity}: SELECT MEASURE(name) FROM ${entity}.`)}`,
+    `COMMENT ON VIEW ${view} IS ${literal(`Metrics of ${entity}: SELECT MEASURE(name) FROM ${identifier(entity)}.`)}`,
     ...metrics.map(({ name, description }) => {
-      const words = [description, `Use MEASURE(${name}).`].filter((w) => w !== null).join(' ');
-      return `COMMENT ON COLUMN ${view}.${identifier(name)} IS ${literal(words)}`;
+      const words = [description, `Use MEASURE(${identifier(name)}).`].filter((w) => w !== null).join(' ');
+      return `COMMENT ON COLUMN ${view}.${quoteIdentifier(name)} IS ${literal(words)}`;
     }),
   ];
 }
@@ -103,8 +104,8 @@ function facetFunction({ name, description, columns }: FacetModel): readonly str
     ['query', 'text'],
     ['top_k', 'integer'],
   ].map(([argument = '', type = '']) => (given.has(argument) ? type : `${argument} ${type}`));
-  const gives = columns.map(([column, type]) => `${identifier(column)} ${type}`);
-  const call = `RETRIEVE(facet => ${quoted(name)}, query => '…', top_k => 5)`;
+  const gives = columns.map(([column, type]) => `${quoteIdentifier(column)} ${type}`);
+  const call = `RETRIEVE(facet => ${quoteLiteral(name)}, query => '…', top_k => 5)`;
   const body = `BEGIN RAISE EXCEPTION USING ERRCODE = '0A000', MESSAGE = ${literal(`facet "${name}" is not a function to call`)}, HINT = ${literal(`SELECT … FROM ${call}`)}; END`;
   const words = [description, `Ask ${call}.`].filter((w) => w !== null).join(' ');
   return [
@@ -113,20 +114,12 @@ function facetFunction({ name, description, columns }: FacetModel): readonly str
   ];
 }
 
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
-}
-
 function entity(name: string): string {
-  return `entities.${identifier(name)}`;
+  return `entities.${quoteIdentifier(name)}`;
 }
 
 function list(names: readonly string[]): string {
-  return names.map(identifier).join(', ');
-}
-
-export function identifier(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
+  return names.map(quoteIdentifier).join(', ');
 }
 
 /** An escape string, so that no setting changes what it means. NUL is in no manifest and in no token. */

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
+import { quoteIdentifier } from 'osl-compiler';
 import type { BoundValue } from '../../engine/index.js';
 import { textValuesOf } from '../../engine/protocol/data-row.js';
 import { FrontendEncoder } from '../../engine/protocol/encoder.js';
-import { identifier, literal } from './ddl.js';
+import { literal } from './ddl.js';
 import type { CatalogCaller, CatalogEngine, Described } from './door.js';
 import { EngineEnded, type EngineThread } from './engine-thread.js';
 import { CatalogFault, fault } from './fault.js';
@@ -185,12 +186,12 @@ export class CatalogInstance implements CatalogEngine {
     const { told, inForce } = caller.session;
     if (role === this.#role && told === this.#told) return;
     const encoder = new FrontendEncoder();
-    const rename = `ALTER ROLE ${identifier(this.#role)} RENAME TO ${identifier(role)}`;
+    const rename = `ALTER ROLE ${quoteIdentifier(this.#role)} RENAME TO ${quoteIdentifier(role)}`;
     encoder.query(`SET SESSION AUTHORIZATION ${OWNER_ROLE}`);
     if (role !== this.#role) encoder.query(`BEGIN READ WRITE; ${rename}; COMMIT`);
     encoder.query(`SET osl.session = ${literal(told)}`);
-    for (const [name, value] of inForce) encoder.query(`SET ${identifier(name)} = ${literal(value)}`);
-    encoder.query(`SET SESSION AUTHORIZATION ${identifier(role)}`);
+    for (const [name, value] of inForce) encoder.query(`SET ${quoteIdentifier(name)} = ${literal(value)}`);
+    encoder.query(`SET SESSION AUTHORIZATION ${quoteIdentifier(role)}`);
     for (const question of WHO) encoder.query(question);
     const { bytes } = await thread.exec(encoder.view(), {
       deadlineMs: SWITCH_MS,

@@ -3,6 +3,7 @@ import {
   type Access,
   type Column,
   formatUnit,
+  identifier,
   type Metric,
   PASSAGE_COLUMNS,
   type Relation,
@@ -190,7 +191,7 @@ function wordsOf({ description, format }: Metric): string | null {
 }
 
 function metricLine({ name, description }: MetricModel): string {
-  return `Metric ${name}${description === null ? '' : `: ${description}`} Use MEASURE(${name}).`;
+  return `Metric ${name}${description === null ? '' : `: ${description}`} Use MEASURE(${identifier(name)}).`;
 }
 
 /** The facets of which the caller is served a version, with the columns of its passages. */

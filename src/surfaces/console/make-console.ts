@@ -13,7 +13,10 @@ const SOURCE = join(PACKAGE_ROOT, 'console');
 const BUILT = join(PACKAGE_ROOT, 'dist', 'console');
 const STAMP = join(PACKAGE_ROOT, 'dist', 'console.stamp');
 /** What decides of what is built, beside the files in these folders. */
-const FILES = ['index.html', 'package.json', 'vite.config.js'].map((name) => join(SOURCE, name));
+const FILES = [
+  ...['index.html', 'package.json', 'vite.config.js'].map((name) => join(SOURCE, name)),
+  join(PACKAGE_ROOT, 'compiler', 'src', 'sql-text.ts'),
+];
 const FOLDERS = [join(SOURCE, 'src'), join(SOURCE, 'public')];
 const LOCK = join(PACKAGE_ROOT, 'package-lock.json');
 

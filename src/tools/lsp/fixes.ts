@@ -35,7 +35,7 @@ export function fixFor(
 function replaced(marked: string, better: string, words: readonly string[]): string | null {
   const [, quote = '', plain = ''] = /^(["']?)([^"'\n]*)\1$/.exec(marked) ?? [];
   if (/^[\p{L}\p{N}_.:@/ -]+$/u.test(plain) && !/[\s.]/.test(plain.trim()))
-    return `${quote}${better}${quote}`;
+    return better.startsWith('"') && quote === '"' ? better : `${quote}${better}${quote}`;
   for (const word of words) {
     const parts = marked.split(
       new RegExp(

@@ -17,14 +17,14 @@ export const FOLLOWED: Readonly<Record<string, string>> = {
   [keysHere('c.id, o.id, o.customer_id')]: 'select 1 from customer c join "order" o on o.customer_id = c.id',
   [keysHere('customer.id, product.id')]:
     'select 1 from customer join "order" on "order".customer_id = customer.id',
-  [keysHere('customer.id, order.id, order.customer_id')]:
+  [keysHere('customer.id, "order".id, "order".customer_id')]:
     'select 1 from customer join "order" on "order".customer_id = customer.id',
   [keysHere('c.id, o.id')]:
     'select 1 from (select id from customer) c full join (select id from "order") o on o.id = c.id',
   [keysHere('customer.id')]: 'select id from customer where id in (select customer_id from "order")',
   [keysHere('c.id')]:
     'select id from customer c where exists (select 1 from "order" o where o.customer_id = c.id)',
-  [keysHere('c.id, order.id, order.customer_id')]:
+  [keysHere('c.id, "order".id, "order".customer_id')]:
     'select 1 from customer c join lateral (select 1 from "order" where customer_id = c.id) x on true',
   'join it to one of the entities that it links':
     'select l.pieces from line l join product p on l.product_id = p.id',

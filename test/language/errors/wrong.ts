@@ -178,7 +178,7 @@ export const WRONG: readonly Wrong[] = [
     'E0514',
     '1:29',
     'a join condition must be an equality of sealed keys, one of each side',
-    'sealed keys here: customer.id, order.id, order.customer_id; `features.joins: any` in the manifest allows any condition',
+    'sealed keys here: customer.id, "order".id, "order".customer_id; `features.joins: any` in the manifest allows any condition',
   ]),
   wrong(
     'user:ann',
@@ -399,7 +399,7 @@ export const WRONG: readonly Wrong[] = [
       'E0514',
       '1:77',
       'a subquery may name an outer column only in its WHERE, in an equality of sealed keys, one level up',
-      'sealed keys here: c.id, order.id, order.customer_id; `features.joins: any` in the manifest allows any condition',
+      'sealed keys here: c.id, "order".id, "order".customer_id; `features.joins: any` in the manifest allows any condition',
     ],
   ),
   wrong('user:ann', "select * from ‸pg_ls_dir('.')", [
@@ -666,7 +666,7 @@ export const WRONG: readonly Wrong[] = [
       'E0514',
       '1:86',
       'a subquery may name an outer column only in its WHERE, in an equality of sealed keys, one level up',
-      'sealed keys here: customer.id, order.id, order.customer_id; `features.joins: any` in the manifest allows any condition',
+      'sealed keys here: customer.id, "order".id, "order".customer_id; `features.joins: any` in the manifest allows any condition',
     ],
   ),
   wrong('user:ann', 'select ‸make_date(year => 3)', [

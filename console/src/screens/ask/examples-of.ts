@@ -1,3 +1,4 @@
+import { identifier, quoteLiteral } from 'osl-compiler/sql-text';
 import type { Schema } from '../../api/schema.js';
 
 export interface Example {
@@ -23,7 +24,7 @@ export function examplesOf({
       (column) => column.masked === 'none' && column.use === 'rows' && column !== hidden,
     );
     if (hidden === undefined || shown === undefined) return [];
-    const text = `select ${shown.name}, ${hidden.name} from osl.entities.${name} limit 20`;
+    const text = `select ${identifier(shown.name)}, ${identifier(hidden.name)} from osl.entities.${identifier(name)} limit 20`;
     return [{ about: `${name}, with a masked column`, text }];
   });
   const grouped = metrics.flatMap(({ name, entity, measurable }) => {
@@ -34,16 +35,17 @@ export function examplesOf({
         c.masked === 'none' &&
         c.use === 'rows' &&
         !of.primary_key.includes(c.name) &&
-        /class|kind|type|region|status|state|category/.test(c.name),
+        /class|kind|type|region|status|state|category/i.test(c.name),
     );
     if (!measurable || of === undefined || by === undefined) return [];
-    const text = `select ${by.name}, measure(${name}) as ${name} from osl.entities.${of.name} group by ${by.name} order by 2 desc`;
+    const group = identifier(by.name);
+    const text = `select ${group}, measure(${identifier(name)}) as ${identifier(name)} from osl.entities.${identifier(of.name)} group by ${group} order by 2 desc`;
     return [{ about: `${name} by ${by.name}, as a chart`, text }];
   });
   const found = facets.flatMap(({ name }) => [
     {
       about: `passages of ${name}, highlighted`,
-      text: `select text, score, cite, highlights from RETRIEVE(facet => '${name}', query => 'how to begin', top_k => 5, highlight => true)`,
+      text: `select text, score, cite, highlights from RETRIEVE(facet => ${quoteLiteral(name)}, query => 'how to begin', top_k => 5, highlight => true)`,
     },
   ]);
   const first = [rows[0], masked[0], grouped[0], found[0]].filter((one) => one !== undefined);

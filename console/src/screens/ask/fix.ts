@@ -1,5 +1,4 @@
 import type { Problem } from '../../api/problem.js';
-import { quoted } from './editor/completions-at.js';
 
 /** A change of the text that would mend an error. Offsets are UTF-16 units. */
 export interface Fix {
@@ -22,30 +21,41 @@ export function placeOf(
 }
 
 /**
- * What the gateway offers in the place of a name that is not declared: of a path, the part that was meant. Null where its
- * hint names none.
+ * What the gateway offers in the place of a name that is not declared: of a path, the part that was meant, or all of it
+ * where it leads elsewhere. Null where its hint names none.
  */
 export function fixOf(
   text: string,
   { position, hint, detail }: Pick<Problem, 'position' | 'hint' | 'detail'>,
 ): Fix | null {
-  const offered = /^perhaps you meant `([^`]+)`$/.exec(hint ?? '')?.[1];
+  const insert = /^perhaps you meant `([^`]+)`$/.exec(hint ?? '')?.[1];
   const place = placeOf(text, position);
-  if (offered === undefined || place === null) return null;
-  const parts = partsOf(text.slice(place.from, place.to));
-  const wrong = (/`([^`]+)`/.exec(detail)?.[1] ?? '').split('.').at(-1);
-  const part = parts.find(({ name }) => name === wrong) ?? parts.at(-1);
-  if (part === undefined) return null;
-  const insert = /[^\w$]/.test(offered) && offered.includes('.') ? offered : quoted(offered);
-  return { from: place.from + part.from, to: place.from + part.to, insert };
+  const [, what = '', path = ''] = /^(.*?)`([^`]+)`/.exec(detail) ?? [];
+  if (insert === undefined || place === null) return null;
+  const wrong = path.split('.').at(-1);
+  const word = wordsIn(text, place.from).find(({ name }) => name === wrong);
+  if (word === undefined) return null;
+  const elsewhere =
+    /^(?:object|table) /.test(what) && path.includes('.') && !/^(?:osl\.)?entities\./.test(path);
+  return { from: elsewhere ? place.from : word.from, to: word.to, insert };
 }
 
-function partsOf(path: string) {
-  return [...path.matchAll(/"(?:[^"]|"")*"|[^."]+/g)].map(({ 0: part, index }) => ({
-    name: part.replace(/^"|"$/g, ''),
-    from: index,
-    to: index + part.length,
-  }));
+interface Word {
+  /** As it is read: without quotes, and in small letters where there are none. */
+  readonly name: string;
+  /** Of a literal, what stands between its quotes. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Names and literals from `start` on. */
+function wordsIn(text: string, start: number): readonly Word[] {
+  const found = text.slice(start).matchAll(/'((?:[^']|'')*)'|"((?:[^"]|"")*)"|[\p{L}_][\p{L}\p{N}_$]*/gu);
+  return [...found].map(({ 0: all, 1: literal, 2: quoted, index }) => {
+    const from = start + index + (literal === undefined ? 0 : 1);
+    const name = literal?.replaceAll("''", "'") ?? quoted?.replaceAll('""', '"') ?? all.toLowerCase();
+    return { name, from, to: from + (literal ?? all).length };
+  });
 }
 
 export function applied(text: string, { from, to, insert }: Fix): string {

@@ -1,3 +1,4 @@
+import { identifier } from 'osl-compiler/sql-text';
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import { KEYWORDS } from './keywords.js';
 import { codeOf, plain, type Scope, scopeOf } from './scope.js';
@@ -64,7 +65,7 @@ function entityOffers({ entities, relationships }: Part, prefix: string): readon
     kind: 'entity',
     detail,
     info: description,
-    text: `${prefix}${quoted(name)}`,
+    text: `${prefix}${identifier(name)}`,
   }));
 }
 
@@ -113,7 +114,7 @@ function columnOffers({ entities, relationships }: Part, entity: string, alias: 
         .filter((part) => part !== '')
         .join(' · '),
       info: description,
-      text: `${alias}${quoted(name)}`,
+      text: `${alias}${identifier(name)}`,
     }),
   );
   const derived = (found?.derived ?? []).map(
@@ -122,7 +123,7 @@ function columnOffers({ entities, relationships }: Part, entity: string, alias: 
       kind: 'column',
       detail: `${type} · from text`,
       info: description,
-      text: `${alias}${quoted(name)}`,
+      text: `${alias}${identifier(name)}`,
     }),
   );
   return [...own, ...derived];
@@ -136,7 +137,7 @@ function metricOffers({ metrics }: Part, around: 'measure' | ''): readonly Offer
       kind: 'metric',
       detail: `metric · ${type}${entity === null ? '' : ` · ${entity}`}`,
       info: description,
-      text: around === '' ? quoted(name) : `measure(${quoted(name)})`,
+      text: around === '' ? identifier(name) : `measure(${identifier(name)})`,
     }));
 }
 
@@ -144,7 +145,7 @@ function anywhere(text: string, schema: Part): readonly Offer[] {
   const scope: Scope = scopeOf(text);
   const many = scope.size > 1;
   const columns = [...scope].flatMap(([alias, entity]) =>
-    columnOffers(schema, entity, many ? `${quoted(alias)}.` : ''),
+    columnOffers(schema, entity, many ? `${identifier(alias)}.` : ''),
   );
   const aliases = many
     ? [...scope].map(
@@ -167,10 +168,4 @@ function anywhere(text: string, schema: Part): readonly Offer[] {
   };
   const words = KEYWORDS.map((label): Offer => ({ label, kind: 'keyword', detail: '', info: null }));
   return [...columns, ...aliases, ...metricOffers(near, 'measure'), ...functions, ...words];
-}
-
-/** A name as OSL-SQL takes it. */
-export function quoted(name: string): string {
-  const isPlain = /^[a-z_][a-z0-9_$]*$/.test(name) && !KEYWORDS.some((word) => word === name);
-  return isPlain ? name : `"${name.replaceAll('"', '""')}"`;
 }
