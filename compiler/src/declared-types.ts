@@ -60,7 +60,8 @@ const FOREIGN: readonly (readonly [
   [628, 629, 'line', TEXT],
   [718, 719, 'circle', TEXT],
   [1033, 1034, 'aclitem', []],
-  [1560, 1561, 'bit', TEXT],
+  // Bare, `bit` is `bit(1)` to the grammar.
+  [1560, 1561, '"bit"', TEXT],
   [1562, 1563, 'varbit', TEXT],
   [1790, 2201, 'refcursor', []],
   [2202, 2207, 'regprocedure', []],

@@ -204,10 +204,18 @@ export interface ArrayValue {
   readonly type: ArrayType;
 }
 
+/** The text that Postgres writes for `ROW(items)`: `(1,Ada,)`. */
+export interface RowText {
+  readonly kind: 'row_text';
+  readonly items: readonly Expr[];
+  readonly type: 'text';
+}
+
+/** `arg[i]`, or `arg[i][j]` of an array of arrays. */
 export interface Subscript {
   readonly kind: 'subscript';
   readonly arg: Expr;
-  readonly index: Expr;
+  readonly indices: readonly Expr[];
   readonly type: ScalarType;
 }
 
@@ -350,6 +358,7 @@ export type Expr =
   | Case
   | Conditional
   | ArrayValue
+  | RowText
   | Subscript
   | Slice
   | Aggregate

@@ -135,6 +135,28 @@ const BY_OID: ReadonlyMap<number, TypeName> = new Map(
   ]),
 );
 
+/** Names in SQL of the types that Postgres calls otherwise than the model does. */
+const SQL_NAMES: ReadonlyMap<ScalarType, string> = new Map<ScalarType, string>([
+  ['bool', 'boolean'],
+  ['int2', 'smallint'],
+  ['int4', 'integer'],
+  ['int8', 'bigint'],
+  ['float4', 'real'],
+  ['float8', 'double precision'],
+  ['bpchar', 'character'],
+  ['time', 'time without time zone'],
+  ['timetz', 'time with time zone'],
+  ['timestamp', 'timestamp without time zone'],
+  ['timestamptz', 'timestamp with time zone'],
+  ['varbit', 'bit varying'],
+]);
+
+/** `type` as Postgres' `format_type` writes it: `timestamp with time zone[]`. */
+export function sqlNameOf(type: TypeName): string {
+  if (isArray(type)) return `${sqlNameOf(elementOf(type))}[]`;
+  return SQL_NAMES.get(type) ?? type;
+}
+
 /** Whether values of `type` can be compared, grouped and ordered. */
 export function isComparable(type: TypeName): boolean {
   return type !== 'json' && type !== 'json[]';

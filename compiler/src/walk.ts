@@ -57,9 +57,10 @@ export function childrenOf(expr: Expr): readonly Expr[] {
     case 'case':
       return [...expr.arms.flatMap((a) => [a.when, a.result]), expr.otherwise];
     case 'array':
+    case 'row_text':
       return expr.items;
     case 'subscript':
-      return [expr.arg, expr.index];
+      return [expr.arg, ...expr.indices];
     case 'slice':
       return [expr.arg, ...optional(expr.lower), ...optional(expr.upper)];
     case 'aggregate':
@@ -157,9 +158,10 @@ export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) 
         otherwise: f(expr.otherwise),
       });
     case 'array':
+    case 'row_text':
       return changed(expr, { items: mapped(expr.items, f) });
     case 'subscript':
-      return changed(expr, { arg: f(expr.arg), index: f(expr.index) });
+      return changed(expr, { arg: f(expr.arg), indices: mapped(expr.indices, f) });
     case 'slice':
       return changed(expr, { arg: f(expr.arg), lower: maybe(expr.lower), upper: maybe(expr.upper) });
     case 'aggregate':

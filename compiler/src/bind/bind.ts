@@ -35,6 +35,8 @@ export function bind(
   const rule = world === 'physical' ? null : joins;
   const ctx = new BindContext(source, catalog, access, features, declared, world, lists, hasDecoder, rule);
   const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
+  const misplaced = ctx.shownRows.misplaced(query);
+  if (misplaced !== undefined) throw ctx.wholeRow(misplaced.at);
   for (const whole of [query, ...queriesTakenOut(ctx)]) {
     requireExpandable(whole);
     requireSealedJoins(whole, ctx);

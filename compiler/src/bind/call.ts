@@ -9,11 +9,11 @@ import {
   resolveFunction,
 } from '../functions/index.js';
 import { UNIT_NAMES } from '../functions/units.js';
-import { callNode, TRUE } from '../nodes.js';
+import { callNode, isNotNull, TRUE } from '../nodes.js';
 import { OPERATORS } from '../operators.js';
 import type { Aggregate, Expr, SortKey } from '../plan.js';
 import { nearest } from '../text.js';
-import type { TypeName } from '../types.js';
+import { sqlNameOf, type TypeName } from '../types.js';
 import { someExpr, sortExprs } from '../walk.js';
 import { type Location, nameParts, rowItems } from './ast.js';
 import { type Bound, coerce, typeOfBound } from './coerce.js';
@@ -38,6 +38,7 @@ export function bindCall(node: FuncCall, env: Environment): Expr {
   if (operator !== null) return operator;
   const placed = inPlaces(name, node, ctx);
   refuseOddities(placed, ctx);
+  if (name === 'pg_typeof') return bindTypeOf(node, env);
   if (name === 'row_to_json') return bindRowToJson(node.args ?? [], node.location, env);
   if (node.over !== undefined) return bindWindow(name, node, env);
   const hypothetical = node.agg_within_group === true ? HYPOTHETICAL.get(name) : undefined;
@@ -57,6 +58,19 @@ export function bindCall(node: FuncCall, env: Environment): Expr {
   if (kind === 'rows') requireRows(name, node, env);
   if (kind === 'scalar' || kind === 'rows') return bindScalar(name, placed, env);
   return bindMetricAggregate(name, node, env) ?? bindAggregate(name, node, env);
+}
+
+/** `pg_typeof(x)`: the name of the type of `x`, which is known, as text. What `x` is made of counts as used. */
+function bindTypeOf({ args = [], location }: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  const [only, ...more] = args;
+  if (only === undefined || more.length > 0)
+    throw unknownFunction(`pg_typeof of ${args.length} values`, [], location, ctx);
+  const bound = bindExpression(only, env);
+  if (bound.kind === 'untyped') return ctx.at(ctx.constant('unknown', 'text'), location);
+  const name = ctx.constant(sqlNameOf(bound.type), 'text');
+  const arms = Object.freeze([Object.freeze({ when: isNotNull(bound), result: name })]);
+  return ctx.at(Object.freeze({ kind: 'case', arms, otherwise: name, type: 'text' }), location);
 }
 
 function refuseOddities(node: FuncCall, ctx: BindContext): void {
@@ -274,14 +288,31 @@ export function unknownFunction(
   const overloads = functionsNamed(name);
   if (overloads.length === 0) {
     const words = ctx.world === 'semantic' ? OPERATOR_WORDS : [];
-    const near = nearest(name, new Set([...FUNCTIONS.map((f) => f.name), ...words]));
-    return ctx.error('unknownFunction', { signature: name, near }, location);
+    const takes = INSTEAD.get(name);
+    const near =
+      takes === undefined ? nearest(name, new Set([...FUNCTIONS.map((f) => f.name), ...words])) : null;
+    return ctx.error(
+      'unknownFunction',
+      { signature: name, near, ...(takes === undefined ? {} : { takes }) },
+      location,
+    );
   }
   const shown = overloads.slice(0, SHOWN_OVERLOADS).map((f) => `${name}(${f.arguments.join(', ')})`);
   const more = overloads.length > SHOWN_OVERLOADS ? ', …' : '';
   const takes = `there is ${shown.join(', ')}${more}`;
   return ctx.error('unknownFunction', { signature: signature(name, types), near: null, takes }, location);
 }
+
+const OF_COMPOSITES =
+  'the model has no composite types; read the members by jsonb_to_record(…) AS t(a int, b text)';
+/** What to write in the place of functions that are asked for and cannot be. */
+const INSTEAD: ReadonlyMap<string, string> = new Map([
+  ...['json', 'jsonb'].flatMap((json): [string, string][] => [
+    [`${json}_populate_record`, OF_COMPOSITES],
+    [`${json}_populate_recordset`, OF_COMPOSITES.replace('_record(', '_recordset(')],
+  ]),
+  ['factorial', 'its work has no bound; write the number'],
+]);
 
 /** Overloads that a hint names. */
 const SHOWN_OVERLOADS = 4;

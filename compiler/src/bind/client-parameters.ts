@@ -57,7 +57,8 @@ export class ClientParameters {
   }
 
   #declaredAs({ sql, casts }: { sql: string; casts: readonly TypeName[] }, index: number, at: Location) {
-    return this.#error('declaredType', { index, type: sql, cast: casts[0] ?? null }, at);
+    const type = sql.replace('"bit"', 'bit'); // quoted for the grammar
+    return this.#error('declaredType', { index, type, cast: casts[0] ?? null }, at);
   }
 
   #slotFor(index: number, type: TypeName): Parameter {

@@ -23,6 +23,7 @@ import { writtenSizeOf } from './expanded.js';
 import { LabelledColumns } from './labelled.js';
 import { type Carried, LiteralSlots, WrittenLiteral } from './literals.js';
 import type { RuntimeDraft } from './runtime-draft.js';
+import { ShownRows } from './shown-rows.js';
 
 /**
  * What the names of a statement mean: entities and their columns, or tables and theirs. Either way policy holds for
@@ -53,6 +54,7 @@ export class BindContext {
   /** Whether COLLATE was met. */
   collates = false;
   readonly labelled = new LabelledColumns();
+  readonly shownRows = new ShownRows();
   readonly #source: SourceText;
   readonly #slots: Slot[] = [];
   readonly #literals = new LiteralSlots(this.#slots);
@@ -184,6 +186,13 @@ export class BindContext {
   /** The error for what SQL has and OSL-SQL has not: E0511. */
   unsupported(construct: string, at: Location, hint: string | null = null): QueryError {
     return this.error('unsupported', { construct, hint }, at);
+  }
+
+  /** The error for a whole row that is more than shown: E0511. */
+  wholeRow(at: Location): QueryError {
+    const hint =
+      'it is shown at the top of the select list; elsewhere write c::text, to_jsonb(c) or its columns';
+    return this.unsupported('a whole row here', at, hint);
   }
 
   /** The error for a value that is not of the type that is needed: E0511. */

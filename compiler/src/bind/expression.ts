@@ -1,5 +1,6 @@
 import type {
   A_Const,
+  A_Indices,
   A_Indirection,
   BoolExpr,
   BooleanTest,
@@ -15,7 +16,7 @@ import type {
 } from '@pgsql/types';
 import { resolveFunction } from '../functions/index.js';
 import { MOST_GROUPED } from '../grouping.js';
-import { callNode, inType } from '../nodes.js';
+import { callNode, castTo, inType } from '../nodes.js';
 import type { Expr } from '../plan.js';
 import { type ArrayType, arrayOf, elementOf, isArray } from '../types.js';
 import { bindArithmetic } from './a-expr.js';
@@ -29,10 +30,12 @@ import { requireComparable } from './comparable.js';
 import { computedValue } from './computed.js';
 import type { BindContext } from './context.js';
 import { type Environment, insideCall } from './environment.js';
+import { infix } from './infix.js';
 import { bindRowNullTest } from './row.js';
-import { resolveColumn, type ScopeColumn, type ScopeItem } from './scope.js';
+import { findColumn, resolveColumn, type ScopeColumn, type ScopeItem } from './scope.js';
 import { inOlderFunctions } from './standard-json.js';
 import { bindSubLink } from './subquery.js';
+import { bindRowText, isRowName } from './whole-row.js';
 
 /** Binds a value expression; what its surroundings must type stays undecided. */
 export function bindExpression(node: Node, env: Environment): Bound {
@@ -73,9 +76,8 @@ function bindNode(node: Node, env: Environment): Bound {
   if ('A_Indirection' in node) return bindIndirection(node.A_Indirection, env);
   if ('SQLValueFunction' in node) return bindValueFunction(node.SQLValueFunction, env);
   if ('CollateClause' in node) return bindCollate(node.CollateClause, env);
-  if ('RowExpr' in node) {
-    throw ctx.unsupported('a row constructor', node.RowExpr.location, 'compare the columns one by one');
-  }
+  const row = 'RowExpr' in node ? bindRowText(node, env) : null;
+  if (row !== null) return ctx.shownRows.note(row, placeOf(node));
   if ('GroupingFunc' in node) return bindGrouping(node.GroupingFunc, env);
   const older = inOlderFunctions(node, ctx);
   if (older !== null) return bindExpression(older, env);
@@ -106,7 +108,10 @@ function bindColumn(node: ColumnRef, env: Environment): Expr {
   }
   const parts = fields.map(stringOf);
   if (env.nameOf !== undefined) return env.nameOf(parts, node.location);
-  const { ref, item, column, level } = resolveColumn(scope, parts, ctx, node.location);
+  const found = findColumn(scope, parts, ctx, node.location);
+  const row = found === null ? bindRowText({ ColumnRef: node }, env) : null;
+  if (row !== null) return ctx.shownRows.note(row, node.location);
+  const { ref, item, column, level } = found ?? resolveColumn(scope, parts, ctx, node.location);
   if (level > 0 && column.source !== undefined) {
     const construct = `\`${parts.join('.')}\` in a subquery`;
     throw ctx.unsupported(construct, node.location, 'name it in the query that reads the entity');
@@ -198,6 +203,8 @@ function bindTruthTest(node: BooleanTest, env: Environment): Expr {
 function bindTypeCast(node: TypeCast, env: Environment): Bound {
   if (node.typeName === undefined) throw env.ctx.unsupported('this cast', node.location);
   const { arg, typeName } = node;
+  const row = arg === undefined ? null : rowAsText(arg, typeName, env);
+  if (row !== null) return row;
   if (arg !== undefined && 'A_ArrayExpr' in arg && (typeName.typmods ?? []).length === 0) {
     const type = typeOfNode(typeName, env);
     if (isArray(type)) return bindTypedArray(arg.A_ArrayExpr.elements ?? [], type, node.location, env);
@@ -206,6 +213,12 @@ function bindTypeCast(node: TypeCast, env: Environment): Bound {
   if (bits !== null) return bits;
   const bound = castOfForeign(arg, typeName, env) ?? bindExpression(required(arg), env);
   return configurationIn(bound, typeName) ?? bindCast(bound, typeName, node.location, env);
+}
+
+/** `c::text` of a whole row; null for anything else. */
+function rowAsText(arg: Node, typeName: TypeNode, env: Environment): Expr | null {
+  if (!('RowExpr' in arg || 'ColumnRef' in arg) || (typeName.typmods ?? []).length > 0) return null;
+  return typeOfNode(typeName, env) === 'text' ? bindRowText(arg, env) : null;
 }
 
 /** `$n::type` of a parameter whose declared type has no other use; null for anything else. */
@@ -290,27 +303,57 @@ function bindTypedArray(nodes: readonly Node[], type: ArrayType, at: Location, e
   return env.ctx.at(Object.freeze({ kind: 'array', items, type }), at);
 }
 
+/** `a[i]`, `a[i][j]`, `a[i:j]`; `j['key'][0]` of jsonb; `(c).name` of a FROM item. */
 function bindIndirection(node: A_Indirection, env: Environment): Expr {
   const { ctx } = env;
-  const [only, more] = node.indirection ?? [];
-  if (only === undefined || more !== undefined || !('A_Indices' in only)) {
-    const construct =
-      only === undefined || !('A_Indices' in only)
-        ? 'a field of a value'
-        : 'a subscript of several dimensions';
-    throw ctx.unsupported(construct, placeOf(node));
+  const { arg, indirection = [] } = node;
+  const [first, ...more] = indirection;
+  if (first !== undefined && 'String' in first && isRowName(arg, env)) {
+    const column = { ...arg.ColumnRef, fields: [...(arg.ColumnRef.fields ?? []), first] };
+    if (more.length === 0) return bindColumn(column, env);
+    return bindIndirection({ ...node, arg: { ColumnRef: column }, indirection: more }, env);
   }
-  const arg = bindValue(required(node.arg), env);
-  const type = elementTypeOf(arg.type, ctx, ctx.locationOf(arg));
-  const { is_slice, lidx, uidx } = only.A_Indices;
-  const place = (at: Node | undefined): Expr => coerce(bindExpression(required(at), env), 'int4', ctx);
-  if (is_slice === true) {
-    const lower = lidx === undefined ? null : place(lidx);
-    const upper = uidx === undefined ? null : place(uidx);
-    return ctx.at(Object.freeze({ kind: 'slice', arg, lower, upper, type: arrayOf(type) }), placeOf(node));
+  const places = indirection.map((i) => ('A_Indices' in i ? i.A_Indices : null));
+  const subscripts = places.filter((p) => p !== null);
+  if (subscripts.length < places.length) throw ctx.unsupported('a field of a value', placeOf(node));
+  const value = bindValue(required(arg), env);
+  const at = placeOf(node);
+  if (value.type === 'jsonb') return bindJsonSubscripts(value, subscripts, at, env);
+  const type = elementTypeOf(value.type, ctx, ctx.locationOf(value));
+  const place = (of: Node | undefined): Expr => coerce(bindExpression(required(of), env), 'int4', ctx);
+  const [slice] = subscripts;
+  if (slice === undefined || subscripts.every((s) => s.is_slice !== true)) {
+    const indices = Object.freeze(subscripts.map((s) => place(s.uidx)));
+    return ctx.at(Object.freeze({ kind: 'subscript', arg: value, indices, type }), at);
   }
-  const index = place(uidx);
-  return ctx.at(Object.freeze({ kind: 'subscript', arg, index, type }), placeOf(node));
+  if (subscripts.length > 1) throw ctx.unsupported('a slice of several dimensions', at);
+  const { lidx, uidx } = slice;
+  const lower = lidx === undefined ? null : place(lidx);
+  const upper = uidx === undefined ? null : place(uidx);
+  return ctx.at(Object.freeze({ kind: 'slice', arg: value, lower, upper, type: arrayOf(type) }), at);
+}
+
+/** `j['a'][0]`, which Postgres looks up as `j #> '{a,0}'`: each subscript a key or a place, as text. */
+function bindJsonSubscripts(
+  value: Expr,
+  subscripts: readonly A_Indices[],
+  at: Location,
+  env: Environment,
+): Expr {
+  const { ctx } = env;
+  if (subscripts.some((s) => s.is_slice === true))
+    throw ctx.unsupported('a slice of jsonb', at, 'use jsonb_path_query_array');
+  const items = subscripts.map(({ uidx }) => {
+    const bound = bindExpression(required(uidx), env);
+    if (bound.kind === 'untyped' || bound.type === 'text') return coerce(bound, 'text', ctx);
+    if (bound.type === 'int2' || bound.type === 'int4') return castTo(bound, 'text');
+    throw ctx.mismatch(
+      `a subscript of jsonb is text or a whole number, not ${bound.type}`,
+      ctx.locationOf(bound),
+    );
+  });
+  const path: Expr = Object.freeze({ kind: 'array', items: Object.freeze(items), type: 'text[]' });
+  return infix('#>', value, path, at, ctx);
 }
 
 const VALUE_FUNCTIONS: ReadonlyMap<string, 'date' | 'timestamp' | 'timestamptz' | 'time'> = new Map([

@@ -1,4 +1,4 @@
-import type { Node, SubLink } from '@pgsql/types';
+import type { A_Indirection, Node, SubLink } from '@pgsql/types';
 import { plainName } from '../full-name.js';
 import { constantText, nameParts, required, stringOf } from './ast.js';
 import { STANDARD_JSON_NAMES } from './standard-json.js';
@@ -26,11 +26,18 @@ export function defaultName(node: Node): string {
   if ('MinMaxExpr' in node) return node.MinMaxExpr.op === 'IS_LEAST' ? 'least' : 'greatest';
   if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_NULLIF') return 'nullif';
   if ('A_ArrayExpr' in node) return 'array';
-  if ('A_Indirection' in node)
-    return node.A_Indirection.arg === undefined ? '?column?' : defaultName(node.A_Indirection.arg);
+  if ('RowExpr' in node) return 'row';
+  if ('A_Indirection' in node) return fieldName(node.A_Indirection);
   if ('SQLValueFunction' in node) return (node.SQLValueFunction.op ?? '').replace('SVFOP_', '').toLowerCase();
   if ('SubLink' in node) return subqueryName(node.SubLink);
   return STANDARD_JSON_NAMES.get(Object.keys(node)[0] ?? '') ?? '?column?';
+}
+
+/** The last field that is named, else the name of what the subscripts are of. */
+function fieldName({ arg, indirection = [] }: A_Indirection): string {
+  const field = indirection.findLast((i) => 'String' in i);
+  if (field !== undefined) return stringOf(field);
+  return arg === undefined ? '?column?' : defaultName(arg);
 }
 
 /** Of scalar subqueries, which are named after the one in them. */

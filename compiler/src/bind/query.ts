@@ -78,10 +78,16 @@ function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
     const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));
     throw ctx.unsupported('WITH TIES beside OFFSET', at, 'use rank() in a derived table');
   }
-  if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && (stmt.distinctClause?.length ?? 0) > 0) {
+  // Which row of a key is its first, where ORDER BY leaves that open: to break the tie would leave out others.
+  if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && isDistinctOn(stmt)) {
     const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));
-    throw ctx.unsupported('WITH TIES beside DISTINCT', at, 'put DISTINCT in a derived table');
+    throw ctx.unsupported('WITH TIES beside DISTINCT ON', at, 'put DISTINCT ON in a derived table');
   }
+}
+
+/** A plain DISTINCT is a list of one empty node. */
+function isDistinctOn({ distinctClause = [] }: SelectStmt): boolean {
+  return distinctClause.some((node) => Object.keys(node).length > 0);
 }
 
 function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope | null) {

@@ -6,6 +6,7 @@ import { coerce, typeOfBound } from './coerce.js';
 import type { Environment } from './environment.js';
 import { bindExpression, bindValue } from './expression.js';
 import { infix, operatorFor } from './infix.js';
+import { columnsOfRow } from './whole-row.js';
 
 /**
  * A comparison of two row constructors, as Postgres reads it: `=` is AND and `<>` OR of the pairs' own, and an order is
@@ -36,13 +37,12 @@ export function bindRowDistinct(
   return env.ctx.at(node.kind === 'AEXPR_NOT_DISTINCT' ? allOf(each) : anyOf(each), node.location);
 }
 
-/** `(a, b) IS [NOT] NULL`: of every item. Null where the operand is no row constructor. */
+/** `(a, b) IS [NOT] NULL`, `c IS [NOT] NULL` of a FROM item: of every item. Null where the operand is no row. */
 export function bindRowNullTest(node: NullTest, env: Environment): Expr | null {
-  const items = rowItems(node.arg);
+  const items = rowItems(node.arg)?.map((item) => bindValue(item, env)) ?? columnsOfRow(node.arg, env);
   if (items === null) return null;
   const negated = node.nulltesttype === 'IS_NOT_NULL';
-  const each = items.map((item): Expr => {
-    const arg = bindValue(item, env);
+  const each = items.map((arg): Expr => {
     return negated ? isNotNull(arg) : Object.freeze({ kind: 'null_test', arg, negated, type: 'bool' });
   });
   return env.ctx.at(allOf(each), node.location);

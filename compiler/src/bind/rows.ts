@@ -66,9 +66,10 @@ export function bindRowSource(
   });
   const shown = columns.map((c): BoundColumn => ({ ...c, sealed: false }));
   const names = renamedDerived(shown, node.alias, call.location, ctx);
+  const scalar = columns.length === 1 && listed.length === 0 ? { scalar: true as const } : {};
   return {
     item,
-    items: [{ source: id, alias, location: call.location, columns: names, relation: null }],
+    items: [{ source: id, alias, location: call.location, columns: names, relation: null, ...scalar }],
     named: false,
     content: false,
   };

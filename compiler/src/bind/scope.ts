@@ -51,6 +51,8 @@ export interface ScopeItem {
   readonly columns: ReadonlyMap<string, ScopeColumn>;
   /** By their declared names, where an alias lists others for them: what the manifest names goes by these. */
   readonly declared?: ReadonlyMap<string, ScopeColumn>;
+  /** Set for a function of one column, which the item's own name means as well. */
+  readonly scalar?: true;
   /** The relation behind it, where it is one. */
   readonly relation: Relation | null;
   /** Set for a RETRIEVE: operators and filters go there. */
@@ -201,11 +203,24 @@ export function resolveColumn(
   ctx: BindContext,
   location: Location,
 ): { ref: ColumnRef; column: ScopeColumn; item: ScopeItem; level: number } {
+  const found = findColumn(scope, parts, ctx, location);
+  if (found !== null) return found;
   const reference = referenceOf(parts, ctx.world);
   const alias = reference === null ? parts.slice(0, -1).join('.') : reference.alias;
-  const name = parts.at(-1) ?? '';
+  throw unknownColumn(scope, alias, parts.at(-1) ?? '', ctx, location);
+}
+
+/** Like `resolveColumn`, but null where nothing has that name. */
+export function findColumn(
+  scope: Scope,
+  parts: readonly string[],
+  ctx: BindContext,
+  location: Location,
+): ReturnType<typeof resolveColumn> | null {
+  const reference = referenceOf(parts, ctx.world);
   const found = reference === null ? null : lookUp(scope, reference, ctx, location);
-  if (found === null) throw unknownColumn(scope, alias, name, ctx, location);
+  if (found === null) return null;
+  const name = parts.at(-1) ?? '';
   const { item, column, level } = found;
   if (column.denied) throw ctx.error('denied', { object: qualifiedName(item, name, ctx) }, location);
   const source = column.source ?? item.source;
@@ -258,6 +273,17 @@ export function lookUp(scope: Scope, reference: Reference, ctx: BindContext, loc
       throw ctx.error('ambiguous', { what: 'column', name }, location);
     }
     if (alias !== null && meant.length > 0) return null;
+  }
+  return alias === null ? scalarNamed(scope, name) : null;
+}
+
+/** The one column of a function in FROM that goes by `name`, whatever its column is called; no column has that name. */
+function scalarNamed(scope: Scope, name: string) {
+  let level = 0;
+  for (let at: Scope | null = scope; at !== null; at = at.parent, level++) {
+    const item = at.items.find((i) => i.alias === name && i.scalar === true);
+    const [column] = item === undefined ? [] : item.columns.values();
+    if (item !== undefined && column !== undefined) return { item, column, level };
   }
   return null;
 }

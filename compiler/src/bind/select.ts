@@ -135,8 +135,10 @@ function checkClauses(clauses: Clauses, grouped: boolean, scope: Scope, ctx: Bin
   const listed = distinct
     ? outputs
     : orderBy.map((k) => (typeof k.by === 'number' ? outputs[k.by - 1] : undefined));
-  for (const expr of [...groupBy, ...sorted, ...distinctOn, ...listed.flatMap((o) => o?.expr ?? [])])
+  for (const expr of [...groupBy, ...sorted, ...distinctOn, ...listed.flatMap((o) => o?.expr ?? [])]) {
     requireComparable(expr.type, ctx.locationOf(expr), ctx);
+    if (ctx.shownRows.has(expr)) throw ctx.wholeRow(ctx.locationOf(expr));
+  }
   if (grouped) {
     const above = [...outputs.map((o) => o.expr), ...having, ...sorted, ...distinctOn];
     checkGrouping(above, groupBy, scope, ctx);

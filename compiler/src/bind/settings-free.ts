@@ -61,6 +61,8 @@ function freeNode(expr: Expr, literals: LiteralForm): Expr {
     case 'attribute_match':
       if (SETTING_READ.has(expr.arg.type)) throw refusal(`an attribute as ${expr.arg.type}`, AS_TEXT);
       return expr;
+    case 'row_text':
+      throw refusal('a whole row as text', 'name its columns');
     case 'window':
     case 'grouping':
     case 'scalar_query':
@@ -231,6 +233,8 @@ const WRITERS: ReadonlySet<string> = new Set([
   'concat',
   'concat_ws',
   'format',
+  'quote_literal',
+  'quote_nullable',
   'to_jsonb',
   'jsonb_build_array',
   'jsonb_build_object',

@@ -1,4 +1,4 @@
-import type { ResTarget } from '@pgsql/types';
+import type { A_Indirection, ResTarget } from '@pgsql/types';
 import { columnRef } from '../nodes.js';
 import type { Expr, Output } from '../plan.js';
 import { nearestIdentifier } from '../text.js';
@@ -17,10 +17,19 @@ import {
 /** What stands before `.*`: nothing for a bare `*`; null where `target` is no star. */
 export function starOf(target: ResTarget): readonly string[] | null {
   const val = target.val;
+  if (val !== undefined && 'A_Indirection' in val) return starOfRow(val.A_Indirection);
   if (val === undefined || !('ColumnRef' in val)) return null;
   const fields = val.ColumnRef.fields ?? [];
   const last = fields.at(-1);
   return last === undefined || !('A_Star' in last) ? null : fields.slice(0, -1).map(stringOf);
+}
+
+/** `(c).*` of a FROM item, which is `c.*`. */
+function starOfRow({ arg, indirection = [] }: A_Indirection): readonly string[] | null {
+  const [star, ...more] = indirection;
+  if (star === undefined || more.length > 0 || !('A_Star' in star)) return null;
+  const fields = arg !== undefined && 'ColumnRef' in arg ? (arg.ColumnRef.fields ?? []) : [];
+  return fields.length === 1 ? fields.map(stringOf) : null;
 }
 
 /** What a column of an item stands for: itself, or what a computed one is written out to. */

@@ -82,7 +82,6 @@ function bindPath(node: Node, env: Environment): Expr {
  * no row. The names are values beside the SQL, never part of it.
  */
 function bindRow(node: Node, json: 'json' | 'jsonb', env: Environment): Expr | null {
-  const { ctx } = env;
   const at = placeOf(node);
   if ('RowExpr' in node) {
     const values = (node.RowExpr.args ?? []).map((a) => bindValue(a, env));
@@ -95,13 +94,58 @@ function bindRow(node: Node, json: 'json' | 'jsonb', env: Environment): Expr | n
   }
   const item = rowOf(node, env);
   if (item === null) return null;
-  const fields = expandStar(
-    [item.alias],
-    { ...(at === undefined ? {} : { location: at }) },
-    env,
-    columnValue,
+  const fields = fieldsOf(item, at, env);
+  return unlessMissing(objectOf(fields, json, at, env), item, fields, at, env);
+}
+
+/**
+ * A whole row as the text that Postgres writes for it, `(1,Ada,)`: a FROM item by its name, with the columns that the
+ * caller may use, as the caller is shown them; or `ROW(…)`, in which `c.*` may stand. Null where `node` is no row.
+ */
+export function bindRowText(node: Node, env: Environment): Expr | null {
+  const at = placeOf(node);
+  const textOf = (items: readonly Expr[]): Expr => {
+    env.ctx.spend(at, items.length);
+    return env.ctx.at(Object.freeze({ kind: 'row_text', items: Object.freeze(items), type: 'text' }), at);
+  };
+  if ('RowExpr' in node) {
+    const values = (node.RowExpr.args ?? []).flatMap((arg) => {
+      const starred = 'ColumnRef' in arg && (arg.ColumnRef.fields ?? []).length > 1 ? rowOf(arg, env) : null;
+      return starred === null ? [bindValue(arg, env)] : fieldsOf(starred, at, env).map((f) => f.expr);
+    });
+    return textOf(values);
+  }
+  const item = 'ColumnRef' in node && node.ColumnRef.fields?.length === 1 ? rowOf(node, env) : null;
+  if (item === null) return null;
+  const fields = fieldsOf(item, at, env);
+  return unlessMissing(textOf(fields.map((f) => f.expr)), item, fields, at, env);
+}
+
+/** True if `node` is the name of a FROM item, in which a field can be named: `(c).name`. */
+export function isRowName(
+  node: Node | undefined,
+  env: Environment,
+): node is Extract<Node, { ColumnRef: unknown }> {
+  return (
+    node !== undefined &&
+    'ColumnRef' in node &&
+    node.ColumnRef.fields?.length === 1 &&
+    rowOf(node, env) !== null
   );
-  const whole = objectOf(fields, json, at, env);
+}
+
+/** The columns of the FROM item that `node` names, bare or with a star behind it; null where it names none. */
+export function columnsOfRow(node: Node | undefined, env: Environment): readonly Expr[] | null {
+  const item = node === undefined ? null : rowOf(node, env);
+  return item === null || node === undefined ? null : fieldsOf(item, placeOf(node), env).map((f) => f.expr);
+}
+
+function fieldsOf(item: ScopeItem, at: Location, env: Environment): Fields {
+  return expandStar([item.alias], { ...(at === undefined ? {} : { location: at }) }, env, columnValue);
+}
+
+/** `whole`, or NULL where an outer join has no row of `item`. */
+function unlessMissing(whole: Expr, item: ScopeItem, fields: Fields, at: Location, env: Environment): Expr {
   if (!mayBeMissing(item.source, env.scope.from ?? null)) return whole;
   const tests = fields.flatMap(({ expr }): Expr[] =>
     expr.kind === 'column'
@@ -109,17 +153,9 @@ function bindRow(node: Node, json: 'json' | 'jsonb', env: Environment): Expr | n
       : [],
   );
   if (tests.length === 0) return whole;
-  const when: Expr = Object.freeze({ kind: 'and', args: Object.freeze(tests), type: 'bool' });
-  const missing: Expr = Object.freeze({ kind: 'null', type: json });
-  return ctx.at(
-    Object.freeze({
-      kind: 'case',
-      arms: Object.freeze([Object.freeze({ when, result: missing })]),
-      otherwise: whole,
-      type: json,
-    }),
-    at,
-  );
+  const missing: Expr = Object.freeze({ kind: 'null', type: whole.type });
+  const arms = Object.freeze([Object.freeze({ when: allOf(tests), result: missing })]);
+  return env.ctx.at(Object.freeze({ kind: 'case', arms, otherwise: whole, type: whole.type }), at);
 }
 
 function objectOf(

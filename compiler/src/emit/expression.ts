@@ -105,12 +105,19 @@ export function emitExpr(expr: Expr, w: Writer): void {
       w.list(expr.items, ', ', (e) => emitExpr(e, w));
       w.write(`]::${expr.type}`);
       break;
+    case 'row_text':
+      w.write('cast(row(');
+      w.list(expr.items, ', ', (e) => emitExpr(e, w));
+      w.write(') as text)');
+      break;
     case 'subscript':
       writeParenthesised(w, () => {
         writeParenthesised(w, () => emitExpr(expr.arg, w));
-        w.write('[');
-        emitExpr(expr.index, w);
-        w.write(']');
+        for (const index of expr.indices) {
+          w.write('[');
+          emitExpr(index, w);
+          w.write(']');
+        }
       });
       break;
     case 'slice':

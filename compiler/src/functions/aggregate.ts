@@ -81,6 +81,11 @@ export const AGGREGATE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze(
 
   ...OF_PAIRS.map((name) => aggregate(name, ['float8', 'float8'], name === 'regr_count' ? 'int8' : 'float8')),
 
+  ...(['anyrange', 'anymultirange'] as const).flatMap((span) => [
+    aggregate('range_agg', [span], 'anymultirange'),
+    aggregate('range_intersect_agg', [span], span),
+  ]),
+
   orderedSet('percentile_cont', ['float8', 'float8'], 'float8'),
   orderedSet('percentile_cont', ['float8', 'interval'], 'interval'),
   orderedSet('percentile_cont', ['float8[]', 'float8'], 'float8[]'),

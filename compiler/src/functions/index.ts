@@ -26,3 +26,4 @@ export {
 } from './resolve.js';
 export { columnsOfRows, type RowColumn } from './rows.js';
 export { CONFIGURATIONS, isConfigured } from './searches.js';
+export { ENCODING_FUNCTIONS } from './string.js';

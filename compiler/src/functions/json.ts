@@ -36,7 +36,7 @@ function ofAPath(name: string, result: 'bool' | 'jsonb'): readonly FunctionDefin
 export const JSON_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...ofBoth('jsonb'),
   ...ofBoth('json'),
-  scalar('array_to_json', ['anyarray'], 'json', STABLE),
+  ...growing('array_to_json', ['anyarray'], ['bool'], 'json', STABLE),
 
   ...growing('jsonb_set', ['jsonb', 'text[]', 'jsonb'], ['bool'], 'jsonb'),
   ...growing('jsonb_set_lax', ['jsonb', 'text[]', 'jsonb'], ['bool', 'text'], 'jsonb'),

@@ -13,6 +13,9 @@ const ADDRESSES: readonly FunctionDefinition[] = [
   scalar('network', ['inet'], 'cidr'),
   scalar('netmask', ['inet'], 'inet'),
   scalar('broadcast', ['inet'], 'inet'),
+  scalar('hostmask', ['inet'], 'inet'),
+  scalar('set_masklen', ['inet', 'int4'], 'inet'),
+  scalar('set_masklen', ['cidr', 'int4'], 'cidr'),
 ];
 
 /** Ends of ranges. */
@@ -29,14 +32,18 @@ const MADE: readonly FunctionDefinition[] = RANGES.flatMap(({ range, element }) 
   growing(range, [element, element], ['text'], range),
 );
 
-/** Of two ranges the smallest one that holds both. */
-const MERGED = scalar('range_merge', ['anyrange', 'anyrange'], 'anyrange');
+/** The smallest range that holds two, and the ranges of one. */
+const MERGED: readonly FunctionDefinition[] = [
+  scalar('range_merge', ['anyrange', 'anyrange'], 'anyrange'),
+  scalar('range_merge', ['anymultirange'], 'anyrange'),
+  scalar('multirange', ['anyrange'], 'anymultirange'),
+];
 
 /** Functions of types that say where something lies: addresses, ranges, words of documents. */
 export const PLACE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...ADDRESSES,
   ...ENDS,
   ...MADE,
-  MERGED,
+  ...MERGED,
   ...SEARCH_FUNCTIONS,
 ]);

@@ -1,4 +1,4 @@
-import { STABLE, scalar, type Traits } from './define.js';
+import { growing, STABLE, scalar, type Traits } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
 const NAMES = [
@@ -34,8 +34,8 @@ export const SEARCH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...either('ts_headline', ['text', 'tsquery'], 'text'),
   ...either('ts_headline', ['text', 'tsquery', 'text'], 'text'),
   ...['ts_rank', 'ts_rank_cd'].flatMap((name) => [
-    scalar(name, ['tsvector', 'tsquery'], 'float4'),
-    scalar(name, ['tsvector', 'tsquery', 'int4'], 'float4'),
+    ...growing(name, ['tsvector', 'tsquery'], ['int4'], 'float4'),
+    ...growing(name, ['float4[]', 'tsvector', 'tsquery'], ['int4'], 'float4'),
   ]),
   scalar('numnode', ['tsquery'], 'int4'),
   scalar('querytree', ['tsquery'], 'text'),

@@ -1,6 +1,9 @@
 import { growing, LEAKPROOF, STABLE, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
+/** Functions whose last argument is the name of an encoding: text here, `name` in Postgres, which converts it unasked. */
+export const ENCODING_FUNCTIONS: ReadonlySet<string> = new Set(['convert_from', 'convert_to']);
+
 /** Text and bytea: case, length, slices, padding, search, digests. */
 export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('lower', ['text'], 'text'),
@@ -62,6 +65,14 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('format', ['text'], 'text', STABLE),
   scalar('format', ['text', 'any'], 'text', { stable: true, variadic: 'any' }),
 
+  scalar('quote_ident', ['text'], 'text'),
+  scalar('quote_literal', ['text'], 'text'),
+  scalar('quote_literal', ['anyelement'], 'text', STABLE),
+  scalar('quote_nullable', ['text'], 'text'),
+  scalar('quote_nullable', ['anyelement'], 'text', STABLE),
+  ...growing('parse_ident', ['text'], ['bool'], 'text[]'),
+  scalar('unistr', ['text'], 'text'),
+
   scalar('ascii', ['text'], 'int4'),
   scalar('chr', ['int4'], 'text'),
   scalar('to_hex', ['int4'], 'text'),
@@ -74,6 +85,10 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('sha512', ['bytea'], 'bytea', LEAKPROOF),
   scalar('encode', ['bytea', 'text'], 'text'),
   scalar('decode', ['text', 'text'], 'bytea'),
+  scalar('convert_from', ['bytea', 'text'], 'text', STABLE),
+  scalar('convert_to', ['text', 'text'], 'bytea', STABLE),
+  scalar('get_byte', ['bytea', 'int4'], 'int4'),
+  scalar('set_byte', ['bytea', 'int4', 'int4'], 'bytea'),
 
   ...growing('normalize', ['text'], ['text'], 'text'),
   ...growing('is_normalized', ['text'], ['text'], 'bool'),

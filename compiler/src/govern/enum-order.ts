@@ -249,7 +249,7 @@ class EnumOrder {
     const label: Expr = Object.freeze({
       kind: 'subscript',
       arg: this.#labels(of),
-      index: rank,
+      indices: Object.freeze([rank]),
       type: 'text',
     });
     this.#values.note(label, of);

@@ -240,6 +240,7 @@ function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
     // Of several rows one value cannot be made.
     case 'scalar_query':
     case 'bit_number':
+    case 'row_text':
     case 'slice':
     case 'column':
     case 'aggregate':

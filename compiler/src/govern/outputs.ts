@@ -1,6 +1,5 @@
 import type { BoundPlan } from '../bind/index.js';
 import { columnOf } from '../catalog.js';
-import type { ColumnForm } from '../column-form.js';
 import { assertNever, queryError } from '../errors.js';
 import { fullName } from '../full-name.js';
 import type { ColumnRef, EntityScan, Expr, GovernedScan, Query } from '../plan.js';
@@ -11,6 +10,7 @@ import type { PassageFields } from './facet-fields.js';
 import { type GovernedRuntime, type OutputColumn, stepsOfWalk } from './governed-plan.js';
 import { Lineage, outputsAt } from './lineage.js';
 import { governedRows, withRowsInPlace } from './operated-rows.js';
+import { OutputForms } from './output-forms.js';
 
 /** What the answer's reader and the audit log are told of a governed query. */
 export function describeOutputs(
@@ -21,8 +21,11 @@ export function describeOutputs(
 ) {
   const whole = withRowsInPlace(query, governedRows(runtime));
   const lineage = new Lineage(whole);
+  const forms = new OutputForms(lineage);
   const scans = governedScans(whole);
-  const described = plan.columns.map((column, i) => describe(column, outputsAt(whole, i), lineage, passages));
+  const described = plan.columns.map((column, i) =>
+    describe(column, outputsAt(whole, i), lineage, forms, passages),
+  );
   const foreign = scans.find((s) => s.relation.connector !== scans[0]?.relation.connector);
   if (foreign !== undefined) {
     const hint = `\`${identifier(foreign.relation.name)}\` lies in another database: ask in two queries`;
@@ -81,6 +84,7 @@ function describe(
   column: BoundPlan['columns'][number],
   exprs: readonly Expr[],
   lineage: Lineage,
+  forms: OutputForms,
   passages: PassageFields,
 ) {
   const fields = inAll(exprs, (e) => lineage.runtimeColumnsUnder(e));
@@ -90,7 +94,7 @@ function describe(
   const output: OutputColumn = Object.freeze({
     name: column.name,
     type: column.type,
-    form: formOf(origins, lineage),
+    form: forms.common(exprs),
     source: sourceOf(origins, lineage),
     redacted: masked.length > 0 || fields.some((f) => (passages.of(f)?.mask ?? 'none') !== 'none'),
     passageKey: !passages.none && origins.length > 0 && origins.every((o) => passages.isKey(o)),
@@ -131,14 +135,6 @@ function sourceOf(origins: readonly ColumnRef[], lineage: Lineage): string | nul
   );
   const [only = null, ...more] = names;
   return more.length === 0 ? only : null;
-}
-
-/** What the one column that an output is says beyond its type; null where a mask may have its place. */
-function formOf([only, ...more]: readonly ColumnRef[], lineage: Lineage): ColumnForm | null {
-  const scan = only === undefined || more.length > 0 ? null : lineage.scanOf(only.source);
-  if (only === undefined || scan === null) return null;
-  const shown = scan.kind === 'governed' ? scan.columns.find((c) => c.name === only.name) : undefined;
-  return shown?.masked === 'none' ? (columnOf(scan.relation, only.name)?.form ?? null) : null;
 }
 
 /** `flatMap`, in a fraction of its time. */

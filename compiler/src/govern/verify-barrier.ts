@@ -857,9 +857,10 @@ function below(e: Expr): readonly Expr[] {
     case 'case':
       return [e.otherwise, ...e.arms.flatMap(({ when, result }) => [when, result])];
     case 'array':
+    case 'row_text':
       return e.items;
     case 'subscript':
-      return [e.arg, e.index];
+      return [e.arg, ...e.indices];
     case 'slice':
       return [e.arg, e.lower, e.upper].filter((x) => x !== null);
     case 'distance':

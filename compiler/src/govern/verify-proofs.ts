@@ -150,6 +150,7 @@ export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: Reliance)
       return ['count', 'min', 'max', 'bool_and', 'bool_or', 'every'].includes(e.definition.name);
     case 'literal':
     case 'bit_number':
+    case 'row_text':
     case 'slice':
     case 'subscript':
     case 'window':

@@ -138,6 +138,7 @@ export class Trace implements StepTrace {
       case 'quantified':
       case 'membership':
       case 'array':
+      case 'row_text':
       case 'subscript':
         for (const child of childrenOf(expr)) this.value(child, computed, scan);
         break;

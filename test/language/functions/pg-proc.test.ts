@@ -63,6 +63,7 @@ function spelled(f: FunctionDefinition): string {
 function declared(f: FunctionDefinition): string {
   if (functions.PATH_FUNCTIONS.has(f.name))
     return f.arguments.map((a, i) => (i === 1 ? 'jsonpath' : a)).join(', ');
+  if (functions.ENCODING_FUNCTIONS.has(f.name)) return [...f.arguments.slice(0, -1), 'name'].join(', ');
   if (functions.isConfigured(f)) return ['regconfig', ...f.arguments.slice(1)].join(', ');
   if (f.variadic === null || f.variadic === 'any') return f.arguments.join(', ');
   return [...f.arguments.slice(0, -1), `${f.variadic}[]`].join(', ');

@@ -83,6 +83,7 @@ const OF_ONE_VALUE = functions.FUNCTIONS.filter(
   (f) =>
     functions.columnsOfRows(f, 'text').length === 1 &&
     !functions.PATH_FUNCTIONS.has(f.name) &&
+    !functions.ENCODING_FUNCTIONS.has(f.name) &&
     !CONFIGURED.has(f.name),
 );
 

@@ -52,7 +52,7 @@ function onlyOne(column: Expr | undefined, ctx: BindContext): Expr {
     return inType(aggregate('max', [column], null, ctx), column.type);
   if (column.type === 'bool') return aggregate('bool_or', [column], null, ctx);
   const all = aggregate('array_agg', [column], isNotNull(column), ctx);
-  const index = ctx.constant('1', 'int4');
+  const indices = Object.freeze([ctx.constant('1', 'int4')]);
   if (isArray(column.type)) throw new InternalError(`a figure of type ${column.type}`);
-  return Object.freeze({ kind: 'subscript', arg: all, index, type: column.type });
+  return Object.freeze({ kind: 'subscript', arg: all, indices, type: column.type });
 }
