@@ -25,7 +25,13 @@ export const EXCEPTIONS: readonly Exception[] = [
     why: 'a cast to varchar is described as text, as docs/osl-sql.md says',
     pattern: /\b(varchar|character varying)\b/i,
     data: true,
-    fields: [/,1043\]/g, ',25]'],
+    fields: [/,1043(?:,-?\d+)?\]/g, ',25,-1]'],
+  },
+  {
+    why: 'a whole row is described as text, as docs/osl-sql.md says',
+    pattern: /^(with d as .*)?select (c|customer|d|v|s|row\(.*\)|c\.id, s)(, (o|id|\(id, region\)))? from /is,
+    data: true,
+    fields: [/,(2249|[12]\d{4}),-1\]/g, ',25,-1]'],
   },
   {
     why: 'objects of the system itself come and go with versions',

@@ -21,7 +21,10 @@ export async function outcomeOf(
       types: { getTypeParser: () => (value: unknown) => value },
       ...(values === null ? {} : { values: [...values], queryMode: 'extended' }),
     });
-    const shape = JSON.stringify(fields.length > 0 ? fields.map((f) => [f.name, f.dataTypeID]) : command);
+    // Of a server's own tables lengths are of its version.
+    const typeOf = (f: pg.FieldDef): readonly number[] =>
+      compared === 'exact' ? [f.dataTypeID, f.dataTypeModifier] : [f.dataTypeID];
+    const shape = JSON.stringify(fields.length > 0 ? fields.map((f) => [f.name, ...typeOf(f)]) : command);
     const shown = compared === 'exact' ? (json: string) => json : comparable;
     const cells = (row: readonly unknown[]): readonly unknown[] =>
       row.map((cell, i) => (fields[i]?.dataTypeID === JSON_OID ? withoutBlanks(cell) : cell));
