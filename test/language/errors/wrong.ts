@@ -356,11 +356,11 @@ export const WRONG: readonly Wrong[] = [
     'an array of arrays is not part of OSL-SQL',
     null,
   ]),
-  wrong('user:ann', 'select ‸row(1, 2)', [
+  wrong('user:ann', 'select id from customer order by ‸row(id, name)', [
     'E0511',
-    '1:8',
-    'a row constructor is not part of OSL-SQL',
-    'compare the columns one by one',
+    '1:34',
+    'a whole row here is not part of OSL-SQL',
+    'it is shown at the top of the select list; elsewhere write c::text, to_jsonb(c) or its columns',
   ]),
   wrong('user:ann', 'select (1, 2) ‸~ (3, 4)', [
     'E0511',
@@ -635,7 +635,7 @@ export const WRONG: readonly Wrong[] = [
     'column `日本` is not declared',
     null,
   ]),
-  wrong('user:ann', 'select (‸customer).name from customer', [
+  wrong('user:ann', 'select (‸row(1, 2)).f1', [
     'E0511',
     '1:9',
     'a field of a value is not part of OSL-SQL',

@@ -12,7 +12,6 @@ SET CLIENT_ENCODING TO 'UNICODE';
 SET DATESTYLE TO 'ISO';
 
 -- session: 5, SET bytea_output TO escape
--- refused: bytea is written in hex, which Qt reads as well; it warns and goes on
 SET bytea_output TO escape;
 
 -- introspection: 6, SELECT pg_class.relname, pg_namespace.nspname FROM pg_class LEFT JOIN 
