@@ -217,7 +217,7 @@ function bindTypeCast(node: TypeCast, env: Environment): Bound {
 
 /** `c::text` of a whole row; null for anything else. */
 function rowAsText(arg: Node, typeName: TypeNode, env: Environment): Expr | null {
-  if (!('RowExpr' in arg || 'ColumnRef' in arg) || (typeName.typmods ?? []).length > 0) return null;
+  if (!('RowExpr' in arg || isRowName(arg, env)) || (typeName.typmods ?? []).length > 0) return null;
   return typeOfNode(typeName, env) === 'text' ? bindRowText(arg, env) : null;
 }
 

@@ -10,6 +10,8 @@ function keysHere(names: string): string {
 export const FOLLOWED: Readonly<Record<string, string>> = {
   'send exactly one SELECT': 'select 1',
   'ask with SELECT': 'select id from customer',
+  'it is shown at the top of the select list; elsewhere write c::text, to_jsonb(c) or its columns':
+    'select id from customer c order by c::text',
   'qualify it with a table alias, or cast its arguments':
     'select c.id from customer c join "order" o on o.customer_id = c.id',
   'give each FROM item an alias of its own':

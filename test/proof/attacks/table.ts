@@ -46,6 +46,8 @@ const fails = (sqlstate: string): Expected => refused('E0529', sqlstate);
 const R = '[redacted]';
 /** What the runner makes of any keyed hash. */
 const HASH = '<hash>';
+/** Customers as texts of whole rows. */
+const WHOLE = rows(['1'], ['2'], ['3']);
 const EVERYONE = rows(['1'], ['2'], ['3']);
 const NOBODY = rows();
 
@@ -57,7 +59,7 @@ export const ATTACKS: readonly Attack[] = [
     tries: [
       ['select ssn(c) from customer c', NO_FUNCTION],
       ['select ssn(customer) from customer', NO_FUNCTION],
-      ['select upper(c) from customer c', NO_COLUMN],
+      ['select upper(c) from customer c', UNSUPPORTED],
       ["select ssn('c') from customer c", NO_FUNCTION],
       ['select c.ssn from customer c where c.id = 1', rows([R])],
     ],
@@ -67,16 +69,23 @@ export const ATTACKS: readonly Attack[] = [
     n: 2,
     name: 'whole row',
     tries: [
-      ['select c from customer c', NO_COLUMN],
-      ['select c::text from customer c', NO_COLUMN],
-      ['select (c).* from customer c', UNSUPPORTED],
-      ['select (c).ssn from customer c', UNSUPPORTED],
-      ['select count(*) from customer c group by c', NO_COLUMN],
-      ['select row(c.*) from customer c', UNSUPPORTED],
-      ['select row(c.id, c.ssn) from customer c', UNSUPPORTED],
+      ['select c from customer c', WHOLE],
+      ["select c::text like '%SECRET%', c::text ~ '⟨' from customer c where id = 1", rows(['f', 'f'])],
+      [
+        'select (c).* from customer c where c.id = 1',
+        rows(['1', 'Ada', R, R, null, HASH, '1977-01-01', 'eu', '10', '1.5', '2024-02-01 12:00:00+00']),
+      ],
+      ['select (c).ssn from customer c', rows([R], [R], [R])],
+      ['select (c).card from customer c', DENIED],
+      ['select count(*) from customer c group by c', UNSUPPORTED],
+      ['select count(*) from (select c as r from customer c) d group by r', UNSUPPORTED],
+      ['select c from customer c union select c from customer c', UNSUPPORTED],
+      ['select row(c.*) from customer c', WHOLE],
+      ['select row(c.id, c.ssn) from customer c where c.id = 1', rows([`(1,${R})`])],
+      ['select row(c.id, c.card) from customer c', DENIED],
       ['select count(c) from customer c', rows(['3'])],
-      ['select id from customer c where c is not null', NO_COLUMN],
-      ['select id from customer c order by c', NO_COLUMN],
+      ['select id from customer c where c is not null', NOBODY],
+      ['select id from customer c order by c', UNSUPPORTED],
       ['select concat(c.*) from customer c', UNSUPPORTED],
       [
         'select c.* from customer c where c.id = 1',
@@ -805,7 +814,7 @@ export const ATTACKS: readonly Attack[] = [
         rows(['10', '[re', ']detcader[']),
       ],
       ["select md5(ssn) = md5('⟨SECRET-SSN-1|SECRET-SSN-9⟩') from customer where id = 1", rows(['f'])],
-      ["select encode(convert_to(ssn, 'UTF8'), 'hex') from customer", NO_FUNCTION],
+      ["select encode(convert_to(ssn, 'UTF8'), 'hex') from customer where id = 1", rows(['5b72656461637465645d'])],
       ["select encode(ssn::bytea, 'escape') from customer where id = 1", rows([R])],
       [
         "select format('%s', ssn), concat(ssn, salary), concat_ws('-', ssn, id) from customer where id = 1",
@@ -1013,7 +1022,8 @@ export const ATTACKS: readonly Attack[] = [
       ["select to_regclass('shop.vault')", NO_FUNCTION],
       ["select lo_import('/etc/passwd')", NO_FUNCTION],
       ['select pg_backend_pid()', NO_FUNCTION],
-      ['select pg_typeof(ssn) from customer', NO_FUNCTION],
+      ['select pg_typeof(ssn) from customer where id = 1', rows(['text'])],
+      ['select pg_typeof(card) from customer', DENIED],
       ['select setseed(0.5)', NO_FUNCTION],
       ['select count(*) from customer where random() < 2', rows(['3'])],
       ['do $$ begin perform 1; end $$', UNSUPPORTED],

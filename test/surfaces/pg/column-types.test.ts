@@ -160,7 +160,7 @@ test('a column that goes out as it is, is described as it is stored', { skip }, 
   }
 });
 
-test('what is computed or masked is described by its type alone', { skip }, async (t) => {
+test('what is computed has the precision that Postgres says, what is masked its type alone', { skip }, async (t) => {
   const computed = await told(
     ours,
     'select upper(name), amount + 1, coalesce(at, at), name from thing union all select name, 1, at, null from thing',
@@ -168,7 +168,7 @@ test('what is computed or masked is described by its type alone', { skip }, asyn
   );
   t.strictSame(
     computed.columns.map((c) => c.split(' ').slice(1, 4).join(' ')),
-    ['25 -1 -1', '1700 -1 -1', '1114 8 -1', '25 -1 -1'],
+    ['25 -1 -1', '1700 -1 -1', '1114 8 3', '25 -1 -1'],
   );
   const masked = await told(some, 'select hidden, name from thing order by id', false);
   t.strictSame(masked.columns, ['hidden 25 -1 -1 text', 'name 1043 -1 24 text']);
