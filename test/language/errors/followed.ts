@@ -47,7 +47,6 @@ export const FOLLOWED: Readonly<Record<string, string>> = {
     "select date_trunc('week', placed_at), date_trunc('microsecond', placed_at) from \"order\"",
   'cast it to text first': 'select id::text::jsonb from customer',
   'cast it, as in array[]::text[]': 'select array[]::text[]',
-  'compare the columns one by one': 'select 1 = 1 and 2 = 2',
   'rows are compared by =, <>, <, <=, > and >=': 'select (1, 2) >= (3, 4)',
   'write rows of equal length': 'select (1, 2) = (3, 4)',
   'write a row of as many values': 'select (1, 2) < (3, 4)',

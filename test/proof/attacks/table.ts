@@ -46,8 +46,12 @@ const fails = (sqlstate: string): Expected => refused('E0529', sqlstate);
 const R = '[redacted]';
 /** What the runner makes of any keyed hash. */
 const HASH = '<hash>';
-/** Customers as texts of whole rows. */
-const WHOLE = rows(['1'], ['2'], ['3']);
+/** Customers as texts of whole rows, a hidden column left out and masked ones masked. */
+const WHOLE = rows(
+  [`(1,Ada,${R},${R},,${HASH},1977-01-01,eu,10,1.5,"2024-02-01 12:00:00+00")`],
+  [`(2,Bob,${R},${R},,${HASH},1977-01-01,eu,20,2.5,"2024-03-01 12:00:00+00")`],
+  [`(3,Cleo,${R},${R},,${HASH},1977-01-01,eu,30,,"2024-01-01 12:00:00+00")`],
+);
 const EVERYONE = rows(['1'], ['2'], ['3']);
 const NOBODY = rows();
 
@@ -814,7 +818,10 @@ export const ATTACKS: readonly Attack[] = [
         rows(['10', '[re', ']detcader[']),
       ],
       ["select md5(ssn) = md5('⟨SECRET-SSN-1|SECRET-SSN-9⟩') from customer where id = 1", rows(['f'])],
-      ["select encode(convert_to(ssn, 'UTF8'), 'hex') from customer where id = 1", rows(['5b72656461637465645d'])],
+      [
+        "select encode(convert_to(ssn, 'UTF8'), 'hex') from customer where id = 1",
+        rows(['5b72656461637465645d']),
+      ],
       ["select encode(ssn::bytea, 'escape') from customer where id = 1", rows([R])],
       [
         "select format('%s', ssn), concat(ssn, salary), concat_ws('-', ssn, id) from customer where id = 1",
