@@ -160,7 +160,9 @@ test('a column that goes out as it is, is described as it is stored', { skip }, 
   }
 });
 
-test('what is computed has the precision that Postgres says, what is masked its type alone', { skip }, async (t) => {
+test('what is computed has the precision that Postgres says, what is masked its type alone', {
+  skip,
+}, async (t) => {
   const computed = await told(
     ours,
     'select upper(name), amount + 1, coalesce(at, at), name from thing union all select name, 1, at, null from thing',
