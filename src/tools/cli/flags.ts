@@ -1,7 +1,10 @@
+import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CONSOLES, type ConsoleSettings } from '../../service/settings/console.js';
 import { MOST_WORKERS, type Settings, settingsFrom } from '../../service/settings.js';
+import { usage } from './exit.js';
+import { runningServer } from './server-file.js';
 
 /** Flags that say what a server serves, and where. */
 export interface ServerFlags {
@@ -28,6 +31,35 @@ export function settingsOf(flags: ServerFlags): Settings {
     ...(flags.workers !== undefined && { workers: flags.workers }),
     ...(flags.console !== undefined && { console: flags.console }),
   });
+}
+
+/**
+ * The same for a command that reads the files of a server and starts none: where none is named and none is here, those of
+ * the server that runs on the data directory. The demo's are in no user's folder. @throws StartProblem
+ */
+export function settingsBesideServer(flags: ServerFlags): Settings {
+  const settings = settingsOf(flags);
+  if (namesFiles(flags) || existsSync(settings.manifestFile)) return settings;
+  const record = runningServer(settings.dataDir);
+  if (record === null) return settings;
+  const { manifestFile, policyFile } = record;
+  return { ...settings, manifestFile, policyFile };
+}
+
+/** The same for a command that can do nothing without them. @throws StartProblem, Failure where there is no manifest */
+export function settingsOfModel(flags: ServerFlags): Settings {
+  const settings = settingsBesideServer(flags);
+  const { manifestFile, dataDir } = settings;
+  if (namesFiles(flags) || existsSync(manifestFile)) return settings;
+  throw usage(`there is no ${manifestFile}, and no server runs on ${dataDir}\n  hint: ${MISSING_FILES}`);
+}
+
+/** Hint for a manifest or a policy that is not where it is looked for. */
+export const MISSING_FILES =
+  '--manifest and --policy name others, --data-dir the directory of a server that runs; `osl init` makes both of a Postgres';
+
+function namesFiles({ manifest, policy }: ServerFlags): boolean {
+  return [manifest, policy, process.env['OSL_MANIFEST'], process.env['OSL_POLICY']].some(Boolean);
 }
 
 /** The policy beside a manifest that was named, where no policy was. */

@@ -238,10 +238,28 @@ t.test('the demo from its first start to its end', async (t) => {
     t.match((await osl(['audit', 'tail', ...at, '-n', '50'])).stdout, /error +E0512 .*rest query/);
   });
 
-  await t.test('doctor looks at the files of the server that runs there', async (t) => {
-    const { code, stdout } = await osl(['doctor', ...at]);
-    t.equal(code, 0, stdout);
-    t.match(stdout, /^ok {4}files: manifest and policy load: \d+ entities/m);
+  await t.test('commands that read a manifest take that of the server that runs there', async (t) => {
+    const loads = /^ok {4}files: manifest and policy load: \d+ entities/m;
+    const inUse = new RegExp(
+      `is in use by process ${pid} .*one process at a time, so stop that one first\n$`,
+    );
+    const cases: readonly (readonly [command: string, code: number, said: RegExp])[] = [
+      ['doctor', 0, loads],
+      ['config check', 0, loads],
+      ['validate', 0, /supply-chain\/manifest\.yaml: ok, 2 entities/],
+      [`diff ${join(EXAMPLE, 'manifest.yaml')}`, 0, /^nothing changes\n/],
+      [`policy diff ${join(EXAMPLE, 'policy.yaml')}`, 0, /^nothing changes\n/],
+      ['export ossie', 0, /^semantic_model:$/m],
+      ['discover', 2, inUse],
+      ['index', 2, inUse],
+      ['rollup status', 2, inUse],
+    ];
+    const empty = temporary();
+    for (const [command, code, said] of cases) {
+      const run = await osl([...command.split(' '), ...at], { cwd: empty });
+      t.equal(run.code, code, `${command}: ${run.stderr}`);
+      t.match(run.stdout + run.stderr, said, command);
+    }
   });
 
   await t.test('a second server in the same place is refused in one line', async (t) => {

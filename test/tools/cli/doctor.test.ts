@@ -29,9 +29,21 @@ test('a folder without anything, and the demo', async (t) => {
   t.equal(nothing.code, 1);
   t.match(
     nothing.stdout,
-    /^FAIL {2}files: .*manifest\.yaml.*does not exist\n {6}hint: `osl init` makes both files/m,
+    /^FAIL {2}files: .*manifest\.yaml.*does not exist\n {6}hint: --manifest and --policy name others, .*`osl init` makes both of a Postgres/m,
   );
   t.match(nothing.stdout, /\n1 failure, 0 warnings\n$/);
+  for (const command of [
+    'validate',
+    'diff next.yaml',
+    'discover',
+    'index',
+    'rollup status',
+    'export ossie',
+  ]) {
+    const run = await osl(command.split(' '), { cwd: dir });
+    const said = /^error: there is no \S+manifest\.yaml, and no server runs on \S+\n {2}hint: --manifest and/;
+    t.match(run, { code: 2, stderr: said }, command);
+  }
   const demo = await osl(['doctor', ...EXAMPLES, ...FREE, '--data-dir', join(dir, 'data')]);
   t.equal(demo.code, 0, demo.stdout);
   t.match(demo.stdout, /^- {5}database demo: embedded/m);

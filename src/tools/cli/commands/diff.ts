@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { differenceLines, findingLines, policyDifferenceLines } from '../difference.js';
 import { EXIT } from '../exit.js';
 import { fieldsOf } from '../fields.js';
-import { manifestOption, policyOption, type ServerFlags, settingsOf } from '../flags.js';
+import { dataDirOption, manifestOption, policyOption, type ServerFlags, settingsOfModel } from '../flags.js';
 import { note, print, printJson } from '../output.js';
 
 interface DiffFlags extends ServerFlags {
@@ -26,13 +26,14 @@ export function addDiff(program: Command): void {
     .argument('<proposed>', 'the manifest or the policy that would be served instead')
     .addOption(manifestOption())
     .addOption(policyOption())
+    .addOption(dataDirOption())
     .option('--json', 'the judgement as JSON on standard output')
     .addHelpText('after', HELP)
     .action(runDiff);
 }
 
 async function runDiff(proposed: string, flags: DiffFlags): Promise<void> {
-  const { manifestFile, policyFile } = settingsOf(flags);
+  const { manifestFile, policyFile } = settingsOfModel(flags);
   const { ready } = await import('osl-compiler');
   const { loadModel } = await import('../../../service/model.js');
   const { judge, judgePolicy } = await import('../../../publishing/authoring/index.js');

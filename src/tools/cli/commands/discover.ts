@@ -3,7 +3,7 @@ import type { Survey, SystemDoor } from '../../../engine/index.js';
 import type { Candidate, UpstreamSchema } from '../../../model/discovery/index.js';
 import type { Manifest } from '../../../model/manifest/index.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { dataDirOption, manifestOption, type ServerFlags, settingsOf } from '../flags.js';
+import { dataDirOption, manifestOption, type ServerFlags, settingsOfModel } from '../flags.js';
 import { note, print, printJson, terminalWidth, visible } from '../output.js';
 import { formatTable, textColumns } from '../table.js';
 
@@ -69,7 +69,7 @@ async function draft(id: string, { candidates, manifest }: Found, flags: Discove
 }
 
 async function ofManifest(flags: DiscoverFlags): Promise<Found> {
-  const settings = settingsOf(flags);
+  const settings = settingsOfModel(flags);
   const { loadManifest } = await import('../../../model/manifest/index.js');
   const { openEngines } = await import('../../../service/engines.js');
   const { operatorLog } = await import('../log.js');

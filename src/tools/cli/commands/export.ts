@@ -3,7 +3,7 @@ import type { PolicyDocument } from '../../../../policy/document.js';
 import type { Manifest } from '../../../model/manifest/index.js';
 import type { Settings } from '../../../service/settings.js';
 import { EXIT } from '../exit.js';
-import { besideManifest, manifestOption, policyOption, type ServerFlags, settingsOf } from '../flags.js';
+import { besideManifest, manifestOption, policyOption, type ServerFlags, settingsOfModel } from '../flags.js';
 import { writeNew } from '../interchange/write.js';
 import { note, print, printJson, visible } from '../output.js';
 
@@ -43,7 +43,7 @@ export function addExport(program: Command): void {
 }
 
 async function runExport(_format: 'ossie', flags: ExportFlags): Promise<void> {
-  const settings = settingsOf(besideManifest(flags));
+  const settings = settingsOfModel(besideManifest(flags));
   const { manifestFile, policyFile } = settings;
   const { ready } = await import('osl-compiler');
   const { readManifestText } = await import('../../../model/manifest/index.js');

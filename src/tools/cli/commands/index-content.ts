@@ -8,7 +8,7 @@ import {
   manifestOption,
   policyOption,
   type ServerFlags,
-  settingsOf,
+  settingsOfModel,
   wholeNumber,
 } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
@@ -52,7 +52,7 @@ export function addIndex(program: Command): void {
 }
 
 async function runIndex(names: readonly string[], flags: IndexFlags): Promise<void> {
-  const settings = settingsOf(flags);
+  const settings = settingsOfModel(flags);
   const { ready } = await import('osl-compiler');
   const { loadServed } = await import('../../../service/served.js');
   const { openEngines } = await import('../../../service/engines.js');

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Engine } from '../../../engine/index.js';
 import type { Manifest } from '../../../model/manifest/index.js';
 import type { RollupReport } from '../../../service/rollups.js';
-import { dataDirOption, manifestOption, policyOption, type ServerFlags, settingsOf } from '../flags.js';
+import { dataDirOption, manifestOption, policyOption, type ServerFlags, settingsOfModel } from '../flags.js';
 import { print, printJson } from '../output.js';
 
 const HELP = `
@@ -90,7 +90,7 @@ async function withEngines(
   flags: RollupFlags,
   work: (manifest: Manifest, engines: ReadonlyMap<string, Engine>) => Promise<void>,
 ): Promise<void> {
-  const settings = settingsOf(flags);
+  const settings = settingsOfModel(flags);
   const { ready } = await import('osl-compiler');
   const { loadServed } = await import('../../../service/served.js');
   const { openEngines } = await import('../../../service/engines.js');

@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Diagnostic } from '../../../model/manifest/index.js';
 import { EXIT } from '../exit.js';
-import { besideManifest, manifestOption, policyOption, type ServerFlags, settingsOf } from '../flags.js';
+import { besideManifest, manifestOption, policyOption, type ServerFlags, settingsOfModel } from '../flags.js';
 import { print, printJson } from '../output.js';
 
 const HELP = `
@@ -32,7 +32,7 @@ export function addValidate(program: Command): void {
 }
 
 async function runValidate(flags: ValidateFlags): Promise<void> {
-  const settings = settingsOf(besideManifest(flags));
+  const settings = settingsOfModel(besideManifest(flags));
   const { manifestFile, policyFile } = settings;
   const { keylessEntities } = await import('../../../model/manifest/index.js');
   const { ready } = await import('osl-compiler');

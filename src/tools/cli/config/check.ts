@@ -4,7 +4,7 @@ import { settingsFrom } from '../../../service/settings.js';
 import { type Finding, failed, ok, warn } from '../doctor/finding.js';
 import { doctorFindings, reportFindings } from '../doctor/run.js';
 import { EXIT } from '../exit.js';
-import { type ServerFlags, settingsOf } from '../flags.js';
+import { type ServerFlags, settingsBesideServer } from '../flags.js';
 import { fetchHttp } from '../http.js';
 import { printJson } from '../output.js';
 
@@ -16,7 +16,7 @@ export interface CheckFlags extends ServerFlags {
 export async function runConfigCheck(flags: CheckFlags): Promise<void> {
   const findings: Finding[] = [];
   try {
-    const settings = settingsOf(flags);
+    const settings = settingsBesideServer(flags);
     findings.push(ok('settings', 'every variable has a value that can be'), ...unknownVariables());
     findings.push(...(await doctorFindings(settings)), ...(await urlFindings(settings)));
   } catch (error) {

@@ -5,9 +5,8 @@ import type { Model } from '../../../model/model.js';
 import { loadServed } from '../../../service/served.js';
 import type { Settings } from '../../../service/settings.js';
 import { EXIT } from '../exit.js';
-import { type ServerFlags, settingsOf } from '../flags.js';
+import { MISSING_FILES, type ServerFlags, settingsBesideServer } from '../flags.js';
 import { counted, print, printJson, visible } from '../output.js';
-import { runningServer } from '../server-file.js';
 import { inspectDatabases } from './database.js';
 import { type Finding, fail, failed, ok, skipped } from './finding.js';
 import {
@@ -25,7 +24,7 @@ export interface DoctorFlags extends ServerFlags {
 
 /** Looks at everything that a server rests on, and changes nothing. Exit status 1 where something fails. */
 export async function runDoctor(flags: DoctorFlags): Promise<void> {
-  const findings = await doctorFindings(withServedFiles(settingsOf(flags), flags));
+  const findings = await doctorFindings(settingsBesideServer(flags));
   const failures = findings.filter((f) => f.state === 'fail').length;
   if (flags.json) printJson({ ok: failures === 0, findings });
   else reportFindings(findings);
@@ -44,15 +43,6 @@ export async function doctorFindings(settings: Settings): Promise<readonly Findi
     ...issuerFindings(settings),
     ...(await issuersFileFindings(settings)),
   ];
-}
-
-/** The files that are named, else those of the server that runs there: the demo's are in no user's folder. */
-function withServedFiles(settings: Settings, { manifest, policy }: DoctorFlags): Settings {
-  const named = manifest ?? policy ?? (process.env['OSL_MANIFEST'] || process.env['OSL_POLICY']);
-  const record = named ? null : runningServer(settings.dataDir);
-  if (record === null) return settings;
-  const { manifestFile, policyFile } = record;
-  return { ...settings, manifestFile, policyFile };
 }
 
 async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
@@ -88,9 +78,7 @@ function fileFindings(error: unknown): readonly Finding[] {
 }
 
 const PLACE = '`osl validate` shows the place';
-const HINTS: ReadonlyMap<string, string> = new Map([
-  [CODES.unreadable, '`osl init` makes both files of a database that is there'],
-]);
+const HINTS: ReadonlyMap<string, string> = new Map([[CODES.unreadable, MISSING_FILES]]);
 
 const SIGNS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL', skipped: '-   ' } as const;
 

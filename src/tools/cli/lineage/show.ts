@@ -8,7 +8,7 @@ import { loadModel } from '../../../service/model.js';
 import { publishedDir } from '../../../service/served.js';
 import { questionText } from '../ask.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { type ServerFlags, settingsOf } from '../flags.js';
+import { type ServerFlags, settingsOfModel } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
 
 interface ShowFlags extends ServerFlags {
@@ -22,7 +22,7 @@ export async function runShow(argument: string | undefined, flags: ShowFlags): P
   const chain = flags.chain ?? (flags.subject === undefined ? [] : [flags.subject]);
   if (chain.length === 0) throw usage('say who would ask: --subject user:analyst');
   const text = await questionText(argument);
-  const settings = settingsOf(flags);
+  const settings = settingsOfModel(flags);
   await ready();
   const published = flags.dataDir === undefined ? null : await headIn(publishedDir(settings));
   const { manifest, snapshot } = await loadModel(settings.manifestFile, settings.policyFile, published);

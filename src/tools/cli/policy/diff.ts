@@ -8,7 +8,7 @@ import { controlPlace } from '../../../service/settings/control.js';
 import type { PolicyDiffFlags } from '../commands/policy/flags.js';
 import { withControl } from '../control/with-control.js';
 import { EXIT, usage } from '../exit.js';
-import { settingsOf } from '../flags.js';
+import { settingsOfModel } from '../flags.js';
 import { print, printJson } from '../output.js';
 import { groundOf, told } from './ground.js';
 import { pastLines } from './past-lines.js';
@@ -40,7 +40,7 @@ async function comparedWith(
   if (place === null || flags.policy !== undefined) {
     if (isNumber) throw usage(`version ${proposed}: set OSL_CONTROL_URL, the database where versions are`);
     await ready();
-    const { manifestFile, policyFile } = settingsOf(flags);
+    const { manifestFile, policyFile } = settingsOfModel(flags);
     const { loadModel } = await import('../../../service/model.js');
     return { text: await readManifestText(proposed), model: await loadModel(manifestFile, policyFile, null) };
   }

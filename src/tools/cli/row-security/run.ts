@@ -17,7 +17,7 @@ import { tenantKeys } from '../../../service/keys.js';
 import { rowSecurityDesign, rowSecurityKey } from '../../../service/row-security.js';
 import { loadServed } from '../../../service/served.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { type ServerFlags, settingsOf } from '../flags.js';
+import { type ServerFlags, settingsOfModel } from '../flags.js';
 import { counted, note, print, printJson, visible } from '../output.js';
 
 export interface RowSecurityFlags extends ServerFlags {
@@ -32,7 +32,7 @@ export interface RowSecurityFlags extends ServerFlags {
 
 /** Compares, writes or drops the policies of each connector that asks for them. @throws Failure */
 export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
-  const settings = settingsOf(flags);
+  const settings = settingsOfModel(flags);
   await ready();
   const model = await loadServed(settings);
   const connectors = choose(model, flags);
