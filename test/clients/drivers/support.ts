@@ -18,7 +18,7 @@ export interface Gateway {
 
 /** Orders that are there beside the shop's forty, so that a result is large and a join is long. */
 export const MANY = 60_000;
-const FILL = `INSERT INTO shop.orders
+export const FILL = `INSERT INTO shop.orders
   SELECT n, 1 + n % 4, 'eu', 1, 1.5, timestamptz '2026-02-01 00:00:00+00', NULL FROM generate_series(1001, ${1000 + MANY}) AS n`;
 
 /** A join of this takes far longer than any test waits. */
