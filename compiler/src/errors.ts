@@ -303,7 +303,10 @@ export const ERRORS = Object.freeze({
     `policy does not let passages of \`${p.facet}\` be sent to ${p.to}`,
     'encoder operators (SIMILARITY, CLASSIFY, TAG, RANK, …) need no such permission',
   ]),
-  noSnapshot: row('E2001', '57P03', 503, () => ['no policy snapshot is loaded, so everything is refused']),
+  noSnapshot: row('E2001', '57P03', 503, () => [
+    'the policy is missing or invalid, so all queries are refused',
+    'whoever runs the gateway finds the file and the fault in its log, and by `osl validate`',
+  ]),
   rightsChanged: row('E2003', '55000', 409, () => [
     'what this caller may see has changed since the question began, so it was ended',
     'ask again',

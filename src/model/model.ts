@@ -8,7 +8,7 @@ export interface Model {
   readonly snapshot: PolicySnapshot | null;
 }
 
-/** The policy file is missing or broken, and the last good policy serves meanwhile. Times are ms since 1970. */
+/** The newest policy is missing or invalid, and the last valid one serves meanwhile. Times are ms since 1970. */
 export interface KeptPolicy {
   readonly since: number;
   /** From then on nothing serves. */

@@ -31,6 +31,7 @@ export interface HttpExecution {
 export interface ViewedParts extends Pick<AnswerParts, 'model' | 'engines' | 'plans' | 'verifier'> {
   readonly audit: { stats(): AuditStats };
   keptPolicy(): KeptPolicy | null;
+  policyFault(): string | null;
 }
 
 /** What a process has beside its service. */
@@ -57,6 +58,7 @@ export function ownView(parts: ViewedParts, own: OwnState): ProcessView {
     manifest: manifest.version,
     policy: snapshot?.version ?? null,
     policy_kept_until: kept === null ? null : instant(kept.until),
+    policy_fault: parts.policyFault(),
     audit: auditView(parts.audit.stats()),
     sessions: [
       ...own.sessions.map((session) => wireView(session, name, parts)),

@@ -12,8 +12,10 @@ export interface ProcessView {
   readonly manifest: string;
   /** Null: none serves, and everything is refused. */
   readonly policy: string | null;
-  /** Until when a policy serves that the file no longer has; null where that of the file does. */
+  /** Until when the last valid policy serves in place of the newest; null where that one serves, or none. */
   readonly policy_kept_until: string | null;
+  /** What is wrong with the newest policy, and where; null while it serves. */
+  readonly policy_fault: string | null;
   readonly audit: AuditView;
   readonly sessions: readonly SessionView[];
   readonly pools: readonly PoolView[];

@@ -19,10 +19,10 @@ import {
   shareVersions,
   standing,
 } from '../control/index.js';
-import { CODES, ManifestProblems, parseSource, readManifestText } from '../model/manifest/index.js';
+import { parseSource, readManifestText } from '../model/manifest/index.js';
 import { PublishedDamaged, Versions, writeVersions } from '../publishing/store/index.js';
 import { fingerprintOf, type TenantKeys } from './keys.js';
-import type { ReadText } from './model.js';
+import { PolicyUnknown, type ReadText } from './model.js';
 import { RevocationFiles } from './revocations.js';
 import type { ControlSettings } from './settings/control.js';
 import type { Settings } from './settings.js';
@@ -98,9 +98,13 @@ export class Control {
     return this.#heard;
   }
 
-  /** For how long nothing was heard, ms. */
-  get silentFor(): number {
-    return performance.now() - this.#heardAt;
+  /** Nothing was heard for longer than the settings allow. */
+  get silent(): boolean {
+    return performance.now() - this.#heardAt > this.settings.silenceMs;
+  }
+
+  get silence(): string {
+    return `the control database has not answered for ${this.settings.silenceMs / 1_000} s`;
   }
 
   /** Looks what is to serve. @throws ControlFault, ControlConflict; then what was seen before still holds */
@@ -130,9 +134,10 @@ export class Control {
   /** Files by their names, and of the policy, where it stands in the control database, the text that was last seen. */
   readonly read: ReadText = async (file) => {
     if (file !== this.#policyFile) return readManifestText(file);
-    if (!this.#heard) throw noPolicy(this.#policyFile, this.#why);
+    if (!this.#heard) throw new PolicyUnknown(this.#policyFile, this.#why);
+    if (this.silent) throw new PolicyUnknown(this.#policyFile, this.silence);
     if (this.settings.policySource === 'file') return readManifestText(file);
-    if (this.#text === null) throw noPolicy(this.#policyFile, this.#why);
+    if (this.#text === null) throw new PolicyUnknown(this.#policyFile, this.#why);
     return this.#text;
   };
 
@@ -234,14 +239,6 @@ export class Control {
   close(): Promise<void> {
     return this.#database.close();
   }
-}
-
-/** A policy that cannot be had, as a file that cannot be read. */
-export function noPolicy(file: string, why: string): ManifestProblems {
-  const start = { line: 1, column: 1 };
-  const range = { start, end: start };
-  const problem = { code: CODES.unreadable, severity: 'error', file, range, path: '' } as const;
-  return new ManifestProblems([{ ...problem, message: why, hint: null }], '');
 }
 
 /** By what name this gateway is known among the others. */

@@ -35,7 +35,7 @@ export async function recordEvent(
 /**
  * Reads and checks a reload. It leaves a line in the log and a record once it is taken up, and where it is refused.
  *
- * @param withoutPolicy what follows of a policy that is missing or broken
+ * @param withoutPolicy what follows of a policy that is missing or invalid
  */
 export async function preparedReload(
   service: Service,

@@ -71,9 +71,9 @@ export function followControl(control: Control, follower: Follower, log: Service
     });
   };
   const clock = (): void => {
-    if (silent || control.silentFor <= control.settings.silenceMs) return;
+    if (silent || !control.silent) return;
     silent = true;
-    const why = `the control database has not answered for ${control.settings.silenceMs / 1_000} s`;
+    const why = control.silence;
     follower.silent(why).catch((error: unknown) => log.error(why, { cause: messageOf(error) }));
   };
   const listening = listenForChanges(control.settings.place, {

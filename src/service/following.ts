@@ -3,8 +3,7 @@ import { messageOf } from '../base/thrown.js';
 import { ManifestProblems } from '../model/manifest/index.js';
 import type { Model } from '../model/model.js';
 import type { Publishing } from '../publishing/store/index.js';
-import { noPolicy } from './control.js';
-import { PolicyFault } from './model.js';
+import { PolicyFault, PolicyUnknown } from './model.js';
 import { followed } from './policy-change.js';
 import type { PolicyState } from './policy-standing.js';
 import type { Prepared, Reloaded } from './reload.js';
@@ -69,6 +68,7 @@ function faultOf(
   { policyFile, publishing, tenant }: FollowingParts,
   model: Model,
 ): PolicyFault {
-  const problems = error instanceof ManifestProblems ? error : noPolicy(policyFile, messageOf(error));
+  const problems =
+    error instanceof ManifestProblems ? error : new PolicyUnknown(policyFile, messageOf(error));
   return new PolicyFault(problems, { manifest: model.manifest, file: publishing.file(), tenant });
 }

@@ -1,5 +1,6 @@
 import { compileSnapshot, PolicyProblems, type PolicySnapshot } from '../../policy/index.js';
 import {
+  CODES,
   type Diagnostic,
   EMPTY_OVERLAY,
   loadLayered,
@@ -22,7 +23,31 @@ export interface LoadedModel extends Model {
   readonly file: FileLayer;
 }
 
-/** A policy that is missing or broken, beside a manifest that is sound. `cause` says what is wrong, and where. */
+/** Nobody can tell which policy is to serve, as while the control database does not answer. */
+export class PolicyUnknown extends ManifestProblems {
+  readonly #why: string;
+
+  constructor(file: string, why: string) {
+    const start = { line: 1, column: 1 };
+    const place = {
+      code: CODES.unreadable,
+      severity: 'error',
+      file,
+      range: { start, end: start },
+      path: '',
+    } as const;
+    super([{ ...place, message: why, hint: null }], '');
+    this.message = why;
+    this.#why = why;
+  }
+
+  /** No file has the fault, so none is named. */
+  override format(): string {
+    return `error: ${this.#why}`;
+  }
+}
+
+/** A policy that is missing or invalid, beside a manifest that is sound. `cause` says what is wrong, and where. */
 export class PolicyFault extends Error {
   override readonly cause: ManifestProblems;
   /** What can be served without a policy: nothing but refusals. */
@@ -30,10 +55,12 @@ export class PolicyFault extends Error {
   readonly file: FileLayer;
   /** Of a policy whose shape is right, else of the manifest; null where neither tells. */
   readonly tenant: string | null;
+  readonly unknown: boolean;
 
   constructor(cause: ManifestProblems, parts: Pick<PolicyFault, 'manifest' | 'file' | 'tenant'>) {
     super(cause.message);
     this.name = 'PolicyFault';
+    this.unknown = cause instanceof PolicyUnknown;
     this.cause = cause;
     this.manifest = parts.manifest;
     this.file = parts.file;

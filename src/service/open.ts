@@ -37,7 +37,7 @@ import { leftLineage, lineageOf } from './lineage.js';
 import { loadModel, type PolicyFault } from './model.js';
 import { openObserving } from './observing.js';
 import { ownerOf } from './owner.js';
-import { PolicyStanding, type PolicyState } from './policy-standing.js';
+import { PolicyStanding, type PolicyState, type PolicyTrouble } from './policy-standing.js';
 import type { Prepared, Reloaded, ReloadPart } from './reload.js';
 import { enginesParts, lineagePart, refuseOtherConnectors } from './reload-parts.js';
 import { RevocationFiles, Revocations } from './revocations.js';
@@ -321,6 +321,7 @@ async function serviceOf(
     tenant: first.tenant,
     model: () => served.model,
     keptPolicy: () => standing.kept,
+    policyFault: () => standing.fault,
     publishing,
     activation: () => seat.activation(),
     steady: () => !drained && seat.steady(),
@@ -380,7 +381,7 @@ async function serviceOf(
     ...enginesParts(opened, first.manifest, settings),
     ...lineagePart(settings),
   ];
-  const lost = (fault: Pick<Error, 'message'>, since?: number): PolicyState => {
+  const lost = (fault: PolicyTrouble, since?: number): PolicyState => {
     const state = standing.failed(fault, since);
     if (state === 'missing') withoutPolicy();
     return state;
@@ -420,7 +421,10 @@ async function serviceOf(
     }
   };
   const losePolicy = async (why: string, since: number): Promise<void> => {
-    await recordEvent(service, 'service.policy', { state: lost(new Error(why), since), why });
+    await recordEvent(service, 'service.policy', {
+      state: lost({ message: why, unknown: true }, since),
+      why,
+    });
   };
   const stopFollowing = beginFollowing(seat, settings, publishing, log, {
     policy: async (same) => prepare({ kind: 'policy', same }),

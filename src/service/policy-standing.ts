@@ -2,15 +2,21 @@ import type { ServiceLog } from '../base/log.js';
 import type { KeptPolicy } from '../model/model.js';
 import type { PolicyFailureSettings } from './settings.js';
 
-/** Why there is no sound policy. */
-type Fault = Pick<Error, 'message'>;
+/** Why there is no valid policy. */
+export interface PolicyTrouble {
+  /** For operators: file, line and column, and what is wrong there. */
+  readonly message: string;
+  /** Which policy is to serve cannot be told, so the last one may be one that was withdrawn. */
+  readonly unknown: boolean;
+}
 
 /** What of it is recorded. */
 export type PolicyState = 'kept' | 'missing';
 
 /**
- * Whether a policy may serve: while the one of the file is broken, the last good one for a bounded time, or none, as the
- * settings say. Once there is none, only a reload that finds a good one ends that.
+ * Which policy may serve while the newest is missing or invalid: the last valid one for a bounded time, then none. Where it
+ * cannot be told which is the newest, none at once, unless the settings say otherwise. After that only a valid policy ends
+ * the refusals.
  */
 export class PolicyStanding {
   readonly #settings: PolicyFailureSettings;
@@ -19,6 +25,7 @@ export class PolicyStanding {
   #kept: KeptPolicy | null = null;
   #timer: NodeJS.Timeout | null = null;
   #missing = false;
+  #fault: string | null = null;
 
   /** @param ended the time of a kept policy is over: from now on there is none */
   constructor(settings: PolicyFailureSettings, log: ServiceLog, ended: () => void) {
@@ -36,55 +43,72 @@ export class PolicyStanding {
     return this.#kept;
   }
 
-  /** The server starts, and there is no good policy. */
-  failedAtStart(fault: Fault): void {
+  /** What is wrong with the newest policy, for operators; null while it serves. */
+  get fault(): string | null {
+    return this.#fault;
+  }
+
+  /** The server starts, and there is no valid policy. */
+  failedAtStart(trouble: PolicyTrouble): void {
     this.#missing = true;
-    this.#log.error('there is no policy: every request is refused until a reload finds a good one', {
-      cause: causeOf(fault),
+    this.#fault = firstOf(trouble);
+    this.#log.error('no valid policy at the start: every request is refused (E2001) until there is one', {
+      cause: this.#fault,
     });
   }
 
-  /** A reload found none, `since` then. Says what is so from now on. */
-  failed(fault: Fault, brokenSince = Date.now()): PolicyState {
-    const cause = causeOf(fault);
-    const { whenBroken, keepMs } = this.#settings;
-    if (!this.#missing && whenBroken === 'keep' && brokenSince + keepMs > Date.now()) {
+  /** The newest policy was found missing or invalid, `since` then. Gives what is so from now on. */
+  failed(trouble: PolicyTrouble, brokenSince = Date.now()): PolicyState {
+    const cause = firstOf(trouble);
+    this.#fault = cause;
+    const { keepMs, keepsUnknown } = this.#settings;
+    const keeps = !trouble.unknown || keepsUnknown;
+    if (!this.#missing && keeps && brokenSince + keepMs > Date.now()) {
       const { since, until } = this.#kept ?? this.#keep(brokenSince);
-      this.#log.error('the policy is missing or broken, and the last good one serves for a while', {
+      this.#log.error('the policy is missing or invalid: the last valid one stays in force for now', {
         cause,
         since: new Date(since).toISOString(),
         until: new Date(until).toISOString(),
       });
       return 'kept';
     }
+    this.#forget();
     this.#missing = true;
-    this.#log.error('the policy is missing or broken, so every request is refused', { cause });
+    this.#log.error('no valid policy: every request is refused (E2001) until there is one', { cause });
     return 'missing';
   }
 
-  /** A reload took up a good one. */
+  /** A valid one was taken up. */
   mended(): void {
-    if (this.#missing || this.#kept !== null) this.#log.warn('there is a good policy again');
-    this.close();
+    if (this.#missing || this.#kept !== null) this.#log.warn('a valid policy is in force again');
+    this.#forget();
     this.#missing = false;
+    this.#fault = null;
   }
 
   close(): void {
+    this.#forget();
+  }
+
+  #forget(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     this.#kept = null;
   }
 
-  /** The time runs from the first reload that failed: another one does not prolong it. */
+  /** The time runs from the first fault: another one does not prolong it. */
   #keep(since: number): KeptPolicy {
     const { keepMs } = this.#settings;
     const kept = Object.freeze({ since, until: since + keepMs });
     this.#kept = kept;
     this.#timer = setTimeout(
       () => {
-        this.close();
+        this.#forget();
         this.#missing = true;
-        this.#log.error('the last good policy has served for as long as it may: every request is refused');
+        this.#log.error(
+          'OSL_POLICY_KEEP_SECONDS are over without a valid policy: every request is refused (E2001) until there is one',
+          { cause: this.#fault },
+        );
         this.#ended();
       },
       Math.max(0, kept.until - Date.now()),
@@ -95,6 +119,6 @@ export class PolicyStanding {
 }
 
 /** Of several faults the first: the place in the file and what is wrong there. */
-function causeOf({ message }: Fault): string {
+function firstOf({ message }: PolicyTrouble): string {
   return message.split('\n')[0] ?? '';
 }

@@ -10,7 +10,7 @@ export interface First extends LoadedServed {
 }
 
 /**
- * What is to be served first: without a policy where that of the file is missing or broken, as long as it is known
+ * What is to be served first: without a policy where that of the file is missing or invalid, as long as it is known
  * whose the server is. Tokens are of a tenant, so without one nobody could be told anything.
  *
  * @throws PolicyFault where it is not, and what `loadServed` throws

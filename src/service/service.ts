@@ -14,8 +14,10 @@ import type { TokenTrust } from './token-trust.js';
 
 /** A service that is open, put together once at start: what answers, publishes, and tells of itself. */
 export interface Service extends AnswerParts, PublishingParts, AccessRequestParts {
-  /** Null while the policy that serves, if any does, is that of the file. */
+  /** Null while the policy that serves, if any does, is the newest. */
   keptPolicy(): KeptPolicy | null;
+  /** What is wrong with the newest policy, for operators: it names files. Null while that one serves. */
+  policyFault(): string | null;
   readonly probes: Probes;
   /** The activation of the policy that serves, by the control database; null where each gateway has its own. */
   activation(): number | null;

@@ -104,11 +104,12 @@ export interface AuditSettings {
   readonly keeping: AuditKeeping;
 }
 
-/** What serves while the policy file is missing or broken. */
+/** What serves while the newest policy is missing or invalid. */
 export interface PolicyFailureSettings {
-  /** `refuse`: nothing, at once. `keep`: the last good policy that this process loaded, for so long. */
-  readonly whenBroken: 'refuse' | 'keep';
+  /** For so long the last valid policy that this process loaded; 0: nothing, at once. */
   readonly keepMs: number;
+  /** Also while the control database, which says what the newest is, does not answer. */
+  readonly keepsUnknown: boolean;
 }
 
 /** Whom `/mcp` serves beside this machine, and what it says of itself to clients without a token. */
@@ -189,10 +190,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
         integer(env, name, fallback, least, most),
       ),
     },
-    policyFailure: {
-      whenBroken: oneOf(env, 'OSL_POLICY_FAILURE', ['refuse', 'keep']),
-      keepMs: integer(env, 'OSL_POLICY_KEEP_SECONDS', 3_600, 1, 604_800) * 1_000,
-    },
+    policyFailure: policyFailure(env),
     owner: ownerSettings(env, path),
     watchesPolicy: oneOf(env, 'OSL_POLICY_WATCH', ['off', 'on']) === 'on',
     control: controlSettings(env, path),
@@ -203,6 +201,13 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
         policyFile: copyIn(over.dataDir ?? path(env['OSL_DATA_DIR'] ?? '.osl')),
       }),
   });
+}
+
+function policyFailure(env: Environment): PolicyFailureSettings {
+  const unset = (env['OSL_POLICY_FAILURE'] ?? '') === '';
+  const word = unset ? null : oneOf(env, 'OSL_POLICY_FAILURE', ['refuse', 'keep']);
+  const seconds = integer(env, 'OSL_POLICY_KEEP_SECONDS', 3_600, 0, 604_800);
+  return { keepMs: word === 'refuse' ? 0 : 1_000 * seconds, keepsUnknown: word === 'keep' };
 }
 
 /** Where the control database has the policy, what tools read is the gateway's copy of it. */

@@ -161,6 +161,7 @@ export interface ProcessView {
   readonly manifest: string;
   readonly policy: string | null;
   readonly policy_kept_until: string | null;
+  readonly policy_fault: string | null;
   readonly audit: {
     readonly records: number;
     readonly waiting: number;

@@ -5,7 +5,7 @@ export interface ControlSettings {
   readonly place: ControlPlace;
   /** Where the policy stands: the file of `OSL_POLICY`, or the control database, which `osl policy` writes. */
   readonly policySource: 'file' | 'control';
-  /** Longer than this without a look at the control database, and what may be served is as `OSL_POLICY_FAILURE` says. */
+  /** Longer than this without an answer of the control database, and nothing is served, unless `OSL_POLICY_FAILURE` is `keep`. */
   readonly silenceMs: number;
 }
 

@@ -52,7 +52,10 @@ const PROCESS_VIEW = object({
   draining: flag('It takes no new sessions, and is not ready.'),
   manifest: text(),
   policy: textOrNull('Null: none serves.'),
-  policy_kept_until: textOrNull(),
+  policy_kept_until: textOrNull(
+    'The newest policy is missing or invalid, and the last valid one serves until then.',
+  ),
+  policy_fault: textOrNull('What is wrong with the newest policy, and where; null while it serves.'),
   audit: object({
     records: count(),
     waiting: count('Not on the disk yet.'),

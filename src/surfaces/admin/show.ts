@@ -104,7 +104,17 @@ export function show(name: ShownName, views: readonly ProcessView[], configured:
       );
     case 'state':
       return table(
-        ['process', 'pid', 'since', 'draining', 'manifest', 'policy', 'policy_kept_until', 'out_of_service'],
+        [
+          'process',
+          'pid',
+          'since',
+          'draining',
+          'manifest',
+          'policy',
+          'policy_kept_until',
+          'policy_fault',
+          'out_of_service',
+        ],
         views.map((v) => [
           v.process,
           v.pid,
@@ -113,6 +123,7 @@ export function show(name: ShownName, views: readonly ProcessView[], configured:
           v.manifest,
           v.policy,
           v.policy_kept_until,
+          v.policy_fault,
           v.out_of_service.join(', '),
         ]),
       );

@@ -125,7 +125,7 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireNumbers
   gauge('osl_policy_loaded', '1 while a policy serves; without one everything is refused', loaded, 'min');
   gauge(
     'osl_policy_kept_seconds',
-    'For how long the last good policy still serves; 0 where that of the file does',
+    'For how long the last valid policy still serves; 0 where the newest one does',
     () => Math.max(0, ((service.keptPolicy()?.until ?? 0) - Date.now()) / 1_000),
     'max',
   );

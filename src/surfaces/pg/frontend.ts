@@ -168,8 +168,8 @@ function subjectOf({ model }: AnswerParts, certificate: X509Certificate): string
 }
 
 function withoutPolicy(): WireError {
-  const { sqlstate, message, code } = queryError('noSnapshot', {});
-  return fatal(sqlstate, message, { detail: code });
+  const { sqlstate, message, code, hint } = queryError('noSnapshot', {});
+  return fatal(sqlstate, message, { detail: code, ...(hint !== null && { hint }) });
 }
 
 /** Recorded as a refusal of its own: the login itself was right. Gives `reason`. */

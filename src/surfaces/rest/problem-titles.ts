@@ -24,7 +24,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0529', 'A value cannot be computed with'],
   ['E1001', 'Not resolvable'],
   ['E1002', 'Not servable'],
-  ['E2001', 'No policy loaded'],
+  ['E2001', 'No valid policy'],
   ['E2003', 'Ended by a change'],
   ['E2101', 'Denied by policy'],
   ['E2102', 'No access'],

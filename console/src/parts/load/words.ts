@@ -15,7 +15,16 @@ export function momentOf(ts: string): string {
 
 /** So long before `now`: `3 s`, `12 min`, `5 h`, `9 d`. */
 export function agoOf(ts: string, now: number): string {
-  const seconds = Math.max(0, Math.round((now - Date.parse(ts)) / 1_000));
+  return spanOf(now - Date.parse(ts));
+}
+
+/** So long after `now`, as `agoOf`. */
+export function inTimeOf(ts: string, now: number): string {
+  return spanOf(Date.parse(ts) - now);
+}
+
+function spanOf(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
   if (Number.isNaN(seconds)) return '';
   if (seconds < 120) return `${seconds} s`;
   if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;

@@ -1,5 +1,5 @@
 import type { Figures, ProcessView } from '../../api/admin-types.js';
-import { agoOf, counted } from '../../parts/load/words.js';
+import { agoOf, counted, inTimeOf } from '../../parts/load/words.js';
 import { Scroll } from './Scroll.js';
 
 interface ProcessesProps {
@@ -17,6 +17,7 @@ export function Processes({ processes, workers }: ProcessesProps) {
           {workers.serving} of {workers.wanted} workers serve
         </p>
       )}
+      <PolicyWarning processes={processes} now={now} />
       <Scroll label="Processes">
         <table className="plain-table">
           <thead>
@@ -58,10 +59,25 @@ export function Processes({ processes, workers }: ProcessesProps) {
   );
 }
 
+/** What is wrong with the newest policy, and for how long the last valid one still serves. */
+function PolicyWarning({ processes, now }: Pick<ProcessesProps, 'processes'> & { readonly now: number }) {
+  const one = processes.find(({ policy_fault }) => policy_fault !== null);
+  if (one === undefined) return null;
+  const until = one.policy_kept_until;
+  return (
+    <p className="warning" role="alert">
+      The newest policy is missing or invalid: <code>{one.policy_fault}</code>.{' '}
+      {until === null
+        ? 'Every request is refused.'
+        : `The last valid one serves for ${inTimeOf(until, now)} more; then every request is refused.`}
+    </p>
+  );
+}
+
 function stateOf({ draining, policy, policy_kept_until, audit, out_of_service }: ProcessView): string {
   if (audit.failing !== null) return `the audit log takes nothing: ${audit.failing}`;
   if (policy === null) return 'no policy: everything is refused';
   if (draining) return 'takes no new sessions';
-  if (policy_kept_until !== null) return 'serves the last good policy';
+  if (policy_kept_until !== null) return 'serves the last valid policy';
   return out_of_service.length > 0 ? `out of service: ${out_of_service.join(', ')}` : 'serves';
 }

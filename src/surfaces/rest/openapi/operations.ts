@@ -184,7 +184,7 @@ export const CONFORMANCE_OPERATION = operation({
 
 const KEPT_POLICY = object(
   { since: text(), until: text(), seconds_left: count('Until then.') },
-  'The policy is wrong or missing, and the last good one serves until then.',
+  'The newest policy is missing or invalid, and the last valid one serves until then.',
 );
 
 export const HEALTH_OPERATION = operation({
@@ -198,7 +198,7 @@ export const HEALTH_OPERATION = operation({
         'waiting_for?': list(oneOf('engines', 'policy', 'control', 'limits', 'issuers')),
         'kept_policy?': KEPT_POLICY,
       }),
-      'It does. Degraded: questions that need what it waits for are refused, or the last good policy serves.',
+      'It does. Degraded: questions that need what it waits for are refused, or the last valid policy serves.',
     ),
     503: json(
       object({ status: oneOf('failing'), audit: oneOf('disk', 'full', 'deadline', 'closed') }),

@@ -3,13 +3,15 @@ import { addListenOptions, consoleOption, manifestOption, policyOption, workersO
 import type { RunFlags } from '../serve/run.js';
 
 const HELP = `
-SIGHUP reads both files, keys, certificates and credentials anew; where one has a fault nothing changes, but that a
-policy that is missing or broken ends all answers: OSL_POLICY_FAILURE=keep lets the last good one serve for a while.
+SIGHUP reads both files, keys, certificates and credentials anew; where one has a fault nothing changes. While the new
+policy is missing or invalid, the last valid one stays in force for OSL_POLICY_KEEP_SECONDS (3600; 0: not at all), then
+every request is refused. OSL_POLICY_WATCH=on takes up a policy file that changes, by the same rule. At the start there is
+no last one.
 Ctrl-C or SIGTERM ends it after what runs.
 Warnings go to standard error (OSL_LOG_LEVEL: error, warn, info), as JSON where that is no terminal.
 Other settings: OSL_TLS_CERT, OSL_TLS_KEY, OSL_HTTP_TLS (on, off), OSL_PUBLIC_KEYS, OSL_LOCAL_TOKENS (on, off), OSL_TOKEN_ISSUERS,
 OSL_TOKEN_AUDIENCES, OSL_MAX_ROWS, OSL_MAX_EVIDENCE, OSL_STATEMENT_TIMEOUT_MS,
-OSL_METRICS_FROM, OSL_CORS_ORIGINS, OSL_POLICY_FAILURE (refuse, keep), OSL_POLICY_KEEP_SECONDS,
+OSL_METRICS_FROM, OSL_CORS_ORIGINS, OSL_POLICY_FAILURE (refuse, keep), OSL_POLICY_KEEP_SECONDS, OSL_POLICY_WATCH (off, on),
 OSL_AUDIT_FAILURE (reopen, exit), OSL_AUDIT_SEGMENT_MIB, OSL_AUDIT_PROBE_SECONDS,
 OSL_POOL_SIZE, OSL_POOL_RESERVE_PERCENT, OSL_SUBJECT_SESSIONS, OSL_CATALOG_ENGINES,
 OSL_WORKERS.

@@ -140,7 +140,8 @@ function configuredBy(settings: Settings): Configured {
     statement_timeout_ms: caps.timeoutMs,
     audit_failure: audit.whenFailed,
     audit_segment_bytes: audit.segmentBytes,
-    policy_failure: settings.policyFailure.whenBroken,
+    policy_keep_seconds: settings.policyFailure.keepMs / 1_000,
+    policy_kept_in_silence: settings.policyFailure.keepsUnknown ? 'yes' : 'no',
   };
   return {
     version: version(),

@@ -63,7 +63,7 @@ async function superviseWorkers(
 ): Promise<void> {
   const server = await (await import('../workers/run.js')).startWorkers(settings, first, count);
   const told = untilToldToStop({
-    reload: () => void reloadWorkers(server, settings),
+    reload: () => void reloadWorkers(server),
     force: () => {
       server.kill();
       removeServerFile(settings.dataDir, process.pid);
@@ -87,7 +87,7 @@ async function superviseWorkers(
   await stop(server);
 }
 
-async function reloadWorkers(server: RunningWorkers, { policyFailure }: Settings): Promise<void> {
+async function reloadWorkers(server: RunningWorkers): Promise<void> {
   const told = await server.reload();
   if ('now' in told) {
     note(`reloaded: ${told.now.join('; ')}`);
@@ -95,8 +95,8 @@ async function reloadWorkers(server: RunningWorkers, { policyFailure }: Settings
     return;
   }
   note(told.message);
-  const kept = policyFailure.whenBroken === 'keep' ? 'the last good policy serves for a while' : REFUSED;
-  note(`not reloaded: ${told.policy ? kept : 'what was served before is still served'}`);
+  if (!told.policy) note(`not reloaded: ${UNCHANGED}`);
+  else note(`not reloaded: ${told.keptUntil === null ? REFUSED : keptUntil(told.keptUntil)}`);
 }
 
 /** What runs could not be recorded, so nothing is waited for. */
@@ -142,9 +142,15 @@ async function stop(server: Pick<RunningServer, 'stop'>): Promise<void> {
   note('stopped');
 }
 
-const REFUSED = 'every request is refused (E2001) until a reload, by SIGHUP, finds a good policy';
+const REFUSED =
+  'every request is refused (E2001) until there is a valid policy: mend it, then send SIGHUP, unless OSL_POLICY_WATCH is on';
+const UNCHANGED = 'what was served before is still served';
 
-/** Everything anew; where something has a fault, what is served stays, but for a policy that is missing or broken. */
+function keptUntil(when: string): string {
+  return `the last valid policy stays in force until ${when}, then every request is refused (E2001)`;
+}
+
+/** Everything anew; where something has a fault, what is served stays: with an invalid policy for a time, or not at all. */
 async function reload(server: RunningServer): Promise<void> {
   try {
     const { now, kept } = await server.reload();
@@ -158,6 +164,6 @@ async function reload(server: RunningServer): Promise<void> {
 
 function servedNow({ open: { service } }: RunningServer): string {
   const kept = service.keptPolicy();
-  if (kept !== null) return `the last good policy serves until ${new Date(kept.until).toISOString()}`;
-  return service.model().snapshot === null ? REFUSED : 'what was served before is still served';
+  if (kept !== null) return keptUntil(new Date(kept.until).toISOString());
+  return service.model().snapshot === null ? REFUSED : UNCHANGED;
 }

@@ -195,7 +195,7 @@ export class Changes {
       return refusal;
     }
     const [told] = await this.#take(ready);
-    return told ?? { exit: 1, message: 'error: no worker serves', policy: false };
+    return told ?? { exit: 1, message: 'error: no worker serves', policy: false, keptUntil: null };
   }
 
   async #take(slots: readonly Slot[]): Promise<readonly Reloaded[]> {

@@ -61,8 +61,11 @@ const change = record({ kind: oneOf('reload', 'version', 'policy'), texts, broke
 
 export type ChangeAsked = GuardedBy<typeof change>;
 
-/** Why a change cannot be taken up; `policy`: since there is no sound policy any more. */
-const refusal = record({ exit: number, message: text, policy: flag });
+/**
+ * Why a change cannot be taken up. `policy`: for the newest policy is missing or invalid; `keptUntil`: the last valid one
+ * serves until then, RFC 3339.
+ */
+const refusal = record({ exit: number, message: text, policy: flag, keptUntil: nullOr(text) });
 
 export type Refusal = GuardedBy<typeof refusal>;
 

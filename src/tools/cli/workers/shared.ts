@@ -1,7 +1,7 @@
 import { InternalError } from 'osl-compiler';
 import { createLeasedLimiter, type LeasedLimiter, type LimitShare } from '../../../../policy/index.js';
 import { readManifestText } from '../../../model/manifest/index.js';
-import { noPolicy } from '../../../service/control.js';
+import { PolicyUnknown } from '../../../service/model.js';
 import type { Prepared } from '../../../service/reload.js';
 import type { Shared } from '../../../service/seat.js';
 import type { Settings } from '../../../service/settings.js';
@@ -55,7 +55,7 @@ export class SharedParts implements Shared {
   async read(file: string): Promise<string> {
     const { manifestFile, policyFile } = this.#settings;
     const { manifest, policy, fault } = this.#texts;
-    if (file === policyFile && policy === null && fault !== null) throw noPolicy(file, fault);
+    if (file === policyFile && policy === null && fault !== null) throw new PolicyUnknown(file, fault);
     const known = file === manifestFile ? manifest : file === policyFile ? policy : null;
     // What the supervisor could not read is tried again, for the words that say why.
     return known ?? readManifestText(file);
@@ -199,7 +199,8 @@ export class SharedParts implements Shared {
 
   async #prepare({ kind, texts, brokenSince }: ChangeAsked): Promise<Refusal | null> {
     const open = this.#open;
-    if (open === null) return { exit: 1, message: 'error: this worker is not open yet', policy: false };
+    if (open === null)
+      return { exit: 1, message: 'error: this worker is not open yet', policy: false, keptUntil: null };
     const before = this.#texts;
     this.#texts = texts;
     try {
@@ -208,7 +209,8 @@ export class SharedParts implements Shared {
     } catch (error) {
       this.#texts = before;
       const { exit, message } = failureOf(error);
-      return { exit, message, policy: error instanceof Error && error.name === 'PolicyFault' };
+      const policy = error instanceof Error && error.name === 'PolicyFault';
+      return { exit, message, policy, keptUntil: open.own.view().policy_kept_until };
     }
   }
 }
