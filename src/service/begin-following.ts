@@ -36,7 +36,7 @@ export function beginFollowing(
     settings,
     control,
     {
-      file: () => publishing.exclusively(async () => (await process.policy(false)).take()),
+      file: () => publishing.exclusively(() => takeUp(() => process.policy(false))),
       change: async () => {
         if (control !== null) await follow(control, publishing, process.policy);
         await process.changed();
@@ -60,11 +60,15 @@ async function follow(
 ): Promise<void> {
   await publishing.exclusively(async () => {
     await control.pull();
-    try {
-      await (await prepare(control.settings.policySource === 'file')).take();
-    } catch (error) {
-      // It is on record, and in the log; what may be served is settled.
-      if (!(error instanceof PolicyFault)) throw error;
-    }
+    await takeUp(() => prepare(control.settings.policySource === 'file'));
   });
+}
+
+/** Takes up what `prepare` reads. A policy that is missing, invalid or unknown is on record and in the log by then. */
+async function takeUp(prepare: () => Promise<Prepared>): Promise<void> {
+  try {
+    await (await prepare()).take();
+  } catch (error) {
+    if (!(error instanceof PolicyFault)) throw error;
+  }
 }

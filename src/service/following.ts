@@ -23,7 +23,7 @@ export interface FollowingParts {
   readonly sound: () => boolean;
   /** Serves it from now on. */
   take(next: Model, head: string | null): void;
-  /** There is no sound policy. */
+  /** The newest policy is missing, invalid or unknown. */
   failed(fault: PolicyFault): PolicyState;
   record(detail: object): Promise<void>;
 }
@@ -32,8 +32,8 @@ const NOTHING: Reloaded = Object.freeze({ now: [], kept: [] });
 const UNCHANGED: Prepared = Object.freeze({ take: async () => NOTHING, drop: async () => undefined });
 
 /**
- * Reads and checks the policy and what is published, and takes them up together. What cannot be served is as a policy that
- * is broken: what others were told to stop serving must not go on here.
+ * Reads and checks the policy and what is published, and takes them up together. An invalid policy leaves the last valid one
+ * in force for a time; what others have published, and this process cannot serve, ends all answers at once.
  *
  * @param same the policy that serves stays, where one does: only what is published is looked at
  * @throws PolicyFault, once it is on record
@@ -57,18 +57,21 @@ export async function preparedPolicy(parts: FollowingParts, same: boolean): Prom
       drop: () => record({ state: 'refused', why: 'another worker' }),
     };
   } catch (error) {
-    const fault = faultOf(error, parts, model);
+    const fault = faultOf(error, parts);
     await record({ state: parts.failed(fault), why: error instanceof Error ? error.name : 'unknown' });
     throw fault;
   }
 }
 
+/**
+ * A policy that is invalid, or one that is unknown: also where it does not fit what others have published since, which may
+ * have taken something away.
+ */
 function faultOf(
   error: unknown,
-  { policyFile, publishing, tenant }: FollowingParts,
-  model: Model,
+  { policyFile, publishing, tenant, model, head }: FollowingParts,
 ): PolicyFault {
-  const problems =
-    error instanceof ManifestProblems ? error : new PolicyUnknown(policyFile, messageOf(error));
-  return new PolicyFault(problems, { manifest: model.manifest, file: publishing.file(), tenant });
+  const isInvalid = error instanceof ManifestProblems && (publishing.versions.head?.id ?? null) === head();
+  const problems = isInvalid ? error : new PolicyUnknown(policyFile, messageOf(error));
+  return new PolicyFault(problems, { manifest: model().manifest, file: publishing.file(), tenant });
 }

@@ -55,6 +55,7 @@ export class PolicyFault extends Error {
   readonly file: FileLayer;
   /** Of a policy whose shape is right, else of the manifest; null where neither tells. */
   readonly tenant: string | null;
+  /** Nobody can tell which policy is to serve. */
   readonly unknown: boolean;
 
   constructor(cause: ManifestProblems, parts: Pick<PolicyFault, 'manifest' | 'file' | 'tenant'>) {

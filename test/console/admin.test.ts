@@ -275,6 +275,23 @@ if (SKIP !== false || postgres === null) {
     await visit.close();
   });
 
+  await t.test('an invalid policy is told of, with file and line, until it is mended', async (t) => {
+    const visit = await open('operations');
+    const { page } = visit;
+    const good = await readFile(place.policy, 'utf8');
+    writeFileSync(place.policy, good.replace('roles:\n', 'rolls:\n'));
+    server.hangUp();
+    const alert = page.getByRole('alert').filter({ hasText: 'The newest policy is missing or invalid' });
+    await alert.waitFor();
+    t.match(await alert.textContent(), /policy\.yaml:\d+:\d+: .*The last valid one serves for \d+ min more/);
+    await accessible(t, page, 'a warning of the policy');
+    writeFileSync(place.policy, good);
+    server.hangUp();
+    await alert.waitFor({ state: 'detached' });
+    visit.clean(t);
+    await visit.close();
+  });
+
   await t.test('a second change with a token that was used is told, and nothing is lost', async (t) => {
     const visit = await open('operations', { expects: /401|404/ });
     const { page } = visit;

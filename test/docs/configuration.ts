@@ -22,14 +22,16 @@ export const SECTIONS: readonly Section[] = [
       OSL_MANIFEST: { what: '[What there is](manifest.md).', takes: 'a file', default: 'manifest.yaml' },
       OSL_POLICY: { what: '[Who may see it](policy.md).', takes: 'a file', default: 'policy.yaml' },
       OSL_POLICY_FAILURE: {
-        what: 'What serves while the policy is missing or broken: nothing (503 E2001), or for a while the last good one. [More](operations.md#the-policy-is-missing-or-broken).',
-        default: 'refuse',
+        what: 'What serves while the control database has not answered for OSL_CONTROL_SILENCE_SECONDS: nothing (503 E2001), or the last valid policy for OSL_POLICY_KEEP_SECONDS. `refuse` that is written out is OSL_POLICY_KEEP_SECONDS=0 as well. [More](operations.md#the-policy-is-missing-or-invalid).',
       },
       OSL_POLICY_WATCH: {
-        what: 'Whether the policy file is taken up as soon as it changes, without a signal.',
+        what: 'Takes up the policy file when it changes, without a signal.',
         default: 'off',
       },
-      OSL_POLICY_KEEP_SECONDS: { what: 'For how long the last good one is kept.', default: '3600' },
+      OSL_POLICY_KEEP_SECONDS: {
+        what: 'How long the last valid policy stays in force while the newest is missing or invalid; then every request is refused (503 E2001). 0: refused at once.',
+        default: '3600',
+      },
       OSL_DATA_DIR: {
         what: 'Keys, audit log, published versions, and the database of an embedded connector. One server at a time.',
         takes: 'a directory',
@@ -163,7 +165,7 @@ export const SECTIONS: readonly Section[] = [
         default: 'file',
       },
       OSL_CONTROL_SILENCE_SECONDS: {
-        what: 'For so long a gateway serves without having heard of the control database; then as OSL_POLICY_FAILURE says.',
+        what: 'How long a gateway serves without an answer of the control database; then as OSL_POLICY_FAILURE says.',
         default: '10',
       },
     },

@@ -150,8 +150,8 @@ const OTHERS: Readonly<Record<Exclude<RuleId, keyof typeof CHECKED>, State>> = {
   'errors.E2001': tested(
     'a started `osl serve`',
     'service/operations/reload',
-    'without a good policy every surface answers 503 E2001 until a reload brings one',
-    'OSL_POLICY_FAILURE=keep: the last good policy serves for its time and no longer',
+    'without a valid policy every surface answers 503 E2001 until a reload brings one',
+    'the last valid policy stays in force for OSL_POLICY_KEEP_SECONDS and no longer',
   ),
   'errors.E0521': sameAs('osql.3.decoder'),
 

@@ -256,6 +256,23 @@ if (SKIP !== false) {
     t.pass('in open sessions too');
   });
 
+  t.test(
+    'an invalid policy that was activated leaves the last valid one in force on every gateway',
+    async (t) => {
+      await activate(policyText('id, no_such_column'));
+      for (const gateway of gateways) {
+        await until(() => gateway.server.stderr.includes('the last valid one stays in force'));
+        t.match(gateway.server.stderr, /"cause":"\S*:\d+:\d+: error .*no_such_column/);
+        t.match(await gateway.rest('/osl/query', { osql: NAMED }), { status: 200 });
+        const { body } = await gateway.rest('/health', null);
+        t.match(body, { status: 'degraded', kept_policy: { seconds_left: Number } });
+      }
+      await activate(policyText('id, name'));
+      for (const gateway of gateways)
+        await until(async () => (await gateway.rest('/health', null)).body['status'] === 'ok');
+    },
+  );
+
   t.test('what is published on one gateway serves on all', async (t) => {
     const [one, two, three] = gateways;
     const publish = async (
@@ -324,6 +341,16 @@ if (SKIP !== false) {
       for (const gateway of [two, three]) {
         t.match(await gateway.rest('/osl/query', { osql: NAMED }), { body: { code: 'E2001' } });
         t.equal(await gateway.ready(), false);
+        const heard = gateway.server.stderr.length;
+        gateway.server.hangUp();
+        await until(() =>
+          gateway.server.stderr.slice(heard).includes('not reloaded: every request is refused'),
+        );
+        t.match(
+          await gateway.rest('/osl/query', { osql: NAMED }),
+          { body: { code: 'E2001' } },
+          'a SIGHUP brings nothing back',
+        );
         gateway.line.restore();
       }
       for (const gateway of [two, three]) {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import pg from 'pg';
@@ -9,7 +9,10 @@ import t from 'tap';
 import { readRecords } from '../../../policy/audit/index.js';
 import { mintToken } from '../../../policy/index.js';
 import { osl, type Server, temporary } from '../../tools/cli/support.js';
+import { adminToken } from './store.js';
 import { asked, logged, place, served, tokenFor } from './support.js';
+
+t.setTimeout(120_000);
 
 const dir = temporary();
 const ISSUERS = {
@@ -307,12 +310,12 @@ async function readiness(server: Server): Promise<Ready> {
   return JSON.parse((await asked(server, '/ready')).body) as Ready; // the members that are looked at
 }
 
-t.test('without a good policy every surface answers 503 E2001 until a reload brings one', async (t) => {
+t.test('without a valid policy every surface answers 503 E2001 until a reload brings one', async (t) => {
   const where = place();
   const good = readFileSync(where.policy, 'utf8');
   const manifest = readFileSync(where.manifest, 'utf8');
   const whole = t;
-  let server = await served(whole, where);
+  let server = await served(whole, where, { OSL_POLICY_KEEP_SECONDS: '0' });
   const token = await tokenFor(where.dataDir);
   const open = wireClient(server, 'user:analyst', token);
   await open.connect();
@@ -396,48 +399,102 @@ t.test('without a good policy every surface answers 503 E2001 until a reload bri
   });
 });
 
-t.test('OSL_POLICY_FAILURE=keep: the last good policy serves for its time and no longer', async (t) => {
+/** Answered without a token, so they must not name a path of the machine. */
+const OPEN_PATHS = ['/health', '/ready', '/metrics'];
+
+t.test('the last valid policy stays in force for OSL_POLICY_KEEP_SECONDS and no longer', async (t) => {
   const where = place();
   const good = readFileSync(where.policy, 'utf8');
-  const env = { OSL_POLICY_FAILURE: 'keep', OSL_POLICY_KEEP_SECONDS: '10' };
+  const env = { OSL_POLICY_WATCH: 'on', OSL_POLICY_KEEP_SECONDS: '10', OSL_ADMIN_PORT: '0' };
   const server = await served(t, where, env);
   const token = await tokenFor(where.dataDir);
-  const leftSeconds = async (): Promise<number> => {
+  const figures = async (): Promise<Readonly<Record<string, number>>> => {
     const { body } = await asked(server, '/metrics');
-    return Number(/^osl_policy_kept_seconds (\S+)$/m.exec(body)?.[1]);
+    const lines = [...body.matchAll(/^(osl_policy_\w+) (\S+)$/gm)];
+    return Object.fromEntries(lines.map(([, name, value]) => [name, Number(value)]));
   };
-  t.equal(await leftSeconds(), 0);
-  rmSync(where.policy);
-  await reloaded(server);
-  t.match(server.stderr, /not reloaded: the last good policy serves until 20/);
-  const { kept_policy: kept, status } = await readiness(server);
-  t.equal(status, 'ready');
-  t.equal(Date.parse(kept?.until ?? '') - Date.parse(kept?.since ?? ''), 10_000);
-  const left = await leftSeconds();
-  t.ok(left > 0 && left <= 10, `${left} s are left`);
-  t.equal(await statusOf(server, token), 200);
-  await reloaded(server);
-  t.match(await readiness(server), { kept_policy: kept }, 'another reload that fails does not prolong it');
+  /** `policy_fault` of the admin listener. */
+  const toldAdmins = async (): Promise<unknown> => {
+    const authorization = `Bearer ${await adminToken(where)}`;
+    const url = `http://127.0.0.1:${server.record()['adminPort']}/admin/standing`;
+    const { processes } = JSON.parse(await (await fetch(url, { headers: { authorization } })).text());
+    return processes[0].policy_fault;
+  };
+  t.match(await figures(), { osl_policy_loaded: 1, osl_policy_kept_seconds: 0 });
+  t.equal(await toldAdmins(), null);
 
-  await server.said('has served for as long as it may');
-  t.ok(Date.now() >= Date.parse(kept?.until ?? ''));
-  t.equal(await statusOf(server, token), 503);
-  t.match(await readiness(server), { status: 'not_ready', checks: { policy: false } });
-  t.notOk((await readiness(server)).kept_policy);
-  await reloaded(server);
-  t.equal(await statusOf(server, token), 503, 'what has ended is not kept again');
+  await t.test('an editor that saves by renaming takes nothing out of service', async (t) => {
+    const answers = new Set<number>();
+    for (let save = 0; save < 12; save += 1) {
+      const text = `${good}# ${save}\n`;
+      if (save % 2 === 0) {
+        // As vim: the file is away until the new one is written.
+        renameSync(where.policy, `${where.policy}~`);
+        writeFileSync(where.policy, text);
+      } else {
+        writeFileSync(`${where.policy}.new`, text);
+        renameSync(`${where.policy}.new`, where.policy);
+      }
+      for (let ask = 0; ask < 5; ask += 1) answers.add(await statusOf(server, token));
+      await sleep(100);
+    }
+    t.strictSame([...answers], [200]);
+  });
 
-  writeFileSync(where.policy, good);
-  await reloaded(server);
-  t.equal(await statusOf(server, token), 200);
-  t.match(
-    logged(server).map(({ msg }) => msg),
-    [
-      /the last good one serves for a while/,
-      /the last good one serves for a while/,
-      /has served for as long as it may/,
-      /so every request is refused/,
-      'there is a good policy again',
-    ],
+  await t.test(
+    'a typo in a watched file is told of where operators look, and ends with its correction',
+    async (t) => {
+      writeFileSync(where.policy, good.replace('roles:\n', 'rolls:\n'));
+      const before = server.stderr.length;
+      while (!server.stderr.slice(before).includes('the last valid one stays in force')) await sleep(20);
+      t.match(
+        logged(server).findLast(({ msg }) => String(msg).includes('the last valid one')),
+        { cause: /policy\.yaml:\d+:\d+: error M\d+ the file has no `roles`/ },
+      );
+      t.equal(await statusOf(server, token), 200);
+      t.match(JSON.parse((await asked(server, '/health')).body), {
+        status: 'degraded',
+        kept_policy: { seconds_left: Number },
+      });
+      t.match(await toldAdmins(), /policy\.yaml:\d+:\d+: error M\d+ the file has no `roles`/);
+      for (const path of OPEN_PATHS)
+        t.notMatch((await asked(server, path)).body, dirname(where.policy), path);
+      t.match(await figures(), { osl_policy_loaded: 1 });
+      t.ok(((await figures())['osl_policy_kept_seconds'] ?? 0) > 0);
+      writeFileSync(where.policy, good);
+      await server.said('a valid policy is in force again');
+      t.match(JSON.parse((await asked(server, '/health')).body), { status: 'ok' });
+      t.match(await figures(), { osl_policy_loaded: 1, osl_policy_kept_seconds: 0 });
+    },
+  );
+
+  await t.test(
+    'a signal goes by the same rule; its time is not prolonged, and then all is refused',
+    async (t) => {
+      rmSync(where.policy);
+      await reloaded(server);
+      t.match(server.stderr, /not reloaded: the last valid policy stays in force until 20/);
+      const { kept_policy: kept, status } = await readiness(server);
+      t.equal(status, 'ready');
+      t.equal(Date.parse(kept?.until ?? '') - Date.parse(kept?.since ?? ''), 10_000);
+      t.equal(await statusOf(server, token), 200);
+      await reloaded(server);
+      t.match(
+        await readiness(server),
+        { kept_policy: kept },
+        'another reload that fails does not prolong it',
+      );
+      await server.said('OSL_POLICY_KEEP_SECONDS are over');
+      t.ok(Date.now() >= Date.parse(kept?.until ?? ''));
+      t.equal(await statusOf(server, token), 503);
+      t.match(await readiness(server), { status: 'not_ready', checks: { policy: false } });
+      t.notOk((await readiness(server)).kept_policy);
+      await reloaded(server);
+      t.equal(await statusOf(server, token), 503, 'what has ended is not kept again');
+      t.match(server.stderr, /not reloaded: every request is refused \(E2001\) until/);
+      writeFileSync(where.policy, good);
+      while ((await statusOf(server, token)) !== 200) await sleep(50);
+      t.match(await readiness(server), { status: 'ready' });
+    },
   );
 });

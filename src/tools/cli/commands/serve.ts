@@ -3,10 +3,9 @@ import { addListenOptions, consoleOption, manifestOption, policyOption, workersO
 import type { RunFlags } from '../serve/run.js';
 
 const HELP = `
-SIGHUP reads both files, keys, certificates and credentials anew; where one has a fault nothing changes. While the new
-policy is missing or invalid, the last valid one stays in force for OSL_POLICY_KEEP_SECONDS (3600; 0: not at all), then
-every request is refused. OSL_POLICY_WATCH=on takes up a policy file that changes, by the same rule. At the start there is
-no last one.
+SIGHUP reads both files, keys, certificates and credentials anew; where one has a fault nothing changes. While the newest
+policy is missing or invalid, the last valid one stays in force for OSL_POLICY_KEEP_SECONDS (3600; 0: not at all); then
+every request is refused. OSL_POLICY_WATCH=on takes up the policy file when it changes, by the same rule.
 Ctrl-C or SIGTERM ends it after what runs.
 Warnings go to standard error (OSL_LOG_LEVEL: error, warn, info), as JSON where that is no terminal.
 Other settings: OSL_TLS_CERT, OSL_TLS_KEY, OSL_HTTP_TLS (on, off), OSL_PUBLIC_KEYS, OSL_LOCAL_TOKENS (on, off), OSL_TOKEN_ISSUERS,

@@ -1,8 +1,8 @@
 import type { ServiceLog } from '../../../base/log.js';
-import { messageOf } from '../../../base/thrown.js';
 import { readManifestText } from '../../../model/manifest/index.js';
 import type { Control } from '../../../service/control.js';
 import { followPolicy } from '../../../service/follow-policy.js';
+import { PolicyUnknown } from '../../../service/model.js';
 import { activationOf } from '../../../service/seat.js';
 import type { Settings } from '../../../service/settings.js';
 import type { Changes } from './changes.js';
@@ -27,8 +27,8 @@ async function policyNow(policyFile: string, control: Control | null): Promise<P
     return { policy, fault: null, activation, heard };
   } catch (error) {
     // What is wrong with a file the workers say, who read it again.
-    const isFile = activation === null && heard;
-    return { policy: null, fault: isFile ? null : messageOf(error), activation, heard };
+    const fault = error instanceof PolicyUnknown ? error.message : null;
+    return { policy: null, fault, activation, heard };
   }
 }
 
@@ -44,7 +44,8 @@ export function followFor(
     settings,
     control,
     {
-      file: () => changes.policy(async (served) => ({ ...served, ...(await policyNow(policyFile, null)) })),
+      file: () =>
+        changes.policy(async (served) => ({ ...served, ...(await policyNow(policyFile, control)) })),
       change: async () => {
         await changes.policy(async (served) => {
           await control?.pull();
