@@ -305,7 +305,7 @@ export const ERRORS = Object.freeze({
   ]),
   noSnapshot: row('E2001', '57P03', 503, () => [
     'the policy is missing or invalid, so all queries are refused',
-    'whoever runs the gateway finds the file and the fault in its log, and by `osl validate`',
+    'whoever runs the gateway finds the file and the fault in its log',
   ]),
   rightsChanged: row('E2003', '55000', 409, () => [
     'what this caller may see has changed since the question began, so it was ended',

@@ -89,7 +89,12 @@ if (postgres === null) {
   await admin.query(TABLES);
 
   const place = files();
-  const env = { STORE_URL: postgres.readerUrl, OSL_WORKERS: '2', OSL_SUBJECT_SESSIONS: `${SESSIONS}` };
+  const env = {
+    STORE_URL: postgres.readerUrl,
+    OSL_WORKERS: '2',
+    OSL_SUBJECT_SESSIONS: `${SESSIONS}`,
+    OSL_POLICY_KEEP_SECONDS: '3',
+  };
   const server = await served(t, place, env);
   const connect = async (user = 'user:analyst', known?: string): Promise<pg.Client> => {
     const { pgPort } = server.record();
@@ -253,6 +258,8 @@ if (postgres === null) {
     writeFileSync(place.manifest, MANIFEST);
     writeFileSync(place.policy, 'nonsense');
     server.hangUp();
+    await server.said('not reloaded: the last valid policy stays in force until');
+    for (const _ of [1, 2, 3, 4]) t.match(await ask(), { status: 400 });
     await until(async () => (await ask()).status === 503);
     for (const _ of [1, 2, 3, 4]) t.match(await ask(), { status: 503 });
     writeFileSync(place.policy, policy);
