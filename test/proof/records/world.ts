@@ -146,6 +146,7 @@ export class World {
       OSL_HTTP_PORT: '0',
       OSL_PG_PORT: '0',
       OSL_ADMIN_PORT: '0',
+      OSL_POLICY_KEEP_SECONDS: '0',
       OSL_ADMIN_PG_PORT: '0',
       OSL_MAX_ROWS: '30',
     };
