@@ -12,8 +12,6 @@ import { osl, type Server, temporary } from '../../tools/cli/support.js';
 import { adminToken } from './store.js';
 import { asked, logged, place, served, tokenFor } from './support.js';
 
-t.setTimeout(120_000);
-
 const dir = temporary();
 const ISSUERS = {
   old: generateKeyPairSync('rsa', { modulusLength: 2_048 }),
