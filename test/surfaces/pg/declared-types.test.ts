@@ -116,6 +116,8 @@ const VALUES: readonly (readonly [type: string, value: string, text: string])[] 
   ['timetz', '04:05:06.789-08', 'select $1::time from customer where id = 1'],
   ['int4range', '[1,5)', 'select $1::text from customer where id = 1'],
   ['bit', '1', 'select $1::text from customer where id = 1'],
+  ['"bit"', '00000011', 'select $1::text from customer where id = 1'],
+  ['varbit', '101', 'select $1::text'],
   ['tsvector', "'a':1 'b'", 'select $1::text from customer where id = 1'],
   ['point', '(1,2.5)', 'select $1::text from customer where id = 1'],
 ];
