@@ -34,10 +34,11 @@ export function shownCells({ columns, rows }: AnswerBody): readonly (readonly Ce
   );
 }
 
-export function formatAnswerCsv(answer: AnswerBody): string {
+export function formatAnswerCsv(answer: AnswerBody, exact = false): string {
   return formatCsv(
     answer.columns.map(({ name, type }) => ({ name, numeric: isNumeric(type) })),
     cellsOf(answer),
+    exact,
   );
 }
 

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { type CallerFlags, callerToken } from './caller.js';
 import { postQuery, type QueryBody, type Reply, serverUrl } from './client.js';
 import { usage } from './exit.js';
-import { addCallerOptions, dataDirOption, policyOption, settingsOf } from './flags.js';
+import { addCallerOptions, dataDirOption, policyOption, serverOption, settingsOf } from './flags.js';
 
 /** Flags of commands that ask the running server. */
 export interface AskFlags extends CallerFlags {
@@ -19,9 +19,7 @@ export interface QuestionFlags extends AskFlags {
 /** `--token --subject --chain --server --data-dir --policy`. */
 export function addAskOptions(command: Command): Command {
   return addCallerOptions(command)
-    .addOption(
-      new Option('--server <url>', 'another server than that of the data directory').env('OSL_SERVER'),
-    )
+    .addOption(serverOption())
     .addOption(dataDirOption())
     .addOption(policyOption());
 }

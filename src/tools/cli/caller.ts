@@ -66,7 +66,7 @@ async function loggedIn(
 ): Promise<string | null> {
   const record = server === undefined ? runningServer(settings.dataDir) : null;
   if (server === undefined && record === null) return null;
-  const url = record === null ? (server ?? '').replace(/\/+$/, '') : knownServer(record);
+  const url = record === null ? (server ?? '') : knownServer(record);
   const { readLogin } = await import('./login/store.js');
   if (readLogin(url) === null) return null;
   const { loginToken } = await import('./login/actor-token.js');

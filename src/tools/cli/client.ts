@@ -48,12 +48,12 @@ export type QueryBody = (
 ) & { readonly explain?: true; readonly upstream?: 'statement' | 'plan' };
 
 /**
- * The REST address of `given`, else of the server that runs in the data directory, without a `/` at its end.
+ * The address that was given, else that of the server that runs in the data directory, without a `/` at its end.
  *
  * @throws Failure where none runs
  */
 export function serverUrl(given: string | undefined, settings: Settings): string {
-  if (given !== undefined) return given.replace(/\/+$/, '');
+  if (given !== undefined) return given;
   const record = runningServer(settings.dataDir);
   if (record !== null) return knownServer(record);
   throw new Failure(

@@ -10,17 +10,22 @@ export interface CsvColumn {
 /**
  * RFC 4180 with a header line. NULL is an empty field, the empty text is `""`, as Postgres writes them. What would make
  * a spreadsheet calculate gets an apostrophe in front, and what would steer a terminal is written as an escape: whoever
- * wrote a row is not who opens the file. `--json` is exact.
+ * wrote a row is not who opens the file. `exact` leaves both out.
  */
-export function formatCsv(columns: readonly CsvColumn[], rows: readonly (readonly Cell[])[]): string {
-  const head = columns.map(({ name }) => field(name, false)).join(',');
-  const lines = rows.map((row) => row.map((cell, i) => field(cell, columns[i]?.numeric ?? false)).join(','));
+export function formatCsv(
+  columns: readonly CsvColumn[],
+  rows: readonly (readonly Cell[])[],
+  exact = false,
+): string {
+  const isExact = columns.map(({ numeric }) => exact || numeric);
+  const head = columns.map(({ name }) => field(name, exact)).join(',');
+  const lines = rows.map((row) => row.map((cell, i) => field(cell, isExact[i] ?? false)).join(','));
   return [head, ...lines].join('\r\n');
 }
 
-function field(cell: Cell, numeric: boolean): string {
+function field(cell: Cell, isExact: boolean): string {
   if (cell === null) return '';
-  const text = numeric ? cell : harmless(cell);
+  const text = isExact ? cell : harmless(cell);
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -80,6 +80,19 @@ export function policyOption(): Option {
   return new Option('--policy <file>', 'who may see it (OSL_POLICY; default policy.yaml)');
 }
 
+/** `--server`: another server than that of the data directory. */
+export function serverOption(): Option {
+  return new Option('--server <url>', 'another server than that of the data directory')
+    .env('OSL_SERVER')
+    .argParser(restAddress);
+}
+
+/** A parser of REST addresses; gives them without a `/` at the end. */
+export function restAddress(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text.replace(/\/+$/, '');
+  throw new InvalidArgumentError('It must be the address of a server, such as https://osl.example.com.');
+}
+
 /** `--token --subject --chain`: who asks. */
 export function addCallerOptions(command: Command): Command {
   return command

@@ -12,6 +12,8 @@ export interface Writing {
   readonly chart: ChartKind | 'auto' | null;
   /** No character beyond ASCII is drawn with. */
   readonly ascii: boolean;
+  /** CSV has values that a spreadsheet would calculate, or a terminal obey, as they are. */
+  readonly exact: boolean;
 }
 
 type Truncated = Pick<AnswerBody, 'truncated'>;
@@ -31,7 +33,7 @@ export async function writerOf(writing: Writing): Promise<Ask> {
     case 'json':
       return askedJson;
     case 'csv':
-      return askedCsv();
+      return askedCsv(writing.exact);
     case 'markdown': {
       const { formatMarkdown } = await import('./markdown.js');
       return asked(formatMarkdown);
@@ -60,13 +62,13 @@ function asked(textOf: (answer: AnswerBody) => string): Ask {
   };
 }
 
-function askedCsv(): Ask {
+function askedCsv(exact: boolean): Ask {
   let head: string | null = null;
   let notes = '';
   return async (asking) => {
     const answer = await answered(asking);
-    const text = formatAnswerCsv(answer);
-    const own = formatAnswerCsv({ ...answer, rows: [] });
+    const text = formatAnswerCsv(answer, exact);
+    const own = formatAnswerCsv({ ...answer, rows: [] }, exact);
     const rows = text.slice(own.length).replace(/^\r\n/, '');
     if (own !== head) print(text);
     else if (rows !== '') print(rows);

@@ -171,6 +171,18 @@ t.test('no server: exit 3, whichever way it is looked for', async (t) => {
   );
 });
 
+t.test('an address that is none: exit 2, and an example of one', async (t) => {
+  const words = /--server <url>.*It must be the address of a server, such as https:\/\/osl\.example\.com/;
+  for (const args of [
+    ['query', '--server', 'notaurl', 'select 1'],
+    ['psql', '--server', 'localhost:8642'],
+    ['proxy', '--server', 'ftp://osl.example.com'],
+    ['login', '--server', ''],
+  ])
+    refused(t, await osl(args), 2, words);
+  refused(t, await osl(['query', 'select 1'], { env: { OSL_SERVER: 'notaurl' } }), 2, words);
+});
+
 t.test(
   'errors explains a code, an SQLSTATE, all of them; a slip of the hand gets a suggestion',
   async (t) => {

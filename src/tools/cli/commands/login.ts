@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { messageOf } from '../../../base/thrown.js';
 import { serverUrl } from '../client.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { dataDirOption, settingsOf } from '../flags.js';
+import { dataDirOption, serverOption, settingsOf } from '../flags.js';
 import type { LoginOffer } from '../login/offer.js';
 import { note, print } from '../output.js';
 
@@ -25,10 +25,6 @@ Examples:
   $ osl login --server https://osl.example
   $ osl login --server https://osl.example --device    # no browser here: confirm a code on another screen
   $ osl query --server https://osl.example "select name from osl.entities.package limit 5"`;
-
-export function serverOption(): Option {
-  return new Option('--server <url>', 'another server than that of the data directory').env('OSL_SERVER');
-}
 
 export function addLogin(program: Command): void {
   program

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import { messageOf } from '../../../base/thrown.js';
 import { serverUrl } from '../client.js';
-import { dataDirOption, settingsOf } from '../flags.js';
+import { dataDirOption, serverOption, settingsOf } from '../flags.js';
 import { note, print } from '../output.js';
-import { serverOption } from './login.js';
 
 interface LogoutFlags {
   readonly server?: string;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { callerToken } from '../caller.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { dataDirOption, names, settingsOf, wholeNumber } from '../flags.js';
+import { dataDirOption, names, restAddress, settingsOf, wholeNumber } from '../flags.js';
 import { note, print, printJson } from '../output.js';
 import type { Target } from '../proxy/connection.js';
 import type { TokenSource } from '../proxy/relay.js';
@@ -35,7 +35,11 @@ export function addProxy(program: Command): void {
     .description('a local Postgres port for BI tools, with fresh tokens')
     .option('--port <port>', 'where it listens, on 127.0.0.1', wholeNumber(0, 65_535), 6_432)
     .option('--to <host:port>', 'the gateway (default: the server that runs here)')
-    .option('--server <url>', 'the REST address of the gateway at which you are logged in (osl login)')
+    .option(
+      '--server <url>',
+      'REST address of the gateway at which you are logged in (osl login)',
+      restAddress,
+    )
     .option('--no-tls', 'speak to it without TLS; on loopback only')
     .option('--token-command <command>', 'prints a token; run for each connection and renewal')
     .option('--subject <name>', "mint tokens for this subject with the data directory's key")

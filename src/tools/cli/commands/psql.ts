@@ -4,10 +4,9 @@ import type { Command } from 'commander';
 import { DEFAULT_PG_PORT, type Settings } from '../../../service/settings.js';
 import { callerToken } from '../caller.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { dataDirOption, names, settingsOf } from '../flags.js';
+import { dataDirOption, names, serverOption, settingsOf } from '../flags.js';
 import { subjectOf } from '../proxy/tokens.js';
 import { addressOf, isLoopback, runningServer } from '../server-file.js';
-import { serverOption } from './login.js';
 
 interface PsqlFlags {
   readonly subject?: string;

@@ -13,6 +13,7 @@ interface QueryFlags extends QuestionFlags {
   readonly json?: true;
   readonly chart?: string | true;
   readonly ascii?: true;
+  readonly exact?: true;
   readonly watch?: string | true;
   readonly times?: number;
 }
@@ -55,6 +56,10 @@ export function addQuery(program: Command): void {
         .conflicts('format'),
     )
     .option('--ascii', 'draw with ASCII; also where the locale is not UTF-8')
+    .option(
+      '--exact',
+      'with --format csv: values as they are, also what a spreadsheet would calculate (=, +, -, @)',
+    )
     .option('--watch [seconds]', 'ask again and again, every so often (2); redraws a terminal')
     .option('-n, --times <count>', 'with --watch: end after so many answers', wholeNumber(1, 1_000_000))
     .addHelpText('after', HELP)
@@ -89,6 +94,10 @@ function readFlags(given: string | undefined, flags: QueryFlags): Told {
     return null;
   };
   const format = flags.json ? 'json' : flags.format;
+  const exact = flags.exact === true;
+  if (exact && format !== 'csv') throw usage('--exact goes with --format csv');
+  if (exact && process.stdout.isTTY)
+    throw usage('--exact writes what could steer a terminal: send it to a file or a pipe');
   let chart: Writing['chart'] = null;
   if (flags.chart !== undefined) {
     const { chart: word } = flags;
@@ -110,7 +119,7 @@ function readFlags(given: string | undefined, flags: QueryFlags): Told {
     if (format === 'arrow' || format === 'parquet')
       throw usage(`--watch asks again and again, and --format ${format} is one file`);
   } else if (flags.times !== undefined) throw usage('--times goes with --watch');
-  return { argument, writing: { format, chart, ascii: flags.ascii === true }, everySeconds };
+  return { argument, writing: { format, chart, ascii: flags.ascii === true, exact }, everySeconds };
 }
 
 /** A script that reads rows sees by nothing else that there are more. */
