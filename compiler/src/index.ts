@@ -86,7 +86,7 @@ export type {
   GovernedStore,
   OutputColumn,
 } from './govern/governed-plan.js';
-export { GovernedPlan } from './govern/governed-plan.js';
+export { GovernedPlan, mayBeRedacted } from './govern/governed-plan.js';
 export { isVisibleFlag, REDACTED, visibleColumnName } from './govern/mask.js';
 export { columnsRead } from './govern/reads.js';
 export { isPlainTime, isRepeatable } from './govern/repeatable.js';

@@ -15,12 +15,26 @@ export interface OutputColumn {
   readonly form: ColumnForm | null;
   /** `osl.entities.<entity>.<column>` where the value is passed through, else null. */
   readonly source: string | null;
-  /** Whether something masked is in it, or may be: a field of passages whose version is searched for values. */
+  /** Whether policy masks something in it, in some row or in all. */
   readonly redacted: boolean;
+  /** Columns of runtime relations in it that may be redacted besides: their rows say whether one is. */
+  readonly redactable: readonly RedactableColumn[];
   /** Whether it is the key that a passage carries of its entity. */
   readonly passageKey: boolean;
   /** How it is shown, where it is a metric that says so. */
   readonly format: MetricFormat | null;
+}
+
+/** A column of passages that the version which is served may have redacted, or policy in some of them. */
+export interface RedactableColumn {
+  /** The place of the relation in the plan's `runtime`. */
+  readonly runtime: number;
+  readonly column: string;
+}
+
+/** Whether something redacted is in a column, as far as a plan knows: true also where only the rows can say. */
+export function mayBeRedacted({ redacted, redactable }: OutputColumn): boolean {
+  return redacted || redactable.length > 0;
 }
 
 export interface GovernedPlanFields {
@@ -101,6 +115,8 @@ export interface GovernedStore {
     /** Those that policy or the version masks in every passage; `passages` flags those that it masks in some. */
     readonly masked: ReadonlySet<string>;
   };
+  /** Whether the version that is served has values replaced, so that a passage's text may hold `[redacted]`. */
+  readonly redacts: boolean;
   /** Whether every passage that the caller may see may also be sent to a language model. */
   readonly mayDecode: boolean;
   /**

@@ -3,11 +3,17 @@ import { columnOf } from '../catalog.js';
 import { assertNever, queryError } from '../errors.js';
 import { fullName } from '../full-name.js';
 import type { ColumnRef, EntityScan, Expr, GovernedScan, Query } from '../plan.js';
-import { EVIDENCE, REDACTED_FIELDS } from '../runtime.js';
+import { ASKED_COLUMNS, EVIDENCE, REDACTED_FIELDS } from '../runtime.js';
 import { identifier } from '../sql-text.js';
+import type { TypeName } from '../types.js';
 import { allQueries, leavesOf, someExpr } from '../walk.js';
 import type { PassageFields } from './facet-fields.js';
-import { type GovernedRuntime, type OutputColumn, stepsOfWalk } from './governed-plan.js';
+import {
+  type GovernedRuntime,
+  type OutputColumn,
+  type RedactableColumn,
+  stepsOfWalk,
+} from './governed-plan.js';
 import { Lineage, outputsAt } from './lineage.js';
 import { governedRows, withRowsInPlace } from './operated-rows.js';
 import { OutputForms } from './output-forms.js';
@@ -23,9 +29,8 @@ export function describeOutputs(
   const lineage = new Lineage(whole);
   const forms = new OutputForms(lineage);
   const scans = governedScans(whole);
-  const described = plan.columns.map((column, i) =>
-    describe(column, outputsAt(whole, i), lineage, forms, passages),
-  );
+  const found = { lineage, forms, passages, runtime };
+  const described = plan.columns.map((column, i) => describe(column, outputsAt(whole, i), found));
   const foreign = scans.find((s) => s.relation.connector !== scans[0]?.relation.connector);
   if (foreign !== undefined) {
     const hint = `\`${identifier(foreign.relation.name)}\` lies in another database: ask in two queries`;
@@ -80,12 +85,18 @@ function redactedOf(scan: GovernedScan): readonly string[] {
     .map((c) => `${scan.relation.name}.${c.name}`);
 }
 
+/** What a description of outputs rests on. */
+interface Grounds {
+  readonly lineage: Lineage;
+  readonly forms: OutputForms;
+  readonly passages: PassageFields;
+  readonly runtime: readonly GovernedRuntime[];
+}
+
 function describe(
   column: BoundPlan['columns'][number],
   exprs: readonly Expr[],
-  lineage: Lineage,
-  forms: OutputForms,
-  passages: PassageFields,
+  { lineage, forms, passages, runtime }: Grounds,
 ) {
   const fields = inAll(exprs, (e) => lineage.runtimeColumnsUnder(e));
   const under = inAll(exprs, (e) => lineage.columnsUnder(e));
@@ -96,7 +107,8 @@ function describe(
     type: column.type,
     form: forms.common(exprs),
     source: sourceOf(origins, lineage),
-    redacted: masked.length > 0 || fields.some((f) => (passages.of(f)?.mask ?? 'none') !== 'none'),
+    redacted: masked.length > 0 || fields.some((f) => passages.of(f)?.mask === 'all'),
+    redactable: redactableOf(fields, passages, runtime),
     passageKey: !passages.none && origins.length > 0 && origins.every((o) => passages.isKey(o)),
     format: column.format ?? null,
   });
@@ -153,10 +165,48 @@ function maskedUnder(scan: EntityScan | GovernedScan, name: string) {
   ];
 }
 
-/** The names of `columns`, which are of passages; null where they have the lists of what is redacted themselves. */
+const NONE: readonly RedactableColumn[] = Object.freeze([]);
+
+/** What only the passages can say of `columns` of runtime relations, each once. */
+function redactableOf(
+  columns: readonly ColumnRef[],
+  passages: PassageFields,
+  runtime: readonly GovernedRuntime[],
+): readonly RedactableColumn[] {
+  if (columns.length === 0) return NONE;
+  const found = new Map<string, RedactableColumn>();
+  for (const ref of columns) {
+    const at = runtime.findIndex(({ relation }) => relation.source === ref.source);
+    const column = redactableColumn(ref, passages, runtime[at]);
+    if (column !== null) found.set(`${at} ${column}`, Object.freeze({ runtime: at, column }));
+  }
+  return Object.freeze([...found.values()]);
+}
+
+/** The column whose rows say whether `ref` is redacted in one: a text for what is made of it. Null for none. */
+function redactableColumn(
+  ref: ColumnRef,
+  passages: PassageFields,
+  runtime: GovernedRuntime | undefined,
+): string | null {
+  if (runtime?.kind === 'hydration')
+    return ref.name === EVIDENCE && runtime.stores.some((s) => s.redacts) ? EVIDENCE : null;
+  if (runtime?.kind !== 'retrieval') return null;
+  const mask = passages.of(ref)?.mask ?? null;
+  if (mask !== null) return mask === 'some' || mask === 'searched' ? ref.name : null;
+  const { operators } = runtime.relation;
+  const isText = ref.name === 'text' || ref.name === ASKED_COLUMNS.highlight;
+  const isMadeOfText = operators.some((o) => o.column === ref.name && !MEASURES.has(o.type));
+  return (isText || isMadeOfText) && runtime.store?.redacts === true ? 'text' : null;
+}
+
+/** Types of operators' values that repeat nothing of a text. */
+const MEASURES: ReadonlySet<TypeName> = new Set<TypeName>(['bool', 'int4', 'int8', 'float8']);
+
+/** The names of `columns`, which are of passages; null where they have the list of what is redacted themselves. */
 function passageFieldsIn(columns: readonly ColumnRef[]): ReadonlySet<string> | null {
   const names = new Set(columns.map((c) => c.name));
-  return names.has(REDACTED_FIELDS) || names.has(EVIDENCE) ? null : names;
+  return names.has(REDACTED_FIELDS) ? null : names;
 }
 
 /** Whether an aggregate or window call makes up the value, derived tables looked through. */

@@ -87,11 +87,15 @@ const JOIN = indirect('JOIN');
 /** What `cite` is put together from. */
 const CITED = ['source', 'doc_id', 'chunk_id', 'start_char', 'end_char', 'sha256'] as const;
 
-function passageValue({ passages }: GovernedStore, name: string, as: Transformation, trace: StepTrace): void {
+function passageValue(store: GovernedStore, name: string, as: Transformation, trace: StepTrace): void {
+  const { passages, redacts } = store;
   const step = trace.step(passages);
   const changed = atLeast(as, 'TRANSFORMATION');
+  const served = redacts ? atLeast(as, 'TRANSFORMATION', true) : as;
   switch (name) {
     case 'text':
+      step.named(stored(name), served);
+      break;
     case 'redacted_fields':
       step.named(stored(name), as);
       break;
@@ -106,8 +110,9 @@ function passageValue({ passages }: GovernedStore, name: string, as: Transformat
       break;
     default:
       // Metadata of the passage; what no store has is an operator's, which reads its text.
-      if (passages.outputs.some((o) => o.name === name)) step.named(name, as);
-      else step.named(stored('text'), changed);
+      if (passages.outputs.some((o) => o.name === name))
+        step.named(name, name === store.facet.entityKey ? as : served);
+      else step.named(stored('text'), atLeast(served, 'TRANSFORMATION'));
   }
 }
 
@@ -125,12 +130,13 @@ function operatedValue(
 }
 
 function hydratedValue(store: GovernedStore, name: string, as: Transformation, trace: StepTrace): void {
-  const { facet, passages, derived } = store;
+  const { facet, passages, derived, redacts } = store;
   const changed = atLeast(as, 'TRANSFORMATION');
   const step = trace.step(passages);
   if (name === 'key') step.named(facet.entityKey, as);
   if (name === EVIDENCE) {
-    for (const part of ['text', 'redacted_fields', ...CITED] as const) step.named(stored(part), changed);
+    step.named(stored('text'), atLeast(changed, 'TRANSFORMATION', redacts));
+    for (const part of CITED) step.named(stored(part), changed);
   }
   if (derived !== null && facet.derived.some((d) => d.name === name)) {
     trace.step(derived).named(stored('value'), changed);

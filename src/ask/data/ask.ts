@@ -1,4 +1,4 @@
-import { emit, type GovernedPlan, queryError } from 'osl-compiler';
+import { EVIDENCE, emit, type GovernedPlan, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
 import type { ExecuteResult, RowSink } from '../../engine/index.js';
 import { type Caller, type Versions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
@@ -123,9 +123,14 @@ function answeringOf(
       // A decoder sends passages to a model, which cannot be undone: there the record comes first.
       if (asksModel(plan)) await recorded;
       const versions = versionsOf(caller);
-      const sink = typeof delivery.sink === 'function' ? delivery.sink(plan, versions) : delivery.sink;
-      counted = new CountedSink(sink);
-      const result = await run(parts, caller, plan, delivery, recorded, counted, spending).catch(
+      const { sink } = delivery;
+      const opened = (runtime: readonly RuntimeRows[]): RowSink => {
+        counted = new CountedSink(
+          typeof sink === 'function' ? sink(plan, versions, redactionOf(plan, runtime)) : sink,
+        );
+        return counted;
+      };
+      const result = await run(parts, caller, plan, delivery, recorded, opened, spending).catch(
         (error: unknown) => {
           throw placedError(error, question, caller, plan);
         },
@@ -168,6 +173,9 @@ export class CountedSink implements RowSink {
   }
 }
 
+/** Where rows go; it is made once the rows are known that the answer rests on. */
+type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
+
 /** Runs the plan of a decision that is being recorded: rows wait until it is. Throws as `GovernedDoor.execute`. */
 export function run(
   parts: AnswerParts,
@@ -175,10 +183,10 @@ export function run(
   plan: GovernedPlan,
   delivery: Omit<Delivery, 'sink'>,
   recorded: Promise<void>,
-  sink: RowSink,
+  sink: OpenSink,
   spending = new Spending(),
 ): Promise<Executed> {
-  const written = afterwards(recorded, sink);
+  const written: OpenSink = (runtime) => afterwards(recorded, sink(runtime));
   const underway = parts.underway.begin(caller, plan, delivery.signal, parts.model());
   const running = { ...delivery, signal: underway.signal };
   if (plan.runtime.length === 0)
@@ -194,9 +202,19 @@ export function run(
 /** Of a question that is one statement: the engine keeps its time. */
 const NO_STEPS = Object.freeze({ until: Number.POSITIVE_INFINITY });
 
+/** Fields of passages, apart from what every passage has. */
 function redactedIn({ passageFields }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly string[] {
-  const all = new Set(runtime.flatMap((r) => r.redactedFields));
-  return [...all].filter((name) => passageFields?.has(name) !== false).sort();
+  const all = new Set(runtime.flatMap((r) => [...r.redacted]));
+  const isField = (name: string): boolean => !PASSAGE_COLUMNS.has(name) && name !== EVIDENCE;
+  return [...all].filter((name) => isField(name) && passageFields?.has(name) !== false).sort();
+}
+
+/** Of each output whether something in it is redacted, in some row at least. */
+function redactionOf({ outputs }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly boolean[] {
+  return outputs.map(
+    ({ redacted, redactable }) =>
+      redacted || redactable.some(({ runtime: at, column }) => runtime[at]?.redacted.has(column)),
+  );
 }
 
 /** Runs the plan: first the steps that it rests on, then the statement itself. */
@@ -205,7 +223,7 @@ async function execute(
   caller: Caller,
   plan: GovernedPlan,
   delivery: Omit<Delivery, 'sink'>,
-  given: RowSink,
+  open: OpenSink,
   { until }: Pick<QuestionTime, 'until'>,
   spending: Spending,
 ): Promise<Executed> {
@@ -213,13 +231,13 @@ async function execute(
   if (parameters.length !== plan.clientOids.length) {
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientOids.length });
   }
-  const sink = chargingSink(given, parts.limiter, caller);
   const charged = timeCharge(parts.limiter, caller);
   const engine = engineOf(parts, plan);
   const indexes = new IndexesRead();
   const asked = { parameters, signal, until, spending, indexes, snapshots: snapshots ?? null, whole };
   const input = { parts, caller, plan, ...asked };
   const runtime = plan.runtime.length === 0 ? [] : await stepsOf(input);
+  const sink = chargingSink(open(runtime), parts.limiter, caller);
   const { rows, bytes, timeoutMs } = parts.caps;
   const snapshot = snapshots?.of(engine) ?? null;
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);

@@ -51,8 +51,10 @@ export interface Delivery {
   readonly again?: 'given before' | 'anew';
   /** The answer must be whole, because its reader cannot be told that rows are missing. */
   readonly whole?: boolean;
-  /** Or what makes it, once the columns of the answer are known. */
-  readonly sink: RowSink | ((plan: GovernedPlan, versions: Versions) => RowSink);
+  /** Or what makes it, once the columns of the answer are known, and of each whether something in it is redacted. */
+  readonly sink:
+    | RowSink
+    | ((plan: GovernedPlan, versions: Versions, redacted: readonly boolean[]) => RowSink);
 }
 
 /** @throws QueryError E0518 where the asker of an answer that was cut short cannot be told so. */

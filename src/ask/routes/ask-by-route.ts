@@ -86,7 +86,9 @@ interface Settled {
 
 function askerOf({ question, delivery, caller, route: { plan } }: ToBegin, settled: Settled): FastAsker {
   const { sink } = delivery;
-  const open = (): RowSink => (typeof sink === 'function' ? sink(plan, versionsOf(caller)) : sink);
+  // No route has runtime relations: what is redacted is known of its plan.
+  const redacted = plan.outputs.map((o) => o.redacted);
+  const open = (): RowSink => (typeof sink === 'function' ? sink(plan, versionsOf(caller), redacted) : sink);
   const give = (rows: number, truncated: boolean): void =>
     settled.resolve({
       requestId: question.requestId,

@@ -214,7 +214,7 @@ export class FastQuestion implements ShortAnswer {
       if (plan === null) throw new InternalError('a question of a route has another plan');
       const delivery = { parameters, resultFormats, signal, maxRows: 0, whole: this.#asker.whole };
       const { caller } = route.permit;
-      const { rows, truncated } = await run(this.#parts, caller, plan, delivery, recorded, counted);
+      const { rows, truncated } = await run(this.#parts, caller, plan, delivery, recorded, () => counted);
       await recorded;
       if (truncated) requireWhole(delivery, rows);
       this.#rest();

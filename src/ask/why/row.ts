@@ -96,7 +96,7 @@ async function isThere(
   };
   const parameters = key.map((value) => ({ format: 0 as const, bytes: Buffer.from(value, 'utf8') }));
   const delivery = { parameters, resultFormats: [], maxRows: 1, signal };
-  await run(parts, { ...caller, access }, plan, delivery, recorded, sink);
+  await run(parts, { ...caller, access }, plan, delivery, recorded, () => sink);
   return found !== '0';
 }
 

@@ -53,8 +53,8 @@ export class LocalEngine implements Engine {
           maxRows: 0,
           again: 'given before',
           signal: ended,
-          sink: (plan, versions) => {
-            encoding.begin({ requestId: call.requestId, plan, versions });
+          sink: (plan, versions, redacted) => {
+            encoding.begin({ requestId: call.requestId, plan, versions, redacted });
             return {
               write: (dataRows) => {
                 if (reader.full) return;

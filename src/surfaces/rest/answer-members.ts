@@ -7,6 +7,8 @@ export interface AnswerHead {
   readonly requestId: string;
   readonly plan: GovernedPlan;
   readonly versions: Versions;
+  /** Of each output whether something in it is redacted, in some row at least. */
+  readonly redacted: readonly boolean[];
 }
 
 /** What masks do to an answer, and what else its reader must know of it, as its plan knows. */

@@ -27,9 +27,9 @@ export class AnswerStream {
   }
 
   /** Begins the answer; rows go into the sink. */
-  open(plan: AnswerHead['plan'], versions: AnswerHead['versions']): RowSink {
+  open(head: Omit<AnswerHead, 'requestId'>): RowSink {
     const encoding = this.#encoding;
-    encoding.begin({ requestId: this.#requestId, plan, versions });
+    encoding.begin({ requestId: this.#requestId, ...head });
     let rows = 0;
     let left = 0;
     return {

@@ -22,8 +22,12 @@ export function columnsOf(plan: GovernedPlan): readonly OutputColumn[] {
   });
 }
 
-/** A column as JSON describes it and its values: the key that a passage carries is a string there, whatever its type. */
-export function describedColumn({ name, type, source, redacted, passageKey, format }: OutputColumn) {
+/**
+ * A column as JSON describes it and its values: the key that a passage carries is a string there, whatever its type.
+ *
+ * @param redacted whether something in it is
+ */
+export function describedColumn({ name, type, source, passageKey, format }: OutputColumn, redacted: boolean) {
   const shown = format === null ? {} : { format };
   return { name, type: passageKey ? ('text' as const) : type, source, redacted, ...shown };
 }

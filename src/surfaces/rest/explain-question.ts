@@ -1,4 +1,4 @@
-import { emit, explain } from 'osl-compiler';
+import { emit, explain, mayBeRedacted } from 'osl-compiler';
 import { explainPlan, type Upstream } from '../../ask/data/explain.js';
 import { type AnswerParts, type Question, versionsOf } from '../../ask/index.js';
 import { toldOf } from './answer-members.js';
@@ -20,7 +20,7 @@ export async function explainQuestion(
     plan: explain(plan),
     objects: plan.objects,
     grants: plan.grants,
-    columns: columnsOf(plan).map(describedColumn),
+    columns: columnsOf(plan).map((c) => describedColumn(c, mayBeRedacted(c))),
     ...toldOf(plan),
     ...deprecatedIn(plan.objects, caller.manifest),
     ...(mayReadSql ? { sql: emit(plan).sql } : {}),

@@ -3,11 +3,11 @@ import { type AnswerHead, tailOf } from './answer-members.js';
 import type { Encoding } from './encoding.js';
 import { JsonBytes } from './json-bytes.js';
 import type { Problem } from './problem.js';
-import { type RowStyle, RowWriter, shapeOf } from './rows.js';
+import { answerColumns, type RowStyle, RowWriter, shapeOf } from './rows.js';
 
 /** The members that are known before the first row. */
-function headOf({ requestId, plan }: AnswerHead): string {
-  return `"request_id":"${requestId}","form":"${plan.form}","columns":${shapeOf(plan).columns}`;
+function headOf({ requestId, plan, redacted }: AnswerHead): string {
+  return `"request_id":"${requestId}","form":"${plan.form}","columns":${answerColumns(plan, redacted)}`;
 }
 
 function rowsOf(head: AnswerHead | null, style: RowStyle): RowWriter | null {

@@ -1,4 +1,4 @@
-import type { GovernedPlan } from 'osl-compiler';
+import type { GovernedPlan, OutputColumn } from 'osl-compiler';
 import { DataRowReader } from '../../engine/index.js';
 import { columnsOf, describedColumn } from './columns.js';
 import type { JsonBytes, WriteValue } from './json-bytes.js';
@@ -6,8 +6,8 @@ import { keyWriter, valueWriter } from './values.js';
 
 /** How the rows of a plan become JSON. */
 export interface RowShape {
-  /** The answer's `columns`, as JSON. */
-  readonly columns: string;
+  /** The answer's `columns`, as JSON; null where the rows that an answer rests on say what is redacted. */
+  readonly columns: string | null;
   readonly fields: readonly Field[];
 }
 
@@ -25,8 +25,9 @@ export function shapeOf(plan: GovernedPlan): RowShape {
   const known = SHAPES.get(plan.outputs);
   if (known !== undefined) return known;
   const columns = columnsOf(plan);
+  const varies = columns.some((c) => c.redactable.length > 0);
   const shape: RowShape = {
-    columns: JSON.stringify(columns.map(describedColumn)),
+    columns: varies ? null : columnsJson(columns, (c) => c.redacted),
     fields: columns.map(({ name, type, passageKey }, i) => ({
       lead: Buffer.from(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`),
       write: passageKey ? keyWriter(type) : valueWriter(type),
@@ -34,6 +35,18 @@ export function shapeOf(plan: GovernedPlan): RowShape {
   };
   SHAPES.set(plan.outputs, shape);
   return shape;
+}
+
+/** The `columns` of one answer, as JSON. @param redacted of each whether something in it is */
+export function answerColumns(plan: GovernedPlan, redacted: readonly boolean[]): string {
+  return shapeOf(plan).columns ?? columnsJson(columnsOf(plan), (_, i) => redacted[i] === true);
+}
+
+function columnsJson(
+  columns: readonly OutputColumn[],
+  isRedacted: (column: OutputColumn, place: number) => boolean,
+): string {
+  return JSON.stringify(columns.map((c, i) => describedColumn(c, isRedacted(c, i))));
 }
 
 const COMMA = 0x2c;

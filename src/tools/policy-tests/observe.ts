@@ -81,8 +81,8 @@ async function answered(
     resultFormats: encoding.formats(),
     maxRows: 0,
     signal: null,
-    sink: (plan, versions) => {
-      encoding.begin({ requestId: question.requestId, plan, versions });
+    sink: (plan, versions, redacted) => {
+      encoding.begin({ requestId: question.requestId, plan, versions, redacted });
       return { write: (dataRows) => encoding.rows(dataRows) };
     },
   });

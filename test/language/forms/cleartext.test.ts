@@ -1,4 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
+import { columnLineage, compile } from 'osl-compiler';
 import t from 'tap';
+import { accessOfChain } from '../../../src/service/lineage/caller.js';
 import { call, connected } from '../../surfaces/mcp/support.js';
 import { at, type Forms, startForms } from './fixture.js';
 
@@ -114,7 +117,7 @@ INSERT INTO press.language VALUES ('en', 'English'), ('de', 'German');
 INSERT INTO press.account VALUES ('acc-1', 'First');
 INSERT INTO press.note VALUES
   ('n1', 7, 'en', 'Zora Quux', 41, 'zora@press.example', 'our own', 'desk one', 'ref-1', 'A report on the windmill.'),
-  ('n2', 8, 'de', 'Balthasar', NULL, 'balt@press.example', 'by balt@press.example', 'desk two', 'ref-2', 'A report on the harbour.');
+  ('n2', 8, 'de', 'Balthasar', NULL, 'balt@press.example', 'by balt@press.example', 'desk two', 'ref-2', 'A report on the harbour, by balt@press.example.');
 INSERT INTO press.memo VALUES ('m1', 'acc-1', 'A report on the budget.');
 `;
 
@@ -260,10 +263,97 @@ t.test('schema and columns tell of a field that it is, or may be, redacted', asy
   t.same(await schema('user:col'), { article_id: 'none', lang: 'some', contact: 'some' });
   const clear = ['article_id', 'lang', 'author', 'age', 'contact', 'byline', 'desk'];
   t.same(await schema('user:ada'), Object.fromEntries(clear.map((name) => [name, 'none'])));
-  const flags = (yes: boolean) => Object.fromEntries(clear.map((n) => [n, yes && n !== 'article_id']));
-  t.same(await redacted('user:ann'), flags(true));
-  t.same(await redacted('user:two'), flags(true));
-  t.same(await redacted('user:ada'), flags(false));
+  const flags = (...names: readonly string[]) => Object.fromEntries(clear.map((n) => [n, names.includes(n)]));
+  t.same(await redacted('user:ann'), flags('author', 'age', 'contact', 'byline', 'desk'));
+  t.same(await redacted('user:two'), flags('author', 'age', 'contact', 'byline', 'desk'));
+  t.same(await redacted('user:ada'), flags());
+});
+
+/**
+ * Columns of one question, each as the field of a passage that it shows. What of them is redacted must be told alike by
+ * the values themselves (beside those of `user:ada`, who reads all in the clear), by `columns`, by `redacted_fields` and
+ * by lineage.
+ */
+const SHOWN: readonly (readonly [columns: readonly string[], question: string])[] = [
+  [['text'], `select text from ${notes()}`],
+  [['lang', 'contact'], `select lang, contact from ${notes()}`],
+  [
+    ['text', 'lang', 'author', 'age', 'contact', 'byline', 'desk'],
+    `select text, lang, author, age, contact, byline, desk from ${notes()}`,
+  ],
+  [['byline'], `select byline from ${notes()} where article_id = 7`],
+  [['byline', 'text'], `select d.byline, d.text from (select * from ${notes()} where article_id = 8) d`],
+  [['lang', 'text'], `select r.lang, r.text from article a join ${notes()} r on a.id = r.article_id`],
+  [['text', 'desk'], `with d as (select text, desk from ${notes('harbour')}) select text, desk from d`],
+  [['lang'], `select lang from ${notes()} union all select lang from ${notes('harbour')}`],
+];
+
+t.test('values, columns, fields and lineage tell alike what of a passage is redacted', async (t) => {
+  const answerOf = async (who: string, question: string, names: readonly string[]) => {
+    const { json, rows } = await ask(who, question);
+    const values = rows.map((row) => Object.values(row).map(String)).sort();
+    const columns = at(json, 'columns') as readonly { readonly redacted: boolean }[];
+    const told = new Map(columns.map(({ redacted }, i) => [names[i] ?? '', redacted]));
+    return { values, told, fields: at(json, 'redacted_fields') as readonly string[] };
+  };
+  const { manifest, snapshot } = forms.test.service.model();
+  if (snapshot === null) throw new Error('there is a policy');
+  let tried = 0;
+  for (const [names, question] of SHOWN) {
+    const clear = await answerOf('user:ada', question, names);
+    t.notOk([...clear.told.values()].includes(true), `in the clear: ${question}`);
+    t.same(clear.fields, []);
+    for (const who of ['user:ann', 'user:two']) {
+      const { values, told, fields } = await answerOf(who, question, names);
+      const isChanged = (i: number): boolean =>
+        values.some((row) => /\[redacted\]|^null$/.test(row[i] ?? '')) &&
+        !isDeepStrictEqual(values.map((row) => row[i]).sort(), clear.values.map((row) => row[i]).sort());
+      const expected = new Map(names.map((name, i) => [name, isChanged(i)]));
+      t.strictSame(told, expected, `columns: ${who}: ${question}`);
+      const shown = names.filter((name) => name !== 'text' && expected.get(name) === true).sort();
+      t.strictSame(fields, shown, `fields: ${who}: ${question}`);
+      const plan = compile(question, manifest.catalog, accessOfChain([who], snapshot, manifest));
+      const { outputs } = columnLineage(plan);
+      for (const [i, name] of names.entries()) {
+        const masking = outputs[i]?.inputs.some(({ transformations }) =>
+          transformations.some((how) => how.type === 'DIRECT' && how.masking),
+        );
+        if (expected.get(name) === true) t.equal(masking, true, `lineage of ${name}: ${who}: ${question}`);
+        tried += 1;
+      }
+    }
+    const { outputs } = columnLineage(
+      compile(question, manifest.catalog, accessOfChain(['user:ada'], snapshot, manifest)),
+    );
+    t.notMatch(JSON.stringify(outputs), '"masking":true', 'lineage in the clear');
+  }
+  t.ok(tried >= 30, `${tried} columns`);
+});
+
+t.test('evidence says of each passage whether its text is redacted, and of no field', async (t) => {
+  const joint = "select id, evidence from article where id in ('7', '8') order by id";
+  for (const [who, second] of [
+    ['user:ann', true],
+    ['user:ada', false],
+  ] as const) {
+    const { json, rows } = await ask(who, joint);
+    t.match(at(json, 'columns'), [{ redacted: false }, { redacted: second }], who);
+    t.same(at(json, 'redacted_fields'), [], who);
+    const told = rows.flatMap(
+      (r) => r['evidence'] as readonly { readonly redacted: boolean; text: string }[],
+    );
+    t.same(
+      told.map((e) => e.redacted),
+      [false, second],
+      who,
+    );
+    t.same(
+      told.map((e) => e.text.includes('[redacted]')),
+      [false, second],
+      who,
+    );
+    t.notMatch(JSON.stringify(told), 'redacted_fields', who);
+  }
 });
 
 t.test('redacted fields are those of the passage, and of the answer those that it shows', async (t) => {

@@ -6,6 +6,7 @@ import {
   emit,
   featuresBy,
   type GovernedPlan,
+  mayBeRedacted,
   type Position,
   QueryError,
   type Slot,
@@ -89,7 +90,7 @@ function describeAnswer({ plan, sql, answer }: Extract<Outcome, { kind: 'answere
       plan.outputs
         .map(
           (o) =>
-            `${o.name} ${o.type}${o.redacted ? ' redacted' : ''}${o.format === null ? '' : ` as ${o.format.kind}`}`,
+            `${o.name} ${o.type}${mayBeRedacted(o) ? ' redacted' : ''}${o.format === null ? '' : ` as ${o.format.kind}`}`,
         )
         .join(', '),
     ),

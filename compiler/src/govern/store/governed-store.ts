@@ -52,6 +52,7 @@ export function governedStore(
       shown,
       masked: new Set(shown.filter((name) => columnRule(relation, name, served).masked === 'all')),
     }),
+    redacts: version.searched || version.redacts.size > 0,
     mayDecode: sameRows(
       allowed.grants.filter((g) => g.decode === true),
       allowed.grants,

@@ -25,6 +25,7 @@ export function storePlan(
         form: null,
         source: null,
         redacted: false,
+        redactable: [],
         passageKey: false,
         format: null,
       }),

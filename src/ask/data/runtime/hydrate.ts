@@ -26,7 +26,7 @@ export async function hydrate(
     return row;
   };
   const evidence = new Map<string, unknown[]>();
-  const redacted = new Set<string>();
+  let isRedacted = false;
   let truncated = false;
   for (const store of stores) {
     const { name } = store.facet;
@@ -39,7 +39,7 @@ export async function hydrate(
     if (!wantsPassages) continue;
     const found = await passages(store, attributes, input);
     truncated ||= found.truncated;
-    for (const field of found.redactedFields) redacted.add(field);
+    isRedacted ||= found.isRedacted;
     for (const [key, list] of found.byKey) evidence.set(key, [...(evidence.get(key) ?? []), ...list]);
   }
   for (const [key, list] of evidence) rowOf(key)[EVIDENCE] = list;
@@ -47,7 +47,7 @@ export async function hydrate(
     json: JSON.stringify([...rows.values()]),
     keys: () => [...rows.keys()],
     clip: truncated ? evidenceClip(input) : null,
-    redactedFields: [...redacted].sort(),
+    redacted: new Set(isRedacted ? [EVIDENCE] : []),
     errors: [],
   };
 }
@@ -72,7 +72,7 @@ async function passages(store: GovernedStore, attributes: ByKey, input: RuntimeI
   const given = new Map([['limit', `${most + 1}`]]);
   const { rows } = await step(store.passages, given, input, most + 1);
   const byKey = new Map<string, unknown[]>();
-  const redactedFields = new Set<string>();
+  let isRedacted = false;
   for (const row of rows.slice(0, most)) {
     const passage = passageOf(row, store);
     const key = row.get(store.facet.entityKey) ?? '';
@@ -80,11 +80,11 @@ async function passages(store: GovernedStore, attributes: ByKey, input: RuntimeI
     const entry = {
       text: passage.text,
       cite: citeOf(passage, store),
-      redacted_fields: passage.redactedFields,
+      redacted: passage.isTextRedacted,
       supports: rests.map(([name]) => name),
     };
     byKey.set(key, [...(byKey.get(key) ?? []), entry]);
-    for (const field of passage.redactedFields) redactedFields.add(field);
+    isRedacted ||= passage.isTextRedacted;
   }
-  return { byKey, redactedFields, truncated: rows.length > most };
+  return { byKey, isRedacted, truncated: rows.length > most };
 }

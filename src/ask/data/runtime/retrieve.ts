@@ -93,7 +93,7 @@ async function passageRows(
     json: await passagesJson(relation, store, passages, results),
     keys: (column) => [...new Set(passages.map((p) => p.fields.get(column) ?? null))],
     clip: null,
-    redactedFields: [...new Set(passages.flatMap((p) => p.redactedFields))].sort(),
+    redacted: new Set(passages.flatMap((p) => [...p.redactedFields, ...(p.isTextRedacted ? ['text'] : [])])),
     errors,
   };
 }

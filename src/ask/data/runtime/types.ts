@@ -11,7 +11,8 @@ export interface RuntimeRows {
   readonly keys: (column: string) => readonly (string | null)[];
   /** What a cap held back; null where these are all. */
   readonly clip: Clip | null;
-  readonly redactedFields: readonly string[];
+  /** Names of its columns in which something is redacted in some row. */
+  readonly redacted: ReadonlySet<string>;
   /** Rows of a decoder operator that failed. */
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
 }
@@ -20,6 +21,6 @@ export const NOTHING: RuntimeRows = Object.freeze({
   json: '[]',
   keys: () => [],
   clip: null,
-  redactedFields: [],
+  redacted: new Set<string>(),
   errors: [],
 });

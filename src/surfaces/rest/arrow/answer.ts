@@ -45,10 +45,12 @@ export class ArrowAnswer implements Encoding {
     return outputs.map(({ type }) => formatOf(type));
   }
 
-  begin({ requestId, plan, versions }: AnswerHead): void {
+  begin({ requestId, plan, versions, redacted }: AnswerHead): void {
     const outputs = columnsOf(plan).map((output) => ({ output, column: columnOf(output) }));
     this.#columns = outputs.map(({ column }) => column);
-    const fields: Field[] = outputs.map(({ output, column }) => fieldOf(output, column));
+    const fields: Field[] = outputs.map(({ output, column }, i) =>
+      fieldOf(output, redacted[i] === true, column),
+    );
     const metadata = new Map([
       ['osl.request_id', requestId],
       ['osl.form', plan.form],

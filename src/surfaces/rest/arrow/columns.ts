@@ -33,7 +33,7 @@ import { date, interval, time, timestamp } from './time-values.js';
 import { BoolColumn, BytesColumn, ListColumn, verbatim } from './variable-columns.js';
 
 /** What the field of an answer's column says beside its name and Arrow type. */
-export function fieldOf({ name, type, source, redacted }: OutputColumn, column: Column): Field {
+export function fieldOf({ name, type, source }: OutputColumn, redacted: boolean, column: Column): Field {
   const metadata = new Map([
     ['osl.type', type],
     ['osl.redacted', String(redacted)],

@@ -29,7 +29,7 @@ const COLUMN = object({
   ),
   source: textOrNull('The column of an entity that it is, unchanged.'),
   redacted: flag(
-    'Masked for this caller, in some rows at least; of a field of passages, that it may be: its version is searched for values to replace.',
+    'Something in it is masked for this caller, in some rows at least. Of passages and evidence their rows decide; in a plan (`explain`) it says what may be.',
   ),
   'format?': FORMAT,
 });

@@ -56,7 +56,7 @@ async function streamAnswer(
       maxRows: 0,
       again: question.mayBeOld === true ? 'given before' : 'anew',
       signal,
-      sink: (plan, versions) => stream.open(plan, versions),
+      sink: (plan, versions, redacted) => stream.open({ plan, versions, redacted }),
     });
     return stream.finish(answer);
   } catch (error) {
