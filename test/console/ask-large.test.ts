@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
 import { settingsFrom } from '../../src/service/settings.js';
+import { SHOP_MANIFEST } from '../support/shop.js';
 import { accessible, SKIP, startBrowser, Visit } from './support/browser.js';
 import { startGateway } from './support/gateway.js';
 
@@ -15,7 +16,10 @@ async function ask(page: Page, text: string): Promise<void> {
 test('a million rows, a question that is cancelled, and screens of any size', { skip: SKIP }, async (t) => {
   // More than the page keeps, so that its own cap is what ends an answer.
   const { caps } = settingsFrom({ OSL_MAX_ROWS: '2000000' }, '/');
-  const { rest, origin } = await startGateway(t, { settings: { caps } });
+  const { rest, origin } = await startGateway(t, {
+    settings: { caps },
+    manifest: `${SHOP_MANIFEST}\nfeatures: { joins: any }\n`,
+  });
   const browser = await startBrowser(t);
   const visit = await Visit.start(browser, origin);
   const { page } = visit;

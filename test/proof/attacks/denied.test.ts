@@ -348,8 +348,8 @@ t.test('what no grant covers does not exist, whatever a rule says of it', async 
 
 t.test('no message of a walk names a column or a link that the caller may not see', async (t) => {
   const walks: readonly (readonly [string, string])[] = [
-    [walk('person', 'person'), 'E1001'],
-    [walk('person', 'person', ", direction => 'both'"), 'E1001'],
+    [walk('person', 'person'), 'E2101'],
+    [walk('person', 'person', ", direction => 'both'"), 'E2101'],
     [walk('person', 'person', ", via => 'ecret_reports'"), 'E0512'],
     [walk('person', 'person', ", via => 'reports'"), 'E0512'],
     [walk('account', 'person', ", via => 'knows_ecret'"), 'E0512'],

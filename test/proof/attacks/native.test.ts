@@ -111,21 +111,18 @@ async function run(postgres: NativePostgres): Promise<void> {
     other.end();
   });
 
-  t.test(
-    '36. a superuser upstream, or one that bypasses row security, is refused at the start',
-    async (t) => {
-      const admin = new Client({ connectionString: postgres.url });
-      await admin.connect();
-      for (const right of ['BYPASSRLS', 'SUPERUSER']) {
-        await admin.query(`alter role osl_reader ${right}`);
-        await t.rejects(
-          startTestService({ postgres, manifest: MANIFEST, policy: policy(), script: 'select 1' }),
-          /is refused/,
-          right,
-        );
-        await admin.query(`alter role osl_reader NO${right}`);
-      }
-      await admin.end();
-    },
-  );
+  t.test('36. a superuser upstream, or one that bypasses row security, is sent no question', async (t) => {
+    const admin = new Client({ connectionString: postgres.url });
+    await admin.connect();
+    for (const right of ['BYPASSRLS', 'SUPERUSER']) {
+      await admin.query(`alter role osl_reader ${right}`);
+      await t.rejects(
+        startTestService({ postgres, manifest: MANIFEST, policy: policy(), script: 'select 1' }),
+        /does not answer/,
+        right,
+      );
+      await admin.query(`alter role osl_reader NO${right}`);
+    }
+    await admin.end();
+  });
 }

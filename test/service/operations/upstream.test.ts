@@ -20,6 +20,7 @@ const TABLES = `
   grant select on all tables in schema vault to osl_reader;`;
 
 const MANIFEST = `version: 1
+features: { joins: any }
 connectors:
   db:
     kind: postgres
