@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ERRORS, type ErrorName, EVALUATION_FAULTS, GROUPS_ONLY } from 'osl-compiler';
+import { EXPLANATIONS } from '../../src/tools/cli/error-explanations.js';
 import { ROOT } from '../tools/cli/support.js';
 
 /** One line of `docs/errors.md`: what an entry of the catalogue says, its parameters shown as ‹name›. */
@@ -48,8 +49,13 @@ export function errorPage(): string {
     const { detail, hint } = reason('‹object›', '‹name›');
     return row([detail, hint]);
   });
+  const explained = [...EXPLANATIONS].map(([code, { cause, remedy, page }]) => {
+    const place = page.replace(/^errors\.md/, '');
+    return row([code, cause, remedy, `[${page.replace(/\.md.*/, '')}](${place})`]);
+  });
   const tables = [
     [HEAD, ...rows],
+    [CAUSES, ...explained],
     [EVALUATIONS, ...faults],
     [AGGREGATES, ...reasons],
     [SURFACES, `${protocolStates().join(', ')}.`],
@@ -88,6 +94,11 @@ Code, SQLSTATE and message are the same wherever an entry of the first table is 
 
 A session of the wire may send more than one question at a time, EXPLAIN and no statement at all, which are refused elsewhere. The wire also says more by itself. Errors of the protocol have an SQLSTATE and no code, and are in Postgres' own words: a portal that does not exist, a parameter of the session that nobody knows. So are the errors of statements about the catalog (\`pg_catalog\`, \`information_schema\`), which a Postgres without data answers. The audit log has their SQLSTATE in the place of a code. The protocol's own are`;
 
+const CAUSES = `## Causes, and what to do
+
+| code | cause | what to do | page |
+|---|---|---|---|`;
+
 const EVALUATIONS = `## Values that cannot be computed with
 
 A mistake in a value is the caller's, and 400. What can be seen of a literal or a parameter before the question runs is E0511: a literal that has not the form of its type, or that its type does not hold. What only comes out when the database computes is E0529, with the SQLSTATE of the database; its message and hint say:
@@ -104,7 +115,7 @@ Of rows that a grant gives in groups alone ([\`min_group_size\`](policy.md#roles
 
 const HEAD = `# Errors
 
-Every refusal has a code of this table; [where surfaces differ](#what-differs-by-surface) stands below. Codes are stable; a retired one is not used again. Several conditions may share a code where the contract gives them one. \`osl errors CODE\` prints a code's lines.
+Every refusal has a code of this table; [where surfaces differ](#what-differs-by-surface) stands below. Codes are stable; a retired one is not used again. Several conditions may share a code where the contract gives them one. \`osl errors CODE\` explains a code, and prints its lines.
 
 Of a failure inside a database, its SQLSTATE passes and its words do not: they could hold values. The request id joins what the caller sees with the server's log and the audit records.
 

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
+import { EXPLANATIONS } from '../../src/tools/cli/error-explanations.js';
 import { errorLines, errorPage } from './error-table.js';
 
 const PAGE = join(process.cwd(), 'docs', 'errors.md');
@@ -8,6 +9,12 @@ const PAGE = join(process.cwd(), 'docs', 'errors.md');
 test('docs/errors.md and the catalogue say the same', (t) => {
   if (process.env['OSL_WRITE_DOCS'] === '1') writeFileSync(PAGE, errorPage());
   t.equal(readFileSync(PAGE, 'utf8'), errorPage(), 'run OSL_WRITE_DOCS=1 npm test to write it anew');
+  t.end();
+});
+
+test('each code is explained, with a page, and no other', (t) => {
+  const codes = [...new Set(errorLines().map(({ code }) => code))].sort();
+  t.strictSame([...EXPLANATIONS.keys()], codes);
   t.end();
 });
 

@@ -188,9 +188,22 @@ t.test(
   async (t) => {
     const one = await osl(['errors', 'e0512']);
     t.equal(one.code, 0);
-    t.match(one.stdout, /E0512 {2}unknownColumn\n {2}message {3}column `<column>` is not declared\n/);
-    t.match(one.stdout, /hint {6}perhaps you meant `<near>`\n {2}HTTP {6}400\n {2}SQLSTATE {2}42703/);
-    t.match((await osl(['errors', '42703', '--json'])).stdout, /^\[\{"code":"E0512","name":"unknownColumn"/);
+    t.match(one.stdout, /^E0512\n {2}cause {3}A name in the statement is not declared, or your policy/);
+    t.match(
+      one.stdout,
+      /\n {2}do {6}Compare with `osl schema`;.*\n(?: {10}.*\n)* {2}see {5}docs\/osl-sql\.md#names\n/,
+    );
+    t.match(
+      one.stdout,
+      / {2}column `<column>` is not declared\n {4}hint: perhaps you meant `<near>`\n {4}HTTP 400, SQLSTATE 42703 /,
+    );
+    const byState = JSON.parse((await osl(['errors', '42703', '--json'])).stdout);
+    t.match(byState[0], {
+      code: 'E0512',
+      name: 'unknownColumn',
+      cause: /^A name/,
+      docs: 'docs/osl-sql.md#names',
+    });
     t.match((await osl(['errors'])).stdout, /E5030 \| {2}503 \| 57P03 {4}\| the audit log cannot be written/);
     refused(t, await osl(['errors', 'E0592']), 2, /perhaps you meant E0/);
     refused(t, await osl(['errors', 'nothing']), 2, /`osl errors` lists them/);

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { ErrorShape } from '../error-catalogue.js';
+import type { Explanation } from '../error-explanations.js';
 import { usage } from '../exit.js';
 import { print, printJson } from '../output.js';
 import { formatTable } from '../table.js';
@@ -22,11 +23,13 @@ export function addErrors(program: Command): void {
 
 async function runErrors(code: string | undefined, flags: { readonly json?: true }): Promise<void> {
   const { catalogue } = await import('../error-catalogue.js');
+  const { EXPLANATIONS } = await import('../error-explanations.js');
   const entries = catalogue();
   const found = code === undefined ? entries : entries.filter((e) => matches(e, code.toUpperCase()));
   if (code !== undefined && found.length === 0) throw await unknownCode(code, entries);
-  if (flags.json) printJson(found);
-  else print(code === undefined ? listOf(found) : found.map(paragraph).join('\n\n'));
+  const explained = found.map((entry) => ({ ...entry, ...EXPLANATIONS.get(entry.code) }));
+  if (flags.json) printJson(explained.map(({ page, ...entry }) => ({ ...entry, docs: `docs/${page}` })));
+  else print(code === undefined ? listOf(found) : explanationsOf(found, EXPLANATIONS));
 }
 
 function matches(entry: ErrorShape, code: string): boolean {
@@ -53,13 +56,44 @@ function listOf(entries: readonly ErrorShape[]): string {
   );
 }
 
-function paragraph(entry: ErrorShape): string {
-  const lines = [
-    `${entry.code}  ${entry.name}`,
-    `  message   ${entry.message}`,
-    ...(entry.hint === null ? [] : [`  hint      ${entry.hint}`]),
-    `  HTTP      ${entry.http}`,
-    `  SQLSTATE  ${entry.sqlstate}`,
+/** Of each code its cause and what to do; then the ways in which it is said. */
+function explanationsOf(found: readonly ErrorShape[], known: ReadonlyMap<string, Explanation>): string {
+  const codes = [...new Set(found.map((e) => e.code))];
+  return codes
+    .flatMap((code) => {
+      const entries = found.filter((e) => e.code === code);
+      return [...paragraphOf(code, known.get(code)), '', 'It is said as', ...entries.flatMap(linesOf), ''];
+    })
+    .join('\n')
+    .trimEnd();
+}
+
+function paragraphOf(code: string, explanation: Explanation | undefined): readonly string[] {
+  if (explanation === undefined) return [code];
+  const { cause, remedy, page } = explanation;
+  const said = (label: string, text: string): string =>
+    wrapped(text, WIDTH)
+      .map((line, i) => `  ${(i === 0 ? label : '').padEnd(INDENT)}${line}`)
+      .join('\n');
+  return [code, said('cause', cause), said('do', remedy), said('see', `docs/${page}`)];
+}
+
+const INDENT = 8;
+/** Characters of a line of text. */
+const WIDTH = 90;
+
+function wrapped(text: string, width: number): readonly string[] {
+  return text.split(' ').reduce<string[]>((lines, word) => {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) return [...lines, word];
+    return [...lines.slice(0, -1), `${last} ${word}`];
+  }, []);
+}
+
+function linesOf({ message, hint, http, sqlstate, name }: ErrorShape): readonly string[] {
+  return [
+    `  ${message}`,
+    ...(hint === null ? [] : [`    hint: ${hint}`]),
+    `    HTTP ${http}, SQLSTATE ${sqlstate} (${name})`,
   ];
-  return lines.join('\n');
 }
