@@ -22,5 +22,5 @@ export { CONNECTOR, type DraftedManifest, draftManifest } from './manifest.js';
 export { lookOf, tenantRank } from './personal.js';
 export { draftPolicy, type FirstRole, type RowRule } from './policy.js';
 export { makeReader, type ReaderRole } from './reader-role.js';
-export { manifestYaml, policyYaml } from './text.js';
+export { type FirstQuestion, manifestYaml, policyTestsYaml, policyYaml } from './text.js';
 export { type ViewFlows, viewFlows } from './view-flows.js';

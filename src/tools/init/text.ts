@@ -64,6 +64,41 @@ export function policyYaml(document: PolicyDocument): string {
   return textOf(yaml);
 }
 
+const TESTS_HEAD = ` What callers are to see, tested by \`osl policy test\`: add what must never be seen. Questions are asked over tables that
+ hold the rows of \`data:\` alone, in no database of yours. Written by \`osl init\`; docs/policy-tests.md has all keys.`;
+
+/** A question that a subject was answered, and what of it was masked. */
+export interface FirstQuestion {
+  readonly subject: string;
+  readonly osql: string;
+  readonly columns: readonly { readonly name: string; readonly redacted: boolean }[];
+}
+
+/** The first tests of a policy: that question, and that who is not in the policy is refused it. */
+export function policyTestsYaml({ subject, osql, columns }: FirstQuestion): string {
+  const masked = columns.filter((c) => c.redacted).map((c) => c.name);
+  const yaml = new Document({
+    version: 1,
+    tests: [
+      {
+        name: `${subject} sees these columns, ${masked.length === 0 ? 'none of them masked' : 'and those masked'}`,
+        as: subject,
+        ask: osql,
+        expect: { columns: columns.map((c) => c.name), masked },
+      },
+      {
+        name: 'who is not in the policy sees nothing',
+        as: 'user:nobody',
+        ask: osql,
+        expect: { decision: 'E2102' },
+      },
+    ],
+  });
+  yaml.commentBefore = TESTS_HEAD;
+  flowIn(yaml, (path) => path.at(-1) !== 'tests');
+  return textOf(yaml);
+}
+
 function isKey(key: unknown, name: string): boolean {
   return isScalar(key) && key.value === name;
 }

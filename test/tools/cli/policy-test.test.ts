@@ -149,6 +149,19 @@ test('a file that is wrong says where, or in which test', async (t) => {
     t.match(run.stderr, message);
     t.equal(run.stdout, '');
   }
+  const none = await osl(['policy', 'test'], { cwd: temporary() });
+  t.equal(none.code, 2);
+  t.match(
+    none.stderr,
+    /^error: there is no policy\.test\.yaml in this folder\n {2}hint: name a file of tests/,
+  );
+  const dir = example();
+  const [, begun = ''] = none.stderr.split('\n\n');
+  writeFileSync(join(dir, 'policy.test.yaml'), begun.replace('NAME', 'package'));
+  t.match(await osl(['policy', 'test', '--no-coverage'], { cwd: dir }), {
+    code: 0,
+    stdout: /1 test, all pass/,
+  });
   const missing = await osl(['policy', 'test', 'nowhere.yaml']);
   t.equal(missing.code, 2);
   t.match(missing.stderr, /nowhere\.yaml/);

@@ -234,6 +234,11 @@ test('the policy is closed: one role, column by column, personal data masked, cr
   t.match(example, /^DATABASE_URL=postgres:\/\/.*^#DATABASE_URL_SYSTEM=postgres:\/\//ms);
   t.notMatch(example, new URL(native?.url ?? '').port, 'nothing of this database');
 
+  const tested = await osl(['policy', 'test', '--no-coverage'], { cwd: dir });
+  t.match(tested, {
+    code: 0,
+    stdout: /^ok .* sees these columns, and those masked\nok .*\n.*2 tests, all pass\n$/,
+  });
   const before = readFileSync(join(dir, 'policy.yaml'), 'utf8');
   const again = await osl(['init', dir, '--yes', '--role', 'other'], url);
   t.match(again, {
@@ -241,6 +246,7 @@ test('the policy is closed: one role, column by column, personal data masked, cr
     stderr: /manifest\.yaml and policy\.yaml in .* would be overwritten: --force does that/,
   });
   t.equal(readFileSync(join(dir, 'policy.yaml'), 'utf8'), before);
+  writeFileSync(join(dir, 'policy.test.yaml'), '# mine\n');
   const forced = await osl(
     ['init', dir, '--yes', '--force', '--role', 'other', '--clear', 'customers.e_mail'],
     url,
@@ -261,8 +267,10 @@ test('the policy is closed: one role, column by column, personal data masked, cr
     'manifest.schema.json',
     'manifest.yaml',
     'policy.schema.json',
+    'policy.test.yaml',
     'policy.yaml',
   ]);
+  t.equal(readFileSync(join(dir, 'policy.test.yaml'), 'utf8'), '# mine\n', 'tests that are there stay');
   const verified = await osl(['audit', 'verify', '--data-dir', join(dir, '.osl')]);
   t.equal(verified.code, 0, 'both first answers are on record, in one log');
 });

@@ -8,6 +8,7 @@ import {
   draftPolicy,
   makeReader,
   manifestYaml,
+  policyTestsYaml,
   policyYaml,
   type ReaderRole,
   tableOf,
@@ -56,6 +57,9 @@ export async function make(
       stands = true;
     }
     const first = await askFirst(stage, design, role?.url ?? connected.url);
+    stage.addTests(
+      policyTestsYaml({ subject: design.subject, osql: first.osql, columns: first.answer.columns }),
+    );
     return outcomeOf(dir, stage.commit(), connected, role, design, first);
   } catch (error) {
     await undo();

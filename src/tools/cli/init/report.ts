@@ -82,6 +82,8 @@ export function report(outcome: Outcome): void {
   print(
     `  policy.yaml    role ${outcome.role} for ${outcome.subject}: ${counted(masked.length, 'column', 'columns')} masked`,
   );
+  if (outcome.files.includes('policy.test.yaml'))
+    print('  policy.test.yaml  first tests of it, for `osl policy test`');
   print('  *.schema.json  what editors complete and check the two with');
   if (outcome.files.includes('.env.example'))
     print(

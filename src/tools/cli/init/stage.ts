@@ -21,6 +21,8 @@ export interface Stage {
   readonly policyFile: string;
   /** Keys and audit log: the folder's own where it has them. */
   readonly dataDir: string;
+  /** Adds the first tests of the policy, which are known once a question was answered. */
+  addTests(text: string): void;
   /** Puts everything into its place; returns what is there now, relative to the folder. */
   commit(): readonly string[];
   /** Leaves nothing. Does nothing once committed. */
@@ -35,7 +37,8 @@ export interface StageTexts {
   readonly envExample: string;
 }
 
-const ENV_EXAMPLE = '.env.example';
+/** Stay as they are where the folder has them: what is in them is its owner's. */
+const KEPT = ['.env.example', 'policy.test.yaml'] as const;
 
 /** Begins to write into `dir`, which is made where it is not there. @throws the system's error */
 export function openStage(dir: string, dataDir: string, texts: StageTexts): Stage {
@@ -46,7 +49,7 @@ export function openStage(dir: string, dataDir: string, texts: StageTexts): Stag
   const [manifestFile, policyFile] = [join(place, 'manifest.yaml'), join(place, 'policy.yaml')];
   writeFileSync(manifestFile, texts.manifest);
   writeFileSync(policyFile, texts.policy);
-  writeFileSync(join(place, ENV_EXAMPLE), texts.envExample);
+  writeFileSync(join(place, KEPT[0]), texts.envExample);
   // For editors, which complete and check what the first line of a file names the schema of.
   writeFileSync(join(place, 'manifest.schema.json'), `${JSON.stringify(MANIFEST_SCHEMA, null, 2)}\n`);
   writeFileSync(join(place, 'policy.schema.json'), `${JSON.stringify(POLICY_SCHEMA, null, 2)}\n`);
@@ -55,16 +58,18 @@ export function openStage(dir: string, dataDir: string, texts: StageTexts): Stag
     manifestFile,
     policyFile,
     dataDir: fresh ? join(place, 'data') : dataDir,
+    addTests(text) {
+      writeFileSync(join(place, KEPT[1]), text);
+    },
     commit() {
       // INVARIANT: one turn of the event loop, so that no signal handler runs in the middle; the manifest comes last.
       const ignored = ignore(dir, dataDir, place);
       if (fresh) renameSync(join(place, 'data'), dataDir);
-      const example = !existsSync(join(dir, ENV_EXAMPLE));
-      for (const name of example ? [ENV_EXAMPLE, ...FILES] : FILES)
-        renameSync(join(place, name), join(dir, name));
+      const added = KEPT.filter((name) => existsSync(join(place, name)) && !existsSync(join(dir, name)));
+      for (const name of [...added, ...FILES]) renameSync(join(place, name), join(dir, name));
       over = true;
       rmSync(place, { recursive: true });
-      return [...FILES.toReversed(), ...(example ? [ENV_EXAMPLE] : []), ...(ignored ? ['.gitignore'] : [])];
+      return [...FILES.toReversed(), ...added, ...(ignored ? ['.gitignore'] : [])];
     },
     discard() {
       if (over) return;

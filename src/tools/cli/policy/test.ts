@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Coverage, PolicyTestRun } from '../../policy-tests/index.js';
 import { EXIT, Failure, usage } from '../exit.js';
@@ -11,10 +12,21 @@ interface TestFlags {
 
 const DEFAULT_FILE = 'policy.test.yaml';
 
+const NO_FILE = `there is no ${DEFAULT_FILE} in this folder
+  hint: name a file of tests, or begin with these lines beside manifest.yaml and policy.yaml; docs/policy-tests.md has all keys
+
+version: 1
+tests:
+  - name: who is not in the policy sees nothing
+    as: user:nobody
+    ask: select * from osl.entities.NAME
+    expect: { decision: E2102 }`;
+
 /** `osl policy test`. @throws Failure for files that are wrong */
 export async function runTest(files: readonly string[], flags: TestFlags): Promise<void> {
   if (!flags.coverage && flags.minCoverage !== undefined)
     throw usage('--min-coverage needs the coverage that --no-coverage leaves out');
+  if (files.length === 0 && !existsSync(DEFAULT_FILE)) throw usage(NO_FILE);
   const named = files.length === 0 ? [DEFAULT_FILE] : files;
   const runs: (PolicyTestRun & { readonly file: string })[] = [];
   for (const file of named) {
