@@ -1,9 +1,13 @@
 import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import tap, { test } from 'tap';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { psqlThroughProxy } from '../../../src/tools/cli/commands/psql.js';
 import { type LocalProxy, listenProxy } from '../../../src/tools/cli/proxy/listen.js';
 import { subjectOf, tokensOfCommand } from '../../../src/tools/cli/proxy/tokens.js';
 import { startTestService } from '../../support/service.js';
@@ -27,6 +31,7 @@ function proxyOf(tokens: () => Promise<string>, renewMs = 120_000): Promise<Loca
     },
     renewMs,
     said: (text) => said.push(text),
+    notConnected: (text) => said.push(text),
   });
 }
 
@@ -97,12 +102,69 @@ test('psql works through it, and Ctrl-C reaches the server', async (t) => {
   t.equal(out, 'Ada\n');
 });
 
+test('a proxy with a password takes nobody without it', async (t) => {
+  const proxy = await listenProxy(0, {
+    target: { host: '127.0.0.1', port, tls: 'off' },
+    tokens: async () => ({ token: await shop.token('user:eu'), subject: 'user:eu' }),
+    renewMs: 120_000,
+    password: 'of this psql',
+    said: (text) => said.push(text),
+    notConnected: (text) => said.push(text),
+  });
+  t.teardown(() => proxy.close());
+  const client = (password: string): pg.Client =>
+    new pg.Client({ host: '127.0.0.1', port: proxy.port, user: 'me', database: 'osl', password });
+  for (const password of ['', 'of this psq', 'of this psql ', 'x'.repeat(1_025)])
+    await t.rejects(client(password).connect(), `${password.length} bytes`);
+  const known = client('of this psql');
+  await known.connect();
+  t.same((await known.query('select count(*)::int as n from customer')).rows, [{ n: 2 }]);
+  await known.end();
+});
+
+test('a session of osl psql outlives its tokens, and its proxy ends with it', async (t) => {
+  let minted = 0;
+  const out = join(mkdtempSync(join(tmpdir(), 'osl-psql-')), 'out');
+  t.teardown(() => rmSync(dirname(out), { recursive: true }));
+  const count = 'select count(*) from customer';
+  const args = [
+    '-X',
+    '-At',
+    '-o',
+    out,
+    '-c',
+    count,
+    '-c',
+    '\\! sleep 6.5',
+    '-c',
+    count,
+    '-c',
+    '\\qecho :PORT',
+  ];
+  const status = await psqlThroughProxy(args, {
+    subject: 'user:eu',
+    target: { host: '127.0.0.1', port, tls: 'prefer' },
+    tokens: async () => {
+      minted += 1;
+      const issuedAt = Math.floor(Date.now() / 1000) - 325; // good for 5 more seconds
+      return { token: await shop.token('user:eu', { issuedAt }), subject: 'user:eu' };
+    },
+    renewMs: 1_000,
+  });
+  t.equal(status, 0);
+  const [before, after, proxyPort] = readFileSync(out, 'utf8').split('\n');
+  t.same([before, after], ['2', '2']);
+  t.ok(minted > 3, `${minted} tokens`);
+  await t.rejects(connect(Number(proxyPort)), { code: 'ECONNREFUSED' });
+});
+
 test('what goes wrong is said to the client and to the person at the proxy', async (t) => {
   const broken = await listenProxy(0, {
     target: { host: '127.0.0.1', port, tls: 'off' },
     tokens: tokensOfCommand('echo no luck >&2; exit 3'),
     renewMs: 120_000,
     said: (text) => said.push(text),
+    notConnected: (text) => said.push(text),
   });
   t.teardown(() => broken.close());
   await t.rejects(connect(broken.port), { code: '08006', message: /the token command failed: no luck/ });
@@ -150,6 +212,7 @@ test('a server that is none, and a client that is none, cost their own connectio
       tokens: async () => ({ subject: 'user:eu', token: 'x' }),
       renewMs: 120_000,
       said: (text) => said.push(text),
+      notConnected: (text) => said.push(text),
     });
     for (const [how, bad] of Object.entries(BAD_SERVERS)) {
       end = bad;

@@ -58,7 +58,13 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
     import('../proxy/listen.js'),
     import('../proxy/relay.js'),
   ]);
-  const proxy = await listenProxy(flags.port, { target, tokens, renewMs: RENEW_MS, said: note });
+  const proxy = await listenProxy(flags.port, {
+    target,
+    tokens,
+    renewMs: RENEW_MS,
+    said: note,
+    notConnected: note,
+  });
   if (flags.json)
     printJson({ event: 'listening', port: proxy.port, to: `${target.host}:${target.port}`, subject });
   else print(`postgres://127.0.0.1:${proxy.port}/osl   as ${subject}, no password   (Ctrl-C ends it)`);

@@ -1,10 +1,16 @@
 import { spawn } from 'node:child_process';
-import { constants } from 'node:os';
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { constants, homedir } from 'node:os';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { DEFAULT_PG_PORT, type Settings } from '../../../service/settings.js';
-import { callerToken } from '../caller.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, names, serverOption, settingsOf } from '../flags.js';
+import { note } from '../output.js';
+import type { ProxyOptions, Target } from '../proxy/connection.js';
+import { listenProxy } from '../proxy/listen.js';
+import { type Login, RENEW_MS } from '../proxy/relay.js';
 import { subjectOf } from '../proxy/tokens.js';
 import { addressOf, isLoopback, runningServer } from '../server-file.js';
 
@@ -17,8 +23,10 @@ interface PsqlFlags {
 }
 
 const HELP = `
-Everything after the flags above goes to psql. A session ends with its token, after 300 s. Who has logged in (osl login)
-needs no --subject.
+Everything after the flags above goes to psql, which connects through a proxy of its own on 127.0.0.1. The proxy renews
+the token while psql runs; a token of OSL_TOKEN cannot be renewed, and the session ends with it. Who has logged in (osl
+login) needs no --subject. PGSSLMODE, PGSSLROOTCERT, PGSSLCERT and PGSSLKEY are
+heeded.
 
 Examples:
   $ osl psql --subject user:analyst
@@ -41,21 +49,25 @@ export function addPsql(program: Command): void {
 }
 
 async function runPsql(args: readonly string[], flags: PsqlFlags): Promise<void> {
-  const settings = settingsOf(flags);
-  const target = targetOf(flags, settings);
-  const caller = await callerToken(flags, settings);
-  const { subject, token } =
-    caller.kind === 'given' ? { token: caller.token, subject: subjectOf(caller.token) } : caller.issued;
-  process.exitCode = await psql(args, environmentOf(target, subject, token));
+  const target = targetOf(flags, settingsOf(flags));
+  const { freshToken } = await import('../fresh-token.js');
+  const fresh = await freshToken(flags);
+  const tokens = async (): Promise<Login> => {
+    const token = (await fresh.another()) ?? (await fresh.current());
+    return { token, subject: subjectOf(token) };
+  };
+  const subject = subjectOf(await fresh.current());
+  process.exitCode = await psqlThroughProxy(args, { subject, target, tokens, renewMs: RENEW_MS });
 }
 
 /** Where the wire is: of the server that runs here, or of the one that is named. @throws Failure */
-function targetOf({ server, to }: PsqlFlags, settings: Settings): WireTarget {
+function targetOf({ server, to }: PsqlFlags, settings: Settings): Target {
   if (server === undefined && to === undefined) {
     const record = runningServer(settings.dataDir);
     if (record === null)
       throw new Failure(EXIT.unreachable, `error: no server runs in ${settings.dataDir}: start one first`);
-    return { host: addressOf(record), port: record.pgPort, mode: record.tls ? 'require' : 'disable' };
+    const mode = record.tls ? 'require' : 'disable';
+    return { host: addressOf(record), port: record.pgPort, ...encryptionOf(mode) };
   }
   const host = server === undefined ? '' : new URL(server).hostname.replace(/^\[|\]$/g, '');
   const [, named = host, port] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(to ?? '') ?? [];
@@ -63,28 +75,79 @@ function targetOf({ server, to }: PsqlFlags, settings: Settings): WireTarget {
     throw usage('--to takes a host and a port, such as osl.example.com:5432');
   // Nobody between may read the token, which is a password.
   const mode = isLoopback(named) ? 'prefer' : 'verify-full';
-  return { host: named, port: Number(port ?? DEFAULT_PG_PORT), mode };
+  return { host: named, port: Number(port ?? DEFAULT_PG_PORT), ...encryptionOf(mode) };
 }
 
-interface WireTarget {
-  readonly host: string;
-  readonly port: number;
-  /** `sslmode` of libpq, unless the environment names another. */
-  readonly mode: 'require' | 'disable' | 'prefer' | 'verify-full';
+type Encryption = Pick<Target, 'tls' | 'certificates'>;
+
+/** Encryption as libpq's own variables say, else as `mode` does. @throws Failure, and the system's error of a file */
+function encryptionOf(mode: 'require' | 'disable' | 'prefer' | 'verify-full'): Encryption {
+  const { PGSSLMODE: named = mode, PGSSLROOTCERT: root = 'system' } = process.env;
+  const ca = root === 'system' || root === '' ? null : readFileSync(root);
+  const certificates = { ...(ca !== null && { ca }), ...clientCertificate() };
+  switch (named) {
+    case 'disable':
+      return { tls: 'off' };
+    case 'allow':
+    case 'prefer':
+      return { tls: 'prefer', certificates };
+    case 'require':
+      return { tls: ca === null ? 'encrypt' : 'verify', certificates };
+    case 'verify-ca':
+    case 'verify-full':
+      return { tls: 'verify', certificates };
+    default:
+      throw usage(
+        `PGSSLMODE is one of disable, allow, prefer, require, verify-ca, verify-full, not \`${named}\``,
+      );
+  }
 }
 
-/** What libpq reads; arguments of psql still override it. */
-function environmentOf({ host, port, mode }: WireTarget, subject: string, token: string): NodeJS.ProcessEnv {
+/** The certificate that libpq would show: of PGSSLCERT and PGSSLKEY, else of `~/.postgresql` if it is there. */
+function clientCertificate(): Encryption['certificates'] {
+  const own = join(homedir(), '.postgresql', 'postgresql');
+  const {
+    PGSSLCERT: cert = `${own}.crt`,
+    PGSSLKEY: key = `${own}.key`,
+    PGSSLPASSWORD: passphrase,
+  } = process.env;
+  if (process.env['PGSSLCERT'] === undefined && !existsSync(cert)) return {};
   return {
-    PGSSLMODE: mode,
-    ...(mode === 'verify-full' && { PGSSLROOTCERT: 'system' }),
-    ...process.env,
-    PGHOST: host,
-    PGPORT: String(port),
-    PGDATABASE: 'osl',
-    PGUSER: subject,
-    PGPASSWORD: token,
+    cert: readFileSync(cert),
+    key: readFileSync(key),
+    ...(passphrase !== undefined && { passphrase }),
   };
+}
+
+export interface PsqlSession extends Omit<ProxyOptions, 'said' | 'notConnected' | 'password'> {
+  readonly subject: string;
+}
+
+/**
+ * Runs psql against a proxy of its own, which renews the token while psql runs, and gives its exit status. The proxy
+ * listens on 127.0.0.1 and takes the password that this psql alone is given.
+ */
+export async function psqlThroughProxy(
+  args: readonly string[],
+  { subject, ...options }: PsqlSession,
+): Promise<number> {
+  const password = randomBytes(32).toString('base64url');
+  const proxy = await listenProxy(0, { ...options, password, said: note });
+  try {
+    return await psql(args, {
+      ...process.env,
+      PGHOST: '127.0.0.1',
+      PGHOSTADDR: undefined,
+      PGSERVICE: undefined,
+      PGPORT: String(proxy.port),
+      PGSSLMODE: 'disable',
+      PGDATABASE: 'osl',
+      PGUSER: subject,
+      PGPASSWORD: password,
+    });
+  } finally {
+    await proxy.close();
+  }
 }
 
 /** Runs psql in the foreground. Ctrl-C is for it: it cancels a query. */

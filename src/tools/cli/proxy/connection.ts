@@ -1,9 +1,11 @@
-import { connect as connectSocket, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { connect as connectSocket, isIP, type Socket } from 'node:net';
+import { connect as connectTls, type SecureContextOptions } from 'node:tls';
 import { FrameDecoder } from '../../../../wire/index.js';
 import { messageOf } from '../../../base/thrown.js';
 import {
   anyMessage,
+  askForPassword,
   CANCEL_REQUEST,
   fatalError,
   GSS_REQUEST,
@@ -17,16 +19,25 @@ import { hearData, type Login, Relay, type TokenSource } from './relay.js';
 export interface Target {
   readonly host: string;
   readonly port: number;
-  /** `verify`: TLS, and the certificate must be right for the host. `off` only goes to loopback. */
-  readonly tls: 'verify' | 'off';
+  /**
+   * `verify`: TLS, and the certificate must be right for the host. `encrypt`: TLS with any certificate. `prefer`: TLS with
+   * any, if the server offers it. Whoever is on the way can read tokens with all but the first.
+   */
+  readonly tls: 'verify' | 'encrypt' | 'prefer' | 'off';
+  /** Authorities that `verify` trusts, if not those of Node, and the certificate of the client. */
+  readonly certificates?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key' | 'passphrase'>;
 }
 
 export interface ProxyOptions {
   readonly target: Target;
   readonly tokens: TokenSource;
   readonly renewMs: number;
-  /** For the person who runs the proxy. */
+  /** Password that each client must give; if missing, whoever reaches the port has the rights of its tokens. */
+  readonly password?: string;
+  /** Called with each fault of a renewal, for the person who runs the proxy. */
   readonly said: (text: string) => void;
+  /** Called with what a client was told that could not be connected. */
+  readonly notConnected?: (text: string) => void;
 }
 
 /** One client of the proxy, from its first byte to its last. Never throws. */
@@ -42,10 +53,13 @@ export async function serveClient(client: Socket, options: ProxyOptions): Promis
       client.end();
       return;
     }
-    await logIn(client, asked, options);
+    const { password } = options;
+    const behind = password === undefined ? asked.behind : await behindPassword(client, asked, password);
+    if (behind === null) client.end(fatalError('password authentication failed', '28P01'));
+    else await logIn(client, { ...asked, behind }, options);
   } catch (error) {
     const text = messageOf(error);
-    options.said(text);
+    options.notConnected?.(text);
     client.end(fatalError(`osl proxy: ${text}`));
   }
 }
@@ -81,6 +95,36 @@ function startupOf(client: Socket): Promise<Asked | null> {
     client.on('data', data);
     client.once('close', () => resolve(null));
   });
+}
+
+/** Asks the client for its password. Gives what it sent behind it; null where it is another, or the client goes away. */
+async function behindPassword(client: Socket, asked: Asked, password: string): Promise<Buffer | null> {
+  const incoming = new FrameDecoder();
+  const message = new Promise<Buffer | null>((resolve) => {
+    hearData(client, (chunk) => {
+      incoming.push(chunk);
+      const whole = incoming.message(() => MOST_PASSWORD);
+      if (whole !== null) resolve(whole);
+    });
+    client.once('close', () => resolve(null));
+  });
+  client.unshift(asked.behind);
+  client.write(askForPassword());
+  client.resume();
+  const given = await message;
+  client.pause();
+  client.removeAllListeners('data');
+  if (given?.[0] !== PASSWORD) return null;
+  const text = given.subarray(5, -1).toString('utf8');
+  return timingSafeEqual(digest(text), digest(password)) ? incoming.takeAll() : null;
+}
+
+const PASSWORD = 0x70; // p
+/** Bytes of a password message that are read at most. */
+const MOST_PASSWORD = 1_024;
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
 }
 
 async function logIn(client: Socket, asked: Asked, options: ProxyOptions): Promise<void> {
@@ -142,11 +186,19 @@ async function reach(target: Target): Promise<Socket> {
     socket.once('data', (bytes: Buffer) => resolve(bytes.toString('latin1')));
     socket.once('close', () => resolve('')); // refused, or gone
   });
+  if (answer === 'N' && target.tls === 'prefer') return socket;
   if (answer !== 'S') {
     socket.destroy();
     throw new Error(`${host}:${port} does not offer TLS`);
   }
-  const secure = connectTls({ socket, servername: host, ALPNProtocols: ['postgresql'] });
+  const secure = connectTls({
+    socket,
+    host,
+    ...(isIP(host) === 0 && { servername: host }),
+    ALPNProtocols: ['postgresql'],
+    rejectUnauthorized: target.tls === 'verify',
+    ...target.certificates,
+  });
   await openSocket(secure, 'secureConnect', target);
   return secure;
 }

@@ -29,6 +29,11 @@ export function typed(type: string, body: string): Buffer {
   return message;
 }
 
-export function fatalError(text: string): Buffer {
-  return typed('E', ['SFATAL', 'VFATAL', 'C08006', `M${text}`, ''].join('\0'));
+export function fatalError(text: string, sqlstate = '08006'): Buffer {
+  return typed('E', ['SFATAL', 'VFATAL', `C${sqlstate}`, `M${text}`, ''].join('\0'));
+}
+
+/** AuthenticationCleartextPassword. */
+export function askForPassword(): Buffer {
+  return Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]);
 }
