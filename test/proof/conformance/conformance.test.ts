@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { CONFORMANCE_LEVELS } from '../../../src/surfaces/rest/conformance-levels.js';
+import { gapsIn } from './cases.js';
 import { CONTRACT } from './contract.js';
 import { metLevels, RULES } from './levels.js';
 import { conformancePage } from './page.js';
@@ -34,7 +35,8 @@ t.test('what proves a rule is there', async (t) => {
     if (state.kind === 'tested') {
       const file = join(process.cwd(), state.file);
       const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
-      for (const title of state.titles) t.ok(text.includes(`'${title}'`), `${state.file} has “${title}”`);
+      for (const title of [...state.positive, ...state.negative])
+        t.ok(text.includes(`'${title}'`), `${state.file} has “${title}”`);
     }
   }
   for (const id of CHECKS.keys()) t.ok(id in CONTRACT, `${id} is a rule`);
@@ -50,6 +52,10 @@ for (const [id, check] of CHECKS)
     exchanges.set(id, world.exchanges());
     t.ok(exchanges.get(id)?.length, 'the service was asked');
   });
+
+t.test('each proved rule has a positive and a negative case, or a reason why it has none', async (t) => {
+  t.same(gapsIn(exchanges), []);
+});
 
 t.test('the service declares the levels that are met', async (t) => {
   const { text } = await world.get('user:nil', '/osl/conformance');

@@ -9,12 +9,13 @@ export type State =
   | { readonly kind: 'checked' }
   /** The check of another rule, which shows this one too. */
   | { readonly kind: 'same'; readonly as: RuleId }
-  /** Tests elsewhere, by their titles, and what they ask through. */
+  /** Tests elsewhere by their titles: what is answered, what is refused or withheld, and through what they ask. */
   | {
       readonly kind: 'tested';
       readonly through: Surface;
       readonly file: string;
-      readonly titles: readonly string[];
+      readonly positive: readonly string[];
+      readonly negative: readonly string[];
     }
   /** Says nothing of what the service does, or nothing that could be observed today. */
   | { readonly kind: 'untestable'; readonly why: string }
@@ -22,11 +23,11 @@ export type State =
 
 export const checked: State = { kind: 'checked' };
 export const sameAs = (as: RuleId): State => ({ kind: 'same', as });
-export const tested = (through: Surface, file: string, ...titles: readonly string[]): State => ({
-  kind: 'tested',
-  through,
-  file: `test/${file}.test.ts`,
-  titles,
-});
+export const tested = (
+  through: Surface,
+  file: string,
+  positive: readonly string[],
+  negative: readonly string[],
+): State => ({ kind: 'tested', through, file: `test/${file}.test.ts`, positive, negative });
 export const untestable = (why: string): State => ({ kind: 'untestable', why });
 export const unmet = (why: string): State => ({ kind: 'unmet', why });

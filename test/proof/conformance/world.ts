@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Test } from 'tap';
 import { indexContent } from '../../../src/service/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { hmac, PUBLIC_PEM, type Signer, seal } from '../../policy/tokens.js';
 import type { TokenClaims } from '../../support/service.js';
-import { type Reply, type RestFixture, type Sent, startRest } from '../../surfaces/rest/fixture.js';
+import { type RestFixture, type Sent, startRest } from '../../surfaces/rest/fixture.js';
+import { type Heard, heardFromMcp, heardOf, openWire, type Told, textsOf } from './surfaces.js';
 
 /** A library: books with authors through a bridge, reviews of books, and members whose codes are secret. */
 const MANIFEST = `
@@ -89,6 +91,7 @@ raw_sql:
 
 /**
  * `user:ann` masked · `user:ada` clear · `user:eu` books of the EU · `user:few` books only · `user:nil` nothing ·
+ * `user:key` members with their codes, and their letters ·
  * `user:root` as `user:ann`, and an admin where the token claims it
  */
 const POLICY = `
@@ -101,6 +104,7 @@ subjects:
   user:few: { ceiling: [few] }
   user:nil: { ceiling: [] }
   user:root: { ceiling: [reader], admin: [TENANT_ADMIN] }
+  user:key: { ceiling: [vault] }
 roles:
   reader:
     grants:
@@ -123,6 +127,10 @@ roles:
   few:
     grants:
       - { on: book, columns: [id, title] }
+  vault:
+    grants:
+      - { on: member, columns: "*", unmask: [secret] }
+      - { on: letters, columns: "*", unmask: [secret] }
 masks: { pii: redact, person: redact, secret: redact, locked: deny }
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
@@ -147,21 +155,21 @@ INSERT INTO lib.t_wrote SELECT 12, n FROM generate_series(101, 1101) AS n;
 INSERT INTO lib.t_review SELECT 'r' || n, 1 + n % 6, CASE WHEN n % 3 = 0 THEN 'de' ELSE 'en' END, 'Ira Critic',
   'A review of ' || CASE WHEN n % 2 = 0 THEN 'whales' ELSE 'stars' END || ', the number ' || n || '.'
   FROM generate_series(1, 12) AS n;
-INSERT INTO lib.t_member VALUES ('m-1', 1999), ('m-2', 2001);
-INSERT INTO lib.t_letter VALUES ('l1', 'm-1', 'A letter on the roof.');
+INSERT INTO lib.t_member VALUES ('m-1''; --', 1999), ('m-2', 2001);
+INSERT INTO lib.t_letter VALUES ('l1', 'm-1''; --', 'A letter on the roof.');
 `;
 
-/** An answer of the service, with what the checks read of it. */
-export interface Heard extends Reply {
-  readonly code: string;
-  readonly rows: readonly Readonly<Record<string, unknown>>[];
-  readonly body: Readonly<Record<string, unknown>>;
-}
+/**
+ * What a request shows of a rule. `answered`: what must be answered is. `refused`: what must not be is refused.
+ * `withheld`: an answer comes without what its caller may not see.
+ */
+export type CaseKind = 'answered' | 'refused' | 'withheld';
 
 /** A request that a check made, and what came back. */
 export interface Exchange {
   readonly request: string;
   readonly answer: string;
+  readonly kind: CaseKind;
 }
 
 /** Who asks what. */
@@ -169,7 +177,18 @@ interface Server {
   post(subject: string, path: string, body: unknown, claims?: TokenClaims): Promise<Heard>;
   /** `known`: the entity tag of an answer that the caller has. */
   get(subject: string, path: string, claims?: TokenClaims, known?: string): Promise<Heard>;
-  send(path: string, sent?: Sent): Promise<Heard>;
+  /** A call of a tool at `POST /mcp`, without a session; `subject` '' sends no token of its own. */
+  mcp(
+    subject: string,
+    tool: string,
+    args: object,
+    headers?: Readonly<Record<string, string>>,
+    from?: string,
+  ): Promise<Heard>;
+  /** What `tools/list` of `POST /mcp` says. */
+  mcpTools(subject: string): Promise<Heard>;
+  /** `as`: the page's words for who asks. */
+  send(path: string, sent?: Sent, as?: string): Promise<Heard>;
 }
 
 /** One running service that all checks ask, over HTTP. */
@@ -179,6 +198,10 @@ export interface World extends Server {
   exchanges(): readonly Exchange[];
   /** `POST /osl/query`. */
   osql(subject: string, osql: string, more?: Readonly<Record<string, unknown>>): Promise<Heard>;
+  /** The same text at REST, at MCP and on the wire, with the code that each of them tells; '' where it answers. */
+  everywhere(subject: string, osql: string): Promise<readonly Told[]>;
+  /** Counts the last answer, `heard`, as the negative case that it is: nothing in it matches `hidden`. */
+  withheld(t: Test, heard: Heard, hidden: RegExp): void;
   /** A token of exactly these members, signed with the tenant's secret unless told. */
   seal(header: object, claims: object, signer?: Signer): string;
   /** A second service of the same model, whose policy says nothing of limits. */
@@ -204,13 +227,35 @@ export async function openWorld(): Promise<World> {
   const { service } = rest.test;
   const { content } = settingsFrom({}, '/');
   await indexContent(service.model().manifest, service.engines, content, [], () => undefined);
-  const asked: Exchange[] = [];
+  const asked: Asked[] = [];
   const server = serverOf(rest, asked);
+  const wire = await openWire(rest.test);
   return {
     rest,
     ...server,
     exchanges: () => asked.splice(0),
     osql: (subject, osql, more = {}) => server.post(subject, '/osl/query', { osql, ...more }),
+    everywhere: async (subject, osql) => {
+      const atRest = await server.post(subject, '/osl/query', { osql });
+      const atMcp = await server.mcp(subject, 'semantic_query', { osql });
+      const onWire = await wire.ask(subject, osql);
+      asked.push({
+        request: `${subject}: wire ${inOneLine(osql)}`,
+        answer: onWire.code === '' ? 'answered' : onWire.code,
+        kind: onWire.code === '' ? 'answered' : 'refused',
+      });
+      return [
+        { surface: 'REST', status: atRest.status, code: atRest.code, rows: textsOf(atRest.rows) },
+        { surface: 'MCP', status: atMcp.status, code: atMcp.code, rows: textsOf(atMcp.rows) },
+        onWire,
+      ];
+    },
+    withheld: (t, { status, text }, hidden) => {
+      t.equal(status, 200);
+      t.notMatch(text, hidden);
+      const last = asked.at(-1);
+      if (last !== undefined) last.kind = 'withheld';
+    },
     seal: (header, claims, signer = hmac(rest.test.open.keys.signing)) =>
       seal(JSON.stringify(header), JSON.stringify(claims), signer),
     withDefaults: async () => {
@@ -219,56 +264,73 @@ export async function openWorld(): Promise<World> {
       return serverOf(first, asked);
     },
     close: async () => {
+      await wire.close();
       for (const { close } of [rest, ...others]) await close();
       rmSync(dir, { recursive: true });
     },
   };
 }
 
-function serverOf(rest: RestFixture, asked: Exchange[]): Server {
-  const told = async (path: string, sent: Sent, who: string, claims: TokenClaims = {}): Promise<Heard> => {
-    const exchange = { request: requestLine(path, sent, who, claims), answer: '' };
-    asked.push(exchange); // in the order of the requests, whatever is answered first
-    const answer = heard(await rest.send(path, sent));
-    exchange.answer = `${answer.status}${answer.code === '' ? '' : ` ${answer.code}`}`;
+/** A request under way, or answered. */
+type Asked = { -readonly [K in keyof Exchange]: Exchange[K] };
+
+const MCP_HEADERS = {
+  accept: 'application/json, text/event-stream',
+  'content-type': 'application/json',
+};
+
+function serverOf(rest: RestFixture, asked: Asked[]): Server {
+  const told = async (request: string, path: string, sent: Sent, read = heardOf): Promise<Heard> => {
+    const entry: Asked = { request, answer: '', kind: 'refused' };
+    asked.push(entry); // in the order of the requests, whatever is answered first
+    const answer = read(await rest.send(path, sent));
+    entry.answer = `${answer.status} ${answer.code}`.trim();
+    entry.kind = answer.status < 400 && answer.code === '' ? 'answered' : 'refused';
     return answer;
   };
   const bearer = async (subject: string, claims: TokenClaims) => ({
     authorization: `Bearer ${await rest.test.token(subject, claims)}`,
   });
+  const rpc = async (who: string, method: string, params: object, more: Sent = {}): Promise<Heard> => {
+    const headers = {
+      ...MCP_HEADERS,
+      ...(who === '' ? {} : await bearer(who, {})),
+      ...more.headers,
+    };
+    const body = { jsonrpc: '2.0', id: 1, method, params };
+    const request = inOneLine(`${who === '' ? '' : `${who}: `}MCP ${method} ${JSON.stringify(params)}`);
+    return told(request, '/mcp', { ...more, method: 'POST', headers, body }, heardFromMcp);
+  };
   return {
-    send: (path, sent = {}) => told(path, sent, ''),
+    send: (path, sent = {}, as = '') => told(requestLine(path, sent, as), path, sent),
     post: async (subject, path, body, claims = {}) => {
       const headers = { ...(await bearer(subject, claims)), 'content-type': 'application/json' };
-      return told(path, { method: 'POST', headers, body }, subject, claims);
+      const sent = { method: 'POST', headers, body };
+      return told(requestLine(path, sent, subject, claims), path, sent);
     },
     get: async (subject, path, claims = {}, known = '') => {
       const headers = await bearer(subject, claims);
-      return told(
-        path,
-        { headers: known === '' ? headers : { ...headers, 'if-none-match': known } },
-        subject,
-      );
+      const sent = { headers: known === '' ? headers : { ...headers, 'if-none-match': known } };
+      return told(requestLine(path, sent, subject, claims), path, sent);
     },
+    mcp: (subject, tool, args, headers = {}, from) =>
+      rpc(subject, 'tools/call', { name: tool, arguments: args }, { headers, ...(from && { from }) }),
+    mcpTools: (subject) => rpc(subject, 'tools/list', {}),
   };
 }
 
 /** Who asks what, without what differs from run to run. */
-function requestLine(path: string, { method = 'GET', body }: Sent, who: string, claims: TokenClaims): string {
+function requestLine(
+  path: string,
+  { method = 'GET', body }: Sent,
+  who: string,
+  claims: TokenClaims = {},
+): string {
   const said = body === undefined ? '' : ` ${typeof body === 'string' ? body : JSON.stringify(body)}`;
   const chain = claims.chain?.join(' → ') ?? who;
-  return `${chain === '' ? '' : `${chain}: `}${method} ${path}${said}`.replace(/\s+/g, ' ');
+  return inOneLine(`${chain === '' ? '' : `${chain}: `}${method} ${path}${said}`);
 }
 
-function heard(reply: Reply): Heard {
-  const isJson = /json/.test(String(reply.headers['content-type'])) && reply.text !== '';
-  const parsed: unknown = isJson ? JSON.parse(reply.text) : {};
-  const body = parsed as Readonly<Record<string, unknown>>; // every JSON answer but the levels is an object
-  const rows = body['rows'];
-  return {
-    ...reply,
-    body,
-    code: String(body['code'] ?? ''),
-    rows: Array.isArray(rows) ? rows : [],
-  };
+function inOneLine(text: string): string {
+  return text.replace(/\s+/g, ' ');
 }

@@ -1,5 +1,13 @@
 import { freshAddress } from '../../../surfaces/rest/fixture.js';
-import { type Check, refused, reviews } from './check.js';
+import {
+  answeredAndRefused,
+  authors,
+  type Check,
+  examplesIn,
+  refusedEverywhere,
+  reviews,
+  sameEverywhere,
+} from './check.js';
 
 /** Method, path and body of every endpoint that needs a token. */
 const ENDPOINTS: readonly (readonly [string, string, unknown?])[] = [
@@ -9,15 +17,24 @@ const ENDPOINTS: readonly (readonly [string, string, unknown?])[] = [
   ['GET', '/osl/schema?governed=true'],
   ['GET', '/osl/schema/resolve?term=book'],
   ['GET', '/osl/conformance'],
+  ['GET', '/osl/candidates'],
+  ['POST', '/osl/suggest', { table: 'db.lib.t_loan' }],
+  ['POST', '/osl/validate', { fragment: { metrics: {} } }],
 ];
+const ADMIN = { roles: ['TENANT_ADMIN'] };
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** All endpoints, sent with these headers, answer with this status and code. */
+/** All endpoints answer with a good token, and sent with these headers with this status and code. */
 function everywhere(headers: Readonly<Record<string, string>>, status: number, code: string): Check {
   return async (t, world) => {
     for (const [method, path, body] of ENDPOINTS) {
       const sent = { method, body, headers: { ...JSON_TYPE, ...headers }, from: freshAddress() };
       t.match(await world.send(path, sent), { status, code, rows: [] }, path);
+      const good =
+        body === undefined
+          ? await world.get('user:root', path, ADMIN)
+          : await world.post('user:root', path, body, ADMIN);
+      t.equal(good.status, 200, path);
     }
   };
 }
@@ -36,20 +53,59 @@ export const ACCESS_CHECKS = {
       metrics: [{ name: 'page_total' }],
       facets: [{ name: 'reviews' }],
     });
+    const few = await world.get('user:few', '/osl/schema?governed=true');
+    world.withheld(t, few, /author|page_total|reviews|letters/);
   },
   'service.2': async (t, world) => {
-    const { rows } = await world.osql('user:ann', 'select id, owner from book where id < 3 order by id');
-    t.same(rows, [
+    const masked = await world.osql('user:ann', 'select id, owner from book where id < 3 order by id');
+    t.same(masked.rows, [
       { id: 1, owner: '[redacted]' },
       { id: 2, owner: '[redacted]' },
     ]);
+    world.withheld(t, masked, /Quux/);
     const clear = await world.osql('user:ada', 'select owner from book where id = 1');
     t.same(clear.rows, [{ owner: 'Owner Quux 1' }]);
-    t.same((await world.osql('user:eu', 'select id from book where id = 2')).rows, []);
-    t.match(await world.osql('user:eu', 'select owner from book'), { code: 'E0512' });
-    t.match(await world.osql('user:ann', 'select pg_sleep(1) from book'), { code: 'E0511' });
+    world.withheld(t, await world.osql('user:eu', 'select id, title from book where id = 2'), /Book 2/);
+    for (const read of [
+      'select id, owner from book order by id limit 2',
+      'with b as (select owner, id from book) select max(owner) from b group by id order by id limit 1',
+      'select b.owner from book b join (select id from book) c using (id) order by id limit 1',
+      'select id, owner from book where id = 1 union select id, owner from book where id = 2 order by 1',
+    ])
+      await sameEverywhere(t, world, 'user:ann', read);
+    await refusedEverywhere(t, world, 'user:eu', 'select owner from book', 400, 'E0512');
+    await refusedEverywhere(t, world, 'user:ann', 'select pg_sleep(1) from book', 400, 'E0511');
+  },
+  'service.3.2': async (t, world) => {
+    for (const subject of ['user:ann', 'user:eu', 'user:few']) {
+      const { body } = await world.get(subject, '/osl/schema?governed=true');
+      t.equal((await world.get(subject, '/osl/domain-map?governed=true')).status, 200);
+      const examples = examplesIn(body);
+      t.ok(examples.length > 0, subject);
+      for (const osql of examples) {
+        t.match(
+          await world.osql(subject, osql, { explain: true }),
+          { status: 200, body: { plan: {} } },
+          osql,
+        );
+        t.match(await world.osql(subject, osql), { status: 200 }, osql);
+      }
+    }
+    for (const osql of [
+      'select name from author',
+      'select id from book b join author a on b.title = a.name',
+    ]) {
+      const [validated, executed] = [
+        await world.osql('user:few', osql, { explain: true }),
+        await world.osql('user:few', osql),
+      ];
+      t.match(validated, { status: 400, code: 'E0512' });
+      t.same([validated.status, validated.code], [executed.status, executed.code], osql);
+    }
   },
   'service.6': async (t, world) => {
+    for (const osql of [`select id from ${authors("('1')")}`, `select text from ${reviews()}`])
+      t.match(await world.osql('user:ann', osql), { status: 200 });
     for (const path of ['/osl/traverse', '/osl/retrieve']) {
       t.match(await world.post('user:ann', path, {}), { status: 404, code: 'E4040' }, path);
     }
@@ -64,15 +120,27 @@ export const ACCESS_CHECKS = {
       const none = await world.post('user:ann', path, 'no JSON');
       t.match(none, { status: 400, code: 'E0511' });
     }
+    for (const type of ['application/json', 'Application/JSON; charset=utf-8']) {
+      const headers = { authorization, 'content-type': type };
+      t.match(await world.send('/osl/query', { method: 'POST', headers, body }), { status: 200 }, type);
+    }
+    for (const broken of ['[]', 'null', '{"osql":"select 1"', '{"osql":"select 1","osql":"select 2"}'])
+      t.match(await world.post('user:ann', '/osl/query', broken), { status: 400, code: 'E0511' }, broken);
   },
   'endpoint.conformance': async (t, world) => {
     const { status, text } = await world.get('user:ann', '/osl/conformance');
     t.equal(status, 200);
     const levels: unknown = JSON.parse(text);
     t.ok(Array.isArray(levels) && levels.every((level) => typeof level === 'string'));
+    t.match(await world.send('/osl/conformance', { from: freshAddress() }), { status: 403, code: 'E2102' });
   },
-  'endpoint.health': async (t, world) =>
-    t.match(await world.send('/health', { from: freshAddress() }), { status: 200, body: { status: 'ok' } }),
+  'endpoint.health': async (t, world) => {
+    const from = freshAddress();
+    t.match(await world.send('/health', { from }), { status: 200, body: { status: 'ok' } });
+    const headers = { authorization: 'Bearer broken' };
+    t.match(await world.send('/health', { from, headers }, 'a broken token'), { status: 200 });
+    t.match(await world.send('/health', { from, method: 'POST' }), { status: 405, code: 'E4050' });
+  },
   'auth.1.2': async (t, world) => {
     const headers = {
       ...JSON_TYPE,
@@ -83,8 +151,17 @@ export const ACCESS_CHECKS = {
     const body = { osql: 'select owner from book where id = 1' };
     const heard = await world.send('/osl/query', { method: 'POST', headers, body });
     t.same(heard.rows, [{ owner: '[redacted]' }]);
+    world.withheld(t, heard, /Quux/);
+    t.same((await world.post('user:ann', '/osl/query', body)).rows, heard.rows, 'as without them');
     t.match(await world.rest.trail(heard.requestId), [{ subject: 'user:ann' }, { subject: 'user:ann' }]);
     t.equal((await world.send('/osl/schema', { headers })).status, 403);
+    const { authorization: _, ...alone } = headers;
+    const sent = { method: 'POST', headers: alone, body, from: freshAddress() };
+    t.match(
+      await world.send('/osl/query', sent),
+      { status: 403, code: 'E2102' },
+      'nor do they replace a token',
+    );
   },
   'auth.2': everywhere({ 'x-osl-subject': 'user:ada' }, 403, 'E2102'),
   'auth.2.3': everywhere({ authorization: 'Bearer broken' }, 401, 'E3001'),
@@ -105,8 +182,11 @@ export const ACCESS_CHECKS = {
       (await world.post('user:ada', '/osl/query', { osql: `select text from ${reviews()}` }, { aclRoles }))
         .rows;
     t.equal((await passages(['clear'])).length, 5);
-    t.equal((await passages([])).length, 0);
-    t.equal((await passages(['reader'])).length, 0, 'not below the ceiling');
+    const osql = `select text from ${reviews()}`;
+    for (const aclRoles of [[], ['reader']]) {
+      const heard = await world.post('user:ada', '/osl/query', { osql }, { aclRoles, roles: ['clear'] });
+      world.withheld(t, heard, /A review/);
+    }
   },
   'auth.4': async (t, world) => {
     const rows = async (chain: readonly string[]) => {
@@ -119,14 +199,20 @@ export const ACCESS_CHECKS = {
     t.equal(await rows(['user:nil', 'user:ann']), 0, 'the first of the chain counts');
   },
   'auth.4.2': async (t, world) => {
-    const chain = ['user:nil', 'user:ann'];
+    const chain = ['user:root', 'user:ann'];
     const token = await world.rest.test.token('user:ann', { chain, aclRoles: ['reader'] });
+    const whole = { ...JSON_TYPE, authorization: `Bearer ${token}` };
     const [head, payload = '', signature] = token.split('.');
     const claims: object = JSON.parse(Buffer.from(payload, 'base64url').toString());
-    const shorter = Buffer.from(JSON.stringify({ ...claims, chain: ['user:ann'] })).toString('base64url');
-    const headers = { ...JSON_TYPE, authorization: `Bearer ${head}.${shorter}.${signature}` };
     const body = { osql: 'select id from book' };
-    t.match(await world.send('/osl/query', { method: 'POST', headers, body }), { status: 401, rows: [] });
+    const ask = (headers: Readonly<Record<string, string>>, as: string) =>
+      world.send('/osl/query', { method: 'POST', headers, body, from: freshAddress() }, as);
+    t.equal((await ask(whole, 'the whole chain')).rows.length, 12);
+    for (const other of [['user:ann'], ['user:ada', 'user:ann'], ['user:ann', 'user:root', 'user:ann']]) {
+      const forged = Buffer.from(JSON.stringify({ ...claims, chain: other })).toString('base64url');
+      const headers = { ...JSON_TYPE, authorization: `Bearer ${head}.${forged}.${signature}` };
+      t.match(await ask(headers, other.join(' → ')), { status: 401, code: 'E3001', rows: [] });
+    }
   },
   'versioning.1': async (t, world) => {
     t.equal((await world.get('user:ann', '/osl/schema?governed=true')).status, 200);
@@ -141,14 +227,24 @@ export const ACCESS_CHECKS = {
       { id: 3, title: 'Book 3', region: 'eu' },
     ]);
     const facet = { kind: 'facet', name: 'reviews', limit: 1 };
-    t.match((await world.post('user:ann', '/osl/sample', facet)).rows, [
-      { text: /^A review/, reviewer: '[redacted]' },
-    ]);
+    const masked = await world.post('user:ann', '/osl/sample', facet);
+    t.match(masked.rows, [{ text: /^A review/, reviewer: '[redacted]' }]);
+    world.withheld(t, masked, /Critic/);
+    t.equal((await world.post('user:eu', '/osl/sample', { kind: 'table', name: 'book' })).rows.length, 6);
     t.match((await world.post('user:ada', '/osl/sample', facet)).rows, [{ reviewer: 'Ira Critic' }]);
   },
   'sample.2': async (t, world) => {
-    const { rows } = await world.post('user:ann', '/osl/sample', { kind: 'table', name: 'book', limit: 1 });
-    t.match(rows, [{ email: 'box1', owner: '[redacted]' }], 'a name says nothing, the declaration all');
+    const one = { kind: 'table', name: 'book', limit: 1 };
+    t.match((await world.post('user:ada', '/osl/sample', one)).rows, [
+      { email: 'box1', owner: 'Owner Quux 1' },
+    ]);
+    const masked = await world.post('user:ann', '/osl/sample', one);
+    t.match(
+      masked.rows,
+      [{ email: 'box1', owner: '[redacted]' }],
+      'a name says nothing, the declaration all',
+    );
+    world.withheld(t, masked, /Quux/);
   },
   'sample.kind': async (t, world) => {
     const ask = async (kind: string, name: string) =>
@@ -164,15 +260,17 @@ export const ACCESS_CHECKS = {
     t.equal(await rows('table', 'book'), 8);
     t.equal(await rows('facet', 'reviews'), 5);
     t.equal(await rows('table', 'book', { limit: 3 }), 3);
-    t.equal(
-      (await world.post('user:ann', '/osl/sample', { kind: 'table', name: 'book', limit: '3' })).status,
-      400,
-    );
+    for (const limit of ['3', 0, -1, 101, 1.5]) {
+      const heard = await world.post('user:ann', '/osl/sample', { kind: 'table', name: 'book', limit });
+      t.match(heard, { status: 400, code: 'E0511' }, String(limit));
+    }
   },
   'sample.5': async (t, world) => {
     const facet = { kind: 'facet', name: 'reviews' };
     const none = await world.post('user:ada', '/osl/sample', facet, { aclRoles: [], roles: [] });
     t.match(none, { status: 200, rows: [] });
+    world.withheld(t, none, /A review/);
+    t.equal((await world.post('user:ada', '/osl/sample', facet)).rows.length, 5, 'with them');
     const table = await world.post(
       'user:ada',
       '/osl/sample',
@@ -191,29 +289,57 @@ export const ACCESS_CHECKS = {
     const { body } = await world.osql('user:ann', 'select * from book limit 1');
     t.same(body['redacted_columns'], ['book.owner'], 'in the spelling of answers');
     t.same(await lists('facet', 'reviews'), [[], ['reviewer']]);
+    const clear = await world.post('user:ada', '/osl/sample', { kind: 'facet', name: 'reviews' });
+    t.match(clear.body, { redacted_columns: [], redacted_fields: [] }, 'to whom nothing is redacted');
+    const none = await world.post('user:nil', '/osl/sample', { kind: 'table', name: 'book' });
+    t.match(none, { status: 403, code: 'E2102' });
+    t.notOk('redacted_columns' in none.body, 'a refusal lists nothing');
   },
   'sample.7': async (t, world) => {
-    const { rows } = await world.post('user:ann', '/osl/sample', { kind: 'table', name: 'book' });
-    t.ok(rows.length > 0 && rows.every((r) => r['owner'] === '[redacted]'));
+    const books = await world.post('user:ann', '/osl/sample', { kind: 'table', name: 'book' });
+    t.ok(books.rows.length > 0 && books.rows.every((r) => r['owner'] === '[redacted]'));
+    world.withheld(t, books, /Quux/);
+    const clear = await world.post('user:ada', '/osl/sample', { kind: 'table', name: 'book', limit: 1 });
+    t.match(clear.rows, [{ owner: 'Owner Quux 1' }]);
     const member = await world.post('user:ann', '/osl/sample', { kind: 'table', name: 'member' });
     t.ok(member.rows.length > 0 && member.rows.every((r) => r['code'] === '[redacted]'));
   },
-  'sample.8': async (t, world) =>
-    t.match(await world.post('user:ann', '/osl/sample', { kind: 'facet', name: 'nope' }), { code: 'E0241' }),
-  'sample.9': async (t, world) =>
-    t.match(await world.post('user:ann', '/osl/sample', { kind: 'table', name: 'nope' }), { code: 'E0254' }),
-  'errors.E0511': refused('user:ann', 'select id from book where (', 400, 'E0511'),
-  'errors.400-E0512': refused('user:ann', 'select id from nowhere', 400, 'E0512'),
+  'sample.8': undeclared('facet', 'reviews', ['nope', 'book', 'REVIEWS'], 'E0241'),
+  'sample.9': undeclared('table', 'book', ['nope', 'reviews', 'BOOK', 'lib.t_book', 'wrote'], 'E0254'),
+  'errors.E0511': answeredAndRefused(
+    'user:ann',
+    'select id from book where (id = 1)',
+    ['select id from book where (', 'select id, from book', "select id from book where title = 'x"],
+    400,
+    'E0511',
+  ),
+  'errors.400-E0512': answeredAndRefused(
+    'user:ann',
+    'select id from osl.entities.book where id = 1',
+    ['select id from nowhere', 'select nothing from book', 'select id from "Book"', 'select ctid from book'],
+    400,
+    'E0512',
+  ),
   'errors.E2101': async (t, world) => {
     t.match(await world.osql('user:ann', 'select shelf from book'), { status: 403, code: 'E2101' });
     t.match(await world.osql('user:nil', 'select id from book'), { status: 403, code: 'E2102' });
-    t.equal((await world.osql('user:ann', 'select title from book')).rows.length, 12);
+    await sameEverywhere(t, world, 'user:ann', 'select title from book order by id');
+    for (const hidden of [
+      'select shelf from book',
+      'select id from book where shelf is null',
+      'with b as (select shelf as s from book) select count(*) from b where s > 1',
+      'select count(*) from book order by max(shelf)',
+    ])
+      await refusedEverywhere(t, world, 'user:ann', hidden, 403, 'E2101');
+    await refusedEverywhere(t, world, 'user:nil', 'select id from book', 403, 'E2102');
   },
   'errors.E1001': async (t, world) => {
     const several = { metrics: ['page_total'], group_by: ['author__name'] };
     t.match(await world.post('user:ann', '/osl/query', several), { status: 422, code: 'E1001', rows: [] });
     const nowhere = "select id from TRAVERSE(anchor => 'book', target => 'member', keys => ('1'))";
     t.match(await world.osql('user:ann', nowhere), { status: 422, code: 'E1001' });
+    t.equal((await world.post('user:ann', '/osl/query', { metrics: ['page_total'] })).rows.length, 1);
+    t.equal((await world.osql('user:ann', `select id from ${authors("('2')")}`)).rows.length, 1);
   },
   'errors.E0510': async (t, world) => {
     const { system } = world.rest.test.engine;
@@ -237,9 +363,20 @@ export const ACCESS_CHECKS = {
     ] as const) {
       const heard = await world.post('user:ann', '/osl/sample', { kind, name: 'nope' });
       t.match(heard, { status, code, body: { title: /./, request_id: heard.requestId } });
+      const declared = { kind, name: kind === 'facet' ? 'reviews' : 'book' };
+      t.equal((await world.post('user:ann', '/osl/sample', declared)).status, 200);
     }
   },
 } satisfies Readonly<Record<string, Check>>;
+
+/** A sample of what is declared is answered, and of each of `names` refused. */
+function undeclared(kind: string, declared: string, names: readonly string[], code: string): Check {
+  return async (t, world) => {
+    t.ok((await world.post('user:ann', '/osl/sample', { kind, name: declared })).rows.length > 0);
+    for (const name of names)
+      t.match(await world.post('user:ann', '/osl/sample', { kind, name }), { status: 400, code }, name);
+  };
+}
 
 /** Members whose table cannot be read, as on a broken disk. */
 const FAILING_MEMBERS = `

@@ -1,7 +1,9 @@
+import { freshAddress } from '../../../surfaces/rest/fixture.js';
 import type { World } from '../world.js';
 import { at, type Check, listAt } from './check.js';
 
 const ADMIN = { roles: ['TENANT_ADMIN'] };
+const GOVERNED = '/osl/domain-map?governed=true';
 
 async function mapOf(world: World, subject = 'user:ann'): Promise<unknown> {
   return (await world.get(subject, '/osl/domain-map?governed=true')).body;
@@ -19,14 +21,21 @@ async function edge(world: World): Promise<unknown> {
   return listAt(await mapOf(world), 'edges').find((e) => at(e, 'kind') === 'nn');
 }
 
-/** Every node has this member, and its value is one of these of the named nodes. */
-function nodesHave(member: string, expected: Readonly<Record<string, unknown>>): Check {
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+const isTextOrNull = (value: unknown): boolean => value === null || isText(value);
+const isObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Every node of the governed and of the whole map has this member, of this type, and these nodes these values. */
+function nodesHave(
+  member: string,
+  isType: (value: unknown) => boolean,
+  expected: Readonly<Record<string, unknown>>,
+): Check {
   return async (t, world) => {
     const nodes = listAt(await mapOf(world), 'nodes');
-    t.ok(
-      nodes.every((n) => at(n, member) !== undefined),
-      `every node has ${member}`,
-    );
+    for (const n of [...nodes, ...listAt(await wholeMap(world), 'nodes')])
+      t.ok(isType(at(n, member)), `${member} of ${at(n, 'id')}`);
     for (const [id, value] of Object.entries(expected)) {
       t.same(
         at(
@@ -62,6 +71,7 @@ export const GRAPH_CHECKS = {
   'graph.map.nodes': async (t, world) => {
     const kinds = new Set(listAt(await wholeMap(world), 'nodes').map((n) => at(n, 'kind')));
     t.same([...kinds], ['entity', 'metric', 'candidate']);
+    world.withheld(t, await world.get('user:few', GOVERNED), /candidate|metric|author/);
   },
   'graph.node.kind': async (t, world) => {
     const map = await wholeMap(world);
@@ -84,14 +94,18 @@ export const GRAPH_CHECKS = {
         target_attr: 'id',
       },
     );
-    t.notMatch((await world.get('user:ann', '/osl/domain-map?governed=true')).text, 't_loan');
+    world.withheld(t, await world.get('user:ann', GOVERNED), /t_loan|candidate/);
   },
   'graph.map.edges': async (t, world) => {
     const links = listAt(await mapOf(world), 'edges').map((e) => [at(e, 'source'), at(e, 'target')]);
     t.same(links, [['entity:book', 'entity:author']]);
+    world.withheld(t, await world.get('user:few', GOVERNED), /wrote|author/);
   },
-  'graph.map.bridges': async (t, world) => t.same(listAt(await mapOf(world), 'bridges'), ['wrote']),
-  'graph.2': nodesHave('kind', {
+  'graph.map.bridges': async (t, world) => {
+    t.same(listAt(await mapOf(world), 'bridges'), ['wrote']);
+    world.withheld(t, await world.get('user:few', GOVERNED), /wrote/);
+  },
+  'graph.2': nodesHave('kind', isText, {
     'entity:book': 'entity',
     'entity:author': 'entity',
     'metric:page_total': 'metric',
@@ -99,23 +113,34 @@ export const GRAPH_CHECKS = {
   'graph.3': async (t, world) => {
     const names = listAt(await mapOf(world), 'nodes').map((n) => at(n, 'name'));
     t.same(names, ['book', 'author', 'member', 'page_total']);
+    const sample = await world.post('user:ann', '/osl/sample', { kind: 'table', name: 'wrote' });
+    t.match(sample, { status: 400, code: 'E0254' }, 'nor is it a model');
+    const walk = "select book from TRAVERSE(anchor => 'book', target => 'wrote', keys => ('1'))";
+    t.match(await world.osql('user:ann', walk), { status: 400, code: 'E0512' }, 'nor the end of a walk');
   },
-  'graph.4': async (t, world) =>
-    t.match(await edge(world), { kind: 'nn', source: 'entity:book', target: 'entity:author' }),
+  'graph.4': async (t, world) => {
+    const edges = listAt(await mapOf(world), 'edges').filter((e) => at(e, 'kind') === 'nn');
+    t.match(edges, [{ source: 'entity:book', target: 'entity:author' }]);
+    t.equal(edges.length, 1);
+    world.withheld(t, await world.get('user:few', GOVERNED), /"nn"/);
+  },
   'graph.node.id': async (t, world) => {
     for (const n of listAt(await mapOf(world), 'nodes')) {
       t.equal(at(n, 'id'), `${at(n, 'kind')}:${at(n, 'name')}`);
     }
   },
-  'graph.node.name': nodesHave('name', { 'entity:book': 'book', 'metric:page_total': 'page_total' }),
-  'graph.node.plane': nodesHave('plane', { 'entity:book': 'mixed', 'entity:author': 'structured' }),
-  'graph.node.state': nodesHave('state', { 'entity:book': 'existing', 'metric:page_total': 'existing' }),
-  'graph.node.composition': nodesHave('composition', {
+  'graph.node.name': nodesHave('name', isText, { 'entity:book': 'book', 'metric:page_total': 'page_total' }),
+  'graph.node.plane': nodesHave('plane', isText, { 'entity:book': 'mixed', 'entity:author': 'structured' }),
+  'graph.node.state': nodesHave('state', isText, {
+    'entity:book': 'existing',
+    'metric:page_total': 'existing',
+  }),
+  'graph.node.composition': nodesHave('composition', isTextOrNull, {
     'entity:book': 'structured+content',
     'entity:author': 'structured',
     'metric:page_total': null,
   }),
-  'graph.node.description': nodesHave('description', {
+  'graph.node.description': nodesHave('description', isTextOrNull, {
     'entity:book': null,
     'entity:author': 'Who wrote a book.',
   }),
@@ -123,7 +148,7 @@ export const GRAPH_CHECKS = {
     const names = listAt(await node(world, 'entity:author'), 'attributes').map((a) => at(a, 'name'));
     t.same(names, ['id', 'name']);
   },
-  'graph.node.meta': nodesHave('meta', {
+  'graph.node.meta': nodesHave('meta', isObject, {
     'entity:book': { pk: 'id', model: 'book', legs: ['reviews'] },
     'entity:author': { pk: 'id', model: 'author', legs: [] },
     'metric:page_total': {},
@@ -186,6 +211,8 @@ export const GRAPH_CHECKS = {
       const records = await world.rest.test.records(String(heard.body['request_id']));
       t.ok(records[0]?.objects.includes(shown), `${name}: ${records[0]?.objects.join()}`);
     }
+    for (const name of ['osl.entities.nowhere', 'osl.book', 'entity.book', 'db.lib.t_book'])
+      t.match(await world.osql('user:ann', `select id from ${name}`), { status: 400, code: 'E0512' }, name);
   },
   'resource.5': async (t, world) =>
     t.match(listAt(await schemaOf(world), 'facets')[0], {
@@ -201,6 +228,8 @@ export const GRAPH_CHECKS = {
   'resource.8': async (t, world) => {
     const { rows } = await world.osql('user:ann', 'select measure(page_total) as n from book');
     t.same(rows, [{ n: '7800' }]);
+    for (const body of [{ osql: 'select measure(pages_total) from book' }, { metrics: ['pages_total'] }])
+      t.match(await world.post('user:ann', '/osl/query', body), { status: 400, code: 'E0512' });
   },
   'map.2': async (t, world) =>
     t.same(Object.keys((await mapOf(world)) as object), ['nodes', 'edges', 'bridges']),
@@ -217,6 +246,7 @@ export const GRAPH_CHECKS = {
       listAt(few, 'nodes', 0, 'attributes').map((a) => at(a, 'name')),
       ['id', 'title'],
     );
+    world.withheld(t, await world.get('user:few', GOVERNED), /owner|author|topic|page_total/);
   },
   'schema.1': async (t, world) => {
     const first = await world.get('user:ann', '/osl/schema?governed=true');
@@ -224,15 +254,24 @@ export const GRAPH_CHECKS = {
     const authorization = `Bearer ${await world.rest.test.token('user:ann')}`;
     const headers = { authorization, 'if-none-match': String(first.headers['etag']) };
     t.match(await world.send('/osl/schema?governed=true', { headers }), { status: 304, text: '' });
+    const other = await world.get('user:few', '/osl/schema?governed=true', {}, headers['if-none-match']);
+    t.equal(other.status, 200, "what one caller keeps is not another's");
+    const stranger = { ...headers, authorization: 'Bearer broken' };
+    const from = freshAddress();
+    t.match(await world.send('/osl/schema?governed=true', { headers: stranger, from }), { status: 401 });
   },
   'schema.2': forAdmins('/osl/schema'),
   'schema.3': async (t, world) => {
-    const { text } = await world.get('user:few', '/osl/schema?governed=true');
-    t.ok(text.includes('"title"'));
-    t.notOk(/"owner"|"author"|"reviews"|page_total/.test(text));
+    t.match((await world.get('user:ann', '/osl/schema?governed=true')).text, /"owner"/);
+    const few = await world.get('user:few', '/osl/schema?governed=true');
+    t.ok(few.text.includes('"title"'));
+    world.withheld(t, few, /"owner"|"author"|"reviews"|page_total/);
   },
   'endpoint.schema-resolve': async (t, world) => {
     const { body } = await world.get('user:ann', '/osl/schema/resolve?term=volume');
     t.match(body, { matches: [{ fqn: 'osl.entities.book', via: 'lexicon' }] });
+    t.match((await world.get('user:ann', '/osl/schema/resolve?term=author')).text, 'osl.entities.author');
+    world.withheld(t, await world.get('user:few', '/osl/schema/resolve?term=author'), /osl\./);
+    t.match(await world.get('user:ann', '/osl/schema/resolve'), { status: 400, code: 'E0511' });
   },
 } satisfies Readonly<Record<string, Check>>;

@@ -1,11 +1,24 @@
 import { asJson, readArrow } from '../../../surfaces/rest/arrow/read.js';
-import { at, authors, type Check, listAt, refused, reviews } from './check.js';
+import {
+  answeredAndRefused,
+  at,
+  authors,
+  type Check,
+  FIVE_FORMS,
+  LETTERS,
+  listAt,
+  refusedEverywhere,
+  reviews,
+  sameEverywhere,
+} from './check.js';
 
-const LETTERS = "RETRIEVE(facet => 'letters', query => 'a letter on the roof', top_k => 3)";
-
-/** Constructs that are no part of the language, each of another kind. */
 /** Statements of two of the forms. */
 const OF_TWO_FORMS = [
+  `select r.text from ${reviews()} r where r.book_id in (select id from ${authors("('1')")})`,
+  `select text from ${reviews()} order by (select count(*) from book)`,
+  `select text from ${reviews()} limit (select count(*) from book)`,
+  `select id from book where id in (1) or id = (select max(1) from ${reviews()})`,
+  `select array(select text from ${reviews()}) from book`,
   `select text from ${reviews()} union all select title from book`,
   `select title from book except select text from ${reviews()}`,
   `select id from ${authors("('1')")} union select id from author`,
@@ -50,14 +63,38 @@ const UNJOINED = [
   'book b where b.pages = any (array(select pages from book))',
 ];
 
+/** Constructs that are no part of the language, each of another kind. */
 const UNKNOWN = [
   'select id, from book',
   'select id from book for update',
-  'select pg_sleep(1)',
+  'select id from book for share',
+  'select pg_sleep(1) from book',
+  "select pg_read_file('x') from book",
+  "select query_to_xml('select 1', true, true, '') from book",
+  'select current_user from book',
   'select id::regclass from book',
+  "select 'book'::regclass from book",
+  'select id from only book',
+  'select * from book tablesample system (10)',
+  "select * from dblink('x', 'y') as t(a int), book",
+  'select id from rows from (generate_series(1, 2)) x(id), book',
+  'select id into y from book',
+  'with d as (delete from book returning id) select id from d',
+];
+
+/** Statements that are no SELECT. The wire takes some of them for its sessions, as psql does; `osql` takes none. */
+const OTHER_STATEMENTS = [
   'delete from book',
   'select 1; select 2',
-  'select id from book for update',
+  'set role postgres',
+  'copy book to stdout',
+  'do $$ begin end $$',
+  'explain select id from book',
+  'create table y as select id from book',
+  'truncate book',
+  'lock book',
+  'begin',
+  'call x()',
 ];
 
 export const QUERY_CHECKS = {
@@ -82,15 +119,44 @@ export const QUERY_CHECKS = {
       t.same(asJson(stream), rows, 'in columns as in JSON');
       t.match(stream.trailer, { request_id: reply.requestId, row_count: rows.length, truncated: false });
     }
+    const authorization = `Bearer ${await world.rest.test.token('user:ann')}`;
+    for (const [osql, status, code] of [
+      ['select shelf from book', 403, 'E2101'],
+      ['select id from nowhere', 400, 'E0512'],
+    ] as const) {
+      const accept = 'application/vnd.apache.arrow.stream';
+      const headers = { authorization, accept, 'content-type': 'application/json' };
+      const refused = await world.send('/osl/query', { method: 'POST', headers, body: { osql } });
+      t.match(refused, { status, code, headers: { 'content-type': /problem\+json/ } }, 'no stream is begun');
+    }
   },
   'query.1': async (t, world) => {
-    t.match(await world.post('user:ann', '/osl/query', {}), { status: 400, code: 'E0511' }, 'none');
+    for (const body of [
+      {},
+      { osql: 5 },
+      { osql: null },
+      { OSQL: 'select 1' },
+      { osql: 'select 1', nope: 1 },
+      [],
+    ]) {
+      const name = JSON.stringify(body);
+      t.match(await world.post('user:ann', '/osl/query', body), { status: 400, code: 'E0511' }, name);
+    }
     const answered = await world.post('user:ann', '/osl/query', { osql: 'select id from book where id = 1' });
     t.same(answered.rows, [{ id: 1 }]);
   },
   'query.2': async (t, world) => {
     const shapes = { osql: 'select id from book', sql: 'select id from lib.t_book', metrics: ['page_total'] };
     const { osql, sql, metrics } = shapes;
+    for (const body of [{ osql }, { sql }, { metrics }])
+      t.equal((await world.post('user:ann', '/osl/query', body)).status, 200, 'one by itself');
+    for (const body of [
+      { osql, sql: '' },
+      { osql, sql: null },
+      { sql, metrics: [] },
+      { osql: '', metrics },
+    ])
+      t.match(await world.post('user:ann', '/osl/query', body), { status: 400, code: 'E0513' });
     for (const body of [{ osql, sql }, { osql, metrics }, { sql, metrics }, shapes]) {
       const names = Object.keys(body).join();
       t.match(await world.post('user:ann', '/osl/query', body), { status: 400, code: 'E0513' }, names);
@@ -110,6 +176,16 @@ export const QUERY_CHECKS = {
       t.match(records[0], { kind: 'decision', subject: 'user:ann', action: 'query' });
       t.ok(records.every((r) => r.request_id === heard.requestId));
     }
+    const owners = [
+      { osql: 'select owner from book where id = 1' },
+      { sql: 'select owner from lib.t_book where id = 1' },
+    ];
+    for (const body of owners) world.withheld(t, await world.post('user:ann', '/osl/query', body), /Quux/);
+    for (const body of [{ osql: 'select sum(pages) from book' }, { metrics: ['page_total'] }])
+      t.match(await world.post('user:eu', '/osl/query', body), { status: 400, code: 'E0512' }, 'no grant');
+    t.match(await world.post('user:eu', '/osl/query', { sql: 'select pages from lib.t_book' }), {
+      code: 'E0512',
+    });
   },
   'query.osql': async (t, world) => {
     const { rows } = await world.osql(
@@ -120,6 +196,8 @@ export const QUERY_CHECKS = {
       { id: 1, title: 'Book 1' },
       { id: 3, title: 'Book 3' },
     ]);
+    const empty = await world.osql('user:eu', '');
+    t.match(empty, { status: 400, code: 'E0511' });
   },
   'query.sql': async (t, world) => {
     const raw = (who: string, sql: string) => world.post(who, '/osl/query', { sql });
@@ -130,39 +208,88 @@ export const QUERY_CHECKS = {
     ]);
     t.match(await raw('user:ann', 'select id from lib.t_author'), { status: 403, code: 'E0512' });
     t.match(await raw('user:ann', 'delete from lib.t_book'), { status: 400, code: 'E0511' });
-    t.match(await raw('user:ann', ''), { status: 400, code: 'E0246' });
+    for (const empty of ['', '   ', ';', '-- nothing'])
+      t.match(await raw('user:ann', empty), { status: 400, code: 'E0246' }, JSON.stringify(empty));
+    for (const beyond of [
+      'select * from pg_authid',
+      'select id from lib.t_book where id in (select id from lib.t_author)',
+      'with a as (select id from lib.t_author) select id from a',
+      'select table_name from information_schema.tables',
+    ])
+      t.match(await raw('user:ann', beyond), { status: 403, code: 'E0512' }, beyond);
+    t.match(await raw('user:ann', 'select shelf from lib.t_book'), { status: 403, code: 'E2101' });
+    for (const write of ["select nextval('x')", 'select id from lib.t_book for update', 'select 1; select 2'])
+      t.match(await raw('user:ann', write), { status: 400, code: 'E0511' }, write);
   },
   'query.metrics': async (t, world) => {
     const body = { metrics: ['page_total'], group_by: ['book__region'] };
     const { rows } = await world.post('user:ann', '/osl/query', body);
     t.same(rows.map((r) => r['page_total']).sort(), ['3600', '4200'], 'one sum a region');
+    const several = { metrics: ['page_total'], group_by: ['author__name'] };
+    t.match(await world.post('user:ann', '/osl/query', several), { status: 422, code: 'E1001' });
+    t.match(await world.post('user:ann', '/osl/query', { metrics: ['nope'] }), {
+      status: 400,
+      code: 'E0512',
+    });
+    t.match(await world.post('user:ann', '/osl/query', { metrics: [] }), { status: 400, code: 'E0511' });
   },
   'query.4': async (t, world) => {
     const { body, text } = await world.osql('user:ann', 'select title from book', { explain: true });
     t.match(body, { form: 'structured', objects: ['osl.entities.book'], plan: { step: 'select' } });
     t.notOk('rows' in body || text.includes('Book 1'));
-    t.match(await world.osql('user:ann', 'select nope from book', { explain: true }), { code: 'E0512' });
+    for (const osql of FIVE_FORMS) {
+      const planned = await world.osql('user:ann', osql, { explain: true });
+      t.match(planned, { status: 200, body: { plan: { step: /./ } } });
+      t.notOk('rows' in planned.body, osql);
+    }
+    const records = await world.rest.test.records(String(body['request_id']));
+    t.notOk(records.some((r) => r.rows !== null && r.rows > 0));
+    for (const [osql, status, code] of [
+      ['select nope from book', 400, 'E0512'],
+      ['select shelf from book', 403, 'E2101'],
+      ['select a.id from book a join author b on a.title = b.name', 400, 'E0514'],
+      [`select m.since from member m join ${LETTERS} r on m.code = r.member`, 403, 'E0515'],
+    ] as const)
+      t.match(await world.osql('user:ann', osql, { explain: true }), { status, code }, osql);
+    t.match(await world.osql('user:ann', 'select 1', { explain: 'true' }), { status: 400, code: 'E0511' });
   },
   'osql.1': async (t, world) => {
     const { rows } = await world.osql('user:ann', 'select title from osl.entities.book where id = 3');
     t.same(rows, [{ title: 'Book 3' }]);
+    for (const osql of FIVE_FORMS.slice(1, 3)) t.equal((await world.osql('user:ann', osql)).status, 200);
+    const tables = ['pg_class', 'information_schema.tables', 'osl.facets.reviews', 'osl.metrics.page_total'];
+    for (const table of tables)
+      t.match(await world.osql('user:ann', `select * from ${table}`), { status: 400, code: 'E0512' }, table);
     t.match(await world.osql('user:ann', 'select nope from osl.entities.book'), { code: 'E0512' });
   },
   'osql.1.2': async (t, world) => {
-    for (const text of ['select id from lib.t_book', 'select id from t_book', 'select body from t_review']) {
+    t.equal((await world.osql('user:ann', 'select id from osl.entities.book')).rows.length, 12);
+    for (const text of [
+      'select id from lib.t_book',
+      'select id from t_book',
+      'select body from t_review',
+      'select lib.t_book.id from book',
+      'select t_book.id from book',
+      'select ctid from book',
+      'select tableoid from book',
+      'select x.id from book b join lib.t_author x on x.id = b.id',
+      'with x as (select id from lib.t_author) select id from x',
+      'select id from book where id in (select id from lib.t_author)',
+    ]) {
       t.match(await world.osql('user:ann', text), { status: 400, code: 'E0512' }, text);
     }
   },
   'osql.2.2': async (t, world) => {
-    for (const text of UNKNOWN) {
-      t.match(await world.osql('user:ann', text), { status: 400, code: 'E0511' }, text);
+    await sameEverywhere(t, world, 'user:ann', 'select id, upper(title) from book order by id');
+    for (const text of UNKNOWN) await refusedEverywhere(t, world, 'user:ann', text, 400, 'E0511');
+    for (const osql of OTHER_STATEMENTS) {
+      t.match(await world.osql('user:ann', osql), { status: 400, code: 'E0511' }, osql);
+      t.match(await world.mcp('user:ann', 'semantic_query', { osql }), { status: 400, code: 'E0511' }, osql);
     }
   },
   'osql.3': async (t, world) => {
-    const two = `select r.text from ${reviews()} r where r.book_id in (select id from ${authors("('1')")})`;
-    t.match(await world.osql('user:ann', two), { status: 400, code: 'E0511' });
-    for (const text of OF_TWO_FORMS)
-      t.match(await world.osql('user:ann', text), { status: 400, code: 'E0511' }, text);
+    for (const text of OF_TWO_FORMS) await refusedEverywhere(t, world, 'user:ann', text, 400, 'E0511');
+    for (const text of FIVE_FORMS.slice(0, 3)) await sameEverywhere(t, world, 'user:ann', text);
     const forms = await Promise.all(
       [
         'select id from book',
@@ -189,6 +316,12 @@ export const QUERY_CHECKS = {
       'select a.name from book b join wrote w on w.book = b.id join author a on a.id = w.author where b.id = 2',
     );
     t.same(joined.rows, [{ name: 'Yves' }]);
+    const unsealed = 'select a.name from book b join author a on a.name = b.title';
+    t.match(await world.osql('user:ann', unsealed), { status: 400, code: 'E0514' });
+    t.match(await world.osql('user:ann', 'select region, count(*) from book'), {
+      status: 400,
+      code: 'E0511',
+    });
   },
   'osql.3.retrieve': async (t, world) => {
     const { rows } = await world.osql('user:ann', `select lang, similarity(text) as s from ${reviews()}`);
@@ -197,6 +330,15 @@ export const QUERY_CHECKS = {
       t.match(row['lang'], /^(?:de|en)$/, 'a bare column passes through');
       t.type(row['s'], 'number');
     }
+    for (const [osql, code] of [
+      [`select title from ${reviews()}`, 'E0512'],
+      [`select nothing(text) from ${reviews()}`, 'E0511'],
+      ["select text from RETRIEVE(facet => 'reviews', query => 'x')", 'E0511'],
+      ["select text from RETRIEVE('reviews', 'x', 1)", 'E0511'],
+      ["select text from RETRIEVE(facet => 'reviews', query => 'x', top_k => 1, model => 'other')", 'E0511'],
+      ['select text from reviews', 'E0511'],
+    ] as const)
+      t.match(await world.osql('user:ann', osql), { status: 400, code }, osql);
   },
   'osql.3.traverse': async (t, world) => {
     const { rows } = await world.osql('user:ann', `select id, depth from ${authors("('1')")} order by id`);
@@ -204,6 +346,17 @@ export const QUERY_CHECKS = {
       { id: 1, depth: 1 },
       { id: 2, depth: 1 },
     ]);
+    const walk = (anchor: string, target: string, keys = "('1')"): string =>
+      `select * from TRAVERSE(anchor => '${anchor}', target => '${target}', keys => ${keys})`;
+    t.match((await world.osql('user:ann', walk('author', 'author'))).rows, [{ id: 2, depth: 2 }], 'two hops');
+    for (const [osql, status, code] of [
+      [walk('book', 'member'), 422, 'E1001'],
+      [walk('nowhere', 'author'), 400, 'E0512'],
+      [walk('book', 'nowhere'), 400, 'E0512'],
+      [walk('book', 'author', '()'), 400, 'E0511'],
+      ["select id from TRAVERSE(anchor => 'book', target => 'author')", 400, 'E0511'],
+    ] as const)
+      t.match(await world.osql('user:ann', osql), { status, code }, osql);
   },
   'osql.3.joint': async (t, world) => {
     const { rows } = await world.osql(
@@ -218,6 +371,16 @@ export const QUERY_CHECKS = {
       listAt(rows, 0, 'evidence').map((e) => at(e, 'cite', 'doc_id')),
       ['r1', 'r7'],
     );
+    for (const where of ['', ' where id > 0', ' where id in (1) or id in (2)', " where title = 'Book 1'"]) {
+      const all = await world.osql('user:ann', `select id, evidence from book${where}`);
+      t.match(all, { status: 400, code: 'E0511' }, `of named records only:${where}`);
+    }
+    const hidden = await world.osql('user:eu', 'select id, title, evidence from book where id in (1, 2)');
+    t.same(
+      hidden.rows.map((r) => r['id']),
+      [1],
+    );
+    world.withheld(t, hidden, /Book 2|"r[17]"/);
   },
   'osql.3.cross-modal-equijoin': async (t, world) => {
     const { rows } = await world.osql(
@@ -225,11 +388,39 @@ export const QUERY_CHECKS = {
       `select b.id, b.title, r.book_id, r.text from osl.entities.book b join ${reviews()} r on b.id = r.book_id`,
     );
     t.equal(rows.length, 5);
-    for (const r of rows) t.same([r['id'], r['title']], [r['book_id'], `Book ${r['id']}`]);
+    for (const r of rows) t.same([String(r['id']), r['title']], [r['book_id'], `Book ${r['id']}`]);
+    const across = (join: string): string => `select x.id, r.text from book x ${join}`;
+    for (const join of [
+      `cross join ${reviews()} r`,
+      `, ${reviews()} r`,
+      `join ${reviews()} r on x.title = r.text`,
+      `join ${reviews()} r on x.id = r.book_id and x.pages > 100`,
+      `join ${reviews()} r on x.id::text = r.book_id::text`,
+      `natural join ${reviews()} r`,
+      `where exists (select 1 from ${reviews()} r where r.text = x.title)`,
+    ])
+      t.match(await world.osql('user:ann', across(join)), { status: 400, code: /^E051[24]$/ }, join);
+    const walked = `select r.text from ${reviews()} r join ${authors("('1')")} a on a.id = r.book_id`;
+    t.match(await world.osql('user:ann', walked), { status: 400, code: 'E0511' }, 'no walk');
   },
-  'osql.3.2': refused('user:ann', `select text from ${reviews(5, 'nope')}`, 400, 'E0241'),
+  'osql.3.2': answeredAndRefused(
+    'user:ann',
+    `select text from ${reviews()}`,
+    ['nope', 'book', 'REVIEWS', 'osl.facets.nope', ''].map((name) => `select text from ${reviews(5, name)}`),
+    400,
+    'E0241',
+  ),
   'osql.3.4': async (t, world) => {
-    t.match(await world.osql('user:ann', `select text from ${reviews(21)}`), { status: 400, code: 'E0511' });
+    for (const topK of ['21', '0', '-1', "'5'", '1.5', 'null', '9999999999999999999', '(select 5)']) {
+      const call = `RETRIEVE(facet => 'reviews', query => 'x', top_k => ${topK})`;
+      t.match(await world.osql('user:ann', `select text from ${call}`), { status: 400, code: 'E0511' }, topK);
+    }
+    for (const value of [21, 0, 'x', null]) {
+      const osql = "select text from RETRIEVE(facet => 'reviews', query => 'x', top_k => $1)";
+      const heard = await world.osql('user:ann', osql, { parameters: [value] });
+      t.match(heard, { status: 400, code: 'E0511' }, `a parameter ${value}`);
+    }
+    await refusedEverywhere(t, world, 'user:ann', `select text from ${reviews(21)}`, 400, 'E0511');
     t.equal((await world.osql('user:ann', `select text from ${reviews(20)}`)).rows.length, 12);
   },
   'osql.3.6': async (t, world) => {
@@ -240,10 +431,18 @@ export const QUERY_CHECKS = {
       ]);
     t.same(await served('user:ann'), [['[redacted]', 'masked']]);
     t.same(await served('user:ada'), [['Ira Critic', 'raw']]);
+    const letters = `select text, member from ${LETTERS}`;
+    t.same((await world.osql('user:key', letters)).rows, [
+      { text: 'A letter on the roof.', member: "m-1'; --" },
+    ]);
+    // There is no version without the codes, so nobody else has any of it.
+    for (const who of ['user:ann', 'user:ada']) world.withheld(t, await world.osql(who, letters), /roof|m-1/);
   },
   'osql.3.8': async (t, world) => {
     const few = await world.osql('user:few', `select text from ${reviews()}`);
     t.same([few.status, few.rows], [200, []]);
+    world.withheld(t, few, /A review/);
+    t.equal((await world.osql('user:ann', `select text from ${reviews()}`)).rows.length, 5);
     // Neither has one who has no grant at all.
     const nil = await world.osql('user:nil', `select text, score, cite from ${reviews()} where score > 1`);
     t.same([nil.status, nil.rows], [200, []]);
@@ -297,15 +496,21 @@ export const QUERY_CHECKS = {
     const walk = `select id from TRAVERSE(anchor => 'author', target => 'book', keys => ${back}) order by id`;
     t.same((await world.osql('user:ann', walk)).rows, [{ id: 1 }, { id: 2 }, { id: 3 }]);
     t.same((await world.osql('user:eu', walk)).rows, [{ id: 1 }, { id: 3 }]);
+    const whole = walk.replace('select id', 'select *');
+    world.withheld(t, await world.osql('user:eu', whole), /Book 2/);
+    world.withheld(t, await world.osql('user:ann', whole), /Quux|hidden shelf/);
+    t.match(await world.osql('user:few', walk), { status: 400, code: 'E0512' });
   },
   'osql.3.15': async (t, world) => {
     for (const from of JOINED) {
       const text = `select count(*) as n from ${from}`;
       t.match(await world.osql('user:ann', text), { status: 200, rows: [{ n: /^[1-9]/ }] }, text);
     }
+    await sameEverywhere(t, world, 'user:ann', `select count(*) as n from ${JOINED[3]}`);
     for (const from of UNJOINED) {
       const text = `select count(*) as n from ${from}`;
-      t.match(await world.osql('user:ann', text), { status: 400, code: 'E0514' }, text);
+      t.equal((await world.osql('user:ann', text)).status, 400, text);
+      await refusedEverywhere(t, world, 'user:ann', text, 400, 'E0514');
     }
   },
   'osql.3.16': async (t, world) => {
@@ -322,7 +527,7 @@ export const QUERY_CHECKS = {
     const joined = (field: string): string =>
       `select b.id from book b join ${reviews()} r on b.id = r.${field}`;
     t.match(await world.osql('user:ann', joined('book_id')), { status: 200, rows: [{}] });
-    for (const field of ['reviewer', 'score'])
+    for (const field of ['reviewer', 'score', 'text', 'lang'])
       t.match(await world.osql('user:ann', joined(field)), { status: 400, code: 'E0514' }, field);
   },
   'osql.3.18': async (t, world) => {
@@ -347,13 +552,24 @@ export const QUERY_CHECKS = {
       t.match(await world.osql('user:ann', joined(on, right)), { status: 400, code: 'E0514' }, right);
     }
     const withTable = `with b as (select title from book) ${joined('a.title = b.title', 'b')}`;
-    t.match(await world.osql('user:ann', withTable), { status: 400, code: 'E0514' });
+    await refusedEverywhere(t, world, 'user:ann', withTable, 400, 'E0514');
+    for (const kind of ['left', 'right', 'full'])
+      t.match(
+        await world.osql('user:ann', `select a.id from book a ${kind} join book b on a.title = b.title`),
+        { status: 400, code: 'E0514' },
+        kind,
+      );
   },
   'osql.3.19': async (t, world) => {
+    const { rows } = await world.osql('user:ann', `select similarity(text, 'whales') as s from ${reviews()}`);
+    t.equal(rows.length, 5, 'the passage, and a text');
     for (const call of [
       'similarity(text, (select title from book limit 1))',
       'similarity(text, lang)',
       'summarize((select text from book))',
+      'summarize((select title from book where id = book_id))',
+      'classify(text, array(select title from book))',
+      `similarity(text, (select max(text) from ${reviews()}))`,
     ]) {
       t.match(
         await world.osql('user:ann', `select ${call} from ${reviews()}`),
@@ -375,6 +591,17 @@ export const QUERY_CHECKS = {
       const bare = await world.osql('user:ann', `select ${operator}(text) as a from ${reviews()}`);
       t.same([bare.status, bare.rows.length], [200, 5], `${operator}(text)`);
     }
+    for (const call of [
+      'classify(text, 5)',
+      "tag(text, threshold => 'x')",
+      'rank(text, lang, score)',
+      'cluster(text, k => 0)',
+    ])
+      t.match(
+        await world.osql('user:ann', `select ${call} from ${reviews()}`),
+        { status: 400, code: 'E0511' },
+        call,
+      );
   },
   'osql.3.decoder': async (t, world) => {
     for (const call of [
@@ -392,10 +619,14 @@ export const QUERY_CHECKS = {
       const heard = await world.osql('user:ann', `select ${call} from ${reviews()}`);
       t.match(heard, { status: 503, code: 'E0521' }, call);
     }
+    await refusedEverywhere(t, world, 'user:ann', `select summarize(text) from ${reviews()}`, 503, 'E0521');
+    const encoded = await world.osql('user:ann', `select similarity(text) from ${reviews()}`);
+    t.equal(encoded.status, 200, 'an encoder needs none');
   },
   'passage.text': async (t, world) => {
     const { rows } = await world.osql('user:ann', `select text from ${reviews(1)}`);
     t.match(rows, [{ text: /^A review of whales, the number \d+\.$/ }]);
+    world.withheld(t, await world.osql('user:few', `select text from ${reviews(1)}`), /A review/);
   },
   'passage.score': async (t, world) => {
     const scores = (await world.osql('user:ann', `select score from ${reviews()}`)).rows.map(
@@ -426,12 +657,19 @@ export const QUERY_CHECKS = {
     const told = async (who: string) =>
       (await world.osql(who, `select redacted_fields from ${reviews(1)}`)).rows;
     t.same(await told('user:ann'), [{ redacted_fields: ['reviewer'] }]);
+    const passage = await world.osql('user:ann', `select text, reviewer, redacted_fields from ${reviews(1)}`);
+    t.match(passage.rows, [{ reviewer: '[redacted]', redacted_fields: ['reviewer'] }]);
+    world.withheld(t, passage, /Critic/);
     t.same(await told('user:ada'), [{ redacted_fields: [] }]);
   },
-  'errors.E0515': refused(
-    'user:ann',
-    `select m.since from member m join ${LETTERS} r on m.code = r.member`,
-    403,
-    'E0515',
-  ),
+  'errors.E0515': async (t, world) => {
+    const joined = `select m.since from member m join ${LETTERS} r on m.code = r.member`;
+    await sameEverywhere(t, world, 'user:key', joined);
+    for (const text of [
+      joined,
+      `select since from member where code in (select member from ${LETTERS})`,
+      `select since from member m where exists (select 1 from ${LETTERS} r where r.member = m.code)`,
+    ])
+      await refusedEverywhere(t, world, 'user:ann', text, 403, 'E0515');
+  },
 } satisfies Readonly<Record<string, Check>>;

@@ -1,6 +1,7 @@
 import { hmac, OTHER_RSA, OTHER_SECRET, PUBLIC_PEM, RSA, rsa, type Signer } from '../../../policy/tokens.js';
 import { freshAddress } from '../../../surfaces/rest/fixture.js';
-import type { Heard, World } from '../world.js';
+import type { Heard } from '../surfaces.js';
+import type { World } from '../world.js';
 import type { Check } from './check.js';
 
 /** A token that differs from a good one of `user:ann`: members that are undefined are left out. */
@@ -13,7 +14,7 @@ interface Token {
 
 const now = (): number => Math.floor(Date.now() / 1_000);
 
-async function ask(world: World, { header = {}, claims = {}, signer }: Token): Promise<Heard> {
+async function ask(world: World, name: string, { header = {}, claims = {}, signer }: Token): Promise<Heard> {
   const issued = now() - 1;
   const authorization = `Bearer ${world.seal(
     { alg: 'HS256', typ: 'service-actor+jwt', ...header },
@@ -35,7 +36,8 @@ async function ask(world: World, { header = {}, claims = {}, signer }: Token): P
   const headers = { authorization, 'content-type': 'application/json' };
   const body = { osql: 'select id from book' };
   // From an address of its own: strangers have a limit there.
-  return world.send('/osl/query', { method: 'POST', headers, body, from: freshAddress() });
+  const sent = { method: 'POST', headers, body, from: freshAddress() };
+  return world.send('/osl/query', sent, `token, ${name}`);
 }
 
 type Tokens = () => Readonly<Record<string, Token>>;
@@ -44,11 +46,11 @@ type Tokens = () => Readonly<Record<string, Token>>;
 function tokens(good: Tokens, bad: Tokens): Check {
   return async (t, world) => {
     for (const [name, token] of Object.entries(good())) {
-      const heard = await ask(world, token);
+      const heard = await ask(world, name, token);
       t.same([heard.status, heard.rows.length], [200, 12], name);
     }
     for (const [name, token] of Object.entries(bad()))
-      t.match(await ask(world, token), { status: 401, code: 'E3001', rows: [] }, name);
+      t.match(await ask(world, name, token), { status: 401, code: 'E3001', rows: [] }, name);
   };
 }
 
@@ -61,6 +63,17 @@ const times = (iat: number, exp: number): Token => ({ claims: { iat: now() + iat
 const RS256 = { alg: 'RS256' };
 
 export const TOKEN_CHECKS = {
+  'auth.2.2': tokens(
+    () => ({ 'as the contract has it': {} }),
+    () => ({
+      'signed with another secret': { signer: hmac(OTHER_SECRET) },
+      'signed with nothing': { signer: () => Buffer.alloc(0) },
+      ended: times(-300, -35),
+      'of no version': { claims: { version: undefined } },
+      'of no shape': { header: { typ: undefined }, claims: { chain: 'user:ann' } },
+      'with an end that is no number': { claims: { exp: 'tomorrow' } },
+    }),
+  ),
   'auth.3.typ': tokens(
     () => ({ 'as the contract has it': {} }),
     () => ({
