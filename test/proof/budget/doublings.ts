@@ -81,8 +81,13 @@ export const DOUBLINGS: readonly Doubling[] = [
   chain(
     'LEFT JOIN with a condition in ON',
     'select a.z, a.y from K a left join K b on a.z = b.z and b.y / 1 > 0',
+    FREE,
   ),
-  chain('LEFT JOIN, its right side', 'select a.z, b.y from K a left join K b on a.z = b.z and b.y / 1 > 0'),
+  chain(
+    'LEFT JOIN, its right side',
+    'select a.z, b.y from K a left join K b on a.z = b.z and b.y / 1 > 0',
+    FREE,
+  ),
   chain('FULL JOIN', 'select a.z, b.y from K a full join K b on a.z = b.z'),
   chain('FULL JOIN by USING', 'select z, 1 as y from K a full join K b using (z)', EXPANDS),
   chain('UNION', 'select z, y from K union select z, y from K', EXPANDS),
@@ -102,7 +107,7 @@ export const DOUBLINGS: readonly Doubling[] = [
   chain('a scalar subquery in WHERE', 'select z, y from K where (select max(y) from K) / 1 > 0'),
   chain('a scalar subquery of one row', 'select z, (select y from K limit 1) as y from K'),
   chain('ARRAY', 'select z, cardinality(array(select y from K)) as y from K'),
-  chain('ANY', 'select z, y from K where y <= any (select y from K)'),
+  chain('ANY', 'select z, y from K where y <= any (select y from K)', FREE),
   chain('LATERAL', 'select a.z, c.y from K a, lateral (select b.y from K b where b.z = a.z) c'),
   chain(
     'LATERAL that can fail',
