@@ -427,7 +427,10 @@ export const ERRORS = Object.freeze({
   ]),
 
   // ---- HTTP
-  notFound: row('E4040', '42704', 404, () => ['there is nothing at this path']),
+  notFound: row('E4040', '42704', 404, (p: { elsewhere?: string }) => [
+    'there is nothing at this path',
+    p.elsewhere ?? null,
+  ]),
   noSession: row('E4040', '42704', 404, () => [
     'there is no such session, and no request of this id runs',
     'list them again: it may be over',

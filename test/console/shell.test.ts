@@ -54,10 +54,42 @@ test('the files of the console, and nothing beside them', async (t) => {
   t.match(await rest.send('/console/', { method: 'POST', from: freshAddress() }), { status: 405 });
 });
 
+test('the bare address leads a browser to the console, and tells programs where it is', async (t) => {
+  const { rest } = await startGateway(t);
+  const get = (accept: string | null, path = '/') =>
+    rest.send(path, { from: freshAddress(), headers: accept === null ? {} : { accept } });
+  const cases: readonly (readonly [accept: string | null, status: number])[] = [
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 302],
+    ['application/json, text/html;q=0.1', 302],
+    ['application/json', 404],
+    ['*/*', 404],
+    ['text/htmlx', 404],
+    [null, 404],
+  ];
+  for (const [accept, status] of cases) {
+    const reply = await get(accept);
+    t.match(reply, { status, headers: { vary: /Accept/ } }, `${accept}`);
+    if (status === 302) t.match(reply, { headers: { location: '/console/' }, text: '' });
+    else
+      t.match(reply.json(), {
+        code: 'E4040',
+        detail: 'there is nothing at this path',
+        hint: 'the console is at /console/, what programs may ask is in /openapi.json',
+      });
+  }
+  const led = await get('text/html', '/?next=//evil.example/%0d%0aX-Evil:1');
+  t.match(led, { status: 302, headers: { location: '/console/' } }, 'nothing of the request is in it');
+  t.notMatch(JSON.stringify(led.headers) + led.text, /evil/i);
+  t.notMatch((await get(null, '/?<script>')).text, /script/);
+  t.equal((await rest.send('/', { method: 'POST', from: freshAddress() })).status, 404);
+});
+
 test('without the setting there is none', async (t) => {
   const { rest } = await startGateway(t, { console: null });
   for (const path of ['/console', '/console/', '/console/settings.json', '/console/demo-token'])
     t.equal((await rest.send(path, { from: freshAddress() })).status, 404, path);
+  const bare = await rest.send('/', { from: freshAddress(), headers: { accept: 'text/html' } });
+  t.match(bare.json(), { code: 'E4040', hint: 'what programs may ask is in /openapi.json' });
 });
 
 test('the demo’s sign-in is for pages of this server on this machine, and for the demo alone', async (t) => {

@@ -35,6 +35,11 @@ export function consoleRoutes(app: FastifyInstance, service: RequestParts, optio
     if (file === undefined) return reply.callNotFound();
     return sendFile(request, reply.headers(headers()), file);
   };
+  // Who types the address alone into a browser wants the pages; anybody else hears of them in the refusal.
+  app.get('/', hidden, (request, reply) => {
+    reply.header('vary', 'Accept');
+    return wantsPage(request) ? reply.redirect('/console/', 302) : reply.callNotFound();
+  });
   app.get('/console', hidden, (_request, reply) => reply.redirect('/console/', 308));
   app.get('/console/', hidden, serve(PAGE));
   app.get('/console/settings.json', hidden, async (request, reply) =>
@@ -45,6 +50,10 @@ export function consoleRoutes(app: FastifyInstance, service: RequestParts, optio
     serve(request.params['*'])(request, reply),
   );
   if (demo !== null) demoRoute(app, service, demo);
+}
+
+function wantsPage({ headers }: FastifyRequest): boolean {
+  return (headers.accept ?? '').split(',').some((type) => /^\s*text\/html\s*(?:;|$)/i.test(type));
 }
 
 async function sendFile(

@@ -13,6 +13,12 @@ export function templateOf(path: string): string {
     .replace(/^\/admin\/audit\/requests\/[^/]+(\/proofs)?$/, '/admin/audit/requests/{id}$1');
 }
 
+/** Where to go from `/`, in words that hold nothing of the request. */
+function entrances(methods: ReadonlyMap<string, string>): string {
+  const pages = methods.has('/console/') ? 'the console is at /console/, ' : '';
+  return `${pages}what programs may ask is in /openapi.json`;
+}
+
 /**
  * Answers what no route does: another method of a known path (E4050), or an unknown path (E4040). Below `/osl` and
  * `/admin` that is told only to those who have a valid token.
@@ -27,7 +33,9 @@ export async function sendUnknown(
   const path = request.url.split('?', 1)[0] ?? '';
   const allowed = methods.get(templateOf(path));
   const reason =
-    allowed === undefined ? queryError('notFound', {}) : queryError('methodNotAllowed', { allowed });
+    allowed === undefined
+      ? queryError('notFound', path === '/' ? { elsewhere: entrances(methods) } : {})
+      : queryError('methodNotAllowed', { allowed });
   const who = /^\/(?:osl|admin)(?:\/|$)/.test(path) ? 'identified' : 'anyone';
   const told = await turnAway(service, call, 'http', reason, who);
   if (told.entry === 'methodNotAllowed' && allowed !== undefined) reply.header('allow', allowed);
