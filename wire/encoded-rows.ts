@@ -6,6 +6,8 @@ import type { TextEncoding } from './text-encoding.js';
 
 const DATA_ROW = 0x44;
 const HEADER = 5;
+/** The values of a run in the other encoding, and the messages made of them. */
+const COPIES = 2;
 
 /** What the rows of one result are made of. */
 export interface ResultShape {
@@ -54,6 +56,7 @@ export function encodedRows(
     await rows.write(Buffer.concat(out));
   };
   return {
+    copies: (rows.copies ?? 0) + COPIES,
     write: (messages): Awaitable<void> => {
       const bytes = Buffer.from(messages.buffer, messages.byteOffset, messages.byteLength);
       return isAscii(bytes) ? rows.write(messages) : run(bytes);

@@ -272,4 +272,6 @@ export interface RowWriter {
    * once the client has gone.
    */
   write(messages: Uint8Array): Awaitable<void>;
+  /** Copies of a large row that it makes until the row has left; absent: none. */
+  readonly copies?: number;
 }

@@ -366,6 +366,10 @@ export const ERRORS = Object.freeze({
     `${p.what} has more than ${p.limit} ${p.unit}, and without the rest the answer would be wrong`,
     p.hint,
   ]),
+  rowTooLarge: row('E0530', '54000', 400, (p: { limitMib: number }) => [
+    `one row of the answer is larger than ${p.limitMib} MiB`,
+    'select fewer columns, or parts of long values, as in left(value, 1000); OSL_MAX_ROW_MIB is the limit',
+  ]),
   costCap: row('E0527', '54001', 400, () => [
     'the database would take more for this question than a role of yours allows for one',
     'ask for less of it at a time: fewer relations, or a filter on a key',
@@ -411,6 +415,10 @@ export const ERRORS = Object.freeze({
   overloaded: row('E5031', '53300', 503, (p: { retryAfterSeconds: number }) => [
     'the server is at its capacity',
     `try again in ${p.retryAfterSeconds} s`,
+  ]),
+  answerMemory: row('E5039', '53200', 503, (p: { retryAfterSeconds: number }) => [
+    'the answers under way hold all the memory that there is for them, or your own hold half of it',
+    `try again in ${p.retryAfterSeconds} s, or ask for less; OSL_ANSWER_MEMORY_MIB is the limit`,
   ]),
   issuerUnavailable: row('E5033', '57P03', 503, (p: { retryAfterSeconds: number }) => [
     'the keys of the issuer of this token cannot be had now, so it can be neither believed nor refused',

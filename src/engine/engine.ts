@@ -1,3 +1,4 @@
+import type { AnswerMemory } from './answer-memory.js';
 import type { DataNodes } from './data-nodes.js';
 import type { GovernedDoor, SystemDoor } from './doors.js';
 import type { EnginePool } from './engine-pool.js';
@@ -45,6 +46,7 @@ export interface Engine {
 export interface EngineSurroundings extends EngineEvents {
   /** Where rows of slow readers go; null for nowhere: then they keep their sessions. */
   readonly spool: SpoolRoom | null;
+  readonly memory: AnswerMemory;
   /**
    * For a process that serves: a server that does not answer, or lets nobody in, is tried again until it does, and the
    * engine opens meanwhile. Null: then it does not open.

@@ -1,4 +1,5 @@
 import { queryError } from 'osl-compiler';
+import { type AnswerMemory, noMemory, rowTooLarge } from './answer-memory.js';
 import { fitting, type Room, roomIn } from './caps.js';
 import { sameOids } from './column-types.js';
 import type { PreparedStatement, PreparedStatements } from './prepared.js';
@@ -31,6 +32,7 @@ export interface ExecutionHost {
   /** The session's own statement timeout. */
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
+  readonly memory: AnswerMemory;
   /** Whether a statement may be run again whose session was lost: it reads, and nothing depends on the session. */
   readonly runsAgain: boolean;
   /** Where rows go whose reader is slow, so that the session need not wait; null where it has to. */
@@ -129,7 +131,13 @@ export class Execution implements Job {
     this.#session = session;
     const { spool } = this.#host;
     if (lane === 'alone' && spool !== null && this.#relieved === null)
-      this.#relieved = new RelievedSink(this.#sink, spool, this.subject, (error) => this.stop(error));
+      this.#relieved = new RelievedSink(this.#sink, {
+        room: spool,
+        memory: this.#host.memory,
+        party: this.subject,
+        copies: this.#options.copies ?? 0,
+        fail: (error) => this.stop(error),
+      });
     this.#held = [];
     this.#discard = false;
     this.#truncated = false;
@@ -177,6 +185,22 @@ export class Execution implements Job {
     out.parse('', `EXPLAIN EXECUTE ${prepared}${none}`, []);
     out.bind('', [], []);
     out.execute(this.#rowLimit());
+  }
+
+  largeRow(bytes: number): number {
+    if (this.#discard || this.#applying > 0) return 0;
+    if (this.lane === 'shared') {
+      this.#runAgainAlone();
+      return 0;
+    }
+    const { bounds } = this.#host.memory;
+    if (bytes <= bounds.rowBytes) return bytes * (1 + (this.#options.copies ?? 0));
+    this.stop(rowTooLarge(bounds));
+    return 0;
+  }
+
+  starved(): void {
+    this.stop(noMemory());
   }
 
   rows(bytes: Uint8Array, count: number): void | Promise<void> {
@@ -301,14 +325,15 @@ export class Execution implements Job {
   #hold(bytes: Uint8Array, count: number): undefined {
     this.rowCount += count;
     this.byteCount += bytes.length;
-    if (this.byteCount > SHARED_BYTES) {
-      this.again = 'alone';
-      this.#discard = true;
-      this.#held = [];
-    } else {
-      this.#held.push(bytes);
-    }
+    if (this.byteCount > SHARED_BYTES) this.#runAgainAlone();
+    else this.#held.push(bytes);
     return undefined;
+  }
+
+  #runAgainAlone(): void {
+    this.again = 'alone';
+    this.#discard = true;
+    this.#held = [];
   }
 
   #write(bytes: Uint8Array, count: number): void | Promise<void> {

@@ -1,5 +1,6 @@
 /** The two doors to a database, governed and system, over a native Postgres or an embedded one. */
 
+export { type AnswerBounds, AnswerMemory, LARGE_ROW_BYTES, MemoryShare, noMemory } from './answer-memory.js';
 export { unreachableNodes } from './data-nodes.js';
 export type { CopyRows, CopyTarget, GovernedDoor, SystemDoor, SystemQueries } from './doors.js';
 export type { Engine, EngineEvents } from './engine.js';

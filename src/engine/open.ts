@@ -1,3 +1,4 @@
+import { unboundedMemory } from './answer-memory.js';
 import type { Engine, EngineSurroundings } from './engine.js';
 import { openPglite, type PgliteConfig } from './pglite/engine.js';
 import { openPostgres, type PostgresConfig } from './postgres/engine.js';
@@ -10,7 +11,14 @@ export async function openEngine(
   surroundings: Partial<EngineSurroundings> = {},
 ): Promise<Engine> {
   const ignored = (): void => undefined;
-  const heard = { onUpstreamError: ignored, onReach: ignored, spool: null, serving: null, ...surroundings };
+  const heard = {
+    onUpstreamError: ignored,
+    onReach: ignored,
+    spool: null,
+    serving: null,
+    memory: unboundedMemory(),
+    ...surroundings,
+  };
   const opened =
     config.kind === 'pglite' ? await openPglite(config, heard) : await openPostgres(config, heard);
   return opened.engine;

@@ -1,4 +1,5 @@
 import { InternalError } from 'osl-compiler';
+import type { AnswerMemory } from './answer-memory.js';
 import { Execution, type ExecutionHost } from './execution.js';
 import type { Lanes } from './lanes.js';
 import type { Pool } from './pool.js';
@@ -17,6 +18,7 @@ export interface RunnerOptions {
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
   readonly spool: SpoolRoom | null;
+  readonly memory: AnswerMemory;
   /** Whether another session may answer what one that was lost did not. */
   readonly runsAgain: boolean;
   /** Puts a session into its governed state; null when it is there. */
@@ -33,6 +35,7 @@ export class Runner implements ExecutionHost {
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
   readonly spool: SpoolRoom | null;
+  readonly memory: AnswerMemory;
   readonly runsAgain: boolean;
   /** Sessions that short statements share; null where there are none. */
   readonly lanes: Lanes | null;
@@ -46,6 +49,7 @@ export class Runner implements ExecutionHost {
     this.backstopSeconds = options.backstopSeconds;
     this.onUpstreamError = options.onUpstreamError;
     this.spool = options.spool;
+    this.memory = options.memory;
     this.runsAgain = options.runsAgain;
   }
 

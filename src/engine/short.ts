@@ -74,6 +74,8 @@ const NO_ROWS = Buffer.alloc(0);
 
 /** Runs of short statements, one after the other, for one asker. */
 export class ShortRun implements Job {
+  /** It keeps no large row, so it counts as nobody's. */
+  readonly subject = null;
   #answer: ShortAnswer | null;
   #sending: Sending | null = null;
   #rows: Uint8Array = NO_ROWS;
@@ -109,6 +111,15 @@ export class ShortRun implements Job {
     if (sending === null) return;
     out.bind(sending.prepared.name, sending.values, sending.resultFormats);
     out.executeAndSync(SHARED_ROWS + 1);
+  }
+
+  largeRow(): number {
+    this.#long = true;
+    return 0;
+  }
+
+  starved(): void {
+    this.#long = true;
   }
 
   rows(bytes: Uint8Array, count: number): undefined {

@@ -1,4 +1,5 @@
 import { queryError } from 'osl-compiler';
+import type { AnswerMemory } from './answer-memory.js';
 import type { Execution, ExecutionHost } from './execution.js';
 import type { Pool } from './pool.js';
 import type { IsolationLevel, TransactionSnapshot } from './statement.js';
@@ -43,6 +44,7 @@ export interface SnapshotOptions {
   readonly places: SnapshotPlaces;
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
+  readonly memory: AnswerMemory;
 }
 
 /**
@@ -72,6 +74,10 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
 
   get backstopSeconds(): number {
     return this.#options.backstopSeconds;
+  }
+
+  get memory(): AnswerMemory {
+    return this.#options.memory;
   }
 
   get onUpstreamError(): TellUpstreamError {

@@ -56,6 +56,8 @@ export interface ExecuteOptions {
   /** How long it may take from the call to the last row, the sink's own time included; 0 means the engine's backstop only. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | null;
+  /** Copies of a large row that its sink makes until it has been written; absent: none. */
+  readonly copies?: number;
   /** Hears how long it had a session of the database, in ms, each time that it had one. */
   readonly spent?: (ms: number) => void;
   /** Settings in force for this statement alone; absent or empty: the session's own. */

@@ -153,7 +153,11 @@ function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
   return new Promise((resolve, reject) => {
     let failure: UpstreamError | null = null;
     const whole: Job = {
+      subject: null,
       send: (out) => job.send(out),
+      // Rows of our own statements have no limit: an index reads whole documents.
+      largeRow: (bytes) => bytes,
+      starved: () => undefined, // nothing of the gateway's own waits
       rows: (bytes) => job.rows?.(bytes),
       message(type, message) {
         if (type === 0x54) job.columns?.(message.body());

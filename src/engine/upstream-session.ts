@@ -1,4 +1,6 @@
 import { InternalError } from 'osl-compiler';
+import { type AnswerMemory, LARGE_ROW_BYTES } from './answer-memory.js';
+import type { Party } from './fair-share.js';
 import { PreparedStatements } from './prepared.js';
 import { FrontendEncoder } from './protocol/encoder.js';
 import { BackendSplitter } from './protocol/splitter.js';
@@ -29,6 +31,15 @@ export interface MessageView {
 export interface Job {
   /** Appends frontend messages that end in exactly one Sync or Query. */
   send(out: FrontendEncoder, prepared: PreparedStatements): void;
+  /** Whose memory large rows count as. */
+  readonly subject: Party;
+  /**
+   * A row of `bytes` bytes, more than `LARGE_ROW_BYTES`, begins. Gives how much memory it needs until `rows` has settled;
+   * 0 passes over it.
+   */
+  largeRow(bytes: number): number;
+  /** There was no memory for the row that `largeRow` was told of: it is passed over. */
+  starved(): void;
   /** A run of DataRow messages. A promise, which must not reject, stops the reading until it settles. */
   rows(bytes: Uint8Array, count: number): void | Promise<void>;
   /** Any other message except ReadyForQuery; its body while the call lasts. */
@@ -46,6 +57,12 @@ const PREPARED_LIMIT = 500;
 const DRAIN_MS = 10_000;
 const CANCEL_AGAIN_MS = 250;
 
+/** Memory taken for one large row. */
+interface Lease {
+  readonly subject: Party;
+  readonly bytes: number;
+}
+
 /** What every answer may pass on at once; the rest goes in turns with other streams. */
 const AT_ONCE_BYTES = 2 * SLICE_BYTES;
 
@@ -58,8 +75,13 @@ export class UpstreamSession implements Stream {
   onClosed: (() => void) | null = null;
 
   readonly #transport: Transport;
+  readonly #memory: AnswerMemory;
   readonly #out = new FrontendEncoder();
-  readonly #in = new BackendSplitter();
+  readonly #in = new BackendSplitter(LARGE_ROW_BYTES);
+  /** The memory of the large row that is being received. */
+  #lease: Lease | null = null;
+  /** The large row that waits for memory, told from others. */
+  #asking: object | null = null;
   #jobs: Job[] = [];
   #chunks: Uint8Array[] = [];
   #status = 0x49;
@@ -81,8 +103,9 @@ export class UpstreamSession implements Stream {
   /** Since when the upstream owes an answer. */
   #owedSince = 0;
 
-  constructor(transport: Transport) {
+  constructor(transport: Transport, memory: AnswerMemory) {
     this.#transport = transport;
+    this.#memory = memory;
     transport.attach(
       (chunk) => this.#receive(chunk),
       () => this.#lose(),
@@ -236,6 +259,8 @@ export class UpstreamSession implements Stream {
         if (this.#allowance <= 0 && this.#waits()) return true;
         if (this.#in.next(this.#allowance)) {
           this.#dispatch();
+        } else if (this.#in.announced > 0) {
+          this.#admit(this.#in.announced);
         } else {
           const chunk = this.#chunks.shift();
           if (chunk === undefined) break;
@@ -255,6 +280,40 @@ export class UpstreamSession implements Stream {
     return !this.#in.drained || this.#chunks.length > 0;
   }
 
+  /** Decides about the large row that is announced: it is kept, passed over, or waits for memory. */
+  #admit(bytes: number): void {
+    const job = this.#jobs[0];
+    const needed = this.#cancelling === null ? (job?.largeRow(bytes) ?? 0) : 0;
+    this.#asking = null;
+    if (job === undefined || needed === 0) this.#in.pass();
+    else if (this.#memory.take(job.subject, needed)) this.#keep(job.subject, needed);
+    else this.#waitForMemory(job, needed);
+  }
+
+  #keep(subject: Party, bytes: number): void {
+    this.#lease = { subject, bytes };
+    this.#in.keep();
+  }
+
+  #waitForMemory(job: Job, bytes: number): void {
+    const asking = {};
+    this.#asking = asking;
+    const decided = this.#memory.wait(job.subject, bytes).then((granted) => {
+      const isWanted = this.#asking === asking && !this.closed;
+      if (isWanted) this.#asking = null;
+      if (isWanted && granted) this.#keep(job.subject, bytes);
+      else if (granted) this.#memory.giveBack(job.subject, bytes);
+      if (!isWanted || granted) return;
+      this.#in.pass();
+      job.starved();
+    });
+    this.#pauseFor(decided);
+  }
+
+  #giveBack({ subject, bytes }: Lease): void {
+    this.#memory.giveBack(subject, bytes);
+  }
+
   #dispatch(): void {
     const splitter = this.#in;
     const job = this.#jobs[0];
@@ -265,6 +324,10 @@ export class UpstreamSession implements Stream {
     }
     if (splitter.type === DATA_ROW) {
       const wait = job.rows(splitter.buffer.subarray(splitter.start, splitter.end), splitter.rows);
+      const lease = this.#lease;
+      this.#lease = null;
+      if (lease !== null && wait === undefined) this.#giveBack(lease);
+      else if (lease !== null) void wait?.then(() => this.#giveBack(lease));
       if (wait !== undefined) this.#pauseFor(wait);
     } else if (splitter.type === READY_FOR_QUERY) {
       this.#status = splitter.firstByte();
@@ -302,6 +365,8 @@ export class UpstreamSession implements Stream {
     if (this.closed) return;
     this.closed = true;
     turns.leave(this);
+    if (this.#lease !== null) this.#giveBack(this.#lease);
+    this.#lease = null;
     this.#endGrace();
     const jobs = this.#jobs;
     this.#jobs = [];
@@ -325,6 +390,9 @@ export function run(session: UpstreamSession, send: (out: FrontendEncoder) => vo
   return new Promise((resolve, reject) => {
     session.submit({
       send,
+      subject: null,
+      largeRow: () => 0,
+      starved: () => undefined,
       rows: () => undefined,
       message: () => undefined,
       ready: resolve,

@@ -3,6 +3,7 @@ import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 import {
+  type AnswerMemory,
   type Engine,
   type EngineConfig,
   openEngine,
@@ -21,6 +22,7 @@ import { sharedOut, WHOLE } from './share.js';
 /** What a process that serves adds: see `Serving` of the engine. */
 export interface ServingEngines {
   readonly spool: SpoolRoom | null;
+  readonly memory: AnswerMemory;
   /** Resolves once statements may run in the database of a connector that answers. */
   admit(connector: Connector): Promise<void>;
 }
@@ -82,6 +84,7 @@ async function openConnector(
       }),
     onReach: (change) => tellReach(connector, config, reached, change, log),
     spool: serving?.spool ?? null,
+    ...(serving !== null && { memory: serving.memory }),
     serving: serving === null ? null : { admit, systemSilenceMs: SYSTEM_SILENCE_MS },
   }).catch((error: unknown) => {
     if (config.kind === 'pglite' || error instanceof StartProblem) throw error;
@@ -139,7 +142,11 @@ export async function engineConfig(
   serves = false,
 ): Promise<EngineConfig> {
   if (connector.kind === 'pglite')
-    return { kind: 'pglite', dataDir: join(settings.dataDir, 'pg', connector.name) };
+    return {
+      kind: 'pglite',
+      dataDir: join(settings.dataDir, 'pg', connector.name),
+      maxMemory: settings.load.embeddedBytes,
+    };
   const name = urlVariable(connector);
   const systemName = systemUrlVariable(connector);
   if (!namesUrl(process.env, name)) {

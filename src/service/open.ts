@@ -15,6 +15,7 @@ import { createStrangers } from '../ask/request/strangers.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
+import { AnswerMemory } from '../engine/index.js';
 import type { Connector } from '../model/manifest/index.js';
 import type { Model, PartsReached } from '../model/model.js';
 import { createDrafting } from '../publishing/drafting/index.js';
@@ -115,6 +116,7 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
     const spool = spoolOf(settings, log);
     const shares = sharing(settings, seat, first.tenant, log);
     closing.push(shares.close);
+    const memory = new AnswerMemory(settings.load.answers);
     const counting = await countingSeat(seat, settings, first.tenant, log);
     closing.push(counting.close);
     const { heard: control } = seat;
@@ -127,7 +129,7 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
       engines,
       opened,
       close: closeEngines,
-    } = await openEngines(first.manifest, settings, log, { spool, admit });
+    } = await openEngines(first.manifest, settings, log, { spool, memory, admit });
     closing.push(closeEngines);
     const unwatch = watchEngines(engines, log);
     closing.push(async () => unwatch());
@@ -169,6 +171,7 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
       marks,
       epochs,
       spool,
+      memory,
       observing,
       reached,
       revocations,
@@ -212,6 +215,7 @@ type OpenParts = Pick<
   | 'marks'
   | 'epochs'
   | 'spool'
+  | 'memory'
   | 'observing'
   | 'reached'
   | 'revocations'
@@ -269,7 +273,7 @@ async function serviceOf(
   close: () => Promise<void>,
 ): Promise<Omit<OpenService, 'over'>> {
   const { engines, lineage } = parts;
-  const answers = new KeptAnswers(settings.resultCache);
+  const answers = new KeptAnswers(settings.resultCache, parts.memory);
   const underway = new Underway(parts.revoked);
   let { file } = first;
   const serves = (next: Model): void => {

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { StartProblem } from '../base/start-problem.js';
 import type { Manifest } from '../model/manifest/index.js';
+import { answersOf } from './settings/load.js';
 import { sessionsFor } from './settings/pools.js';
 import { MOST_WORKERS, type Settings } from './settings.js';
 import { sharedOut } from './share.js';
@@ -35,7 +36,7 @@ function obstacleTo({ connectors }: Manifest): string | null {
   return null;
 }
 
-/** What worker `number` of `count` is told: the sessions with each database, requests to models, and room for answers and for rows of slow readers are shared out. */
+/** What worker `number` of `count` is told: the sessions with each database, requests to models, memory for answers and room for rows of slow readers are shared out. */
 export function shareOf(settings: Settings, number: number, count: number): Settings {
   const share = Object.freeze({ number, count });
   const { content, load, resultCache } = settings;
@@ -47,6 +48,10 @@ export function shareOf(settings: Settings, number: number, count: number): Sett
       entries: Math.max(1, sharedOut(resultCache.entries, share)),
     }),
     content: Object.freeze({ ...content, share }),
-    load: Object.freeze({ ...load, spoolBytes: Math.floor(load.spoolBytes / count) }),
+    load: Object.freeze({
+      ...load,
+      spoolBytes: Math.floor(load.spoolBytes / count),
+      answers: answersOf(Math.floor(load.answers.bytes / count), load.answers.rowBytes),
+    }),
   });
 }

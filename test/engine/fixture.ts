@@ -1,3 +1,4 @@
+import { unboundedMemory } from '../../src/engine/answer-memory.js';
 import type { Engine } from '../../src/engine/engine.js';
 import { openPglite } from '../../src/engine/pglite/engine.js';
 import { openPostgres } from '../../src/engine/postgres/engine.js';
@@ -30,6 +31,7 @@ export async function pgliteFixture(dataDir: string | null = null): Promise<Fixt
       onUpstreamError: (error) => heard.push(error),
       onReach: () => undefined,
       spool: null,
+      memory: unboundedMemory(),
       serving: null,
     },
   );
@@ -62,6 +64,7 @@ export async function fixtureOver(
       onUpstreamError: (error) => heard.push(error),
       onReach: (change) => reached.push(change),
       spool: null,
+      memory: unboundedMemory(),
       serving: null,
     },
   );

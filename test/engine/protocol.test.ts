@@ -1,4 +1,5 @@
 import t from 'tap';
+import { unboundedMemory } from '../../src/engine/answer-memory.js';
 import { DataRowReader, textValuesOf } from '../../src/engine/protocol/data-row.js';
 import { FrontendEncoder } from '../../src/engine/protocol/encoder.js';
 import { BackendSplitter } from '../../src/engine/protocol/splitter.js';
@@ -123,18 +124,24 @@ t.test('a message that cannot be written leaves nothing behind', async (t) => {
 
 t.test('a job that cannot be sent ends alone, and nothing of it is sent', async (t) => {
   const sent: string[] = [];
-  const session = new UpstreamSession({
-    graceMs: 0,
-    attach: () => undefined,
-    write: (bytes) => sent.push(Buffer.from(bytes).toString('latin1')) > 0,
-    pause: () => undefined,
-    resume: () => undefined,
-    cancel: async () => undefined,
-    destroy: () => undefined,
-  });
+  const session = new UpstreamSession(
+    {
+      graceMs: 0,
+      attach: () => undefined,
+      write: (bytes) => sent.push(Buffer.from(bytes).toString('latin1')) > 0,
+      pause: () => undefined,
+      resume: () => undefined,
+      cancel: async () => undefined,
+      destroy: () => undefined,
+    },
+    unboundedMemory(),
+  );
   const lost: unknown[] = [];
   const job = (send: (out: FrontendEncoder) => void) => ({
     send,
+    subject: null,
+    largeRow: () => 0,
+    starved: () => undefined,
     rows: () => undefined,
     message: () => undefined,
     ready: () => undefined,

@@ -27,6 +27,8 @@ async function opened(room: SpoolRoom, party = 'user:ada'): Promise<Spool> {
   return spool;
 }
 
+const UNCOUNTED = { wait: async () => undefined, hold: () => undefined };
+
 /** Row `number`, of `length` bytes that tell it from every other. */
 function row(number: number, length: number): Buffer {
   const bytes = Buffer.alloc(length, number % 251);
@@ -38,7 +40,7 @@ function row(number: number, length: number): Buffer {
 async function taken(spool: Spool, wanted: number): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   for (let bytes = 0; bytes < wanted; ) {
-    const some = await spool.take();
+    const some = await spool.take(UNCOUNTED);
     if (some === null) break;
     for (const part of some) {
       parts.push(part.bytes);

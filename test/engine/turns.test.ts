@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { unboundedMemory } from '../../src/engine/answer-memory.js';
 import { type Clock, SLICE_BYTES, type Stream, Turns } from '../../src/engine/turns.js';
 import { type Transport, UpstreamSession } from '../../src/engine/upstream-session.js';
 import { dataRow } from './fixture.js';
@@ -117,10 +118,13 @@ const CHUNK = Buffer.concat(Array.from({ length: 65_536 / ROW.length }, () => RO
 /** A session in front of a torrent, and the bytes that it has passed on. */
 function running(wait: () => void | Promise<void> = () => undefined) {
   const torrent = new Torrent();
-  const session = new UpstreamSession(torrent);
+  const session = new UpstreamSession(torrent, unboundedMemory());
   const passed = { bytes: 0 };
   session.submit({
     send: (out) => out.sync(),
+    subject: null,
+    largeRow: () => 0,
+    starved: () => undefined,
     rows: (bytes) => {
       passed.bytes += bytes.length;
       const end = performance.now() + 1; // what encoding costs, more or less

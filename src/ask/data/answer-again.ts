@@ -1,4 +1,4 @@
-import { type ExecuteResult, type RowSink, stopError } from '../../engine/index.js';
+import { type ExecuteResult, type MemoryShare, type RowSink, stopError } from '../../engine/index.js';
 import type { Freshness } from './freshness.js';
 import type { Keeping } from './keeping.js';
 import type { KeptAnswer, KeptAnswers } from './kept-answers.js';
@@ -14,6 +14,8 @@ export interface Again {
   /** Whether an answer that is kept will do; else it is asked anew, and kept. */
   readonly mayReuse: boolean;
   readonly spending: Spending;
+  /** Of the question: what is to be kept counts there until it is. */
+  readonly memory: MemoryShare;
   readonly signal: AbortSignal | null;
   /** Throws where the plan may not run now: what it reads has gone from the database. */
   requireInService(): void;
@@ -41,7 +43,7 @@ export async function answerAgain(
     await give(kept, sink, signal);
     return { rows: kept.rows, truncated: false, freshness: { from: 'cache', asOf: kept.asOf } };
   }
-  const copy = new Copy(sink, answers.largest);
+  const copy = new Copy(sink, answers.largest, again.memory);
   const result = await again.live(copy);
   const { pieces, bytes } = copy;
   if (pieces !== null && !result.truncated)
@@ -64,15 +66,18 @@ class Copy implements RowSink {
   bytes = 0;
   readonly #to: RowSink;
   readonly #most: number;
+  readonly #memory: MemoryShare;
 
-  constructor(to: RowSink, most: number) {
+  constructor(to: RowSink, most: number, memory: MemoryShare) {
     this.#to = to;
     this.#most = most;
+    this.#memory = memory;
   }
 
   write(dataRows: Uint8Array, rows: number): void | Promise<void> {
     this.bytes += dataRows.length;
-    if (this.bytes > this.#most) this.pieces = null;
+    if (this.pieces !== null && (this.bytes > this.#most || !this.#memory.hold(dataRows.length)))
+      this.pieces = null;
     // The bytes are a view into a larger piece of memory, which must not stay for the sake of them.
     else this.pieces?.push({ bytes: Uint8Array.from(dataRows), rows });
     return this.#to.write(dataRows, rows);

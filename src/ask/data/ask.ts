@@ -1,5 +1,5 @@
 import { EVIDENCE, emit, type GovernedPlan, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
-import type { ExecuteResult, RowSink } from '../../engine/index.js';
+import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
 import { type Caller, type Versions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/payment.js';
@@ -188,14 +188,19 @@ export function run(
 ): Promise<Executed> {
   const written: OpenSink = (runtime) => afterwards(recorded, sink(runtime));
   const underway = parts.underway.begin(caller, plan, delivery.signal, parts.model());
+  const memory = new MemoryShare(parts.memory, caller.identity.subject);
   const running = { ...delivery, signal: underway.signal };
+  const ended = (): void => {
+    memory.release();
+    underway.end();
+  };
   if (plan.runtime.length === 0)
-    return execute(parts, caller, plan, running, written, NO_STEPS, spending).finally(underway.end);
+    return execute(parts, caller, plan, running, written, NO_STEPS, spending, memory).finally(ended);
   const time = questionTime(parts.caps.timeoutMs, underway.signal);
   const timed = { ...running, signal: time.signal };
-  return execute(parts, caller, plan, timed, written, time, spending).finally(() => {
+  return execute(parts, caller, plan, timed, written, time, spending, memory).finally(() => {
     time.end();
-    underway.end();
+    ended();
   });
 }
 
@@ -226,15 +231,16 @@ async function execute(
   open: OpenSink,
   { until }: Pick<QuestionTime, 'until'>,
   spending: Spending,
+  memory: MemoryShare,
 ): Promise<Executed> {
-  const { parameters, signal, snapshots, whole = false } = delivery;
+  const { parameters, signal, snapshots, whole = false, copies = 0 } = delivery;
   if (parameters.length !== plan.clientOids.length) {
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientOids.length });
   }
   const charged = timeCharge(parts.limiter, caller);
   const engine = engineOf(parts, plan);
   const indexes = new IndexesRead();
-  const asked = { parameters, signal, until, spending, indexes, snapshots: snapshots ?? null, whole };
+  const asked = { parameters, signal, until, spending, indexes, snapshots: snapshots ?? null, whole, memory };
   const input = { parts, caller, plan, ...asked };
   const runtime = plan.runtime.length === 0 ? [] : await stepsOf(input);
   const sink = chargingSink(open(runtime), parts.limiter, caller);
@@ -253,6 +259,7 @@ async function execute(
     timeoutMs,
     settings,
     snapshot,
+    copies,
   };
   const live = (into: RowSink, stopped: AbortSignal | null): Promise<ExecuteResult> =>
     engine.governed.execute(plan, values, { ...options, ...charged, signal: stopped }, into);
@@ -271,6 +278,7 @@ async function execute(
     {
       answers,
       epochs,
+      memory,
       keeping,
       mayReuse: delivery.again === 'given before',
       spending,

@@ -3,6 +3,7 @@ import {
   type BoundValue,
   type Engine,
   eachDataRow,
+  type MemoryShare,
   type StatementSettings,
   type TransactionSnapshot,
   textValuesOf,
@@ -21,19 +22,25 @@ export interface CollectLimits {
   readonly settings?: StatementSettings | undefined;
   readonly snapshot?: TransactionSnapshot | null;
   readonly spent?: (ms: number) => void;
+  /** Where the rows count, which stay until it is released. */
+  readonly memory: MemoryShare;
 }
+
+/** What a row weighs beside its texts, which have two bytes a character. */
+const ROW_BYTES = 200;
 
 /** Runs a governed plan and keeps its rows: for the steps before a statement, which are bounded. */
 export async function collect(
   engine: Engine,
   plan: GovernedPlan,
   values: readonly BoundValue[],
-  limits: CollectLimits,
+  { memory, ...limits }: CollectLimits,
 ): Promise<{ readonly rows: readonly TextRow[]; readonly truncated: boolean }> {
   const rows: TextRow[] = [];
   const names = plan.outputs.map((o) => o.name);
   const sink = {
-    write: (messages: Uint8Array): void | Promise<void> => {
+    write: (messages: Uint8Array, count: number): void | Promise<void> => {
+      memory.require(2 * messages.length + count * ROW_BYTES);
       const read = (part: readonly Buffer[]): void => {
         for (const row of part) {
           const texts = textValuesOf(row);

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { AnswerMemory } from '../../engine/index.js';
 
 /** An answer as the database gave it, which callers of the same rights who ask the same may be given again. */
 export interface KeptAnswer {
@@ -26,20 +27,24 @@ export interface KeptBounds {
 /** What stands beside the rows of an answer, roughly: keys, objects, the list of pieces. */
 const ENTRY_BYTES = 512;
 
-/** Answers of this process that may be given again, the longest unused of which make room. */
+/**
+ * Answers of this process that may be given again, the longest unused of which make room. They count as memory of answers,
+ * and are given up where answers under way need it.
+ */
 export class KeptAnswers {
   readonly #bounds: KeptBounds;
+  readonly #memory: AnswerMemory;
   readonly #answers: LRUCache<string, KeptAnswer> | null;
   #hits = 0;
   #misses = 0;
 
-  constructor(bounds: KeptBounds) {
+  constructor(bounds: KeptBounds, memory: AnswerMemory) {
     this.#bounds = bounds;
+    this.#memory = memory;
     const { bytes: maxSize, entries: max } = bounds;
-    this.#answers =
-      maxSize === 0
-        ? null
-        : new LRUCache({ max, maxSize, sizeCalculation: ({ bytes }) => bytes + ENTRY_BYTES });
+    const dispose = (answer: KeptAnswer): void => memory.giveBack(null, sizeOf(answer));
+    this.#answers = maxSize === 0 ? null : new LRUCache({ max, maxSize, sizeCalculation: sizeOf, dispose });
+    memory.onShortage((bytes) => this.#giveUp(bytes));
   }
 
   /** Whether any answer is kept at all. */
@@ -63,7 +68,9 @@ export class KeptAnswers {
   }
 
   keep(key: string, answer: KeptAnswer): void {
-    this.#answers?.set(key, Object.freeze(answer));
+    if (this.#answers === null) return;
+    this.#answers.set(key, Object.freeze(answer));
+    if (this.#answers.peek(key) === answer) this.#memory.hold(null, sizeOf(answer));
   }
 
   /** Forgets all: what is served, or who may see it, is another. */
@@ -71,8 +78,18 @@ export class KeptAnswers {
     this.#answers?.clear();
   }
 
+  #giveUp(bytes: number): void {
+    const enough = (this.#answers?.calculatedSize ?? 0) - bytes;
+    while (this.#answers !== null && this.#answers.size > 0 && this.#answers.calculatedSize > enough)
+      this.#answers.pop();
+  }
+
   stats() {
     const { size: entries = 0, calculatedSize: bytes = 0 } = this.#answers ?? {};
     return { hits: this.#hits, misses: this.#misses, entries, bytes };
   }
+}
+
+function sizeOf({ bytes }: KeptAnswer): number {
+  return bytes + ENTRY_BYTES;
 }

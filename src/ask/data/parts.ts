@@ -1,5 +1,5 @@
 import type { GovernedPlan, GovernedStore } from 'osl-compiler';
-import type { BoundValue, Engine } from '../../engine/index.js';
+import type { AnswerMemory, BoundValue, Engine, MemoryShare } from '../../engine/index.js';
 import type { CacheRule, Manifest } from '../../model/manifest/index.js';
 import type { RightsSigner } from '../../row-security/index.js';
 import type { Parsing } from '../parsing/index.js';
@@ -94,6 +94,8 @@ export interface StepInput {
   readonly snapshots: Snapshots | null;
   /** Nobody could be told that rows are missing. */
   readonly whole: boolean;
+  /** What the rows of its steps hold, until whoever asked has no more use for them. */
+  readonly memory: MemoryShare;
 }
 
 /** What one statement's runtime relations need beside their plans. */
@@ -127,6 +129,7 @@ export interface RunningParts {
   readonly permitted: PermittedCounts;
   readonly words: WordCounts;
   readonly answers: KeptAnswers;
+  readonly memory: AnswerMemory;
   readonly epochs: DataEpochs;
   readonly caps: Caps;
   /** What runs, to be ended when the rights that it runs under are gone. */

@@ -49,6 +49,8 @@ export interface Delivery {
    * it is read, and not kept, as within a transaction, which has a state of the data of its own.
    */
   readonly again?: 'given before' | 'anew';
+  /** Copies of a large row that whoever takes the rows makes until it has passed them on; absent: none. */
+  readonly copies?: number;
   /** The answer must be whole, because its reader cannot be told that rows are missing. */
   readonly whole?: boolean;
   /** Or what makes it, once the columns of the answer are known, and of each whether something in it is redacted. */

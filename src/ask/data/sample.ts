@@ -8,6 +8,7 @@ import {
   type TypeName,
 } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
+import { MemoryShare } from '../../engine/index.js';
 import type { Call } from '../request/call.js';
 import type { Caller } from '../request/caller.js';
 import { respond } from '../request/respond.js';
@@ -45,6 +46,8 @@ export interface Sample {
   readonly redactedColumns: readonly string[];
   /** Fields of the chunks that came that are redacted in some of them. */
   readonly redactedFields: readonly string[];
+  /** The memory of the rows, which whoever shows them releases. */
+  readonly memory: MemoryShare;
 }
 
 const REDACTED: SampleCell = Object.freeze({ redacted: true });
@@ -75,13 +78,19 @@ export function sample(
     reads: readBy,
     counts: ({ rows }) => ({ rows: rows.length, truncated: false }),
     answer: async (governed, caller) => {
-      const rows = await rowsOf(parts, caller, governed, request, signal);
-      return Object.freeze({ requestId: call.requestId, ...rows });
+      const memory = new MemoryShare(parts.memory, caller.identity.subject);
+      try {
+        const rows = await rowsOf(parts, caller, governed, request, signal, memory);
+        return Object.freeze({ requestId: call.requestId, ...rows, memory });
+      } catch (error) {
+        memory.release();
+        throw error;
+      }
     },
   });
 }
 
-type Rows = Omit<Sample, 'requestId'>;
+type Rows = Omit<Sample, 'requestId' | 'memory'>;
 
 async function rowsOf(
   parts: AnswerParts,
@@ -89,15 +98,25 @@ async function rowsOf(
   governed: GovernedSample,
   request: SampleRequest,
   signal: AbortSignal | null,
+  memory: MemoryShare,
 ): Promise<Rows> {
   const { source } = governed;
   const plan = readBy(governed);
   if (plan === null) return NOTHING;
   if (source.kind === 'facet' && source.store !== null)
     await parts.content.ready(source.store.facet.name, source.store.version);
-  const input: StepInput = { parts, caller, plan, parameters: [], signal, snapshots: null, whole: true };
+  const input: StepInput = {
+    parts,
+    caller,
+    plan,
+    parameters: [],
+    signal,
+    snapshots: null,
+    whole: true,
+    memory,
+  };
   const given = new Map([['limit', `${request.limit}`]]);
-  const { rows } = await step(plan, given, input, request.limit + 1);
+  const { rows } = await step(plan, given, input, request.limit + 1, parts.memory.bounds.rowBytes);
   return source.kind === 'facet' && source.store !== null
     ? chunks(rows, governed, source.store)
     : table(request.name, rows, governed, plan);

@@ -152,7 +152,7 @@ function valueFrom(
 
 /** Null where one of them is worked out for each run. */
 function sourcesOf(parts: AnswerParts, { plan, caller }: Answer): readonly Source[] | null {
-  const input = { parts, caller, plan, parameters: [], signal: null, snapshots: null, whole: true };
+  const input = { parts, caller, parameters: [] };
   const sources: Source[] = [];
   for (const slot of emit(plan).slots) {
     switch (slot.kind) {

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import type { AnswerMemory } from '../answer-memory.js';
 import { NO_NODES } from '../data-nodes.js';
 import type { Engine, EngineSurroundings } from '../engine.js';
 import { governedDoor } from '../governed.js';
@@ -22,9 +23,12 @@ export interface PgliteConfig {
   readonly dataDir: string | null;
   /** How long a statement may wait for the one session. Default 30,000. */
   readonly waitMs?: number;
+  /** Bytes that the server's own memory may grow to. Default 1 GiB. */
+  readonly maxMemory?: number;
 }
 
 const MAX_WAITING = 10_000;
+const MAX_MEMORY = 1_073_741_824;
 
 /**
  * The embedded server: one session, so a queue.
@@ -33,10 +37,10 @@ const MAX_WAITING = 10_000;
  */
 export async function openPglite(
   config: PgliteConfig,
-  { onUpstreamError, onReach, spool }: EngineSurroundings,
+  { onUpstreamError, onReach, spool, memory }: EngineSurroundings,
 ): Promise<{ readonly engine: Engine; readonly runner: Runner }> {
   const place = takePlace(config.dataDir);
-  const servers = new Servers(place.dataDir);
+  const servers = new Servers(place.dataDir, config.maxMemory ?? MAX_MEMORY, memory);
   try {
     const first = await servers.start();
     const pool = new Pool({
@@ -55,6 +59,7 @@ export async function openPglite(
       backstopSeconds: 0,
       onUpstreamError,
       spool,
+      memory,
       // The database ends with its session.
       runsAgain: false,
       govern: (session) => servers.modes.toGoverned(session),
@@ -96,17 +101,24 @@ export async function openPglite(
 class Servers {
   readonly modes = new Modes();
   readonly #dataDir: string;
+  readonly #maxMemory: number;
+  readonly #memory: AnswerMemory;
   #last: WorkerTransport | null = null;
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, maxMemory: number, memory: AnswerMemory) {
     this.#dataDir = dataDir;
+    this.#maxMemory = maxMemory;
+    this.#memory = memory;
   }
 
   async start(): Promise<UpstreamSession> {
     await this.#last?.exited;
-    const transport = await WorkerTransport.start(this.#dataDir);
+    const transport = await WorkerTransport.start(this.#dataDir, this.#maxMemory);
     this.#last = transport;
-    const session = new UpstreamSession(transport);
+    const session = new UpstreamSession(transport, this.#memory);
+    transport.onGrown = () => {
+      session.tainted = true;
+    };
     await this.modes.prepare(session);
     return session;
   }

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { vector } from '@electric-sql/pglite-pgvector';
+import { boundWasmMemory } from '../../base/threads/wasm-memory.js';
 import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
 
 /** Bytes gathered before they are posted while a statement still runs. */
@@ -8,31 +9,32 @@ const CHUNK_BYTES = 262_144;
 /** Bytes posted and not yet consumed at which the statement is held up. */
 const WINDOW_BYTES = 1_048_576;
 
-const { dataDir, task, outstanding } = workerData as WorkerStart; // set by our own host
+const { dataDir, task, maxMemory, outstanding } = workerData as WorkerStart; // set by our own host
 const credit = new Int32Array(outstanding);
 
 function post(message: FromWorker, transfer: ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);
 }
 
-let gathered: Uint8Array[] = [];
+let gathered = new Uint8Array(CHUNK_BYTES);
 let size = 0;
 
+/** Copies what is a view of the engine's memory, overwritten when this returns; never more than a chunk of it at a time. */
 function gather(bytes: Uint8Array): void {
-  gathered.push(bytes.slice()); // a view of wasm memory, overwritten when this returns
-  size += bytes.length;
-  if (size >= CHUNK_BYTES) flush();
+  for (let at = 0; at < bytes.length; ) {
+    const piece = bytes.subarray(at, at + CHUNK_BYTES - size);
+    gathered.set(piece, size);
+    size += piece.length;
+    at += piece.length;
+    if (size === CHUNK_BYTES) flush();
+  }
 }
 
 function flush(): void {
   if (size === 0) return;
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const part of gathered) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  gathered = [];
+  const whole = size === CHUNK_BYTES;
+  const bytes = whole ? gathered : gathered.slice(0, size);
+  if (whole) gathered = new Uint8Array(CHUNK_BYTES);
   size = 0;
   waitForReader();
   Atomics.add(credit, 0, bytes.length);
@@ -66,6 +68,7 @@ async function make(): Promise<void> {
 }
 
 async function serve(): Promise<void> {
+  boundWasmMemory(maxMemory);
   const pg = await open();
   parentPort?.on('message', async (message: ToWorker) => {
     if (message.kind === 'close') {
@@ -73,6 +76,7 @@ async function serve(): Promise<void> {
       process.exit(0);
     }
     await pg.execProtocolRawStream(message.bytes, { syncToFs: false, onRawData: gather });
+    if (2 * pg.Module.HEAPU8.length > maxMemory) post({ kind: 'grown' });
     flush();
   });
   post({ kind: 'started' });

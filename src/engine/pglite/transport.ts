@@ -16,6 +16,8 @@ export class WorkerTransport implements Transport {
   readonly graceMs = 250;
   /** Settles when the worker is gone, and the data directory with it free. */
   readonly exited: Promise<void>;
+  /** Called when the engine has grown so large that it should be begun anew. */
+  onGrown: () => void = () => undefined;
 
   readonly #worker: Worker;
   readonly #outstanding: Int32Array<SharedArrayBuffer>;
@@ -29,20 +31,24 @@ export class WorkerTransport implements Transport {
     this.exited = new Promise((resolve) => worker.once('exit', () => resolve()));
   }
 
-  /** Starts a server on `dataDir`, which is made where there is none. Rejects with an Error that says why it could not. */
-  static async start(dataDir: string): Promise<WorkerTransport> {
+  /**
+   * Starts a server on `dataDir`, which is made where there is none. Rejects with an Error that says why it could not.
+   *
+   * @param maxMemory bytes that its memory may grow to
+   */
+  static async start(dataDir: string, maxMemory: number): Promise<WorkerTransport> {
     // In a thread that ends: to make it takes half a gigabyte, which a thread that serves would keep.
     if (!existsSync(join(dataDir, 'PG_VERSION')) && !unpackImage(dataDir)) {
-      const maker = await WorkerTransport.#begin(dataDir, 'make');
+      const maker = await WorkerTransport.#begin(dataDir, 'make', maxMemory);
       maker.destroy();
       await maker.exited;
     }
-    return WorkerTransport.#begin(dataDir, 'serve');
+    return WorkerTransport.#begin(dataDir, 'serve', maxMemory);
   }
 
-  static #begin(dataDir: string, task: WorkerStart['task']): Promise<WorkerTransport> {
+  static #begin(dataDir: string, task: WorkerStart['task'], maxMemory: number): Promise<WorkerTransport> {
     const outstanding = new SharedArrayBuffer(4);
-    const workerData: WorkerStart = { dataDir, task, outstanding };
+    const workerData: WorkerStart = { dataDir, task, maxMemory, outstanding };
     const file = new URL('./pglite-worker.js', import.meta.url);
     const worker = startThread(file, { maxYoungGenerationSizeMb: YOUNG_MB }, workerData);
     worker.ref();
@@ -51,6 +57,7 @@ export class WorkerTransport implements Transport {
       worker.on('message', (message: FromWorker) => {
         if (message.kind === 'started') resolve(transport);
         else if (message.kind === 'data') transport.#take(message.bytes);
+        else if (message.kind === 'grown') transport.onGrown();
         else {
           transport.destroy();
           reject(new Error(`the embedded server did not start: ${message.reason}`));

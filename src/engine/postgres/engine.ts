@@ -1,4 +1,5 @@
 import { PostgresClient } from '../../postgres/index.js';
+import type { AnswerMemory } from '../answer-memory.js';
 import { ForeignNodes } from '../data-nodes.js';
 import type { Engine, EngineEvents, EngineSurroundings } from '../engine.js';
 import { governedDoor } from '../governed.js';
@@ -59,14 +60,14 @@ const SYSTEM_WAIT_MS = 60_000;
 /** A native server. Throws an Error where the URL is none; and, unless it serves, when the server cannot be reached, or the governed role is not fit. */
 export async function openPostgres(
   config: PostgresConfig,
-  { onUpstreamError, onReach, spool, serving }: EngineSurroundings,
+  { onUpstreamError, onReach, spool, memory, serving }: EngineSurroundings,
 ): Promise<{ readonly engine: Engine; readonly runner: Runner }> {
   if (config.url !== null) checkUrl(config.url);
   const statementMs = config.statementTimeoutMs ?? 300_000;
   const logins = new LoginsNow(config);
   let foreign: Foreign | null = null;
   const connect = async (ms: number, mode?: PlanMode): Promise<[UpstreamSession, RoleReport]> => {
-    const connected = await logins.connect('url', (url) => connectGoverned(url, timeouts(ms), mode));
+    const connected = await logins.connect('url', (url) => connectGoverned(url, memory, timeouts(ms), mode));
     foreign = connected[1].foreign;
     return connected;
   };
@@ -89,7 +90,7 @@ export async function openPostgres(
   const short = (mode: PlanMode): Promise<UpstreamSession> =>
     reach.attempt(async () => (await connect(SHARED_TIMEOUT_MS, mode))[0]);
   const lanes = shared > 0 ? new Lanes(shared, short) : null;
-  const system = systemPool(config, logins, onReach);
+  const system = systemPool(config, logins, onReach, memory);
   const running: RunnerOptions = {
     pool,
     lanes,
@@ -98,12 +99,13 @@ export async function openPostgres(
     backstopSeconds: statementMs / 1000,
     onUpstreamError,
     spool,
+    memory,
     runsAgain: true,
     govern: () => null,
   };
   const runner = new Runner(running);
   const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));
-  const shape = { pool, places, backstopSeconds: statementMs / 1000, onUpstreamError };
+  const shape = { pool, places, backstopSeconds: statementMs / 1000, onUpstreamError, memory };
   const outOfService = new OutOfService();
   const reported = (): RoleReport => {
     if (first.report === null) throw connectionLost();
@@ -164,6 +166,7 @@ function timeouts(statementMs: number): Timeouts {
 /** INVARIANT: the role is looked at on every connection, as its rights may have grown since the last. */
 async function connectGoverned(
   url: string,
+  memory: AnswerMemory,
   limits: Timeouts,
   mode?: PlanMode,
 ): Promise<[UpstreamSession, RoleReport]> {
@@ -175,7 +178,7 @@ async function connectGoverned(
   });
   const [report] = reports;
   if (report === undefined) throw new Error('the governed role was not inspected');
-  return [new UpstreamSession(transport), report];
+  return [new UpstreamSession(transport, memory), report];
 }
 
 /** Null where the connector has no system credentials. */
@@ -183,6 +186,7 @@ function systemPool(
   { systemUrl, hasSystem = systemUrl !== null, systemPoolSize: size = SYSTEM_SESSIONS }: PostgresConfig,
   logins: LoginsNow,
   onReach: EngineEvents['onReach'],
+  memory: AnswerMemory,
 ): Pool | null {
   if (!hasSystem) return null;
   return new Pool({
@@ -194,7 +198,7 @@ function systemPool(
     connect: () =>
       logins.connect('systemUrl', async (url) => {
         const setup = async (): Promise<void> => undefined;
-        return new UpstreamSession(await connectTransport(url, 'osl-gateway system', setup));
+        return new UpstreamSession(await connectTransport(url, 'osl-gateway system', setup), memory);
       }),
   });
 }

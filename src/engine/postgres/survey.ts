@@ -1,3 +1,4 @@
+import { unboundedMemory } from '../answer-memory.js';
 import type { SystemDoor } from '../doors.js';
 import { givenUpAfter, systemDoor } from '../system.js';
 import { UpstreamSession } from '../upstream-session.js';
@@ -23,7 +24,7 @@ export async function surveyPostgres(url: string): Promise<Survey> {
   });
   const [report] = reports;
   if (report === undefined) throw new Error('the role was not looked at');
-  const session = new UpstreamSession(transport);
+  const session = new UpstreamSession(transport, unboundedMemory());
   const system = systemDoor(
     (work) => work(session),
     () => report.role,

@@ -5,6 +5,8 @@ const DATA_ROW = 0x44;
 const HEADER = 5;
 /** Postgres' own bound on one message. */
 const MAX_MESSAGE = 0x4000_0000;
+/** What is kept of a large message that is no row: an error or a notice may quote a value of any size. */
+const START_BYTES = 65_536;
 
 /**
  * Splits a backend's byte stream into messages, incrementally.
@@ -12,6 +14,9 @@ const MAX_MESSAGE = 0x4000_0000;
  * After `next()` returned true, `buffer[start, end)` holds one whole message, header included, or a run of
  * neighbouring DataRow messages (`rows` of them). It is a view of the pushed chunk; only a message that
  * straddles two chunks is copied, once.
+ *
+ * A row that straddles two chunks and is larger than `large` bytes is announced first: nothing of it is kept, and nothing
+ * read on, before `keep` or `pass`. Of any other message of that size only the beginning is kept.
  */
 export class BackendSplitter {
   type = 0;
@@ -26,6 +31,33 @@ export class BackendSplitter {
   /** A message whose end has not arrived; only its first `#have` bytes are filled in. */
   #partial: Buffer | null = null;
   #have = 0;
+  /** Bytes to pass over: of a message that is not kept, or of its end. */
+  #skipping = 0;
+  /** Bytes of the partial message that are to be passed over once its beginning is complete. */
+  #beyond = 0;
+  #announced = 0;
+  readonly #large: number;
+
+  constructor(large = Number.POSITIVE_INFINITY) {
+    this.#large = large;
+  }
+
+  /** Size of a large row of which nothing has been read but its header; 0 while there is none. */
+  get announced(): number {
+    return this.#announced;
+  }
+
+  /** Keeps the row that is announced. */
+  keep(): void {
+    this.#begin(DATA_ROW, this.#announced, this.#announced);
+    this.#announced = 0;
+  }
+
+  /** Passes over the row that is announced. */
+  pass(): void {
+    this.#skipping = this.#announced - HEADER;
+    this.#announced = 0;
+  }
 
   /** Whether everything pushed has been consumed, so that `push` may be called. */
   get drained(): boolean {
@@ -53,14 +85,13 @@ export class BackendSplitter {
 
   /** Moves to the next whole message or run of rows, which ends once it has `most` bytes; false when more are needed. */
   next(most = Number.POSITIVE_INFINITY): boolean {
+    if (this.#announced > 0) return false;
+    if (this.#skipping > 0 && !this.#skip()) return false;
     if (this.#partial !== null) return this.#completePartial(this.#partial);
     const chunk = this.#chunk;
     const start = this.#at;
     const end = messageEnd(chunk, start);
-    if (end > chunk.length) {
-      this.#startPartial(start, end);
-      return false;
-    }
+    if (end > chunk.length) return this.#startPartial(start, end);
     this.type = chunk[start] ?? 0;
     this.buffer = chunk;
     this.start = start;
@@ -85,13 +116,19 @@ export class BackendSplitter {
     this.rows = rows;
   }
 
-  #startPartial(start: number, end: number): void {
+  #startPartial(start: number, end: number): boolean {
     const available = this.#chunk.length - start;
+    if (available >= HEADER && end - start > this.#large) {
+      this.#at = start + HEADER;
+      this.#beginLarge(this.#chunk[start] ?? 0, end - start);
+      return this.next();
+    }
     if (available > 0) {
       this.#partial = Buffer.allocUnsafe(available < HEADER ? HEADER : end - start);
       this.#have = this.#chunk.copy(this.#partial, 0, start);
     }
     this.#at = this.#chunk.length;
+    return false;
   }
 
   #completePartial(header: Buffer): boolean {
@@ -99,6 +136,11 @@ export class BackendSplitter {
     this.#fill(partial);
     if (this.#have === HEADER && partial.length === HEADER) {
       const whole = messageEnd(partial, 0);
+      if (whole > this.#large) {
+        this.#partial = null;
+        this.#beginLarge(header[0] ?? 0, whole);
+        return this.next();
+      }
       if (whole > HEADER) {
         partial = Buffer.allocUnsafe(whole);
         header.copy(partial);
@@ -113,7 +155,33 @@ export class BackendSplitter {
     this.start = 0;
     this.end = partial.length;
     this.rows = this.type === DATA_ROW ? 1 : 0;
+    this.#skipping = this.#beyond;
+    this.#beyond = 0;
     return true;
+  }
+
+  /** The header of a large message of `size` bytes was read. */
+  #beginLarge(type: number, size: number): void {
+    if (type === DATA_ROW) this.#announced = size;
+    else this.#begin(type, size, START_BYTES);
+  }
+
+  /** Keeps the first `kept` of the `size` bytes of a message whose header was read. */
+  #begin(type: number, size: number, kept: number): void {
+    const partial = Buffer.allocUnsafe(kept);
+    partial[0] = type;
+    partial.writeInt32BE(size - 1, 1);
+    this.#partial = partial;
+    this.#have = HEADER;
+    this.#beyond = size - kept;
+  }
+
+  /** Passes over what has arrived of what is not kept; true once all of it has. */
+  #skip(): boolean {
+    const skipped = Math.min(this.#skipping, this.#chunk.length - this.#at);
+    this.#skipping -= skipped;
+    this.#at += skipped;
+    return this.#skipping === 0;
   }
 
   #fill(partial: Buffer): void {

@@ -1,3 +1,4 @@
+import { type AnswerMemory, LARGE_ROW_BYTES, noMemory } from '../answer-memory.js';
 import type { Party } from '../fair-share.js';
 import type { RowSink } from '../statement.js';
 import { SLICE_BYTES, turns } from '../turns.js';
@@ -7,32 +8,40 @@ import type { SpoolRoom } from './spool-room.js';
 /** How long an answer may wait for its reader, in ms, all waits together, before its rows are spooled. */
 export const PATIENCE_MS = 500;
 
+/** What a spooled answer has in memory: rows that gather for the file, and rows that were read from it. */
+const SPOOL_BYTES = 1_048_576;
+
+export interface Relief {
+  readonly room: SpoolRoom;
+  readonly memory: AnswerMemory;
+  readonly party: Party;
+  /** Copies that the sink makes of a large row. */
+  readonly copies: number;
+  /** Hears, once, why rows that were spooled could not be delivered. */
+  readonly fail: (error: unknown) => void;
+}
+
 /**
  * A sink that relieves the database of a slow reader: once an answer has waited long enough, its rows are spooled as fast
  * as they come, and the reader takes them from there. Where there is no room for them it waits, as without a spool.
  */
 export class RelievedSink implements RowSink {
   readonly #sink: RowSink;
-  readonly #room: SpoolRoom;
-  readonly #party: Party;
-  readonly #fail: (error: unknown) => void;
+  readonly #relief: Relief;
   #waited = 0;
   #spool: Spool | null = null;
   #delivered: Promise<void> | null = null;
   #dropped = false;
 
-  /** `fail` hears, once, why rows that were spooled could not be delivered. */
-  constructor(sink: RowSink, room: SpoolRoom, party: Party, fail: (error: unknown) => void) {
+  constructor(sink: RowSink, relief: Relief) {
     this.#sink = sink;
-    this.#room = room;
-    this.#party = party;
-    this.#fail = fail;
+    this.#relief = relief;
   }
 
   write(bytes: Uint8Array, rows: number): void | Promise<void> {
     if (this.#spool !== null) return this.#spool.put({ bytes, rows });
     const reading = this.#sink.write(bytes, rows);
-    return reading === undefined ? undefined : this.#wait(reading);
+    return reading === undefined ? undefined : this.#wait(reading, bytes.length);
   }
 
   /** No more comes. Resolves once all that was spooled has been delivered, or cannot be; null where nothing was. */
@@ -47,39 +56,94 @@ export class RelievedSink implements RowSink {
     this.#spool?.close();
   }
 
-  async #wait(reading: Promise<void>): Promise<void> {
+  async #wait(reading: Promise<void>, bytes: number): Promise<void> {
     const since = performance.now();
     const read = await within(reading, PATIENCE_MS - this.#waited);
     this.#waited += performance.now() - since;
     if (read) return;
-    const spool = await Spool.open(this.#room, this.#party);
+    const spool = await this.#open();
     if (spool === null) {
       await reading;
       return;
     }
-    if (this.#dropped) {
-      spool.close();
-      return;
-    }
+    const { memory, party, fail } = this.#relief;
+    // Whoever waited for the reader no longer does, and the reader still has these.
+    const held = SPOOL_BYTES + this.#needOf(bytes);
+    memory.hold(party, held - SPOOL_BYTES);
     this.#spool = spool;
-    this.#delivered = this.#deliver(reading, spool).catch((error: unknown) => this.#fail(error));
+    if (this.#dropped) spool.close();
+    this.#delivered = this.#deliver(reading, spool)
+      .catch(fail)
+      .finally(() => memory.giveBack(party, held));
+  }
+
+  /** Null where there is no room on the disk, or no memory. */
+  async #open(): Promise<Spool | null> {
+    const { room, memory, party } = this.#relief;
+    if (!memory.take(party, SPOOL_BYTES)) return null;
+    const spool = await Spool.open(room, party);
+    if (spool === null) memory.giveBack(party, SPOOL_BYTES);
+    return spool;
   }
 
   /** In slices, as those that an upstream sends: nothing else would give the event loop back between them. */
   async #deliver(reading: Promise<void>, spool: Spool): Promise<void> {
     await reading;
-    let bytes = 0;
-    for (let some = await spool.take(); some !== null; some = await spool.take()) {
-      for (const part of some) {
-        if (this.#dropped) return;
-        await this.#sink.write(part.bytes, part.rows);
-        bytes += part.bytes.length;
-        if (bytes < SLICE_BYTES) continue;
-        bytes = 0;
-        await turns.wait();
+    const taking = new Taking(this.#relief, (bytes) => this.#needOf(bytes));
+    try {
+      let bytes = 0;
+      for (let some = await spool.take(taking); some !== null; some = await spool.take(taking)) {
+        for (const part of some) {
+          if (this.#dropped) return;
+          await this.#sink.write(part.bytes, part.rows);
+          bytes += part.bytes.length;
+          if (bytes < SLICE_BYTES) continue;
+          bytes = 0;
+          await turns.wait();
+        }
+        taking.done();
       }
+    } finally {
+      taking.done();
+      spool.close();
     }
-    spool.close();
+  }
+
+  #needOf(bytes: number): number {
+    return bytes <= LARGE_ROW_BYTES ? 0 : bytes * (1 + this.#relief.copies);
+  }
+}
+
+/** The memory of rows that were taken from a spool and not delivered yet. */
+class Taking {
+  readonly #relief: Relief;
+  readonly #needOf: (bytes: number) => number;
+  #held = 0;
+
+  constructor(relief: Relief, needOf: (bytes: number) => number) {
+    this.#relief = relief;
+    this.#needOf = needOf;
+  }
+
+  /** Rows of `bytes` bytes are to be read. @throws QueryError E5039 */
+  async wait(bytes: number): Promise<void> {
+    const { memory, party } = this.#relief;
+    const need = this.#needOf(bytes);
+    if (need === 0) return;
+    if (!(await memory.wait(party, need))) throw noMemory();
+    this.#held += need;
+  }
+
+  /** Rows of `bytes` bytes are in memory already. */
+  hold(bytes: number): void {
+    const need = this.#needOf(bytes);
+    this.#relief.memory.hold(this.#relief.party, need);
+    this.#held += need;
+  }
+
+  done(): void {
+    this.#relief.memory.giveBack(this.#relief.party, this.#held);
+    this.#held = 0;
   }
 }
 

@@ -18,6 +18,12 @@ interface Frame {
   readonly parts: readonly { readonly length: number; readonly rows: number }[];
 }
 
+/** Hears of rows that are taken, before they are read or as they are. */
+export interface SpoolReader {
+  wait(bytes: number): Promise<void>;
+  hold(bytes: number): void;
+}
+
 /** What gathers in memory before it is written; twice as much may wait. */
 const FRAME_BYTES = 262_144;
 const ALGORITHM = 'aes-256-ctr';
@@ -38,6 +44,7 @@ export class Spool {
   #end = 0;
   #memory: Rows[] = [];
   #memoryBytes = 0;
+  #writtenBytes = 0;
   #writing: Promise<void> | null = null;
   /** Nothing is written until all that was has been taken. */
   #full = false;
@@ -72,7 +79,7 @@ export class Spool {
     this.#memoryBytes += rows.bytes.length;
     this.#wakeReader();
     if (this.#memoryBytes >= FRAME_BYTES) this.#write();
-    if (this.#memoryBytes < 2 * FRAME_BYTES) return undefined;
+    if (this.#memoryBytes + this.#writtenBytes < 2 * FRAME_BYTES) return undefined;
     return new Promise((resolve) => {
       this.#wakeWriter = resolve;
     });
@@ -85,14 +92,18 @@ export class Spool {
   }
 
   /** What was put first of what is left; null at the end. @throws the disk's error */
-  async take(): Promise<readonly Rows[] | null> {
+  async take(reader: SpoolReader): Promise<readonly Rows[] | null> {
     for (;;) {
       if (this.#closed) return null;
       const frame = this.#frames.shift();
-      if (frame !== undefined) return this.#read(frame);
+      if (frame !== undefined) {
+        await reader.wait(frame.length);
+        return this.#read(frame);
+      }
       if (this.#writing !== null) {
         await this.#writing;
       } else if (this.#memory.length > 0) {
+        reader.hold(this.#memoryBytes);
         return this.#takeMemory();
       } else if (this.#ended) {
         return null;
@@ -143,9 +154,11 @@ export class Spool {
     const length = this.#memoryBytes;
     this.#memory = [];
     this.#memoryBytes = 0;
+    this.#writtenBytes = length;
     this.#writing = this.#append(parts, length).then(
       () => {
         this.#writing = null;
+        this.#writtenBytes = 0;
         this.#room.wrote(null);
         this.#wakeWriter();
       },
@@ -155,6 +168,7 @@ export class Spool {
 
   #keepUnwritten(parts: readonly Rows[], length: number, error: unknown): void {
     this.#writing = null;
+    this.#writtenBytes = 0;
     if (this.#closed) return;
     this.#full = true;
     this.#memory = [...parts, ...this.#memory];
@@ -173,29 +187,36 @@ export class Spool {
   async #append(parts: readonly Rows[], length: number): Promise<void> {
     const number = this.#next;
     this.#next += 1;
-    const plain = Buffer.concat(
-      parts.map(({ bytes }) => bytes),
-      length,
-    );
-    const cipher = createCipheriv(ALGORITHM, this.#key, vectorOf(number)).update(plain);
+    const cipher = createCipheriv(ALGORITHM, this.#key, vectorOf(number));
     const at = this.#end;
-    for (let done = 0; done < length; ) {
-      const { bytesWritten } = await this.#file.write(cipher, done, length - done, at + done);
-      done += bytesWritten;
+    let done = 0;
+    for (const piece of pieces(parts)) {
+      await this.#writeAll(cipher.update(piece), at + done);
+      done += piece.length;
     }
     this.#end = at + length;
     const sizes = parts.map(({ bytes, rows }) => ({ length: bytes.length, rows }));
     this.#frames.push({ number, at, length, parts: sizes });
   }
 
+  async #writeAll(bytes: Uint8Array, at: number): Promise<void> {
+    for (let done = 0; done < bytes.length; ) {
+      const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, at + done);
+      done += bytesWritten;
+    }
+  }
+
   async #read({ number, at, length, parts }: Frame): Promise<readonly Rows[]> {
-    const cipher = Buffer.allocUnsafe(length);
+    const plain = Buffer.allocUnsafe(length);
+    const piece = Buffer.allocUnsafe(Math.min(length, 2 * FRAME_BYTES));
+    const decipher = createDecipheriv(ALGORITHM, this.#key, vectorOf(number));
     for (let done = 0; done < length; ) {
-      const { bytesRead } = await this.#file.read(cipher, done, length - done, at + done);
+      const wanted = Math.min(piece.length, length - done);
+      const { bytesRead } = await this.#file.read(piece, 0, wanted, at + done);
       if (bytesRead === 0) throw new InternalError('a spool is shorter than it was written');
+      plain.set(decipher.update(piece.subarray(0, bytesRead)), done);
       done += bytesRead;
     }
-    const plain = createDecipheriv(ALGORITHM, this.#key, vectorOf(number)).update(cipher);
     let from = 0;
     return parts.map((part) => {
       const bytes = plain.subarray(from, from + part.length);
@@ -220,6 +241,24 @@ export class Spool {
     });
     await this.#writing;
   }
+}
+
+/** The bytes of `parts` in order, about a frame at a time: what is written at once is encrypted at once, as a copy. */
+function* pieces(parts: readonly Rows[]): Generator<Uint8Array> {
+  let small: Uint8Array[] = [];
+  let size = 0;
+  for (const { bytes } of parts) {
+    for (let at = 0; at < bytes.length; at += FRAME_BYTES) {
+      const piece = bytes.subarray(at, at + FRAME_BYTES);
+      small.push(piece);
+      size += piece.length;
+      if (size < FRAME_BYTES) continue;
+      yield Buffer.concat(small, size);
+      small = [];
+      size = 0;
+    }
+  }
+  if (size > 0) yield Buffer.concat(small, size);
 }
 
 /** The counter's upper half is the frame, the lower one the block in it. */

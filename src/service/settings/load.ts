@@ -1,12 +1,18 @@
 import { readFileSync } from 'node:fs';
+import { usableMemory } from '../../base/memory.js';
 import { StartProblem } from '../../base/start-problem.js';
 import { codeOf } from '../../base/thrown.js';
 import { type ControlPlace, controlUrl } from '../../control/url.js';
+import type { AnswerBounds } from '../../engine/index.js';
 
 /** What keeps one caller's load from the others. */
 export interface LoadSettings {
   /** Bytes of rows that slow readers have not taken, on disk, of this server; 0 for none. */
   readonly spoolBytes: number;
+  /** Memory of answers under way, of this server. */
+  readonly answers: AnswerBounds;
+  /** Bytes that the memory of each embedded database may grow to. */
+  readonly embeddedBytes: number;
   /** Sessions of the wire that one address may have open. */
   readonly addressSessions: number;
   /** Where gateways keep their counts of limits together; null for a gateway that counts alone. */
@@ -30,9 +36,32 @@ export function loadSettings(
   return Object.freeze({
     addressSessions: wholeIn(env, 'OSL_ADDRESS_SESSIONS', 5_000, 1, 1_000_000),
     spoolBytes: wholeIn(env, 'OSL_SPOOL_MIB', 1_024, 0, 1_048_576) * MIB,
+    answers: answerBounds(env),
+    embeddedBytes: Math.min(Math.max(usableMemory() / 2, LEAST_EMBEDDED), MOST_EMBEDDED),
     limits:
       limitsPlace(env, path) ?? (control === null ? null : Object.freeze({ kind: 'postgres', at: control })),
   });
+}
+
+/** An embedded database needs a good 100 MiB to begin with, and cannot have more than 2 GiB. */
+const LEAST_EMBEDDED = 256 * MIB;
+const MOST_EMBEDDED = 2_048 * MIB;
+
+function answerBounds(env: Environment): AnswerBounds {
+  const rowBytes = wholeIn(env, 'OSL_MAX_ROW_MIB', 16, 1, 1_024) * MIB;
+  const most = Math.floor(Math.min(usableMemory() / 4 / MIB, MOST_ANSWERS_MIB));
+  const bytes = wholeIn(env, 'OSL_ANSWER_MEMORY_MIB', most, 1, 1_048_576) * MIB;
+  return answersOf(bytes, rowBytes);
+}
+
+/** What answers hold by default where memory is no matter. */
+const MOST_ANSWERS_MIB = 1_024;
+/** Half of it is one subject's, and a row has two copies on the way to some of its readers. */
+const LEAST_ROWS = 8;
+
+/** A process has room for some of the largest rows in any case. */
+export function answersOf(bytes: number, rowBytes: number): AnswerBounds {
+  return Object.freeze({ rowBytes, bytes: Math.max(bytes, LEAST_ROWS * rowBytes) });
 }
 
 /** What `OSL_LIMITS_URL` says, else the file of `OSL_LIMITS_URL_FILE`; null where neither is set. */

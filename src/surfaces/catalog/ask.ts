@@ -4,7 +4,7 @@ import { type Caller, consider, type Question, type RequestParts, respond } from
 import type { Origin } from '../../ask/request/call.js';
 import { Payment } from '../../ask/request/payment.js';
 import { isDenial } from '../../ask/request/told.js';
-import type { BoundValue } from '../../engine/index.js';
+import type { BoundValue, MemoryShare } from '../../engine/index.js';
 import type { Lane } from './classify.js';
 import type { CatalogCaller, CatalogDoor, CatalogSettings, Described } from './door.js';
 import { CatalogFault } from './fault.js';
@@ -30,6 +30,8 @@ export interface CatalogDelivery {
   readonly values: readonly BoundValue[];
   readonly formats: readonly (0 | 1)[];
   readonly signal: AbortSignal | null;
+  /** What the rows hold until they are delivered. */
+  readonly memory: MemoryShare;
   /** Does what the statement asks of its session, once it is on record. @throws CatalogFault, QueryError */
   apply(reply: Reply): Promise<void>;
 }
@@ -156,7 +158,7 @@ async function run(
   model: CatalogModel,
   question: CatalogQuestion,
   expected: Described,
-  { values, formats, signal }: CatalogDelivery,
+  { values, formats, signal, memory }: CatalogDelivery,
 ): Promise<Reply> {
   const caller = callerIn(question);
   const { text, parameterTypes } = question;
@@ -165,6 +167,7 @@ async function run(
     if (JSON.stringify(now) !== JSON.stringify(expected)) throw queryError('planChanged', {});
     const rows = catalogs.maxRows;
     const reply = await instance.query(caller, text, parameterTypes, values, formats, rows + 1, signal);
+    for (const part of reply.rows) memory.requireRows(part);
     if (reply.rowCount > rows) throw queryError('rowCap', { limit: rows });
     if (reply.changes.length > MAX_CHANGES)
       throw queryError('tooLarge', { what: 'the settings that one statement changes', limit: MAX_CHANGES });

@@ -153,7 +153,13 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireNumbers
     'Questions that went the way of one before them',
     () => wire.fastQuestions,
   );
-  const { spool } = service;
+  const { spool, memory } = service;
+  gauge('osl_answer_memory_bytes', 'Memory that answers under way hold', () => memory.stats().held);
+  gauge('osl_answer_memory_limit_bytes', 'Memory that they may hold', () => memory.stats().limit);
+  gauge('osl_answer_memory_waiting', 'Large rows that wait for memory now', () => memory.stats().waiting);
+  gauge('osl_answer_memory_refusals', 'How often there was not enough since the start', () => {
+    return memory.stats().refused;
+  });
   if (spool !== null) {
     gauge('osl_spool_bytes', 'Room that rows of slow readers take on disk', () => spool.stats().bytes);
     gauge('osl_spool_answers', 'Answers whose rows are there now', () => spool.stats().answers);

@@ -1,5 +1,8 @@
 import { type Answer, EngineRefusal, objectIn, unreachable } from './engine.js';
 
+/** UTF-16 units. No trailer is longer, nor is a row that anybody is shown. */
+const MOST_LINE = 1_048_576;
+
 /**
  * Reads an NDJSON answer as it comes: rows as long as they fit into `maxBytes`, then the trailer, which is the last
  * line. What does not fit is dropped; the trailer's count is that of the engine.
@@ -11,6 +14,7 @@ export class AnswerReader {
   #last: string | null = null;
   /** What came of the line after it. */
   #rest = '';
+  #isOverlong = false;
 
   constructor(maxBytes: number) {
     this.#left = maxBytes;
@@ -24,13 +28,23 @@ export class AnswerReader {
   read(text: string): void {
     const lines = (this.#rest + text).split('\n');
     this.#rest = lines.pop() ?? '';
-    for (const line of lines) this.#line(line);
+    for (const line of lines) {
+      this.#line(this.#isOverlong ? null : line);
+      this.#isOverlong = false;
+    }
+    if (this.#rest.length > MOST_LINE) this.#isOverlong = true;
+    if (this.#isOverlong) this.#rest = '';
   }
 
-  #line(line: string): void {
+  /** @param line null for one that is too long for any use */
+  #line(line: string | null): void {
     const row = this.#last;
     this.#last = line;
-    if (row === null || this.full) return;
+    if (row !== null && !this.full) this.#row(row);
+    if (line === null) this.#left = 0;
+  }
+
+  #row(row: string): void {
     this.#left -= Buffer.byteLength(row) + 1;
     if (this.#left >= 0) this.#rows.push(JSON.parse(row));
   }

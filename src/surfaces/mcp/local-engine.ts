@@ -6,6 +6,7 @@ import { ask, type Call, publicError } from '../../ask/index.js';
 import { turnAway } from '../../ask/request/visit.js';
 import { fieldsIn } from '../rest/bodies/json.js';
 import { queryRequestIn } from '../rest/bodies/query.js';
+import { AT_ONCE_BYTES, inPortions } from '../rest/encoding.js';
 import { explainQuestion } from '../rest/explain-question.js';
 import type { Inflight } from '../rest/inflight.js';
 import { NdjsonAnswer } from '../rest/json-answer.js';
@@ -57,9 +58,15 @@ export class LocalEngine implements Engine {
             encoding.begin({ requestId: call.requestId, plan, versions, redacted });
             return {
               write: (dataRows) => {
-                if (reader.full) return;
+                if (reader.full) return undefined;
+                if (dataRows.length > AT_ONCE_BYTES)
+                  return inPortions(encoding.portions(dataRows), () => {
+                    read();
+                    return true;
+                  });
                 encoding.rows(dataRows);
                 read();
+                return undefined;
               },
             };
           },

@@ -8,7 +8,7 @@ import {
   type WireNotice,
   type WireStatement,
 } from '../../../wire/index.js';
-import { eachDataRow } from '../../engine/index.js';
+import { eachDataRow, MemoryShare } from '../../engine/index.js';
 import {
   askCatalog,
   type CatalogDelivery,
@@ -53,7 +53,9 @@ export async function catalogStatement(
     const prepared = await running.cancellable((signal) => describeCatalog(service, catalogs, first, signal));
     const { described, payment } = prepared;
     const unrun = records.hold(first, () => prepared.record());
-    const run = async (delivery: Pick<CatalogDelivery, 'values' | 'formats'>): Promise<HeardReply> => {
+    const run = async (
+      delivery: Pick<CatalogDelivery, 'values' | 'formats' | 'memory'>,
+    ): Promise<HeardReply> => {
       session.state.block.requireUsable();
       const requestId = records.unrun.release(unrun) ? first.requestId : undefined;
       session.activity.asks(text);
@@ -82,7 +84,8 @@ export async function catalogStatement(
           format: parameterFormats[i] ?? (0 as const),
           bytes: bytes === null ? null : Buffer.from(bytes), // a copy: the portal may run later
         }));
-        return new CatalogPortal(session.rights, () => run({ values, formats }));
+        const memory = new MemoryShare(service.memory, caller.identity.subject);
+        return new CatalogPortal(session.rights, memory, () => run({ values, formats, memory }));
       },
     };
   });
@@ -94,14 +97,16 @@ type HeardReply = Omit<Reply, 'notices'> & { readonly notices: readonly WireNoti
 /** One run of a catalog statement; its answer is small and already here when the first row is given. */
 class CatalogPortal implements Portal {
   readonly #rights: SessionRights;
+  readonly #memory: MemoryShare;
   readonly #run: () => Promise<HeardReply>;
   #begun = '';
   #reply: HeardReply | null = null;
   #rows: readonly Uint8Array[] = [];
   #taken = 0;
 
-  constructor(rights: SessionRights, run: () => Promise<HeardReply>) {
+  constructor(rights: SessionRights, memory: MemoryShare, run: () => Promise<HeardReply>) {
     this.#rights = rights;
+    this.#memory = memory;
     this.#run = run;
   }
 
@@ -112,6 +117,7 @@ class CatalogPortal implements Portal {
       this.#reply = reply;
       if (maxRows === 0) {
         for (const run of reply.rows) await rows.write(run);
+        this.#memory.release();
         return { suspended: false, tag: reply.tag ?? '', notices: reply.notices };
       }
       this.#rows = reply.rows.flatMap((run) => [...eachDataRow(run)]);
@@ -132,6 +138,7 @@ class CatalogPortal implements Portal {
 
   close(): void {
     this.#rows = [];
+    this.#memory.release();
   }
 }
 

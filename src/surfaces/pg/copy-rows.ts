@@ -2,7 +2,14 @@ import { DataRowReader, GrowingBytes } from '../../engine/index.js';
 import type { CopyOptions } from './copy-options.js';
 
 /** Makes whole DataRow messages, values in text format, to as many CopyData messages. */
-export type CopyRows = (dataRows: Uint8Array) => Buffer;
+export interface CopyRows {
+  whole(dataRows: Uint8Array): Buffer;
+  /** As `whole`, of rows that are large: stops after each portion of them, and gives them all at the end. */
+  portions(dataRows: Uint8Array): Generator<void, Buffer>;
+}
+
+/** What is written of a large value before others have their turn. */
+const PORTION_BYTES = 65_536;
 
 /** Type and length of a message. */
 const MESSAGE_HEAD = 5;
@@ -24,24 +31,48 @@ export function textRows(options: CopyOptions, forced: readonly boolean[]): Copy
   const value = options.format === 'csv' ? csvValue(options, forced) : textValue(options);
   const delimiter = options.delimiter.charCodeAt(0);
   const missing = Buffer.from(options.null);
-  return (dataRows) => {
-    const rows = new DataRowReader(dataRows);
-    const out = new CopyBytes(dataRows.length + 64);
-    while (rows.next()) {
-      const message = out.begin();
-      for (let column = 0; column < forced.length; column++) {
-        if (column > 0) out.byte(delimiter);
-        if (rows.value()) value(rows.source, rows.start, rows.end, column, out);
-        else out.copy(missing);
+  return {
+    whole: (dataRows) => {
+      const rows = new DataRowReader(dataRows);
+      const out = new CopyBytes(dataRows.length + 64);
+      while (rows.next()) {
+        const message = out.begin();
+        for (let column = 0; column < forced.length; column++) {
+          if (column > 0) out.byte(delimiter);
+          if (rows.value()) value.write(rows.source, rows.start, rows.end, column, out);
+          else out.copy(missing);
+        }
+        out.byte(NEWLINE);
+        out.end(message);
       }
-      out.byte(NEWLINE);
-      out.end(message);
-    }
-    return out.written();
+      return out.written();
+    },
+    *portions(dataRows) {
+      const rows = new DataRowReader(dataRows);
+      const out = new CopyBytes(dataRows.length + 64);
+      while (rows.next()) {
+        const message = out.begin();
+        let due = rows.rowStart + PORTION_BYTES;
+        for (let column = 0; column < forced.length; column++) {
+          if (column > 0) out.byte(delimiter);
+          if (!rows.value()) out.copy(missing);
+          else yield* value.portions(rows.source, rows.start, rows.end, column, out);
+          if (rows.end < due) continue;
+          due = rows.end + PORTION_BYTES;
+          yield;
+        }
+        out.byte(NEWLINE);
+        out.end(message);
+      }
+      return out.written();
+    },
   };
 }
 
-type WriteValue = (source: Buffer, start: number, end: number, column: number, out: CopyBytes) => void;
+interface CopyValue {
+  write(source: Buffer, start: number, end: number, column: number, out: CopyBytes): void;
+  portions(source: Buffer, start: number, end: number, column: number, out: CopyBytes): Generator<void>;
+}
 
 const ESCAPES: readonly (readonly [byte: number, letter: string])[] = [
   [0x08, 'b'],
@@ -53,15 +84,28 @@ const ESCAPES: readonly (readonly [byte: number, letter: string])[] = [
   [BACKSLASH, '\\'],
 ];
 
-function textValue({ delimiter }: CopyOptions): WriteValue {
+function textValue({ delimiter }: CopyOptions): CopyValue {
   // What follows the backslash, by byte; 0: the byte needs none.
   const after = new Uint8Array(256);
   after[delimiter.charCodeAt(0)] = delimiter.charCodeAt(0);
   for (const [byte, letter] of ESCAPES) after[byte] = letter.charCodeAt(0);
-  return (source, start, end, _column, out) => out.escape(source, start, end, BACKSLASH, after);
+  return {
+    write: (source, start, end, _column, out) => out.escape(source, start, end, BACKSLASH, after),
+    *portions(source, start, end, _column, out) {
+      for (const [from, to] of portionsOf(start, end)) {
+        out.escape(source, from, to, BACKSLASH, after);
+        yield;
+      }
+    },
+  };
 }
 
-function csvValue(options: CopyOptions, forced: readonly boolean[]): WriteValue {
+/** Where the portions of a value begin and end. */
+function* portionsOf(start: number, end: number): Generator<readonly [from: number, to: number]> {
+  for (let at = start; at < end; at += PORTION_BYTES) yield [at, Math.min(at + PORTION_BYTES, end)];
+}
+
+function csvValue(options: CopyOptions, forced: readonly boolean[]): CopyValue {
   const [delimiter, quote, mark] = [options.delimiter, options.quote, options.escape].map((c) =>
     c.charCodeAt(0),
   );
@@ -74,20 +118,40 @@ function csvValue(options: CopyOptions, forced: readonly boolean[]): WriteValue 
   after[mark] = mark;
   const missing = Buffer.from(options.null);
   const alone = forced.length === 1;
-  const needsQuotes = (source: Buffer, start: number, end: number): boolean => {
+  const hasSpecial = (source: Buffer, start: number, end: number): boolean => {
     for (let at = start; at < end; at++) if (special[source[at] ?? 0] === 1) return true;
+    return false;
+  };
+  const isTaken = (source: Buffer, start: number, end: number): boolean => {
     // `\.` in a line of its own would end the data.
     if (alone && end - start === 2 && source[start] === BACKSLASH && source[start + 1] === DOT) return true;
     return end - start === missing.length && source.compare(missing, 0, missing.length, start, end) === 0;
   };
-  return (source, start, end, column, out) => {
-    if (forced[column] !== true && !needsQuotes(source, start, end)) {
-      out.copy(source, start, end);
-      return;
-    }
-    out.byte(quote);
-    out.escape(source, start, end, mark, after);
-    out.byte(quote);
+  return {
+    write: (source, start, end, column, out) => {
+      if (forced[column] !== true && !hasSpecial(source, start, end) && !isTaken(source, start, end)) {
+        out.copy(source, start, end);
+        return;
+      }
+      out.byte(quote);
+      out.escape(source, start, end, mark, after);
+      out.byte(quote);
+    },
+    *portions(source, start, end, column, out) {
+      let quoted = forced[column] === true || isTaken(source, start, end);
+      for (const [from, to] of quoted ? [] : portionsOf(start, end)) {
+        quoted = hasSpecial(source, from, to);
+        yield;
+        if (quoted) break;
+      }
+      if (quoted) out.byte(quote);
+      for (const [from, to] of portionsOf(start, end)) {
+        if (quoted) out.escape(source, from, to, mark, after);
+        else out.copy(source, from, to);
+        yield;
+      }
+      if (quoted) out.byte(quote);
+    },
   };
 }
 

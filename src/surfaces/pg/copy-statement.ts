@@ -6,7 +6,7 @@ import {
   type RowWriter,
   type WireStatement,
 } from '../../../wire/index.js';
-import { dataRow } from '../../engine/index.js';
+import { dataRow, turns } from '../../engine/index.js';
 import type { CopyOptions } from './copy-options.js';
 import { binaryRows, textRows } from './copy-rows.js';
 
@@ -61,6 +61,7 @@ const binaryCopy: Copy = async (portal, rows) => {
     return whole;
   };
   const result = await portal.fetch(0, {
+    copies: (rows.copies ?? 0) + COPIES,
     write: (messages) => {
       const copied = binaryRows(messages);
       if (before.length === 0) return rows.write(copied);
@@ -83,9 +84,29 @@ function textCopy(columns: readonly ColumnDescription[], options: CopyOptions): 
     columns.map(() => false),
   );
   return async (portal, rows) => {
-    if (header) await rows.write(heading(dataRow(columns.map((c) => c.name))));
-    return portal.fetch(0, { write: (messages) => rows.write(copied(messages)) });
+    if (header) await rows.write(heading.whole(dataRow(columns.map((c) => c.name))));
+    return portal.fetch(0, {
+      copies: (rows.copies ?? 0) + COPIES,
+      write: (messages) =>
+        messages.length > AT_ONCE_BYTES
+          ? inTurns(copied.portions(messages)).then((copy) => rows.write(copy))
+          : rows.write(copied.whole(messages)),
+    });
   };
+}
+
+/** Runs of rows that are larger are copied in portions. */
+const AT_ONCE_BYTES = 65_536;
+/** The largest a copy becomes while it is made: one of each byte with an escape before it, and what it outgrew. */
+const COPIES = 3;
+
+/** What `work` gives at its end; others have their turn at each of its stops. */
+async function inTurns<T>(work: Generator<void, T>): Promise<T> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    await turns.wait();
+  }
 }
 
 /** Type and length of a message. */

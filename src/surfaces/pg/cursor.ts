@@ -9,6 +9,7 @@ import {
   type WireNotice,
   type WireStatement,
 } from '../../../wire/index.js';
+import type { MemoryShare } from '../../engine/index.js';
 import { giveRows } from './give-rows.js';
 import type { SessionRights } from './rights.js';
 import { type Motion, ScrolledRows } from './scroll.js';
@@ -60,13 +61,19 @@ interface CursorSession {
 /** The cursors of one session. The portals of its protocol are named as they are, and go forward only. */
 export class Cursors {
   readonly #rights: SessionRights;
+  readonly #memory: () => MemoryShare;
   readonly #byName = new Map<string, Cursor>();
   readonly #protocol: Pick<SessionControl, 'portal' | 'closePortals'>;
 
   /** Kept rows are given under the `rights` that they were read under. */
-  constructor(protocol: Pick<SessionControl, 'portal' | 'closePortals'>, rights: SessionRights) {
+  constructor(
+    protocol: Pick<SessionControl, 'portal' | 'closePortals'>,
+    rights: SessionRights,
+    memory: () => MemoryShare,
+  ) {
     this.#protocol = protocol;
     this.#rights = rights;
+    this.#memory = memory;
   }
 
   /** @throws WireError 42P03, 53400 */
@@ -166,6 +173,7 @@ export class Cursors {
     if (named !== undefined) return named.close();
     const cursor = this.#cursor(name);
     this.#byName.delete(name);
+    cursor.portal?.scrolled?.close();
     await cursor.portal?.run.close();
   }
 
@@ -193,7 +201,7 @@ export class Cursors {
     if (cursor.portal === null) {
       const run = await open(cursor, format);
       const scrolled = cursor.scroll
-        ? new ScrolledRows((max, rows) => Promise.resolve(run.fetch(max, rows)))
+        ? new ScrolledRows((max, rows) => Promise.resolve(run.fetch(max, rows)), this.#memory())
         : null;
       cursor.portal = { run, format, rights: this.#rights.now, scrolled, ended: false };
     }

@@ -1,7 +1,7 @@
 import { type GovernedPlan, queryError } from 'osl-compiler';
 import type { Bind, FetchResult, Portal, RowWriter, WireNotice } from '../../../wire/index.js';
 import type { Answer, Delivery } from '../../ask/index.js';
-import type { RowSink } from '../../engine/index.js';
+import type { MemoryShare, RowSink } from '../../engine/index.js';
 import { giveRows } from './give-rows.js';
 import { PacedRows } from './paced-rows.js';
 import type { SessionRights } from './rights.js';
@@ -17,6 +17,8 @@ export interface Run {
   /** Runs `work` as `cancellable` does, with a `stop` of the statement's own, which outlives the work. */
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
   readonly rights: SessionRights;
+  /** For the rows of one run, which are held for its client. */
+  memory(): MemoryShare;
   /** Those of `notices` that the client wants to hear. */
   audible(notices: readonly WireNotice[]): readonly WireNotice[];
 }
@@ -51,7 +53,9 @@ export class DataPortal implements Portal {
 
   async fetch(maxRows: number, rows: RowWriter): Promise<FetchResult> {
     if (this.#paced === null && maxRows === 0) {
-      const answer = await this.#run.cancellable((signal) => this.#answer(rowSink(rows), signal));
+      const answer = await this.#run.cancellable((signal) =>
+        this.#answer(rowSink(rows), signal, rows.copies),
+      );
       const notices = this.#run.audible([...planNotices(answer.plan), ...endNotices(answer)]);
       return { suspended: false, tag: `SELECT ${answer.rows}`, notices };
     }
@@ -79,7 +83,7 @@ export class DataPortal implements Portal {
     let given = 0;
     for (;;) {
       const taken = await queue.take(maxRows === 0 ? 0 : maxRows - given);
-      await giveRows(taken.rows, rows);
+      await giveRows(taken.rows, rows, (bytes) => queue.delivered(bytes));
       given += taken.rows.length;
       // As Postgres, which has not looked further either; else it would hang on time whether the end is known by now.
       if (maxRows > 0 && given === maxRows)
@@ -95,7 +99,7 @@ export class DataPortal implements Portal {
   /** `close` ends it. */
   #start(): Paced {
     const rights = this.#run.rights.now;
-    const rows = new PacedRows(this.#mayPause);
+    const rows = new PacedRows(this.#mayPause, this.#run.memory());
     const stop = new AbortController();
     const answer = this.#answer(rows, stop.signal).then(
       (whole) => {
@@ -110,13 +114,14 @@ export class DataPortal implements Portal {
     return { rights, rows, answer, stop };
   }
 
-  #answer(sink: RowSink, signal: AbortSignal): Promise<Answer> {
+  #answer(sink: RowSink, signal: AbortSignal, copies = 0): Promise<Answer> {
     const { parameterFormats, parameters, resultFormats } = this.#bind;
     const values = parameters.map((bytes, i) => ({ format: parameterFormats[i] ?? (0 as const), bytes }));
     return this.#run.ask({
       parameters: values,
       resultFormats,
       maxRows: 0,
+      copies,
       // Tools pass over notices, and the protocol has no other way to say that rows are missing.
       whole: true,
       sink: (plan: GovernedPlan) => {

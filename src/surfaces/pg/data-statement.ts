@@ -3,6 +3,7 @@ import { engineOf } from '../../ask/data/runtime/step.js';
 import type { Snapshots } from '../../ask/data/snapshots.js';
 import { ask, type Delivery, prepare, type Question } from '../../ask/index.js';
 import type { Body } from '../../ask/request/asked.js';
+import { MemoryShare } from '../../engine/index.js';
 import { DataPortal, type Run } from './data-portal.js';
 import { Learned } from './learned.js';
 import { audible } from './notices.js';
@@ -54,6 +55,7 @@ export async function dataStatement(
       return running.while(stop, work);
     },
     rights,
+    memory: () => new MemoryShare(service.memory, caller.identity.subject),
     audible: (notices) => audible(settings, notices),
   };
   const native = engineOf(service, plan).kind === 'postgres';

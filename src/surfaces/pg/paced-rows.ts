@@ -1,5 +1,5 @@
 import { queryError } from 'osl-compiler';
-import { eachDataRow, type RowSink } from '../../engine/index.js';
+import { eachDataRow, type MemoryShare, noMemory, type RowSink } from '../../engine/index.js';
 
 /** Bytes of rows that one portal may hold back for later fetches. */
 export const HELD_BYTES = 64 * 1_048_576;
@@ -7,12 +7,13 @@ export const HELD_BYTES = 64 * 1_048_576;
 /**
  * Rows on their way from a running query to a client that takes them in portions.
  *
- * They are read ahead up to `HELD_BYTES`. Then a query that may pause waits for its client, and keeps its upstream
+ * They are read ahead up to `HELD_BYTES`, and as far as there is memory for answers. Then a query that may pause waits for its client, and keeps its upstream
  * session meanwhile; one that may not (the embedded engine has a single session) is refused, however fast its client
  * is, so that the answer does not depend on that.
  */
 export class PacedRows implements RowSink {
   readonly #mayPause: boolean;
+  readonly #memory: MemoryShare;
   #rows: Uint8Array[] = [];
   #next = 0;
   #bytes = 0;
@@ -21,10 +22,12 @@ export class PacedRows implements RowSink {
   #ended = false;
   #failure: { readonly cause: unknown } | null = null;
   #wakeReader: () => void = () => undefined;
-  #wakeWriter: () => void = () => undefined;
+  /** Set while the query waits. */
+  #wakeWriter: (() => void) | null = null;
 
-  constructor(mayPause: boolean) {
+  constructor(mayPause: boolean, memory: MemoryShare) {
     this.#mayPause = mayPause;
+    this.#memory = memory;
   }
 
   write(messages: Uint8Array): void | Promise<void> {
@@ -32,13 +35,22 @@ export class PacedRows implements RowSink {
     for (const row of eachDataRow(messages)) this.#rows.push(row);
     this.#bytes += messages.byteLength;
     this.#total += messages.byteLength;
-    this.#wakeReader();
+    const hasMemory = this.#memory.hold(messages.byteLength);
     if (!this.#mayPause && this.#total > HELD_BYTES)
       throw queryError('tooLarge', { what: 'the bytes of a portal', limit: HELD_BYTES });
-    if (this.#bytes <= HELD_BYTES) return undefined;
-    return new Promise((resolve) => {
-      this.#wakeWriter = resolve;
+    if (!this.#mayPause && !hasMemory) throw noMemory();
+    if (hasMemory && this.#bytes <= HELD_BYTES) {
+      this.#wakeReader();
+      return undefined;
+    }
+    const waiting = new Promise<void>((resolve) => {
+      this.#wakeWriter = () => {
+        this.#wakeWriter = null;
+        resolve();
+      };
     });
+    this.#wakeReader();
+    return waiting;
   }
 
   left(): number {
@@ -57,16 +69,22 @@ export class PacedRows implements RowSink {
     this.#rows = [];
     this.#next = 0;
     this.#bytes = 0;
+    this.#memory.release();
     this.#ended = true;
     this.#wakeReader();
-    this.#wakeWriter();
+    this.#wakeWriter?.();
+  }
+
+  /** `bytes` of the rows that were taken have reached the client. */
+  delivered(bytes: number): void {
+    this.#memory.giveBack(bytes);
   }
 
   /** Takes at most `max` rows (0: all), fewer only at the end. Throws what the query failed with. */
   async take(max: number): Promise<{ readonly rows: readonly Uint8Array[]; readonly more: boolean }> {
     const wanted = max === 0 ? Number.POSITIVE_INFINITY : max;
     while (!this.#ended && this.#held < Math.min(wanted, MOST)) {
-      if (this.#bytes > HELD_BYTES) break;
+      if (this.#wakeWriter !== null) break;
       await new Promise<void>((resolve) => {
         this.#wakeReader = resolve;
       });
@@ -76,7 +94,7 @@ export class PacedRows implements RowSink {
     this.#left += rows.length;
     for (const row of rows) this.#bytes -= row.byteLength;
     if (this.#next === this.#rows.length || this.#next > COMPACT) this.#compact();
-    if (this.#bytes <= HELD_BYTES / 2) this.#wakeWriter();
+    if (this.#bytes <= HELD_BYTES / 2) this.#wakeWriter?.();
     if (rows.length === 0 && this.#failure !== null) throw this.#failure.cause;
     return { rows, more: this.#held > 0 || !this.#ended || this.#failure !== null };
   }

@@ -1,6 +1,12 @@
 import { error, type FetchResult, type RowWriter, type WireNotice } from '../../../wire/index.js';
-import { eachDataRow } from '../../engine/index.js';
+import { eachDataRow, type MemoryShare, noMemory } from '../../engine/index.js';
 import { HELD_BYTES } from './paced-rows.js';
+
+/** As E5039, where no question of the spine is to be told so. */
+function noRoom(): Error {
+  const { message, hint } = noMemory();
+  return error('53200', message, { hint: hint ?? undefined });
+}
 
 /** Where FETCH and MOVE go from the row that a cursor is on. A negative count goes the other way. */
 export interface Motion {
@@ -18,14 +24,22 @@ export class ScrolledRows {
   #rows: Uint8Array[] = [];
   #bytes = 0;
   #at = 0;
+  readonly #memory: MemoryShare;
   readonly #notices: WireNotice[] = [];
   #ended = false;
   /** What reading failed with: it is never taken for the end. */
   #failure: { readonly cause: unknown } | null = null;
 
   /** `read` gives at most `max` further rows; 0 is all. */
-  constructor(read: (max: number, rows: RowWriter) => Promise<FetchResult>) {
+  constructor(read: (max: number, rows: RowWriter) => Promise<FetchResult>, memory: MemoryShare) {
     this.#read = read;
+    this.#memory = memory;
+  }
+
+  /** No row is given any more. */
+  close(): void {
+    this.#rows = [];
+    this.#memory.release();
   }
 
   /** What the question said beside its rows since this was last asked. */
@@ -91,6 +105,7 @@ export class ScrolledRows {
           throw error('54000', `a cursor that scrolls keeps at most ${HELD_BYTES} bytes`, {
             hint: 'declare it without SCROLL, or ask for less',
           });
+        if (!this.#memory.hold(messages.byteLength)) throw noRoom();
         for (const row of eachDataRow(messages)) this.#rows.push(row);
       },
     };

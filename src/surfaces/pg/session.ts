@@ -14,6 +14,7 @@ import type {
 import type { AnswerParts } from '../../ask/index.js';
 import type { Held } from '../../ask/request/held.js';
 import type { RouteBook } from '../../ask/routes/index.js';
+import { MemoryShare } from '../../engine/index.js';
 import type { CatalogDoor, CatalogSession } from '../catalog/index.js';
 import { Activity } from './activity.js';
 import { Cursors } from './cursor.js';
@@ -77,7 +78,7 @@ export class PgSession implements SessionHandler {
       records,
       settings,
       state: new SessionState(settings, new Isolation(service, settings), control),
-      cursors: new Cursors(control, rights),
+      cursors: new Cursors(control, rights, () => new MemoryShare(service.memory, identity.subject)),
       statements: control,
       activity: new Activity(),
       own: {

@@ -5,7 +5,7 @@ import { ageOf } from '../../ask/data/freshness.js';
 import type { Answer } from '../../ask/index.js';
 import type { RowSink } from '../../engine/index.js';
 import type { AnswerHead } from './answer-members.js';
-import type { Encoding } from './encoding.js';
+import { AT_ONCE_BYTES, type Encoding, inPortions } from './encoding.js';
 import { privateHeaders, problemOf } from './problem.js';
 
 /** An answer up to this size is sent whole, so that what fails before is a proper problem. */
@@ -19,6 +19,7 @@ export class AnswerStream {
   readonly #requestId: string;
   readonly #encoding: Encoding;
   #started = false;
+  #failed = false;
 
   constructor(reply: FastifyReply, requestId: string, encoding: Encoding) {
     this.#reply = reply;
@@ -34,15 +35,36 @@ export class AnswerStream {
     let left = 0;
     return {
       write: (dataRows, count) => {
-        encoding.rows(dataRows);
         rows += count;
-        const due = this.#started ? encoding.pending > 0 : encoding.pending >= HELD_BYTES;
-        if (!due) return undefined;
+        if (dataRows.length > AT_ONCE_BYTES)
+          return this.#inPortions(dataRows).then(() => {
+            if (this.#started) left = rows;
+          });
+        encoding.rows(dataRows);
+        if (!this.#isDue) return undefined;
         left = rows;
         return this.#flush();
       },
       left: () => left,
     };
+  }
+
+  async #inPortions(dataRows: Uint8Array): Promise<void> {
+    await inPortions(this.#encoding.portions(dataRows), async () => {
+      if (this.#isDue && !this.#isOver) await this.#flush();
+      return !this.#isOver;
+    });
+  }
+
+  /** It has failed, or its client has left: the rest is nobody's. */
+  get #isOver(): boolean {
+    return this.#failed || this.#reply.raw.destroyed;
+  }
+
+  /** Whether what is pending is to leave now. */
+  get #isDue(): boolean {
+    const { pending } = this.#encoding;
+    return this.#started ? pending > 0 : pending >= HELD_BYTES;
   }
 
   /** Ends the answer. */
@@ -65,6 +87,7 @@ export class AnswerStream {
    * error can be a problem.
    */
   fail(error: QueryError): boolean {
+    this.#failed = true;
     if (!this.#started) return false;
     const how = this.#encoding.fail(problemOf(error, this.#requestId));
     const bytes = this.#encoding.take();

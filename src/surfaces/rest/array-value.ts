@@ -1,5 +1,5 @@
 import { InternalError } from 'osl-compiler';
-import type { JsonBytes, WriteValue } from './json-bytes.js';
+import { type JsonBytes, PORTION_BYTES, type ValueWriter } from './json-bytes.js';
 
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
@@ -10,78 +10,169 @@ const BRACKET = 0x5b;
 const END_BRACKET = 0x5d;
 const EQUALS = 0x3d;
 
+/** `unfinished`: an element goes on beyond what was to be read at once. */
+type Token = 'open' | 'close' | 'comma' | 'null' | 'element' | 'unfinished';
+
 /**
- * Writes a Postgres array (`{1,NULL,"a b"}`, `{{1,2},{3,4}}`) as a JSON array. Lower bounds other than 1
- * (`[0:1]={1,2}`) have no place in JSON and are dropped.
+ * Reads a Postgres array (`{1,NULL,"a b"}`, `{{1,2},{3,4}}`), token by token. Lower bounds other than 1 (`[0:1]={1,2}`)
+ * are passed over.
  */
-export function arrayValue(element: WriteValue): WriteValue {
-  return (source, start, end, out) => {
-    let at = source[start] === BRACKET ? source.indexOf(EQUALS, start) + 1 : start;
-    while (at < end) {
-      const byte = source[at];
-      if (byte === OPEN) {
-        out.byte(BRACKET);
-        at += 1;
-      } else if (byte === CLOSE) {
-        out.byte(END_BRACKET);
-        at += 1;
-      } else if (byte === COMMA) {
-        out.byte(COMMA);
-        at += 1;
-      } else if (byte === QUOTE) {
-        at = writeQuoted(source, at + 1, end, element, out);
-      } else {
-        at = writeBare(source, at, end, element, out);
-      }
+export class ArrayReader {
+  readonly source: Buffer;
+  /** Where the element that was read begins and ends in `source`, without its quotes. */
+  start = 0;
+  end = 0;
+  /** The element has backslashes, each of which stands for what follows it. */
+  escaped = false;
+  readonly #end: number;
+  #at: number;
+  #inQuotes = false;
+
+  constructor(source: Buffer, start: number, end: number) {
+    this.source = source;
+    this.#end = end;
+    this.#at = source[start] === BRACKET ? source.indexOf(EQUALS, start) + 1 : start;
+  }
+
+  /** Where it is in `source`. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** The next token; null behind the last. Looks at `most` bytes, or one token more. */
+  next(most = Number.POSITIVE_INFINITY): Token | null {
+    if (this.#inQuotes) return this.#quoted(most);
+    if (this.#at >= this.#end) return null;
+    switch (this.source[this.#at]) {
+      case OPEN:
+        this.#at += 1;
+        return 'open';
+      case CLOSE:
+        this.#at += 1;
+        return 'close';
+      case COMMA:
+        this.#at += 1;
+        return 'comma';
+      case QUOTE:
+        this.#at += 1;
+        this.start = this.#at;
+        this.escaped = false;
+        this.#inQuotes = true;
+        return this.#quoted(most);
+      default:
+        return this.#bare();
     }
+  }
+
+  /** The bytes of the element that was read. */
+  element(): Buffer {
+    const written = this.source.subarray(this.start, this.end);
+    return this.escaped ? unescaped(written, 0, Buffer.allocUnsafe(written.length)).bytes : written;
+  }
+
+  #quoted(most: number): Token {
+    const { source } = this;
+    const end = Math.min(this.#end, this.#at + most);
+    let at = this.#at;
+    while (at < end && source[at] !== QUOTE) {
+      if (source[at] === BACKSLASH) {
+        this.escaped = true;
+        at += 1;
+      }
+      at += 1;
+    }
+    this.#at = at;
+    if (at >= this.#end) throw new InternalError('an array ends inside an element');
+    if (at >= end) return 'unfinished';
+    this.#inQuotes = false;
+    this.end = at;
+    this.#at += 1;
+    return 'element';
+  }
+
+  /** An element without quotes ends at the next comma or brace; only here NULL is null. */
+  #bare(): Token {
+    const { source } = this;
+    let at = this.#at;
+    while (at < this.#end && source[at] !== COMMA && source[at] !== CLOSE) at += 1;
+    this.start = this.#at;
+    this.end = at;
+    this.escaped = false;
+    this.#at = at;
+    const isNull =
+      at - this.start === 4 && source.toString('latin1', this.start, at).toUpperCase() === 'NULL';
+    return isNull ? 'null' : 'element';
+  }
+}
+
+/** `written` from `at` on without its escapes, as much as `room` takes; `at` is where it goes on. */
+function unescaped(
+  written: Buffer,
+  at: number,
+  room: Buffer,
+): { readonly bytes: Buffer; readonly at: number } {
+  let length = 0;
+  let from = at;
+  for (; from < written.length && length < room.length; from++) {
+    if (written[from] === BACKSLASH) from += 1;
+    room[length++] = written[from] ?? 0;
+  }
+  return { bytes: room.subarray(0, length), at: from };
+}
+
+/** Writes a Postgres array as a JSON array. */
+export function arrayValue(element: ValueWriter): ValueWriter {
+  const token = (kind: Token, reader: ArrayReader, out: JsonBytes): void => {
+    if (kind === 'open') out.byte(BRACKET);
+    else if (kind === 'close') out.byte(END_BRACKET);
+    else if (kind === 'comma') out.byte(COMMA);
+    else if (kind === 'null') out.copy(NULL, 0, NULL.length);
+    else if (kind === 'element' && reader.escaped) {
+      const plain = reader.element();
+      element.write(plain, 0, plain.length, out);
+    } else if (kind === 'element') element.write(reader.source, reader.start, reader.end, out);
+  };
+  return {
+    write: (source, start, end, out) => {
+      const reader = new ArrayReader(source, start, end);
+      for (let kind = reader.next(); kind !== null; kind = reader.next()) token(kind, reader, out);
+    },
+    *portions(source, start, end, out) {
+      const reader = new ArrayReader(source, start, end);
+      let due = start + PORTION_BYTES;
+      for (let kind = reader.next(PORTION_BYTES); kind !== null; kind = reader.next(PORTION_BYTES)) {
+        if (kind === 'element' && reader.end - reader.start > PORTION_BYTES) {
+          yield* largeElement(element, reader, out);
+        } else {
+          token(kind, reader, out);
+        }
+        if (reader.at < due) continue;
+        due = reader.at + PORTION_BYTES;
+        yield;
+      }
+    },
+    pieces: null,
   };
 }
 
+function* largeElement({ write, pieces }: ValueWriter, reader: ArrayReader, out: JsonBytes): Generator<void> {
+  if (pieces === null) {
+    const whole = reader.element();
+    write(whole, 0, whole.length, out);
+    return;
+  }
+  const written = reader.source.subarray(reader.start, reader.end);
+  const room = Buffer.allocUnsafe(PORTION_BYTES);
+  let { bytes, at } = unescaped(written, 0, Buffer.allocUnsafe(pieces.skipped + PORTION_BYTES));
+  pieces.open(out);
+  pieces.piece(bytes, pieces.skipped, bytes.length, out);
+  // INVARIANT: every piece but the last has PORTION_BYTES.
+  while (at < written.length) {
+    yield;
+    ({ bytes, at } = unescaped(written, at, room));
+    pieces.piece(bytes, 0, bytes.length, out);
+  }
+  pieces.close(out);
+}
+
 const NULL = Buffer.from('null');
-
-/** An element without quotes ends at the next comma or brace; only here NULL is null. Gives its end. */
-function writeBare(source: Buffer, start: number, end: number, element: WriteValue, out: JsonBytes): number {
-  let at = start;
-  while (at < end && source[at] !== COMMA && source[at] !== CLOSE) at += 1;
-  if (at - start === 4 && source.toString('latin1', start, at).toUpperCase() === 'NULL')
-    out.copy(NULL, 0, NULL.length);
-  else element(source, start, at, out);
-  return at;
-}
-
-/** An element in quotes; `start` is after the first. Gives the position after the last. */
-function writeQuoted(
-  source: Buffer,
-  start: number,
-  end: number,
-  element: WriteValue,
-  out: JsonBytes,
-): number {
-  let escapes = 0;
-  let at = start;
-  while (at < end && source[at] !== QUOTE) {
-    if (source[at] === BACKSLASH) {
-      escapes += 1;
-      at += 1;
-    }
-    at += 1;
-  }
-  if (at >= end) throw new InternalError('an array ends inside an element');
-  if (escapes === 0) {
-    element(source, start, at, out);
-  } else {
-    const plain = unescapeElement(source, start, at);
-    element(plain, 0, plain.length, out);
-  }
-  return at + 1;
-}
-
-function unescapeElement(source: Buffer, start: number, end: number): Buffer {
-  const plain = Buffer.allocUnsafe(end - start);
-  let length = 0;
-  for (let at = start; at < end; at++) {
-    if (source[at] === BACKSLASH) at += 1;
-    plain[length++] = source[at] ?? 0;
-  }
-  return plain.subarray(0, length);
-}

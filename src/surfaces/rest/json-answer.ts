@@ -20,6 +20,7 @@ const TEXT: readonly (0 | 1)[] = Object.freeze([0]);
 /** One JSON object. It cannot say that it failed: what has begun is broken off. */
 export class JsonAnswer implements Encoding {
   readonly contentType = 'application/json';
+  readonly copies = 0;
   readonly #out = new JsonBytes();
   #rows: RowWriter | null = null;
 
@@ -40,6 +41,10 @@ export class JsonAnswer implements Encoding {
     this.#rows?.write(dataRows, this.#out);
   }
 
+  *portions(dataRows: Uint8Array): Generator<void> {
+    if (this.#rows !== null) yield* this.#rows.portions(dataRows, this.#out);
+  }
+
   end(answer: Answer): void {
     this.#out.text(`],${JSON.stringify(tailOf(answer)).slice(1)}`);
   }
@@ -57,8 +62,11 @@ export class JsonAnswer implements Encoding {
 /** A row a line, then a line with the trailer, which says how it went. */
 export class NdjsonAnswer implements Encoding {
   readonly contentType = 'application/x-ndjson';
+  readonly copies = 0;
   readonly #out = new JsonBytes();
   #head: AnswerHead | null = null;
+  /** A row has begun and not ended. */
+  #inRow = false;
   #rows: RowWriter | null = null;
 
   get pending(): number {
@@ -78,14 +86,21 @@ export class NdjsonAnswer implements Encoding {
     this.#rows?.write(dataRows, this.#out);
   }
 
+  *portions(dataRows: Uint8Array): Generator<void> {
+    this.#inRow = true;
+    if (this.#rows !== null) yield* this.#rows.portions(dataRows, this.#out);
+    this.#inRow = false;
+  }
+
   end(answer: Answer): void {
     const head = this.#head === null ? '' : `${headOf(this.#head)},`;
     this.#out.text(`{"trailer":{${head}${JSON.stringify(tailOf(answer)).slice(1)}}\n`);
   }
 
-  fail(problem: Problem): 'ended' {
+  fail(problem: Problem): 'ended' | 'cut' {
+    if (this.#inRow) this.#out.text('\n');
     this.#out.text(`${JSON.stringify({ trailer: { request_id: problem.request_id, problem } })}\n`);
-    return 'ended';
+    return this.#inRow ? 'cut' : 'ended';
   }
 
   take(): Buffer {

@@ -23,6 +23,12 @@ for (const [byte, letter] of [
   SHORT_ESCAPES[byte] = letter.charCodeAt(0);
 }
 
+/**
+ * What is written of a large value before others have their turn, in bytes of the value. A multiple of six, since so many
+ * hexadecimal digits are three bytes, and so four characters of base64.
+ */
+export const PORTION_BYTES = 65_532;
+
 /** JSON text under construction, as UTF-8; nothing is decoded to strings on the way. */
 export class JsonBytes extends GrowingBytes {
   constructor(capacity = INITIAL) {
@@ -37,11 +43,13 @@ export class JsonBytes extends GrowingBytes {
     this.bytes[this.at++] = QUOTE;
   }
 
-  /** A string of any UTF-8. */
-  string(source: Uint8Array, start: number, end: number): void {
+  quote(): void {
     this.byte(QUOTE);
+  }
+
+  /** A part of a string, of any UTF-8. */
+  escaped(source: Uint8Array, start: number, end: number): void {
     for (let from = start; from < end; from += SLICE) this.#escape(source, from, Math.min(end, from + SLICE));
-    this.byte(QUOTE);
   }
 
   /** What was written, which is the taker's now; writing starts afresh. */
@@ -66,7 +74,7 @@ export class JsonBytes extends GrowingBytes {
       const letter = SHORT_ESCAPES[byte] ?? 0;
       bytes[length++] = BACKSLASH;
       if (letter !== 0) bytes[length++] = letter;
-      else length += bytes.write(`u${byte.toString(16).padStart(4, '0')}`, length, 'latin1');
+      else length = writeUnicode(bytes, length, byte);
     }
     this.at = length;
   }
@@ -74,3 +82,71 @@ export class JsonBytes extends GrowingBytes {
 
 /** Writes one value, which stands in `source[start … end)` in Postgres' text format, as JSON. */
 export type WriteValue = (source: Buffer, start: number, end: number, out: JsonBytes) => void;
+
+/** `u001f`, of a byte below 0x20. Gives where it ends. */
+function writeUnicode(bytes: Uint8Array, at: number, byte: number): number {
+  bytes[at] = 0x75;
+  bytes[at + 1] = ZERO;
+  bytes[at + 2] = ZERO;
+  bytes[at + 3] = ZERO + (byte >> 4);
+  bytes[at + 4] = HEX_DIGITS[byte & 0xf] ?? 0;
+  return at + 5;
+}
+
+const ZERO = 0x30;
+const HEX_DIGITS = Buffer.from('0123456789abcdef');
+
+/** How values that may be large are written piece by piece. */
+export interface Pieces {
+  /** Bytes of the value that are passed over before the first piece. */
+  readonly skipped: number;
+  open(out: JsonBytes): void;
+  /** Every piece but the last has `PORTION_BYTES`. */
+  readonly piece: WriteValue;
+  close(out: JsonBytes): void;
+}
+
+/** Writes values of one type. */
+export interface ValueWriter {
+  readonly write: WriteValue;
+  /** As `write`, of a large value, and stops after each portion of it. */
+  portions(source: Buffer, start: number, end: number, out: JsonBytes): Generator<void>;
+  /** Null where values are never large, or are written in another way. */
+  readonly pieces: Pieces | null;
+}
+
+/** Of values that are never large. */
+export function shortValue(write: WriteValue): ValueWriter {
+  return {
+    write,
+    *portions(source, start, end, out) {
+      write(source, start, end, out);
+      yield;
+    },
+    pieces: null,
+  };
+}
+
+const nothing = (): void => undefined;
+const quote = (out: JsonBytes): void => out.quote();
+
+/** Of values of any size, which stand in quotes or are JSON already. */
+export function pieceByPiece(form: 'string' | 'json', piece: WriteValue, skipped = 0): ValueWriter {
+  const mark = form === 'string' ? quote : nothing;
+  return {
+    write: (source, start, end, out) => {
+      mark(out);
+      piece(source, start + skipped, end, out);
+      mark(out);
+    },
+    *portions(source, start, end, out) {
+      mark(out);
+      for (let at = start + skipped; at < end; at += PORTION_BYTES) {
+        piece(source, at, Math.min(at + PORTION_BYTES, end), out);
+        yield;
+      }
+      mark(out);
+    },
+    pieces: { skipped, open: mark, piece, close: mark },
+  };
+}

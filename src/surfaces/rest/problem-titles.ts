@@ -20,6 +20,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0525', 'Gone from the database'],
   ['E0526', 'Another type in the database'],
   ['E0527', 'Too costly'],
+  ['E0530', 'Row too large'],
   ['E0528', 'Not in this database'],
   ['E0529', 'A value cannot be computed with'],
   ['E1001', 'Not resolvable'],
@@ -50,6 +51,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E5036', 'Control database not available'],
   ['E5037', 'Audit log not readable'],
   ['E5038', 'Limits not known yet'],
+  ['E5039', 'No memory for the answer'],
 ]);
 
 export function titleOf(code: string): string {

@@ -1,7 +1,7 @@
 import type { GovernedPlan, OutputColumn } from 'osl-compiler';
 import { DataRowReader } from '../../engine/index.js';
 import { columnsOf, describedColumn } from './columns.js';
-import type { JsonBytes, WriteValue } from './json-bytes.js';
+import { type JsonBytes, PORTION_BYTES, type ValueWriter } from './json-bytes.js';
 import { keyWriter, valueWriter } from './values.js';
 
 /** How the rows of a plan become JSON. */
@@ -14,7 +14,7 @@ export interface RowShape {
 interface Field {
   /** `{"name":` or `,"name":`. */
   readonly lead: Uint8Array;
-  readonly write: WriteValue;
+  readonly value: ValueWriter;
 }
 
 /** By the outputs of plans: plans that differ in values only are minted one by one, and share them. */
@@ -30,7 +30,7 @@ export function shapeOf(plan: GovernedPlan): RowShape {
     columns: varies ? null : columnsJson(columns, (c) => c.redacted),
     fields: columns.map(({ name, type, passageKey }, i) => ({
       lead: Buffer.from(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`),
-      write: passageKey ? keyWriter(type) : valueWriter(type),
+      value: passageKey ? keyWriter(type) : valueWriter(type),
     })),
   };
   SHAPES.set(plan.outputs, shape);
@@ -80,10 +80,37 @@ export class RowWriter {
     }
   }
 
-  #row(row: DataRowReader, out: JsonBytes): void {
-    for (const { lead, write } of this.#fields) {
+  /** As `write`, of rows that are large, and stops after each portion of them. */
+  *portions(dataRows: Uint8Array, out: JsonBytes): Generator<void> {
+    const rows = new DataRowReader(dataRows);
+    while (rows.next()) {
+      if (this.#style === 'elements' && !this.#first) out.byte(COMMA);
+      this.#first = false;
+      yield* this.#largeRow(rows, out);
+      if (this.#style === 'lines') out.byte(NEWLINE);
+    }
+  }
+
+  *#largeRow(row: DataRowReader, out: JsonBytes): Generator<void> {
+    let due = row.rowStart + PORTION_BYTES;
+    for (const { lead, value } of this.#fields) {
       out.copy(lead, 0, lead.length);
-      if (row.value()) write(row.source, row.start, row.end, out);
+      if (!row.value()) out.copy(NULL, 0, NULL.length);
+      else if (row.end - row.start > PORTION_BYTES)
+        yield* value.portions(row.source, row.start, row.end, out);
+      else value.write(row.source, row.start, row.end, out);
+      if (row.end < due) continue;
+      due = row.end + PORTION_BYTES;
+      yield;
+    }
+    if (this.#fields.length === 0) out.byte(OPEN);
+    out.byte(CLOSE);
+  }
+
+  #row(row: DataRowReader, out: JsonBytes): void {
+    for (const { lead, value } of this.#fields) {
+      out.copy(lead, 0, lead.length);
+      if (row.value()) value.write(row.source, row.start, row.end, out);
       else out.copy(NULL, 0, NULL.length);
     }
     if (this.#fields.length === 0) out.byte(OPEN);

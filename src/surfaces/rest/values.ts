@@ -1,13 +1,13 @@
 import { elementOf, isArray, type ScalarType, type TypeName } from 'osl-compiler';
 import { arrayValue } from './array-value.js';
-import type { JsonBytes, WriteValue } from './json-bytes.js';
+import { type JsonBytes, pieceByPiece, shortValue, type ValueWriter, type WriteValue } from './json-bytes.js';
 
 /**
  * How values of `type` are written: int2, int4 and floats as numbers (NaN and infinities as strings), int8 and
  * numeric as strings, since JSON's readers round them; timestamps by RFC 3339, bytea as base64, jsonb as itself,
  * arrays as arrays, all else as Postgres' text.
  */
-export function valueWriter(type: TypeName): WriteValue {
+export function valueWriter(type: TypeName): ValueWriter {
   return isArray(type) ? arrayValue(SCALARS[elementOf(type)]) : SCALARS[type];
 }
 
@@ -15,7 +15,7 @@ export function valueWriter(type: TypeName): WriteValue {
  * How the key that a passage carries is written: as a string whatever its type, the one that other columns of the type
  * are where these are strings too. Source: contract, retrieval passage.
  */
-export function keyWriter(type: TypeName): WriteValue {
+export function keyWriter(type: TypeName): ValueWriter {
   return UNQUOTED.has(type) || isArray(type) ? SCALARS.text : SCALARS[type];
 }
 
@@ -29,27 +29,31 @@ const UNQUOTED: ReadonlySet<TypeName> = new Set<TypeName>([
   'json',
 ]);
 
-const verbatim: WriteValue = (source, start, end, out) => out.copy(source, start, end);
-const plain: WriteValue = (source, start, end, out) => out.plain(source, start, end);
-const string: WriteValue = (source, start, end, out) => out.string(source, start, end);
+const copied: WriteValue = (source, start, end, out) => out.copy(source, start, end);
+const verbatim = pieceByPiece('json', copied);
+const plain: ValueWriter = {
+  ...pieceByPiece('string', copied),
+  write: (source, start, end, out) => out.plain(source, start, end),
+};
+const string = pieceByPiece('string', (source, start, end, out) => out.escaped(source, start, end));
 
-const SCALARS: Readonly<Record<ScalarType, WriteValue>> = {
-  bool,
+const SCALARS: Readonly<Record<ScalarType, ValueWriter>> = {
+  bool: shortValue(bool),
   int2: verbatim,
   int4: verbatim,
   int8: plain,
-  float4: float,
-  float8: float,
+  float4: shortValue(float),
+  float8: shortValue(float),
   numeric: plain,
   text: string,
   bpchar: string,
   uuid: plain,
   date: plain,
   time: plain,
-  timestamp,
-  timestamptz,
+  timestamp: shortValue(timestamp),
+  timestamptz: shortValue(timestamptz),
   interval: plain,
-  bytea,
+  bytea: pieceByPiece('string', base64, 2),
   jsonb: verbatim,
   inet: plain,
   cidr: plain,
@@ -72,11 +76,11 @@ const SCALARS: Readonly<Record<ScalarType, WriteValue>> = {
   datemultirange: string,
   tsmultirange: string,
   tstzmultirange: string,
-  json,
+  json: pieceByPiece('json', onOneLine),
 };
 
 /** As it was written, but on one line: strings of JSON hold no line break. */
-function json(source: Buffer, start: number, end: number, out: JsonBytes): void {
+function onOneLine(source: Buffer, start: number, end: number, out: JsonBytes): void {
   let from = start;
   for (let at = start; at < end; at++) {
     if (source[at] !== 0x0a && source[at] !== 0x0d) continue;
@@ -137,12 +141,9 @@ function timestamptz(source: Buffer, start: number, end: number, out: JsonBytes)
   out.byte(QUOTE);
 }
 
-/** From `\x` and hexadecimal digits. */
-function bytea(source: Buffer, start: number, end: number, out: JsonBytes): void {
-  const bytes = Buffer.from(source.toString('latin1', start + 2, end), 'hex');
-  out.byte(QUOTE);
-  out.text(bytes.toString('base64'));
-  out.byte(QUOTE);
+/** From hexadecimal digits. */
+function base64(source: Buffer, start: number, end: number, out: JsonBytes): void {
+  out.text(Buffer.from(source.toString('latin1', start, end), 'hex').toString('base64'));
 }
 
 function isDigit(byte: number | undefined): boolean {

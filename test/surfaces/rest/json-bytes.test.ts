@@ -1,6 +1,6 @@
 import { arrayText, compileTemplate, shapeOf as shapeOfText } from 'osl-compiler';
 import { test } from 'tap';
-import { JsonBytes } from '../../../src/surfaces/rest/json-bytes.js';
+import { JsonBytes, PORTION_BYTES } from '../../../src/surfaces/rest/json-bytes.js';
 import { shapeOf } from '../../../src/surfaces/rest/rows.js';
 import { valueWriter } from '../../../src/surfaces/rest/values.js';
 import { CALLERS, CATALOG } from '../../proof/golden/catalog.js';
@@ -9,11 +9,43 @@ import { fc } from '../../support/fast-check.js';
 type Nested = readonly (string | null | Nested)[];
 
 function written(type: Parameters<typeof valueWriter>[0], text: string): string {
-  const out = new JsonBytes(1);
   const source = Buffer.from(`--${text}--`);
-  valueWriter(type)(source, 2, source.length - 2, out);
-  return out.take().toString('utf8');
+  const { write, portions } = valueWriter(type);
+  const [out, inPortions] = [new JsonBytes(1), new JsonBytes(1)];
+  write(source, 2, source.length - 2, out);
+  for (const _ of portions(source, 2, source.length - 2, inPortions));
+  const whole = out.take().toString('utf8');
+  if (inPortions.take().toString('utf8') !== whole) throw new Error('in portions it is another value');
+  return whole;
 }
+
+test('a large value of any type is the same in portions, whatever stands where one ends', async (t) => {
+  const long = (text: string): string => text.repeat(Math.ceil((3 * PORTION_BYTES) / text.length));
+  const texts = ['x', '\u0001"\\', 'ä€😀', '\n'].map(long);
+  for (const text of texts) t.equal(JSON.parse(written('text', text)), text);
+  for (const size of [PORTION_BYTES - 1, PORTION_BYTES, PORTION_BYTES + 1, 3 * PORTION_BYTES + 7]) {
+    const bytes = Buffer.alloc(size, 'some bytes');
+    const hex = `\\x${bytes.toString('hex')}`;
+    t.equal(JSON.parse(written('bytea', hex)), bytes.toString('base64'));
+    t.same(JSON.parse(written('bytea[]', arrayText([hex, null, hex]))), [
+      bytes.toString('base64'),
+      null,
+      bytes.toString('base64'),
+    ]);
+  }
+  const items = [...texts, null, 'short', '', ...texts];
+  t.same(JSON.parse(written('text[]', arrayText(items))), items);
+  const many = Array.from({ length: 50_000 }, (_, i) => (i % 7 === 0 ? null : `${i}`));
+  t.same(
+    JSON.parse(written('int4[]', arrayText(many))),
+    many.map((n) => (n === null ? null : Number(n))),
+  );
+  const document = { text: long('a'), list: many };
+  t.same(JSON.parse(written('jsonb', JSON.stringify(document))), document);
+  t.same(JSON.parse(written('json', JSON.stringify(document, null, 1))), document);
+  t.same(JSON.parse(written('jsonb[]', arrayText([JSON.stringify(document)]))), [document]);
+  t.equal(JSON.parse(written('varbit', long('01'))), long('01'));
+});
 
 test('any text is written as JSON.parse reads it back', async (t) => {
   const texts = fc.oneof(

@@ -7,7 +7,7 @@ import type { RuntimeRows } from './types.js';
 export function slotValues(
   slots: readonly Slot[],
   given: ReadonlyMap<string, string>,
-  { parts, caller, parameters }: StepInput,
+  { parts, caller, parameters }: Pick<StepInput, 'parts' | 'caller' | 'parameters'>,
   runtime: readonly RuntimeRows[] = [],
 ): readonly BoundValue[] {
   const rowsAt = (index: number): RuntimeRows => {

@@ -18,7 +18,7 @@ export async function step(
   maxRows: number,
   maxBytes = input.parts.caps.bytes,
 ) {
-  const { parts, caller, signal, snapshots } = input;
+  const { parts, caller, signal, snapshots, memory } = input;
   const engine = engineOf(parts, plan);
   const limits: CollectLimits = {
     subject: caller.identity.subject,
@@ -26,6 +26,7 @@ export async function step(
     maxBytes: Math.min(maxBytes, parts.caps.bytes),
     timeoutMs: parts.caps.timeoutMs,
     signal,
+    memory,
     settings: settingsFor(parts, caller, plan, undefined),
     snapshot: snapshots?.of(engine) ?? null,
     ...timeCharge(parts.limiter, caller),

@@ -1,11 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
+import { boundWasmMemory } from '../../../base/threads/wasm-memory.js';
 import { yieldToOthers } from '../../../base/threads/yield-to-others.js';
 import { ImageFiles } from './image-files.js';
 import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
 
 const start = workerData as WorkerStart; // set by our own host
-const PAGE_BYTES = 65_536;
 
 /** Small: every catalog fits into a few megabytes, and there is one server for each access signature. */
 const SETTINGS = [
@@ -32,16 +32,6 @@ const SERVING = ['search_path=entities', 'default_transaction_read_only=on', 'ex
 
 function post(message: FromWorker, transfer: ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);
-}
-
-/** The engine asks for a memory that may grow to 2 GiB; here it gets a smaller one, and reports that it is full. */
-function capMemory(): void {
-  const Memory = WebAssembly.Memory;
-  WebAssembly.Memory = class extends Memory {
-    constructor(wanted: WebAssembly.MemoryDescriptor) {
-      super({ ...wanted, maximum: Math.floor(start.maxMemory / PAGE_BYTES) });
-    }
-  };
 }
 
 function boot(): Promise<PGlite> {
@@ -105,7 +95,7 @@ async function exec(pg: PGlite, message: ToWorker): Promise<void> {
 
 async function serve(): Promise<void> {
   yieldToOthers();
-  capMemory();
+  boundWasmMemory(start.maxMemory);
   const pg = await boot();
   for (const script of start.scripts) await pg.exec(script);
   watchForTraps(pg);

@@ -13,6 +13,7 @@ import { DataRowReader } from '../../../engine/index.js';
 import { type AnswerHead, tailOf } from '../answer-members.js';
 import { columnsOf } from '../columns.js';
 import type { Encoding } from '../encoding.js';
+import { PORTION_BYTES } from '../json-bytes.js';
 import { ARROW_STREAM } from '../layout.js';
 import type { Problem } from '../problem.js';
 import type { Column } from './column.js';
@@ -28,6 +29,8 @@ const BATCH_BYTES = 1_048_576;
  */
 export class ArrowAnswer implements Encoding {
   readonly contentType = ARROW_STREAM;
+  /** In its column, and in the batch. */
+  readonly copies = 2;
   readonly #sink = new Chunks();
   readonly #writer = new RecordBatchStreamWriter();
   #taken: Buffer[] = [];
@@ -68,10 +71,31 @@ export class ArrowAnswer implements Encoding {
         if (rows.value()) column.value(rows.source, rows.start, rows.end);
         else column.null();
       }
-      this.#rows += 1;
-      this.#bytes += rows.rowLength;
-      if (this.#rows >= BATCH_ROWS || this.#bytes >= BATCH_BYTES) this.#writeBatch();
+      this.#rowEnded(rows);
     }
+  }
+
+  *portions(dataRows: Uint8Array): Generator<void> {
+    const rows = new DataRowReader(dataRows);
+    while (rows.next()) {
+      let due = rows.rowStart + PORTION_BYTES;
+      for (const column of this.#columns) {
+        if (!rows.value()) column.null();
+        else if (column.portions !== undefined && rows.end - rows.start > PORTION_BYTES)
+          yield* column.portions(rows.source, rows.start, rows.end);
+        else column.value(rows.source, rows.start, rows.end);
+        if (rows.end < due) continue;
+        due = rows.end + PORTION_BYTES;
+        yield;
+      }
+      this.#rowEnded(rows);
+    }
+  }
+
+  #rowEnded({ rowLength }: DataRowReader): void {
+    this.#rows += 1;
+    this.#bytes += rowLength;
+    if (this.#rows >= BATCH_ROWS || this.#bytes >= BATCH_BYTES) this.#writeBatch();
   }
 
   end(answer: Answer): void {

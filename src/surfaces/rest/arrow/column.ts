@@ -7,6 +7,8 @@ export interface Column {
   readonly type: DataType;
   /** One value in Postgres' binary format, in `source[start … end)`. @throws QueryError E4060 where Arrow has no such value */
   value(source: Buffer, start: number, end: number): void;
+  /** As `value`, of a value that may be large and takes its time: stops after each portion of it. */
+  portions?(source: Buffer, start: number, end: number): Generator<void>;
   null(): void;
   /** What was gathered; views, which hold until `clear`. */
   data(): Data;

@@ -1,10 +1,8 @@
 import { type Data, type DataType, Field, List } from 'apache-arrow';
-import { arrayValue } from '../array-value.js';
-import { JsonBytes } from '../json-bytes.js';
+import { ArrayReader } from '../array-value.js';
+import { PORTION_BYTES } from '../json-bytes.js';
 import { Offsets, Validity } from './buffers.js';
 import { type Column, dataOf, noValue } from './column.js';
-
-const element = arrayValue((source, start, end, out) => out.string(source, start, end));
 
 /** As `ListColumn`, of arrays that come as Postgres' text: `{10.0.0.1,NULL}`. */
 export class TextListColumn implements Column {
@@ -13,7 +11,6 @@ export class TextListColumn implements Column {
   readonly #items: Column;
   readonly #offsets = new Offsets();
   readonly #validity = new Validity();
-  readonly #json = new JsonBytes();
   #count = 0;
 
   constructor(items: Column, name: string) {
@@ -23,10 +20,26 @@ export class TextListColumn implements Column {
   }
 
   value(source: Buffer, start: number, end: number): void {
-    element(source, start, end, this.#json);
-    const values: readonly unknown[] = JSON.parse(this.#json.take().toString('utf8'));
-    for (const value of values) this.#append(value);
-    this.#count += values.length;
+    for (const _ of this.portions(source, start, end));
+  }
+
+  *portions(source: Buffer, start: number, end: number): Generator<void> {
+    const reader = new ArrayReader(source, start, end);
+    let depth = 0;
+    let due = start + PORTION_BYTES;
+    for (let token = reader.next(PORTION_BYTES); token !== null; token = reader.next(PORTION_BYTES)) {
+      if (token === 'open') depth += 1;
+      if (depth > 1) throw noValue(this.#name, 'an array of several dimensions');
+      if (token === 'null') this.#items.null();
+      if (token === 'element') {
+        const item = reader.element();
+        this.#items.value(item, 0, item.length);
+      }
+      if (token === 'null' || token === 'element') this.#count += 1;
+      if (reader.at < due) continue;
+      due = reader.at + PORTION_BYTES;
+      yield;
+    }
     this.#offsets.push(this.#count);
     this.#validity.valid();
   }
@@ -45,15 +58,5 @@ export class TextListColumn implements Column {
     this.#validity.clear();
     this.#items.clear();
     this.#count = 0;
-  }
-
-  #append(value: unknown): void {
-    if (value === null) {
-      this.#items.null();
-      return;
-    }
-    if (typeof value !== 'string') throw noValue(this.#name, 'an array of several dimensions');
-    const bytes = Buffer.from(value, 'utf8');
-    this.#items.value(bytes, 0, bytes.length);
   }
 }

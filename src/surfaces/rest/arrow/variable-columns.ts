@@ -1,4 +1,5 @@
 import { type Data, type DataType, Field, List } from 'apache-arrow';
+import { PORTION_BYTES } from '../json-bytes.js';
 import { GrowingBytes, Offsets, Validity } from './buffers.js';
 import { type Column, dataOf, noValue } from './column.js';
 
@@ -112,9 +113,13 @@ export class ListColumn implements Column {
   }
 
   value(source: Buffer, start: number): void {
+    for (const _ of this.portions(source, start));
+  }
+
+  *portions(source: Buffer, start: number): Generator<void> {
     const dimensions = source.readInt32BE(start);
     if (dimensions > 1) throw noValue(this.#name, `an array of ${dimensions} dimensions`);
-    if (dimensions === 1) this.#append(source, start + ARRAY_HEAD);
+    if (dimensions === 1) yield* this.#append(source, start + ARRAY_HEAD);
     this.#offsets.push(this.#elements);
     this.#validity.valid();
   }
@@ -135,15 +140,19 @@ export class ListColumn implements Column {
     this.#elements = 0;
   }
 
-  #append(source: Buffer, dimension: number): void {
+  *#append(source: Buffer, dimension: number): Generator<void> {
     const size = source.readInt32BE(dimension);
     let at = dimension + DIMENSION;
+    let due = at + PORTION_BYTES;
     for (let n = 0; n < size; n++) {
       const length = source.readInt32BE(at);
       at += 4;
       if (length < 0) this.#element.null();
       else this.#element.value(source, at, at + length);
       at += Math.max(length, 0);
+      if (at < due) continue;
+      due = at + PORTION_BYTES;
+      yield;
     }
     this.#elements += size;
   }

@@ -53,6 +53,7 @@ async function streamAnswer(
     const answer = await answered(service, books, question, {
       parameters: asked.parameters,
       resultFormats: (plan) => encoding.formats(plan),
+      copies: encoding.copies,
       maxRows: 0,
       again: question.mayBeOld === true ? 'given before' : 'anew',
       signal,
