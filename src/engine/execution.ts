@@ -187,16 +187,15 @@ export class Execution implements Job {
     out.execute(this.#rowLimit());
   }
 
-  largeRow(bytes: number): number {
-    if (this.#discard || this.#applying > 0) return 0;
+  largeRow(bytes: number): number | 'pass' | 'abandon' {
+    const { bounds } = this.#host.memory;
     if (this.lane === 'shared') {
       this.#runAgainAlone();
-      return 0;
+      return 'pass';
     }
-    const { bounds } = this.#host.memory;
-    if (bytes <= bounds.rowBytes) return bytes * (1 + (this.#options.copies ?? 0));
-    this.stop(rowTooLarge(bounds));
-    return 0;
+    if (!this.#discard && bytes <= bounds.rowBytes) return bytes * (1 + (this.#options.copies ?? 0));
+    if (!this.#discard) this.stop(rowTooLarge(bounds));
+    return this.settled && !this.#host.inTransaction ? 'abandon' : 'pass';
   }
 
   starved(): void {

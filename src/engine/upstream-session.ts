@@ -34,10 +34,10 @@ export interface Job {
   /** Whose memory large rows count as. */
   readonly subject: Party;
   /**
-   * A row of `bytes` bytes, more than `LARGE_ROW_BYTES`, begins. Gives how much memory it needs until `rows` has settled;
-   * 0 passes over it.
+   * A row of `bytes` bytes, more than `LARGE_ROW_BYTES`, begins. Gives how much memory it needs until `rows` has settled.
+   * `pass`: it is read and dropped. `abandon`: so is the session, where to begin another costs less than to read the row.
    */
-  largeRow(bytes: number): number;
+  largeRow(bytes: number): number | 'pass' | 'abandon';
   /** There was no memory for the row that `largeRow` was told of: it is passed over. */
   starved(): void;
   /** A run of DataRow messages. A promise, which must not reject, stops the reading until it settles. */
@@ -56,6 +56,8 @@ const PREPARED_LIMIT = 500;
 /** How long a cancelled statement may take to end before the session is given up. */
 const DRAIN_MS = 10_000;
 const CANCEL_AGAIN_MS = 250;
+/** A server notices no cancel while it sends a row. One that is larger takes longer to read than a new session to begin. */
+const ABANDON_BYTES = 67_108_864;
 
 /** Memory taken for one large row. */
 interface Lease {
@@ -283,9 +285,10 @@ export class UpstreamSession implements Stream {
   /** Decides about the large row that is announced: it is kept, passed over, or waits for memory. */
   #admit(bytes: number): void {
     const job = this.#jobs[0];
-    const needed = this.#cancelling === null ? (job?.largeRow(bytes) ?? 0) : 0;
+    const needed = job?.largeRow(bytes) ?? 'pass';
     this.#asking = null;
-    if (job === undefined || needed === 0) this.#in.pass();
+    if (needed === 'abandon' && bytes > ABANDON_BYTES && this.#transport.graceMs === 0) this.destroy();
+    else if (job === undefined || typeof needed === 'string' || this.#cancelling !== null) this.#in.pass();
     else if (this.#memory.take(job.subject, needed)) this.#keep(job.subject, needed);
     else this.#waitForMemory(job, needed);
   }
@@ -391,7 +394,7 @@ export function run(session: UpstreamSession, send: (out: FrontendEncoder) => vo
     session.submit({
       send,
       subject: null,
-      largeRow: () => 0,
+      largeRow: () => 'pass',
       starved: () => undefined,
       rows: () => undefined,
       message: () => undefined,
