@@ -159,6 +159,8 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   stepCap: { file: 'test/language/forms/traverse.test.ts', shows: 'E0519' },
   formMissing: { file: 'test/service/distributed/server-kinds.test.ts', shows: 'E0528' },
   costCap: { file: 'test/surfaces/rest/cost.test.ts', shows: 'E0527' },
+  rowTooLarge: { file: 'test/proof/records/cases.ts', shows: 'rowTooLarge' },
+  answerMemory: { file: 'test/proof/records/cases.ts', shows: 'answerMemory' },
   rowCap: { file: 'test/docs/raised.test.ts', shows: '54000' },
   auditUnavailable: { file: 'test/surfaces/rest/audit.test.ts', shows: 'E5030' },
   overloaded: { file: 'test/engine/postgres.test.ts', shows: 'overloaded' },

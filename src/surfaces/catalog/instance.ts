@@ -8,7 +8,7 @@ import type { CatalogCaller, CatalogEngine, Described } from './door.js';
 import { EngineEnded, type EngineThread } from './engine-thread.js';
 import { CatalogFault, fault } from './fault.js';
 import { cancelled, type Patience, Queue } from './queue.js';
-import { type Reply, readReply } from './reply.js';
+import { type Reply, type ReplyReport, readReply } from './reply.js';
 import { FIRST_CALLER, OWNER_ROLE, roleNameOf } from './roles.js';
 
 export interface InstanceLimits {
@@ -159,7 +159,7 @@ export class CatalogInstance implements CatalogEngine {
       const reply = readReply(executed.bytes);
       if (!reply.idle) throw new EngineEnded('broken', 'a statement left a transaction open');
       if (executed.memory > RECYCLE_BYTES || this.#switches > RECYCLE_SWITCHES) this.#end();
-      if (reply.error !== null) throw new CatalogFault(reply.error);
+      if (reply.error !== null) throw new CatalogFault(withHint(reply.error));
       return reply;
     } catch (error) {
       if (error instanceof CatalogFault) throw error;
@@ -264,4 +264,11 @@ function keyOf(text: string, parameterTypes: readonly number[]): string {
 /** @throws CatalogFault 57014 */
 function requireGoing(signal: AbortSignal | null): void {
   if (signal?.aborted === true) throw cancelled(signal);
+}
+
+/** The engine's own words for want of memory sound as if the whole server had none. */
+function withHint(report: ReplyReport): ReplyReport {
+  const hint =
+    'what reads no table is answered by an engine of the gateway that has little memory: ask for a smaller value';
+  return report.sqlstate === '53200' ? { ...report, hint } : report;
 }

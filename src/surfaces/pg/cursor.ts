@@ -61,6 +61,7 @@ interface CursorSession {
 /** The cursors of one session. The portals of its protocol are named as they are, and go forward only. */
 export class Cursors {
   readonly #rights: SessionRights;
+  readonly #records: SessionRecords;
   readonly #memory: () => MemoryShare;
   readonly #byName = new Map<string, Cursor>();
   readonly #protocol: Pick<SessionControl, 'portal' | 'closePortals'>;
@@ -69,10 +70,12 @@ export class Cursors {
   constructor(
     protocol: Pick<SessionControl, 'portal' | 'closePortals'>,
     rights: SessionRights,
+    records: SessionRecords,
     memory: () => MemoryShare,
   ) {
     this.#protocol = protocol;
     this.#rights = rights;
+    this.#records = records;
     this.#memory = memory;
   }
 
@@ -201,7 +204,11 @@ export class Cursors {
     if (cursor.portal === null) {
       const run = await open(cursor, format);
       const scrolled = cursor.scroll
-        ? new ScrolledRows((max, rows) => Promise.resolve(run.fetch(max, rows)), this.#memory())
+        ? new ScrolledRows(
+            (max, rows) => Promise.resolve(run.fetch(max, rows)),
+            this.#memory(),
+            this.#records,
+          )
         : null;
       cursor.portal = { run, format, rights: this.#rights.now, scrolled, ended: false };
     }

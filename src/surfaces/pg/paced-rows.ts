@@ -7,9 +7,9 @@ export const HELD_BYTES = 64 * 1_048_576;
 /**
  * Rows on their way from a running query to a client that takes them in portions.
  *
- * They are read ahead up to `HELD_BYTES`, and as far as there is memory for answers. Then a query that may pause waits for its client, and keeps its upstream
- * session meanwhile; one that may not (the embedded engine has a single session) is refused, however fast its client
- * is, so that the answer does not depend on that.
+ * They are read ahead up to `HELD_BYTES`, and as far as there is memory for answers. Then a query that may pause waits for
+ * its client, and keeps its upstream session meanwhile; one that may not (the embedded engine has a single session) is
+ * refused, however fast its client is, so that the answer does not depend on that.
  */
 export class PacedRows implements RowSink {
   readonly #mayPause: boolean;

@@ -1,12 +1,8 @@
-import { error, type FetchResult, type RowWriter, type WireNotice } from '../../../wire/index.js';
-import { eachDataRow, type MemoryShare, noMemory } from '../../engine/index.js';
+import { QueryError, queryError } from 'osl-compiler';
+import type { FetchResult, RowWriter, WireNotice } from '../../../wire/index.js';
+import { eachDataRow, type MemoryShare } from '../../engine/index.js';
 import { HELD_BYTES } from './paced-rows.js';
-
-/** As E5039, where no question of the spine is to be told so. */
-function noRoom(): Error {
-  const { message, hint } = noMemory();
-  return error('53200', message, { hint: hint ?? undefined });
-}
+import type { SessionRecords } from './session-records.js';
 
 /** Where FETCH and MOVE go from the row that a cursor is on. A negative count goes the other way. */
 export interface Motion {
@@ -25,15 +21,21 @@ export class ScrolledRows {
   #bytes = 0;
   #at = 0;
   readonly #memory: MemoryShare;
+  readonly #records: Pick<SessionRecords, 'refusal'>;
   readonly #notices: WireNotice[] = [];
   #ended = false;
   /** What reading failed with: it is never taken for the end. */
   #failure: { readonly cause: unknown } | null = null;
 
-  /** `read` gives at most `max` further rows; 0 is all. */
-  constructor(read: (max: number, rows: RowWriter) => Promise<FetchResult>, memory: MemoryShare) {
+  /** `read` gives at most `max` further rows; 0 is all. `records` says what no question of the spine has said. */
+  constructor(
+    read: (max: number, rows: RowWriter) => Promise<FetchResult>,
+    memory: MemoryShare,
+    records: Pick<SessionRecords, 'refusal'>,
+  ) {
     this.#read = read;
     this.#memory = memory;
+    this.#records = records;
   }
 
   /** No row is given any more. */
@@ -93,7 +95,7 @@ export class ScrolledRows {
     return this.#at === 0 ? [] : this.#rows.slice(this.#at - 1, this.#at);
   }
 
-  /** Reads on until row `position` is there, or the last. @throws WireError 54000 where that is more than is kept */
+  /** Reads on until row `position` is there, or the last. @throws WireError 54000, 53200 where that is more than is kept */
   async #reach(position: number): Promise<void> {
     if (this.#failure !== null) throw this.#failure.cause;
     const missing = position - this.#rows.length;
@@ -102,10 +104,8 @@ export class ScrolledRows {
       write: (messages) => {
         this.#bytes += messages.byteLength;
         if (this.#bytes > HELD_BYTES)
-          throw error('54000', `a cursor that scrolls keeps at most ${HELD_BYTES} bytes`, {
-            hint: 'declare it without SCROLL, or ask for less',
-          });
-        if (!this.#memory.hold(messages.byteLength)) throw noRoom();
+          throw queryError('tooLarge', { what: 'the bytes of a cursor that scrolls', limit: HELD_BYTES });
+        this.#memory.require(messages.byteLength);
         for (const row of eachDataRow(messages)) this.#rows.push(row);
       },
     };
@@ -113,7 +113,8 @@ export class ScrolledRows {
       const { suspended, notices } = await this.#read(Number.isFinite(missing) ? missing : 0, keep);
       this.#ended = !suspended;
       this.#notices.push(...(notices ?? []));
-    } catch (cause) {
+    } catch (failure) {
+      const cause = failure instanceof QueryError ? this.#records.refusal(failure) : failure;
       this.#failure = { cause };
       throw cause;
     }

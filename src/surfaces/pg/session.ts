@@ -78,7 +78,7 @@ export class PgSession implements SessionHandler {
       records,
       settings,
       state: new SessionState(settings, new Isolation(service, settings), control),
-      cursors: new Cursors(control, rights, () => new MemoryShare(service.memory, identity.subject)),
+      cursors: new Cursors(control, rights, records, () => new MemoryShare(service.memory, identity.subject)),
       statements: control,
       activity: new Activity(),
       own: {

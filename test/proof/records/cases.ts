@@ -26,6 +26,11 @@ const LANES: Readonly<Record<string, (world: World, who: Who, text: string) => P
   REST: (world, who, text) => world.http(who, '/osl/query', { body: { osql: text } }),
   'REST, as NDJSON': (world, who, text) =>
     world.http(who, '/osl/query', { body: { osql: text }, headers: { accept: 'application/x-ndjson' } }),
+  'REST, as Arrow': (world, who, text) =>
+    world.http(who, '/osl/query', {
+      body: { osql: text },
+      headers: { accept: 'application/vnd.apache.arrow.stream' },
+    }),
   'REST, explained': (world, who, text) =>
     world.http(who, '/osl/query', { body: { osql: text, explain: true } }),
   MCP: (world, who, text) => world.mcp(who, 'semantic_query', { osql: text }),
@@ -33,6 +38,7 @@ const LANES: Readonly<Record<string, (world: World, who: Who, text: string) => P
   'simple query': (world, who, text) => world.wire(who, [text]),
   'extended query': (world, who, text) => world.wire(who, [text], 'extended'),
   COPY: (world, who, text) => world.wire(who, [`copy (${text}) to stdout`]),
+  'binary COPY': (world, who, text) => world.wire(who, [`copy (${text}) to stdout (format binary)`]),
   cursor: (world, who, text) =>
     world.wire(who, ['begin', `declare c cursor for ${text}`, 'fetch all from c']),
   PREPARE: (world, who, text) => world.wire(who, [`prepare p as ${text}`, 'execute p']),
@@ -40,7 +46,20 @@ const LANES: Readonly<Record<string, (world: World, who: Who, text: string) => P
 /** Where mistakes are made; lack of a right is tried everywhere. */
 const QUERIES = ['REST', 'extended query'];
 const ALL = Object.keys(LANES);
+/** Where rows are read. */
+const READ = ALL.filter((lane) => !lane.endsWith('explained'));
 const REST_ALONE = ['REST', 'REST, explained', 'MCP'];
+
+/** What makes a value of more than 1 MiB, the limit of a row here. */
+const LARGE_VALUES = [
+  "lpad('x', 1100000, 'yz')",
+  "replace(repeat('x', 110000), 'x', '0123456789')",
+  "concat(repeat('x', 600000), repeat(chr(1), 600000))",
+  "array_agg(repeat('x', 300000))",
+  "jsonb_agg(repeat('x', 300000))",
+  "string_agg(repeat('x', 300000), ',')",
+  Array.from({ length: 64 }, (_, at) => `repeat('x', 20000) as c${at}`).join(),
+];
 
 interface TextCase {
   readonly gets: Case['gets'];
@@ -104,6 +123,13 @@ const TEXTS: readonly TextCase[] = [
   { gets: 'unknownZone', text: "select now() at time zone 'Nowhere'" },
   { gets: 'negativeCount', text: 'select id from customer limit -1' },
   { gets: 'rowCap', text: 'select id from "order"', on: ['simple query', 'extended query', 'COPY'] },
+  { gets: 'rowTooLarge', text: "select repeat('x', 1100000) from customer limit 1", on: READ },
+  { gets: 'rowTooLarge', text: "select repeat('x', 1100000)", on: READ },
+  { gets: 'rowTooLarge', text: "select repeat('x', 400000000)", on: ['REST', 'REST, as NDJSON', 'MCP'] },
+  ...LARGE_VALUES.map((value) => ({
+    gets: 'rowTooLarge' as const,
+    text: `select ${value} from customer`,
+  })),
   { gets: 'costCap', who: { subject: 'user:tight' }, text: 'select id from "order"' },
   {
     gets: 'stepCap',
@@ -132,6 +158,7 @@ const CATALOG: readonly TextCase[] = [
   { gets: 'SQLSTATE 22023', text: "select set_config('timezone', 'Nowhere/Here', false)" },
   { gets: 'SQLSTATE 42703', text: 'select nothing from information_schema.tables' },
   { gets: 'SQLSTATE 42P01', text: 'select * from pg_catalog.pg_nothing' },
+  { gets: 'SQLSTATE 53200', text: "select repeat('x', 400000000)" },
   { gets: 'SQLSTATE 22012', text: 'select 1 / (relnatts - relnatts) from pg_class' },
   { gets: 'noAccess', who: NIL, text: 'select relname from pg_class' },
 ].map((found) => ({
@@ -413,6 +440,18 @@ const OTHERS: readonly Case[] = [
     gets: 'SQLSTATE 42704',
     fails: (world) => world.wire(ANN, ['set nothing = 1']),
   },
+  ...[' from customer limit 1', ''].map((from) => ({
+    surface: `cursors that keep their rows${from}`,
+    gets: 'answerMemory' as const,
+    fails: (world: World) =>
+      world.wire(ANN, [
+        'begin',
+        ...Array.from({ length: 8 }, (_, at) => [
+          `declare c${at} scroll cursor for select repeat('x', 900000)${from}`,
+          `fetch all from c${at}`,
+        ]).flat(),
+      ]),
+  })),
   { surface: 'FETCH', gets: 'SQLSTATE 34000', fails: (world) => world.wire(ANN, ['begin', 'fetch from c']) },
   { surface: 'DELETE', gets: 'readOnly', fails: (world) => world.wire(ANN, ['delete from customer']) },
   { surface: 'a syntax error', gets: 'syntax', fails: (world) => world.wire(ANN, ['select 1 +']) },

@@ -149,6 +149,8 @@ export class World {
       OSL_POLICY_KEEP_SECONDS: '0',
       OSL_ADMIN_PG_PORT: '0',
       OSL_MAX_ROWS: '30',
+      OSL_MAX_ROW_MIB: '1',
+      OSL_ANSWER_MEMORY_MIB: '8',
     };
     const settings = settingsFrom(env, dir, { manifestFile, policyFile, dataDir: join(dir, 'data') });
     const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
