@@ -211,6 +211,13 @@ export const SECTIONS: readonly Section[] = [
     variables: {
       OSL_MAX_ROWS: { what: 'Rows of one answer.', default: '1000000' },
       OSL_MAX_RESULT_MIB: { what: 'MiB of one answer, as the database sends it.', default: '1024' },
+      OSL_MAX_ROW_MIB: {
+        what: 'MiB of one row of an answer, as the database sends it; a larger one ends its statement: E0530, 54000.',
+        default: '16',
+      },
+      OSL_ANSWER_MEMORY_MIB: {
+        what: 'MiB of memory for the [large rows](operations.md#large-values) of all answers under way; half of it for one subject, and room for eight rows in any case. Unset: a quarter of what the process may use, 1024 at most.',
+      },
       OSL_MAX_EVIDENCE: { what: 'Passages of `evidence` in one answer.', default: '10000' },
       OSL_SUBJECT_SESSIONS: { what: 'Sessions of the wire that one subject may have open.', default: '1000' },
       OSL_ADDRESS_SESSIONS: {

@@ -14,7 +14,7 @@ const BEGIN = '<!-- sizes: OSL_WRITE_DOCS=1 node dist/test/docs/sizes.test.js --
 const END = '<!-- end of sizes -->';
 
 const wire = settingsOf({ onInternalError: () => undefined });
-const { caps } = settingsFrom({}, '/');
+const { caps, load } = settingsFrom({}, '/');
 
 const bytes = (value: number): string =>
   value % MIB === 0 ? `${count(value / MIB)} MiB` : `${count(value / KIB)} KiB`;
@@ -40,6 +40,7 @@ const SIZES: readonly (readonly [what: string, most: string, beyond: string])[] 
   ['a token, which is the password', bytes(MAX_TOKEN_BYTES), 'E3001'],
   ['rows of an answer (`OSL_MAX_ROWS`)', count(caps.rows), '54000; over REST `truncated`'],
   ['bytes of an answer (`OSL_MAX_RESULT_MIB`)', bytes(caps.bytes), '54000; over REST `truncated`'],
+  ['a row of an answer (`OSL_MAX_ROW_MIB`)', bytes(load.answers.rowBytes), '54000, E0530'],
   ['a body over REST', bytes(BODY_LIMIT), 'E4130'],
   ['the head of a request over REST', bytes(HEAD_LIMIT), 'E0511'],
 ];
