@@ -9,9 +9,10 @@ import {
   tableKey,
   type UpstreamSchema,
 } from '../model/discovery/index.js';
+import { shortName } from '../model/graph/index.js';
 import type { Manifest } from '../model/manifest/index.js';
 import { authored, groundOf, type Judged, type PublishingParts, type Standing } from './author.js';
-import { type Judgement, type Proposal, type Suggestion, shortName } from './authoring/index.js';
+import type { Judgement, Proposal, Suggestion } from './authoring/index.js';
 
 /** What the databases hold beyond the manifest. */
 export interface Candidates {

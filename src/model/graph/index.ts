@@ -12,6 +12,7 @@ export {
   objectName,
   objectNamed,
   objectsIn,
+  shortName,
 } from './names.js';
 export { MAX_MATCHES, type Match, type Resolution, resolve } from './resolve.js';
 export { type SchemaDocument, schemaOf } from './schema.js';

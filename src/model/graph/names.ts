@@ -49,3 +49,8 @@ export function objectNamed(name: string): NamedObject {
   const [relation = '', column] = plainName('facets', plainName('entities', name)).split('.');
   return { relation, column: column ?? null };
 }
+
+/** As the lexicon writes what a term refers to: `customer.name` of `osl.entities.customer.name`. */
+export function shortName(fqn: string): string {
+  return fqn.replace(/^osl\.(?:entities|facets|metrics)\./, '');
+}

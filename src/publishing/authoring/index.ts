@@ -12,4 +12,4 @@ export {
   type SubjectChange,
 } from './policy.js';
 export { type Ground, type Step, type Worked, workedOut } from './step.js';
-export { type Suggestion, shortName, suggestRelation, suggestTerm } from './suggest.js';
+export { type Suggestion, suggestRelation, suggestTerm } from './suggest.js';

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { type Candidate, draftOf } from '../../model/discovery/index.js';
-import { fullView, type Match, resolve } from '../../model/graph/index.js';
+import { fullView, type Match, resolve, shortName } from '../../model/graph/index.js';
 import type { FragmentDocument } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
 import { check, type Finding } from './check.js';
@@ -40,11 +40,6 @@ export function suggestTerm(term: string, model: Model): Suggestion | null {
 function canBeMeant({ kind, fqn }: Match): boolean {
   if (kind === 'bridge' || kind === 'derived') return false;
   return kind !== 'column' || fqn.startsWith('osl.entities.');
-}
-
-/** As the lexicon writes what a term refers to. */
-export function shortName(fqn: string): string {
-  return fqn.replace(/^osl\.(?:entities|facets|metrics)\./, '');
 }
 
 function suggestionOf(json: FragmentDocument, notes: readonly string[], model: Model): Suggestion {
