@@ -52,8 +52,8 @@ const LONGEST = [
 /** What an answer holds and how it ends, which two engines may do in two ways: asked once more on the embedded one. */
 const ON_BOTH =
   /^(proof\/(attacks\/(attacks|protocol)|parity\/parity)|surfaces\/rest\/(client|explain|objects|query|raw-sql|sample|streaming|types))$/;
-/** They measure time, so nothing else runs beside them. */
-const ALONE = /^proof\/budget\//;
+/** They measure time, so nothing else runs beside them; `linear` counts blocks of code. */
+const ALONE = /^proof\/budget\/(?!linear$)/;
 /**
  * A test is over before code that is made fast has paid for itself, so V8 is told to make less of it, and to collect
  * garbage seldom, unless time is what is measured: WebAssembly by the quick compiler alone, JavaScript by the quick one
