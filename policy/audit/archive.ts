@@ -6,12 +6,14 @@ import { segmentName } from './format.js';
 
 /**
  * Copies segments into a directory of their writer below `archive`, which is a log by itself that ends where the kept
- * one begins: its last checkpoint is what was signed of that place. The keys of fingerprints stay behind.
+ * one begins: its last checkpoint is what was signed of that place. The keys of fingerprints stay behind. `archive` itself is
+ * never made: where a mount is away, its place must not fill the disk below it.
  */
 export async function archived(dir: string, archive: string, segments: readonly number[]): Promise<void> {
   const key = await readFile(join(dir, PUBLIC_KEY_FILE));
   const writer = /^osl-audit\/([\w.-]+)\+/.exec(key.toString())?.[1] ?? 'unknown';
   const place = join(archive, writer);
+  await stat(archive);
   await mkdir(place, { recursive: true, mode: 0o700 });
   for (const segment of segments)
     await copied(join(dir, segmentName(segment)), join(place, segmentName(segment)));

@@ -1,3 +1,4 @@
+import { access, constants, stat } from 'node:fs/promises';
 import {
   AuditDamaged,
   type AuditLog,
@@ -8,6 +9,7 @@ import {
   openAuditLog,
 } from '../../policy/audit/index.js';
 import type { ServiceLog } from '../base/log.js';
+import { codeOf } from '../base/thrown.js';
 import type { Witnesses } from '../witness/index.js';
 import { type AuditKeeping, sinkUrl } from './settings/audit.js';
 import type { Settings } from './settings.js';
@@ -69,6 +71,23 @@ export async function openAudit(
     ...(store !== null && { store, waits: true }),
   });
   return { audit, over };
+}
+
+/** Why nothing can go to the directory of `OSL_AUDIT_ARCHIVE`; null where something can, and where none is named. */
+export async function archiveFault({ keeping, sink }: Settings['audit']): Promise<string | null> {
+  const { archive, retention } = keeping;
+  if (archive === null) return null;
+  if (sink.table !== null)
+    return 'OSL_AUDIT_ARCHIVE has no effect: the audit log is in a database (OSL_AUDIT_SINK)';
+  if (retention === null)
+    return 'OSL_AUDIT_ARCHIVE has no effect: all records are kept, for OSL_AUDIT_RETENTION_DAYS is 0';
+  try {
+    if (!(await stat(archive)).isDirectory()) return `OSL_AUDIT_ARCHIVE: ${archive} is no directory`;
+    await access(archive, constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    return `OSL_AUDIT_ARCHIVE: ${archive} cannot be written to (${codeOf(error)})`;
+  }
 }
 
 /** The longest wait for the disk, or the database. */

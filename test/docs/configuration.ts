@@ -272,7 +272,7 @@ export const SECTIONS: readonly Section[] = [
         default: '0',
       },
       OSL_AUDIT_ARCHIVE: {
-        what: 'Where segment files go that are kept no more; without it they are deleted.',
+        what: 'Where segment files go that are kept no more (OSL_AUDIT_RETENTION_DAYS); without it they are deleted. It must exist.',
         takes: 'a directory',
         default: '',
       },

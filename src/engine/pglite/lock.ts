@@ -1,7 +1,7 @@
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSame, ownProcess } from '../../base/process-identity.js';
-import { StartProblem } from '../../base/start-problem.js';
+import { InUse } from '../../base/start-problem.js';
 import { codeOf } from '../../base/thrown.js';
 
 /** The Postgres major that the embedded engine is built from. */
@@ -20,7 +20,7 @@ export function checkMajor(dataDir: string): void {
 /**
  * Takes `<dataDir>.lock` for this process and returns what gives it back.
  *
- * Throws a StartProblem when a living process holds it. The lock of a dead one is taken over.
+ * Throws InUse when a living process holds it. The lock of a dead one is taken over.
  */
 export function lockDataDir(dataDir: string): () => void {
   const file = `${dataDir.replace(/\/+$/, '')}.lock`;
@@ -32,7 +32,7 @@ export function lockDataDir(dataDir: string): () => void {
     if (holder === null) continue;
     if (isAlive(holder)) {
       const user = `process ${holder.split(' ')[0]} (${file})`;
-      throw new StartProblem(
+      throw new InUse(
         `data directory ${dataDir} is in use by ${user}: an embedded database is open in one process at a time, so stop that one first`,
       );
     }

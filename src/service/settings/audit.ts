@@ -8,6 +8,8 @@ import { controlPlace } from './control.js';
 export interface AuditKeeping {
   /** Null: for ever. */
   readonly retention: Retention | null;
+  /** The directory of `OSL_AUDIT_ARCHIVE`, also where no setting lets records go there. */
+  readonly archive: string | null;
   /** Places of witnesses, as the environment names them. */
   readonly witnesses: readonly string[];
   readonly witnessMs: number;
@@ -36,14 +38,16 @@ export function auditKeeping(
   integer: (name: string, fallback: number, least: number, most: number) => number,
 ): AuditKeeping {
   const days = integer('OSL_AUDIT_RETENTION_DAYS', 0, 0, 36_500);
-  const archive = env['OSL_AUDIT_ARCHIVE'] ?? '';
+  const named = env['OSL_AUDIT_ARCHIVE'] ?? '';
+  const archive = named === '' ? null : path(named);
   const witnesses = (env['OSL_AUDIT_WITNESS'] ?? '')
     .split(',')
     .map((place) => place.trim())
     .filter((place) => place !== '')
     .map((place) => (/^[\w+.-]+:/.test(place) || isAbsolute(place) ? place : path(place)));
   return Object.freeze({
-    retention: days === 0 ? null : { ms: days * DAY_MS, archive: archive === '' ? null : path(archive) },
+    retention: days === 0 ? null : { ms: days * DAY_MS, archive },
+    archive,
     witnesses,
     witnessMs: integer('OSL_AUDIT_WITNESS_SECONDS', 60, 1, 86_400) * 1_000,
   });

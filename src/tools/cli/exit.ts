@@ -1,7 +1,7 @@
 /** What a script learns from the exit status of a command. */
 export const EXIT = Object.freeze({
   ok: 0,
-  /** The question was refused or failed; nothing was found; something broke. */
+  /** The question was refused or failed; nothing was found; something broke, or another process has what is needed. */
   failed: 1,
   /** The command line, the environment, a file or the machine needs mending first. */
   usage: 2,
@@ -54,10 +54,12 @@ const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
   'DemoProblem',
   'OverlayConflict',
   'PublishedDamaged',
-  'AuditLocked',
   'AuditDamaged',
   'QueryError',
 ]);
+
+/** What another process has: the same command may go well once that one ends. */
+const IN_USE: ReadonlySet<string> = new Set(['InUse', 'AuditLocked']);
 
 /** Any error as what the user is told: one line, or diagnostics with their places. */
 export function failureOf(error: unknown): Failure {
@@ -68,6 +70,7 @@ export function failureOf(error: unknown): Failure {
     const diagnostics = 'diagnostics' in error ? error.diagnostics : [];
     return new Failure(EXIT.usage, String(error.format()), { diagnostics });
   }
+  if (IN_USE.has(error.name)) return new Failure(EXIT.failed, `error: ${oneLine(error.message)}`);
   if (OPERATOR_FAULTS.has(error.name)) return usage(oneLine(causeOf(error) ?? error.message));
   if (error.name === 'AuditUnavailable')
     return new Failure(EXIT.auditFailed, `error: ${oneLine(causeOf(error) ?? error.message)}`);
@@ -104,7 +107,7 @@ const SYSTEM_FAULTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** What the machine lacks for now: the same command may go well a minute later. */
-const PASSING: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'EIO']);
+const PASSING: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'EIO', 'EADDRINUSE']);
 
 function isPassing(error: unknown): boolean {
   return PASSING.has(fields(error)['code']);

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import {
@@ -140,6 +140,34 @@ t.test('an archive is a log by itself, which ends where the kept one begins', as
   const verdict = await verifyAuditLog(join(archive, writer));
   t.match(verdict, { integrity: 'intact', completeness: 'complete', unanchored: 0, problem: null });
   t.equal(verdict.records, (await verifyAuditLog(dir)).kept?.from);
+});
+
+t.test('an archive that is away is not made, and takes nothing from the log', async (t) => {
+  const archive = join(tempDir(), 'mount');
+  const refused: string[] = [];
+  const observer = {
+    failed: () => undefined,
+    reopened: () => undefined,
+    lost: () => undefined,
+    kept: ({ message }: Error) => refused.push(message),
+  };
+  const dir = tempDir();
+  const log = await openAuditLog({ dir, ...OPTIONS });
+  for (let n = 0; n < 300; n += 1) await log.append(old(n));
+  await log.close();
+  const retention = { ms: 86_400_000, archive };
+  const next = await openAuditLog({ dir, ...OPTIONS, observer, retention });
+  await eventually(() => refused.length > 0);
+  await next.close();
+  t.match(refused[0], /ENOENT.*mount/);
+  t.notOk(existsSync(archive));
+  t.ok(existsSync(join(dir, 'segment-00000001.log')));
+  t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete', problem: null });
+  mkdirSync(archive);
+  const again = await openAuditLog({ dir, ...OPTIONS, observer, retention });
+  for (let n = 0; n < 100; n += 1) await again.append(entry(n));
+  await again.close();
+  t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete', problem: null });
 });
 
 t.test('more that goes than was signed is found, and so is a note that was not signed', async (t) => {

@@ -214,7 +214,14 @@ t.test('iss and aud are those of the settings, as the contract asks', async (t) 
     OSL_LOCAL_TOKENS: 'on',
     OSL_TOKEN_ISSUERS: 'https://idp.example,https://old-idp.example',
     OSL_TOKEN_AUDIENCES: 'osl,bi',
+    OSL_AUDIT_ARCHIVE: '/nope',
+    OSL_AUDIT_RETENTION_DAYS: '400',
   });
+  t.match(
+    logged(server),
+    [{ msg: /cannot be archived, and stay/, cause: /^OSL_AUDIT_ARCHIVE: \/nope cannot be written to/ }],
+    'an archive that is away is told of at the start, and ends nothing',
+  );
   const claims = { tenant: 'demo', chain: ['user:analyst'], aclRoles: ['analyst'] };
   const { privateKey } = ISSUERS.old;
   const status = async (more: { issuer?: string; audience?: string }): Promise<number> =>

@@ -50,6 +50,15 @@ t.test(
       code: 0,
       found: [{ about: 'collector', state: 'warn', message: /^http:\/\/127\.0\.0\.1:1 does not answer/ }],
     });
+    for (const [archive, days, message] of [
+      ['/nope', '400', /OSL_AUDIT_ARCHIVE: \/nope cannot be written to \(ENOENT\)/],
+      [MANIFEST, '400', /manifest\.yaml is no directory/],
+      [temporary(), '0', /has no effect: all records are kept, for OSL_AUDIT_RETENTION_DAYS is 0/],
+    ] as const)
+      t.match(await faults({ OSL_AUDIT_ARCHIVE: archive, OSL_AUDIT_RETENTION_DAYS: days }), {
+        code: 1,
+        found: [{ about: 'audit archive', state: 'fail', message }],
+      });
     const policy = join(temporary(), 'policy.yaml');
     writeFileSync(policy, 'version: 1\nroles: nonsense\n');
     t.match(await faults({}, policy), { code: 1, found: [{ about: 'files', state: 'fail' }] });

@@ -77,7 +77,7 @@ t.test('validate: ok, or diagnostics and exit 2; --json has them as data', async
   });
 });
 
-t.test('a port in use is one line, exit 2, before anything is made', async (t) => {
+t.test('a port in use is one line, exit 1, for it may be free later, before anything is made', async (t) => {
   const blocker = createServer();
   const port = await new Promise<number>((resolve) => {
     blocker.listen(0, '127.0.0.1', () => {
@@ -90,13 +90,13 @@ t.test('a port in use is one line, exit 2, before anything is made', async (t) =
   refused(
     t,
     await at('--http-port', `${port}`, '--pg-port', '0'),
-    2,
+    1,
     /port \d+ of 127.0.0.1 is in use.*OSL_HTTP_PORT/,
   );
   refused(
     t,
     await at('--http-port', '0', '--pg-port', `${port}`),
-    2,
+    1,
     /port \d+ of 127.0.0.1 is in use.*OSL_PG_PORT/,
   );
   refused(t, await at('--http-port', `${port + 1}`, '--pg-port', `${port + 1}`), 2, /cannot share port/);
@@ -104,29 +104,32 @@ t.test('a port in use is one line, exit 2, before anything is made', async (t) =
   blocker.close();
 });
 
-t.test('a data directory that cannot serve is one line, exit 2', async (t) => {
-  const demo = (dataDir: string): Promise<Finished> => osl(['demo', '--data-dir', dataDir, ...FREE]);
-  const file = join(temporary(), 'file');
-  writeFileSync(file, '');
-  refused(t, await demo(file), 2, /is not a directory/);
-  refused(t, await demo(join(file, 'below')), 2, /is not a directory/);
-  if (existsSync('/proc/self')) refused(t, await demo('/proc/osl/data'), 2, /cannot be used: \/proc: /);
+t.test(
+  'a data directory that cannot serve is one line: exit 2, or 1 while another process has it',
+  async (t) => {
+    const demo = (dataDir: string): Promise<Finished> => osl(['demo', '--data-dir', dataDir, ...FREE]);
+    const file = join(temporary(), 'file');
+    writeFileSync(file, '');
+    refused(t, await demo(file), 2, /is not a directory/);
+    refused(t, await demo(join(file, 'below')), 2, /is not a directory/);
+    if (existsSync('/proc/self')) refused(t, await demo('/proc/osl/data'), 2, /cannot be used: \/proc: /);
 
-  const old = temporary();
-  mkdirSync(join(old, 'pg', 'demo'), { recursive: true });
-  writeFileSync(join(old, 'pg', 'demo', 'PG_VERSION'), '16\n');
-  refused(t, await demo(old), 2, /holds Postgres 16; this build runs Postgres 18/);
+    const old = temporary();
+    mkdirSync(join(old, 'pg', 'demo'), { recursive: true });
+    writeFileSync(join(old, 'pg', 'demo', 'PG_VERSION'), '16\n');
+    refused(t, await demo(old), 2, /holds Postgres 16; this build runs Postgres 18/);
 
-  const keyless = temporary();
-  tenantKeys(keyless);
-  rmSync(join(keyless, 'keys', 'signing.key'));
-  refused(t, await demo(keyless), 2, /key file .*signing\.key is missing/);
+    const keyless = temporary();
+    tenantKeys(keyless);
+    rmSync(join(keyless, 'keys', 'signing.key'));
+    refused(t, await demo(keyless), 2, /key file .*signing\.key is missing/);
 
-  const taken = temporary();
-  const log = await openAuditLog({ dir: join(taken, 'audit'), tenant: 'demo' });
-  refused(t, await demo(taken), 2, new RegExp(`in use by process ${process.pid}`));
-  await log.close();
-});
+    const taken = temporary();
+    const log = await openAuditLog({ dir: join(taken, 'audit'), tenant: 'demo' });
+    refused(t, await demo(taken), 1, new RegExp(`in use by process ${process.pid}`));
+    await log.close();
+  },
+);
 
 t.test('a first start without files, and a second beside the first', async (t) => {
   const dir = temporary();

@@ -5,6 +5,7 @@ import { messageOf } from '../../../base/thrown.js';
 import { fetchDocument } from '../../../identity/fetch-document.js';
 import { type IssuerConfig, loadIssuers } from '../../../identity/issuers-file.js';
 import { fetchKeySet } from '../../../identity/remote-keys.js';
+import { archiveFault } from '../../../service/audit.js';
 import { issuerKeys } from '../../../service/issuer-keys.js';
 import type { Settings } from '../../../service/settings.js';
 import { fetchHttp } from '../http.js';
@@ -45,6 +46,15 @@ function secretFindings(dir: string): readonly Finding[] {
   const mode = statSync(dir, { throwIfNoEntry: false })?.mode;
   if (mode === undefined || (mode & 0o077) === 0) return [];
   return [warn('data directory', `others on this machine may look into ${dir}`, `chmod -R go-rwx ${dir}`)];
+}
+
+/** Where older records of the audit log go; nothing where no directory is named. */
+export async function archiveFindings({ audit }: Settings): Promise<readonly Finding[]> {
+  if (audit.keeping.archive === null) return [];
+  const fault = await archiveFault(audit);
+  return fault === null
+    ? [ok('audit archive', `${audit.keeping.archive} can be written to`)]
+    : [fail('audit archive', fault, 'a directory that exists, and OSL_AUDIT_RETENTION_DAYS above 0')];
 }
 
 /** Whether a server runs, and if none does, whether one could listen. */

@@ -10,6 +10,7 @@ import { counted, print, printJson, visible } from '../output.js';
 import { inspectDatabases } from './database.js';
 import { type Finding, fail, failed, ok, skipped } from './finding.js';
 import {
+  archiveFindings,
   dataDirFindings,
   issuerFindings,
   issuersFileFindings,
@@ -38,6 +39,7 @@ export async function doctorFindings(settings: Settings): Promise<readonly Findi
     ok('program', `osl ${version()}, Node ${process.versions.node}`),
     ...(await modelFindings(settings)),
     ...dataDirFindings(settings),
+    ...(await archiveFindings(settings)),
     ...(await portFindings(settings)),
     ...tlsFindings(settings),
     ...issuerFindings(settings),

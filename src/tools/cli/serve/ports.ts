@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { codeOf } from '../../../base/thrown.js';
 import type { Settings } from '../../../service/settings.js';
-import { systemFault, usage } from '../exit.js';
+import { EXIT, Failure, systemFault, usage } from '../exit.js';
 import { runningServer } from '../server-file.js';
 
 /**
@@ -24,7 +24,8 @@ async function check(host: string, port: number, setting: string, settings: Sett
   try {
     await tryListen(host, port);
   } catch (error) {
-    throw usage(reasonOf(error, { host, port, setting }, settings));
+    const exit = codeOf(error) === 'EADDRINUSE' ? EXIT.failed : EXIT.usage;
+    throw new Failure(exit, `error: ${reasonOf(error, { host, port, setting }, settings)}`);
   }
 }
 

@@ -1,4 +1,6 @@
 import { existsSync } from 'node:fs';
+import type { ServiceLog } from '../../../base/log.js';
+import { archiveFault } from '../../../service/audit.js';
 import { lookFirst } from '../../../service/keeper.js';
 import type { First } from '../../../service/served.js';
 import type { Settings } from '../../../service/settings.js';
@@ -31,6 +33,7 @@ export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
   checkFirstSteps(flags, settings);
   const log = operatorLog();
   endOnUncaught(log, () => removeServerFile(settings.dataDir, process.pid));
+  void tellOfArchive(settings, log);
   if (!demo && settings.workers !== 1) {
     const first = await lookFirst(settings, log);
     const count = workersFor(settings, first.manifest);
@@ -52,6 +55,12 @@ export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
   const why = await Promise.race([told, server.open.over]);
   if (why !== undefined) endAtOnce(why, settings);
   await stop(server);
+}
+
+/** A directory that is away may come back: meanwhile older records stay. */
+async function tellOfArchive({ audit }: Settings, log: ServiceLog): Promise<void> {
+  const cause = await archiveFault(audit);
+  if (cause !== null) log.error('older records of the audit log cannot be archived, and stay', { cause });
 }
 
 /** As `runServer`, with this process above others that serve. */
