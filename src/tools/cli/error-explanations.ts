@@ -207,7 +207,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The server has no policy that is valid, so it refuses everything.',
       'The operator runs `osl validate` and reloads (SIGHUP); the log has the faults.',
-      'operations.md#the-policy-is-missing-or-broken',
+      'operations.md#the-policy-is-missing-or-invalid',
     ),
   ],
   [
