@@ -187,6 +187,14 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     ),
   ],
   [
+    'E0530',
+    explain(
+      'One row of the answer is larger than OSL_MAX_ROW_MIB; its statement was cancelled.',
+      'Select fewer columns, or parts of long values, as in left(value, 1000); an operator can raise the limit.',
+      'operations.md#large-values',
+    ),
+  ],
+  [
     'E1001',
     explain(
       'The question has no single meaning in this model: several ways lead to a dimension, a metric would count rows twice, or a prepared statement is of an older model.',
@@ -408,6 +416,14 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
       'The store in which gateways count limits together has not answered since the start.',
       'Ask again in a moment. The operator checks the store (Redis or the control database).',
       'operations.md#several-gateways',
+    ),
+  ],
+  [
+    'E5039',
+    explain(
+      'The answers under way hold all the memory that OSL_ANSWER_MEMORY_MIB gives them, or the subject holds its half.',
+      'Ask again after the time that Retry-After says, or ask for less at once.',
+      'operations.md#large-values',
     ),
   ],
 ]);
