@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import tap, { test } from 'tap';
-import { bind, execute, message, parse, query, startup, sync } from '../../wire/support/bytes.js';
+import { bind, execute, message, parse, query, sync } from '../../wire/support/bytes.js';
 import { Client } from '../../wire/support/client.js';
 import { psqlScript, startBoth } from './support.js';
 
@@ -120,9 +120,8 @@ test('values of Bind and rows of Execute, by their types and formats', { skip },
   if (both === null) return;
   const token = await both.shop.token('user:ada');
   const gateway = await Client.login(both.port, 'user:ada', token);
-  const direct = await Client.open(Number(both.direct['PGPORT']));
-  direct.send(startup({ user: both.direct['PGUSER'] ?? '', database: both.direct['PGDATABASE'] ?? '' }));
-  await direct.until('Z');
+  const { PGPORT, PGUSER = '', PGDATABASE = '', PGPASSWORD = '' } = both.direct;
+  const direct = await Client.postgres(Number(PGPORT), PGUSER, PGDATABASE, PGPASSWORD);
   const told = async (client: Client, series: readonly Buffer[]): Promise<readonly string[]> =>
     (await client.ask(...series)).filter((line) => /^[DC]/.test(line) || /^E \w/.test(line)).map(shape);
   for (const client of [gateway, direct]) await client.ask(query("set client_encoding to 'latin1'"));

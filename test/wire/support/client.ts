@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { password, readable, startup } from './bytes.js';
+import { ScramClient } from './scram.js';
 
 /** A raw client: bytes out, readable messages in. */
 export class Client {
@@ -8,6 +9,8 @@ export class Client {
   /** Raw bytes not yet consumed. */
   #bytes = Buffer.alloc(0);
   #closed = false;
+  /** The body of the last authentication message. */
+  #authentication = Buffer.alloc(0);
   #wake: () => void = () => {};
   /** pid and key of BackendKeyData. */
   cancelKey: { pid: number; key: Buffer } | null = null;
@@ -44,6 +47,21 @@ export class Client {
   /** The same at a gateway, by token. */
   static login(port: number, user: string, token: string): Promise<Client> {
     return Client.#admitted(port, startup({ user, database: 'osl' }), token);
+  }
+
+  /** The same at a Postgres, which may ask for a password by SCRAM. */
+  static async postgres(port: number, user: string, database: string, secret: string): Promise<Client> {
+    const client = await Client.open(port);
+    client.send(startup({ user, database }));
+    const asked = await client.until('R');
+    if (asked.at(-1) === 'R 10') {
+      const scram = new ScramClient(secret, 'fyko+d2lbbFgONRv9qkx');
+      client.send(scram.first());
+      await client.until('R 11');
+      client.send(scram.final(client.#authentication));
+    }
+    await client.until('Z');
+    return client;
   }
 
   static async #admitted(port: number, opening: Buffer, secret: string): Promise<Client> {
@@ -102,6 +120,7 @@ export class Client {
           const type = b.subarray(0, 1).toString();
           const body = b.subarray(5, length + 1);
           this.#bytes = b.subarray(length + 1);
+          if (type === 'R') this.#authentication = body;
           if (type === 'K') this.cancelKey = { pid: body.readInt32BE(0), key: body.subarray(4) };
           return readable(type, body);
         }
