@@ -126,7 +126,7 @@ export interface Answer {
     readonly type: string;
     /** The column of an entity that it is, unchanged. */
     readonly source: string | null;
-    /** Masked for this caller, in some rows at least; of a field of passages, that it may be: its version is searched for values to replace. */
+    /** Something in it is masked for this caller, in some rows at least. Of passages and evidence their rows decide; in a plan (`explain`) it says what may be. */
     readonly redacted: boolean;
     /** How a figure is meant to be shown; the value itself is as it was computed: 0.25 for 25 percent. */
     readonly format?: {
@@ -195,7 +195,7 @@ export interface Plan {
     readonly type: string;
     /** The column of an entity that it is, unchanged. */
     readonly source: string | null;
-    /** Masked for this caller, in some rows at least; of a field of passages, that it may be: its version is searched for values to replace. */
+    /** Something in it is masked for this caller, in some rows at least. Of passages and evidence their rows decide; in a plan (`explain`) it says what may be. */
     readonly redacted: boolean;
     /** How a figure is meant to be shown; the value itself is as it was computed: 0.25 for 25 percent. */
     readonly format?: {
@@ -1254,7 +1254,7 @@ export interface Operations {
     readonly answer: {
       readonly status: "ok" | "degraded";
       readonly waiting_for?: readonly ("engines" | "policy" | "control" | "limits" | "issuers")[];
-      /** The policy is wrong or missing, and the last good one serves until then. */
+      /** The newest policy is missing or invalid, and the last valid one serves until then. */
       readonly kept_policy?: {
         readonly since: string;
         readonly until: string;
@@ -1270,7 +1270,7 @@ export interface Operations {
     readonly answer: {
       readonly status: "ok" | "degraded";
       readonly waiting_for?: readonly ("engines" | "policy" | "control" | "limits" | "issuers")[];
-      /** The policy is wrong or missing, and the last good one serves until then. */
+      /** The newest policy is missing or invalid, and the last valid one serves until then. */
       readonly kept_policy?: {
         readonly since: string;
         readonly until: string;
@@ -1290,7 +1290,7 @@ export interface Operations {
       readonly objects_out_of_service?: number;
       /** Servers behind the databases, as of foreign tables, that do not answer. */
       readonly data_nodes_unreachable?: number;
-      /** The policy is wrong or missing, and the last good one serves until then. */
+      /** The newest policy is missing or invalid, and the last valid one serves until then. */
       readonly kept_policy?: {
         readonly since: string;
         readonly until: string;
@@ -1310,7 +1310,7 @@ export interface Operations {
       readonly objects_out_of_service?: number;
       /** Servers behind the databases, as of foreign tables, that do not answer. */
       readonly data_nodes_unreachable?: number;
-      /** The policy is wrong or missing, and the last good one serves until then. */
+      /** The newest policy is missing or invalid, and the last valid one serves until then. */
       readonly kept_policy?: {
         readonly since: string;
         readonly until: string;

@@ -213,8 +213,8 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
   [
     'E2001',
     explain(
-      'The server has no policy that is valid, so it refuses everything.',
-      'The operator runs `osl validate` and reloads (SIGHUP); the log has the faults.',
+      'The newest policy is missing or invalid, and the time for which the last valid one stays in force is over, or there was none: everything is refused.',
+      'The log has file and line of the fault. The operator runs `osl validate`, mends it, and reloads (SIGHUP), unless the file is watched.',
       'operations.md#the-policy-is-missing-or-invalid',
     ),
   ],
