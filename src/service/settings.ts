@@ -59,6 +59,8 @@ export interface Settings {
   readonly resultCache: KeptBounds;
   /** Engines of the catalog at a time, one for each set of rights that asks. */
   readonly catalogEngines: number;
+  /** Time that a statement about the catalog may run. */
+  readonly catalogTimeoutMs: number;
   readonly caps: Caps;
   readonly content: ContentSettings;
   /** Permitted passages that are compared one by one; above, candidates are found first. */
@@ -161,6 +163,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     load: loadSettings(env, controlPlace(env, path), path),
     alarms: alarmSettings(env),
     catalogEngines: integer(env, 'OSL_CATALOG_ENGINES', 8, 1, 1_000),
+    catalogTimeoutMs: integer(env, 'OSL_CATALOG_TIMEOUT_MS', 5_000, 1, 600_000),
     planCacheBytes: integer(env, 'OSL_PLAN_CACHE_MIB', 64, 0, 65_536) * MIB,
     resultCache: {
       bytes: integer(env, 'OSL_RESULT_CACHE_MIB', 64, 0, 65_536) * MIB,

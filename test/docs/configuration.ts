@@ -237,8 +237,12 @@ export const SECTIONS: readonly Section[] = [
         default: '1024',
       },
       OSL_CATALOG_ENGINES: {
-        what: 'Engines of the [catalog](operations.md#memory) at a time: one for each set of rights that asks for it.',
+        what: 'Engines of the [catalog](operations.md#memory) at a time: one for each set of rights that asks for it, and [more](scale.md#catalog) for thousands of entities.',
         default: '8',
+      },
+      OSL_CATALOG_TIMEOUT_MS: {
+        what: 'Milliseconds that a statement about the catalog may run; then it is canceled (57014).',
+        default: '5000',
       },
       OSL_PLAN_CACHE_MIB: { what: 'MiB of compiled plans that are remembered; 0 for none.', default: '64' },
       OSL_RESULT_CACHE_MIB: {

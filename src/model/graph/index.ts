@@ -29,4 +29,4 @@ export {
 } from './schema-part.js';
 export { bestSight, isMore, SIGHTS, type Sight, sightsOf } from './sight.js';
 export type { GraphView } from './view.js';
-export { fullView, governedView } from './visible.js';
+export { fullView, governedFacets, governedView } from './visible.js';

@@ -24,6 +24,11 @@ export function governedView(manifest: Manifest, access: Access): GraphView {
   return new Viewer(manifest, access, false).view();
 }
 
+/** The facets of `governedView`, one after the other. */
+export function governedFacets(manifest: Manifest, access: Access): Generator<FacetView> {
+  return new Viewer(manifest, access, false).facets();
+}
+
 /** All of the graph, with labels and definitions: for an admin. */
 export function fullView(manifest: Manifest): GraphView {
   return new Viewer(manifest, everythingIn(manifest.catalog), true).view();
@@ -44,6 +49,15 @@ class Viewer {
     this.#access = access;
     this.#full = full;
     this.#synonyms = synonymsOf(manifest);
+  }
+
+  *facets(): Generator<FacetView> {
+    const { relations, facets } = this.#manifest.catalog;
+    for (const facet of facets.values()) {
+      const relation = relations.get(facet.name);
+      const seen = relation === undefined ? null : this.#relation(relation);
+      yield* this.#facet(facet, seen ?? undefined);
+    }
   }
 
   view(): GraphView {

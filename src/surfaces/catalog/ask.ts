@@ -62,7 +62,7 @@ export async function describeCatalog(
     asked: call.body,
     bucket: 'catalog',
     decide: async (caller) => {
-      const model = visibleTo(caller);
+      const model = await visibleTo(caller);
       return (
         catalogs.knows(model, text, parameterTypes) ??
         (await catalogs.use(model, identity.subject, signal, (instance) =>
@@ -96,7 +96,7 @@ export function askCatalog(
     asked: call.body,
     bucket: 'catalog',
     payment: question.payment,
-    decide: (caller) => ran(() => run(catalogs, visibleTo(caller), question, expected, delivery)),
+    decide: (caller) => ran(async () => run(catalogs, await visibleTo(caller), question, expected, delivery)),
     signal: delivery.signal,
     counts: ({ rowCount }) => ({ rows: rowCount, truncated: false }),
     answer: async (statement) => {
@@ -136,7 +136,7 @@ export async function refuseLane(
 ): Promise<never> {
   const call = callOf(question);
   const refuse = (caller: Caller): never => {
-    visibleTo(caller);
+    requireAccess(caller);
     throw lane.kind === 'writes'
       ? queryError('readOnly', { command: lane.command })
       : queryError('unsupported', {
@@ -178,9 +178,14 @@ async function run(
 }
 
 /** The catalog that `caller` sees. @throws QueryError E2102 */
-function visibleTo({ access, manifest }: Caller): CatalogModel {
+function visibleTo(caller: Caller): Promise<CatalogModel> {
+  requireAccess(caller);
+  return modelOf(caller.manifest, caller.access);
+}
+
+/** @throws QueryError E2102 */
+function requireAccess({ access }: Caller): void {
   if (isEmpty(access)) throw queryError('noAccess', {});
-  return modelOf(manifest, access);
 }
 
 function callOf({ requestId, identity, origin, text, parameterTypes }: CatalogQuestion): Question {

@@ -5,12 +5,16 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { PACKAGE_ROOT } from '../../base/package-root.js';
-import { EngineThread } from './engine-thread.js';
+import { EngineThread, type StartedEngine } from './engine-thread.js';
 import { HARDENING } from './hardening.js';
-import type { WorkerStart } from './worker/messages.js';
+import type { SharedImage } from './worker/image-files.js';
+import type { WorkerTask } from './worker/messages.js';
 
-/** Making a base image takes about four seconds; booting from one a third of a second. */
-const BUILD_MS = 120_000;
+/** Making a base image takes about four seconds of processor. */
+const MAKE_MS = 120_000;
+/** Filling an engine takes some five seconds of processor for 10,000 entities. */
+export const FILL_MS = 120_000;
+/** Booting takes a fourth of a second. */
 const BOOT_MS = 60_000;
 const MIB = 1_048_576;
 /** Bytes that one engine's memory may grow to; it starts with half of that. */
@@ -45,24 +49,30 @@ export class BaseImage {
     return this.#making;
   }
 
-  /** An engine of its own with `script` run in it. */
-  async boot(script: string): Promise<EngineThread> {
-    const image = await this.ready();
-    const { thread } = await this.#start({ image, scripts: [script] }, BOOT_MS);
-    return thread;
+  /** An engine with these contents, as `ContentsWriter` writes them. */
+  async fill(parts: readonly Uint8Array[]): Promise<StartedEngine> {
+    return this.#start({ kind: 'fill', image: await this.ready(), parts }, FILL_MS);
+  }
+
+  /** An engine as one that was filled began. */
+  resume(image: SharedImage): Promise<StartedEngine> {
+    return this.#start({ kind: 'resume', image }, BOOT_MS);
   }
 
   async #make(file: string): Promise<string> {
-    const { thread, image } = await this.#start({ image: null, scripts: HARDENING }, BUILD_MS);
-    thread.end('cancelled');
-    if (image === null) throw new Error('the catalog engine made no image');
-    await keep(file, image);
+    const engine = await this.#module();
+    const task: WorkerTask = { kind: 'make', scripts: HARDENING };
+    await keep(file, await EngineThread.make({ engine, task, maxMemory: MAX_MEMORY }, MAKE_MS));
     return file;
   }
 
-  async #start(what: Pick<WorkerStart, 'image' | 'scripts'>, deadlineMs: number) {
+  async #start(task: WorkerTask, deadlineMs: number): Promise<StartedEngine> {
+    return EngineThread.start({ engine: await this.#module(), task, maxMemory: MAX_MEMORY }, deadlineMs);
+  }
+
+  #module(): Promise<WebAssembly.Module> {
     this.#engine ??= compiledEngine();
-    return EngineThread.start({ engine: await this.#engine, ...what, maxMemory: MAX_MEMORY }, deadlineMs);
+    return this.#engine;
   }
 }
 

@@ -1,11 +1,15 @@
+import { InternalError } from 'osl-compiler';
 import type { Catalogs } from './catalogs.js';
 import { CatalogFault } from './fault.js';
-import type { CatalogAsked, CatalogTold } from './remote.js';
+import type { CatalogModel } from './model.js';
+import type { CatalogAsked, CatalogPart, CatalogTold } from './remote.js';
 
 /** Answers statements of other processes, each under the process and the id that it came with. */
 export class CatalogServer {
   readonly #catalogs: Catalogs;
   readonly #running = new Map<string, AbortController>();
+  /** Of a statement: the parts of its model that came. */
+  readonly #sent = new Map<string, CatalogPart[]>();
 
   constructor(catalogs: Catalogs) {
     this.#catalogs = catalogs;
@@ -13,9 +17,9 @@ export class CatalogServer {
 
   async answer(process: number, asked: CatalogAsked): Promise<CatalogTold> {
     const { signature, subject, caller, text, parameterTypes, run } = asked;
-    const model = asked.model ?? this.#catalogs.modelOf(signature);
-    if (model === null) return { kind: 'unknown' };
     const key = `${process} ${asked.id}`;
+    const model = this.#sentModel(key) ?? this.#catalogs.modelOf(signature);
+    if (model === null) return { kind: 'unknown' };
     const stop = new AbortController();
     this.#running.set(key, stop);
     const { signal } = stop;
@@ -38,12 +42,34 @@ export class CatalogServer {
     }
   }
 
+  /** Takes a part of the model of a statement. */
+  take(process: number, part: CatalogPart): void {
+    const key = `${process} ${part.id}`;
+    const parts = this.#sent.get(key) ?? [];
+    if (part.at !== parts.length) throw new InternalError('a part of a catalog is missing');
+    parts.push(part);
+    this.#sent.set(key, parts);
+  }
+
+  /** Nobody waits for that statement any more. */
   stop(process: number, id: number): void {
-    this.#running.get(`${process} ${id}`)?.abort();
+    const key = `${process} ${id}`;
+    this.#sent.delete(key);
+    this.#running.get(key)?.abort();
+  }
+
+  #sentModel(key: string): CatalogModel | null {
+    const sent = this.#sent.get(key);
+    const [first] = sent ?? [];
+    if (sent === undefined || first === undefined || sent.length < first.of) return null;
+    this.#sent.delete(key);
+    const { signature, entities, columns } = first;
+    return Object.freeze({ signature, entities, columns, parts: sent.map(({ part }) => part) });
   }
 
   /** A process has ended: nobody waits for its answers. */
   forget(process: number): void {
     for (const [key, stop] of this.#running) if (key.startsWith(`${process} `)) stop.abort();
+    for (const key of this.#sent.keys()) if (key.startsWith(`${process} `)) this.#sent.delete(key);
   }
 }

@@ -1,19 +1,22 @@
 import { availableParallelism } from 'node:os';
+import { LRUCache } from 'lru-cache';
 import type { ParsedText } from 'osl-compiler';
-import { BaseImage } from './base-image.js';
+import type { ServiceLog } from '../../base/log.js';
+import { messageOf } from '../../base/thrown.js';
+import { BaseImage, FILL_MS } from './base-image.js';
 import { Classifier, type Lane } from './classify.js';
-import { ddlOf } from './ddl.js';
 import type { CatalogDoor, Described } from './door.js';
-import type { EngineThread } from './engine-thread.js';
-import { fault } from './fault.js';
+import type { StartedEngine } from './engine-thread.js';
+import { CatalogFault, fault } from './fault.js';
 import { CatalogInstance } from './instance.js';
 import type { CatalogModel } from './model.js';
 import { type Patience, Queue } from './queue.js';
+import type { SharedImage } from './worker/image-files.js';
 
 export interface CatalogOptions {
   /** Keeps the base image; made where it is missing. */
   readonly dir: string;
-  /** Engines at a time, each about 50 MB. Default 8. */
+  /** Engines at a time, each about 60 MiB; one that shows thousands of entities counts as several. Default 8. */
   readonly maxEngines?: number;
   /** How long a statement may run, from its start to its last row. Default 5,000. */
   readonly statementMs?: number;
@@ -27,12 +30,16 @@ export interface CatalogOptions {
   readonly maxRows?: number;
   /** Bytes of one answer. Default 32 MiB. */
   readonly maxBytes?: number;
+  /** Hears of catalogs that cannot be built. */
+  readonly log?: Pick<ServiceLog, 'error'>;
 }
 
 export interface CatalogStats {
   readonly engines: number;
   /** Since the start, engines begun anew after a deadline or a cancel included. */
   readonly boots: number;
+  /** Those of them that were filled with a catalog. */
+  readonly fills: number;
   readonly evictions: number;
   /** Bytes that the engines' memories have grown to; what else a thread takes is not counted. */
   readonly memory: number;
@@ -45,6 +52,26 @@ export const MAX_ROWS = 100_000;
 const MOST_WAITING = 100;
 /** Statements that may wait for a processor: each has the turn of an engine. */
 const MOST_ENGINES = 10_000;
+/** What one catalog may show: so it takes some 600 MiB while it is built, and half of that later. */
+const MAX_ENTITIES = 25_000;
+const MAX_COLUMNS = 300_000;
+/** A catalog with more is filled while no other such one is: it takes seconds of processor, and memory. */
+const LARGE = 20_000;
+/** Columns of a place, each entity counted as `COLUMNS_OF_ENTITY` for what it has beside its columns. */
+const COLUMNS_OF_PLACE = 80_000;
+const COLUMNS_OF_ENTITY = 12;
+/** After a failure the same catalog is not tried for so long, then twice as long each time. */
+const FIRST_PAUSE_MS = 30_000;
+const LONGEST_PAUSE_MS = 600_000;
+const MAX_FAILURES = 1_000;
+
+/** A catalog that could not be built. */
+interface Failure {
+  readonly fault: CatalogFault;
+  readonly pauseMs: number;
+  /** ms since the epoch. */
+  readonly until: number;
+}
 
 /**
  * The catalogs of all callers: one engine for each access signature, the least recently used one ended first.
@@ -55,12 +82,18 @@ const MOST_ENGINES = 10_000;
 export class Catalogs implements CatalogDoor {
   readonly maxRows: number;
   readonly #base: BaseImage;
-  readonly #options: Required<Omit<CatalogOptions, 'dir'>>;
+  readonly #options: Required<Omit<CatalogOptions, 'dir' | 'log'>>;
+  readonly #log: CatalogOptions['log'];
   readonly #classifier = new Classifier();
   readonly #instances = new Map<string, CatalogInstance>();
   /** Of the engines that there are, by their signatures. */
   readonly #models = new Map<string, CatalogModel>();
+  /** By signature, which is that of its contents: the next version of a model is tried at once. */
+  readonly #failures = new LRUCache<string, Failure>({ max: MAX_FAILURES });
+  readonly #fillingSmall: Queue;
+  readonly #fillingLarge = new Queue(1, MOST_ENGINES);
   #boots = 0;
+  #fills = 0;
   #evictions = 0;
   readonly #waiting = new Set<() => void>();
   readonly #subjects = new Map<string, Queue>();
@@ -79,7 +112,9 @@ export class Catalogs implements CatalogDoor {
       ...options,
     };
     this.maxRows = this.#options.maxRows;
+    this.#log = options.log;
     this.#running = new Queue(this.#options.maxRunning, MOST_ENGINES);
+    this.#fillingSmall = new Queue(this.#options.maxRunning, MOST_ENGINES);
     this.#base = new BaseImage(options.dir);
     const { idleMs } = this.#options;
     this.#sweeper = setInterval(
@@ -107,9 +142,9 @@ export class Catalogs implements CatalogDoor {
   }
 
   /**
-   * Lends the engine of `model`, booted at its first statement, to `subject`, once its own statements before are done.
+   * Lends the engine of `model`, filled at its first statement, to `subject`, once its own statements before are done.
    *
-   * @throws CatalogFault where none comes free in time
+   * @throws CatalogFault 53300 where none comes free in time, 54000 where the catalog cannot be built
    */
   async use<T>(
     model: CatalogModel,
@@ -117,13 +152,18 @@ export class Catalogs implements CatalogDoor {
     signal: AbortSignal | null,
     work: (instance: CatalogInstance) => Promise<T>,
   ): Promise<T> {
-    const patience: Patience = { until: Date.now() + this.#options.waitMs, signal };
+    this.#requireBuildable(model);
+    const { waitMs } = this.#options;
+    // While it is filled, all who share it wait for the same.
+    const isFilled = this.#instances.get(model.signature)?.filled === true;
+    const patience: Patience = { until: Date.now() + waitMs + (isFilled ? 0 : FILL_MS), signal };
     const queue = this.#queueOf(subject);
     const leave = await queue.enter(patience);
     try {
       // INVARIANT: an instance is lent in the same turn in which it is found or made, so nothing ends it before.
-      const instance = this.#lendKnown(model) ?? (await this.#make(model, patience));
+      const instance = this.#lendKnown(model) ?? (await this.#make(model));
       try {
+        await this.#started(model, instance, signal);
         return await work(instance);
       } finally {
         instance.giveBack();
@@ -143,7 +183,13 @@ export class Catalogs implements CatalogDoor {
   stats(): CatalogStats {
     let memory = 0;
     for (const instance of this.#instances.values()) memory += instance.memory;
-    return { engines: this.#instances.size, boots: this.#boots, evictions: this.#evictions, memory };
+    return {
+      engines: this.#instances.size,
+      boots: this.#boots,
+      fills: this.#fills,
+      evictions: this.#evictions,
+      memory,
+    };
   }
 
   async close(): Promise<void> {
@@ -172,14 +218,16 @@ export class Catalogs implements CatalogDoor {
     return queue;
   }
 
-  async #make(model: CatalogModel, { until }: Patience): Promise<CatalogInstance> {
-    const { maxEngines, waitMs, statementMs, maxBytes } = this.#options;
-    while (this.#instances.size >= maxEngines && !this.#evict()) {
+  async #make(model: CatalogModel): Promise<CatalogInstance> {
+    const { waitMs, statementMs, maxBytes } = this.#options;
+    const until = Date.now() + waitMs;
+    while (!this.#hasRoomFor(model)) {
+      if (this.#evict()) continue;
       await this.#waitForTurn(until - Date.now());
       const made = this.#lendKnown(model);
       if (made !== null) return made;
     }
-    const instance = new CatalogInstance(() => this.#boot(model), this.#running, {
+    const instance = new CatalogInstance((image) => this.#start(model, image), this.#running, {
       waitMs,
       statementMs,
       maxBytes,
@@ -189,9 +237,72 @@ export class Catalogs implements CatalogDoor {
     return instance.lend();
   }
 
-  #boot(model: CatalogModel): Promise<EngineThread> {
+  #hasRoomFor(model: CatalogModel): boolean {
+    const { maxEngines } = this.#options;
+    let places = Math.min(placesOf(model), maxEngines);
+    for (const other of this.#models.values()) places += placesOf(other);
+    return places <= maxEngines;
+  }
+
+  async #start(model: CatalogModel, image: SharedImage | null): Promise<StartedEngine> {
     this.#boots += 1;
-    return this.#base.boot(ddlOf(model));
+    if (image !== null) return this.#base.resume(image);
+    this.#fills += 1;
+    const queue = model.columns + model.entities > LARGE ? this.#fillingLarge : this.#fillingSmall;
+    const leave = await queue.enter({ until: Date.now() + FILL_MS, signal: null });
+    try {
+      return await this.#base.fill(model.parts);
+    } finally {
+      leave();
+    }
+  }
+
+  /** Waits until the engine is there; that it could not be started is remembered. @throws CatalogFault */
+  async #started(model: CatalogModel, instance: CatalogInstance, signal: AbortSignal | null): Promise<void> {
+    const { signature } = model;
+    try {
+      await instance.ready(signal);
+      this.#failures.delete(signature);
+    } catch (error) {
+      if (error instanceof CatalogFault) throw error;
+      if (this.#instances.get(signature) === instance) {
+        this.#instances.delete(signature);
+        this.#models.delete(signature);
+      }
+      throw this.#failed(model, error).fault;
+    }
+  }
+
+  /** @throws CatalogFault 54000 */
+  #requireBuildable({ signature, entities, columns }: CatalogModel): void {
+    if (entities > MAX_ENTITIES || columns > MAX_COLUMNS)
+      throw fault(
+        '54000',
+        `the catalog of what you may see has ${entities} entities with ${columns} columns: more than it can show`,
+        `At most ${MAX_ENTITIES} entities with ${MAX_COLUMNS} columns. Log in with fewer roles; questions about data have no such limit.`,
+      );
+    const failure = this.#failures.get(signature);
+    if (failure !== undefined && Date.now() < failure.until) throw failure.fault;
+  }
+
+  /** Remembers a failure, of which all who wait for the same engine tell. */
+  #failed({ signature, entities, columns }: CatalogModel, error: unknown): Failure {
+    const before = this.#failures.get(signature);
+    if (before !== undefined && Date.now() < before.until) return before;
+    const pauseMs = Math.min((before?.pauseMs ?? FIRST_PAUSE_MS / 2) * 2, LONGEST_PAUSE_MS);
+    const failure: Failure = {
+      pauseMs,
+      until: Date.now() + pauseMs,
+      fault: fault(
+        '54000',
+        `the catalog of the ${entities} entities that you may see, with ${columns} columns, could not be built`,
+        `It is tried again after ${pauseMs / 1_000} s. The operator's log has the cause; questions about data are answered.`,
+      ),
+    };
+    this.#failures.set(signature, failure);
+    if (before === undefined)
+      this.#log?.error('a catalog could not be built', { entities, columns, error: messageOf(error) });
+    return failure;
   }
 
   /** Ends the engine that was used longest ago among those that do nothing; only if before `latest`, in ms. */
@@ -231,4 +342,9 @@ export class Catalogs implements CatalogDoor {
     });
     if (!ended) throw fault('53300', 'every catalog engine is busy', 'try again');
   }
+}
+
+/** Of `maxEngines`: an engine takes some 60 MiB, and so much again for each so many columns. */
+function placesOf({ entities, columns }: CatalogModel): number {
+  return 1 + Math.floor((columns + entities * COLUMNS_OF_ENTITY) / COLUMNS_OF_PLACE);
 }

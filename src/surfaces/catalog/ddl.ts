@@ -1,74 +1,35 @@
-import { identifier, quoteIdentifier, quoteLiteral } from 'osl-compiler';
-import type { CatalogModel, EnumModel, FacetModel, ForeignKey, MetricsModel, TableModel } from './model.js';
-import { WITHOUT_NOT_NULL_CONSTRAINTS } from './relations-of-version.js';
+import { identifier, quoteIdentifier, quoteLiteral } from 'osl-compiler/sql-text';
+import type { CatalogContents, EnumModel, FacetModel, MetricsModel } from './contents.js';
 import { MODEL_ROLE } from './roles.js';
+import { inEntities, literal } from './sql.js';
+
+/** Objects of one transaction: what it holds locks for is bounded by the engine's settings. */
+const AT_ONCE = 100;
 
 /**
- * The script that fills a base image with one caller's tables, as the bootstrap superuser. Constraints and indexes
- * get the names that Postgres makes from ours; upstream's names are nowhere in it.
+ * What is created by commands, as the bootstrap superuser, before there are tables: enums, views of metrics, functions
+ * for facets. Each script is one transaction.
  */
-export function ddlOf(model: CatalogModel): string {
-  return [
-    'BEGIN READ WRITE',
-    `GRANT CREATE ON SCHEMA entities TO ${MODEL_ROLE}`,
-    `SET LOCAL ROLE ${MODEL_ROLE}`,
-    ...model.enums.map(createEnum),
-    ...model.tables.map(createTable),
-    ...model.tables.filter((t) => t.primaryKey.length > 0).map(addPrimaryKey),
-    ...model.foreignKeys.map(addForeignKey),
-    ...model.tables.flatMap(comments),
-    `REVOKE INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER, MAINTAIN ON ALL TABLES IN SCHEMA entities FROM ${MODEL_ROLE}`,
-    'RESET ROLE',
-    ...model.foreignKeys.flatMap(foreignKeyComment),
-    `REVOKE CREATE ON SCHEMA entities FROM ${MODEL_ROLE}`,
-    WITHOUT_NOT_NULL_CONSTRAINTS,
-    ...(model.metrics.length === 0 ? [] : METRICS_SCHEMA),
-    ...model.metrics.filter(hasRoom).flatMap(metricsView),
-    ...model.facets.flatMap(facetFunction),
-    'COMMIT',
-    'CHECKPOINT',
-  ].join(';\n');
+export function* ddlOf({ enums, metrics, facets }: CatalogContents): Generator<string> {
+  const entities = `GRANT CREATE ON SCHEMA entities TO ${MODEL_ROLE}`;
+  const asModel = [entities, `SET LOCAL ROLE ${MODEL_ROLE}`];
+  const noMore = ['RESET ROLE', `REVOKE CREATE ON SCHEMA entities FROM ${MODEL_ROLE}`];
+  for (const some of slicesOf(enums)) yield script(...asModel, ...some.map(createEnum), ...noMore);
+  if (metrics.length > 0) yield script(...METRICS_SCHEMA);
+  for (const some of slicesOf(metrics.filter(hasRoom))) yield script(...some.flatMap(metricsView));
+  for (const some of slicesOf(facets)) yield script(...some.flatMap(facetFunction));
+}
+
+function script(...commands: readonly string[]): string {
+  return ['BEGIN READ WRITE', ...commands, 'COMMIT'].join(';\n');
+}
+
+function* slicesOf<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let from = 0; from < items.length; from += AT_ONCE) yield items.slice(from, from + AT_ONCE);
 }
 
 function createEnum({ name, labels }: EnumModel): string {
-  return `CREATE TYPE ${entity(name)} AS ENUM (${labels.map(literal).join(', ')})`;
-}
-
-function createTable({ name, columns }: TableModel): string {
-  const list = columns.map(
-    (c) =>
-      `${quoteIdentifier(c.name)} ${c.enumName === null ? c.declared : entity(c.enumName)}${c.notNull ? ' NOT NULL' : ''}`,
-  );
-  return `CREATE TABLE ${entity(name)} (${list.join(', ')})`;
-}
-
-function addPrimaryKey({ name, primaryKey }: TableModel): string {
-  return `ALTER TABLE ${entity(name)} ADD PRIMARY KEY (${list(primaryKey)})`;
-}
-
-function addForeignKey({ table, columns, target, targetColumns }: ForeignKey): string {
-  const references = `${entity(target)} (${list(targetColumns)})`;
-  return `ALTER TABLE ${entity(table)} ADD FOREIGN KEY (${list(columns)}) REFERENCES ${references}`;
-}
-
-/** The comment of a foreign key, under whatever name Postgres made for it. */
-function foreignKeyComment({ table, columns, target, comment }: ForeignKey): readonly string[] {
-  if (comment === null) return [];
-  const owner = literal(entity(table));
-  const keyed = `(SELECT array_agg(a.attname::text ORDER BY u.at) FROM unnest(k.conkey) WITH ORDINALITY u(attnum, at) JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum)`;
-  const found = `SELECT conname FROM pg_constraint k WHERE contype = 'f' AND conrelid = ${owner}::regclass AND confrelid = ${literal(entity(target))}::regclass AND ${keyed} = ARRAY[${columns.map(literal).join(', ')}]`;
-  const told = `EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', made, ${owner}, ${literal(comment)})`;
-  return [`DO ${literal(`DECLARE made name; BEGIN FOR made IN ${found} LOOP ${told}; END LOOP; END`)}`];
-}
-
-function comments({ name, comment, columns }: TableModel): readonly string[] {
-  const own = comment === null ? [] : [`COMMENT ON TABLE ${entity(name)} IS ${literal(comment)}`];
-  const each = columns.flatMap((c) =>
-    c.comment === null
-      ? []
-      : [`COMMENT ON COLUMN ${entity(name)}.${quoteIdentifier(c.name)} IS ${literal(c.comment)}`],
-  );
-  return [...own, ...each];
+  return `CREATE TYPE ${inEntities(name)} AS ENUM (${labels.map(literal).join(', ')})`;
 }
 
 const METRICS_SCHEMA = ['CREATE SCHEMA metrics', 'GRANT USAGE ON SCHEMA metrics TO PUBLIC'] as const;
@@ -109,20 +70,7 @@ function facetFunction({ name, description, columns }: FacetModel): readonly str
   const body = `BEGIN RAISE EXCEPTION USING ERRCODE = '0A000', MESSAGE = ${literal(`facet "${name}" is not a function to call`)}, HINT = ${literal(`SELECT … FROM ${call}`)}; END`;
   const words = [description, `Ask ${call}.`].filter((w) => w !== null).join(' ');
   return [
-    `CREATE FUNCTION ${entity(name)}(${takes.join(', ')}) RETURNS TABLE (${gives.join(', ')}) LANGUAGE plpgsql STABLE AS ${literal(body)}`,
-    `COMMENT ON FUNCTION ${entity(name)}(text, integer) IS ${literal(words)}`,
+    `CREATE FUNCTION ${inEntities(name)}(${takes.join(', ')}) RETURNS TABLE (${gives.join(', ')}) LANGUAGE plpgsql STABLE AS ${literal(body)}`,
+    `COMMENT ON FUNCTION ${inEntities(name)}(text, integer) IS ${literal(words)}`,
   ];
-}
-
-function entity(name: string): string {
-  return `entities.${quoteIdentifier(name)}`;
-}
-
-function list(names: readonly string[]): string {
-  return names.map(quoteIdentifier).join(', ');
-}
-
-/** An escape string, so that no setting changes what it means. NUL is in no manifest and in no token. */
-export function literal(text: string): string {
-  return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }

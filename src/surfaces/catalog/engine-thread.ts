@@ -1,5 +1,6 @@
 import type { Worker } from 'node:worker_threads';
 import { startThread } from '../../base/threads/thread.js';
+import type { SharedImage } from './worker/image-files.js';
 import type { FromWorker, ToWorker, WorkerStart } from './worker/messages.js';
 
 /** Why an engine ended in the middle of its work. */
@@ -27,6 +28,12 @@ export interface Executed {
   readonly memory: number;
 }
 
+export interface StartedEngine {
+  readonly thread: EngineThread;
+  /** What it began with, for the next one. */
+  readonly image: SharedImage;
+}
+
 interface Pending {
   readonly done: (executed: Executed) => void;
   readonly ended: (error: EngineEnded) => void;
@@ -46,11 +53,28 @@ export class EngineThread {
     this.exited.then(() => this.end('broken'));
   }
 
-  /** Boots an engine; gives the image too, where one was to be made. Rejects with an Error that says why not. */
-  static start(
+  /** Starts an engine. Rejects with an Error that says why it could not. */
+  static start(data: WorkerStart, deadlineMs: number): Promise<StartedEngine> {
+    return EngineThread.#begin(data, deadlineMs, (message, thread) =>
+      message.kind === 'started' ? { thread, image: message.image } : null,
+    );
+  }
+
+  /** Makes a base image in a thread that ends then. Rejects with an Error that says why it could not. */
+  static make(data: WorkerStart, deadlineMs: number): Promise<Uint8Array> {
+    return EngineThread.#begin(data, deadlineMs, (message, thread) => {
+      if (message.kind !== 'made') return null;
+      thread.end('cancelled');
+      return message.image;
+    });
+  }
+
+  /** A thread, and what `read` makes of its first message. */
+  static #begin<T>(
     data: WorkerStart,
     deadlineMs: number,
-  ): Promise<{ thread: EngineThread; image: Uint8Array | null }> {
+    read: (message: FromWorker, thread: EngineThread) => T | null,
+  ): Promise<T> {
     const file = new URL('./worker/catalog-worker.js', import.meta.url);
     const limits = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 8 };
     const worker = startThread(file, limits, data);
@@ -63,7 +87,8 @@ export class EngineThread {
       const late = setTimeout(fail, deadlineMs, 'it took too long');
       worker.on('message', (message: FromWorker) => {
         clearTimeout(late);
-        if (message.kind === 'started') resolve({ thread, image: message.image });
+        const begun = read(message, thread);
+        if (begun !== null) resolve(begun);
         else if (message.kind === 'failed') fail(message.reason);
         else thread.#finish(message);
       });
@@ -104,9 +129,9 @@ export class EngineThread {
     this.#pending?.ended(new EngineEnded(reason, detail));
   }
 
-  #finish(message: Exclude<FromWorker, { kind: 'started' | 'failed' }>): void {
+  #finish(message: FromWorker): void {
     if (message.kind === 'done') this.#pending?.done({ bytes: message.bytes, memory: message.memory });
     else if (message.kind === 'overflow') this.end('overflow');
-    else this.end('broken', message.reason);
+    else this.end('broken', message.kind === 'broken' ? message.reason : `an unexpected ${message.kind}`);
   }
 }

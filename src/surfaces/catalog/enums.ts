@@ -1,24 +1,20 @@
 import { type Column, enumName, storedType } from 'osl-compiler';
-
-/** An enum as one caller's catalog has it, under its name in the database, whose schema nobody is told. */
-interface Named {
-  readonly name: string;
-  readonly labels: readonly string[];
-}
+import type { EnumModel } from './contents.js';
 
 /**
- * The enums of columns that a caller sees in the clear. Of two with one name the second has none, and its columns are
- * text; so is one that is called as an entity, whose rows have a type of that name.
+ * The enums of columns that a caller sees in the clear, under their names in the database, whose schemas nobody is told.
+ * Of two with one name the second has none, and its columns are text; so is one whose name, or that of its array type, is
+ * an entity's, whose rows have a type of that name.
  */
 export class Enums {
   readonly #taken: Set<string>;
-  readonly #known = new Map<string, Named>();
+  readonly #known = new Map<string, EnumModel>();
 
   constructor(relations: Iterable<string>) {
     this.#taken = new Set(relations);
   }
 
-  get all(): readonly Named[] {
+  get all(): readonly EnumModel[] {
     return [...this.#known.values()];
   }
 
@@ -29,7 +25,7 @@ export class Enums {
     const known = this.#known.get(key);
     if (known !== undefined) return known.name;
     const name = enumName(stored);
-    if (this.#taken.has(name)) return null;
+    if (this.#taken.has(name) || this.#taken.has(`_${name}`)) return null;
     this.#taken.add(name);
     this.#known.set(key, Object.freeze({ name, labels }));
     return name;

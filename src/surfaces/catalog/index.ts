@@ -12,7 +12,13 @@ export { classify, type Lane } from './classify.js';
 export type { CatalogDoor, CatalogSettings, Described } from './door.js';
 export { CatalogFault } from './fault.js';
 export { type CatalogModel, modelOf } from './model.js';
-export { type CatalogAsked, type CatalogHost, type CatalogTold, RemoteCatalogs } from './remote.js';
+export {
+  type CatalogAsked,
+  type CatalogHost,
+  type CatalogPart,
+  type CatalogTold,
+  RemoteCatalogs,
+} from './remote.js';
 export type { Reply, ReplyReport } from './reply.js';
 export { type CatalogSession, namesSessions, type SessionSignal } from './session-signals.js';
 export type { SettingChange } from './setting-changes.js';

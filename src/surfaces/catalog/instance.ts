@@ -3,13 +3,14 @@ import { quoteIdentifier } from 'osl-compiler';
 import type { BoundValue } from '../../engine/index.js';
 import { textValuesOf } from '../../engine/protocol/data-row.js';
 import { FrontendEncoder } from '../../engine/protocol/encoder.js';
-import { literal } from './ddl.js';
 import type { CatalogCaller, CatalogEngine, Described } from './door.js';
-import { EngineEnded, type EngineThread } from './engine-thread.js';
+import { EngineEnded, type EngineThread, type StartedEngine } from './engine-thread.js';
 import { CatalogFault, fault } from './fault.js';
 import { cancelled, type Patience, Queue } from './queue.js';
 import { type Reply, type ReplyReport, readReply } from './reply.js';
 import { FIRST_CALLER, OWNER_ROLE, roleNameOf } from './roles.js';
+import { literal } from './sql.js';
+import type { SharedImage } from './worker/image-files.js';
 
 export interface InstanceLimits {
   readonly statementMs: number;
@@ -28,9 +29,18 @@ const MAX_DESCRIBED = 500;
 const MAX_DESCRIBED_LENGTH = 16_384;
 const MAX_WAITING = 200;
 
-/** The engine of one access signature: one statement at a time, begun anew whenever it ended. */
+/** Starts the engine of a signature: filled anew, or from the image of the one before. */
+export type StartEngine = (image: SharedImage | null) => Promise<StartedEngine>;
+
+/**
+ * The engine of one access signature: one statement at a time. Nothing stops a statement but the end of its thread, so
+ * the image with which the first engine began is kept: the next one takes a fourth of a second, whatever it shows.
+ */
 export class CatalogInstance implements CatalogEngine {
-  readonly #start: () => Promise<EngineThread>;
+  readonly #start: StartEngine;
+  #starting: Promise<EngineThread> | null = null;
+  #image: SharedImage | null = null;
+  #closed = false;
   readonly #limits: InstanceLimits;
   readonly #queue = new Queue(1, MAX_WAITING);
   /** The turns of all engines together. */
@@ -44,7 +54,7 @@ export class CatalogInstance implements CatalogEngine {
   #loans = 0;
   #lastUsed = Date.now();
 
-  constructor(start: () => Promise<EngineThread>, running: Queue, limits: InstanceLimits) {
+  constructor(start: StartEngine, running: Queue, limits: InstanceLimits) {
     this.#start = start;
     this.#running = running;
     this.#limits = limits;
@@ -70,9 +80,19 @@ export class CatalogInstance implements CatalogEngine {
     this.#lastUsed = Date.now();
   }
 
-  /** Bytes that its engine's memory has grown to. */
+  /** Bytes that its engine's memory has grown to, and those of its image. */
   get memory(): number {
-    return this.#memory;
+    return this.#memory + (this.#image?.bytes ?? 0);
+  }
+
+  /** True once the engine has been filled. */
+  get filled(): boolean {
+    return this.#image !== null;
+  }
+
+  /** Resolves once the engine is there. Its start goes on where `signal` gives up. Rejects as the start did. */
+  async ready(signal: AbortSignal | null): Promise<void> {
+    await orAborted(this.#engine(), signal);
   }
 
   /** What is known of a statement already; null otherwise. */
@@ -119,6 +139,7 @@ export class CatalogInstance implements CatalogEngine {
 
   /** Ends the engine once nothing runs in it. */
   async close(): Promise<void> {
+    this.#closed = true;
     const leave = await this.#queue.enter(this.#patience(null)).catch(() => null); // late: it is ended all the same
     this.#end();
     leave?.();
@@ -147,7 +168,7 @@ export class CatalogInstance implements CatalogEngine {
   async #asCaller(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<Reply> {
     requireGoing(signal);
     const thread = await this.#engine();
-    requireGoing(signal); // it may have had to boot
+    requireGoing(signal); // it may have had to begin anew
     try {
       await this.#switchTo(thread, caller);
       const executed = await thread.exec(messages, {
@@ -170,9 +191,19 @@ export class CatalogInstance implements CatalogEngine {
 
   async #engine(): Promise<EngineThread> {
     if (this.#thread?.alive === true) return this.#thread;
+    this.#starting ??= this.#begin().finally(() => {
+      this.#starting = null;
+    });
+    return this.#starting;
+  }
+
+  async #begin(): Promise<EngineThread> {
     this.#end();
-    this.#thread = await this.#start();
-    return this.#thread;
+    const { thread, image } = await this.#start(this.#image);
+    this.#image = image;
+    this.#thread = thread;
+    if (this.#closed) this.#end();
+    return thread;
   }
 
   /**
@@ -228,7 +259,7 @@ export class CatalogInstance implements CatalogEngine {
         return fault(
           '57014',
           'canceling statement due to statement timeout',
-          `catalog statements may run ${this.#limits.statementMs / 1_000} s`,
+          `A statement about the catalog may run ${this.#limits.statementMs / 1_000} s (OSL_CATALOG_TIMEOUT_MS).`,
         );
       case 'cancelled':
         return cancelled(signal);
@@ -271,4 +302,15 @@ function withHint(report: ReplyReport): ReplyReport {
   const hint =
     'what reads no table is answered by an engine of the gateway that has little memory: ask for a smaller value';
   return report.sqlstate === '53200' ? { ...report, hint } : report;
+}
+
+/** What `work` gives, unless `signal` gives up before. @throws CatalogFault 57014 */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
+  if (signal === null) return work;
+  requireGoing(signal);
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => reject(cancelled(signal));
+    signal.addEventListener('abort', giveUp, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+  });
 }

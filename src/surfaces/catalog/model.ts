@@ -8,115 +8,95 @@ import {
   PASSAGE_COLUMNS,
   type Relation,
   type RelationAccess,
-  type TypeName,
   visibleColumns,
 } from 'osl-compiler';
-import { governedView, measuredType } from '../../model/graph/index.js';
+import { inTurns } from '../../base/in-turns.js';
+import { type GraphView, governedFacets, measuredType } from '../../model/graph/index.js';
 import type { Bridge, Manifest, Relationship } from '../../model/manifest/index.js';
+import {
+  type ColumnModel,
+  ContentsWriter,
+  type FacetModel,
+  type ForeignKey,
+  type MetricModel,
+  type TableModel,
+} from './contents.js';
 import { Enums } from './enums.js';
+import { inEntities } from './sql.js';
 
-/** What one caller's catalog shows: exactly what the caller may name, and nothing of where it comes from. */
+/** One caller's catalog: exactly what the caller may name, and nothing of where it comes from. */
 export interface CatalogModel {
-  /** Equal for equal models: 64 hex digits over all that is below. */
+  /** Equal for equal contents: 64 hex digits over `parts`. */
   readonly signature: string;
-  readonly tables: readonly TableModel[];
-  readonly foreignKeys: readonly ForeignKey[];
-  readonly metrics: readonly MetricsModel[];
-  readonly facets: readonly FacetModel[];
-  readonly enums: readonly EnumModel[];
+  readonly entities: number;
+  readonly columns: number;
+  /** The contents, as `ContentsWriter` writes them. */
+  readonly parts: readonly Uint8Array[];
 }
 
-/** An enum that some column has which the caller sees in the clear. */
-export interface EnumModel {
-  readonly name: string;
-  /** In their order. */
-  readonly labels: readonly string[];
-}
+const known = new WeakMap<Manifest, WeakMap<Access['relations'], Promise<CatalogModel>>>();
 
-/** The metrics of one entity; there is at least one. */
-export interface MetricsModel {
-  readonly entity: string;
-  readonly metrics: readonly MetricModel[];
-}
-
-export interface MetricModel {
-  readonly name: string;
-  readonly type: TypeName;
-  /** With what its figures are in. */
-  readonly description: string | null;
-}
-
-export interface FacetModel {
-  readonly name: string;
-  readonly description: string | null;
-  /** What RETRIEVE gives, in its order. */
-  readonly columns: readonly (readonly [name: string, type: TypeName])[];
-}
-
-export interface TableModel {
-  readonly name: string;
-  readonly comment: string | null;
-  readonly columns: readonly ColumnModel[];
-  /** Empty where the caller may not see the whole key in the clear. */
-  readonly primaryKey: readonly string[];
-}
-
-export interface ColumnModel {
-  readonly name: string;
-  readonly type: TypeName;
-  /** As SQL writes the column's own type, where the caller sees it in the clear; else that of `type`. */
-  readonly declared: string;
-  /** The type of the model's enum that it has, in place of `declared`; null where it has none. */
-  readonly enumName: string | null;
-  readonly notNull: boolean;
-  readonly comment: string | null;
-}
-
-export interface ForeignKey {
-  readonly table: string;
-  readonly columns: readonly string[];
-  readonly target: string;
-  readonly targetColumns: readonly string[];
-  readonly comment: string | null;
-}
-
-const known = new WeakMap<Manifest, WeakMap<Access['relations'], CatalogModel>>();
-
-/** The catalog of whoever has this access. Worked out once for all callers with the same rights. */
-export function modelOf(manifest: Manifest, access: Access): CatalogModel {
-  let models = known.get(manifest);
-  if (models === undefined) {
-    models = new WeakMap();
-    known.set(manifest, models);
-  }
-  let model = models.get(access.relations);
-  if (model === undefined) {
-    model = compose(manifest, access);
-    models.set(access.relations, model);
-  }
+/** The catalog of whoever has this access. Worked out once for all callers with the same rights, in portions. */
+export function modelOf(manifest: Manifest, access: Access): Promise<CatalogModel> {
+  const models = known.get(manifest) ?? new WeakMap<Access['relations'], Promise<CatalogModel>>();
+  known.set(manifest, models);
+  const before = models.get(access.relations);
+  if (before !== undefined) return before;
+  const model = inTurns(composing(manifest, access));
+  models.set(access.relations, model);
+  model.catch(() => models.delete(access.relations));
   return model;
 }
 
-function compose(manifest: Manifest, access: Access): CatalogModel {
-  const tables: TableModel[] = [];
+/** Columns and links that are looked at before others get their turn. */
+const SLICE = 1_000;
+
+function* composing(manifest: Manifest, access: Access): Generator<void, CatalogModel> {
+  const writer = new ContentsWriter();
+  const tables = new Map<string, Composed>();
   const enums = new Enums(manifest.catalog.relations.keys());
-  const metrics: MetricsModel[] = [];
-  for (const [name, relation] of manifest.catalog.relations) {
-    const rights = access.relations.get(name);
+  const measured = yield* metricsByEntity(manifest, access);
+  let columns = 0;
+  let work = 0;
+  for (const relation of manifest.catalog.relations.values()) {
+    work += relation.columns.length + 1;
+    if (work >= SLICE) {
+      work = 0;
+      yield;
+    }
+    const rights = access.relations.get(relation.name);
     if (rights === undefined || rights.grants.length === 0) continue;
-    const measured = metricsOf(manifest, access, name);
-    const computed = computedOf(relation, manifest, access);
-    const table = tableOf(relation, rights, computed, measured, enums);
+    const metrics = measured.get(relation.name) ?? [];
+    const table = tableOf(relation, rights, computedOf(relation, manifest, access), metrics, enums);
     if (table === null) continue;
-    tables.push(table);
-    if (measured.length > 0) metrics.push({ entity: name, metrics: measured });
+    tables.set(relation.name, table);
+    columns += table.model.columns.length;
+    writer.add('tables', table.model);
+    if (metrics.length > 0) writer.add('metrics', { entity: relation.name, metrics });
   }
-  const foreignKeys = foreignKeysOf(manifest, new Map(tables.map((t) => [t.name, t])));
-  const facets = facetsOf(manifest, access);
-  const signature = createHash('sha256')
-    .update(JSON.stringify([tables, foreignKeys, metrics, facets, enums.all]))
-    .digest('hex');
-  return Object.freeze({ signature, tables, foreignKeys, metrics, facets, enums: enums.all });
+  for (const key of candidateKeys(manifest)) {
+    work += 1;
+    if (work % SLICE === 0) yield;
+    if (isSound(key, tables)) writer.add('foreignKeys', key);
+  }
+  for (const facet of governedFacets(manifest, access)) {
+    yield;
+    writer.add('facets', facetModel(facet));
+  }
+  for (const one of enums.all) writer.add('enums', one);
+  const parts = writer.parts();
+  const hash = createHash('sha256');
+  for (const part of parts) {
+    yield;
+    hash.update(part);
+  }
+  return Object.freeze({ signature: hash.digest('hex'), entities: tables.size, columns, parts });
+}
+
+/** A table, with the types by which its columns can be keys. */
+interface Composed {
+  readonly model: TableModel;
+  readonly keyTypes: ReadonlyMap<string, string>;
 }
 
 /** Null for what is no table of rows, as a facet, which RETRIEVE asks. */
@@ -126,20 +106,29 @@ function tableOf(
   computed: readonly ColumnModel[],
   metrics: readonly MetricModel[],
   enums: Enums,
-): TableModel | null {
+): Composed | null {
   if (relation.kind !== 'entity' && relation.kind !== 'bridge') return null;
   const declared = relation.columns.filter((c) => isShown(c, rights));
-  const columns = [...declared.map((c) => columnModel(c, relation, rights, enums)), ...computed];
+  const typed = declared.map((c) => columnModel(c, relation, rights, enums));
+  const columns = [...typed.map((c) => c.model), ...computed];
   // What nothing of can be used is not listed: on no surface.
   if (columns.length === 0 && metrics.length === 0) return null;
   const clear = new Set(columns.filter((c) => c.notNull).map((c) => c.name));
   const keyed = relation.primaryKey.length > 0 && relation.primaryKey.every((k) => clear.has(k));
+  const comment = [relation.description, ...metrics.map(metricLine)]
+    .filter((line) => line !== null)
+    .join('\n');
   return {
-    name: relation.name,
-    comment:
-      [relation.description, ...metrics.map(metricLine)].filter((line) => line !== null).join('\n') || null,
-    columns,
-    primaryKey: keyed ? relation.primaryKey : [],
+    model: {
+      name: relation.name,
+      comment: comment || null,
+      columns,
+      primaryKey: keyed ? relation.primaryKey : [],
+    },
+    keyTypes: new Map([
+      ...typed.map(({ model, keyType }) => [model.name, keyType] as const),
+      ...computed.map(({ name, type }) => [name, type] as const),
+    ]),
   };
 }
 
@@ -148,7 +137,7 @@ function computedOf(relation: Relation, { catalog }: Manifest, access: Access): 
   return visibleColumns(relation, catalog, access)
     .filter((c) => c.computed !== undefined)
     .map(({ column: { name, type, description } }) => {
-      return { name, type, declared: type, enumName: null, notNull: false, comment: description };
+      return { name, type, notNull: false, comment: description };
     });
 }
 
@@ -162,8 +151,13 @@ function isShown(column: Column, rights: RelationAccess): boolean {
   return mask !== 'deny' || covering.some((g) => g.unmask.has(sensitivity));
 }
 
-/** A column is NOT NULL only where every row that the caller sees has it in the clear. */
-function columnModel(column: Column, relation: Relation, rights: RelationAccess, enums: Enums): ColumnModel {
+/** A column, and the type by which it can be a key. It is NOT NULL only where every row that the caller sees has it in the clear. */
+function columnModel(
+  column: Column,
+  relation: Relation,
+  rights: RelationAccess,
+  enums: Enums,
+): { readonly model: ColumnModel; readonly keyType: string } {
   const { name, type, form, sensitivity, nullable, description } = column;
   const clear = rights.grants.every(
     (g) => g.columns.has(name) && (sensitivity === null || g.unmask.has(sensitivity)),
@@ -172,15 +166,29 @@ function columnModel(column: Column, relation: Relation, rights: RelationAccess,
   const declared = clear && form !== undefined ? form.sql : type;
   // A label says that there may be such a row: who sees groups alone is not told.
   const enumName = clear && rights.grants.every((g) => g.groups === undefined) ? enums.nameOf(column) : null;
-  return { name, type, declared, enumName, notNull: clear && required, comment: description };
+  const enumType = enumName === null ? null : inEntities(enumName);
+  return {
+    model: { name, type: enumType ?? declared, notNull: clear && required, comment: description },
+    keyType: enumType ?? type,
+  };
 }
 
-/** The metrics of the entity that the caller may compute. The compiler itself is asked. */
-function metricsOf(manifest: Manifest, access: Access, entity: string): readonly MetricModel[] {
-  return [...manifest.catalog.metrics.values()].flatMap((metric): readonly MetricModel[] => {
-    const type = metric.entity === entity ? measuredType(metric, manifest, access) : null;
-    return type === null ? [] : [{ name: metric.name, type, description: wordsOf(metric) }];
-  });
+/** The metrics of each entity that the caller may compute. The compiler itself is asked. */
+function* metricsByEntity(
+  manifest: Manifest,
+  access: Access,
+): Generator<void, ReadonlyMap<string, readonly MetricModel[]>> {
+  const byEntity = new Map<string, MetricModel[]>();
+  for (const metric of manifest.catalog.metrics.values()) {
+    if (metric.entity === null) continue;
+    yield;
+    const type = measuredType(metric, manifest, access);
+    if (type === null) continue;
+    const metrics = byEntity.get(metric.entity) ?? [];
+    metrics.push({ name: metric.name, type, description: wordsOf(metric) });
+    byEntity.set(metric.entity, metrics);
+  }
+  return byEntity;
 }
 
 /** What a BI tool shows of a metric has no place for its format, so its description says what it is in. */
@@ -194,27 +202,25 @@ function metricLine({ name, description }: MetricModel): string {
   return `Metric ${name}${description === null ? '' : `: ${description}`} Use MEASURE(${identifier(name)}).`;
 }
 
-/** The facets of which the caller is served a version, with the columns of its passages. */
-function facetsOf(manifest: Manifest, access: Access): readonly FacetModel[] {
-  return governedView(manifest, access).facets.map(({ name, description, columns }) => ({
+/** With the columns of its passages. */
+function facetModel({ name, description, columns }: GraphView['facets'][number]): FacetModel {
+  return {
     name,
     description,
     columns: [...PASSAGE_COLUMNS, ...columns.map((c) => [c.name, c.type] as const)],
-  }));
+  };
 }
 
-type Tables = ReadonlyMap<string, TableModel>;
-
-/** Along relationships and bridges within one database whose two ends the caller sees in the clear. */
-function foreignKeysOf(manifest: Manifest, tables: Tables): readonly ForeignKey[] {
-  const candidates = [
-    ...[...manifest.relationships.values()].map(fromRelationship),
-    ...[...manifest.bridges.values()].flatMap(fromBridge),
-  ];
+/** Relationships and bridges within one database. */
+function* candidateKeys(manifest: Manifest): Generator<ForeignKey> {
   const { relations } = manifest.catalog;
-  const isWithin = (key: ForeignKey): boolean =>
-    relations.get(key.table)?.connector === relations.get(key.target)?.connector;
-  return candidates.filter((key) => isWithin(key) && isSound(key, tables));
+  const isWithin = ({ table, target }: ForeignKey): boolean =>
+    relations.get(table)?.connector === relations.get(target)?.connector;
+  for (const relationship of manifest.relationships.values()) {
+    const key = fromRelationship(relationship);
+    if (isWithin(key)) yield key;
+  }
+  for (const bridge of manifest.bridges.values()) yield* fromBridge(bridge).filter(isWithin);
 }
 
 function fromRelationship({ from, to, description }: Relationship): ForeignKey {
@@ -237,12 +243,12 @@ function fromBridge({ name, left, right }: Bridge): readonly ForeignKey[] {
   }));
 }
 
-/** Both ends are there, of equal types, and the target is its table's primary key as the caller sees it. */
-function isSound(key: ForeignKey, tables: Tables): boolean {
+/** True if the caller sees both ends in the clear, of equal types, and the target is its table's primary key. */
+function isSound(key: ForeignKey, tables: ReadonlyMap<string, Composed>): boolean {
   const target = tables.get(key.target);
   const from = typesOf(tables.get(key.table), key.columns);
   const to = typesOf(target, key.targetColumns);
-  const primary = target?.primaryKey ?? [];
+  const primary = target?.model.primaryKey ?? [];
   return (
     from !== null &&
     to !== null &&
@@ -252,10 +258,7 @@ function isSound(key: ForeignKey, tables: Tables): boolean {
   );
 }
 
-function typesOf(table: TableModel | undefined, columns: readonly string[]): readonly string[] | null {
-  const types = columns.map((name) => {
-    const column = table?.columns.find((c) => c.name === name);
-    return column?.enumName == null ? column?.type : `enum ${column.enumName}`;
-  });
+function typesOf(table: Composed | undefined, columns: readonly string[]): readonly string[] | null {
+  const types = columns.map((name) => table?.keyTypes.get(name));
   return types.length > 0 && types.every((t) => t !== undefined) ? types : null;
 }

@@ -1,34 +1,130 @@
-/** Where a NOT NULL of a table that the asker may see stands, in the words of version 14's information_schema. */
-const NOT_NULL = `
-  FROM pg_catalog.pg_attribute a
-    JOIN pg_catalog.pg_class c ON c.oid = a.attrelid AND c.relkind = 'r'
-    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-  WHERE a.attnotnull AND a.attnum > 0 AND NOT a.attisdropped AND pg_catalog.pg_has_role(c.relowner, 'USAGE')`;
-const NOT_NULL_NAME = `pg_catalog.concat_ws('_', n.oid, c.oid, a.attnum, 'not_null')`;
-
-/** `values` as columns of information_schema's own type. */
-function as(type: 'sql_identifier' | 'character_data' | 'yes_or_no', ...values: readonly string[]): string {
-  return values.map((value) => `(${value})::information_schema.${type}`).join(', ');
-}
-
-const DATABASE = 'pg_catalog.current_database()';
-const NAMES = as('sql_identifier', DATABASE, 'n.nspname', NOT_NULL_NAME);
-
-/** The view as it is, and `rows` behind its own. */
-function withRows(view: string, rows: string): string {
-  return `
-  DO $$ BEGIN
-    EXECUTE pg_catalog.format('CREATE OR REPLACE VIEW information_schema.${view} AS %s UNION ALL %s',
-      pg_catalog.rtrim(pg_catalog.pg_get_viewdef('information_schema.${view}'::pg_catalog.regclass), ';'),
-      $rows$ ${rows} $rows$);
-  END $$`;
-}
-
 /** Without the constraints that NOT NULL has in the engine's version: in 14 it is a property of the column. */
 export const WITHOUT_NOT_NULL_CONSTRAINTS = `
   DELETE FROM pg_catalog.pg_depend d USING pg_catalog.pg_constraint c
     WHERE d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objid = c.oid AND c.contype = 'n';
   DELETE FROM pg_catalog.pg_constraint WHERE contype = 'n'`;
+
+/**
+ * One row for each column of a constraint, as information_schema tells of it; of NOT NULL too, as a CHECK. Views over
+ * the system's own tables would be read in full for each row of a join, since the planner takes them for one row: the
+ * time of what BI tools ask would grow with the square of the tables.
+ */
+const CONSTRAINT_COLUMNS = `
+  CREATE TABLE pg_catalog.osl_constraint_column (
+    constraint_name name, constraint_type text STORAGE PLAIN, table_name name, column_name name, position int4,
+    target_constraint name, target_table name, target_column name, target_position int4);
+  CREATE INDEX osl_constraint_column_by_constraint ON pg_catalog.osl_constraint_column (constraint_name);
+  CREATE INDEX osl_constraint_column_by_table ON pg_catalog.osl_constraint_column (table_name)`;
+
+/** The first of a range of OIDs that no Postgres gives, below those of a user's objects. */
+const FIRST_OID = 9_001;
+
+/** Columns that have the OIDs of relations and their types. */
+const OID_COLUMNS = [
+  ['pg_index', 'indexrelid'],
+  ['pg_index', 'indrelid'],
+  ['pg_attribute', 'attrelid'],
+  ['pg_type', 'oid'],
+  ['pg_type', 'typrelid'],
+  ['pg_type', 'typelem'],
+  ['pg_type', 'typarray'],
+  ['pg_class', 'oid'],
+  ['pg_class', 'reltype'],
+] as const;
+
+/** Gives these relations OIDs of the system, for tools that list whatever a user has created. */
+const AS_OF_THE_SYSTEM = `
+  DO $$
+  DECLARE r record;
+  BEGIN
+    FOR r IN
+      SELECT oid, (${FIRST_OID - 1} + row_number() OVER (ORDER BY oid))::oid AS new FROM (
+        SELECT oid FROM pg_catalog.pg_class WHERE relname LIKE 'osl_constraint_column%'
+        UNION ALL SELECT oid FROM pg_catalog.pg_type WHERE typname LIKE '%osl_constraint_column') o
+    LOOP
+      ${OID_COLUMNS.map(([table, column]) => `UPDATE pg_catalog.${table} SET ${column} = r.new WHERE ${column} = r.oid;`).join('\n      ')}
+      DELETE FROM pg_catalog.pg_depend WHERE objid = r.oid OR refobjid = r.oid;
+    END LOOP;
+  END $$`;
+
+type Domain = 'sql_identifier' | 'character_data' | 'yes_or_no' | 'cardinal_number';
+
+/** Columns of a view of information_schema, in its own types: name and value. */
+type Columns = Readonly<Record<string, readonly [type: Domain, value: string]>>;
+
+const catalogAndSchema = (of: string): Columns => ({
+  [`${of}_catalog`]: ['sql_identifier', 'pg_catalog.current_database()'],
+  [`${of}_schema`]: ['sql_identifier', "'entities'"],
+});
+const named = (of: string, name: string): Columns => ({
+  ...catalogAndSchema(of),
+  [`${of}_name`]: ['sql_identifier', name],
+});
+
+const IS_KEY = "constraint_type <> 'CHECK'";
+
+const CONSTRAINT_VIEWS: Readonly<Record<string, { readonly columns: Columns; readonly where: string }>> = {
+  table_constraints: {
+    columns: {
+      ...named('constraint', 'constraint_name'),
+      ...named('table', 'table_name'),
+      constraint_type: ['character_data', 'constraint_type'],
+      is_deferrable: ['yes_or_no', "'NO'"],
+      initially_deferred: ['yes_or_no', "'NO'"],
+      enforced: ['yes_or_no', "'YES'"],
+      nulls_distinct: ['yes_or_no', 'NULL'],
+    },
+    where: 'position = 1',
+  },
+  key_column_usage: {
+    columns: {
+      ...named('constraint', 'constraint_name'),
+      ...named('table', 'table_name'),
+      column_name: ['sql_identifier', 'column_name'],
+      ordinal_position: ['cardinal_number', 'position'],
+      position_in_unique_constraint: ['cardinal_number', 'target_position'],
+    },
+    where: IS_KEY,
+  },
+  referential_constraints: {
+    columns: {
+      ...named('constraint', 'constraint_name'),
+      ...named('unique_constraint', 'target_constraint'),
+      match_option: ['character_data', "'NONE'"],
+      update_rule: ['character_data', "'NO ACTION'"],
+      delete_rule: ['character_data', "'NO ACTION'"],
+    },
+    where: "constraint_type = 'FOREIGN KEY' AND position = 1",
+  },
+  constraint_column_usage: {
+    columns: {
+      ...named('table', 'target_table'),
+      column_name: ['sql_identifier', 'target_column'],
+      ...named('constraint', 'constraint_name'),
+    },
+    where: IS_KEY,
+  },
+  constraint_table_usage: {
+    columns: { ...named('table', 'target_table'), ...named('constraint', 'constraint_name') },
+    where: `${IS_KEY} AND position = 1`,
+  },
+  check_constraints: {
+    columns: {
+      ...named('constraint', 'constraint_name'),
+      check_clause: ['character_data', "column_name || ' IS NOT NULL'"],
+    },
+    where: "constraint_type = 'CHECK'",
+  },
+};
+
+/** Each view as it is, over the columns of constraints. */
+function constraintViews(): readonly string[] {
+  return Object.entries(CONSTRAINT_VIEWS).map(([view, { columns, where }]) => {
+    const values = Object.values(columns).map(([type, value]) => `(${value})::information_schema.${type}`);
+    return `CREATE OR REPLACE VIEW information_schema.${view} (${Object.keys(columns).join(', ')}) AS
+      SELECT ${values.join(', ')} FROM pg_catalog.osl_constraint_column WHERE ${where}`;
+  });
+}
 
 /**
  * What tools read most, as version 14 has it and the engine has not: no constraints of NOT NULL, and counts in
@@ -37,15 +133,9 @@ export const WITHOUT_NOT_NULL_CONSTRAINTS = `
  */
 export const RELATIONS_OF_THEIR_VERSION: readonly string[] = [
   WITHOUT_NOT_NULL_CONSTRAINTS,
-  withRows(
-    'table_constraints',
-    `SELECT ${NAMES}, ${as('sql_identifier', DATABASE, 'n.nspname', 'c.relname')}, ${as('character_data', "'CHECK'")},
-       ${as('yes_or_no', "'NO'", "'NO'", "'YES'", 'NULL')} ${NOT_NULL}`,
-  ),
-  withRows(
-    'check_constraints',
-    `SELECT ${NAMES}, ${as('character_data', "a.attname || ' IS NOT NULL'")} ${NOT_NULL}`,
-  ),
+  CONSTRAINT_COLUMNS,
+  AS_OF_THE_SYSTEM,
+  ...constraintViews(),
   `ALTER TABLE pg_catalog.pg_attribute RENAME TO pg_attribute_as_stored;
    CREATE VIEW pg_catalog.pg_attribute AS
      SELECT attrelid, attname, atttypid, coalesce(attstattarget::int4, -1) AS attstattarget, attlen, attnum,

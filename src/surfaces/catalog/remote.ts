@@ -14,8 +14,6 @@ export interface CatalogAsked {
   /** By which it is stopped. */
   readonly id: number;
   readonly signature: string;
-  /** Null in the hope that the engine is there already. */
-  readonly model: CatalogModel | null;
   readonly subject: string;
   readonly caller: CatalogCaller;
   readonly text: string;
@@ -33,13 +31,25 @@ export interface CatalogRun {
 export type CatalogTold =
   | { readonly kind: 'described'; readonly described: Described }
   | { readonly kind: 'reply'; readonly reply: Reply }
-  /** It is to be asked again, with the model. */
+  /** It is to be asked again, once all parts of the model have been sent. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'fault'; readonly report: ReplyReport };
+
+/** One part of the model of a statement, sent before it is asked again. They come in order. */
+export interface CatalogPart extends Pick<CatalogModel, 'signature' | 'entities' | 'columns'> {
+  /** Of the statement. */
+  readonly id: number;
+  /** From 0. */
+  readonly at: number;
+  readonly of: number;
+  readonly part: Uint8Array;
+}
 
 /** The process that has the engines. */
 export interface CatalogHost {
   ask(asked: CatalogAsked): Promise<CatalogTold>;
+  /** Resolves once it has the part. */
+  send(part: CatalogPart): Promise<void>;
   stop(id: number): void;
 }
 
@@ -96,7 +106,7 @@ export class RemoteCatalogs implements CatalogDoor {
   /** @throws CatalogFault */
   async #asked(
     model: CatalogModel,
-    asked: Omit<CatalogAsked, 'id' | 'signature' | 'model'>,
+    asked: Omit<CatalogAsked, 'id' | 'signature'>,
     signal: AbortSignal | null,
   ): Promise<Exclude<CatalogTold, { kind: 'unknown' | 'fault' }>> {
     const id = ++this.#last;
@@ -108,8 +118,11 @@ export class RemoteCatalogs implements CatalogDoor {
     signal?.addEventListener('abort', stop, { once: true });
     try {
       const question = { id, signature: model.signature, ...asked };
-      let told = await this.#host.ask({ ...question, model: null });
-      if (told.kind === 'unknown') told = await this.#host.ask({ ...question, model });
+      let told = await this.#host.ask(question);
+      if (told.kind === 'unknown') {
+        await this.#send(id, model, requireGoing);
+        told = await this.#host.ask(question);
+      }
       requireGoing();
       if (told.kind === 'fault') throw new CatalogFault(told.report);
       if (told.kind === 'unknown') throw new InternalError('a catalog does not know its model');
@@ -117,6 +130,16 @@ export class RemoteCatalogs implements CatalogDoor {
     } finally {
       signal?.removeEventListener('abort', stop);
     }
+  }
+
+  /** Part after part, so that neither process takes all of it at once. */
+  async #send(id: number, model: CatalogModel, requireGoing: () => void): Promise<void> {
+    const { signature, entities, columns, parts } = model;
+    for (const [at, part] of parts.entries()) {
+      requireGoing();
+      await this.#host.send({ id, signature, entities, columns, at, of: parts.length, part });
+    }
+    requireGoing();
   }
 }
 

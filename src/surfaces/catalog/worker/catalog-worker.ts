@@ -2,10 +2,12 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { boundWasmMemory } from '../../../base/threads/wasm-memory.js';
 import { yieldToOthers } from '../../../base/threads/yield-to-others.js';
+import { contentsOf } from '../contents.js';
+import { fill } from './fill.js';
 import { ImageFiles } from './image-files.js';
 import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
 
-const start = workerData as WorkerStart; // set by our own host
+const { engine, task, maxMemory } = workerData as WorkerStart; // set by our own host
 
 /** Small: every catalog fits into a few megabytes, and there is one server for each access signature. */
 const SETTINGS = [
@@ -13,6 +15,11 @@ const SETTINGS = [
   'max_connections=5',
   'min_wal_size=2MB',
   'max_wal_size=2MB',
+  // Its files end with the thread: nothing is ever torn, or sent on.
+  'full_page_writes=off',
+  'wal_level=minimal',
+  'max_wal_senders=0',
+  'wal_init_zero=off',
   'work_mem=4MB',
   'temp_file_limit=32MB',
   'max_stack_depth=100kB',
@@ -34,15 +41,15 @@ function post(message: FromWorker, transfer: ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);
 }
 
-function boot(): Promise<PGlite> {
-  const { image } = start;
-  const settings = image === null ? SETTINGS : [...SETTINGS, ...SERVING];
-  const flags = image === null ? ['--single', '-F', '-O', '-j'] : ['--single', '-F', '-j'];
+/** @param files of an image; null to make a new cluster */
+function boot(files: ImageFiles | null): Promise<PGlite> {
+  const settings = files === null ? SETTINGS : [...SETTINGS, ...SERVING];
+  const flags = files === null ? ['--single', '-F', '-O', '-j'] : ['--single', '-F', '-j'];
   return PGlite.create({
-    pgliteWasmModule: start.engine,
+    pgliteWasmModule: engine,
     startParams: [...flags, ...settings.flatMap((s) => ['-c', s])],
     initDbStartParams: ['--wal-segsize=1'],
-    ...(image === null ? {} : { fs: new ImageFiles(image), database: 'osl' }),
+    ...(files === null ? {} : { fs: files, database: 'osl' }),
   });
 }
 
@@ -93,21 +100,31 @@ async function exec(pg: PGlite, message: ToWorker): Promise<void> {
   post({ kind: 'done', bytes, memory: pg.Module.HEAPU8.length }, [bytes.buffer]);
 }
 
+async function make(scripts: readonly string[]): Promise<void> {
+  const pg = await boot(null);
+  for (const script of scripts) await pg.exec(script);
+  const dump = await pg.dumpDataDir('none');
+  const image = new Uint8Array(await dump.arrayBuffer());
+  post({ kind: 'made', image }, [image.buffer]);
+}
+
 async function serve(): Promise<void> {
   yieldToOthers();
-  boundWasmMemory(start.maxMemory);
-  const pg = await boot();
-  for (const script of start.scripts) await pg.exec(script);
+  boundWasmMemory(maxMemory);
+  if (task.kind === 'make') return make(task.scripts);
+  const files = new ImageFiles(task.image);
+  const pg = await boot(files);
+  if (task.kind === 'fill') await fill(pg, contentsOf(task.parts));
   watchForTraps(pg);
   parentPort?.on('message', (message: ToWorker) => {
     exec(pg, message).catch((error: unknown) => post({ kind: 'broken', reason: String(error) }));
   });
-  if (start.image !== null) return post({ kind: 'started', image: null });
-  const dump = await pg.dumpDataDir('none');
-  const image = new Uint8Array(await dump.arrayBuffer());
-  post({ kind: 'started', image }, [image.buffer]);
+  post({ kind: 'started', image: task.kind === 'fill' ? files.share() : task.image });
 }
 
-serve().catch((error: unknown) => {
-  post({ kind: 'failed', reason: error instanceof Error ? (error.stack ?? error.message) : String(error) });
-});
+serve().catch((error: unknown) => post({ kind: 'failed', reason: reasonOf(error) }));
+
+/** Errors of Emscripten's file system are no `Error`. */
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : (JSON.stringify(error) ?? String(error));
+}

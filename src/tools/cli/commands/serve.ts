@@ -13,7 +13,7 @@ OSL_TOKEN_AUDIENCES, OSL_MAX_ROWS, OSL_MAX_EVIDENCE, OSL_STATEMENT_TIMEOUT_MS,
 OSL_METRICS_FROM, OSL_CORS_ORIGINS, OSL_POLICY_FAILURE (refuse, keep), OSL_POLICY_KEEP_SECONDS, OSL_POLICY_WATCH (off, on),
 OSL_AUDIT_FAILURE (reopen, exit), OSL_AUDIT_SEGMENT_MIB, OSL_AUDIT_PROBE_SECONDS,
 OSL_POOL_SIZE, OSL_POOL_RESERVE_PERCENT, OSL_SUBJECT_SESSIONS, OSL_CATALOG_ENGINES,
-OSL_WORKERS.
+OSL_CATALOG_TIMEOUT_MS, OSL_WORKERS.
 
 A database, issuer or store that is away at the start is waited for: /ready says what is missing, and requests are refused.
 Exit status: 0 stopped in order, 1 an error that nothing handled, or a machine that lacks something for now, 2 settings that

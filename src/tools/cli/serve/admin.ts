@@ -135,6 +135,7 @@ function configuredBy(settings: Settings): Configured {
     subject_sessions: settings.subjectSessions,
     plan_cache_bytes: settings.planCacheBytes,
     catalog_engines: settings.catalogEngines,
+    catalog_timeout_ms: settings.catalogTimeoutMs,
     max_rows: caps.rows,
     max_result_bytes: caps.bytes,
     statement_timeout_ms: caps.timeoutMs,

@@ -308,16 +308,24 @@ function ownCatalogs(
   { log }: Service,
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Catalogs {
-  const catalogs = new Catalogs(catalogOptions(settings));
+  const catalogs = new Catalogs(catalogOptions(settings, log));
   closing.push(() => catalogs.close());
   // The first client need not wait for the base image; if it cannot be made, that client hears why.
   catalogs.warm().catch((error: unknown) => log.warn('the catalog is not warm', { error: String(error) }));
   return catalogs;
 }
 
-/** Where the base image of the engines is kept, and how many there may be. */
-export function catalogOptions({ dataDir, catalogEngines }: Settings): CatalogOptions {
-  return { dir: join(dataDir, 'catalog'), maxEngines: catalogEngines };
+/** Where the base image of the engines is kept, how many there may be, and how long a statement may run. */
+export function catalogOptions(
+  { dataDir, catalogEngines, catalogTimeoutMs }: Settings,
+  log: ServiceLog,
+): CatalogOptions {
+  return {
+    dir: join(dataDir, 'catalog'),
+    maxEngines: catalogEngines,
+    statementMs: catalogTimeoutMs,
+    log,
+  };
 }
 
 /** What `server.json` says of a server. */

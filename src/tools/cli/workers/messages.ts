@@ -5,7 +5,7 @@ import type { ProcessView, ReloadView } from '../../../operating/views.js';
 import type { Settings } from '../../../service/settings.js';
 import type {
   CatalogAsked,
-  CatalogModel,
+  CatalogPart,
   CatalogSession,
   CatalogSettings,
   CatalogTold,
@@ -74,7 +74,6 @@ const bit: Guard<0 | 1> = (value): value is 0 | 1 => value === 0 || value === 1;
 const catalogAsked = record({
   id: number,
   signature: text,
-  model: nullOr(made<CatalogModel>()),
   subject: text,
   caller: record({ user: text, session: made<CatalogSettings>() }),
   text,
@@ -87,6 +86,16 @@ const catalogAsked = record({
     }),
   ),
 }) satisfies Guard<CatalogAsked>;
+
+const catalogPart = record({
+  id: number,
+  signature: text,
+  entities: number,
+  columns: number,
+  at: number,
+  of: number,
+  part: bytes,
+}) satisfies Guard<CatalogPart>;
 
 const charge = record({ key: text, windowMs: number, amount: number });
 
@@ -173,6 +182,8 @@ export const OF_SUPERVISOR = Object.freeze({
   sessionEnded: exchange(record({ subject: text, address: text }), nothing),
   /** A statement about the catalog: the engines are the supervisor's. */
   catalog: exchange(catalogAsked, made<CatalogTold>()),
+  /** A part of the model of such a statement, whose engine is not there yet. */
+  catalogPart: exchange(catalogPart, nothing),
   /** Nobody waits for it any more. */
   stopCatalog: exchange(record({ id: number }), nothing),
   /** Some uses of a limit; none, where none are left in any worker. */

@@ -114,6 +114,9 @@ export class SharedParts implements Shared {
       },
       catalogs: new RemoteCatalogs({
         ask: (asked) => supervisor.ask('catalog', asked),
+        send: async (part) => {
+          await supervisor.ask('catalogPart', part);
+        },
         stop: (id) => tell(supervisor.ask('stopCatalog', { id })),
       }),
       name: `worker ${server}`,

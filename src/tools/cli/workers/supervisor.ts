@@ -71,7 +71,7 @@ export class Supervisor {
       address: settings.load.addressSessions,
     });
     this.#jobs = ownJobs(settings, log);
-    this.#catalogs = new Catalogs(catalogOptions(settings));
+    this.#catalogs = new Catalogs(catalogOptions(settings, log));
     this.#catalog = new CatalogServer(this.#catalogs);
     this.#figures = ownFigures(() => this.#standing());
     this.#limits = new SharedLimits(count, (holder) => this.#slots[holder - 1]?.peer ?? null);
@@ -202,6 +202,10 @@ export class Supervisor {
         },
         job: ({ job, by }) => (by === null ? this.#jobs.look(job) : this.#jobs.begin(job, by)),
         catalog: (asked) => this.#catalog.answer(slot.number, asked),
+        catalogPart: (part) => {
+          this.#catalog.take(slot.number, part);
+          return null;
+        },
         stopCatalog: ({ id }) => {
           this.#catalog.stop(slot.number, id);
           return null;

@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { effectiveAccess, type Identity } from '../../../../policy/index.js';
 import type { Service } from '../../../../src/service/service.js';
-import { ddlOf } from '../../../../src/surfaces/catalog/ddl.js';
+import { contentsOf } from '../../../../src/surfaces/catalog/contents.js';
 import { modelOf } from '../../../../src/surfaces/catalog/index.js';
-import { WITHOUT_NOT_NULL_CONSTRAINTS } from '../../../../src/surfaces/catalog/relations-of-version.js';
+import { referenceDdl } from './reference-ddl.js';
 
 /**
  * A client of a native server, in whose database exactly the clerk's tables are, empty. The roles may be there from
@@ -18,12 +18,8 @@ export async function referenceClient(url: string, service: Service): Promise<pg
   await admin.query(`DROP SCHEMA public; CREATE SCHEMA entities; GRANT USAGE ON SCHEMA entities TO PUBLIC`);
   await admin.query(role('osl_model', ''));
   await admin.query(role('user:clerk', `LOGIN PASSWORD 'clerk' IN ROLE osl_model`));
-  await admin.query(
-    ddlOf(modelOf(manifest, access))
-      .replace(', MAINTAIN', '')
-      .replace(WITHOUT_NOT_NULL_CONSTRAINTS, 'SELECT 1')
-      .replace(';\nCHECKPOINT', ''),
-  );
+  const { parts } = await modelOf(manifest, access);
+  for (const script of referenceDdl(contentsOf(parts), 14)) await admin.query(script);
   await admin.end();
   const { hostname, port, pathname } = new URL(url);
   const client = new pg.Client({

@@ -1,0 +1,110 @@
+/** What one catalog shows, as the thread of its engine is told: plain data. */
+export interface CatalogContents {
+  readonly enums: readonly EnumModel[];
+  readonly tables: readonly TableModel[];
+  readonly foreignKeys: readonly ForeignKey[];
+  readonly metrics: readonly MetricsModel[];
+  readonly facets: readonly FacetModel[];
+}
+
+/** An enum that some column has which the caller sees in the clear. */
+export interface EnumModel {
+  readonly name: string;
+  /** In their order. */
+  readonly labels: readonly string[];
+}
+
+export interface TableModel {
+  readonly name: string;
+  readonly comment: string | null;
+  readonly columns: readonly ColumnModel[];
+  /** Empty where the caller may not see the whole key in the clear. */
+  readonly primaryKey: readonly string[];
+}
+
+export interface ColumnModel {
+  readonly name: string;
+  /** As SQL writes it; of an enum, with the schema. */
+  readonly type: string;
+  readonly notNull: boolean;
+  readonly comment: string | null;
+}
+
+export interface ForeignKey {
+  readonly table: string;
+  readonly columns: readonly string[];
+  readonly target: string;
+  /** All columns of the target's primary key, in the order of `columns`. */
+  readonly targetColumns: readonly string[];
+  readonly comment: string | null;
+}
+
+/** The metrics of one entity; there is at least one. */
+export interface MetricsModel {
+  readonly entity: string;
+  readonly metrics: readonly MetricModel[];
+}
+
+export interface MetricModel {
+  readonly name: string;
+  readonly type: string;
+  /** With the unit of its figures. */
+  readonly description: string | null;
+}
+
+export interface FacetModel {
+  readonly name: string;
+  readonly description: string | null;
+  /** The columns of RETRIEVE, in its order. */
+  readonly columns: readonly (readonly [name: string, type: string])[];
+}
+
+type Kind = keyof CatalogContents;
+type Item = { readonly [K in Kind]: readonly [kind: K, item: CatalogContents[K][number]] }[Kind];
+
+/** UTF-16 units of a part, about: it is written, sent and read in a millisecond. */
+const PART = 65_536;
+
+/** Writes contents in parts, so that no thread has to take tens of thousands of columns at once. */
+export class ContentsWriter {
+  readonly #parts: Uint8Array[] = [];
+  #items: string[] = [];
+  #units = 0;
+
+  add(...item: Item): void {
+    const text = JSON.stringify(item);
+    this.#items.push(text);
+    this.#units += text.length;
+    if (this.#units >= PART) this.#end();
+  }
+
+  /** Everything that was added. */
+  parts(): readonly Uint8Array[] {
+    if (this.#items.length > 0) this.#end();
+    return this.#parts;
+  }
+
+  #end(): void {
+    this.#parts.push(new TextEncoder().encode(`[${this.#items.join(',')}]`));
+    this.#items = [];
+    this.#units = 0;
+  }
+}
+
+/** What a `ContentsWriter` wrote. */
+export function contentsOf(parts: Iterable<Uint8Array>): CatalogContents {
+  const contents: { readonly [K in Kind]: CatalogContents[K][number][] } = {
+    enums: [],
+    tables: [],
+    foreignKeys: [],
+    metrics: [],
+    facets: [],
+  };
+  const decoder = new TextDecoder();
+  for (const part of parts) {
+    // As `ContentsWriter` wrote it: each kind with its own items.
+    for (const [kind, item] of JSON.parse(decoder.decode(part)) as Item[])
+      (contents[kind] as unknown[]).push(item);
+  }
+  return contents;
+}

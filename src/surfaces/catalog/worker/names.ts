@@ -1,0 +1,100 @@
+/** Bytes of a Postgres name. */
+const MAX_BYTES = 63;
+
+/**
+ * Names of a schema's relations, types and constraints, and those that Postgres makes up for what is created without
+ * one: they depend on what is there already. A test holds them against Postgres.
+ */
+export class SchemaNames {
+  readonly #relations: Set<string>;
+  readonly #constraints = new Set<string>();
+  /** Type names; an array type is an object here, since Postgres renames it when something else wants its name. */
+  readonly #types: Map<string, ArrayTypeName | null>;
+
+  /** @param types of the schema; none of them is renamed */
+  constructor(relations: Iterable<string>, types: Iterable<string>) {
+    this.#relations = new Set(relations);
+    this.#types = new Map([...types].map((name) => [name, null]));
+  }
+
+  /** Takes a new table's name for it and its row type, and names the array type. */
+  table(name: string): ArrayTypeName {
+    this.#relations.add(name);
+    const before = this.#types.get(name) ?? null;
+    if (before !== null) this.#nameArrayType(before, name);
+    this.#types.set(name, null);
+    const array = { name: '' };
+    this.#nameArrayType(array, name);
+    return array;
+  }
+
+  /** The name of a new primary key and of its index. */
+  primaryKey(table: string): string {
+    const name = this.#free(table, '', 'pkey', (n) => this.#relations.has(n) || this.#constraints.has(n));
+    this.#relations.add(name);
+    this.#constraints.add(name);
+    return name;
+  }
+
+  /** The name of a new foreign key. */
+  foreignKey(table: string, columns: readonly string[]): string {
+    const name = this.#free(table, joined(columns), 'fkey', (n) => this.#constraints.has(n));
+    this.#constraints.add(name);
+    return name;
+  }
+
+  #nameArrayType(array: ArrayTypeName, element: string): void {
+    array.name = objectName('', element, null);
+    for (let pass = 1; this.#types.has(array.name); pass++) array.name = objectName('', element, `${pass}`);
+    this.#types.set(array.name, array);
+  }
+
+  #free(table: string, columns: string, label: string, isTaken: (name: string) => boolean): string {
+    const second = columns === '' ? null : columns;
+    let name = objectName(table, second, label);
+    for (let pass = 1; isTaken(name); pass++) name = objectName(table, second, `${label}${pass}`);
+    return name;
+  }
+}
+
+/** The name of a table's array type: final once all tables have their names. */
+export interface ArrayTypeName {
+  name: string;
+}
+
+/** Column names as they stand in a constraint's name. */
+function joined(columns: readonly string[]): string {
+  let text = '';
+  for (const column of columns) {
+    text += `${text === '' ? '' : '_'}${column}`;
+    if (Buffer.byteLength(text) > MAX_BYTES) break;
+  }
+  return text;
+}
+
+/** `first_second_label`, the longer of the first two cut until it fits, as Postgres' `makeObjectName`. */
+function objectName(first: string, second: string | null, label: string | null): string {
+  const room = MAX_BYTES - (second === null ? 0 : 1) - (label === null ? 0 : Buffer.byteLength(label) + 1);
+  let [a, b] = [Buffer.byteLength(first), Buffer.byteLength(second ?? '')];
+  while (a + b > room) {
+    if (a > b) a -= 1;
+    else b -= 1;
+  }
+  return [
+    clipped(first, a),
+    ...(second === null ? [] : [clipped(second, b)]),
+    ...(label === null ? [] : [label]),
+  ].join('_');
+}
+
+/** As many whole characters as fit into so many bytes. */
+function clipped(text: string, bytes: number): string {
+  let room = bytes;
+  let end = 0;
+  for (const character of text) {
+    room -= Buffer.byteLength(character);
+    if (room < 0) break;
+    end += character.length;
+  }
+  return text.slice(0, end);
+}

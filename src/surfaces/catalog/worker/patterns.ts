@@ -1,0 +1,384 @@
+import type { PGlite } from '@electric-sql/pglite';
+import { MODEL_ROLE } from '../roles.js';
+
+/** A field of COPY's text format. */
+export type Cell = string | number | boolean | null;
+
+/** A row of a system catalog as Postgres itself wrote it, for rows that differ from it in some columns alone. */
+export class RowPattern<Column extends string> {
+  /** In the order of the table's columns. */
+  readonly #varying: readonly Column[];
+  /** The text before, between and behind the columns that vary. */
+  readonly #between: readonly string[];
+  readonly #fields: ReadonlyMap<string, string>;
+
+  constructor(fields: ReadonlyMap<string, string>, varying: readonly Column[]) {
+    const missing = varying.find((column) => !fields.has(column));
+    if (missing !== undefined) throw new Error(`a system catalog has no column ${missing}`);
+    const names = [...fields.keys()];
+    const order = [...varying].sort((a, b) => names.indexOf(a) - names.indexOf(b));
+    const wanted: ReadonlySet<string> = new Set(varying);
+    const whole = [...fields].map(([name, value]) => (wanted.has(name) ? '\0' : value)).join('\t');
+    this.#fields = fields;
+    this.#varying = order;
+    this.#between = `${whole}\n`.split('\0');
+  }
+
+  /** What every such row has in `column`. */
+  field(column: string): string {
+    const value = this.#fields.get(column);
+    if (value === undefined) throw new Error(`a system catalog has no column ${column}`);
+    return value;
+  }
+
+  /** A line of COPY. Texts of callers go through `escaped` first. */
+  line(row: Readonly<Record<Column, Cell>>): string {
+    const [first = '', ...others] = this.#between;
+    let line = first;
+    for (const [i, between] of others.entries()) {
+      const column = this.#varying[i];
+      line += cell(column === undefined ? null : row[column]) + between;
+    }
+    return line;
+  }
+}
+
+function cell(value: Cell): string | number {
+  if (value === null) return '\\N';
+  return typeof value === 'boolean' ? (value ? 't' : 'f') : value;
+}
+
+/** `text` as a field of COPY. */
+export function escaped(text: string): string {
+  return /[\\\t\n\r]/.test(text)
+    ? text.replace(/[\\\t\n\r]/g, (c) => `\\${c === '\t' ? 't' : c === '\n' ? 'n' : c === '\r' ? 'r' : c}`)
+    : text;
+}
+
+/** A column of one type. */
+export type AttributePattern = RowPattern<'attrelid' | 'attname' | 'attnum' | 'attnotnull'>;
+
+/** A column of one type as a part of a primary key. */
+export interface KeyPattern {
+  readonly attribute: RowPattern<'attrelid' | 'attname' | 'attnum'>;
+  readonly operatorClass: string;
+  readonly collation: string;
+  readonly option: string;
+}
+
+/** The operators by which a foreign key compares a column of one type with one of another. */
+export interface LinkPattern {
+  readonly pf: string;
+  readonly pp: string;
+  readonly ff: string;
+}
+
+/** Everything that Postgres decides of tables and keys, asked of it once for each type. */
+export interface Patterns {
+  readonly table: RowPattern<
+    'oid' | 'relname' | 'reltype' | 'relfilenode' | 'relhasindex' | 'relnatts' | 'relhastriggers'
+  >;
+  readonly index: RowPattern<'oid' | 'relname' | 'relfilenode' | 'relnatts'>;
+  readonly rowType: RowPattern<'oid' | 'typname' | 'typrelid' | 'typarray'>;
+  readonly arrayType: RowPattern<'oid' | 'typname' | 'typelem'>;
+  readonly systemColumns: readonly RowPattern<'attrelid'>[];
+  readonly indexEntry: RowPattern<
+    | 'indexrelid'
+    | 'indrelid'
+    | 'indnatts'
+    | 'indnkeyatts'
+    | 'indkey'
+    | 'indcollation'
+    | 'indclass'
+    | 'indoption'
+  >;
+  readonly primaryKey: RowPattern<'oid' | 'conname' | 'conrelid' | 'conindid' | 'conkey'>;
+  readonly foreignKey: RowPattern<
+    | 'oid'
+    | 'conname'
+    | 'conrelid'
+    | 'conindid'
+    | 'confrelid'
+    | 'conkey'
+    | 'confkey'
+    | 'conpfeqop'
+    | 'conppeqop'
+    | 'conffeqop'
+  >;
+  /** Those on the target first. */
+  readonly triggers: readonly RowPattern<
+    'oid' | 'tgname' | 'tgrelid' | 'tgconstrrelid' | 'tgconstrindid' | 'tgconstraint'
+  >[];
+  readonly owner: RowPattern<'objid'>;
+  readonly namespace: string;
+  /** By the type as SQL writes it. */
+  readonly columns: ReadonlyMap<string, AttributePattern>;
+  /** A type that no index can order has none. */
+  readonly keys: ReadonlyMap<string, KeyPattern>;
+  /** By `linkOf`; there is none between types that nothing compares. */
+  readonly links: ReadonlyMap<string, LinkPattern>;
+}
+
+export function linkOf(from: string, to: string): string {
+  return JSON.stringify([from, to]);
+}
+
+/** The types that some tables are of. */
+export interface TypesInUse {
+  readonly columns: Iterable<string>;
+  readonly keys: Iterable<string>;
+  /** Of foreign keys. */
+  readonly links: Iterable<readonly [from: string, to: string]>;
+}
+
+/** Has Postgres create a table with each type and each kind of key, reads what it wrote, and undoes all of it. */
+export async function patternsFor(pg: PGlite, types: TypesInUse): Promise<Patterns> {
+  await pg.exec(`BEGIN READ WRITE;
+    CREATE SCHEMA ${SCHEMA} AUTHORIZATION ${MODEL_ROLE};
+    SET LOCAL ROLE ${MODEL_ROLE};
+    CREATE TABLE ${TABLE} (id int8 PRIMARY KEY, parent int8 REFERENCES ${TABLE});
+    REVOKE INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER, MAINTAIN ON TABLE ${TABLE} FROM ${MODEL_ROLE}`);
+  const columnAt = await createColumns(pg, types.columns);
+  const { keys, links } = await createKeys(pg, types, columnAt);
+  await pg.exec('RESET ROLE');
+  try {
+    return await readPatterns(pg, { columnAt, keys, links });
+  } finally {
+    await pg.exec('ROLLBACK');
+  }
+}
+
+const SCHEMA = 'osl_patterns';
+const TABLE = `${SCHEMA}.keyed`;
+/** Columns of one table: Postgres takes 1,600. */
+const MAX_COLUMNS = 1_000;
+
+interface Place {
+  readonly table: string;
+  readonly column: string;
+}
+
+interface Created {
+  readonly columnAt: ReadonlyMap<string, Place>;
+  /** The index that was created for a type. */
+  readonly keys: ReadonlyMap<string, string>;
+  /** The name of the constraint that was created for a link. */
+  readonly links: ReadonlyMap<string, string>;
+}
+
+async function createColumns(pg: PGlite, types: Iterable<string>): Promise<ReadonlyMap<string, Place>> {
+  const places = new Map<string, Place>();
+  const tables = new Map<string, string[]>();
+  for (const type of types) {
+    const place = {
+      table: `${SCHEMA}.typed_${Math.floor(places.size / MAX_COLUMNS)}`,
+      column: `c${places.size}`,
+    };
+    places.set(type, place);
+    tables.set(place.table, [...(tables.get(place.table) ?? []), `${place.column} ${type}`]);
+  }
+  for (const [table, columns] of tables) await pg.exec(`CREATE TABLE ${table} (${columns.join(', ')})`);
+  return places;
+}
+
+async function createKeys(
+  pg: PGlite,
+  types: TypesInUse,
+  columnAt: Created['columnAt'],
+): Promise<Pick<Created, 'keys' | 'links'>> {
+  const keys = new Map<string, string>();
+  const links = new Map<string, string>();
+  for (const type of types.keys) {
+    const place = columnAt.get(type);
+    const index = `key_${keys.size}`;
+    if (place === undefined || keys.has(type)) continue;
+    if (await isPossible(pg, `CREATE UNIQUE INDEX ${index} ON ${place.table} (${place.column})`))
+      keys.set(type, index);
+  }
+  for (const [from, to] of types.links) {
+    const [a, b] = [columnAt.get(from), columnAt.get(to)];
+    const link = linkOf(from, to);
+    const name = `link_${links.size}`;
+    if (a === undefined || b === undefined || !keys.has(to) || links.has(link)) continue;
+    const constraint = `CONSTRAINT ${name} FOREIGN KEY (${a.column}) REFERENCES ${b.table} (${b.column})`;
+    if (await isPossible(pg, `ALTER TABLE ${a.table} ADD ${constraint}`)) links.set(link, name);
+  }
+  return { keys, links };
+}
+
+/** There is no operator class, no operator, or no conversion. */
+const NOT_POSSIBLE: ReadonlySet<unknown> = new Set(['42704', '42804', '42830', '42883']);
+
+/** True if Postgres has done `command`, false if it has no way to compare these types. */
+async function isPossible(pg: PGlite, command: string): Promise<boolean> {
+  await pg.exec('SAVEPOINT possible');
+  try {
+    await pg.exec(command);
+    return true;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && NOT_POSSIBLE.has(error.code))) throw error;
+    await pg.exec('ROLLBACK TO possible');
+    return false;
+  }
+}
+
+type Fields = ReadonlyMap<string, string>;
+
+async function readPatterns(pg: PGlite, created: Created): Promise<Patterns> {
+  const rows = (catalog: string, condition: string): Promise<readonly Fields[]> =>
+    rowsOf(pg, `SELECT * FROM pg_catalog.${catalog} WHERE ${condition}`);
+  const row = async (catalog: string, condition: string): Promise<Fields> =>
+    one(await rows(catalog, condition));
+  const table = await row('pg_class', `oid = '${TABLE}'::regclass`);
+  const namespace =
+    one(await rowsOf(pg, `SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'entities'`)).get('oid') ??
+    '';
+  const oid = table.get('oid');
+  const inSchema = (fields: Fields, column: string): Fields => new Map([...fields, [column, namespace]]);
+  const indexId = `(SELECT indexrelid FROM pg_catalog.pg_index WHERE indrelid = ${oid})`;
+  return {
+    namespace,
+    table: new RowPattern(inSchema(table, 'relnamespace'), [
+      'oid',
+      'relname',
+      'reltype',
+      'relfilenode',
+      'relhasindex',
+      'relnatts',
+      'relhastriggers',
+    ]),
+    index: new RowPattern(inSchema(await row('pg_class', `oid = ${indexId}`), 'relnamespace'), [
+      'oid',
+      'relname',
+      'relfilenode',
+      'relnatts',
+    ]),
+    rowType: new RowPattern(inSchema(await row('pg_type', `typrelid = ${oid}`), 'typnamespace'), [
+      'oid',
+      'typname',
+      'typrelid',
+      'typarray',
+    ]),
+    arrayType: new RowPattern(
+      inSchema(
+        await row('pg_type', `typelem = (SELECT reltype FROM pg_catalog.pg_class WHERE oid = ${oid})`),
+        'typnamespace',
+      ),
+      ['oid', 'typname', 'typelem'],
+    ),
+    systemColumns: (await rows('pg_attribute_as_stored', `attrelid = ${oid} AND attnum < 0`)).map(
+      (fields) => new RowPattern(fields, ['attrelid']),
+    ),
+    indexEntry: new RowPattern(await row('pg_index', `indrelid = ${oid}`), [
+      'indexrelid',
+      'indrelid',
+      'indnatts',
+      'indnkeyatts',
+      'indkey',
+      'indcollation',
+      'indclass',
+      'indoption',
+    ]),
+    primaryKey: new RowPattern(
+      inSchema(await row('pg_constraint', `conrelid = ${oid} AND contype = 'p'`), 'connamespace'),
+      ['oid', 'conname', 'conrelid', 'conindid', 'conkey'],
+    ),
+    foreignKey: new RowPattern(
+      inSchema(await row('pg_constraint', `conrelid = ${oid} AND contype = 'f'`), 'connamespace'),
+      [
+        'oid',
+        'conname',
+        'conrelid',
+        'conindid',
+        'confrelid',
+        'conkey',
+        'confkey',
+        'conpfeqop',
+        'conppeqop',
+        'conffeqop',
+      ],
+    ),
+    triggers: (await rows('pg_trigger', `tgrelid = ${oid} ORDER BY oid`)).map(
+      (fields) =>
+        new RowPattern(fields, [
+          'oid',
+          'tgname',
+          'tgrelid',
+          'tgconstrrelid',
+          'tgconstrindid',
+          'tgconstraint',
+        ]),
+    ),
+    owner: new RowPattern(await row('pg_shdepend', `objid = ${oid} AND deptype = 'o'`), ['objid']),
+    columns: await columnPatterns(pg, created.columnAt),
+    keys: await keyPatterns(pg, created.keys),
+    links: await linkPatterns(pg, created.links),
+  };
+}
+
+async function columnPatterns(pg: PGlite, columnAt: Created['columnAt']): Promise<Patterns['columns']> {
+  const rows = await rowsOf(
+    pg,
+    `SELECT a.* FROM pg_catalog.pg_attribute_as_stored a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+     WHERE c.relnamespace = '${SCHEMA}'::regnamespace AND c.relname LIKE 'typed%' AND a.attnum > 0`,
+  );
+  const byName = new Map(rows.map((fields) => [fields.get('attname') ?? '', fields]));
+  const patterns = new Map<string, AttributePattern>();
+  for (const [type, { column }] of columnAt) {
+    const fields = byName.get(column);
+    if (fields === undefined) throw new Error(`the engine has no column of type ${type}`);
+    patterns.set(type, new RowPattern(fields, ['attrelid', 'attname', 'attnum', 'attnotnull']));
+  }
+  return patterns;
+}
+
+async function keyPatterns(pg: PGlite, keys: Created['keys']): Promise<Patterns['keys']> {
+  const patterns = new Map<string, KeyPattern>();
+  for (const [type, index] of keys) {
+    const id = `'${SCHEMA}.${index}'::regclass`;
+    const entry = one(await rowsOf(pg, `SELECT * FROM pg_catalog.pg_index WHERE indexrelid = ${id}`));
+    const attribute = one(
+      await rowsOf(pg, `SELECT * FROM pg_catalog.pg_attribute_as_stored WHERE attrelid = ${id}`),
+    );
+    patterns.set(type, {
+      attribute: new RowPattern(attribute, ['attrelid', 'attname', 'attnum']),
+      operatorClass: entry.get('indclass') ?? '',
+      collation: entry.get('indcollation') ?? '',
+      option: entry.get('indoption') ?? '',
+    });
+  }
+  return patterns;
+}
+
+async function linkPatterns(pg: PGlite, links: Created['links']): Promise<Patterns['links']> {
+  const patterns = new Map<string, LinkPattern>();
+  for (const [link, name] of links) {
+    const operators = one(
+      await rowsOf(
+        pg,
+        `SELECT conpfeqop[1] AS pf, conppeqop[1] AS pp, conffeqop[1] AS ff FROM pg_catalog.pg_constraint
+         WHERE conname = '${name}' AND connamespace = '${SCHEMA}'::regnamespace`,
+      ),
+    );
+    patterns.set(link, {
+      pf: operators.get('pf') ?? '',
+      pp: operators.get('pp') ?? '',
+      ff: operators.get('ff') ?? '',
+    });
+  }
+  return patterns;
+}
+
+/** The rows of a query as COPY writes them, by their columns. */
+async function rowsOf(pg: PGlite, query: string): Promise<readonly Fields[]> {
+  const { blob } = await pg.query(`COPY (${query}) TO '/dev/blob' WITH (HEADER)`);
+  const [header = '', ...lines] = ((await blob?.text()) ?? '').replace(/\n$/, '').split('\n');
+  const names = header.split('\t');
+  return lines.map((line) => new Map(line.split('\t').map((value, i) => [names[i] ?? '', value])));
+}
+
+function one(rows: readonly Fields[]): Fields {
+  const [row, ...more] = rows;
+  if (row === undefined || more.length > 0) throw new Error('a pattern of the catalog is not one row');
+  return row;
+}
