@@ -91,6 +91,11 @@ const STEPS: readonly Step[] = [
     file: 'service/operations/fleet',
     size: sized('seconds', 'OSL_FLEET_SECONDS', 60),
   },
+  {
+    name: 'large catalogs',
+    file: 'surfaces/catalog/large',
+    size: sized('entities', 'OSL_CATALOG_ENTITIES', 10_000),
+  },
   { name: 'parity', file: 'proof/parity/parity', size: null },
   { name: 'attacks', file: 'proof/attacks/attacks', size: null },
   { name: 'attacks on the protocol', file: 'proof/attacks/protocol', size: null },

@@ -237,7 +237,7 @@ export const SECTIONS: readonly Section[] = [
         default: '1024',
       },
       OSL_CATALOG_ENGINES: {
-        what: 'Engines of the [catalog](operations.md#memory) at a time: one for each set of rights that asks for it, and [more](scale.md#catalog) for thousands of entities.',
+        what: 'Engines of the [catalog](operations.md#memory) at a time: one for each set of rights that asks for it, and [more](scale.md#the-catalog) for thousands of entities.',
         default: '8',
       },
       OSL_CATALOG_TIMEOUT_MS: {

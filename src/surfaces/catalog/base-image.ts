@@ -50,13 +50,13 @@ export class BaseImage {
   }
 
   /** An engine with these contents, as `ContentsWriter` writes them. */
-  async fill(parts: readonly Uint8Array[]): Promise<StartedEngine> {
-    return this.#start({ kind: 'fill', image: await this.ready(), parts }, FILL_MS);
+  async fill(parts: readonly Uint8Array[], spillMib: number): Promise<StartedEngine> {
+    return this.#start({ kind: 'fill', image: await this.ready(), parts, spillMib }, FILL_MS);
   }
 
   /** An engine as one that was filled began. */
-  resume(image: SharedImage): Promise<StartedEngine> {
-    return this.#start({ kind: 'resume', image }, BOOT_MS);
+  resume(image: SharedImage, spillMib: number): Promise<StartedEngine> {
+    return this.#start({ kind: 'resume', image, spillMib }, BOOT_MS);
   }
 
   async #make(file: string): Promise<string> {

@@ -60,6 +60,10 @@ const LARGE = 20_000;
 /** Columns of a place, each entity counted as `COLUMNS_OF_ENTITY` for what it has beside its columns. */
 const COLUMNS_OF_PLACE = 80_000;
 const COLUMNS_OF_ENTITY = 12;
+/** MiB. */
+const LEAST_SPILL = 32;
+const MOST_SPILL = 160;
+const COLUMNS_OF_SPILLED_MIB = 600;
 /** After a failure the same catalog is not tried for so long, then twice as long each time. */
 const FIRST_PAUSE_MS = 30_000;
 const LONGEST_PAUSE_MS = 600_000;
@@ -152,7 +156,6 @@ export class Catalogs implements CatalogDoor {
     signal: AbortSignal | null,
     work: (instance: CatalogInstance) => Promise<T>,
   ): Promise<T> {
-    this.#requireBuildable(model);
     const { waitMs } = this.#options;
     // While it is filled, all who share it wait for the same.
     const isFilled = this.#instances.get(model.signature)?.filled === true;
@@ -221,11 +224,13 @@ export class Catalogs implements CatalogDoor {
   async #make(model: CatalogModel): Promise<CatalogInstance> {
     const { waitMs, statementMs, maxBytes } = this.#options;
     const until = Date.now() + waitMs;
+    this.#requireBuildable(model);
     while (!this.#hasRoomFor(model)) {
       if (this.#evict()) continue;
       await this.#waitForTurn(until - Date.now());
       const made = this.#lendKnown(model);
       if (made !== null) return made;
+      this.#requireBuildable(model);
     }
     const instance = new CatalogInstance((image) => this.#start(model, image), this.#running, {
       waitMs,
@@ -246,12 +251,12 @@ export class Catalogs implements CatalogDoor {
 
   async #start(model: CatalogModel, image: SharedImage | null): Promise<StartedEngine> {
     this.#boots += 1;
-    if (image !== null) return this.#base.resume(image);
+    if (image !== null) return this.#base.resume(image, spillOf(model));
     this.#fills += 1;
     const queue = model.columns + model.entities > LARGE ? this.#fillingLarge : this.#fillingSmall;
     const leave = await queue.enter({ until: Date.now() + FILL_MS, signal: null });
     try {
-      return await this.#base.fill(model.parts);
+      return await this.#base.fill(model.parts, spillOf(model));
     } finally {
       leave();
     }
@@ -342,6 +347,11 @@ export class Catalogs implements CatalogDoor {
     });
     if (!ended) throw fault('53300', 'every catalog engine is busy', 'try again');
   }
+}
+
+/** MiB of temporary files: a sorted list of all columns, with what tools ask of each, has to fit. */
+function spillOf({ columns }: CatalogModel): number {
+  return Math.min(LEAST_SPILL + Math.ceil(columns / COLUMNS_OF_SPILLED_MIB), MOST_SPILL);
 }
 
 /** Of `maxEngines`: an engine takes some 60 MiB, and so much again for each so many columns. */

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import tap, { test } from 'tap';
+import { CatalogFault, type CatalogModel, type CatalogOptions } from '../../../src/surfaces/catalog/index.js';
 import { openBase, openWorld, outcome } from './support/world.js';
 
 const base = await openBase();
@@ -20,10 +21,51 @@ test('a runaway statement is stopped and the session goes on', async (t) => {
   for (const values of [undefined, []]) {
     t.match(await outcome(client, RUNAWAY, values), /57014|temp_file_limit/);
     t.match(await outcome(client, GOES_ON), '["1"]');
-    t.match(await outcome(client, ENDLESS, values), '57014');
+    t.match(await outcome(client, ENDLESS, values), /57014.*OSL_CATALOG_TIMEOUT_MS/);
     t.match(await outcome(client, GOES_ON), '["1"]');
   }
+  const { fills, boots } = world.catalogs.stats();
+  t.equal(fills, 1, 'an engine that was ended begins as it was filled');
+  t.ok(boots >= 3);
 });
+
+test('a catalog that cannot be built is a limit: told to all, logged once, and not tried at each question', async (t) => {
+  const errors: unknown[] = [];
+  const log: CatalogOptions['log'] = { error: (...entry) => void errors.push(entry) };
+  const world = await openWorld(base, { log });
+  t.teardown(() => world.close());
+  const broken = {
+    signature: 'broken',
+    entities: 3,
+    columns: 9,
+    parts: [new TextEncoder().encode('no contents')],
+  };
+  const ask = (model: CatalogModel): Promise<unknown> =>
+    world.catalogs.use(model, 'user:clerk', null, async () => t.fail('there is no engine')).catch(reportOf);
+  const expected = {
+    sqlstate: '54000',
+    message: 'the catalog of the 3 entities that you may see, with 9 columns, could not be built',
+    hint: "It is tried again after 30 s. The operator's log has the cause; questions about data are answered.",
+  };
+  for (const told of await Promise.all([ask(broken), ask(broken)])) t.match(told, expected);
+  for (let i = 0; i < 3; i++) t.match(await ask(broken), expected);
+  t.match(errors, [['a catalog could not be built', { entities: 3, columns: 9, error: /JSON/ }]]);
+  t.equal(errors.length, 1);
+  t.equal(world.catalogs.stats().boots, 1);
+  t.match(await ask({ ...broken, signature: 'large', entities: 25_001 }), {
+    sqlstate: '54000',
+    message: /25001 entities with 9 columns: more than it can show/,
+    hint: /At most 25000 entities with 300000 columns/,
+  });
+  t.equal(world.catalogs.stats().boots, 1, 'what is too large is not begun');
+  const client = await world.connect('clerk');
+  t.match(await outcome(client, GOES_ON), '["1"]', 'other catalogs are built');
+});
+
+function reportOf(error: unknown): unknown {
+  if (error instanceof CatalogFault) return error.report;
+  throw error;
+}
 
 test('those who wait behind a runaway statement are answered', async (t) => {
   const world = await openWorld(base, { statementMs: 500 });

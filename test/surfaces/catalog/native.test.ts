@@ -28,7 +28,8 @@ const QUESTIONS: readonly string[] = [
   `select conname, contype, conrelid::regclass, confrelid::regclass, conkey, confkey, pg_get_constraintdef(oid, true)
    from pg_constraint where connamespace = 'entities'::regnamespace order by 1`,
   `select (information_schema._pg_expandarray(i.indkey)).n, i.indrelid::regclass, i.indisprimary,
-          pg_get_indexdef(i.indexrelid) from pg_index i where i.indrelid > 16384 order by 2, 1`,
+          pg_get_indexdef(i.indexrelid) from pg_index i join pg_class c on c.oid = i.indrelid
+   where c.relnamespace = 'entities'::regnamespace order by 2, 1`,
   `select con.conname, a.attname from pg_constraint con, pg_attribute a, generate_series(1, 32) pos(n)
    where a.attrelid = con.confrelid and a.attnum = con.confkey[pos.n] order by 1, 2`,
   `select schemaname, tablename, hasindexes, hasrules, hastriggers from pg_tables where schemaname = 'entities' order by 2`,

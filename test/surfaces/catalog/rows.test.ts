@@ -226,7 +226,7 @@ async function engineWith(t: Test, contents: CatalogContents): Promise<EngineThr
   for (const one of contents.enums) writer.add('enums', one);
   for (const one of contents.tables) writer.add('tables', one);
   for (const one of contents.foreignKeys) writer.add('foreignKeys', one);
-  const { thread } = await image.fill(writer.parts());
+  const { thread } = await image.fill(writer.parts(), 32);
   t.teardown(() => thread.end('cancelled'));
   await run(thread, 'SET search_path = pg_catalog');
   return thread;

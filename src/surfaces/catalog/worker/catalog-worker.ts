@@ -21,7 +21,6 @@ const SETTINGS = [
   'max_wal_senders=0',
   'wal_init_zero=off',
   'work_mem=4MB',
-  'temp_file_limit=32MB',
   'max_stack_depth=100kB',
   'track_activities=off',
   'track_counts=off',
@@ -41,9 +40,9 @@ function post(message: FromWorker, transfer: ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);
 }
 
-/** @param files of an image; null to make a new cluster */
-function boot(files: ImageFiles | null): Promise<PGlite> {
-  const settings = files === null ? SETTINGS : [...SETTINGS, ...SERVING];
+/** Boots an engine from an image, or, without one, makes a new cluster. */
+function boot(files: ImageFiles | null, own: readonly string[]): Promise<PGlite> {
+  const settings = [...SETTINGS, ...own];
   const flags = files === null ? ['--single', '-F', '-O', '-j'] : ['--single', '-F', '-j'];
   return PGlite.create({
     pgliteWasmModule: engine,
@@ -101,7 +100,7 @@ async function exec(pg: PGlite, message: ToWorker): Promise<void> {
 }
 
 async function make(scripts: readonly string[]): Promise<void> {
-  const pg = await boot(null);
+  const pg = await boot(null, []);
   for (const script of scripts) await pg.exec(script);
   const dump = await pg.dumpDataDir('none');
   const image = new Uint8Array(await dump.arrayBuffer());
@@ -113,7 +112,7 @@ async function serve(): Promise<void> {
   boundWasmMemory(maxMemory);
   if (task.kind === 'make') return make(task.scripts);
   const files = new ImageFiles(task.image);
-  const pg = await boot(files);
+  const pg = await boot(files, [...SERVING, `temp_file_limit=${task.spillMib}MB`]);
   if (task.kind === 'fill') await fill(pg, contentsOf(task.parts));
   watchForTraps(pg);
   parentPort?.on('message', (message: ToWorker) => {

@@ -9,13 +9,19 @@ export interface WorkerStart {
   readonly maxMemory: number;
 }
 
+/** `spillMib` bounds what statements put into temporary files, which are memory here. */
 export type WorkerTask =
   /** Makes a base image by these scripts. */
   | { readonly kind: 'make'; readonly scripts: readonly string[] }
   /** Boots from the file of a base image, and is filled with contents as `ContentsWriter` writes them. */
-  | { readonly kind: 'fill'; readonly image: string; readonly parts: readonly Uint8Array[] }
+  | {
+      readonly kind: 'fill';
+      readonly image: string;
+      readonly parts: readonly Uint8Array[];
+      readonly spillMib: number;
+    }
   /** Boots from the image of an engine that was filled. */
-  | { readonly kind: 'resume'; readonly image: SharedImage };
+  | { readonly kind: 'resume'; readonly image: SharedImage; readonly spillMib: number };
 
 export type ToWorker =
   /** Frontend messages that end in Sync or Query. The answer may have at most `maxBytes`. */

@@ -167,6 +167,14 @@ const ROLES: Readonly<Record<string, readonly string[]>> = {
   u3: ['r3'],
 };
 
+export interface Model {
+  /** YAML. */
+  readonly manifest: string;
+  readonly policy: string;
+  /** By user. */
+  readonly roles: Readonly<Record<string, readonly string[]>>;
+}
+
 /** A service, and callers who may see different parts of one model. */
 export interface Base {
   readonly service: Service;
@@ -187,15 +195,18 @@ export interface World extends Base {
 /** The image is the same for everybody, so one is made for all tests. */
 export const IMAGE_DIR = join(tmpdir(), 'osl-test-catalog');
 
-export async function openBase(): Promise<Base> {
+/** The service of a model; of the one above unless told. */
+export async function openBase(
+  model: Model = { manifest: MANIFEST, policy: POLICY, roles: ROLES },
+): Promise<Base> {
   const dir = mkdtempSync(join(tmpdir(), 'osl-catalog-'));
   const manifestFile = join(dir, 'manifest.yaml');
   const policyFile = join(dir, 'policy.yaml');
-  writeFileSync(manifestFile, MANIFEST);
-  writeFileSync(policyFile, POLICY);
+  writeFileSync(manifestFile, model.manifest);
+  writeFileSync(policyFile, model.policy);
   const silent = { info: () => undefined, warn: () => undefined, error: console.error };
   const settings = settingsFrom({}, dir, { manifestFile, policyFile, dataDir: join(dir, 'data') });
-  await emptyDatabases(settings.dataDir, MANIFEST);
+  await emptyDatabases(settings.dataDir, model.manifest);
   const open = await openService(settings, silent);
   const entries: AuditEntry[] = [];
   return {
@@ -203,7 +214,7 @@ export async function openBase(): Promise<Base> {
     takeAudit: () => entries.splice(0),
     token: (user) =>
       mintToken(
-        { tenant: 'test', chain: [`user:${user}`], aclRoles: ROLES[user] ?? [] },
+        { tenant: 'test', chain: [`user:${user}`], aclRoles: model.roles[user] ?? [] },
         { algorithm: 'HS256', secret: open.keys.signing },
       ),
     async close() {
