@@ -10,37 +10,39 @@ export const WITHOUT_NOT_NULL_CONSTRAINTS = `
  * time of what BI tools ask would grow with the square of the tables.
  */
 const CONSTRAINT_COLUMNS = `
-  CREATE TABLE pg_catalog.osl_constraint_column (
+  CREATE TABLE pg_catalog.pg_constraint_column (
     constraint_name name, constraint_type text STORAGE PLAIN, table_name name, column_name name, position int4,
     target_constraint name, target_table name, target_column name, target_position int4);
-  CREATE INDEX osl_constraint_column_by_constraint ON pg_catalog.osl_constraint_column (constraint_name);
-  CREATE INDEX osl_constraint_column_by_table ON pg_catalog.osl_constraint_column (table_name)`;
+  CREATE INDEX pg_constraint_column_by_constraint ON pg_catalog.pg_constraint_column (constraint_name);
+  CREATE INDEX pg_constraint_column_by_table ON pg_catalog.pg_constraint_column (table_name)`;
 
 /** The first of a range of OIDs that no Postgres gives, below those of a user's objects. */
 const FIRST_OID = 9_001;
 
-/** Columns that have the OIDs of relations and their types. */
+/** Columns that have the OIDs of tables and their indexes. */
 const OID_COLUMNS = [
   ['pg_index', 'indexrelid'],
   ['pg_index', 'indrelid'],
   ['pg_attribute', 'attrelid'],
-  ['pg_type', 'oid'],
-  ['pg_type', 'typrelid'],
-  ['pg_type', 'typelem'],
-  ['pg_type', 'typarray'],
   ['pg_class', 'oid'],
-  ['pg_class', 'reltype'],
 ] as const;
 
-/** Gives these relations OIDs of the system, for tools that list whatever a user has created. */
+/**
+ * Takes its types from the table, and gives it and its indexes OIDs of the system, for tools that list types, and
+ * whatever a user has created.
+ */
 const AS_OF_THE_SYSTEM = `
   DO $$
   DECLARE r record;
   BEGIN
+    UPDATE pg_catalog.pg_class SET reltype = 0 WHERE relname = 'pg_constraint_column';
+    FOR r IN SELECT oid FROM pg_catalog.pg_type WHERE typname LIKE '%pg_constraint_column' LOOP
+      DELETE FROM pg_catalog.pg_type WHERE oid = r.oid;
+      DELETE FROM pg_catalog.pg_depend WHERE objid = r.oid OR refobjid = r.oid;
+    END LOOP;
     FOR r IN
-      SELECT oid, (${FIRST_OID - 1} + row_number() OVER (ORDER BY oid))::oid AS new FROM (
-        SELECT oid FROM pg_catalog.pg_class WHERE relname LIKE 'osl_constraint_column%'
-        UNION ALL SELECT oid FROM pg_catalog.pg_type WHERE typname LIKE '%osl_constraint_column') o
+      SELECT oid, (${FIRST_OID - 1} + row_number() OVER (ORDER BY oid))::oid AS new
+      FROM pg_catalog.pg_class WHERE relname LIKE 'pg_constraint_column%'
     LOOP
       ${OID_COLUMNS.map(([table, column]) => `UPDATE pg_catalog.${table} SET ${column} = r.new WHERE ${column} = r.oid;`).join('\n      ')}
       DELETE FROM pg_catalog.pg_depend WHERE objid = r.oid OR refobjid = r.oid;
@@ -122,7 +124,7 @@ function constraintViews(): readonly string[] {
   return Object.entries(CONSTRAINT_VIEWS).map(([view, { columns, where }]) => {
     const values = Object.values(columns).map(([type, value]) => `(${value})::information_schema.${type}`);
     return `CREATE OR REPLACE VIEW information_schema.${view} (${Object.keys(columns).join(', ')}) AS
-      SELECT ${values.join(', ')} FROM pg_catalog.osl_constraint_column WHERE ${where}`;
+      SELECT ${values.join(', ')} FROM pg_catalog.pg_constraint_column WHERE ${where}`;
   });
 }
 

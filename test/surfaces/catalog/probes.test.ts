@@ -58,7 +58,7 @@ const NAME_PROBES: readonly ((name: string) => string)[] = [
 const SCANS: readonly string[] = [
   ...[...SYSTEM_RELATIONS].map((name) => `select * from pg_catalog.${name}`),
   `select * from pg_catalog.pg_attribute_as_stored`,
-  `select * from pg_catalog.osl_constraint_column`,
+  `select * from pg_catalog.pg_constraint_column`,
   `select string_agg(x::text, '') from information_schema.tables x`,
   `select string_agg(x::text, '') from information_schema.columns x`,
   `select string_agg(x::text, '') from information_schema.table_constraints x`,
@@ -255,7 +255,7 @@ test('the list of system relations is the engine’s', async (t) => {
   t.teardown(() => world.close());
   const client = await world.connect('clerk');
   const { rows } = await client.query<{ relname: string }>(
-    `select relname from pg_class where relnamespace = 'pg_catalog'::regnamespace and relkind in ('r', 'v') and relname not in ('pg_attribute_as_stored', 'osl_constraint_column')`,
+    `select relname from pg_class where relnamespace = 'pg_catalog'::regnamespace and relkind in ('r', 'v') and relname not in ('pg_attribute_as_stored', 'pg_constraint_column')`,
   );
   t.same(rows.map((r) => r.relname).sort(), [...SYSTEM_RELATIONS].sort());
 });

@@ -13,7 +13,7 @@ export const FILLED = [
   'pg_depend',
   'pg_shdepend',
   'pg_description',
-  'osl_constraint_column',
+  'pg_constraint_column',
 ] as const;
 
 export type Filled = (typeof FILLED)[number];
@@ -94,8 +94,8 @@ export function* catalogRows(
     known.set(model.name, {
       model,
       oid: oid(),
-      rowType: oid(),
       arrayType: oid(),
+      rowType: oid(),
       arrayTypeName: names.table(model.name),
       numbers: new Map(model.columns.map(({ name }, i) => [name, i + 1])),
       key: null,
@@ -341,7 +341,7 @@ function constraintColumn(
   } | null,
 ): CatalogRow {
   return [
-    'osl_constraint_column',
+    'pg_constraint_column',
     fieldsOf(
       constraint,
       type,
