@@ -153,6 +153,14 @@ if (SKIP !== false || postgres === null) {
     const records = page.getByRole('grid', { name: 'Records' });
     await records.waitFor();
     await accessible(t, page, 'records');
+    await page.setViewportSize({ width: 1440, height: 900 });
+    // A text: what runs in the page is none of this program's.
+    const clipped = await page.evaluate(`['cancelled E0516', 'incomplete E0517'].map((text, i) => {
+      const badge = document.querySelectorAll('.records .badge')[i];
+      badge.textContent = text;
+      return badge.parentElement.scrollWidth > badge.parentElement.clientWidth;
+    })`);
+    t.strictSame(clipped, [false, false], 'the longest results are whole at 1440 px');
     await page.getByLabel('Subject', { exact: true }).fill('user:analyst');
     await page.getByLabel('Object', { exact: true }).fill('account');
     await records.getByRole('row', { name: /query/ }).first().waitFor();

@@ -216,11 +216,18 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     await page.getByText('Your token has ended. What you typed is kept.').waitFor({ timeout: 60_000 });
     t.equal(await written(page), 'select 42 as answer');
     await accessible(t, page, 'a token that has ended');
+    await page.reload();
+    await page.getByText('What you may ask about could not be loaded').waitFor();
+    await page.getByText('the token has ended: sign in again').waitFor();
+    t.equal(await page.getByText('Looking what you may ask about').count(), 0);
+    await accessible(t, page, 'a token that had ended before the page was loaded');
     await visit.click('button', 'Sign in again');
     await page
       .getByRole('dialog')
       .getByRole('button', { name: /^user:ann/ })
       .click();
+    await page.getByRole('heading', { name: 'Ask what you may see' }).waitFor();
+    t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the focus is not lost');
     t.equal(await written(page), 'select 42 as answer');
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByText(/1 row in/).waitFor();

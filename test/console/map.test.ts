@@ -30,6 +30,22 @@ test('the map as its caller sees it', { skip: SKIP, timeout: 300_000 }, async (t
     visit.clean(t);
   });
 
+  await t.test('the stroke goes to the search, wherever the focus is', async (t) => {
+    const search = page.getByRole('combobox', { name: 'Search the map' });
+    const isThere = () => page.evaluate("document.activeElement?.type === 'search'");
+    t.equal(await isThere(), false);
+    await page.keyboard.press('/');
+    t.equal(await isThere(), true, 'right after signing in');
+    await page.keyboard.press('/');
+    t.equal(await search.inputValue(), '/', 'within it, it is a letter');
+    await search.fill('');
+    await list.getByRole('button').first().focus();
+    await page.keyboard.press('Control+/');
+    t.equal(await isThere(), false);
+    await page.keyboard.press('/');
+    t.equal(await isThere(), true, 'from the list');
+  });
+
   await t.test('task: what this caller sees of a column, and why: search, pick, ask', async (t) => {
     await page.getByRole('combobox', { name: 'Search the map' }).fill('email');
     await visit.click('option', /customer\.email/);

@@ -150,6 +150,7 @@ test('signing in, looking, and signing out', { skip: SKIP }, async (t) => {
     await visit.click('button', /^user:ann/);
     await page.getByRole('navigation', { name: 'Screens' }).waitFor();
     t.equal(visit.clicks(), 1, 'one click');
+    t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the keyboard is at the screen');
     await accessible(t, page, 'the frame');
     t.match(await page.title(), /Ask · OSL Gateway/);
     visit.clean(t);
@@ -186,7 +187,32 @@ test('signing in, looking, and signing out', { skip: SKIP }, async (t) => {
     await box.fill(await rest.test.token('user:ada'));
     await visit.click('button', 'Sign in');
     await page.getByRole('button', { name: /Asking as user:ada/ }).waitFor();
+    t.equal(await page.evaluate('document.activeElement.id'), 'main');
     visit.clean(t);
+  });
+
+  await t.test('a screen whose files are gone asks to load the page again', async (t) => {
+    const away = await Visit.start(browser, origin, {
+      expects: /Failed to (?:load resource|fetch dynamically)|Unable to preload/,
+    });
+    for (const [kind, files] of [
+      ['its stylesheet', /\/assets\/.*\.css$/],
+      ['its script', /\/assets\/.*\.js$/],
+    ] as const) {
+      await away.page.goto(`${origin}/console/`);
+      if (kind === 'its stylesheet') await away.click('button', /^user:ann/);
+      await away.page.getByRole('textbox', { name: /Question/ }).waitFor();
+      await away.page.route(files, (route) => route.abort());
+      await away.page.evaluate("location.hash = '#/metrics'");
+      await away.page.getByText('The console has to be loaded again').waitFor();
+      t.notMatch(await away.page.getByRole('main').textContent(), /preload|import/i, kind);
+      await away.page.unroute(files);
+      await away.click('button', 'Load the page again');
+      await away.page.getByText('The console has to be loaded again').waitFor({ state: 'detached' });
+      await away.page.evaluate("location.hash = '#/ask'");
+    }
+    away.clean(t);
+    await away.close();
   });
   await visit.close();
 });

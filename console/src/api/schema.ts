@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { useCallback, useEffect, useState } from 'react';
 import type { Schema } from '../../../clients/typescript/types.js';
 import type { Caller } from './caller.js';
 import { getJson } from './http.js';
@@ -15,19 +15,28 @@ export function schemaOf(caller: Caller): Promise<Schema> {
   return asked;
 }
 
-/** The schema of `caller`; null before it has come, and where it cannot be had. */
-export function useSchema(caller: Caller): Schema | null {
-  const [schema, setSchema] = useState<Schema | null>(null);
+/** The schema of `caller`: null before it has come, and beside the error where it cannot be had. */
+export interface LoadedSchema {
+  readonly schema: Schema | null;
+  readonly error: unknown;
+  readonly again: () => void;
+}
+
+export function useSchema(caller: Caller): LoadedSchema {
+  const [state, setState] = useState<Omit<LoadedSchema, 'again'>>({ schema: null, error: null });
+  const [turn, setTurn] = useState(0);
   useEffect(() => {
+    void turn;
     let isCurrent = true;
-    setSchema(null);
+    setState({ schema: null, error: null });
     schemaOf(caller).then(
-      (read) => isCurrent && setSchema(read),
-      () => undefined,
+      (schema) => isCurrent && setState({ schema, error: null }),
+      (error: unknown) => isCurrent && setState({ schema: null, error }),
     );
     return () => {
       isCurrent = false;
     };
-  }, [caller]);
-  return schema;
+  }, [caller, turn]);
+  const again = useCallback(() => setTurn((n) => n + 1), []);
+  return { ...state, again };
 }

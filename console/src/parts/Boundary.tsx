@@ -1,23 +1,33 @@
 import { Component, type ReactNode } from 'react';
 import { Empty } from './Empty.js';
+import { isLoadFault, RELOAD_TITLE, RELOAD_WORDS } from './load-fault.js';
 
 interface BoundaryProps {
   readonly children: ReactNode;
 }
 
-/** Keeps a fault of one screen to that screen. */
-export class Boundary extends Component<BoundaryProps, { readonly fault: string | null }> {
-  override state = { fault: null };
+interface State {
+  readonly title: string;
+  readonly fault: string | null;
+}
 
-  static getDerivedStateFromError(error: unknown): { readonly fault: string } {
-    return { fault: error instanceof Error ? error.message : String(error) };
+/** Keeps a fault of one screen to that screen. */
+export class Boundary extends Component<BoundaryProps, State> {
+  override state: State = { title: '', fault: null };
+
+  static getDerivedStateFromError(error: unknown): State {
+    if (isLoadFault(error)) return { title: RELOAD_TITLE, fault: RELOAD_WORDS };
+    return {
+      title: 'This screen has a fault',
+      fault: error instanceof Error ? error.message : String(error),
+    };
   }
 
   override render(): ReactNode {
-    const { fault } = this.state;
+    const { title, fault } = this.state;
     if (fault === null) return this.props.children;
     return (
-      <Empty title="This screen has a fault" text={fault}>
+      <Empty title={title} text={fault}>
         <button type="button" onClick={() => location.reload()}>
           Load the page again
         </button>

@@ -29,6 +29,11 @@ export function Frame({ caller, settings, signedIn }: FrameProps) {
     document.title = `${TITLES[screen]} · OSL Gateway`;
   }, [screen]);
   useEndOf(caller, signedIn.end);
+  const { entries } = signedIn;
+  useEffect(() => {
+    // What had the focus is gone with the form; after a reload the page begins at its beginning.
+    if (entries > 0) toMain();
+  }, [entries]);
   return (
     <SessionContext.Provider value={{ caller, settings }}>
       <button type="button" className="skip" onClick={toMain}>

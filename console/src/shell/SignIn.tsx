@@ -2,6 +2,7 @@ import { type FormEvent, useId, useState } from 'react';
 import type { Caller } from '../api/caller.js';
 import { ProblemError } from '../api/problem.js';
 import type { Issuer, ServerSettings } from '../api/settings.js';
+import { isLoadFault, RELOAD_TITLE, RELOAD_WORDS } from '../parts/load-fault.js';
 import type { SignedIn } from './kept.js';
 import { demoToken, signedInCaller } from './sign-in.js';
 
@@ -64,6 +65,7 @@ export function SignIn({ settings, onCaller, stored = true, ended }: SignInProps
 }
 
 function wordsOf(error: unknown): string {
+  if (isLoadFault(error)) return `${RELOAD_TITLE}. ${RELOAD_WORDS}`;
   if (error instanceof ProblemError) return `${error.problem.code}: ${error.problem.detail}`;
   return error instanceof Error ? error.message : String(error);
 }

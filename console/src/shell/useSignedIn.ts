@@ -12,6 +12,8 @@ export interface SignedInState {
   /** Why coming back from a provider failed. */
   readonly fault: string | null;
   readonly isReturning: boolean;
+  /** How often somebody has signed in on this page. */
+  readonly entries: number;
   enter(caller: Caller): void;
   leave(): void;
   end(): void;
@@ -23,11 +25,13 @@ export function useSignedIn(settings: ServerSettings | null): SignedInState {
   const [hasEnded, setEnded] = useState(false);
   const [fault, setFault] = useState<string | null>(null);
   const [isReturning, setReturning] = useState(isReturn);
+  const [entries, setEntries] = useState(0);
   const end = useCallback(() => setEnded(true), []);
   const enter = useCallback((next: Caller) => {
     setCaller(next);
     setEnded(false);
     setFault(null);
+    setEntries((n) => n + 1);
   }, []);
   const leave = useCallback(() => {
     forgetTab();
@@ -51,5 +55,5 @@ export function useSignedIn(settings: ServerSettings | null): SignedInState {
       .catch((error: unknown) => setFault(error instanceof Error ? error.message : String(error)))
       .finally(() => setReturning(false));
   }, [settings, end, enter]);
-  return { caller, hasEnded, fault, isReturning, enter, leave, end };
+  return { caller, hasEnded, fault, isReturning, entries, enter, leave, end };
 }

@@ -21,7 +21,8 @@ import { usePlan } from './usePlan.js';
 /** A question as text, and its answer. */
 export function Ask() {
   const { caller } = useSession();
-  const schema = useSchema(caller);
+  const known = useSchema(caller);
+  const { schema } = known;
   const editor = useRef<EditorHandle>(null);
   const [dialog, setDialog] = useState<DialogName | null>(null);
   const taken = useCallback((text: string) => editor.current?.setText(text), []);
@@ -97,7 +98,7 @@ export function Ask() {
         )}
         {fault === null && plan.state.kind === 'explained' && <PlanView plan={plan.state.plan} />}
         {fault === null && plan.state.kind === 'idle' && state.kind === 'idle' && (
-          <Examples schema={schema} onTake={(example) => take({ text: example, kind: 'osql' })} />
+          <Examples known={known} onTake={(example) => take({ text: example, kind: 'osql' })} />
         )}
         {(state.kind === 'running' || state.kind === 'answered' || state.kind === 'cancelled') && (
           <AnswerView state={state} schema={schema} />

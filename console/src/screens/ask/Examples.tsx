@@ -1,14 +1,24 @@
-import type { Schema } from '../../api/schema.js';
+import type { LoadedSchema } from '../../api/schema.js';
 import { Empty } from '../../parts/Empty.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
 import { examplesOf } from './examples-of.js';
 
 interface ExamplesProps {
-  readonly schema: Schema | null;
+  readonly known: LoadedSchema;
   readonly onTake: (text: string) => void;
 }
 
 /** Before anything was asked: questions that this caller can send as they are. */
-export function Examples({ schema, onTake }: ExamplesProps) {
+export function Examples({ known: { schema, error, again }, onTake }: ExamplesProps) {
+  if (error !== null)
+    return (
+      <Empty title="What you may ask about could not be loaded">
+        <ErrorBox error={error} />
+        <button type="button" onClick={again}>
+          Try again
+        </button>
+      </Empty>
+    );
   if (schema === null) return <p className="quiet loading">Looking what you may ask about …</p>;
   const examples = examplesOf(schema);
   if (examples.length === 0)

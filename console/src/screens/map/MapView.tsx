@@ -1,4 +1,4 @@
-import { useCallback, useMemo, useRef, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { Caller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
@@ -39,6 +39,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   const [most, setMost] = useState(FIRST);
   const [narrow, setNarrow] = useState<'picture' | 'list'>('picture');
   const input = useRef<HTMLInputElement>(null);
+  useSlash(input);
   const both = other.kind === 'ready' ? other.loaded : null;
   // Whatever is asked of the thread is asked anew when another map was loaded into it.
   const version = `${loaded.version} ${both?.version ?? ''}`;
@@ -205,3 +206,20 @@ function hereWords(
   const ties = edges.filter((e) => e.source === here || e.target === here).length;
   return `${node.kind} ${node.label}, ${ties} ${ties === 1 ? 'edge' : 'edges'}`;
 }
+
+/** The stroke goes to the search from wherever on the page nothing is typed. */
+function useSlash(input: RefObject<HTMLInputElement | null>): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const { target, key, ctrlKey, metaKey, altKey, defaultPrevented } = event;
+      if (key !== '/' || ctrlKey || metaKey || altKey || defaultPrevented) return;
+      if (target instanceof Element && target.closest(TYPED) !== null) return;
+      event.preventDefault();
+      input.current?.focus();
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, [input]);
+}
+
+const TYPED = 'input, textarea, select, [contenteditable], dialog[open]';
