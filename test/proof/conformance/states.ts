@@ -134,7 +134,6 @@ const OTHERS: Readonly<Record<Exclude<RuleId, keyof typeof CHECKED>, State>> = {
 
   'mcp.3': SUPERSEDED,
 
-  'auth.1': sameAs('endpoint.1'),
   'auth.1.3': sameAs('auth.1.2'),
   'auth.3': HEADING,
   'auth.3.iss': CONFIGURED,
@@ -225,10 +224,23 @@ export const NO_NEGATIVE: Readonly<Partial<Record<RuleId, string>>> = {
   'versioning.3.2': 'says what clients do',
 };
 
+const EXTENDED =
+  'set operations, subqueries, derived tables and more are extensions, on unless the manifest switches them off by name (decision 0113); the check tries both';
+
 /** What a reader of the page should know beside the state. */
 export const NOTES: Readonly<Partial<Record<RuleId, string>>> = {
   'query.metrics':
     'the contract calls it unresolvable at present; here it is answered, and what cannot be is 422 E1001',
+  'osql.3': EXTENDED,
+  'osql.3.structured': EXTENDED,
+  'osql.3.15': EXTENDED,
+  'osql.3.18':
+    'in `osql`; the body `sql` joins on anything, and `features.joins: any` of a manifest allows it here',
+  'osql.3.21': 'operators over the texts of entities are an extension, which the manifest can switch off',
+  'auth.3.alg':
+    'once keys of an issuer are configured, HS256 is refused (401 E3001) unless `OSL_LOCAL_TOKENS=on`, as here',
+  'auth.2':
+    'at `/mcp` it is 401 with the same code, as MCP asks; beyond the limit of its address a caller without a token gets 429',
 };
 
 /** What is known of every rule. */

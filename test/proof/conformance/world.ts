@@ -1,12 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { FEATURES } from 'osl-compiler';
 import type { Test } from 'tap';
+import type { ContentSettings } from '../../../src/service/content.js';
 import { indexContent } from '../../../src/service/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
+import { chat, modelServer } from '../../content/server.js';
 import { hmac, PUBLIC_PEM, type Signer, seal } from '../../policy/tokens.js';
 import type { TokenClaims } from '../../support/service.js';
 import { type RestFixture, type Sent, startRest } from '../../surfaces/rest/fixture.js';
+import { at } from './json.js';
 import { type Heard, heardFromMcp, heardOf, openWire, type Told, textsOf } from './surfaces.js';
 
 /** A library: books with authors through a bridge, reviews of books, and members whose codes are secret. */
@@ -90,7 +94,7 @@ raw_sql:
 `;
 
 /**
- * `user:ann` masked · `user:ada` clear · `user:eu` books of the EU · `user:few` books only · `user:nil` nothing ·
+ * `user:ann` masked · `user:ada` clear, and to a language model · `user:eu` books of the EU · `user:few` books only · `user:nil` nothing ·
  * `user:key` members with their codes, and their letters ·
  * `user:root` as `user:ann`, and an admin where the token claims it
  */
@@ -117,7 +121,7 @@ roles:
   clear:
     grants:
       - { on: book, columns: "*", unmask: [pii] }
-      - { on: reviews, columns: "*", unmask: [pii, person] }
+      - { on: reviews, columns: "*", unmask: [pii, person], decode: true }
   regional:
     grants:
       - { on: book, columns: [id, title, region], rows: "region = attribute('region')" }
@@ -153,7 +157,8 @@ INSERT INTO lib.t_author SELECT n, 'Author ' || n FROM generate_series(101, 1101
 INSERT INTO lib.t_wrote VALUES (1, 1), (1, 2), (2, 2), (3, 1);
 INSERT INTO lib.t_wrote SELECT 12, n FROM generate_series(101, 1101) AS n;
 INSERT INTO lib.t_review SELECT 'r' || n, 1 + n % 6, CASE WHEN n % 3 = 0 THEN 'de' ELSE 'en' END, 'Ira Critic',
-  'A review of ' || CASE WHEN n % 2 = 0 THEN 'whales' ELSE 'stars' END || ', the number ' || n || '.'
+  'A review of ' || CASE WHEN n % 2 = 0 THEN 'whales' ELSE 'stars' END || ', the number ' || n || '.' ||
+  CASE WHEN n = 11 THEN ' It is by Ira Critic.' ELSE '' END
   FROM generate_series(1, 12) AS n;
 INSERT INTO lib.t_member VALUES ('m-1''; --', 1999), ('m-2', 2001);
 INSERT INTO lib.t_letter VALUES ('l1', 'm-1''; --', 'A letter on the roof.');
@@ -204,29 +209,44 @@ export interface World extends Server {
   withheld(t: Test, heard: Heard, hidden: RegExp): void;
   /** A token of exactly these members, signed with the tenant's secret unless told. */
   seal(header: object, claims: object, signer?: Signer): string;
-  /** A second service of the same model, whose policy says nothing of limits. */
-  withDefaults(): Promise<Server>;
+  /** What the language model was sent. */
+  sentToModel(): readonly string[];
+  /**
+   * A second service of the same model: its policy says nothing of limits, its manifest allows no extension, and it has
+   * no language model.
+   */
+  plain(): Promise<Server>;
   close(): Promise<void>;
 }
+
+const NO_EXTENSIONS = `
+features:
+${Object.keys(FEATURES)
+  .map((name) => `  ${name}: false\n`)
+  .join('')}`;
 
 export async function openWorld(): Promise<World> {
   const dir = mkdtempSync(join(tmpdir(), 'osl-conformance-'));
   const issuer = join(dir, 'issuer.pem');
   writeFileSync(issuer, PUBLIC_PEM);
-  const open = (policy: string): Promise<RestFixture> =>
-    startRest({
+  const model = await modelServer();
+  model.answer = (asked, response) => chat(response, filled(asked.body));
+  const open = async (manifest: string, policy: string, content: ContentSettings): Promise<RestFixture> => {
+    const opened = await startRest({
       embedded: true, // some rules are about passages, which need pgvector
-      manifest: MANIFEST,
+      manifest,
       policy,
       script: SCRIPT,
       schema: 'lib',
-      settings: { publicKeyFiles: [{ kid: null, file: issuer }] },
+      settings: { publicKeyFiles: [{ kid: null, file: issuer }], content },
     });
-  const rest = await open(POLICY);
+    const { service } = opened.test;
+    await indexContent(service.model().manifest, service.engines, content, [], () => undefined);
+    return opened;
+  };
+  const withModel = { OSL_CHAT_URL: model.url, OSL_CHAT_MODEL: 'm1' };
+  const rest = await open(MANIFEST, POLICY, settingsFrom(withModel, '/').content);
   const others: RestFixture[] = [];
-  const { service } = rest.test;
-  const { content } = settingsFrom({}, '/');
-  await indexContent(service.model().manifest, service.engines, content, [], () => undefined);
   const asked: Asked[] = [];
   const server = serverOf(rest, asked);
   const wire = await openWire(rest.test);
@@ -258,17 +278,27 @@ export async function openWorld(): Promise<World> {
     },
     seal: (header, claims, signer = hmac(rest.test.open.keys.signing)) =>
       seal(JSON.stringify(header), JSON.stringify(claims), signer),
-    withDefaults: async () => {
-      const [first = await open(POLICY.replace(/^limits: .*$/m, ''))] = others;
+    sentToModel: () => model.asked.splice(0).map(({ body }) => JSON.stringify(body)),
+    plain: async () => {
+      const policy = POLICY.replace(/^limits: .*$/m, '');
+      const { content } = settingsFrom({}, '/');
+      const [first = await open(`${MANIFEST}${NO_EXTENSIONS}`, policy, content)] = others;
       others[0] = first;
       return serverOf(first, asked);
     },
     close: async () => {
       await wire.close();
-      for (const { close } of [rest, ...others]) await close();
+      for (const { close } of [rest, ...others, model]) await close();
       rmSync(dir, { recursive: true });
     },
   };
+}
+
+/** An answer of the shape that a language model was asked for. */
+function filled(asked: unknown): object {
+  const shape = at(asked, 'response_format', 'json_schema', 'schema', 'properties');
+  const names = Object.keys(shape ?? {});
+  return Object.fromEntries(names.map((name) => [name, name === 'score' ? 0.5 : 'made']));
 }
 
 /** A request under way, or answered. */
@@ -328,7 +358,8 @@ function requestLine(
 ): string {
   const said = body === undefined ? '' : ` ${typeof body === 'string' ? body : JSON.stringify(body)}`;
   const chain = claims.chain?.join(' → ') ?? who;
-  return inOneLine(`${chain === '' ? '' : `${chain}: `}${method} ${path}${said}`);
+  const line = `${chain === '' ? '' : `${chain}: `}${method} ${path}${said}`;
+  return inOneLine(line.replace(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, '(the token)'));
 }
 
 function inOneLine(text: string): string {

@@ -1,5 +1,8 @@
 import type { Test } from 'tap';
+import { listAt } from '../json.js';
 import type { World } from '../world.js';
+
+export { at, listAt } from '../json.js';
 
 /** Asks the service and looks at what it does; fails where the rule's behaviour is switched off. */
 export type Check = (t: Test, world: World) => Promise<unknown>;
@@ -65,19 +68,4 @@ export function examplesIn(schema: unknown): readonly string[] {
   return ['entities', 'facets', 'metrics', 'relationships', 'forms']
     .flatMap((list) => listAt(schema, list))
     .flatMap((one) => listAt(one, 'examples').map(String));
-}
-
-/** A member of JSON; undefined where there is none. */
-export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
-  return path.reduce<unknown>(
-    (v, key) => (typeof v === 'object' && v !== null ? Reflect.get(v, key) : undefined),
-    value,
-  );
-}
-
-/** A list in JSON; throws where there is none, so that no check passes over nothing. */
-export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
-  const list = at(value, ...path);
-  if (!Array.isArray(list)) throw new Error(`there is no list at ${path.join('.')}`);
-  return list;
 }

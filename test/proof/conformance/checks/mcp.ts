@@ -71,7 +71,7 @@ export const MCP_CHECKS = {
       ['select id from nowhere', 400, 'E0512'],
       ['select shelf from book', 403, 'E2101'],
       ["select id from TRAVERSE(anchor => 'book', target => 'member', keys => ('1'))", 422, 'E1001'],
-      [`select summarize(text) from RETRIEVE(facet => 'reviews', query => 'x', top_k => 1)`, 503, 'E0521'],
+      ["select text from RETRIEVE(facet => 'nowhere', query => 'x', top_k => 1)", 400, 'E0241'],
     ] as const) {
       const plain = await world.osql('user:ann', osql);
       const called = await world.mcp('user:ann', 'semantic_query', { osql });

@@ -63,6 +63,42 @@ const UNJOINED = [
   'book b where b.pages = any (array(select pages from book))',
 ];
 
+/** Statements, with the columns and the fields of passages that are redacted for `user:ann` in their answers. */
+const REDACTED: readonly (readonly [osql: string, columns: readonly string[], fields: readonly string[]])[] =
+  [
+    ['select * from book limit 1', ['book.owner'], []],
+    ['select upper(owner) as o from book limit 1', ['book.owner'], []],
+    ['select title from book limit 1', [], []],
+    ['select owner as a from book union select title from book', ['book.owner'], []],
+    [`select text from ${reviews(12)}`, [], []],
+    [`select text, lang from ${reviews(1)}`, [], []],
+    [`select lang, reviewer from ${reviews(1)}`, [], ['reviewer']],
+    [
+      `select b.owner, r.reviewer from book b join ${reviews(1)} r on b.id = r.book_id`,
+      ['book.owner'],
+      ['reviewer'],
+    ],
+    ['select id, evidence from book where id in (6)', [], []],
+    ['select id, evidence from book where id in (1)', [], []],
+  ];
+
+/** What goes beyond the shap of the five forms, by each of its switches. */
+const EXTENSIONS = [
+  'select id from book union select id from author',
+  'select title from book intersect select name from author',
+  'select title from book except select name from author',
+  'select id from book where id in (select id from author)',
+  'select id from book b where exists (select 1 from author a where a.id = b.id)',
+  'select (select count(*) from author) as n from book',
+  'select array(select id from author) as n from book',
+  'select id from (select id from book) b',
+  'with b as (select id from book) select id from b',
+  'select id, row_number() over (order by id) as n from book',
+  'select id, n from book, generate_series(1, id) n',
+  `select a.text from ${reviews()} a join ${reviews()} b on a.book_id = b.book_id`,
+  "select similarity(title, 'whales') as s from book",
+];
+
 /** Constructs that are no part of the language, each of another kind. */
 const UNKNOWN = [
   'select id, from book',
@@ -290,6 +326,14 @@ export const QUERY_CHECKS = {
   'osql.3': async (t, world) => {
     for (const text of OF_TWO_FORMS) await refusedEverywhere(t, world, 'user:ann', text, 400, 'E0511');
     for (const text of FIVE_FORMS.slice(0, 3)) await sameEverywhere(t, world, 'user:ann', text);
+    // All extensions are switched off there: what is left is the grammar of the contract.
+    const plain = await world.plain();
+    for (const osql of FIVE_FORMS)
+      t.match(await plain.post('user:ann', '/osl/query', { osql }), { status: 200, rows: [{}] }, osql);
+    for (const osql of EXTENSIONS) {
+      t.match(await world.osql('user:ann', osql), { status: 200 }, `on: ${osql}`);
+      t.match(await plain.post('user:ann', '/osl/query', { osql }), { status: 400, code: 'E0511' }, osql);
+    }
     const forms = await Promise.all(
       [
         'select id from book',
@@ -561,22 +605,40 @@ export const QUERY_CHECKS = {
       );
   },
   'osql.3.19': async (t, world) => {
-    const { rows } = await world.osql('user:ann', `select similarity(text, 'whales') as s from ${reviews()}`);
-    t.equal(rows.length, 5, 'the passage, and a text');
-    for (const call of [
-      'similarity(text, (select title from book limit 1))',
-      'similarity(text, lang)',
-      'summarize((select text from book))',
-      'summarize((select title from book where id = book_id))',
-      'classify(text, array(select title from book))',
-      `similarity(text, (select max(text) from ${reviews()}))`,
-    ]) {
-      t.match(
-        await world.osql('user:ann', `select ${call} from ${reviews()}`),
-        { status: 400, code: 'E0511' },
-        call,
-      );
+    for (const call of ["similarity(text, 'whales')", "complete(text, 'Title of {text}')"]) {
+      const { rows } = await world.osql('user:ada', `select ${call} as s from ${reviews()}`);
+      t.equal(rows.length, 5, 'the passage, and a text');
     }
+    world.sentToModel();
+    const title = '(select title from book limit 1)';
+    for (const call of [
+      `similarity(text, ${title})`,
+      'similarity(text, lang)',
+      `similarity(text, (select max(text) from ${reviews()}))`,
+      'classify(text, array(select title from book))',
+      'classify(text, array[lang])',
+      'summarize((select text from book))',
+      `summarize(${title})`,
+      `summarize(text, ${title})`,
+      `score(text, ${title})`,
+      'generate(text, lang)',
+      `generate(text, (select max(text) from ${reviews()}))`,
+      `complete(text, ${title})`,
+      `extract(text, ${title})`,
+      'complete(text, array(select title from book))',
+    ]) {
+      const osql = `select ${call} from ${reviews()}`;
+      t.match(await world.osql('user:ada', osql), { status: 400, code: 'E0511' }, call);
+    }
+    for (const call of [
+      'similarity(r.text, b.title)',
+      'similarity(b.title, r.text)',
+      'generate(r.text, b.title)',
+    ]) {
+      const osql = `select ${call} from book b join ${reviews()} r on b.id = r.book_id`;
+      t.match(await world.osql('user:ada', osql), { status: 400, code: 'E0511' }, call);
+    }
+    t.same(world.sentToModel(), []);
   },
   'osql.3.encoder': async (t, world) => {
     const { rows } = await world.osql(
@@ -604,24 +666,39 @@ export const QUERY_CHECKS = {
       );
   },
   'osql.3.decoder': async (t, world) => {
-    for (const call of [
+    const calls = [
       `extract(text, '{"type": "object", "properties": {"a": {"type": "string"}}}')`,
       'summarize(text)',
       "score(text, 'useful')",
       "generate(text, 'a title')",
       "complete(text, 'Title of {text}')",
+    ];
+    for (const call of calls) {
+      const osql = `select ${call} as a from ${reviews(2)}`;
+      t.equal((await world.osql('user:ada', osql)).rows.length, 2, call);
+      t.ok(world.sentToModel().every((sent) => /A review of whales/.test(sent)));
+    }
+    await sameEverywhere(t, world, 'user:ada', `select summarize(text) from ${reviews(1)}`);
+    const summary = await world.osql('user:ada', `select summarize(text) as s from ${reviews(1)}`);
+    t.same(summary.rows, [{ s: 'made' }]);
+    const plain = await world.plain();
+    const bare = [
       'extract(text)',
       'score(text)',
       'generate(text)',
       'complete(text)',
       'score(text, nothing => 1)',
-    ]) {
-      const heard = await world.osql('user:ann', `select ${call} from ${reviews()}`);
-      t.match(heard, { status: 503, code: 'E0521' }, call);
+    ];
+    for (const call of [...calls, ...bare]) {
+      const osql = `select ${call} from ${reviews()}`;
+      t.match(await plain.post('user:ada', '/osl/query', { osql }), { status: 503, code: 'E0521' }, call);
     }
-    await refusedEverywhere(t, world, 'user:ann', `select summarize(text) from ${reviews()}`, 503, 'E0521');
-    const encoded = await world.osql('user:ann', `select similarity(text) from ${reviews()}`);
-    t.equal(encoded.status, 200, 'an encoder needs none');
+    const osql = `select summarize(text) from ${reviews()}`;
+    t.match(await plain.mcp('user:ada', 'semantic_query', { osql }), { status: 503, code: 'E0521' });
+    const encoded = await plain.post('user:ada', '/osl/query', {
+      osql: `select similarity(text) from ${reviews()}`,
+    });
+    t.equal(encoded.rows.length, 5, 'an encoder needs none');
   },
   'passage.text': async (t, world) => {
     const { rows } = await world.osql('user:ann', `select text from ${reviews(1)}`);
@@ -661,6 +738,32 @@ export const QUERY_CHECKS = {
     t.match(passage.rows, [{ reviewer: '[redacted]', redacted_fields: ['reviewer'] }]);
     world.withheld(t, passage, /Critic/);
     t.same(await told('user:ada'), [{ redacted_fields: [] }]);
+  },
+  'sample.6': async (t, world) => {
+    const lists = async (who: string, kind: string, name: string) => {
+      const { body } = await world.post(who, '/osl/sample', { kind, name });
+      return [body['redacted_columns'], body['redacted_fields']];
+    };
+    t.same(await lists('user:ann', 'table', 'book'), [['book.owner'], []]);
+    t.same(await lists('user:ann', 'facet', 'reviews'), [[], ['reviewer']]);
+    t.same(await lists('user:ada', 'table', 'book'), [[], []], 'to whom nothing is redacted');
+    t.same(await lists('user:ada', 'facet', 'reviews'), [[], []]);
+    // Columns, both lists and the values of an answer say the same of it.
+    for (const [osql, columns, fields] of REDACTED) {
+      const { body, rows } = await world.osql('user:ann', osql);
+      t.same([body['redacted_columns'], body['redacted_fields']], [columns, fields], osql);
+      for (const column of listAt(body, 'columns')) {
+        const name = String(at(column, 'name'));
+        const shown = rows.some((row) => /\[redacted\]/i.test(JSON.stringify(row[name])));
+        t.equal(at(column, 'redacted'), shown, `${name} of ${osql}`);
+      }
+      const clear = await world.osql('user:ada', osql);
+      t.match(clear.body, { redacted_columns: [], redacted_fields: [] }, osql);
+      t.notMatch(clear.text, /\[redacted\]|"redacted":true/);
+    }
+    const none = await world.post('user:nil', '/osl/sample', { kind: 'table', name: 'book' });
+    t.match(none, { status: 403, code: 'E2102' });
+    t.notOk('redacted_columns' in none.body, 'a refusal lists nothing');
   },
   'errors.E0515': async (t, world) => {
     const joined = `select m.since from member m join ${LETTERS} r on m.code = r.member`;
