@@ -71,3 +71,50 @@ function rowOf(cell: string): RegExp {
   const literal = cell.replace(/[^\w ,]/g, '\\$&');
   return new RegExp(`^\\| ${literal} \\|.*$`, 'm');
 }
+
+test('each package of the lock file installs on the Node that README.md names', (t) => {
+  const [, named = ''] = /^With Node (\d+\.\d+) or newer/m.exec(readFileSync(README, 'utf8')) ?? [];
+  const lock: Lock = JSON.parse(readFileSync(join(process.cwd(), 'package-lock.json'), 'utf8'));
+  const wanted = Object.entries(lock.packages).map(([name, { engines }]) => [name, engines?.node] as const);
+  t.ok(wanted.length > 300, `${wanted.length} packages`);
+  t.strictSame(
+    wanted.filter(([, range]) => range !== undefined && !isIn(named, range)),
+    [],
+  );
+  t.strictSame(
+    ['>=22', '>=20', '^18 || ^20.19.0', '20 || >=22', '^20.20.0 || >= 22', '>= 10 <20', '*'].map((range) =>
+      isIn('20.19', range),
+    ),
+    [false, true, true, true, false, false, true],
+  );
+  t.end();
+});
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly engines?: { readonly node?: string } }>>;
+}
+
+/** Whether `version` is in `range`, of those forms that the lock file has. */
+function isIn(version: string, range: string): boolean {
+  return range.split('||').some((all) =>
+    [...all.matchAll(/([<>=^~]*)\s*v?([\d.]+|\*)/g)].every(([, sign = '', bound = '']) => {
+      if (bound === '*') return true;
+      const order = compared(version, bound);
+      if (sign === '>=') return order >= 0;
+      if (sign === '>') return order > 0;
+      if (sign === '<') return order < 0;
+      if (sign === '<=') return order <= 0;
+      const isMajor = version.split('.')[0] === bound.split('.')[0];
+      return isMajor && (sign === '^' || sign === '~' ? order >= 0 : true);
+    }),
+  );
+}
+
+function compared(a: string, b: string): number {
+  const [as, bs] = [a, b].map((text) => text.split('.').map(Number));
+  for (let i = 0; i < 3; i++) {
+    const difference = (as?.[i] ?? 0) - (bs?.[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
