@@ -74,7 +74,10 @@ export class GovernedSlots {
   }
 
   #groundMatch({ arg: compared, equality, attribute, subject }: AttributeMatch): Expr {
-    if (subject === null) throw new InternalError(`attribute ${attribute} is not tied to a chain`);
+    if (subject === null)
+      throw new TypeError(
+        `a row filter says attribute('${attribute}') of nobody: pass it through forChain(filter, [attributePattern(attributes)]) first`,
+      );
     const arg = this.ground(compared);
     const value = this.#attribute(subject, attribute, compared.type);
     if (subject.values === 'one') return operationNode(equality, arg, value);

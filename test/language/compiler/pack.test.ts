@@ -21,6 +21,14 @@ function block(language: string): string {
   return found;
 }
 
+/** Compiles a program of the folder as strict TypeScript does. */
+const strictly = (file: string): Promise<unknown> => {
+  const flags =
+    '--strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --module nodenext --target es2023';
+  const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  return run(process.execPath, [tsc, ...flags.split(' '), file], { cwd: folder });
+};
+
 const npm = (args: readonly string[]): Promise<{ stdout: string }> =>
   run('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });
 
@@ -67,9 +75,17 @@ t.test('it installs with one dependency and runs the example of its README', asy
     ['@pgsql', 'libpg-query', 'osl-compiler'],
   );
 
-  const example = block('js');
+  const example = block('ts');
   t.ok(example.split('\n').filter((l) => /^[a-z]/.test(l)).length <= 10, 'ten statements');
-  writeFileSync(join(folder, 'example.js'), example);
+  writeFileSync(join(folder, 'example.ts'), example);
+  await strictly('example.ts');
   const { stdout } = await run(process.execPath, ['example.js'], { cwd: folder });
   t.equal(stdout, block('text'), 'it prints what the README says');
+  writeFileSync(join(folder, 'untied.ts'), example.replace("team = 'core'", "team = attribute('team')"));
+  await strictly('untied.ts');
+  const untied = run(process.execPath, ['untied.js'], { cwd: folder });
+  await t.rejects(
+    untied,
+    /TypeError: a row filter says attribute\('team'\) of nobody: pass it through forChain/,
+  );
 });
