@@ -40,7 +40,8 @@ export class ExtendedQuery {
     const bytes = body.length;
     this.#statements.reserve(name, bytes);
     const statement = await this.#handler.prepare(text, parameterTypes);
-    this.#statements.add(name, { statement, bytes });
+    const source = name === '' ? {} : { source: { text, preparedAt: Date.now(), fromSql: false } };
+    this.#statements.add(name, { statement, bytes, ...source });
     messages.parseComplete(this.#output.messages);
   }
 

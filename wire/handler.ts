@@ -73,8 +73,10 @@ export interface SessionControl {
   deallocate(name: string): boolean;
   /** The prepared statement of this name, whether Parse or PREPARE made it; undefined where there is none. */
   statement(name: string): WireStatement | undefined;
-  /** PREPARE: keeps a statement as Parse does, for a text of so many bytes. Throws `WireError` 42P05, 53400. */
-  keep(name: string, statement: WireStatement, bytes: number): void;
+  /** All that have names. */
+  statements(): readonly PreparedStatement[];
+  /** PREPARE: keeps a statement as Parse does, with the text that made it. Throws `WireError` 42P05, 53400. */
+  keep(name: string, statement: WireStatement, text: string): void;
   /** DEALLOCATE ALL, DISCARD ALL. */
   deallocateAll(): void;
   /** Closes all portals: COMMIT and ROLLBACK end them even if the next transaction begins at once. */
@@ -194,6 +196,21 @@ export interface WireStatement {
   readonly copy?: CopyFormat | null;
   /** Throws `WireError`. */
   open(bind: Bind): Awaitable<Portal>;
+}
+
+/** What a prepared statement was made of. */
+export interface StatementSource {
+  readonly text: string;
+  /** ms since the epoch. */
+  readonly preparedAt: number;
+  /** PREPARE made it, not Parse. */
+  readonly fromSql: boolean;
+}
+
+/** A prepared statement as `pg_prepared_statements` tells of it. */
+export interface PreparedStatement extends StatementSource {
+  readonly name: string;
+  readonly statement: WireStatement;
 }
 
 /** The table's OID and attribute number are always sent as 0. */

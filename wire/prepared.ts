@@ -5,7 +5,9 @@ import type {
   Format,
   NamedPortal,
   Portal,
+  PreparedStatement,
   RowWriter,
+  StatementSource,
   WireStatement,
 } from './handler.js';
 
@@ -52,6 +54,8 @@ class Budget {
 export interface NamedStatement extends Sized {
   readonly statement: WireStatement | null;
   readonly deferred?: () => Awaitable<WireStatement | null>;
+  /** Of one with a name. */
+  readonly source?: StatementSource;
 }
 
 /** The prepared statements of one session by name, `''` being the unnamed one. */
@@ -106,6 +110,13 @@ export class NamedStatements {
     if (entry !== undefined) return entry;
     const what = name === '' ? 'unnamed prepared statement' : `prepared statement "${name}"`;
     throw error('26000', `${what} does not exist`);
+  }
+
+  /** Those with names, in the order in which they were made. */
+  list(): readonly PreparedStatement[] {
+    return [...this.#byName].flatMap(([name, { statement, source }]) =>
+      statement === null || source === undefined ? [] : [{ name, statement, ...source }],
+    );
   }
 
   /** Null where there is none, or it is of a text that holds none. */

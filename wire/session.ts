@@ -5,6 +5,7 @@ import type { Frame } from './frame-decoder.js';
 import type {
   Awaitable,
   NamedPortal,
+  PreparedStatement,
   Resting,
   SeriesEnd,
   SessionControl,
@@ -138,9 +139,15 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     return this.#statements.find(name) ?? undefined;
   }
 
-  keep(name: string, statement: WireStatement, bytes: number): void {
+  statements(): readonly PreparedStatement[] {
+    return this.#statements.list();
+  }
+
+  keep(name: string, statement: WireStatement, text: string): void {
+    const bytes = Buffer.byteLength(text);
     this.#statements.reserve(name, bytes);
-    this.#statements.add(name, { statement, bytes });
+    const source = { text, preparedAt: Date.now(), fromSql: true };
+    this.#statements.add(name, { statement, bytes, source });
   }
 
   deallocateAll(): void {

@@ -24,7 +24,7 @@ function grantHarmless(): string {
     FOR f IN
       SELECT p.oid FROM pg_catalog.pg_proc p
       WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
-        AND (p.proname !~ '^osl_' OR p.proname IN ('osl_setting', 'osl_sessions'))
+        AND (p.proname !~ '^osl_' OR p.proname IN ('osl_setting', 'osl_sessions', 'osl_cursors', 'osl_statements'))
         AND (p.proname !~ '(xml|xpath)' OR p.proname ~ '^xml_(in|out|recv|send)$')
         AND (p.provolatile = 'i'
           OR p.provolatile = 's' AND p.proname !~ (${CLOSED_STABLE})
@@ -81,6 +81,7 @@ function replacedFunctions(): readonly string[] {
     SET_CONFIG,
     SHOW_ALL_SETTINGS,
     OWN_SESSIONS,
+    KEPT_BY_SESSION,
     SIGNALS,
     `CREATE OR REPLACE VIEW pg_catalog.pg_settings AS SELECT * FROM pg_catalog.pg_show_all_settings() a`,
     ...OWNED_BY_SETTINGS.map((f) => `ALTER FUNCTION pg_catalog.${f} OWNER TO ${SETTINGS_ROLE}`),
@@ -101,6 +102,8 @@ const OWNED_BY_SETTINGS = [
   'pg_backend_pid()',
   'pg_show_all_settings()',
   'osl_sessions()',
+  'osl_cursors()',
+  'osl_statements()',
   'pg_cancel_backend(integer)',
   'pg_terminate_backend(integer, bigint)',
 ];
@@ -108,7 +111,7 @@ const OWNED_BY_SETTINGS = [
 /**
  * `osl.session` is one JSON object that only the owner, and `set_config`, can set: the session's `pid`, its `settings` by
  * lower-case name, each as `[shown, kept, at the start, by default]`, and, for statements that can ask for them, the
- * caller's own open `sessions`, each as `CatalogSession` has it.
+ * caller's own open `sessions`, each as `CatalogSession` has it, and the `cursors` and `statements` that this one keeps.
  */
 const CURRENT_SETTING = `
   CREATE FUNCTION pg_catalog.osl_setting(text) RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -230,6 +233,34 @@ const OWN_SESSIONS = `
     FROM pg_catalog.osl_sessions() s
     WHERE s.xact_start IS NOT NULL`;
 
+/** The gateway keeps them; the engine has none. */
+const KEPT_BY_SESSION = `
+  CREATE FUNCTION pg_catalog.osl_cursors(OUT name text, OUT text text, OUT hold boolean, OUT "binary" boolean,
+    OUT scroll boolean, OUT created float8)
+    RETURNS SETOF record LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+  SELECT c.* FROM jsonb_to_recordset(osl_current_setting('osl.session')::jsonb -> 'cursors') AS c(name text,
+    text text, hold boolean, "binary" boolean, scroll boolean, created float8)
+  $$;
+  CREATE OR REPLACE VIEW pg_catalog.pg_cursors AS
+    SELECT c.name, c.text AS statement, c.hold AS is_holdable, c."binary" AS is_binary, c.scroll AS is_scrollable,
+           pg_catalog.to_timestamp(c.created / 1000) AS creation_time
+    FROM pg_catalog.osl_cursors() c;
+  CREATE FUNCTION pg_catalog.osl_statements(OUT name text, OUT text text, OUT prepared float8, OUT parameters jsonb,
+    OUT results jsonb, OUT "fromSql" boolean)
+    RETURNS SETOF record LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+  SELECT s.* FROM jsonb_to_recordset(osl_current_setting('osl.session')::jsonb -> 'statements') AS s(name text,
+    text text, prepared float8, parameters jsonb, results jsonb, "fromSql" boolean)
+  $$;
+  CREATE OR REPLACE VIEW pg_catalog.pg_prepared_statements AS
+    SELECT s.name, s.text AS statement, pg_catalog.to_timestamp(s.prepared / 1000) AS prepare_time,
+           ARRAY(SELECT t.oid::oid::regtype FROM pg_catalog.jsonb_array_elements_text(s.parameters)
+             WITH ORDINALITY t(oid, at) ORDER BY t.at) AS parameter_types,
+           CASE WHEN pg_catalog.jsonb_typeof(s.results) = 'array' THEN
+             ARRAY(SELECT t.oid::oid::regtype FROM pg_catalog.jsonb_array_elements_text(s.results)
+               WITH ORDINALITY t(oid, at) ORDER BY t.at) END AS result_types,
+           s."fromSql" AS from_sql, 0::bigint AS generic_plans, 0::bigint AS custom_plans
+    FROM pg_catalog.osl_statements() s`;
+
 /** They tell the gateway, by a notice, which of the caller's own sessions is meant. Of all others no session is known. */
 const SIGNALS = ['cancel', 'terminate']
   .map(
@@ -273,7 +304,6 @@ export const HARDENING: readonly string[] = [
   ...replacedFunctions(),
   `REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pg_catalog FROM PUBLIC`,
   grantHarmless(),
-  `REVOKE ALL ON pg_catalog.pg_prepared_statements, pg_catalog.pg_cursors, pg_catalog.pg_config,
-     pg_catalog.pg_file_settings FROM PUBLIC`,
+  `REVOKE ALL ON pg_catalog.pg_config, pg_catalog.pg_file_settings FROM PUBLIC`,
   `CHECKPOINT`,
 ];

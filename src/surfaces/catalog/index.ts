@@ -20,6 +20,12 @@ export {
   RemoteCatalogs,
 } from './remote.js';
 export type { Reply, ReplyReport } from './reply.js';
-export { type CatalogSession, namesSessions, type SessionSignal } from './session-signals.js';
+export {
+  type CatalogCursor,
+  type CatalogSession,
+  type CatalogStatement,
+  namesSessions,
+  type SessionSignal,
+} from './session-signals.js';
 export type { SettingChange } from './setting-changes.js';
 export { CATALOG_VERSION } from './version.js';

@@ -20,6 +20,29 @@ export interface CatalogSession {
   readonly query: string;
 }
 
+/** A cursor of the session as `pg_cursors` has it. */
+export interface CatalogCursor {
+  readonly name: string;
+  readonly text: string;
+  readonly hold: boolean;
+  readonly binary: boolean;
+  readonly scroll: boolean;
+  /** ms since the epoch. */
+  readonly created: number;
+}
+
+/** A prepared statement of the session as `pg_prepared_statements` has it. */
+export interface CatalogStatement {
+  readonly name: string;
+  readonly text: string;
+  /** ms since the epoch. */
+  readonly prepared: number;
+  readonly parameters: readonly number[];
+  /** Null for one that gives no rows. */
+  readonly results: readonly number[] | null;
+  readonly fromSql: boolean;
+}
+
 interface Notice {
   readonly sqlstate: string;
   readonly message: string;
@@ -32,7 +55,10 @@ export function sessionSignal({ sqlstate, message }: Notice): SessionSignal | nu
   return { pid, what };
 }
 
-/** Whether a statement can be about sessions: others need not be told which there are. */
+/** True for a statement that can be about sessions, or what they keep: others need not be told of them. */
 export function namesSessions(text: string): boolean {
-  return /pg_stat_activity|pg_locks|pg_cancel_backend|pg_terminate_backend|u&"/i.test(text);
+  return NAMES.test(text);
 }
+
+const NAMES =
+  /pg_stat_activity|pg_locks|pg_cancel_backend|pg_terminate_backend|pg_cursors|pg_prepared_statements|u&"/i;

@@ -1,4 +1,4 @@
-import { type CatalogSession, type CatalogSettings, namesSessions } from '../catalog/index.js';
+import { type CatalogSettings, type CatalogStatement, namesSessions } from '../catalog/index.js';
 import type { SessionParts } from './session-parts.js';
 import type { SessionSettings } from './settings.js';
 
@@ -16,12 +16,27 @@ function catalogSettings({ settings, processId }: SessionParts): CatalogSettings
   return known;
 }
 
-/** The same for a statement of this text, with the caller's own sessions where it can ask for them. */
+/** UTF-16 units of a text of what the session keeps. */
+const LONGEST = 1_024;
+
+/** The same for a statement of this text, with the caller's own sessions, and what this one keeps, where it can ask for them. */
 export async function settingsFor(session: SessionParts, text: string): Promise<CatalogSettings> {
   const known = catalogSettings(session);
   if (!namesSessions(text)) return known;
-  const sessions: readonly CatalogSession[] = await session.own.all();
-  return { ...known, told: `${known.told.slice(0, -1)},"sessions":${JSON.stringify(sessions)}}` };
+  const cursors = session.cursors.list().map((c) => ({ ...c, text: c.text.slice(0, LONGEST) }));
+  const kept = { sessions: await session.own.all(), cursors, statements: statementsOf(session) };
+  return { ...known, told: `${known.told.slice(0, -1)},${JSON.stringify(kept).slice(1)}` };
+}
+
+function statementsOf({ statements }: SessionParts): readonly CatalogStatement[] {
+  return statements.statements().map(({ name, text, preparedAt, fromSql, statement }) => ({
+    name,
+    text: text.slice(0, LONGEST),
+    prepared: preparedAt,
+    parameters: statement.parameterTypes,
+    results: statement.columns?.map((c) => c.typeOid) ?? null,
+    fromSql,
+  }));
 }
 
 function describe(settings: SessionSettings, pid: number): CatalogSettings {

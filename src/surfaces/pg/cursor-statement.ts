@@ -66,11 +66,12 @@ function directionOf(direction: string | undefined): Motion['direction'] {
 export async function cursorStatement(
   session: SessionParts,
   command: CursorCommand,
+  text: string,
   prepareQuestion: () => Promise<WireStatement>,
 ): Promise<WireStatement> {
   switch (command.kind) {
     case 'declare':
-      return declareStatement(session, command.declaration, await prepareQuestion());
+      return declareStatement(session, command.declaration, text, await prepareQuestion());
     case 'fetch':
     case 'move':
       return fetchStatement(session, command);
@@ -86,6 +87,7 @@ export async function cursorStatement(
 function declareStatement(
   { state, records, cursors }: SessionParts,
   declaration: Declaration,
+  text: string,
   question: WireStatement,
 ): WireStatement {
   return {
@@ -99,7 +101,7 @@ function declareStatement(
         const { inBlock } = state;
         if (!inBlock && !declaration.hold)
           throw error('25P01', 'DECLARE CURSOR can only be used in transaction blocks');
-        cursors.declare(declaration, question, parameterFormats, parameters, inBlock);
+        cursors.declare({ ...declaration, text }, question, parameterFormats, parameters, inBlock);
         return { suspended: false, tag: 'DECLARE CURSOR' };
       },
       close: () => undefined,

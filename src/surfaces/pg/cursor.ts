@@ -10,6 +10,7 @@ import {
   type WireStatement,
 } from '../../../wire/index.js';
 import type { MemoryShare } from '../../engine/index.js';
+import type { CatalogCursor } from '../catalog/index.js';
 import { giveRows } from './give-rows.js';
 import type { SessionRights } from './rights.js';
 import { type Motion, ScrolledRows } from './scroll.js';
@@ -25,6 +26,10 @@ interface Cursor {
   readonly binary: boolean;
   readonly hold: boolean;
   readonly scroll: boolean;
+  /** Of DECLARE. */
+  readonly text: string;
+  /** ms since the epoch. */
+  readonly declaredAt: number;
   /** The block that declared it is still open. */
   inBlock: boolean;
   portal: Opened | null;
@@ -81,7 +86,7 @@ export class Cursors {
 
   /** @throws WireError 42P03, 53400 */
   declare(
-    { name, ...how }: Declaration,
+    { name, ...how }: Declaration & { readonly text: string },
     statement: WireStatement,
     parameterFormats: readonly Format[],
     parameters: readonly (Uint8Array | null)[],
@@ -91,8 +96,23 @@ export class Cursors {
       throw error('42P03', `cursor "${name}" already exists`);
     if (this.#byName.size >= MOST) throw error('53400', `too many cursors: at most ${MOST}`);
     const copies = parameters.map((p) => (p === null ? null : Buffer.from(p)));
-    const cursor = { statement, parameterFormats, parameters: copies, ...how, inBlock, portal: null };
+    const cursor = {
+      statement,
+      parameterFormats,
+      parameters: copies,
+      ...how,
+      inBlock,
+      portal: null,
+      declaredAt: Date.now(),
+    };
     this.#byName.set(name, cursor);
+  }
+
+  /** Those that DECLARE made, as `pg_cursors` tells of them. */
+  list(): readonly CatalogCursor[] {
+    return [...this.#byName].map(([name, { text, hold, binary, scroll, declaredAt }]) => {
+      return { name, text, hold, binary, scroll, created: declaredAt };
+    });
   }
 
   /** @throws WireError 34000 */

@@ -54,7 +54,7 @@ async function prepareNode(
 ): Promise<WireStatement> {
   const cursor = cursorCommandOf(node);
   if (cursor !== null)
-    return cursorStatement(session, cursor, () =>
+    return cursorStatement(session, cursor, text, () =>
       questionStatement(session, queryWithin(text) ?? text, parameterTypes),
     );
   if ('PrepareStmt' in node)
@@ -62,7 +62,7 @@ async function prepareNode(
       session,
       node.PrepareStmt,
       (types) => questionStatement(session, queryWithin(text) ?? text, types),
-      Buffer.byteLength(text),
+      text,
     );
   if ('ExecuteStmt' in node) return executeStatement(session, node.ExecuteStmt);
   if ('ExplainStmt' in node && (await laneOf(session, text)).kind === 'data')

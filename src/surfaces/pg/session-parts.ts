@@ -21,7 +21,7 @@ export interface SessionParts {
   readonly state: SessionState;
   readonly cursors: Cursors;
   /** What PREPARE keeps and EXECUTE runs: the statements of the protocol, which have their names from one set. */
-  readonly statements: Pick<SessionControl, 'statement' | 'keep'>;
+  readonly statements: Pick<SessionControl, 'statement' | 'statements' | 'keep'>;
   readonly running: Running;
   readonly activity: Activity;
   /** The open sessions of the same caller, this one among them. */

@@ -291,6 +291,8 @@ const FIXED: readonly Setting[] = (
     ['server_version', CATALOG_VERSION, 'the version whose catalog is shown', true],
     ['server_version_num', versionNumber(CATALOG_VERSION), 'the same as a number', false],
     ['server_encoding', 'UTF8', 'the encoding of the data', true],
+    ['lc_collate', 'C', 'the collation of the catalog', false],
+    ['lc_ctype', 'C.UTF-8', 'the classes of characters of the catalog', false],
     ['integer_datetimes', 'on', 'moments are integers', true],
     ['in_hot_standby', 'off', 'this is no standby', true],
     ['is_superuser', 'off', 'the session is no superuser', true],

@@ -21,7 +21,7 @@ export function prepareCommand(
   session: SessionParts,
   { name = '', argtypes = [] }: PrepareNode,
   prepareQuestion: (parameterTypes: readonly number[]) => Promise<WireStatement>,
-  bytes: number,
+  text: string,
 ): WireStatement {
   const parameterTypes = argtypes.map(declaredTypeOf);
   const begin = held(session);
@@ -33,7 +33,7 @@ export function prepareCommand(
         begin();
         session.state.block.requireUsable();
         const statement = await prepareQuestion(parameterTypes);
-        session.statements.keep(name, statement, bytes);
+        session.statements.keep(name, statement, text);
         await session.records.unrun.record();
         return { suspended: false, tag: 'PREPARE' };
       },

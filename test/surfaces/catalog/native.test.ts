@@ -76,6 +76,57 @@ const QUESTIONS: readonly string[] = [
    where c.relname OPERATOR(pg_catalog.~) '^(person)$' COLLATE pg_catalog.default and pg_catalog.pg_table_is_visible(c.oid)`,
 ];
 
+test('what a session keeps is listed as by Postgres, and to no other session', async (t) => {
+  const native = await startNativePostgres();
+  if (native === null) {
+    t.plan(0, 'there is no native Postgres on this machine');
+    return;
+  }
+  t.teardown(() => native.stop());
+  const world = await openWorld(base);
+  t.teardown(() => world.close());
+  const [clerk, other] = await Promise.all([world.connect('clerk'), world.connect('clerk')]);
+  const real = await referenceClient(native.url, world.service);
+  t.teardown(() => real.end());
+  const both = async (text: string): Promise<void> => {
+    t.equal(await outcome(clerk, text), await outcome(real, text), text);
+  };
+  const statements = `select name, statement, parameter_types, from_sql
+    from pg_prepared_statements where prepare_time > now() - interval '1 hour' order by name`;
+  const cursors = `select name, statement, is_holdable, is_binary, is_scrollable from pg_catalog.pg_cursors
+    where creation_time > now() - interval '1 hour' and statement like 'declare%' order by name`;
+  await both(statements);
+  await both(cursors);
+  await both(
+    'prepare "by Name" (text, int4) as select relname from pg_class where relname = $1 and relnatts = $2',
+  );
+  for (const client of [clerk, real])
+    await client.query({ name: 'p1', text: 'select $1::int8 as n', values: [1] });
+  await both('begin');
+  await both('declare c no scroll cursor for select relname from pg_class');
+  await both('declare "D" binary scroll cursor with hold for select 1');
+  await both(statements);
+  await both(cursors);
+  await both('fetch 1 from "D"');
+  for (const view of ['pg_prepared_statements', 'pg_cursors'])
+    t.match(await outcome(other, `select count(*) from ${view}`), '["0"]', `${view} of another session`);
+  await both('close c');
+  await both('commit');
+  await both('deallocate "by Name"');
+  await both(statements);
+  await both(cursors);
+  await both('discard all');
+  await both(statements);
+  await both(cursors);
+  const collation = await outcome(clerk, 'select datcollate, datctype from pg_database');
+  const [[, [shown]]] = [JSON.parse(collation)] as const;
+  for (const [i, name] of ['lc_collate', 'lc_ctype'].entries()) {
+    t.match(await outcome(clerk, `show ${name}`), JSON.stringify([shown[i]]), name);
+    t.match(await outcome(clerk, `select current_setting('${name}')`), JSON.stringify([shown[i]]), name);
+    await both(`set ${name} = 'C'`);
+  }
+});
+
 test('the catalog answers as a real Postgres with the same tables', async (t) => {
   const native = await startNativePostgres();
   if (native === null) {
