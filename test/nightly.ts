@@ -96,6 +96,7 @@ const STEPS: readonly Step[] = [
     file: 'surfaces/catalog/large',
     size: sized('entities', 'OSL_CATALOG_ENTITIES', 10_000),
   },
+  { name: 'large values in 512 MiB', file: 'service/operations/crowd.js', size: null },
   { name: 'parity', file: 'proof/parity/parity', size: null },
   { name: 'attacks', file: 'proof/attacks/attacks', size: null },
   { name: 'attacks on the protocol', file: 'proof/attacks/protocol', size: null },

@@ -244,7 +244,10 @@ export const SECTIONS: readonly Section[] = [
         what: 'Milliseconds that a statement about the catalog may run; then it is canceled (57014).',
         default: '5000',
       },
-      OSL_PLAN_CACHE_MIB: { what: 'MiB of compiled plans that are remembered; 0 for none.', default: '64' },
+      OSL_PLAN_CACHE_MIB: {
+        what: 'MiB of memory for compiled plans that are remembered; 0 for none.',
+        default: '64',
+      },
       OSL_RESULT_CACHE_MIB: {
         what: 'Memory for answers that may be [given again](caching.md), of all workers together; 0 keeps none.',
         default: '64',

@@ -17,6 +17,9 @@ interface Field {
   readonly value: ValueWriter;
 }
 
+/** Gives bytes of their own: those of a small Buffer keep 8 KiB alive, as long as a plan. */
+const UTF8 = new TextEncoder();
+
 /** By the outputs of plans: plans that differ in values only are minted one by one, and share them. */
 const SHAPES = new WeakMap<GovernedPlan['outputs'], RowShape>();
 
@@ -29,7 +32,7 @@ export function shapeOf(plan: GovernedPlan): RowShape {
   const shape: RowShape = {
     columns: varies ? null : columnsJson(columns, (c) => c.redacted),
     fields: columns.map(({ name, type, passageKey }, i) => ({
-      lead: Buffer.from(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`),
+      lead: UTF8.encode(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`),
       value: passageKey ? keyWriter(type) : valueWriter(type),
     })),
   };
