@@ -145,6 +145,10 @@ async function comesBack(
   await gateway.server.signal('SIGTERM');
 }
 
+const EXTRA = `entities:
+  extra: { source: db.shop.account, primary_key: [id], columns: { id: { column: id } } }
+`;
+
 t.test('parts that are away at the start', { skip: SKIP }, async (t) => {
   const world = await surroundings(t);
   const { proxies, house, settings } = world;
@@ -167,6 +171,30 @@ t.test('parts that are away at the start', { skip: SKIP }, async (t) => {
     await untilAll(gateway, []);
     t.equal(await gateway.asks(undefined, gateway.issued()), '200');
     await gateway.server.signal('SIGTERM');
+  });
+
+  await t.test('nothing is kept where what others published does not fit the policy here', async (t) => {
+    const shared = { OSL_POLICY_SOURCE: 'file', OSL_POLICY: policy };
+    const author = await world.serve(t, shared);
+    t.equal(await author.changes({ fragment: EXTRA }), '201');
+    t.equal(await author.changes({ deprecate: { 'entities.extra': 'use account' } }), '201');
+    const own = join(temporary(), 'own.yaml');
+    writeFileSync(
+      own,
+      SURROUNDED_POLICY.replace('grants:\n', 'grants:\n      - { on: extra, columns: [id] }\n'),
+    );
+    const other = await world.serve(t, { ...shared, OSL_POLICY: own });
+    const asks = 'select id from osl.entities.extra';
+    t.equal(await other.asks(asks), '200');
+    t.equal(await author.changes({ withdraw: ['entities.extra'] }), '201');
+    await other.server.said('no valid policy: every request is refused');
+    t.equal(await other.asks(), '503 E2001');
+    writeFileSync(own, SURROUNDED_POLICY);
+    other.server.hangUp();
+    await other.server.said('a valid policy is in force again');
+    t.equal(await other.asks(), '200');
+    t.equal(await other.asks(asks), '400 E0512');
+    for (const { server } of [author, other]) await server.signal('SIGTERM');
   });
 
   await t.test('what a database says against a gateway does not end it either', async (t) => {

@@ -91,7 +91,12 @@ export class Surrounded {
   }
 
   /** The same of publishing a metric of that name. */
-  async publishes(name: string): Promise<string> {
+  publishes(name: string): Promise<string> {
+    return this.changes({ fragment: `metrics:\n  ${name}: { entity: account, expression: count(id) }\n` });
+  }
+
+  /** The same of a change of what is published. */
+  async changes(change: object): Promise<string> {
     const claims = { tenant: 'demo', chain: ['user:admin'], aclRoles: ['analyst'], roles: ['TENANT_ADMIN'] };
     const { signing } = tenantKeys(this.server.dataDir, this.#keysDir);
     const ask = async (body: unknown): Promise<Reply> => {
@@ -102,8 +107,7 @@ export class Surrounded {
       });
     };
     const { version }: { readonly version?: unknown } = JSON.parse((await ask(null)).body);
-    const fragment = `metrics:\n  ${name}: { entity: account, expression: count(id) }\n`;
-    const { status, body } = await ask({ fragment, base_version: version });
+    const { status, body } = await ask({ ...change, base_version: version });
     const { code }: { readonly code?: unknown } = JSON.parse(body);
     return code === undefined ? String(status) : `${status} ${String(code)}`;
   }
