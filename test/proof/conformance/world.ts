@@ -203,8 +203,12 @@ export interface World extends Server {
   exchanges(): readonly Exchange[];
   /** `POST /osl/query`. */
   osql(subject: string, osql: string, more?: Readonly<Record<string, unknown>>): Promise<Heard>;
-  /** The same text at REST, at MCP and on the wire, with the code that each of them tells; '' where it answers. */
-  everywhere(subject: string, osql: string): Promise<readonly Told[]>;
+  /**
+   * The same text at REST, at MCP and on the wire, with the code that each of them tells; '' where it answers.
+   *
+   * @param kind what it shows where it answers
+   */
+  everywhere(subject: string, osql: string, kind?: CaseKind): Promise<readonly Told[]>;
   /** Counts the last answer, `heard`, as the negative case that it is: nothing in it matches `hidden`. */
   withheld(t: Test, heard: Heard, hidden: RegExp): void;
   /** A token of exactly these members, signed with the tenant's secret unless told. */
@@ -255,7 +259,8 @@ export async function openWorld(): Promise<World> {
     ...server,
     exchanges: () => asked.splice(0),
     osql: (subject, osql, more = {}) => server.post(subject, '/osl/query', { osql, ...more }),
-    everywhere: async (subject, osql) => {
+    everywhere: async (subject, osql, kind = 'answered') => {
+      const before = asked.length;
       const atRest = await server.post(subject, '/osl/query', { osql });
       const atMcp = await server.mcp(subject, 'semantic_query', { osql });
       const onWire = await wire.ask(subject, osql);
@@ -264,6 +269,7 @@ export async function openWorld(): Promise<World> {
         answer: onWire.code === '' ? 'answered' : onWire.code,
         kind: onWire.code === '' ? 'answered' : 'refused',
       });
+      for (const entry of asked.slice(before)) if (entry.kind === 'answered') entry.kind = kind;
       return [
         { surface: 'REST', status: atRest.status, code: atRest.code, rows: textsOf(atRest.rows) },
         { surface: 'MCP', status: atMcp.status, code: atMcp.code, rows: textsOf(atMcp.rows) },

@@ -487,6 +487,9 @@ export const QUERY_CHECKS = {
     t.same([few.status, few.rows], [200, []]);
     world.withheld(t, few, /A review/);
     t.equal((await world.osql('user:ann', `select text from ${reviews()}`)).rows.length, 5);
+    for (const who of ['user:few', 'user:nil'])
+      for (const told of await world.everywhere(who, `select text, cite from ${reviews()}`, 'withheld'))
+        t.same([told.code, told.rows], ['', []], `${told.surface}: ${who}`);
     // Neither has one who has no grant at all.
     const nil = await world.osql('user:nil', `select text, score, cite from ${reviews()} where score > 1`);
     t.same([nil.status, nil.rows], [200, []]);
