@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
 import { brokenLinks, markdownIn } from '../../site/build/links.js';
@@ -64,5 +64,23 @@ test('headings have the anchors that they have on GitHub', (t) => {
   t.strictSame(anchors('# Two gateways [from](x.md) an _empty_ machine'), [
     'two-gateways-from-an-empty-machine',
   ]);
+  t.end();
+});
+
+test('pages write the command as docs/README.md says: `npx osl` on the first pages alone', (t) => {
+  const first = ['README.md', 'docs/README.md', 'docs/getting-started.md', 'docs/operations.md'];
+  const pages = ['docs', 'docs/cookbook'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `${folder}/${name}`),
+  );
+  const saying = [...pages, 'README.md'].filter((page) =>
+    /\bnpx osl(?!-gateway)\b/.test(readFileSync(join(ROOT, page), 'utf8')),
+  );
+  t.strictSame(saying.sort(), first.sort());
+  t.match(
+    readFileSync(join(ROOT, 'docs/README.md'), 'utf8'),
+    '**The command is written `osl` on every page.**',
+  );
   t.end();
 });
