@@ -233,7 +233,8 @@ export const NOTES: Readonly<Partial<Record<RuleId, string>>> = {
     'the contract calls it unresolvable at present; here it is answered, and what cannot be is 422 E1001',
   'osql.3': EXTENDED,
   'osql.3.structured': EXTENDED,
-  'osql.3.15': EXTENDED,
+  'osql.3.15':
+    'so for whatever pairs rows; INTERSECT, EXCEPT and values computed of a subquery compare columns that are no keys, too, as long as `features.set_operations` and `features.subqueries` are on, which they are unless the manifest says no (decisions 0112 and 0113; `osql.3` tries both)',
   'osql.3.18':
     'in `osql`; the body `sql` joins on anything, and `features.joins: any` of a manifest allows it here',
   'osql.3.21': 'operators over the texts of entities are an extension, which the manifest can switch off',
