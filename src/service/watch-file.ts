@@ -6,7 +6,8 @@ const LOOK_MS = 250;
 
 /**
  * Calls `changed` once a file is another than it was, and has stayed so for one look: whoever writes it in pieces, replaces
- * it, or turns the link that leads to it. Returns what ends it.
+ * it, or turns the link that leads to it. A file that was written since this process began may be another than the process
+ * read at its start. Returns what ends it.
  */
 export function watchFile(file: string, changed: () => void): () => void {
   let known: string | null = null;
@@ -15,9 +16,9 @@ export function watchFile(file: string, changed: () => void): () => void {
   const look = async (): Promise<void> => {
     if (looking) return;
     looking = true;
-    const now = await markOf(file);
+    const { mark: now, since } = await stateOf(file);
     looking = false;
-    known ??= now;
+    known ??= since >= performance.timeOrigin ? '' : now;
     if (now === known) pending = null;
     else if (now === pending) {
       known = now;
@@ -30,12 +31,12 @@ export function watchFile(file: string, changed: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** What tells one state of a file from another. */
-async function markOf(file: string): Promise<string> {
+/** What tells one state of a file from another, and since when it is in that state, ms since 1970. */
+async function stateOf(file: string): Promise<{ readonly mark: string; readonly since: number }> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+    return { mark: [dev, ino, size, mtimeNs, ctimeNs].join(' '), since: Number(ctimeNs / 1_000_000n) };
   } catch (error) {
-    return `none: ${codeOf(error)}`;
+    return { mark: `none: ${codeOf(error)}`, since: Number.POSITIVE_INFINITY };
   }
 }

@@ -267,9 +267,9 @@ t.test('the demo from its first start to its end', async (t) => {
     const already = new RegExp(
       `^error: a server of \\S+ runs already, at http://\\S+ \\(process ${pid}\\).*\\n$`,
     );
-    t.match(taken, { code: 2, stderr: already });
+    t.match(taken, { code: 1, stderr: already });
     const other = await osl(['demo', ...at, '--http-port', '0', '--pg-port', '0']);
-    t.match(other, { code: 2, stderr: already });
+    t.match(other, { code: 1, stderr: already });
     t.equal(server.record()['pid'], pid, 'and changes nothing');
   });
 

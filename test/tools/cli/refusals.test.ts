@@ -156,7 +156,7 @@ t.test('a first start without files, and a second beside the first', async (t) =
   };
   writeFileSync(join(dir, 'server.json'), JSON.stringify({ ...record, ...more }));
   const words = new RegExp(`runs already, at http://127.0.0.1:8642 \\(process ${process.pid}\\): stop it`);
-  refused(t, await osl(['demo', '--data-dir', dir, ...FREE]), 2, words);
+  refused(t, await osl(['demo', '--data-dir', dir, ...FREE]), 1, words);
 });
 
 t.test('no server: exit 3, whichever way it is looked for', async (t) => {

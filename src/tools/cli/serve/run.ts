@@ -5,7 +5,7 @@ import { lookFirst } from '../../../service/keeper.js';
 import type { First } from '../../../service/served.js';
 import type { Settings } from '../../../service/settings.js';
 import { workersFor } from '../../../service/workers.js';
-import { EXIT, failureOf, usage } from '../exit.js';
+import { EXIT, Failure, failureOf, usage } from '../exit.js';
 import type { ServerFlags } from '../flags.js';
 import { settingsOf } from '../flags.js';
 import { operatorLog } from '../log.js';
@@ -120,7 +120,10 @@ function checkFirstSteps({ manifest }: RunFlags, { manifestFile, dataDir }: Sett
   const running = runningServer(dataDir);
   if (running !== null) {
     const where = `${restUrl(running)} (process ${running.pid})`;
-    throw usage(`a server of ${dataDir} runs already, at ${where}: stop it, or name another --data-dir`);
+    throw new Failure(
+      EXIT.failed,
+      `error: a server of ${dataDir} runs already, at ${where}: stop it, or name another --data-dir`,
+    );
   }
   const named = manifest !== undefined || (process.env['OSL_MANIFEST'] ?? '') !== '';
   if (named || existsSync(manifestFile)) return;
