@@ -228,3 +228,45 @@ t.test('nor does a body', { timeout: 300_000 }, async (t) => {
   await suspects.judge(t);
   t.pass('all were sent');
 });
+
+/** Values of 8 MB, of each of which writing takes another way, and one that no row may have. */
+const LARGE_VALUES = [
+  "repeat('x', 8000000)",
+  "array_agg(repeat('\"', 3000000))",
+  "jsonb_agg(repeat('x', 3000000))",
+  "decode(repeat('ab', 8000000), 'hex')",
+  Array.from({ length: 64 }, (_, i) => `repeat('x', 125000) as c${i}`).join(),
+  "repeat('x', 20000000)",
+];
+
+const refuse: Way = () => Promise.reject(new Error('there is no such way'));
+
+t.test('nor does a large value of an answer', { timeout: 300_000 }, async (t) => {
+  const statuses = new Set<number>();
+  const as = (accept: string) => async (osql: string) => {
+    const reply = await gateway.post('/osl/query', JSON.stringify({ osql }), 'token', { accept });
+    statuses.add(reply.status);
+    t.equal(
+      reply.status === 200,
+      reply.body.length > 5_000_000,
+      `${reply.status} by ${accept}: ${osql.slice(0, 60)}`,
+    );
+  };
+  const ways: Readonly<Record<string, Way>> = {
+    JSON: as('application/json'),
+    simple: WAYS['simple'] ?? refuse,
+    NDJSON: as('application/x-ndjson'),
+    Arrow: as('application/vnd.apache.arrow.stream'),
+    MCP: WAYS['mcp'] ?? refuse,
+  };
+  const suspects = new Suspects();
+  for (const value of LARGE_VALUES)
+    for (const [name, way] of Object.entries(ways)) {
+      const one = /agg/.test(value) ? 'id < 3' : 'id = 1';
+      await suspects.ask(`${value.slice(0, 50)} by ${name}`, () =>
+        way(`select ${value} from customer where ${one}`),
+      );
+    }
+  await suspects.judge(t);
+  t.strictSame([...statuses].sort(), [200, 400], 'answered, and refused beyond the size of a row');
+});
