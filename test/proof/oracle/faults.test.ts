@@ -14,6 +14,9 @@ import { accessOf, catalogOf, randomWorld } from './world.js';
 const WORLDS = 1_500;
 const PER_WORLD = 12;
 const SEED = 202;
+/** Worlds in which faults were met when this was written: they come first, the others until every fault is found. */
+const FIRST = [0, 2, 3, 5, 6, 7, 8, 11, 15, 48, 80, 205, 571];
+const ORDER = [...new Set([...FIRST, ...Array(WORLDS).keys()])];
 
 const engine = await openOracle();
 t.teardown(() => engine.close());
@@ -67,7 +70,8 @@ async function twinAnswer({ sql, slots }: Emitted, { world }: Stage): Promise<st
 }
 
 t.test('every seeded fault is found', async (t) => {
-  for (let i = 0; i < WORLDS && found.size < FAULTS.length; i++) {
+  for (const i of ORDER) {
+    if (found.size === FAULTS.length) break;
     const dice = diceFrom(SEED * 1_000 + i);
     const world = randomWorld(dice);
     const here = await stage(world, engine);
