@@ -286,7 +286,10 @@ async function ofServer(
     await Promise.all(ends);
     t.equal(await status(analyst), 200, 'another token of the same subject');
     t.match(await cli('revoke', '--session', '1'), { code: 1, stderr: /there is no such session/ });
-    t.match(await cli('revoke', revoked.slice(0, revoked.lastIndexOf('.'))), { code: 2, stderr: /this is no whole token/ });
+    t.match(await cli('revoke', revoked.slice(0, revoked.lastIndexOf('.'))), {
+      code: 2,
+      stderr: /this is no whole token/,
+    });
     t.match(await cli('revoke'), { code: 2, stderr: /say what to revoke/ });
     t.match(await cli('revoke', revoked, '--all-of', 'user:analyst'), { code: 2 });
     t.match(await cli('revoked'), { code: 0, stdout: new RegExp(`token +\\| ${tokenIdIn(revoked)}`) });
