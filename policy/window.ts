@@ -33,10 +33,9 @@ export class WindowCounter {
     const count = this.#countOf(key, now) ?? this.#begin(key, now);
     count.used++;
     if (count.used <= this.perWindow) return OK;
-    return Object.freeze({
-      ok: false,
-      retryAfterSeconds: Math.max(1, Math.ceil((count.endsAt - now) / 1_000)),
-    });
+    // No more than the window, beyond which fractions of the clock may round.
+    const left = Math.min(count.endsAt - now, this.#windowMs);
+    return Object.freeze({ ok: false, retryAfterSeconds: Math.max(1, Math.ceil(left / 1_000)) });
   }
 
   /** Counts one use where the window lets it through; where it does not, counts nothing. */
