@@ -1,4 +1,4 @@
-import type { parse } from 'osl-compiler';
+import { type parse, quoteIdentifier } from 'osl-compiler';
 import { error } from '../../../wire/index.js';
 
 type Node = ReturnType<typeof parse>['node'];
@@ -112,10 +112,8 @@ export function questionOf(node: CopyNode): string | null {
   const relation = node.relation;
   if (relation === undefined) return null;
   const names = [relation.catalogname, relation.schemaname, relation.relname].filter((n) => n !== undefined);
-  const columns = (node.attlist ?? []).map((c) => ('String' in c ? quoted(c.String.sval ?? '') : ''));
-  return `select ${columns.length === 0 ? '*' : columns.join(', ')} from ${names.map(quoted).join('.')}`;
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
+  const columns = (node.attlist ?? []).map((c) =>
+    'String' in c ? quoteIdentifier(c.String.sval ?? '') : '',
+  );
+  return `select ${columns.length === 0 ? '*' : columns.join(', ')} from ${names.map(quoteIdentifier).join('.')}`;
 }

@@ -1,3 +1,4 @@
+import { identifier } from 'osl-compiler';
 import { type CompletionItem, CompletionItemKind, InsertTextFormat } from 'vscode-languageserver/node';
 import type { FunctionEntry } from '../../../model/graph/language.js';
 import type { Names } from '../names.js';
@@ -139,77 +140,12 @@ function item(
   detail: string | null,
   documentation: string | null,
 ): CompletionItem {
-  const plain = /^[a-z_][a-z0-9_]*$/.test(name) && !RESERVED.has(name);
+  const written = identifier(name);
   return {
     label: name,
     kind,
-    ...(plain ? {} : { insertText: `"${name.replaceAll('"', '""')}"` }),
+    ...(written === name ? {} : { insertText: written }),
     ...(detail !== null && { detail }),
     ...(documentation !== null && { documentation }),
   };
 }
-
-/** Names that take quotes although they look plain: the commonest of Postgres' reserved words. */
-const RESERVED: ReadonlySet<string> = new Set([
-  ...[
-    'all',
-    'analyze',
-    'and',
-    'array',
-    'as',
-    'asc',
-    'both',
-    'case',
-    'cast',
-    'check',
-    'column',
-    'constraint',
-    'create',
-  ],
-  ...[
-    'default',
-    'desc',
-    'distinct',
-    'do',
-    'else',
-    'end',
-    'except',
-    'false',
-    'fetch',
-    'for',
-    'foreign',
-    'from',
-    'grant',
-  ],
-  ...[
-    'group',
-    'having',
-    'in',
-    'initially',
-    'into',
-    'limit',
-    'not',
-    'null',
-    'offset',
-    'on',
-    'only',
-    'or',
-    'order',
-  ],
-  ...[
-    'primary',
-    'references',
-    'select',
-    'some',
-    'table',
-    'then',
-    'to',
-    'true',
-    'union',
-    'unique',
-    'user',
-    'using',
-    'when',
-  ],
-  ...['where', 'window', 'with'],
-]);
