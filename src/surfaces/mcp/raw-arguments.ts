@@ -1,6 +1,6 @@
 import { type Readable, Transform } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import { endOfString, mayRound } from '../rest/bodies/json-numbers.js';
+import { afterBlanks, endOfString, mayRound } from '../rest/bodies/json-numbers.js';
 
 /**
  * The arguments of a tool's call as they stand in `message`, a message of the protocol; null where no number of it can
@@ -41,12 +41,6 @@ function endOfValue(json: string, start: number): number {
     if ((char === '}' || char === ']') && depth === 0) return at + 1;
   }
   return json.length;
-}
-
-function afterBlanks(json: string, from: number): number {
-  let at = from;
-  while (/\s/.test(json[at] ?? '')) at++;
-  return at;
 }
 
 /** Calls whose arguments are kept at a time, until their tool asks for them. */

@@ -63,17 +63,19 @@ function pointerTo(json: string, offset: number): string {
     else if (char === ',' && top?.list === true) top.step = Number(top.step) + 1;
     else if (char === '"') {
       const end = endOfString(json, at);
-      if (top?.list === false && isBeforeColon(json, end)) top.step = String(JSON.parse(json.slice(at, end)));
+      if (top?.list === false && json[afterBlanks(json, end)] === ':')
+        top.step = String(JSON.parse(json.slice(at, end)));
       at = end - 1;
     }
   }
   return path.map(({ step }) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-function isBeforeColon(json: string, from: number): boolean {
+/** The first place from `from` on that has no blank. */
+export function afterBlanks(json: string, from: number): number {
   let at = from;
   while (/\s/.test(json[at] ?? '')) at++;
-  return json[at] === ':';
+  return at;
 }
 
 /** Behind the closing quote of the string that begins at `start`. */
