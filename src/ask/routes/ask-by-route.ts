@@ -1,6 +1,6 @@
 import { type Identity, isExpired } from '../../../policy/index.js';
 import type { RowSink } from '../../engine/index.js';
-import type { Answer } from '../data/ask.js';
+import { type Answer, redactionOf } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
 import { type Delivery, formatsOf, type Question } from '../data/question.js';
 import type { Credentials } from '../request/call.js';
@@ -86,9 +86,9 @@ interface Settled {
 
 function askerOf({ question, delivery, caller, route: { plan } }: ToBegin, settled: Settled): FastAsker {
   const { sink } = delivery;
-  // No route has runtime relations: what is redacted is known of its plan.
-  const redacted = plan.outputs.map((o) => o.redacted);
-  const open = (): RowSink => (typeof sink === 'function' ? sink(plan, versionsOf(caller), redacted) : sink);
+  // No route has runtime relations.
+  const open = (): RowSink =>
+    typeof sink === 'function' ? sink(plan, versionsOf(caller), redactionOf(plan, [])) : sink;
   const give = (rows: number, truncated: boolean): void =>
     settled.resolve({
       requestId: question.requestId,
