@@ -83,11 +83,13 @@ const INDENT = 8;
 const WIDTH = 90;
 
 function wrapped(text: string, width: number): readonly string[] {
-  return text.split(' ').reduce<string[]>((lines, word) => {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
     const last = lines.at(-1);
-    if (last === undefined || last.length + 1 + word.length > width) return [...lines, word];
-    return [...lines.slice(0, -1), `${last} ${word}`];
-  }, []);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
 }
 
 function linesOf({ message, hint, http, sqlstate, name }: ErrorShape): readonly string[] {
