@@ -146,7 +146,7 @@ function isScalar(value: unknown): value is string | number | boolean {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }
 
-/** Who the chain is, by the exchange, and the tokens that it was given. */
+/** The members of the chain, by the exchange, and the tokens that it was given. */
 function exchangedFrom(
   payload: JsonObject,
   length: number,

@@ -19,14 +19,14 @@ export interface Revocation extends Revoked {
 /** Why a token that was revoked is not valid. */
 export const REVOKED = 'it was revoked';
 
-/** What a revocation came to. */
+/** The result of a revocation. */
 export interface RevocationMade {
   readonly revocation: Revocation;
   /** False where other gateways are yet to hear of it; null where there are none. */
   readonly shared: boolean | null;
 }
 
-/** What was revoked, and has not ended by itself yet. */
+/** The revocations in force: of tokens that have not ended by themselves yet. */
 export class RevokedTokens {
   readonly #all = new Map<string, Revocation>();
   readonly #tokens = new Set<string>();
@@ -88,7 +88,7 @@ export class RevokedTokens {
   }
 }
 
-/** What those look at who let a caller in, or have let it in. */
+/** Revocations, as those see them who let a caller in, or have let it in. */
 export type Revoking = Pick<RevokedTokens, 'has' | 'follow'>;
 
 /** Where nothing can be revoked. */

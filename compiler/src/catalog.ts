@@ -25,7 +25,7 @@ export interface Catalog {
    * tenant allows no raw SQL.
    */
   readonly rawTables?: ReadonlyMap<string, Relation>;
-  /** What relations may be joined on; absent: declared keys. */
+  /** The join rule; absent: `declared`. */
   readonly joins?: Joins;
   /** What the tenant leaves on; absent: everything. */
   readonly features?: Features;

@@ -18,7 +18,7 @@ export interface CompileOptions {
   readonly parameterOids?: readonly number[];
   /** Default: what the catalog's tenant leaves on. */
   readonly features?: Features;
-  /** What relations may be joined on. Default: what the catalog's tenant says. */
+  /** The join rule. Default: that of the catalog. */
   readonly joins?: Joins;
   /** Whether decoder operators have a model to ask; without one they are E0521. Default: true. */
   readonly hasDecoder?: boolean;

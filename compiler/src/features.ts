@@ -1,10 +1,10 @@
 /** A construct that a tenant may switch off, for every caller and on every surface. */
 interface Switch {
-  /** What messages call it. */
+  /** Its name in messages. */
   readonly construct: string;
-  /** What a caller may do without it. */
+  /** The hint where it is switched off. */
   readonly hint: string;
-  /** What the manifest's schema says of it. */
+  /** Its description in the manifest's schema. */
   readonly description: string;
 }
 
@@ -54,7 +54,7 @@ export const FEATURES = Object.freeze({
 
 export type Feature = keyof typeof FEATURES;
 
-/** What a tenant leaves on. */
+/** For each feature, true if the tenant allows it. */
 export type Features = Readonly<Record<Feature, boolean>>;
 
 /** Each feature as `of` says. */

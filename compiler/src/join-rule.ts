@@ -73,7 +73,7 @@ interface Level {
   contents: number;
 }
 
-/** What a query reads. */
+/** The data that a query reads. */
 interface Reads {
   /** Entities, bridges, passages, walks or evidence, at any depth. */
   readonly governed: boolean;

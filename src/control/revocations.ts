@@ -1,6 +1,6 @@
 import type { ControlDatabase, ControlQueries } from './database.js';
 
-/** What was revoked, as gateways tell each other. Times are ms since the epoch. */
+/** A revocation, as gateways tell each other. Times are ms since the epoch. */
 export interface SharedRevocation {
   /** A UUID. */
   readonly id: string;
@@ -37,7 +37,7 @@ export async function lastRevocation(control: ControlQueries, tenant: string): P
   return Number(row?.['number']);
 }
 
-/** What was revoked after the `number`-th, and is in force at `now`, ms since the epoch. @throws ControlFault */
+/** The revocations after the `number`-th that are in force at `now`, ms since the epoch. @throws ControlFault */
 export async function revokedAfter(
   control: ControlQueries,
   tenant: string,

@@ -5,7 +5,7 @@ import { eachDataRow } from './protocol/data-row.js';
 /** Rows up to this size are not counted one by one: what a session holds of them is bounded by its buffers. */
 export const LARGE_ROW_BYTES = 262_144;
 
-/** How long a large row may wait for memory before its statement is refused. */
+/** Longest wait of a large row for memory, after which its statement is refused. */
 const WAIT_MS = 5_000;
 
 export interface AnswerBounds {
@@ -21,7 +21,7 @@ export interface AnswerMemoryStats {
   readonly limit: number;
   /** Large rows that wait for memory now. */
   readonly waiting: number;
-  /** How often there was not enough since the start. */
+  /** Times that there was not enough since the start. */
   readonly refused: number;
 }
 
@@ -154,7 +154,7 @@ export function rowTooLarge({ rowBytes }: AnswerBounds): QueryError {
   return queryError('rowTooLarge', { limitMib: rowBytes / 1_048_576 });
 }
 
-/** What one question holds of the memory of answers. */
+/** The share of one question in the memory of answers. */
 export class MemoryShare {
   readonly #memory: AnswerMemory;
   readonly #party: Party;

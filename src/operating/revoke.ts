@@ -6,7 +6,7 @@ import { type OperatingParts, operate, simply } from './operate.js';
 /** `session`: the token that a session of the wire, or a request, goes on under now. */
 export type RevocationAsked = Revoked | { readonly kind: 'session'; readonly name: string };
 
-/** What was revoked, as it is told. Times are RFC 3339. */
+/** A revocation, as admins see it. Times are RFC 3339. */
 export interface RevocationView {
   readonly id: string;
   readonly kind: Revoked['kind'];
@@ -41,7 +41,7 @@ export function revoke(
   });
 }
 
-/** What is revoked now, in the order in which it became known. @throws QueryError E2101 */
+/** The revocations in force, in the order in which they became known. @throws QueryError E2101 */
 export function revocations(parts: OperatingParts, call: Call): Promise<readonly RevocationView[]> {
   return simply(parts, call, 'admin_show', async () => parts.revocations.revoked.all().map(viewOf));
 }

@@ -14,7 +14,7 @@ export interface ProcessView {
   readonly policy: string | null;
   /** Until when the last valid policy serves in place of the newest; null where that one serves, or none. */
   readonly policy_kept_until: string | null;
-  /** What is wrong with the newest policy, and where; null while it serves. */
+  /** The fault of the newest policy, and its place; null while it serves. */
   readonly policy_fault: string | null;
   readonly audit: AuditView;
   readonly sessions: readonly SessionView[];
@@ -95,7 +95,7 @@ export interface Operated {
   stop(): void;
 }
 
-/** What revokes tokens, for all processes of all gateways. */
+/** Revoking of tokens, for all processes of all gateways. */
 export interface RevokingParts {
   readonly revocations: {
     readonly revoked: Pick<RevokedTokens, 'all'>;

@@ -43,7 +43,7 @@ export class PolicyStanding {
     return this.#kept;
   }
 
-  /** What is wrong with the newest policy, for operators; null while it serves. */
+  /** The fault of the newest policy, for operators; null while it serves. */
   get fault(): string | null {
     return this.#fault;
   }

@@ -9,7 +9,7 @@ import { Serial } from '../base/serial.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 
-/** How often a process looks what others of its directory have revoked, ms: also where it was told, and missed it. */
+/** Pause in which a process looks for revocations by others of its directory, ms: it may have missed a message. */
 const LOOK_MS = 1_000;
 
 /** A file in `revoked/` for each revocation: `<id>.json`, or `<id>.unshared.json` while other gateways do not have it. */
@@ -109,7 +109,7 @@ export interface RevocationParts {
 /** Revocations that may be in force at a time. */
 const MOST = 10_000;
 
-/** What was revoked, in one process of a server. */
+/** The revocations that one process of a server knows. */
 export class Revocations {
   readonly revoked = new RevokedTokens();
   readonly #parts: RevocationParts;

@@ -16,7 +16,7 @@ import type { TokenTrust } from './token-trust.js';
 export interface Service extends AnswerParts, PublishingParts, AccessRequestParts {
   /** Null while the policy that serves, if any does, is the newest. */
   keptPolicy(): KeptPolicy | null;
-  /** What is wrong with the newest policy, for operators: it names files. Null while that one serves. */
+  /** The fault of the newest policy, for operators: it names files. Null while that one serves. */
   policyFault(): string | null;
   readonly probes: Probes;
   /** The activation of the policy that serves, by the control database; null where each gateway has its own. */

@@ -106,7 +106,7 @@ export interface AuditSettings {
   readonly keeping: AuditKeeping;
 }
 
-/** What serves while the newest policy is missing or invalid. */
+/** The policy that serves while the newest one is missing or invalid. */
 export interface PolicyFailureSettings {
   /** For so long the last valid policy that this process loaded; 0: nothing, at once. */
   readonly keepMs: number;

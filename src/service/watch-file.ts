@@ -31,7 +31,7 @@ export function watchFile(file: string, changed: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** What tells one state of a file from another, and since when it is in that state, ms since 1970. */
+/** A state of a file, and since when it is in that state, ms since 1970. */
 async function stateOf(file: string): Promise<{ readonly mark: string; readonly since: number }> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });

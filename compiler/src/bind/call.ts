@@ -305,7 +305,7 @@ export function unknownFunction(
 
 const OF_COMPOSITES =
   'the model has no composite types; read the members by jsonb_to_record(…) AS t(a int, b text)';
-/** What to write in the place of functions that are asked for and cannot be. */
+/** Functions of Postgres that are not offered, each with the form to write instead. */
 const INSTEAD: ReadonlyMap<string, string> = new Map([
   ...['json', 'jsonb'].flatMap((json): [string, string][] => [
     [`${json}_populate_record`, OF_COMPOSITES],

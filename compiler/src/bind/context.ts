@@ -45,7 +45,7 @@ export class BindContext {
   readonly access: Access;
   readonly features: Features;
   readonly world: World;
-  /** What relations may be joined on; null where no caller joins: in raw SQL, and where the compiler asks. */
+  /** The join rule; null where it does not apply: in raw SQL, and in queries of the compiler itself. */
   readonly joins: Joins | null;
   /** Whether decoder operators have a model to ask. */
   readonly hasDecoder: boolean;

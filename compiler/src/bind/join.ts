@@ -136,7 +136,7 @@ function joinsOnKeys(left: BoundItem, right: BoundItem, { joins }: BindContext):
   return joins === 'declared' || (joins === 'any' && (left.content || right.content));
 }
 
-/** What `bind` gives. Where only sealed keys join, an operator that its types do not have is no equality of such. */
+/** The result of `bind`; an unknown operator is E0514 where only equalities of sealed keys join. */
 function typed<T>(bind: () => T, left: BoundItem, right: BoundItem, at: Location, ctx: BindContext): T {
   try {
     return bind();

@@ -15,7 +15,7 @@ export interface OutputColumn {
   readonly form: ColumnForm | null;
   /** `osl.entities.<entity>.<column>` where the value is passed through, else null. */
   readonly source: string | null;
-  /** Whether policy masks something in it, in some row or in all. */
+  /** True if policy masks a value in it, in some row or in all. */
   readonly redacted: boolean;
   /** Columns of runtime relations in it that may be redacted besides: their rows say whether one is. */
   readonly redactable: readonly RedactableColumn[];
@@ -32,7 +32,7 @@ export interface RedactableColumn {
   readonly column: string;
 }
 
-/** Whether something redacted is in a column, as far as a plan knows: true also where only the rows can say. */
+/** True if a column may hold something redacted: also where only the rows can tell. */
 export function mayBeRedacted({ redacted, redactable }: OutputColumn): boolean {
   return redacted || redactable.length > 0;
 }
@@ -115,7 +115,7 @@ export interface GovernedStore {
     /** Those that policy or the version masks in every passage; `passages` flags those that it masks in some. */
     readonly masked: ReadonlySet<string>;
   };
-  /** Whether the version that is served has values replaced, so that a passage's text may hold `[redacted]`. */
+  /** True if the version that is served replaces values, so that a passage's text may hold `[redacted]`. */
   readonly redacts: boolean;
   /** Whether every passage that the caller may see may also be sent to a language model. */
   readonly mayDecode: boolean;

@@ -85,7 +85,7 @@ function redactedOf(scan: GovernedScan): readonly string[] {
     .map((c) => `${scan.relation.name}.${c.name}`);
 }
 
-/** What a description of outputs rests on. */
+/** The parts of a plan from which its outputs are described. */
 interface Grounds {
   readonly lineage: Lineage;
   readonly forms: OutputForms;
@@ -167,7 +167,7 @@ function maskedUnder(scan: EntityScan | GovernedScan, name: string) {
 
 const NONE: readonly RedactableColumn[] = Object.freeze([]);
 
-/** What only the passages can say of `columns` of runtime relations, each once. */
+/** The columns under `columns` whose rows say whether something is redacted, each once. */
 function redactableOf(
   columns: readonly ColumnRef[],
   passages: PassageFields,

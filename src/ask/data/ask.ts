@@ -214,7 +214,7 @@ function redactedIn({ passageFields }: GovernedPlan, runtime: readonly RuntimeRo
   return [...all].filter((name) => isField(name) && passageFields?.has(name) !== false).sort();
 }
 
-/** Of each output whether something in it is redacted, in some row at least. @param runtime in the order of the plan's */
+/** For each output, true if something in it is redacted in some row. @param runtime in the order of the plan's */
 export function redactionOf({ outputs }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly boolean[] {
   return outputs.map(
     ({ redacted, redactable }) =>

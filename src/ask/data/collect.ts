@@ -26,7 +26,7 @@ export interface CollectLimits {
   readonly memory: MemoryShare;
 }
 
-/** What a row weighs beside its texts, which have two bytes a character. */
+/** The weight of a row beside its texts, which have two bytes a character. */
 const ROW_BYTES = 200;
 
 /** Runs a governed plan and keeps its rows: for the steps before a statement, which are bounded. */

@@ -11,7 +11,7 @@ export interface StoredPassage {
   readonly text: string;
   readonly sha256: string;
   readonly redactedFields: readonly string[];
-  /** Whether the version that is served has replaced something in the text. */
+  /** True if the version that is served has replaced something in the text. */
   readonly isTextRedacted: boolean;
   readonly score: number;
   /** The vector for the encoder operators, in Postgres' text format of `float4[]`; null where no operator needs it. */

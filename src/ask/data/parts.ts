@@ -94,7 +94,7 @@ export interface StepInput {
   readonly snapshots: Snapshots | null;
   /** Nobody could be told that rows are missing. */
   readonly whole: boolean;
-  /** What the rows of its steps hold, until whoever asked has no more use for them. */
+  /** The memory that the rows of its steps hold, until whoever asked has no more use for them. */
   readonly memory: MemoryShare;
 }
 

@@ -20,7 +20,7 @@ import type { UpstreamParts } from './upstream.js';
 export interface Description {
   readonly document: 'schema' | 'domain_map';
   readonly governed: boolean;
-  /** What of the schema is wanted; absent or null: all of it. */
+  /** The wanted part of the schema; absent or null: all of it. */
   readonly wish?: SchemaWish | null;
 }
 

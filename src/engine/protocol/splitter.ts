@@ -5,7 +5,7 @@ const DATA_ROW = 0x44;
 const HEADER = 5;
 /** Postgres' own bound on one message. */
 const MAX_MESSAGE = 0x4000_0000;
-/** What is kept of a large message that is no row: an error or a notice may quote a value of any size. */
+/** Bytes kept of a large message that is no row: an error or a notice may quote a value of any size. */
 const START_BYTES = 65_536;
 
 /**

@@ -8,7 +8,7 @@ import type { SpoolRoom } from './spool-room.js';
 /** How long an answer may wait for its reader, in ms, all waits together, before its rows are spooled. */
 export const PATIENCE_MS = 500;
 
-/** What a spooled answer has in memory: rows that gather for the file, and rows that were read from it. */
+/** Memory of a spooled answer: rows that gather for the file, and rows that were read from it. */
 const SPOOL_BYTES = 1_048_576;
 
 export interface Relief {

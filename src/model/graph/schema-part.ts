@@ -15,7 +15,7 @@ export type SchemaPart = (typeof SCHEMA_PARTS)[number];
 /** Names of one request. */
 export const MOST_NAMES = 50;
 
-/** What of the schema is wanted: members by name, whole lists, or a page of the index from its `from`th object on. */
+/** The wanted part of the schema: members by name, whole lists, or a page of the index from its `from`th object on. */
 export type SchemaWish =
   | {
       readonly kind: 'part';
@@ -39,7 +39,7 @@ export interface Chosen {
   readonly notFound: readonly NotFound[];
 }
 
-/** How many wrong names are compared with all others: each look goes over the whole view. */
+/** Most wrong names that are compared with all others: each look goes over the whole view. */
 const MOST_COMPARED = 3;
 
 export function chosenOf(
@@ -104,7 +104,7 @@ export function schemaPart(
   });
 }
 
-/** What members of a schema are unless they say otherwise. */
+/** Usual values of members of a schema, which are left out. */
 const USUAL: Readonly<Record<string, unknown>> = {
   nullable: true,
   masked: 'none',

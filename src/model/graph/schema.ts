@@ -20,7 +20,7 @@ export interface SchemaDocument {
 
 /** By the names of the manifest's switches: what is off is refused with E0511. */
 export interface SchemaFeatures extends Features {
-  /** What relations may be joined on; E0514 says what may not. */
+  /** The join rule; a join that breaks it is E0514. */
   readonly joins: Joins;
 }
 
@@ -163,7 +163,7 @@ export function featuresOf({ features, joins }: GraphView): SchemaFeatures {
   return { ...features, joins };
 }
 
-/** How the objects of `view` are told of, as `schemaOf` has them. */
+/** Functions that describe the objects of `view`, as `schemaOf` does. */
 export function schemaShapes(view: GraphView, full: boolean, indexed: ReadonlyMap<string, string>) {
   const column = (c: ColumnView): SchemaColumn => schemaColumn(c, full);
   const facets = groupedBy(view.facets, (f) => f.entity);

@@ -54,7 +54,7 @@ function answerBounds(env: Environment): AnswerBounds {
   return answersOf(bytes, rowBytes);
 }
 
-/** What answers hold by default where memory is no matter. */
+/** Default memory of answers where there is enough of it. */
 const MOST_ANSWERS_MIB = 1_024;
 /** Half of it is one subject's, and a row has two copies on the way to some of its readers. */
 const LEAST_ROWS = 8;

@@ -30,7 +30,7 @@ export interface CatalogDelivery {
   readonly values: readonly BoundValue[];
   readonly formats: readonly (0 | 1)[];
   readonly signal: AbortSignal | null;
-  /** What the rows hold until they are delivered. */
+  /** The memory that the rows hold until they are delivered. */
   readonly memory: MemoryShare;
   /** Does what the statement asks of its session, once it is on record. @throws CatalogFault, QueryError */
   apply(reply: Reply): Promise<void>;

@@ -52,7 +52,7 @@ export const MAX_ROWS = 100_000;
 const MOST_WAITING = 100;
 /** Statements that may wait for a processor: each has the turn of an engine. */
 const MOST_ENGINES = 10_000;
-/** What one catalog may show: so it takes some 600 MiB while it is built, and half of that later. */
+/** Most that one catalog shows: it takes some 600 MiB while it is built, and half of that later. */
 const MAX_ENTITIES = 25_000;
 const MAX_COLUMNS = 300_000;
 /** A catalog with more is filled while no other such one is: it takes seconds of processor, and memory. */

@@ -1,4 +1,4 @@
-/** What one catalog shows, as the thread of its engine is told: plain data. */
+/** The contents of one catalog, as the thread of its engine gets them: plain data. */
 export interface CatalogContents {
   readonly enums: readonly EnumModel[];
   readonly tables: readonly TableModel[];

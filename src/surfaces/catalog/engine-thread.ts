@@ -30,7 +30,7 @@ export interface Executed {
 
 export interface StartedEngine {
   readonly thread: EngineThread;
-  /** What it began with, for the next one. */
+  /** The image that it began with, for the next one. */
   readonly image: SharedImage;
 }
 

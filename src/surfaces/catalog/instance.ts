@@ -304,7 +304,7 @@ function withHint(report: ReplyReport): ReplyReport {
   return report.sqlstate === '53200' ? { ...report, hint } : report;
 }
 
-/** What `work` gives, unless `signal` gives up before. @throws CatalogFault 57014 */
+/** The result of `work`, unless `signal` aborts before. @throws CatalogFault 57014 */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
   if (signal === null) return work;
   requireGoing(signal);

@@ -7,7 +7,7 @@ export interface AnswerHead {
   readonly requestId: string;
   readonly plan: GovernedPlan;
   readonly versions: Versions;
-  /** Of each output whether something in it is redacted, in some row at least. */
+  /** For each output, true if something in it is redacted in some row. */
   readonly redacted: readonly boolean[];
 }
 

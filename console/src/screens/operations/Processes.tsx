@@ -59,7 +59,7 @@ export function Processes({ processes, workers }: ProcessesProps) {
   );
 }
 
-/** What is wrong with the newest policy, and for how long the last valid one still serves. */
+/** The fault of the newest policy, and for how long the last valid one still serves. */
 function PolicyWarning({ processes, now }: Pick<ProcessesProps, 'processes'> & { readonly now: number }) {
   const one = processes.find(({ policy_fault }) => policy_fault !== null);
   if (one === undefined) return null;

@@ -24,7 +24,7 @@ export class RowPattern<Column extends string> {
     this.#between = `${whole}\n`.split('\0');
   }
 
-  /** What every such row has in `column`. */
+  /** The value of `column` that every such row has. */
   field(column: string): string {
     const value = this.#fields.get(column);
     if (value === undefined) throw new Error(`a system catalog has no column ${column}`);
