@@ -7,8 +7,7 @@ import t from 'tap';
  * What else may touch the log or the limits is named here, with why.
  */
 const WRITES_RECORDS: Readonly<Record<string, string>> = {
-  'src/ask/request/ledger.ts': 'decision and outcome of a request',
-  'src/ask/request/permitted-request.ts': 'decision and outcome of a request like one that was let in',
+  'src/ask/request/recorder.ts': 'decision and outcome of every request',
   'src/ask/request/strangers.ts': 'the count of refusals without a valid token, beyond the first',
   'src/ask/request/probes.ts': 'the count of what is asked of the process itself',
   'src/service/auditing/reader.ts': 'event of the service: who has read the log, and by which filter',
@@ -20,12 +19,16 @@ const WRITES_RECORDS: Readonly<Record<string, string>> = {
 };
 const COUNTS: Readonly<Record<string, string>> = {
   'src/ask/request/limit.ts': 'a request against the bucket of its kind',
-  'src/ask/request/permitted-request.ts': 'a request like one that was let in, against the same bucket',
   'src/ask/request/respond.ts': 'a refusal without a valid token, by its address',
   'src/ask/request/session.ts': 'a password, before it is a login',
   'src/surfaces/pg/frontend.ts': 'a wrong password',
 };
-const MAKES_LEDGERS = ['src/ask/request/respond.ts'];
+/** Makers of what writes records of requests: the one way, and requests under its permits. */
+const MAKERS: Readonly<Record<string, readonly string[]>> = {
+  Ledger: ['src/ask/request/respond.ts'],
+  PermittedRequest: ['src/ask/routes/fast-question.ts'],
+  Recorder: ['src/ask/request/ledger.ts', 'src/ask/request/permitted-request.ts'],
+};
 
 const sources: ReadonlyMap<string, string> = new Map(
   readdirSync('src', { recursive: true, encoding: 'utf8' })
@@ -63,17 +66,12 @@ t.test('requests are counted by those that are named, and by nobody else', async
   );
 });
 
-t.test('a ledger is made on the way of every request alone', async (t) => {
-  t.strictSame(filesWith(/\bnew Ledger\b/), MAKES_LEDGERS);
-  const users = [...sources].flatMap(([file, text]) =>
-    /import \{[^}]*\bLedger\b[^}]*\} from/.test(text) ? [file] : [],
-  );
-  t.strictSame(
-    users.filter((file) => !MAKES_LEDGERS.includes(file)),
-    [],
-    'nobody else imports it as a value',
-  );
-});
+for (const [name, makers] of Object.entries(MAKERS))
+  t.test(`${name} is made by those that are named, and imported as a value by nobody else`, async (t) => {
+    t.strictSame(filesWith(new RegExp(String.raw`\bnew ${name}\b`)), makers);
+    const imports = new RegExp(String.raw`import \{(?:[^}]*[\s,])?(?<!type )${name}\b[^}]*\} from`);
+    t.strictSame(filesWith(imports), makers);
+  });
 
 t.test('the patterns find what they are to find', async (t) => {
   t.match('await this.#parts.audit.append(entry)', /\baudit\??\.append\b/);

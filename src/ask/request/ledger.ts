@@ -1,4 +1,4 @@
-import { type Form, type GovernedPlan, QueryError, queryError } from 'osl-compiler';
+import type { Form, GovernedPlan, QueryError } from 'osl-compiler';
 import {
   type AuditDecision,
   type AuditEntry,
@@ -11,9 +11,9 @@ import type { Mark } from '../parsing/marks.js';
 import { type Asked, mentionedBy, statementOf, wasRead } from './asked.js';
 import type { Call } from './call.js';
 import type { Caller } from './caller.js';
-import type { Stage } from './meters.js';
+import { type Meter, type Stage, StageTimes } from './meters.js';
 import type { RecordingParts } from './parts.js';
-import type { Permit } from './permit.js';
+import { type Permit, Recorder, type RequestLabels } from './recorder.js';
 import { type ForeignFault, verdictOf } from './told.js';
 import { toldShape } from './told-shape.js';
 
@@ -34,11 +34,12 @@ export interface DecisionRecord {
 }
 
 /**
- * Writes the two records of one request. The decision is durable before a byte of an answer leaves. Made by the one way
- * of every request alone (`respond.ts`).
+ * Facts about one request, which its two records are made of. The decision is durable before a byte of an answer leaves.
+ * Made by the one way of every request alone (`respond.ts`).
  */
 export class Ledger implements DecisionRecord {
   readonly #parts: RecordingParts;
+  readonly #recorder: Recorder;
   readonly #call: Call;
   #action: string;
   #started = performance.now();
@@ -51,8 +52,7 @@ export class Ledger implements DecisionRecord {
   #touched: Touched | null = null;
   #plan: string | null = null;
   #said: string | null = null;
-  /** µs that each stage took so far. */
-  readonly #stages = new Map<Stage, number>();
+  readonly #times = new StageTimes();
   #stageAt = this.#started;
   /** The decision is not in the log, so an outcome would be of nothing. */
   #unrecorded = false;
@@ -60,6 +60,7 @@ export class Ledger implements DecisionRecord {
   /** `asked` is what the call asks, where it asks something. */
   constructor(parts: RecordingParts, call: Call, action: string, asked: Asked | null) {
     this.#parts = parts;
+    this.#recorder = new Recorder(parts);
     this.#call = call;
     this.#action = action;
     this.#asked = asked;
@@ -83,7 +84,7 @@ export class Ledger implements DecisionRecord {
   /** The request has gone through this stage of its way, from the end of the one before. */
   passed(stage: Stage): void {
     const now = performance.now();
-    this.#stages.set(stage, 1_000 * (now - this.#stageAt));
+    this.#times.set(stage, 1_000 * (now - this.#stageAt));
     this.#stageAt = now;
   }
 
@@ -127,8 +128,8 @@ export class Ledger implements DecisionRecord {
     const began = performance.now();
     this.#stageAt = began;
     try {
-      await this.#parts.audit.append(this.#entry('decision', { decision: 'allow' }));
-      this.#stages.set('record', 1_000 * (performance.now() - began));
+      await this.#recorder.decision(this.#entry('decision', { decision: 'allow' }));
+      this.#times.set('record', 1_000 * (performance.now() - began));
     } catch (error) {
       this.#unrecorded = true;
       throw error;
@@ -139,8 +140,9 @@ export class Ledger implements DecisionRecord {
   async refuse(error: QueryError | ForeignFault): Promise<void> {
     const verdict = verdictOf(error);
     this.#touched ??= this.#named(error);
-    this.#observe(verdict.decision, null, 0, metricCodeOf(error));
-    await this.#parts.audit.append(this.#entry('decision', verdict));
+    this.#clock();
+    this.#recorder.observe(this, this.#meter(verdict.decision), this.#times, verdict.decision, null, error);
+    await this.#recorder.decision(this.#entry('decision', verdict));
   }
 
   /**
@@ -158,7 +160,7 @@ export class Ledger implements DecisionRecord {
     return { form: null, objects: [...declared, ...hidden] };
   }
 
-  /** Records how it ended. While the disk fails the log keeps it, and refuses everything else. */
+  /** Records how it ended. */
   outcome(
     outcome: AuditOutcome,
     rows: number,
@@ -166,17 +168,10 @@ export class Ledger implements DecisionRecord {
     detail: string | null = null,
   ): void {
     if (this.#unrecorded) return;
-    const duration = this.#observe('allow', outcome, rows, error === null ? null : metricCodeOf(error));
-    const entry = this.#entry('outcome', {
-      outcome,
-      rows,
-      duration_us: duration,
-      ...(error !== null && failureFields(error)),
-      ...(detail !== null && { detail }),
-    });
-    this.#parts.audit.append(entry, (failure) => {
-      if (failure !== null) this.#parts.log.error('audit outcome lost', { request_id: entry.request_id });
-    });
+    this.#times.set('answer', 1_000 * (this.#clock() - this.#stageAt));
+    const end = { outcome, rows, error };
+    const us = this.#recorder.observe(this, this.#meter('allow'), this.#times, 'allow', end, error);
+    this.#recorder.outcome(this.#entry('outcome', {}), end, us, detail);
   }
 
   /** What the records of further requests like this one say, which was let in to run `plan` for `caller`. */
@@ -188,44 +183,36 @@ export class Ledger implements DecisionRecord {
       decision: audit.form(this.#entry('decision', { decision: 'allow' })),
       ok: audit.form(this.#entry('outcome', { outcome: 'ok' })),
       outcome: this.#entry('outcome', {}),
-      meter: this.#parts.observing.meters.of({
-        surface: this.#call.surface,
-        form: plan.form,
-        decision: 'allow',
-      }),
+      meter: this.#meter('allow'),
       fingerprint: this.#fingerprintOfShape(),
     });
   }
 
-  /** Counts how it ended, and tells of it where more is wanted; how long it took, in µs. */
-  #observe(decision: AuditDecision, outcome: AuditOutcome | null, rows: number, code: string | null): number {
-    const { observing } = this.#parts;
-    const now = this.#ended ?? performance.now();
-    const total = 1_000 * (now - this.#started);
+  /** As the operator's log and traces name it. */
+  labels(): RequestLabels {
     const { requestId, surface, traceparent = null } = this.#call;
-    const form = this.#touched?.form ?? null;
-    const meter = observing.meters.of({ surface, form: form ?? 'other', decision });
-    if (outcome !== null) this.#stages.set('answer', Math.max(0, 1_000 * (now - this.#stageAt)));
-    this.#stages.set('total', total);
-    for (const [stage, us] of this.#stages) meter.add(stage, us);
-    meter.count(outcome ?? 'none');
-    if (code !== null) observing.meters.countCode(code);
-    if (observing.wants(total))
-      observing.tell({
-        requestId,
-        surface,
-        action: this.#action,
-        form,
-        objects: this.#touched?.objects ?? [],
-        decision,
-        outcome,
-        code,
-        rows,
-        fingerprint: () => this.#fingerprintOfShape(),
-        stages: this.#stages,
-        traceparent,
-      });
-    return Math.round(total);
+    return {
+      requestId,
+      surface,
+      action: this.#action,
+      form: this.#touched?.form ?? null,
+      objects: this.#touched?.objects ?? [],
+      traceparent,
+      fingerprint: () => this.#fingerprintOfShape(),
+      stages: this.#times.asMap(),
+    };
+  }
+
+  #meter(decision: AuditDecision): Meter {
+    const { surface } = this.#call;
+    return this.#parts.observing.meters.of({ surface, form: this.#touched?.form ?? 'other', decision });
+  }
+
+  /** Stops the clock; gives the time that it shows. */
+  #clock(): number {
+    const now = this.#ended ?? performance.now();
+    this.#times.set('total', 1_000 * (now - this.#started));
+    return now;
   }
 
   /** Null where no question was asked, or nobody knows by which manifest. */
@@ -285,23 +272,3 @@ export class Ledger implements DecisionRecord {
 function withLastParts(names: readonly string[]): readonly string[] {
   return [...new Set(names.flatMap((name) => [name, name.slice(name.lastIndexOf('.') + 1)]))];
 }
-
-/**
- * What an outcome says of the error that ended an allowed request. Only a right that was lost on the way is a decision:
- * `deny`, so that a search for denials finds it.
- */
-export function failureFields(error: QueryError | ForeignFault): Pick<AuditEntry, 'decision' | 'code'> {
-  const { decision, code } = verdictOf(error);
-  return decision === 'deny' ? { decision, code } : { code };
-}
-
-/** Code of the catalogue under which metrics count `error`: of SQLSTATEs there are too many for labels. */
-export function metricCodeOf(error: QueryError | ForeignFault): string {
-  if (error instanceof QueryError) return error.code;
-  const { code } = error;
-  if (/^E\d{4}$/.test(code)) return code;
-  return (code === CANCELLED ? queryError('cancelled', {}) : queryError('execution', { sqlstate: code }))
-    .code;
-}
-
-const CANCELLED = '57014';

@@ -1,7 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
 import { queryError } from 'osl-compiler';
 import type { AuditSurface } from '../../../policy/audit/index.js';
-import { type LimitBucket, type Limited, type Limiter, type Quota, quotasOf } from '../../../policy/index.js';
+import {
+  type Identity,
+  type LimitBucket,
+  type Limited,
+  type Limiter,
+  type Quota,
+  quotasOf,
+} from '../../../policy/index.js';
 import type { Caller } from './caller.js';
 import type { DecidingParts } from './parts.js';
 
@@ -39,7 +46,35 @@ export function limit(
   return taken instanceof Promise ? taken.then(refused) : refused(taken);
 }
 
-/** What a request of `caller` counts against beside the limits of a second. */
+/** Counts a request that may go on in this turn; false, and nothing is counted, if it has to wait or is refused. */
+export function takeAtOnce(
+  limiter: Pick<DecidingParts['limiter'], 'takeIfLeft' | 'quotas'>,
+  caller: Caller,
+  bucket: LimitBucket,
+  identity: Identity,
+): boolean {
+  const quotas = quotasFor(caller, bucket);
+  if (quotas.length > 0 && !limiter.quotas.mayTake(quotas)) return false;
+  if (!limiter.takeIfLeft(bucket, identity)) return false;
+  if (quotas.length > 0) limiter.quotas.charge(quotas, 'requests', 1);
+  return true;
+}
+
+/** Counts an answer that was given whole against the quotas of its caller. */
+export function chargeAnswer(
+  { quotas: counts }: Pick<Limiter, 'quotas'>,
+  caller: Caller,
+  bucket: LimitBucket,
+  { rows, bytes, ms }: { readonly rows: number; readonly bytes: number; readonly ms: number },
+): void {
+  const quotas = quotasFor(caller, bucket);
+  if (quotas.length === 0) return;
+  counts.charge(quotas, 'rows', rows);
+  counts.charge(quotas, 'bytes', bytes);
+  counts.charge(quotas, 'ms', Math.ceil(ms));
+}
+
+/** Quotas that a request of `caller` counts against, beside the limits of a second. */
 export function quotasFor({ identity, access, snapshot }: Caller, bucket: LimitBucket): readonly Quota[] {
   return quotasOf(snapshot.quotas, identity, access.dataRoles, bucket);
 }

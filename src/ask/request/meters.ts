@@ -1,9 +1,43 @@
 import type { Form } from 'osl-compiler';
 import type { AuditDecision, AuditOutcome, AuditSurface } from '../../../policy/audit/index.js';
 
-/** What a request spends its time on, in their order; `record` and `answer` may overlap. `total` is from its first to its last. */
-export const STAGES = ['identify', 'limit', 'decide', 'record', 'answer', 'total'] as const;
+/** Stages of a request in their order; `record` and `answer` may overlap. `total` is from the first to the last. */
+const STAGES = ['identify', 'limit', 'decide', 'record', 'answer', 'total'] as const;
 export type Stage = (typeof STAGES)[number];
+
+const PLACE: Readonly<Record<Stage, number>> = {
+  identify: 0,
+  limit: 1,
+  decide: 2,
+  record: 3,
+  answer: 4,
+  total: 5,
+};
+const NOT_PASSED = -1;
+
+/** Durations of the stages of one request, in µs. */
+export class StageTimes {
+  readonly us: number[] = STAGES.map(() => NOT_PASSED);
+
+  get(stage: Stage): number | undefined {
+    const us = this.us[PLACE[stage]] ?? NOT_PASSED;
+    return us < 0 ? undefined : us;
+  }
+
+  set(stage: Stage, us: number): void {
+    this.us[PLACE[stage]] = Math.max(0, us);
+  }
+
+  /** Durations of the stages that it went through. */
+  asMap(): ReadonlyMap<Stage, number> {
+    return new Map(
+      STAGES.flatMap((stage) => {
+        const us = this.get(stage);
+        return us === undefined ? [] : [[stage, us]];
+      }),
+    );
+  }
+}
 
 /** Upper bounds of the buckets, in µs; what is longer than the last has a bucket of its own. */
 export const BOUNDS_US: readonly number[] = Object.freeze([
@@ -37,34 +71,32 @@ export interface MeterLabels {
 /** What is counted of requests of one surface, form and decision. */
 export class Meter {
   readonly labels: MeterLabels;
-  readonly stages = new Map<Stage, Durations>();
   readonly outcomes = new Map<MeteredOutcome, number>();
-  #record: Durations | null = null;
-  #total: Durations | null = null;
+  readonly #byPlace: (Durations | null)[] = STAGES.map(() => null);
 
   constructor(labels: MeterLabels) {
     this.labels = labels;
   }
 
-  add(stage: Stage, us: number): void {
-    this.#of(stage).add(us);
-  }
-
-  /** Of a question of the fast lane, which is decided before it comes: with no look-up. */
-  addFast(recordUs: number, totalUs: number): void {
-    this.#record ??= this.#of('record');
-    this.#total ??= this.#of('total');
-    this.#record.add(recordUs);
-    this.#total.add(totalUs);
-  }
-
-  #of(stage: Stage): Durations {
-    let durations = this.stages.get(stage);
-    if (durations === undefined) {
-      durations = new Durations();
-      this.stages.set(stage, durations);
+  add({ us: times }: StageTimes): void {
+    for (let place = 0; place < times.length; place++) {
+      const us = times[place] ?? NOT_PASSED;
+      if (us < 0) continue;
+      let durations = this.#byPlace[place];
+      if (durations === null || durations === undefined) {
+        durations = new Durations();
+        this.#byPlace[place] = durations;
+      }
+      durations.add(us);
     }
-    return durations;
+  }
+
+  /** Durations of the stages that requests went through. */
+  get stages(): readonly (readonly [Stage, Durations])[] {
+    return STAGES.flatMap((stage) => {
+      const durations = this.#byPlace[PLACE[stage]] ?? null;
+      return durations === null ? [] : [[stage, durations] as const];
+    });
   }
 
   count(outcome: MeteredOutcome): void {

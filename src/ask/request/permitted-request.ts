@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import type { QueryError } from 'osl-compiler';
+import { InternalError, type QueryError } from 'osl-compiler';
 import type { AuditOutcome, AuditUnavailable } from '../../../policy/audit/index.js';
 import type { Identity } from '../../../policy/index.js';
-import { failureFields, metricCodeOf } from './ledger.js';
-import { quotasFor } from './limit.js';
+import { chargeAnswer, takeAtOnce } from './limit.js';
+import { StageTimes } from './meters.js';
 import type { RequestParts } from './parts.js';
-import type { Permit } from './permit.js';
+import { type Permit, Recorder, type RequestLabels } from './recorder.js';
 
-/** How the decision about a request stands. */
-export type Recorded = 'waiting' | 'recorded' | AuditUnavailable;
+/** State of the decision about a request: not on disk yet, durable, or why it could not be recorded. */
+export type DecisionState = 'waiting' | 'recorded' | AuditUnavailable;
 
 /**
- * The one way (`respond`) for requests that a `Permit` speaks for, in the turn in which they come:
+ * The one way (`respond`) for requests under a `Permit`, in the turn in which they come:
  *
  * limit → audit the decision → answer → audit the outcome
  *
@@ -20,23 +20,25 @@ export type Recorded = 'waiting' | 'recorded' | AuditUnavailable;
  */
 export class PermittedRequest {
   requestId = '';
-  recorded: Recorded = 'waiting';
+  recorded: DecisionState = 'waiting';
   readonly #parts: RequestParts;
+  readonly #recorder: Recorder;
+  readonly #times = new StageTimes();
   readonly #onRecorded: () => void;
   #permit: Permit | null = null;
   #statementHmac = '';
   #startedAt = 0;
-  #recordedAt = 0;
 
   constructor(parts: RequestParts, onRecorded: () => void) {
     this.#parts = parts;
+    this.#recorder = new Recorder(parts);
     this.#onRecorded = onRecorded;
   }
 
   /**
    * Lets a request in whose statement is the UTF-8 of bytes [start, end): counts it and hands its decision to the log,
    * under this id or a new one.
-   * False where the limit, or lineage, has more to say about it: then nothing is counted or recorded.
+   * False if it must wait for its limit, or lineage has to be told of it anew: then nothing is counted or recorded.
    */
   begin(
     permit: Permit,
@@ -50,16 +52,13 @@ export class PermittedRequest {
     const requestId = id ?? randomUUID();
     const plan = permit.plan === null ? null : (lineage?.note(permit.plan, requestId) ?? null);
     if (plan !== (permit.outcome.plan ?? null)) return false;
-    const quotas = quotasFor(permit.caller, 'query');
-    if (quotas.length > 0 && !limiter.quotas.mayTake(quotas)) return false;
-    if (!limiter.takeIfLeft('query', identity)) return false;
-    if (quotas.length > 0) limiter.quotas.charge(quotas, 'requests', 1);
+    if (!takeAtOnce(limiter, permit.caller, 'query', identity)) return false;
     this.requestId = requestId;
     this.recorded = 'waiting';
     this.#permit = permit;
     this.#startedAt = performance.now();
     this.#statementHmac = audit.fingerprintOf(bytes, start, end);
-    audit.appendForm(permit.decision, requestId, this.#statementHmac, null, null, this.#hear);
+    this.#recorder.decisionUnder(permit, requestId, this.#statementHmac, this.#onDecision);
     return true;
   }
 
@@ -67,86 +66,52 @@ export class PermittedRequest {
   answered(rows: number, bytes: number): void {
     const permit = this.#permit;
     if (permit === null) return;
-    const { requestId } = this;
     const us = this.#observe(permit, 'ok', rows, null);
-    const quotas = quotasFor(permit.caller, 'query');
-    if (quotas.length > 0) {
-      const counts = this.#parts.limiter.quotas;
-      counts.charge(quotas, 'rows', rows);
-      counts.charge(quotas, 'bytes', bytes);
-      counts.charge(quotas, 'ms', Math.ceil(us / 1_000));
-    }
-    this.#parts.audit.appendForm(permit.ok, requestId, this.#statementHmac, rows, us, (failure) =>
-      this.#reportLost(failure, requestId),
-    );
+    chargeAnswer(this.#parts.limiter, permit.caller, 'query', { rows, bytes, ms: us / 1_000 });
+    this.#recorder.outcomeUnder(permit, this.requestId, this.#statementHmac, rows, us);
   }
 
-  /** Records how it ended otherwise. Of one whose decision is not in the log, nothing. */
+  /** Records any other end. If its decision is not in the log, nothing is recorded. */
   ended(outcome: AuditOutcome, rows: number, error: QueryError | null): void {
-    if (this.#permit === null || this.recorded !== 'recorded') return;
-    const { requestId } = this;
-    const code = error === null ? null : metricCodeOf(error);
-    const us = this.#observe(this.#permit, outcome, rows, code);
-    const entry = {
-      ...this.#permit.outcome,
-      request_id: requestId,
+    const permit = this.#permit;
+    if (permit === null || this.recorded !== 'recorded') return;
+    const common = {
+      ...permit.outcome,
+      request_id: this.requestId,
       statement_hmac: this.#statementHmac,
-      outcome,
-      rows,
-      duration_us: us,
-      ...(error !== null && failureFields(error)),
     };
-    this.#parts.audit.append(entry, (failure) => this.#reportLost(failure, requestId));
+    const us = this.#observe(permit, outcome, rows, error);
+    this.#recorder.outcome(common, { outcome, rows, error }, us, null);
   }
 
-  readonly #hear = (failure: AuditUnavailable | null): void => {
-    this.#recordedAt = performance.now();
+  /** As the operator's log and traces name it. */
+  labels(): RequestLabels {
+    const permit = this.#permit;
+    if (permit === null) throw new InternalError('no request was begun');
+    const { surface, action, form = null, objects = [] } = permit.outcome;
+    const { fingerprint } = permit;
+    const total = this.#times.get('total') ?? 0;
+    return {
+      requestId: this.requestId,
+      surface,
+      action,
+      form,
+      objects,
+      traceparent: null,
+      fingerprint: () => fingerprint,
+      // The answer begins with the request.
+      stages: new Map([...this.#times.asMap(), ['answer', total]]),
+    };
+  }
+
+  readonly #onDecision = (failure: AuditUnavailable | null): void => {
+    this.#times.set('record', 1_000 * (performance.now() - this.#startedAt));
     this.recorded = failure ?? 'recorded';
     this.#onRecorded();
   };
 
-  /** Counts how it ended, and tells of it where more is wanted; how long it took, in µs. */
-  #observe(permit: Permit, outcome: AuditOutcome, rows: number, code: string | null): number {
-    const { meter } = permit;
-    const { observing } = this.#parts;
-    const total = 1_000 * (performance.now() - this.#startedAt);
-    const record = 1_000 * (this.#recordedAt - this.#startedAt);
-    meter.addFast(record, total);
-    meter.count(outcome);
-    if (code !== null) observing.meters.countCode(code);
-    if (observing.wants(total)) this.#tell(permit, outcome, rows, code, total, record);
-    return Math.round(total);
-  }
-
-  #tell(
-    { outcome: entry, fingerprint }: Permit,
-    outcome: AuditOutcome,
-    rows: number,
-    code: string | null,
-    total: number,
-    record: number,
-  ): void {
-    this.#parts.observing.tell({
-      requestId: this.requestId,
-      surface: entry.surface,
-      action: entry.action,
-      form: entry.form ?? null,
-      objects: entry.objects ?? [],
-      decision: 'allow',
-      outcome,
-      code,
-      rows,
-      fingerprint: () => fingerprint,
-      stages: new Map([
-        ['record', record],
-        ['answer', total],
-        ['total', total],
-      ]),
-      traceparent: null,
-    });
-  }
-
-  #reportLost(failure: AuditUnavailable | null, requestId: string): void {
-    if (failure !== null) this.#parts.log.error('audit outcome lost', { request_id: requestId });
+  #observe(permit: Permit, outcome: AuditOutcome, rows: number, error: QueryError | null): number {
+    this.#times.set('total', 1_000 * (performance.now() - this.#startedAt));
+    return this.#recorder.observe(this, permit.meter, this.#times, 'allow', { outcome, rows }, error);
   }
 }

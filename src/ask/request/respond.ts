@@ -7,7 +7,7 @@ import { type DecisionRecord, Ledger } from './ledger.js';
 import { limit } from './limit.js';
 import type { RequestParts } from './parts.js';
 import type { Payment } from './payment.js';
-import type { Permit } from './permit.js';
+import type { Permit } from './recorder.js';
 import { ForeignFault, publicError } from './told.js';
 
 /** What is to be decided about a call, before anything is answered: `D` is what the decision gives. */

@@ -9,7 +9,7 @@ import { settingsFor } from '../data/row-rights.js';
 import { engineOf, slotValues } from '../data/runtime/index.js';
 import { placedError } from '../data/value-fault.js';
 import { type Caller, saidOf } from '../request/caller.js';
-import type { Permit } from '../request/permit.js';
+import type { Permit } from '../request/recorder.js';
 import type { Permits } from '../request/respond.js';
 
 /** Where one value of the statement comes from: it is always the same, a slot of the plan, or `$n` of the caller. */
