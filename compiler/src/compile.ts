@@ -1,16 +1,16 @@
-import type { Access } from './access.js';
+import type { Access } from './access/access.js';
 import { type BoundPlan, bind, bindMetrics } from './bind/index.js';
-import type { Catalog, Joins } from './catalog.js';
-import { declaredType } from './declared-types.js';
+import type { Catalog, Joins } from './catalog/catalog.js';
+import { ALL_FEATURES, type Features } from './catalog/features.js';
+import type { MetricsRequest } from './catalog/metrics-request.js';
 import { emit } from './emit/emit.js';
-import { queryError } from './errors.js';
-import { ALL_FEATURES, type Features } from './features.js';
+import { queryError } from './errors/errors.js';
 import { govern } from './govern/govern.js';
 import type { GovernedPlan } from './govern/governed-plan.js';
 import { PlanTemplate } from './govern/template.js';
-import type { MetricsRequest } from './metrics-request.js';
-import { type Parsed, parse } from './parse.js';
-import type { ShapedText } from './shape/scan.js';
+import { type Parsed, parse } from './text/parse.js';
+import type { ShapedText } from './text/shape.js';
+import { declaredType } from './types/declared-types.js';
 import { type AskedWorld, worldOf } from './world.js';
 
 export interface CompileOptions {

@@ -1,13 +1,13 @@
-import { assertNever } from './errors.js';
+import { assertNever } from './errors/errors.js';
 import {
   type GovernedPlan,
   type GovernedRuntime,
   type GovernedStore,
   stepsOfWalk,
 } from './govern/governed-plan.js';
-import type { Expr, Query, Slot } from './plan.js';
-import { EVIDENCE, type Page } from './runtime.js';
-import { leavesOf } from './walk.js';
+import type { Expr, Query, Slot } from './plan/plan.js';
+import { EVIDENCE, type Page } from './plan/runtime.js';
+import { leavesOf } from './plan/walk.js';
 
 /** What is told of rows that are worked out before the statement runs. */
 export interface RuntimeExplanation {

@@ -1,9 +1,9 @@
-import { assertNever, InternalError } from './errors.js';
+import { assertNever, InternalError } from './errors/errors.js';
 import { explainRuntime } from './explain-runtime.js';
 import type { GovernedPlan } from './govern/governed-plan.js';
-import { equatesColumns } from './key-equality.js';
-import { type FromItem, isGroupColumn, type Join, type Query, type RuntimeScan, SHOWN } from './plan.js';
-import { columnsOf } from './walk.js';
+import { equatesColumns } from './plan/key-equality.js';
+import { type FromItem, isGroupColumn, type Join, type Query, type RuntimeScan, SHOWN } from './plan/plan.js';
+import { columnsOf } from './plan/walk.js';
 
 /** One step of a logical plan, as its reader may see it: no filter's columns, no role names, no values. */
 export interface Explanation {

@@ -1,5 +1,6 @@
 /** The compiler of OSL-SQL: text, catalog and access in, governed SQL out. No I/O, no clock, no database. */
-export type { Access, GroupRule, MaskKind, RelationAccess, RelationGrant } from './access.js';
+export type { Access, GroupRule, MaskKind, RelationAccess, RelationGrant } from './access/access.js';
+export { GROUPS_ONLY, type GroupsOnlyReason } from './access/groups-only.js';
 export {
   bindPredicate,
   type ComputedFacts,
@@ -35,15 +36,30 @@ export {
   type RollupMeasure,
   type SameColumns,
   type SimpleMetric,
-} from './catalog.js';
+} from './catalog/catalog.js';
 export {
-  type ColumnForm,
-  type DeclaredColumn,
-  decimalOf,
-  declaredColumn,
-  spelledColumn,
-} from './column-form.js';
-export { type CommonNames, isCommon, withClauseNames } from './common-names.js';
+  ALL_FEATURES,
+  FEATURES,
+  type Feature,
+  type Features,
+  featuresBy,
+  NO_FEATURES,
+} from './catalog/features.js';
+export { fullName, plainName, type Room } from './catalog/full-name.js';
+export { GRAINS, type Grain, grainNamed, type Span, windowNamed } from './catalog/grain.js';
+export { type Instant, instantNamed } from './catalog/instant.js';
+export { formatUnit, type MetricFormat } from './catalog/metric-format.js';
+export type { MetricsRequest } from './catalog/metrics-request.js';
+export {
+  type ArgumentType,
+  type DecoderName,
+  type EncoderName,
+  OPERATORS,
+  type OperatorArgument,
+  type OperatorName,
+  type OperatorSignature,
+  operatorNamed,
+} from './catalog/operators.js';
 export {
   type Compiled,
   type CompileOptions,
@@ -52,7 +68,6 @@ export {
   compileTemplate,
   compiling,
 } from './compile.js';
-export { declaredOid, elementOid } from './declared-types.js';
 export { type Emitted, emit } from './emit/emit.js';
 export { type MatchedAttribute, predicateSql } from './emit/predicate.js';
 export { type SourceProbe, sourceProbes } from './emit/source-probes.js';
@@ -66,12 +81,11 @@ export {
   QueryError,
   type QueryErrorFields,
   queryError,
-} from './errors.js';
+} from './errors/errors.js';
+export { hintOn, type Surface, WAYS } from './errors/surface-hints.js';
+export { EVALUATION_FAULTS, EXAMPLES, isEvaluationFault, NEGATIVE_COUNTS } from './errors/value-faults.js';
 export { type Explanation, explain } from './explain.js';
 export { noticesOf } from './explain-runtime.js';
-export { ALL_FEATURES, FEATURES, type Feature, type Features, featuresBy, NO_FEATURES } from './features.js';
-export { formsOf, type SqlForm, type StatementForms } from './forms.js';
-export { fullName, plainName, type Room } from './full-name.js';
 export {
   FUNCTIONS,
   type FunctionDefinition,
@@ -90,16 +104,12 @@ export { GovernedPlan, mayBeRedacted } from './govern/governed-plan.js';
 export { isVisibleFlag, REDACTED, visibleColumnName } from './govern/mask.js';
 export { columnsRead } from './govern/reads.js';
 export { isPlainTime, isRepeatable } from './govern/repeatable.js';
-export type { PassedRollup } from './govern/rollup.js';
-export { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './govern/rollup-columns.js';
+export type { PassedRollup } from './govern/rollup/rollup.js';
+export { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './govern/rollup/rollup-columns.js';
 export { type GovernedSample, governSample, type SampledColumn, type SampleKind } from './govern/sample.js';
 export { isStored, type StoredName, stored } from './govern/store/columns.js';
 export type { PlanTemplate } from './govern/template.js';
 export { type VisibleColumn, visibleColumns } from './govern/visible.js';
-export { GRAINS, type Grain, grainNamed, type Span, windowNamed } from './grain.js';
-export { GROUPS_ONLY, type GroupsOnlyReason } from './groups-only.js';
-export { type Instant, instantNamed } from './instant.js';
-export { isKeyLookUp } from './key-look-up.js';
 export { LIMITS } from './limits.js';
 export {
   type ColumnLineage,
@@ -110,37 +120,10 @@ export {
   type Transformation,
 } from './lineage/column-lineage.js';
 export { type Mentioned, mentionedIn } from './mentioned.js';
-export { formatUnit, type MetricFormat } from './metric-format.js';
-export type { MetricsRequest } from './metrics-request.js';
-export {
-  type ArgumentType,
-  type DecoderName,
-  type EncoderName,
-  OPERATORS,
-  type OperatorArgument,
-  type OperatorName,
-  type OperatorSignature,
-  operatorNamed,
-} from './operators.js';
-export {
-  applyGrammar,
-  type Grammar,
-  oneStatement,
-  type Parsed,
-  type ParsedText,
-  type Prepared,
-  parse,
-  parseText,
-  prepareText,
-  ready,
-  type StatementText,
-  splitStatements,
-  statementTexts,
-} from './parse.js';
 export { placedFault } from './place-of-fault.js';
-export type { AttributeMatch, Expr, Form, Slot } from './plan.js';
-export { queryWithin } from './query-within.js';
-export { relationsRead } from './relations-read.js';
+export { isKeyLookUp } from './plan/key-look-up.js';
+export type { AttributeMatch, Expr, Form, Slot } from './plan/plan.js';
+export { relationsRead } from './plan/relations-read.js';
 export {
   type Clipping,
   EVIDENCE,
@@ -158,12 +141,39 @@ export {
   type RuntimeRelation,
   type Traversal,
   walkedKey,
-} from './runtime.js';
-export { type PlainLiteral, type ShapedText, shapeOf } from './shape/scan.js';
-export { arrayElements, arrayText, identifier, quoteIdentifier, quoteLiteral } from './sql-text.js';
-export { enumName, STORED_PATTERN, type StoredType, storedType } from './stored.js';
-export { hintOn, type Surface, WAYS } from './surface-hints.js';
-export { charactersBefore, nearest, positionOfIndex } from './text.js';
+} from './plan/runtime.js';
+export { literalText, type ValueSources, valuesOf } from './plan/values.js';
+export { type WantedRows, wantedRows } from './plan/wanted-rows.js';
+export { type CommonNames, isCommon, withClauseNames } from './text/common-names.js';
+export { formsOf, type SqlForm, type StatementForms } from './text/forms.js';
+export {
+  applyGrammar,
+  type Grammar,
+  oneStatement,
+  type Parsed,
+  type ParsedText,
+  type Prepared,
+  parse,
+  parseText,
+  prepareText,
+  ready,
+  type StatementText,
+  splitStatements,
+  statementTexts,
+} from './text/parse.js';
+export { queryWithin } from './text/query-within.js';
+export { type PlainLiteral, type ShapedText, shapeOf } from './text/shape.js';
+export { arrayElements, arrayText, identifier, quoteIdentifier, quoteLiteral } from './text/sql-text.js';
+export { charactersBefore, nearest, positionOfIndex } from './text/text.js';
+export {
+  type ColumnForm,
+  type DeclaredColumn,
+  decimalOf,
+  declaredColumn,
+  spelledColumn,
+} from './types/column-form.js';
+export { declaredOid, elementOid } from './types/declared-types.js';
+export { enumName, STORED_PATTERN, type StoredType, storedType } from './types/stored.js';
 export {
   type ArrayType,
   arrayOf,
@@ -179,8 +189,5 @@ export {
   type TypeName,
   typeNamed,
   typeOfOid,
-} from './types.js';
-export { EVALUATION_FAULTS, EXAMPLES, isEvaluationFault, NEGATIVE_COUNTS } from './value-faults.js';
-export { literalText, type ValueSources, valuesOf } from './values.js';
-export { type WantedRows, wantedRows } from './wanted-rows.js';
+} from './types/types.js';
 export type { AskedWorld } from './world.js';

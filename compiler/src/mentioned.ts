@@ -1,11 +1,11 @@
 import type { FuncCall, Node, RangeVar } from '@pgsql/types';
 import { nameParts, stringOf } from './bind/ast.js';
-import type { Catalog } from './catalog.js';
-import { QueryError } from './errors.js';
-import { fullName, plainName } from './full-name.js';
+import type { Catalog } from './catalog/catalog.js';
+import { fullName, plainName } from './catalog/full-name.js';
+import { operatorNamed } from './catalog/operators.js';
+import { QueryError } from './errors/errors.js';
 import { functionsNamed } from './functions/index.js';
-import { operatorNamed } from './operators.js';
-import { type Parsed, parse } from './parse.js';
+import { type Parsed, parse } from './text/parse.js';
 import { type AskedWorld, worldOf } from './world.js';
 
 /** What a statement names, for the record of a question that was refused: who asked for what. */

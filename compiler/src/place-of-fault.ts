@@ -1,14 +1,14 @@
-import type { Access } from './access.js';
+import type { Access } from './access/access.js';
 import type { BoundPlan } from './bind/index.js';
-import type { Catalog } from './catalog.js';
+import type { Catalog } from './catalog/catalog.js';
 import { boundPlan, type CompileOptions } from './compile.js';
-import { type Position, type QueryError, queryError } from './errors.js';
-import { parse } from './parse.js';
-import type { Expr, Query, Slot } from './plan.js';
-import { positionAt } from './text.js';
-import type { TypeName } from './types.js';
-import { NEGATIVE_COUNTS } from './value-faults.js';
-import { allQueries, exprsOf, visitExpr } from './walk.js';
+import { type Position, type QueryError, queryError } from './errors/errors.js';
+import { NEGATIVE_COUNTS } from './errors/value-faults.js';
+import type { Expr, Query, Slot } from './plan/plan.js';
+import { allQueries, exprsOf, visitExpr } from './plan/walk.js';
+import { parse } from './text/parse.js';
+import { positionAt } from './text/text.js';
+import type { TypeName } from './types/types.js';
 
 /**
  * `error`, which the database raised over a value of the question `text`, with the place that it is about, where there

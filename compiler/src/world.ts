@@ -1,11 +1,11 @@
 import type { FuncCall, Node, RangeVar, WithClause } from '@pgsql/types';
 import { nameParts } from './bind/ast.js';
 import type { World } from './bind/index.js';
-import type { Catalog } from './catalog.js';
-import { type CommonNames, isCommon, withClauseNames } from './common-names.js';
-import { queryError } from './errors.js';
-import type { Parsed } from './parse.js';
-import { positionAt } from './text.js';
+import type { Catalog } from './catalog/catalog.js';
+import { queryError } from './errors/errors.js';
+import { type CommonNames, isCommon, withClauseNames } from './text/common-names.js';
+import type { Parsed } from './text/parse.js';
+import { positionAt } from './text/text.js';
 
 /**
  * What a surface asks for. `either`: entities or tables, as the statement's own names say; a name without a schema is

@@ -1,18 +1,18 @@
-import type { Access } from '../access.js';
-import type { Catalog, Joins } from '../catalog.js';
-import type { DeclaredType } from '../declared-types.js';
-import { queryError } from '../errors.js';
-import type { Features } from '../features.js';
-import { firstWord, type Parsed, startOf } from '../parse.js';
-import type { Expr, Query, SourceId } from '../plan.js';
+import type { Access } from '../access/access.js';
+import type { Catalog, Joins } from '../catalog/catalog.js';
+import type { Features } from '../catalog/features.js';
+import { queryError } from '../errors/errors.js';
+import type { Expr, Query, SourceId } from '../plan/plan.js';
+import { firstWord, type Parsed, startOf } from '../text/parse.js';
+import type { DeclaredType } from '../types/declared-types.js';
 import { kindOf, TEMPORARY } from './ast.js';
 import type { BoundPlan } from './bound-plan.js';
-import { refuseCollationsThatMeet } from './collation.js';
 import { BindContext, type World } from './context.js';
 import { requireExpandable } from './expanded.js';
-import { finishRelation, withUsedColumns } from './finish-runtime.js';
+import { refuseCollationsThatMeet } from './expressions/collation.js';
 import { formOf } from './form.js';
-import { bindQuery } from './query.js';
+import { finishRelation, withUsedColumns } from './runtime/finish-runtime.js';
+import { bindQuery } from './select/query.js';
 import { requireSealedJoins } from './unsealed.js';
 
 /**

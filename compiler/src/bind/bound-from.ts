@@ -1,5 +1,5 @@
 import type { Node } from '@pgsql/types';
-import type { FromItem } from '../plan.js';
+import type { FromItem } from '../plan/plan.js';
 import type { ScopeItem, UsingColumn } from './scope.js';
 
 /** A FROM clause: its tree, and its items as names see them, left to right. */

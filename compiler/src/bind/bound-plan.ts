@@ -1,9 +1,9 @@
-import type { Joins } from '../catalog.js';
-import type { Position } from '../errors.js';
-import type { MetricFormat } from '../metric-format.js';
-import type { Expr, Form, Query, Slot, SourceId } from '../plan.js';
-import type { RuntimeRelation } from '../runtime.js';
-import type { TypeName } from '../types.js';
+import type { Joins } from '../catalog/catalog.js';
+import type { MetricFormat } from '../catalog/metric-format.js';
+import type { Position } from '../errors/errors.js';
+import type { Expr, Form, Query, Slot, SourceId } from '../plan/plan.js';
+import type { RuntimeRelation } from '../plan/runtime.js';
+import type { TypeName } from '../types/types.js';
 import type { LiteralSlots } from './literals.js';
 
 /** A bound query: what the caller asked, resolved, not yet governed. */

@@ -1,7 +1,7 @@
-import type { DeclaredType } from '../declared-types.js';
-import type { ErrorName, ErrorParameters, QueryError } from '../errors.js';
-import type { Parameter, Slot } from '../plan.js';
-import { oidOf, type TypeName } from '../types.js';
+import type { ErrorName, ErrorParameters, QueryError } from '../errors/errors.js';
+import type { Parameter, Slot } from '../plan/plan.js';
+import type { DeclaredType } from '../types/declared-types.js';
+import { oidOf, type TypeName } from '../types/types.js';
 import type { Location } from './ast.js';
 
 type MakeError = <N extends ErrorName>(name: N, parameters: ErrorParameters<N>, at: Location) => QueryError;

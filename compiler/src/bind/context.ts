@@ -1,28 +1,28 @@
 import type { A_Const } from '@pgsql/types';
-import type { Access } from '../access.js';
-import type { Catalog, Joins, OwnLabel } from '../catalog.js';
-import type { DeclaredType } from '../declared-types.js';
+import type { Access } from '../access/access.js';
+import type { Catalog, Joins, OwnLabel } from '../catalog/catalog.js';
+import { FEATURES, type Feature, type Features } from '../catalog/features.js';
+import type { MetricFormat } from '../catalog/metric-format.js';
 import {
   type ErrorName,
   type ErrorParameters,
   type Position,
   type QueryError,
   queryError,
-} from '../errors.js';
-import { FEATURES, type Feature, type Features } from '../features.js';
-import type { PlainList } from '../lexical.js';
+} from '../errors/errors.js';
 import { LIMITS } from '../limits.js';
-import type { MetricFormat } from '../metric-format.js';
-import { placeOfWord } from '../parse.js';
-import type { Expr, LiteralValue, Parameter, Select, Slot } from '../plan.js';
-import { positionAt, type SourceText } from '../text.js';
-import type { TypeName } from '../types.js';
+import type { Expr, LiteralValue, Parameter, Select, Slot } from '../plan/plan.js';
+import type { PlainList } from '../text/lexical.js';
+import { placeOfWord } from '../text/parse.js';
+import { positionAt, type SourceText } from '../text/text.js';
+import type { DeclaredType } from '../types/declared-types.js';
+import type { TypeName } from '../types/types.js';
 import type { Location } from './ast.js';
 import { ClientParameters } from './client-parameters.js';
 import { writtenSizeOf } from './expanded.js';
 import { LabelledColumns } from './labelled.js';
 import { type Carried, LiteralSlots, WrittenLiteral } from './literals.js';
-import type { RuntimeDraft } from './runtime-draft.js';
+import type { RuntimeDraft } from './runtime/runtime-draft.js';
 import { ShownRows } from './shown-rows.js';
 
 /**

@@ -1,8 +1,8 @@
 import type { WindowDef } from '@pgsql/types';
-import type { Expr } from '../plan.js';
+import type { Expr } from '../plan/plan.js';
 import type { Location } from './ast.js';
-import type { Bound } from './coerce.js';
 import type { BindContext } from './context.js';
+import type { Bound } from './expressions/coerce.js';
 import type { Scope } from './scope.js';
 
 /** What an expression may use where it stands. */

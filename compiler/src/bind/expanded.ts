@@ -1,6 +1,6 @@
-import { assertNever, queryError } from '../errors.js';
+import { assertNever, queryError } from '../errors/errors.js';
 import { LIMITS } from '../limits.js';
-import type { Expr, Query, SourceId } from '../plan.js';
+import type { Expr, Query, SourceId } from '../plan/plan.js';
 import {
   allQueries,
   childrenOf,
@@ -10,7 +10,7 @@ import {
   partsOf,
   queryOf,
   visitExpr,
-} from '../walk.js';
+} from '../plan/walk.js';
 
 /** Of a query as it is written out: its values and FROM items, those of the queries in it too. */
 interface Size {

@@ -1,7 +1,7 @@
-import type { Position } from '../errors.js';
-import { queryError } from '../errors.js';
-import type { Expr, Form, FromItem, Query, SourceId } from '../plan.js';
-import { allQueries, exprsOf, leavesOf, nestingIn, visitExpr } from '../walk.js';
+import type { Position } from '../errors/errors.js';
+import { queryError } from '../errors/errors.js';
+import type { Expr, Form, FromItem, Query, SourceId } from '../plan/plan.js';
+import { allQueries, exprsOf, leavesOf, nestingIn, visitExpr } from '../plan/walk.js';
 import type { BindContext } from './context.js';
 
 type OfOsl = Exclude<Form, 'sql' | 'metrics'>;

@@ -1,5 +1,5 @@
-import type { Relation } from '../catalog.js';
-import type { Expr, Query, SourceId } from '../plan.js';
+import type { Relation } from '../catalog/catalog.js';
+import type { Expr, Query, SourceId } from '../plan/plan.js';
 
 /**
  * The columns of a statement's FROM items that are read as text and are labels of an enum. A cast of one to text stays

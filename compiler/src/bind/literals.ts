@@ -1,6 +1,6 @@
 import type { A_Const } from '@pgsql/types';
-import type { LiteralValue, Slot } from '../plan.js';
-import type { TypeName } from '../types.js';
+import type { LiteralValue, Slot } from '../plan/plan.js';
+import type { TypeName } from '../types/types.js';
 import { wasRead } from './ast.js';
 
 /** A question about a literal's text, whose outcome is all that the plan depends on. */

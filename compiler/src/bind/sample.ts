@@ -1,14 +1,14 @@
-import type { Access } from '../access.js';
-import type { Catalog, Relation } from '../catalog.js';
-import { NO_FEATURES } from '../features.js';
-import { selectOf } from '../nodes.js';
-import type { ColumnRef, Expr, SourceId } from '../plan.js';
-import { visitExpr } from '../walk.js';
+import type { Access } from '../access/access.js';
+import type { Catalog, Relation } from '../catalog/catalog.js';
+import { NO_FEATURES } from '../catalog/features.js';
+import { selectOf } from '../plan/nodes.js';
+import type { ColumnRef, Expr, SourceId } from '../plan/plan.js';
+import { visitExpr } from '../plan/walk.js';
 import type { BoundPlan } from './bound-plan.js';
-import { columnsOf, joinParents } from './computed.js';
 import { BindContext } from './context.js';
-import { columnValue } from './expression.js';
-import { withUsedColumns } from './finish-runtime.js';
+import { columnValue } from './expressions/expression.js';
+import { columnsOf, joinParents } from './manifest/computed.js';
+import { withUsedColumns } from './runtime/finish-runtime.js';
 import { innerScope, resolveColumn, type ScopeItem, withParents } from './scope.js';
 
 /** One value of a sampled row. */

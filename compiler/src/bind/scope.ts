@@ -1,15 +1,15 @@
-import type { RelationAccess } from '../access.js';
-import { type ComputedColumn, columnOf, type Relation } from '../catalog.js';
-import type { MetricFormat } from '../metric-format.js';
-import { columnRef } from '../nodes.js';
-import type { ColumnRef, CommonTable, EntityScan, FromItem, Operation } from '../plan.js';
-import { nearestIdentifier } from '../text.js';
-import type { TypeName } from '../types.js';
+import type { RelationAccess } from '../access/access.js';
+import { type ComputedColumn, columnOf, type Relation } from '../catalog/catalog.js';
+import type { MetricFormat } from '../catalog/metric-format.js';
+import { columnRef } from '../plan/nodes.js';
+import type { ColumnRef, CommonTable, EntityScan, FromItem, Operation } from '../plan/plan.js';
+import { nearestIdentifier } from '../text/text.js';
+import type { TypeName } from '../types/types.js';
 import type { Location } from './ast.js';
 import type { BindContext, World } from './context.js';
-import type { OwnGrain } from './own-grain.js';
-import type { RowOperators } from './row-operators.js';
-import type { HydrationDraft, RetrievalDraft } from './runtime-draft.js';
+import type { OwnGrain } from './metrics/own-grain.js';
+import type { RowOperators } from './runtime/row-operators.js';
+import type { HydrationDraft, RetrievalDraft } from './runtime/runtime-draft.js';
 
 /** One column that a FROM item offers, under the name that queries use for it. */
 export interface ScopeColumn {

@@ -1,4 +1,4 @@
-import type { Expr, Query } from '../plan.js';
+import type { Expr, Query } from '../plan/plan.js';
 import type { Location } from './ast.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { ScalarType } from '../types.js';
+import type { ScalarType } from '../types/types.js';
 
 const DAY = String.raw`\d{4,6}-\d{2}-\d{2}`;
 const CLOCK = String.raw`\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?`;

@@ -1,7 +1,7 @@
-import { type Position, type QueryError, queryError } from '../errors.js';
-import { findUnsealedJoin, type UnsealedJoin } from '../join-rule.js';
-import type { Query } from '../plan.js';
-import { identifier } from '../sql-text.js';
+import { type Position, type QueryError, queryError } from '../errors/errors.js';
+import { findUnsealedJoin, type UnsealedJoin } from '../plan/join-rule.js';
+import type { Query } from '../plan/plan.js';
+import { identifier } from '../text/sql-text.js';
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
 import { isNameable, type ScopeItem } from './scope.js';

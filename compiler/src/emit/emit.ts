@@ -1,6 +1,6 @@
-import { InternalError } from '../errors.js';
+import { InternalError } from '../errors/errors.js';
 import { GovernedPlan } from '../govern/governed-plan.js';
-import type { Query, Slot } from '../plan.js';
+import type { Query, Slot } from '../plan/plan.js';
 import { emitQuery } from './query.js';
 import { Writer } from './writer.js';
 

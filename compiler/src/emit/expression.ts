@@ -1,8 +1,8 @@
-import { COLLATIONS, explicitCollation } from '../collations.js';
-import { type EnumEquality, enumEquality } from '../enum-equality.js';
-import { assertNever, InternalError } from '../errors.js';
+import { assertNever, InternalError } from '../errors/errors.js';
 import type { OperatorDefinition } from '../functions/definition.js';
 import { isConfigured, PATH_FUNCTIONS } from '../functions/index.js';
+import { COLLATIONS, explicitCollation } from '../plan/collations.js';
+import { type EnumEquality, enumEquality } from '../plan/enum-equality.js';
 import type {
   Aggregate,
   BaseColumn,
@@ -17,8 +17,8 @@ import type {
   Slice,
   SortKey,
   WindowCall,
-} from '../plan.js';
-import { identifier } from '../sql-text.js';
+} from '../plan/plan.js';
+import { identifier } from '../text/sql-text.js';
 import { emitQuery } from './query.js';
 import { emitRowsCall } from './rows.js';
 import { quoteStructural, type Writer } from './writer.js';

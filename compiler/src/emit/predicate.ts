@@ -1,8 +1,8 @@
-import { InternalError } from '../errors.js';
-import type { AttributeMatch, Expr, Literal } from '../plan.js';
-import { identifier, quoteLiteral } from '../sql-text.js';
-import { type ArrayType, arrayOf, isArray } from '../types.js';
-import { literalText } from '../values.js';
+import { InternalError } from '../errors/errors.js';
+import type { AttributeMatch, Expr, Literal } from '../plan/plan.js';
+import { literalText } from '../plan/values.js';
+import { identifier, quoteLiteral } from '../text/sql-text.js';
+import { type ArrayType, arrayOf, isArray } from '../types/types.js';
 import { emitExpr } from './expression.js';
 import { Writer } from './writer.js';
 

@@ -1,5 +1,5 @@
-import { assertNever, InternalError } from '../errors.js';
-import type { Grain } from '../grain.js';
+import type { Grain } from '../catalog/grain.js';
+import { assertNever, InternalError } from '../errors/errors.js';
 import type {
   CommonTable,
   Expr,
@@ -12,9 +12,9 @@ import type {
   Spine,
   TableSample,
   Values,
-} from '../plan.js';
-import { identifier } from '../sql-text.js';
-import { columnsOf } from '../walk.js';
+} from '../plan/plan.js';
+import { columnsOf } from '../plan/walk.js';
+import { identifier } from '../text/sql-text.js';
 import { emitExpr, emitSortKeys } from './expression.js';
 import { emitRecursive, emitRowSource } from './rows.js';
 import type { Writer } from './writer.js';

@@ -1,7 +1,7 @@
 import type { FunctionDefinition } from '../functions/definition.js';
 import { PATH_FUNCTIONS } from '../functions/index.js';
-import type { Expr, RowSource } from '../plan.js';
-import { identifier } from '../sql-text.js';
+import type { Expr, RowSource } from '../plan/plan.js';
+import { identifier } from '../text/sql-text.js';
 import { emitExpr, emitWithPath } from './expression.js';
 import type { Writer } from './writer.js';
 

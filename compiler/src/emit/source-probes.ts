@@ -1,7 +1,7 @@
-import type { BaseColumn, GovernedScan, Query } from '../plan.js';
-import { identifier } from '../sql-text.js';
-import { oidOf } from '../types.js';
-import { allQueries, leavesOf, visitExpr } from '../walk.js';
+import type { BaseColumn, GovernedScan, Query } from '../plan/plan.js';
+import { allQueries, leavesOf, visitExpr } from '../plan/walk.js';
+import { identifier } from '../text/sql-text.js';
+import { oidOf } from '../types/types.js';
 import { emitExpr } from './expression.js';
 import { Writer } from './writer.js';
 

@@ -1,7 +1,7 @@
-import { InternalError, queryError } from '../errors.js';
+import { InternalError, queryError } from '../errors/errors.js';
 import { LIMITS } from '../limits.js';
-import type { AttributeMatch, Literal, Slot } from '../plan.js';
-import { identifier } from '../sql-text.js';
+import type { AttributeMatch, Literal, Slot } from '../plan/plan.js';
+import { identifier } from '../text/sql-text.js';
 
 /** Collects SQL text, and numbers parameters in the order in which the text uses them. */
 export class Writer {

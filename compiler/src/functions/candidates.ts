@@ -1,4 +1,4 @@
-import type { TypeName } from '../types.js';
+import type { TypeName } from '../types/types.js';
 import { convertsImplicitly } from './casts.js';
 import { type Category, categoryOf, isPreferred, type Operand } from './coercion.js';
 import type { ArgumentType, ResultType } from './definition.js';

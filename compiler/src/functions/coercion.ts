@@ -1,4 +1,4 @@
-import { isArray, type TypeName } from '../types.js';
+import { isArray, type TypeName } from '../types/types.js';
 import { convertsImplicitly } from './casts.js';
 import type { ArgumentType } from './definition.js';
 

@@ -1,4 +1,4 @@
-import type { TypeName } from '../types.js';
+import type { TypeName } from '../types/types.js';
 import type {
   ArgumentType,
   CastDefinition,

@@ -1,4 +1,4 @@
-import type { TypeName } from '../types.js';
+import type { TypeName } from '../types/types.js';
 
 /**
  * Postgres' polymorphic types. `anyelement`, `anynonarray` and `anyarray` bind to one element type per call;

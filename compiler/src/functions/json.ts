@@ -32,7 +32,7 @@ function ofAPath(name: string, result: 'bool' | 'jsonb'): readonly FunctionDefin
   return growing(name, ['jsonb', 'text'], ['jsonb', 'bool'], result);
 }
 
-/** JSON. Rows are JSON objects where `bind/whole-row.ts` makes them so; `jsonpath` is no type of the model. */
+/** JSON. Rows are JSON objects where `bind/expressions/whole-row.ts` makes them so; `jsonpath` is no type of the model. */
 export const JSON_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...ofBoth('jsonb'),
   ...ofBoth('json'),

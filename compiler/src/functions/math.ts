@@ -1,4 +1,4 @@
-import type { TypeName } from '../types.js';
+import type { TypeName } from '../types/types.js';
 import { scalar, VOLATILE } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 import { INTEGERS, NUMBERS } from './families.js';

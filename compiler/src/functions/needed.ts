@@ -1,5 +1,5 @@
-import { InternalError } from '../errors.js';
-import type { TypeName } from '../types.js';
+import { InternalError } from '../errors/errors.js';
+import type { TypeName } from '../types/types.js';
 import type { Resolution } from './candidates.js';
 import type { FunctionDefinition, OperatorDefinition } from './definition.js';
 import { resolveFunction, resolveOperator } from './resolve.js';

@@ -1,4 +1,4 @@
-import type { TypeName } from '../types.js';
+import type { TypeName } from '../types/types.js';
 import { infix, LEAKPROOF, prefix, type Traits } from './define.js';
 import type { ArgumentType, OperatorDefinition } from './definition.js';
 import { FLOATS, INTEGERS, MOMENTS, NUMBERS } from './families.js';

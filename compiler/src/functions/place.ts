@@ -1,4 +1,4 @@
-import { RANGES } from '../types.js';
+import { RANGES } from '../types/types.js';
 import { growing, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 import { SEARCH_FUNCTIONS } from './searches.js';

@@ -6,7 +6,7 @@ import {
   isArray,
   type RangeFamily,
   type TypeName,
-} from '../types.js';
+} from '../types/types.js';
 import { commonType, type Operand } from './coercion.js';
 import type { ArgumentType, ResultType } from './definition.js';
 

@@ -1,4 +1,4 @@
-import type { TypeName } from '../types.js';
+import type { TypeName } from '../types/types.js';
 import { AGGREGATE_FUNCTIONS } from './aggregate.js';
 import { ARRAY_FUNCTIONS } from './array.js';
 import { type Candidate, candidate, type Resolution, selectCandidate } from './candidates.js';

@@ -1,4 +1,4 @@
-import type { TypeName } from '../types.js';
+import type { TypeName } from '../types/types.js';
 import { makingRows, STABLE } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 

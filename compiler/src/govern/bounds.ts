@@ -1,8 +1,8 @@
-import { InternalError } from '../errors.js';
+import { InternalError } from '../errors/errors.js';
 import { resolveFunction, resolveOperator } from '../functions/index.js';
-import type { Aggregate, Call, ColumnRef, Expr, Operation } from '../plan.js';
-import type { TypeName } from '../types.js';
-import { changed, childrenOf, mapChildren, mapped } from '../walk.js';
+import type { Aggregate, Call, ColumnRef, Expr, Operation } from '../plan/plan.js';
+import { changed, childrenOf, mapChildren, mapped } from '../plan/walk.js';
+import type { TypeName } from '../types/types.js';
 import type { GovernedSlots } from './slots.js';
 
 /*

@@ -1,6 +1,6 @@
-import { allOf, FALSE, TRUE } from '../nodes.js';
-import type { Expr } from '../plan.js';
-import { mapChildren, someExpr } from '../walk.js';
+import { allOf, FALSE, TRUE } from '../plan/nodes.js';
+import type { Expr } from '../plan/plan.js';
+import { mapChildren, someExpr } from '../plan/walk.js';
 
 /**
  * How many values one subject has of each attribute; `any` matches everything, and an attribute that is not here is

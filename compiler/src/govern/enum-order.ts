@@ -1,9 +1,9 @@
 import type { BoundPlan, WrittenLiteral } from '../bind/index.js';
-import { queryError } from '../errors.js';
-import { fingerprint } from '../fingerprint.js';
+import { queryError } from '../errors/errors.js';
 import { isHypothetical, neededFunction, neededOperator } from '../functions/index.js';
 import { LIMITS } from '../limits.js';
-import { callNode, columnRef, operationNode, selectOf } from '../nodes.js';
+import { fingerprint } from '../plan/fingerprint.js';
+import { callNode, columnRef, operationNode, selectOf } from '../plan/nodes.js';
 import type {
   Aggregate,
   Expr,
@@ -15,9 +15,9 @@ import type {
   SortKey,
   SourceId,
   WindowCall,
-} from '../plan.js';
-import { enumName } from '../stored.js';
-import { allQueries, changed, columnsOf, leavesOf, mapped, mapQuery } from '../walk.js';
+} from '../plan/plan.js';
+import { allQueries, changed, columnsOf, leavesOf, mapped, mapQuery } from '../plan/walk.js';
+import { enumName } from '../types/stored.js';
 import type { EnumValues, LabelledEnum } from './enum-values.js';
 import type { GovernedSlots } from './slots.js';
 

@@ -1,9 +1,9 @@
-import { type Access, rowAccess } from '../access.js';
+import { type Access, rowAccess } from '../access/access.js';
 import { columnsFor } from '../bind/index.js';
-import { type Catalog, columnOf, type FacetStore } from '../catalog.js';
-import { InternalError } from '../errors.js';
-import type { ColumnRef, SourceId } from '../plan.js';
-import { isOfPassage, type Retrieval, type RuntimeRelation } from '../runtime.js';
+import { type Catalog, columnOf, type FacetStore } from '../catalog/catalog.js';
+import { InternalError } from '../errors/errors.js';
+import type { ColumnRef, SourceId } from '../plan/plan.js';
+import { isOfPassage, type Retrieval, type RuntimeRelation } from '../plan/runtime.js';
 import { servedAccess, versionDue } from './facet-version.js';
 import { columnRule, type Masked } from './mask.js';
 

@@ -1,7 +1,7 @@
-import { type Access, type RelationAccess, rowAccess } from '../access.js';
-import type { Catalog, FacetStore, FacetVersion, Relation } from '../catalog.js';
-import { InternalError } from '../errors.js';
-import { sameRows } from '../granted-rows.js';
+import { type Access, type RelationAccess, rowAccess } from '../access/access.js';
+import { sameRows } from '../access/granted-rows.js';
+import type { Catalog, FacetStore, FacetVersion, Relation } from '../catalog/catalog.js';
+import { InternalError } from '../errors/errors.js';
 import { columnRule } from './mask.js';
 
 /**

@@ -1,10 +1,10 @@
-import { fingerprint } from '../fingerprint.js';
+import { instantNamed } from '../catalog/instant.js';
 import type { OperatorDefinition } from '../functions/index.js';
-import { instantNamed } from '../instant.js';
-import { allOf, anyOf, isNotNull, operationNode } from '../nodes.js';
-import type { BaseColumn, Expr, Literal } from '../plan.js';
-import { storedType } from '../stored.js';
-import { arrayOf, elementOf, isArray, type ScalarType } from '../types.js';
+import { fingerprint } from '../plan/fingerprint.js';
+import { allOf, anyOf, isNotNull, operationNode } from '../plan/nodes.js';
+import type { BaseColumn, Expr, Literal } from '../plan/plan.js';
+import { storedType } from '../types/stored.js';
+import { arrayOf, elementOf, isArray, type ScalarType } from '../types/types.js';
 
 /**
  * True of a row that one of `filters` lets through. Filters that equate the same column with values become one list of

@@ -1,11 +1,11 @@
-import { type Access, rowAccess } from '../access.js';
+import { type Access, rowAccess } from '../access/access.js';
 import type { BoundPlan } from '../bind/index.js';
-import type { Catalog } from '../catalog.js';
-import { assertNever } from '../errors.js';
-import { isKeyEquality } from '../key-equality.js';
-import type { Expr, FromItem, Operation, Query, Select, SourceId } from '../plan.js';
-import { allQueries, columnsOf, leavesOf, mapQuery } from '../walk.js';
-import { behindBarrier } from './barrier.js';
+import type { Catalog } from '../catalog/catalog.js';
+import { assertNever } from '../errors/errors.js';
+import { isKeyEquality } from '../plan/key-equality.js';
+import type { Expr, FromItem, Operation, Query, Select, SourceId } from '../plan/plan.js';
+import { allQueries, columnsOf, leavesOf, mapQuery } from '../plan/walk.js';
+import { behindBarrier } from './barrier/barrier.js';
 import { inEnumOrder } from './enum-order.js';
 import { EnumValues } from './enum-values.js';
 import { PassageFields } from './facet-fields.js';
@@ -24,15 +24,15 @@ import { boundRows, withRowsInPlace } from './operated-rows.js';
 import { breakTies } from './order.js';
 import { describeOutputs } from './outputs.js';
 import { pushEnumEqualities } from './push.js';
-import { chooseRollup, type RollupChoice } from './rollup.js';
+import { chooseRollup, type RollupChoice } from './rollup/rollup.js';
 import { governRuntime } from './runtime.js';
 import { governScan } from './scan.js';
 import type { ScanAccesses } from './scan-access.js';
 import { sendKeys } from './sent-keys.js';
 import { GovernedSlots } from './slots.js';
 import { refuseSamples } from './table-sample.js';
-import { verify } from './verify.js';
-import { verifyRollup } from './verify-rollup.js';
+import { verifyRollup } from './verify/rollup.js';
+import { verify } from './verify/verify.js';
 
 /**
  * Applies policy to a bound plan: each scan becomes row filter, then masked projection, before anything else sees

@@ -1,11 +1,11 @@
-import type { FacetStore } from '../catalog.js';
-import type { ColumnForm } from '../column-form.js';
-import { InternalError, type Position } from '../errors.js';
-import type { MetricFormat } from '../metric-format.js';
-import type { Form, Query, Slot } from '../plan.js';
-import type { Hydration, OperatedRows, Retrieval, Traversal } from '../runtime.js';
-import type { TypeName } from '../types.js';
-import type { PassedRollup } from './rollup.js';
+import type { FacetStore } from '../catalog/catalog.js';
+import type { MetricFormat } from '../catalog/metric-format.js';
+import { InternalError, type Position } from '../errors/errors.js';
+import type { Form, Query, Slot } from '../plan/plan.js';
+import type { Hydration, OperatedRows, Retrieval, Traversal } from '../plan/runtime.js';
+import type { ColumnForm } from '../types/column-form.js';
+import type { TypeName } from '../types/types.js';
+import type { PassedRollup } from './rollup/rollup.js';
 
 /** One column of the answer. */
 export interface OutputColumn {

@@ -1,9 +1,9 @@
-import { type Access, grantsOn, showsRows } from '../access.js';
+import { type Access, grantsOn, showsRows } from '../access/access.js';
+import type { GroupsOnlyReason } from '../access/groups-only.js';
 import { fanOutOf, type LiteralSlots } from '../bind/index.js';
-import type { GroupsOnlyReason } from '../groups-only.js';
-import { isKeyEquality } from '../key-equality.js';
-import type { Aggregate, EntityScan, Expr, FromItem, Select, SourceId } from '../plan.js';
-import { callsVolatile } from '../volatile.js';
+import { isKeyEquality } from '../plan/key-equality.js';
+import type { Aggregate, EntityScan, Expr, FromItem, Select, SourceId } from '../plan/plan.js';
+import { callsVolatile } from '../plan/volatile.js';
 import {
   allQueries,
   childrenOf,
@@ -13,9 +13,9 @@ import {
   queryOf,
   someExpr,
   visitExpr,
-} from '../walk.js';
+} from '../plan/walk.js';
+import { type Grounds, isHarmless } from './barrier/harmless.js';
 import { canBeBounded, canBeSummed } from './bounds.js';
-import { type Grounds, isHarmless } from './harmless.js';
 
 /**
  * Aggregates whose value is of the whole group. None returns what one row holds, nor weighs rows by another column,

@@ -1,5 +1,5 @@
-import type { Query } from '../plan.js';
-import { mapQuery } from '../walk.js';
+import type { Query } from '../plan/plan.js';
+import { mapQuery } from '../plan/walk.js';
 import type { GovernedSlots } from './slots.js';
 
 /**

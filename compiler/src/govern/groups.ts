@@ -1,12 +1,18 @@
-import { type Access, grantsOn, type RelationAccess, type RelationGrant, showsRows } from '../access.js';
+import {
+  type Access,
+  grantsOn,
+  type RelationAccess,
+  type RelationGrant,
+  showsRows,
+} from '../access/access.js';
+import { filtersOf, sameRows } from '../access/granted-rows.js';
+import { GROUPS_ONLY, type GroupsOnlyReason, inPlaceOfMetric } from '../access/groups-only.js';
 import type { BoundPlan } from '../bind/index.js';
-import { columnOf, type Relation } from '../catalog.js';
-import { InternalError, type QueryError, queryError } from '../errors.js';
-import { fingerprint } from '../fingerprint.js';
-import { filtersOf, sameRows } from '../granted-rows.js';
-import { GROUPS_ONLY, type GroupsOnlyReason, inPlaceOfMetric } from '../groups-only.js';
-import type { EntityScan, Expr, Query, Select, SourceId, Spine } from '../plan.js';
-import { allQueries, childrenOf, exprsOf, leavesOf, someExpr } from '../walk.js';
+import { columnOf, type Relation } from '../catalog/catalog.js';
+import { InternalError, type QueryError, queryError } from '../errors/errors.js';
+import { fingerprint } from '../plan/fingerprint.js';
+import type { EntityScan, Expr, Query, Select, SourceId, Spine } from '../plan/plan.js';
+import { allQueries, childrenOf, exprsOf, leavesOf, someExpr } from '../plan/walk.js';
 import { aggregatesOf, type GroupFault, groupFault } from './group-fault.js';
 import { type Minimum, type ScanAccess, ScanAccesses } from './scan-access.js';
 

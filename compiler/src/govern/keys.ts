@@ -1,7 +1,12 @@
-import { columnOf, type Relation } from '../catalog.js';
-import { type Position, type QueryError, queryError } from '../errors.js';
-import { equatesColumns, isKeyEquality, type KeyEquality, type NullSafeEquality } from '../key-equality.js';
-import type { ColumnRef, Expr, Form, FromItem, Query, Select, SourceId } from '../plan.js';
+import { columnOf, type Relation } from '../catalog/catalog.js';
+import { type Position, type QueryError, queryError } from '../errors/errors.js';
+import {
+  equatesColumns,
+  isKeyEquality,
+  type KeyEquality,
+  type NullSafeEquality,
+} from '../plan/key-equality.js';
+import type { ColumnRef, Expr, Form, FromItem, Query, Select, SourceId } from '../plan/plan.js';
 import {
   allQueries,
   conditionsOf,
@@ -12,7 +17,7 @@ import {
   queryOf,
   sortExprs,
   visitExpr,
-} from '../walk.js';
+} from '../plan/walk.js';
 import type { PassageField, PassageFields } from './facet-fields.js';
 import { Lineage } from './lineage.js';
 import { type ColumnRule, columnRule, keyColumnName } from './mask.js';

@@ -1,5 +1,5 @@
-import { assertNever, InternalError } from '../errors.js';
-import { callNode } from '../nodes.js';
+import { assertNever, InternalError } from '../errors/errors.js';
+import { callNode } from '../plan/nodes.js';
 import type {
   ColumnRef,
   EntityScan,
@@ -10,9 +10,9 @@ import type {
   RecursionRef,
   RowSource,
   SourceId,
-} from '../plan.js';
-import { recursionIn, stepValues } from '../recursion.js';
-import { allQueries, childrenOf, leavesOf, visitExpr } from '../walk.js';
+} from '../plan/plan.js';
+import { recursionIn, stepValues } from '../plan/recursion.js';
+import { allQueries, childrenOf, leavesOf, visitExpr } from '../plan/walk.js';
 
 /** Where the columns of every FROM item of a statement come from. */
 export class Lineage {

@@ -1,8 +1,8 @@
 import type { FunctionDefinition } from '../functions/definition.js';
 import { neededFunction, neededOperator } from '../functions/index.js';
-import { callNode, operationNode } from '../nodes.js';
-import type { Expr } from '../plan.js';
-import type { TypeName } from '../types.js';
+import { callNode, operationNode } from '../plan/nodes.js';
+import type { Expr } from '../plan/plan.js';
+import type { TypeName } from '../types/types.js';
 
 /** Functions that masks need and callers may not name. */
 const PRIVATE: ReadonlyMap<string, FunctionDefinition> = new Map(

@@ -1,10 +1,10 @@
-import type { MaskKind, RelationAccess } from '../access.js';
-import { type Column, columnOf, type Relation } from '../catalog.js';
-import { assertNever, InternalError } from '../errors.js';
-import { fingerprint } from '../fingerprint.js';
-import { filtersOf, sameRows } from '../granted-rows.js';
-import { castTo, FALSE, inType, TRUE } from '../nodes.js';
-import type { Expr, GovernedColumn } from '../plan.js';
+import type { MaskKind, RelationAccess } from '../access/access.js';
+import { filtersOf, sameRows } from '../access/granted-rows.js';
+import { type Column, columnOf, type Relation } from '../catalog/catalog.js';
+import { assertNever, InternalError } from '../errors/errors.js';
+import { fingerprint } from '../plan/fingerprint.js';
+import { castTo, FALSE, inType, TRUE } from '../plan/nodes.js';
+import type { Expr, GovernedColumn } from '../plan/plan.js';
 import { anyRow } from './folded-filters.js';
 import { maskCall, textConcat } from './mask-functions.js';
 import type { GovernedSlots } from './slots.js';

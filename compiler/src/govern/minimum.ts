@@ -1,7 +1,7 @@
-import { type Column, columnOf, type Relation } from '../catalog.js';
-import { InternalError } from '../errors.js';
+import { type Column, columnOf, type Relation } from '../catalog/catalog.js';
+import { InternalError } from '../errors/errors.js';
 import { neededFunction, neededOperator } from '../functions/index.js';
-import { allOf, anyOf, columnRef, FALSE, inType, isNotNull, operationNode } from '../nodes.js';
+import { allOf, anyOf, columnRef, FALSE, inType, isNotNull, operationNode } from '../plan/nodes.js';
 import {
   type Aggregate,
   type ColumnRef,
@@ -15,8 +15,8 @@ import {
   type Query,
   type Select,
   type SortKey,
-} from '../plan.js';
-import { allQueries, changed, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../walk.js';
+} from '../plan/plan.js';
+import { allQueries, changed, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../plan/walk.js';
 import { boundedExpr } from './bounds.js';
 import { anyRow } from './folded-filters.js';
 import { baseOf } from './mask.js';

@@ -1,7 +1,7 @@
-import { castTo, columnRef, selectOf } from '../nodes.js';
-import type { Output, Query, SourceId } from '../plan.js';
-import type { OperatedRows, RuntimeRelation } from '../runtime.js';
-import { columnsOf, mapQuery } from '../walk.js';
+import { castTo, columnRef, selectOf } from '../plan/nodes.js';
+import type { Output, Query, SourceId } from '../plan/plan.js';
+import type { OperatedRows, RuntimeRelation } from '../plan/runtime.js';
+import { columnsOf, mapQuery } from '../plan/walk.js';
 import type { GovernedRuntime } from './governed-plan.js';
 
 /** The rows of a statement that operators work on, each with the query that brings them. */

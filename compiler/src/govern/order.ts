@@ -1,12 +1,20 @@
-import type { RelationAccess } from '../access.js';
-import { columnOf, type Relation } from '../catalog.js';
-import { queryError } from '../errors.js';
-import { fingerprint, Positions } from '../fingerprint.js';
-import { groupingOf } from '../grouping.js';
-import { ascending, columnRef, columnRefs } from '../nodes.js';
-import type { Aggregate, Expr, FromItem, Query, Select, SortKey, SourceId, WindowCall } from '../plan.js';
-import { ORDINAL } from '../runtime.js';
-import { isComparable } from '../types.js';
+import type { RelationAccess } from '../access/access.js';
+import { columnOf, type Relation } from '../catalog/catalog.js';
+import { queryError } from '../errors/errors.js';
+import { fingerprint, Positions } from '../plan/fingerprint.js';
+import { groupingOf } from '../plan/grouping.js';
+import { ascending, columnRef, columnRefs } from '../plan/nodes.js';
+import type {
+  Aggregate,
+  Expr,
+  FromItem,
+  Query,
+  Select,
+  SortKey,
+  SourceId,
+  WindowCall,
+} from '../plan/plan.js';
+import { ORDINAL } from '../plan/runtime.js';
 import {
   allQueries,
   changed,
@@ -19,7 +27,8 @@ import {
   queryOf,
   someExpr,
   sortExprs,
-} from '../walk.js';
+} from '../plan/walk.js';
+import { isComparable } from '../types/types.js';
 import { columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 

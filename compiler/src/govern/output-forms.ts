@@ -1,7 +1,7 @@
-import { columnOf } from '../catalog.js';
-import { type ColumnForm, declaredColumn } from '../column-form.js';
-import type { ColumnRef, Expr } from '../plan.js';
-import { isArray } from '../types.js';
+import { columnOf } from '../catalog/catalog.js';
+import type { ColumnRef, Expr } from '../plan/plan.js';
+import { type ColumnForm, declaredColumn } from '../types/column-form.js';
+import { isArray } from '../types/types.js';
 import type { Lineage } from './lineage.js';
 
 /**

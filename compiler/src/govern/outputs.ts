@@ -1,12 +1,12 @@
 import type { BoundPlan } from '../bind/index.js';
-import { columnOf } from '../catalog.js';
-import { assertNever, queryError } from '../errors.js';
-import { fullName } from '../full-name.js';
-import type { ColumnRef, EntityScan, Expr, GovernedScan, Query } from '../plan.js';
-import { ASKED_COLUMNS, EVIDENCE, REDACTED_FIELDS } from '../runtime.js';
-import { identifier } from '../sql-text.js';
-import type { TypeName } from '../types.js';
-import { allQueries, leavesOf, someExpr } from '../walk.js';
+import { columnOf } from '../catalog/catalog.js';
+import { fullName } from '../catalog/full-name.js';
+import { assertNever, queryError } from '../errors/errors.js';
+import type { ColumnRef, EntityScan, Expr, GovernedScan, Query } from '../plan/plan.js';
+import { ASKED_COLUMNS, EVIDENCE, REDACTED_FIELDS } from '../plan/runtime.js';
+import { allQueries, leavesOf, someExpr } from '../plan/walk.js';
+import { identifier } from '../text/sql-text.js';
+import type { TypeName } from '../types/types.js';
 import type { PassageFields } from './facet-fields.js';
 import {
   type GovernedRuntime,

@@ -1,5 +1,5 @@
-import { InternalError } from '../errors.js';
-import { columnRef, FALSE, selectOf, TRUE } from '../nodes.js';
+import { InternalError } from '../errors/errors.js';
+import { columnRef, FALSE, selectOf, TRUE } from '../plan/nodes.js';
 import {
   type ColumnRef,
   type Derived,
@@ -9,8 +9,8 @@ import {
   type Output,
   SHOWN,
   type SourceId,
-} from '../plan.js';
-import { mapChildren } from '../walk.js';
+} from '../plan/plan.js';
+import { mapChildren } from '../plan/walk.js';
 
 /** The passages that pass everything, as the rest of a statement reads them. */
 export interface Passages {

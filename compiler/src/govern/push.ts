@@ -1,7 +1,7 @@
-import { enumEquality } from '../enum-equality.js';
-import { InternalError } from '../errors.js';
-import type { Expr, FromItem, GovernedScan, Query, Select, SourceId } from '../plan.js';
-import { mapChildren, mapQuery, visitExpr } from '../walk.js';
+import { InternalError } from '../errors/errors.js';
+import { enumEquality } from '../plan/enum-equality.js';
+import type { Expr, FromItem, GovernedScan, Query, Select, SourceId } from '../plan/plan.js';
+import { mapChildren, mapQuery, visitExpr } from '../plan/walk.js';
 
 /**
  * Moves harmless conjuncts over one fenced scan inside its fence, beside the filter, where they can use an index.

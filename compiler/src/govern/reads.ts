@@ -1,7 +1,7 @@
-import { forMetric, type RelationAccess } from '../access.js';
-import { columnOf, type Relation } from '../catalog.js';
-import type { Expr } from '../plan.js';
-import { visitExpr } from '../walk.js';
+import { forMetric, type RelationAccess } from '../access/access.js';
+import { columnOf, type Relation } from '../catalog/catalog.js';
+import type { Expr } from '../plan/plan.js';
+import { visitExpr } from '../plan/walk.js';
 import { columnRule, maskComputes } from './mask.js';
 
 /**

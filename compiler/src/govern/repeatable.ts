@@ -1,6 +1,6 @@
-import type { Expr, Query, Slot } from '../plan.js';
-import { elementOf, isArray, type TypeName } from '../types.js';
-import { allQueries, exprsOf, leavesOf, someExpr } from '../walk.js';
+import type { Expr, Query, Slot } from '../plan/plan.js';
+import { allQueries, exprsOf, leavesOf, someExpr } from '../plan/walk.js';
+import { elementOf, isArray, type TypeName } from '../types/types.js';
 import type { GovernedPlan } from './governed-plan.js';
 
 /**

@@ -1,10 +1,10 @@
-import type { Access } from '../access.js';
+import type { Access } from '../access/access.js';
 import type { LiteralSlots } from '../bind/index.js';
-import type { Catalog, FacetStore } from '../catalog.js';
-import { assertNever } from '../errors.js';
-import { OPERATORS } from '../operators.js';
-import type { Expr, InQuery, Query } from '../plan.js';
-import { isOfPassage, type Retrieval, type RuntimeRelation } from '../runtime.js';
+import type { Catalog, FacetStore } from '../catalog/catalog.js';
+import { OPERATORS } from '../catalog/operators.js';
+import { assertNever } from '../errors/errors.js';
+import type { Expr, InQuery, Query } from '../plan/plan.js';
+import { isOfPassage, type Retrieval, type RuntimeRelation } from '../plan/runtime.js';
 import { fieldMask } from './facet-fields.js';
 import type { GovernedPlan, GovernedRuntime, GovernedStore } from './governed-plan.js';
 import type { JoinKeys } from './keys.js';

@@ -1,6 +1,6 @@
-import type { RelationAccess } from '../access.js';
-import { InternalError } from '../errors.js';
-import type { EntityScan, Expr, GovernedScan, SourceId } from '../plan.js';
+import type { RelationAccess } from '../access/access.js';
+import { InternalError } from '../errors/errors.js';
+import type { EntityScan, Expr, GovernedScan, SourceId } from '../plan/plan.js';
 
 /** What one scan of a statement may show. */
 export interface ScanAccess {

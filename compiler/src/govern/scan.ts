@@ -1,4 +1,4 @@
-import type { EntityScan, GovernedScan } from '../plan.js';
+import type { EntityScan, GovernedScan } from '../plan/plan.js';
 import { columnRule, keyColumn, maskedColumn, rowFilter } from './mask.js';
 import { groupColumns, groupMinimum, hasKey } from './minimum.js';
 import type { ScanAccess } from './scan-access.js';

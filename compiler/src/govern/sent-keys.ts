@@ -1,8 +1,8 @@
-import { isKeyEquality } from '../key-equality.js';
-import type { Expr, FromItem, GovernedScan, Query, RuntimeScan, SourceId } from '../plan.js';
-import { isPartOfKey } from '../runtime.js';
-import { isArray } from '../types.js';
-import { leavesOf, mapQuery } from '../walk.js';
+import { isKeyEquality } from '../plan/key-equality.js';
+import type { Expr, FromItem, GovernedScan, Query, RuntimeScan, SourceId } from '../plan/plan.js';
+import { isPartOfKey } from '../plan/runtime.js';
+import { leavesOf, mapQuery } from '../plan/walk.js';
+import { isArray } from '../types/types.js';
 import type { GovernedSlots } from './slots.js';
 
 /**

@@ -1,8 +1,8 @@
-import { InternalError } from '../errors.js';
-import { operationNode } from '../nodes.js';
-import type { AttributeMatch, ChainSubject, Expr, LiteralValue, Parameter, Slot } from '../plan.js';
-import { arrayOf, isArray, type TypeName } from '../types.js';
-import { mapChildren } from '../walk.js';
+import { InternalError } from '../errors/errors.js';
+import { operationNode } from '../plan/nodes.js';
+import type { AttributeMatch, ChainSubject, Expr, LiteralValue, Parameter, Slot } from '../plan/plan.js';
+import { mapChildren } from '../plan/walk.js';
+import { arrayOf, isArray, type TypeName } from '../types/types.js';
 
 /** The query's slots, and those that policy adds to them. */
 export class GovernedSlots {

@@ -1,7 +1,7 @@
 import type { BoundPlan } from '../bind/index.js';
-import { queryError } from '../errors.js';
-import type { Query } from '../plan.js';
-import { allQueries, leavesOf } from '../walk.js';
+import { queryError } from '../errors/errors.js';
+import type { Query } from '../plan/plan.js';
+import { allQueries, leavesOf } from '../plan/walk.js';
 
 /**
  * Refuses to sample what hides rows or values from the caller: Postgres takes the sample before it filters, so that

@@ -6,11 +6,11 @@ import {
   type LiteralTest,
   WrittenLiteral,
 } from '../bind/index.js';
-import type { LiteralValue, Slot } from '../plan.js';
-import type { PlainLiteral } from '../shape/scan.js';
+import type { LiteralValue, Slot } from '../plan/plan.js';
+import type { PlainLiteral } from '../text/shape.js';
 import { type GovernedPlan, mint } from './governed-plan.js';
-import { verifyBarrier } from './verify-barrier.js';
-import { type Reliance, upholds } from './verify-proofs.js';
+import { verifyBarrier } from './verify/barrier.js';
+import { type Reliance, upholds } from './verify/proofs.js';
 
 /** A literal of the text, with the minus that the grammar made part of it. */
 interface Hole {

@@ -1,7 +1,13 @@
-import { type Access, type RelationAccess, rowAccess } from '../access.js';
+import { type Access, type RelationAccess, rowAccess } from '../access/access.js';
 import { columnsFor, columnsOf } from '../bind/index.js';
-import { type Catalog, type Column, type ComputedColumn, columnOf, type Relation } from '../catalog.js';
-import { InternalError } from '../errors.js';
+import {
+  type Catalog,
+  type Column,
+  type ComputedColumn,
+  columnOf,
+  type Relation,
+} from '../catalog/catalog.js';
+import { InternalError } from '../errors/errors.js';
 import { type FieldMask, fieldMask } from './facet-fields.js';
 import { columnRule, type Masked } from './mask.js';
 

@@ -1,5 +1,5 @@
-import type { Relation } from '../catalog.js';
-import { InternalError } from '../errors.js';
+import type { Relation } from '../catalog/catalog.js';
+import { InternalError } from '../errors/errors.js';
 
 /** A column as the semantic graph names it. */
 export interface Field {

@@ -1,4 +1,4 @@
-import { assertNever } from '../errors.js';
+import { assertNever } from '../errors/errors.js';
 import {
   type GovernedPlan,
   type GovernedRuntime,
@@ -6,8 +6,8 @@ import {
   stepsOfWalk,
 } from '../govern/governed-plan.js';
 import { stored } from '../govern/store/columns.js';
-import type { Query } from '../plan.js';
-import { EVIDENCE, ORDINAL } from '../runtime.js';
+import type { Query } from '../plan/plan.js';
+import { EVIDENCE, ORDINAL } from '../plan/runtime.js';
 import { atLeast, deciding, indirect, type Transformation } from './influence.js';
 import { widthOf } from './sources.js';
 

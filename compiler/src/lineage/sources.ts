@@ -1,6 +1,6 @@
-import { assertNever, InternalError } from '../errors.js';
-import type { Expr, FromItem, GovernedScan, Query, RecursionRef, RowSource, SourceId } from '../plan.js';
-import { allQueries, columnsOf, leavesOf } from '../walk.js';
+import { assertNever, InternalError } from '../errors/errors.js';
+import type { Expr, FromItem, GovernedScan, Query, RecursionRef, RowSource, SourceId } from '../plan/plan.js';
+import { allQueries, columnsOf, leavesOf } from '../plan/walk.js';
 
 type Leaf = Exclude<FromItem, { kind: 'join' }>;
 

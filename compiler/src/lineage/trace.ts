@@ -1,4 +1,4 @@
-import { assertNever, InternalError } from '../errors.js';
+import { assertNever, InternalError } from '../errors/errors.js';
 import type { FunctionDefinition } from '../functions/definition.js';
 import type { GovernedPlan, GovernedRuntime } from '../govern/governed-plan.js';
 import {
@@ -10,9 +10,9 @@ import {
   SHOWN,
   type SortKey,
   type WindowCall,
-} from '../plan.js';
-import { stepValues } from '../recursion.js';
-import { boundExprs, childrenOf, conditionsOf, leavesOf, sortExprs } from '../walk.js';
+} from '../plan/plan.js';
+import { stepValues } from '../plan/recursion.js';
+import { boundExprs, childrenOf, conditionsOf, leavesOf, sortExprs } from '../plan/walk.js';
 import { fieldOf } from './fields.js';
 import {
   atLeast,

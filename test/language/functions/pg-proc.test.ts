@@ -5,7 +5,7 @@ import type {
   FunctionDefinition,
   OperatorDefinition,
 } from '../../../compiler/src/functions/index.js';
-import type { TypeName } from '../../../compiler/src/types.js';
+import type { TypeName } from '../../../compiler/src/types/types.js';
 import { type Engine, openEngine } from './support/engine.js';
 import { functions, types } from './support/table.js';
 

@@ -6,7 +6,7 @@ import type {
   Operand,
   OperatorResolution,
 } from '../../../compiler/src/functions/index.js';
-import type { TypeName } from '../../../compiler/src/types.js';
+import type { TypeName } from '../../../compiler/src/types/types.js';
 import { type Engine, openEngine } from './support/engine.js';
 import { Random } from './support/random.js';
 import { functions, types } from './support/table.js';

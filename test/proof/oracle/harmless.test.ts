@@ -3,10 +3,10 @@ import t, { type Test } from 'tap';
 import type * as Operators from '../../../compiler/src/functions/operators.js';
 import type * as Resolve from '../../../compiler/src/functions/resolve.js';
 import type * as Units from '../../../compiler/src/functions/units.js';
-import type * as Constants from '../../../compiler/src/govern/constants.js';
-import type * as Harmless from '../../../compiler/src/govern/harmless.js';
-import type * as Proofs from '../../../compiler/src/govern/verify-proofs.js';
-import type * as Types from '../../../compiler/src/types.js';
+import type * as Constants from '../../../compiler/src/govern/barrier/constants.js';
+import type * as Harmless from '../../../compiler/src/govern/barrier/harmless.js';
+import type * as Proofs from '../../../compiler/src/govern/verify/proofs.js';
+import type * as Types from '../../../compiler/src/types/types.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { type Answer, openEngine } from '../golden/engine.js';
 import { compiled } from './internals.js';
@@ -17,13 +17,13 @@ import { compiled } from './internals.js';
  */
 t.setTimeout(600_000);
 
-const { RANGES } = (await compiled('types.js')) as typeof Types;
+const { RANGES } = (await compiled('types/types.js')) as typeof Types;
 const { LISTED, isFewWords, isSoundContained, isSoundPattern } = (await compiled(
-  'govern/harmless.js',
+  'govern/barrier/harmless.js',
 )) as typeof Harmless;
-const { ROUNDED } = (await compiled('govern/constants.js')) as typeof Constants;
+const { ROUNDED } = (await compiled('govern/barrier/constants.js')) as typeof Constants;
 const { FUNCTIONS } = (await compiled('functions/resolve.js')) as typeof Resolve;
-const { upholds } = (await compiled('govern/verify-proofs.js')) as typeof Proofs;
+const { upholds } = (await compiled('govern/verify/proofs.js')) as typeof Proofs;
 const { OPERATORS } = (await compiled('functions/operators.js')) as typeof Operators;
 const units = (await compiled('functions/units.js')) as typeof Units;
 

@@ -1,18 +1,18 @@
 import type * as EmitQuery from '../../../compiler/src/emit/query.js';
 import type * as Writer from '../../../compiler/src/emit/writer.js';
-import type * as Minimum from '../../../compiler/src/govern/verify-minimum.js';
-import type { Query, Slot } from '../../../compiler/src/plan.js';
-import type * as Walk from '../../../compiler/src/walk.js';
+import type * as Minimum from '../../../compiler/src/govern/verify/minimum.js';
+import type { Query, Slot } from '../../../compiler/src/plan/plan.js';
+import type * as Walk from '../../../compiler/src/plan/walk.js';
 
-export type { Expr, FromItem, GovernedScan, Query, Select, Slot } from '../../../compiler/src/plan.js';
+export type { Expr, FromItem, GovernedScan, Query, Select, Slot } from '../../../compiler/src/plan/plan.js';
 
 export async function compiled(file: string): Promise<unknown> {
   return import(new URL(`../../../../compiler/dist/${file}`, import.meta.url).href);
 }
 
 // Parts of the compiler that its package does not export: loaded by path, as tsc built them.
-export const walk = (await compiled('walk.js')) as typeof Walk;
-export const { verifyMinima } = (await compiled('govern/verify-minimum.js')) as typeof Minimum;
+export const walk = (await compiled('plan/walk.js')) as typeof Walk;
+export const { verifyMinima } = (await compiled('govern/verify/minimum.js')) as typeof Minimum;
 const query = (await compiled('emit/query.js')) as typeof EmitQuery;
 const writer = (await compiled('emit/writer.js')) as typeof Writer;
 

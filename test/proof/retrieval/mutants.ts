@@ -40,7 +40,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the best are taken before a filter holds',
-    edit('@bind/retrieve', 'draft.filters.push(conjunct);\n        return false;', 'return true;'),
+    edit('@bind/runtime/retrieve', 'draft.filters.push(conjunct);\n        return false;', 'return true;'),
   ),
   mutant(
     'the best are taken before IN (SELECT …) holds',
@@ -48,7 +48,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'nobody is told that rows filter after',
-    edit('@bind/key-filters', 'looksElsewhere(conjunct, draft.source)', 'false'),
+    edit('@bind/runtime/key-filters', 'looksElsewhere(conjunct, draft.source)', 'false'),
   ),
   mutant(
     'words are weighed by what was counted of all passages',

@@ -1,8 +1,8 @@
-import type { ConversionMetric } from '../../catalog.js';
-import { InternalError } from '../../errors.js';
-import { ascending, selectOf } from '../../nodes.js';
-import type { CommonTable, Expr, SortKey } from '../../plan.js';
-import { isComparable } from '../../types.js';
+import type { ConversionMetric } from '../../catalog/catalog.js';
+import { InternalError } from '../../errors/errors.js';
+import { ascending, selectOf } from '../../plan/nodes.js';
+import type { CommonTable, Expr, SortKey } from '../../plan/plan.js';
+import { isComparable } from '../../types/types.js';
 import type { BindContext } from '../context.js';
 import {
   call,

@@ -1,10 +1,10 @@
 import { neededFunction } from '../../functions/index.js';
-import { callNode, columnRefs } from '../../nodes.js';
-import type { CommonTable, Expr, FromItem, Query, Select, SortKey } from '../../plan.js';
-import { columnsOf } from '../../walk.js';
-import { coerce } from '../coerce.js';
+import { callNode, columnRefs } from '../../plan/nodes.js';
+import type { CommonTable, Expr, FromItem, Query, Select, SortKey } from '../../plan/plan.js';
+import { columnsOf } from '../../plan/walk.js';
 import type { BindContext } from '../context.js';
-import { infix } from '../infix.js';
+import { coerce } from '../expressions/coerce.js';
+import { infix } from '../expressions/infix.js';
 
 /** Pieces of the IR as metrics need them. */
 

@@ -1,8 +1,8 @@
-import { InternalError } from '../../errors.js';
+import { InternalError } from '../../errors/errors.js';
 import { resolveFunction } from '../../functions/index.js';
-import { inType, isNotNull, selectOf } from '../../nodes.js';
-import type { Expr, Query, Select } from '../../plan.js';
-import { isArray, type TypeName } from '../../types.js';
+import { inType, isNotNull, selectOf } from '../../plan/nodes.js';
+import type { Expr, Query, Select } from '../../plan/plan.js';
+import { isArray, type TypeName } from '../../types/types.js';
 import type { BindContext } from '../context.js';
 import { aggregate, allRowsOf, derivedRows, unnamedOutputs } from './build.js';
 

@@ -1,5 +1,5 @@
-import { FALSE, selectOf, TRUE } from '../../nodes.js';
-import type { Expr } from '../../plan.js';
+import { FALSE, selectOf, TRUE } from '../../plan/nodes.js';
+import type { Expr } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
 import { attributed } from './attributed.js';
 import { allRowsOf, derivedRows, materialized, tableRows, unnamedOutputs } from './build.js';

@@ -1,7 +1,7 @@
-import type { ConversionMetric, SimpleMetric } from '../../catalog.js';
-import { InternalError } from '../../errors.js';
-import { selectOf } from '../../nodes.js';
-import type { Expr } from '../../plan.js';
+import type { ConversionMetric, SimpleMetric } from '../../catalog/catalog.js';
+import { InternalError } from '../../errors/errors.js';
+import { selectOf } from '../../plan/nodes.js';
+import type { Expr } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
 import type { Environment } from '../environment.js';
 import type { ScopeItem } from '../scope.js';

@@ -1,7 +1,7 @@
-import type { CumulativeMetric } from '../../catalog.js';
-import type { Grain, Span } from '../../grain.js';
-import { columnRef, FALSE, selectOf, TRUE } from '../../nodes.js';
-import type { CommonTable, Expr, FromItem, Query } from '../../plan.js';
+import type { CumulativeMetric } from '../../catalog/catalog.js';
+import type { Grain, Span } from '../../catalog/grain.js';
+import { columnRef, FALSE, selectOf, TRUE } from '../../plan/nodes.js';
+import type { CommonTable, Expr, FromItem, Query } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
 import {
   aggregate,

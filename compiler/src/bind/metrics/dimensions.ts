@@ -1,5 +1,5 @@
-import { type Grain, isOfDays } from '../../grain.js';
-import type { Expr } from '../../plan.js';
+import { type Grain, isOfDays } from '../../catalog/grain.js';
+import type { Expr } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
 import type { Dimension, NamedDimension } from './names.js';
 import { columnOf, type Source } from './source.js';

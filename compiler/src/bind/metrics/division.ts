@@ -1,9 +1,9 @@
-import type { Expr } from '../../plan.js';
-import type { TypeName } from '../../types.js';
+import type { Expr } from '../../plan/plan.js';
+import type { TypeName } from '../../types/types.js';
 import type { Location } from '../ast.js';
-import { type Bound, coerce } from '../coerce.js';
 import type { BindContext } from '../context.js';
-import { infix } from '../infix.js';
+import { type Bound, coerce } from '../expressions/coerce.js';
+import { infix } from '../expressions/infix.js';
 
 const INTEGERS: ReadonlySet<TypeName> = new Set<TypeName>(['int2', 'int4', 'int8']);
 

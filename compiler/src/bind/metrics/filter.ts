@@ -1,6 +1,6 @@
-import { allOf } from '../../nodes.js';
-import type { Aggregate, Expr } from '../../plan.js';
-import { mapChildren } from '../../walk.js';
+import { allOf } from '../../plan/nodes.js';
+import type { Aggregate, Expr } from '../../plan/plan.js';
+import { mapChildren } from '../../plan/walk.js';
 
 /** `expr` with `filter` on every aggregate in it. */
 export function filterAggregates(expr: Expr, filter: Expr): Expr {

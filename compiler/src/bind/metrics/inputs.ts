@@ -1,5 +1,5 @@
-import type { Catalog, Metric } from '../../catalog.js';
-import { assertNever } from '../../errors.js';
+import type { Catalog, Metric } from '../../catalog/catalog.js';
+import { assertNever } from '../../errors/errors.js';
 import { namesIn } from './tree.js';
 import { type LeafMetric, metricNamed, parsedOnce } from './value.js';
 

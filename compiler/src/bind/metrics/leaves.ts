@@ -1,5 +1,5 @@
-import type { Catalog, Metric } from '../../catalog.js';
-import { nearest } from '../../text.js';
+import type { Catalog, Metric } from '../../catalog/catalog.js';
+import { nearest } from '../../text/text.js';
 import type { BindContext } from '../context.js';
 import { leafUses } from './inputs.js';
 import { isDenied, isReadable, readableMetrics } from './readable.js';

@@ -1,8 +1,8 @@
-import type { Catalog, Relation } from '../../catalog.js';
-import { type Grain, grainNamed } from '../../grain.js';
-import { nearest } from '../../text.js';
-import { columnsOf as columnsWithComputed } from '../computed.js';
+import type { Catalog, Relation } from '../../catalog/catalog.js';
+import { type Grain, grainNamed } from '../../catalog/grain.js';
+import { nearest } from '../../text/text.js';
 import type { BindContext } from '../context.js';
+import { columnsOf as columnsWithComputed } from '../manifest/computed.js';
 import type { ScopeColumn } from '../scope.js';
 import { stepsFrom } from './routes.js';
 

@@ -1,7 +1,7 @@
-import { QueryError } from '../../errors.js';
-import type { MetricsRequest } from '../../metrics-request.js';
-import { selectOf } from '../../nodes.js';
-import type { Expr } from '../../plan.js';
+import type { MetricsRequest } from '../../catalog/metrics-request.js';
+import { QueryError } from '../../errors/errors.js';
+import { selectOf } from '../../plan/nodes.js';
+import type { Expr } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
 import type { Answer } from './combine.js';
 import { type Key, timeOf, valueOfKey } from './dimensions.js';

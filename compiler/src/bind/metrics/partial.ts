@@ -1,7 +1,7 @@
-import { fingerprint } from '../../fingerprint.js';
-import { allOf, inType } from '../../nodes.js';
-import type { Aggregate, Expr } from '../../plan.js';
-import { mapChildren, someExpr, visitExpr } from '../../walk.js';
+import { fingerprint } from '../../plan/fingerprint.js';
+import { allOf, inType } from '../../plan/nodes.js';
+import type { Aggregate, Expr } from '../../plan/plan.js';
+import { mapChildren, someExpr, visitExpr } from '../../plan/walk.js';
 import type { BindContext } from '../context.js';
 import { aggregate } from './build.js';
 

@@ -1,4 +1,4 @@
-import type { Catalog, Edge, Relation } from '../../catalog.js';
+import type { Catalog, Edge, Relation } from '../../catalog/catalog.js';
 import type { BindContext } from '../context.js';
 import { columnsFor } from '../scope.js';
 

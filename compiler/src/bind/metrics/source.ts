@@ -1,9 +1,9 @@
-import type { Relation } from '../../catalog.js';
-import { InternalError } from '../../errors.js';
-import type { Expr, FromItem, Operation } from '../../plan.js';
-import { columnsOf, joinParents } from '../computed.js';
+import type { Relation } from '../../catalog/catalog.js';
+import { InternalError } from '../../errors/errors.js';
+import type { Expr, FromItem, Operation } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
-import { columnValue } from '../expression.js';
+import { columnValue } from '../expressions/expression.js';
+import { columnsOf, joinParents } from '../manifest/computed.js';
 import { innerScope, resolveColumn, type ScopeItem } from '../scope.js';
 import { operation } from './build.js';
 import type { Link } from './names.js';

@@ -1,6 +1,6 @@
-import { assertNever } from '../../errors.js';
-import { GRAINS, type Grain, isOfDays, type Span } from '../../grain.js';
-import type { Expr } from '../../plan.js';
+import { GRAINS, type Grain, isOfDays, type Span } from '../../catalog/grain.js';
+import { assertNever } from '../../errors/errors.js';
+import type { Expr } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
 import { operation } from './build.js';
 import { interval, truncateTime } from './time.js';

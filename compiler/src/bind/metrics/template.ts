@@ -1,5 +1,5 @@
-import { queryError } from '../../errors.js';
-import { type Grain, grainNamed } from '../../grain.js';
+import { type Grain, grainNamed } from '../../catalog/grain.js';
+import { queryError } from '../../errors/errors.js';
 
 /** What stands for a name in the text of a predicate. The grammar has these four and no more. */
 export type Builder =

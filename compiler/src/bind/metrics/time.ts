@@ -1,8 +1,8 @@
-import { type Grain, isOfDays } from '../../grain.js';
-import { dayAfter, type Instant } from '../../instant.js';
-import { inType } from '../../nodes.js';
-import type { Expr } from '../../plan.js';
-import type { TypeName } from '../../types.js';
+import { type Grain, isOfDays } from '../../catalog/grain.js';
+import { dayAfter, type Instant } from '../../catalog/instant.js';
+import { inType } from '../../plan/nodes.js';
+import type { Expr } from '../../plan/plan.js';
+import type { TypeName } from '../../types/types.js';
 import type { BindContext } from '../context.js';
 import { call, operation, structural } from './build.js';
 

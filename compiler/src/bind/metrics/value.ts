@@ -1,14 +1,20 @@
 import type { Node } from '@pgsql/types';
-import { forMetric } from '../../access.js';
-import type { Catalog, ConversionMetric, CumulativeMetric, Metric, SimpleMetric } from '../../catalog.js';
-import { assertNever, queryError } from '../../errors.js';
-import type { Aggregate, Expr } from '../../plan.js';
-import { mapChildren, someExpr } from '../../walk.js';
-import { columnsOf, parentColumn } from '../computed.js';
+import { forMetric } from '../../access/access.js';
+import type {
+  Catalog,
+  ConversionMetric,
+  CumulativeMetric,
+  Metric,
+  SimpleMetric,
+} from '../../catalog/catalog.js';
+import { assertNever, queryError } from '../../errors/errors.js';
+import type { Aggregate, Expr } from '../../plan/plan.js';
+import { mapChildren, someExpr } from '../../plan/walk.js';
 import type { Environment } from '../environment.js';
-import { bindPredicateNode, bindValue, columnValue } from '../expression.js';
-import { expressionNode } from '../expression-node.js';
-import { ofManifest } from '../of-manifest.js';
+import { bindPredicateNode, bindValue, columnValue } from '../expressions/expression.js';
+import { columnsOf, parentColumn } from '../manifest/computed.js';
+import { expressionNode } from '../manifest/expression-node.js';
+import { ofManifest } from '../manifest/of-manifest.js';
 import { innerScope, resolveColumn, type ScopeItem } from '../scope.js';
 import { quotient } from './division.js';
 import { filterAggregates } from './filter.js';

@@ -1,12 +1,12 @@
 import type { Node } from '@pgsql/types';
-import { assertNever, QueryError } from '../../errors.js';
-import type { Grain } from '../../grain.js';
-import type { Expr } from '../../plan.js';
-import { someExpr } from '../../walk.js';
+import type { Grain } from '../../catalog/grain.js';
+import { assertNever, QueryError } from '../../errors/errors.js';
+import type { Expr } from '../../plan/plan.js';
+import { someExpr } from '../../plan/walk.js';
 import { conjunctsOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { bindPredicateNode } from '../expression.js';
-import { expressionNode } from '../expression-node.js';
+import { bindPredicateNode } from '../expressions/expression.js';
+import { expressionNode } from '../manifest/expression-node.js';
 import { innerScope } from '../scope.js';
 import { type Key, keyOf } from './dimensions.js';
 import { dimensionNamed } from './names.js';

@@ -1,7 +1,7 @@
-import type { Column, FacetStore, FacetVersion, Relation } from '../../catalog.js';
+import type { Column, FacetStore, FacetVersion, Relation } from '../../catalog/catalog.js';
 import type { OperatorDefinition } from '../../functions/definition.js';
-import type { Expr, GovernedColumn } from '../../plan.js';
-import type { TypeName } from '../../types.js';
+import type { Expr, GovernedColumn } from '../../plan/plan.js';
+import type { TypeName } from '../../types/types.js';
 
 /** Columns of a passage in its store; metadata comes beside them. */
 export const STORED = [

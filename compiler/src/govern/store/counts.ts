@@ -1,8 +1,8 @@
-import { accessTo } from '../../access.js';
-import type { FacetVersion, Relation } from '../../catalog.js';
+import { accessTo } from '../../access/access.js';
+import { filtersOf } from '../../access/granted-rows.js';
+import type { FacetVersion, Relation } from '../../catalog/catalog.js';
 import { neededOperator } from '../../functions/index.js';
-import { filtersOf } from '../../granted-rows.js';
-import { columnRef, operationNode, selectOf } from '../../nodes.js';
+import { columnRef, operationNode, selectOf } from '../../plan/nodes.js';
 import type {
   ColumnRef,
   CommonTable,
@@ -12,7 +12,7 @@ import type {
   Output,
   Select,
   SourceId,
-} from '../../plan.js';
+} from '../../plan/plan.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { count } from '../minimum.js';
 import type { Passages } from '../passages.js';

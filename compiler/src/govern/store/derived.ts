@@ -1,8 +1,8 @@
-import type { FacetVersion } from '../../catalog.js';
-import { InternalError } from '../../errors.js';
+import type { FacetVersion } from '../../catalog/catalog.js';
+import { InternalError } from '../../errors/errors.js';
 import { neededOperator } from '../../functions/index.js';
-import { ascending, columnRef, operationNode } from '../../nodes.js';
-import type { ColumnRef, Expr, GovernedColumn, GovernedScan } from '../../plan.js';
+import { ascending, columnRef, operationNode } from '../../plan/nodes.js';
+import type { ColumnRef, Expr, GovernedColumn, GovernedScan } from '../../plan/plan.js';
 import type { GovernedPlan } from '../governed-plan.js';
 import { baseOf } from '../mask.js';
 import { DERIVED, derivedTable, stored } from './columns.js';

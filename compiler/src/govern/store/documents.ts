@@ -1,6 +1,6 @@
-import { InternalError } from '../../errors.js';
-import { ascending, columnRef, selectOf } from '../../nodes.js';
-import type { Expr, Output, Select, SortKey } from '../../plan.js';
+import { InternalError } from '../../errors/errors.js';
+import { ascending, columnRef, selectOf } from '../../plan/nodes.js';
+import type { Expr, Output, Select, SortKey } from '../../plan/plan.js';
 import { stored } from './columns.js';
 import { SOURCES_BESIDE, type StoreView } from './scan.js';
 

@@ -1,7 +1,7 @@
-import { type Access, type RelationAccess, rowAccess } from '../../access.js';
+import { type Access, type RelationAccess, rowAccess } from '../../access/access.js';
+import { sameRows } from '../../access/granted-rows.js';
 import { columnsFor, type LiteralSlots } from '../../bind/index.js';
-import type { Catalog, Relation } from '../../catalog.js';
-import { sameRows } from '../../granted-rows.js';
+import type { Catalog, Relation } from '../../catalog/catalog.js';
 import { servedAccess, versionDue } from '../facet-version.js';
 import type { GovernedStore } from '../governed-plan.js';
 import { columnRule } from '../mask.js';

@@ -1,6 +1,6 @@
-import type { FacetVersion, Relation } from '../../catalog.js';
+import type { FacetVersion, Relation } from '../../catalog/catalog.js';
 import { neededFunction, neededOperator } from '../../functions/index.js';
-import { ascending, columnRef, operationNode, selectOf } from '../../nodes.js';
+import { ascending, columnRef, operationNode, selectOf } from '../../plan/nodes.js';
 import type {
   Aggregate,
   BaseColumn,
@@ -10,7 +10,7 @@ import type {
   GovernedColumn,
   Output,
   Select,
-} from '../../plan.js';
+} from '../../plan/plan.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { count } from '../minimum.js';
 import {

@@ -1,6 +1,6 @@
-import { selectOf } from '../../nodes.js';
+import { selectOf } from '../../plan/nodes.js';
 import { type GovernedPlan, mint, type OutputColumn } from '../governed-plan.js';
-import { verify } from '../verify.js';
+import { verify } from '../verify/verify.js';
 import type { StoreView } from './scan.js';
 
 /** The governed plan of a SELECT on a store, of these parts. */

@@ -1,9 +1,9 @@
-import { type Access, accessTo, type RelationAccess } from '../../access.js';
+import { type Access, accessTo, type RelationAccess } from '../../access/access.js';
 import type { LiteralSlots } from '../../bind/index.js';
-import type { Catalog, Column, FacetStore, Relation } from '../../catalog.js';
-import { InternalError } from '../../errors.js';
+import type { Catalog, Column, FacetStore, Relation } from '../../catalog/catalog.js';
+import { InternalError } from '../../errors/errors.js';
 import { neededOperator } from '../../functions/index.js';
-import { columnRef, selectOf } from '../../nodes.js';
+import { columnRef, selectOf } from '../../plan/nodes.js';
 import type {
   BaseColumn,
   ColumnRef,
@@ -12,13 +12,13 @@ import type {
   GovernedColumn,
   GovernedScan,
   SourceId,
-} from '../../plan.js';
-import type { Page } from '../../runtime.js';
-import { mapChildren, visitExpr } from '../../walk.js';
-import { type Grounds, isHarmless } from '../harmless.js';
+} from '../../plan/plan.js';
+import type { Page } from '../../plan/runtime.js';
+import { mapChildren, visitExpr } from '../../plan/walk.js';
+import { type Grounds, isHarmless } from '../barrier/harmless.js';
+import { Reach } from '../barrier/reach.js';
 import { columnRule, maskedColumn, rowFilter, visibleColumn } from '../mask.js';
 import { type Passages, passagesOf } from '../passages.js';
-import { Reach } from '../reach.js';
 import { governScan } from '../scan.js';
 import type { GovernedSlots } from '../slots.js';
 import { ownColumn, stored } from './columns.js';

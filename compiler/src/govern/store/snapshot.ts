@@ -1,6 +1,6 @@
-import { castTo, selectOf } from '../../nodes.js';
-import type { Call, Expr, Output, Query } from '../../plan.js';
-import { allQueries, exprsOf, leavesOf, someExpr } from '../../walk.js';
+import { castTo, selectOf } from '../../plan/nodes.js';
+import type { Call, Expr, Output, Query } from '../../plan/plan.js';
+import { allQueries, exprsOf, leavesOf, someExpr } from '../../plan/walk.js';
 import { stored } from './columns.js';
 
 /**

@@ -1,0 +1,138 @@
+import type { Relation } from '../catalog/catalog.js';
+import { InternalError, queryError } from '../errors/errors.js';
+import type { Expr } from '../plan/plan.js';
+import { GROUPS_ONLY } from './groups-only.js';
+
+/** How a cell that the caller may not read in the clear is shown. */
+export type MaskKind = 'redact' | 'null' | 'hash' | 'partial' | 'year' | 'deny';
+
+/**
+ * What one caller may see: the outcome of identity and policy, the only thing that `govern` trusts.
+ *
+ * Values of a subject's attributes are not in here: row filters refer to them as parameters, so that callers
+ * with the same rights share plans.
+ */
+export interface Access {
+  /**
+   * Equal signatures mean equal plans. Made from the effective roles, the policy version, the chain length and
+   * the pattern of attributes (which are missing, which are `any`, which have no value, one or several).
+   */
+  readonly signature: string;
+  readonly policyVersion: string;
+  /** Chain subjects, root to leaf; attribute parameters refer to them by index. */
+  readonly chainLength: number;
+  /** By relation name. A relation that is not here does not exist for this caller. */
+  readonly relations: ReadonlyMap<string, RelationAccess>;
+  /**
+   * Relations that a grant covers and an explicit deny rule takes away whole, with what the grants name; absent: none.
+   * They are not in `relations`, so that nothing lists, suggests or reads them; who names one is told that it is denied.
+   */
+  readonly denied?: ReadonlyMap<string, RelationAccess>;
+}
+
+export interface RelationAccess {
+  /** Never empty. A row is visible if any grant's filter holds; a cell if a grant covers row and column. */
+  readonly grants: readonly RelationGrant[];
+  /** The mask of each sensitivity label that occurs in this relation; a label without one is `deny`. */
+  readonly masks: ReadonlyMap<string, MaskKind>;
+  /** Columns that an explicit deny rule names. They beat every grant. */
+  readonly denied: ReadonlySet<string>;
+  /**
+   * Answers in which its rows are read have a total order, by key where the question leaves the order open: statistics
+   * and places on disk, which hidden rows shape, decide nothing of it. Absent: as the engine gives them.
+   */
+  readonly order?: 'by_key';
+}
+
+/**
+ * What `access` shows of the rows of a relation that the binder has found in it. Grants without row output are not in
+ * it; only `scanAccesses` lets them apply.
+ *
+ * @throws QueryError E2103 where there are no others
+ */
+export function accessTo(relation: Relation, access: Access): RelationAccess {
+  const rows = rowsOf(grantsOn(relation, access));
+  if (rows !== null) return rows;
+  throw queryError('groupsOnly', { relation: relation.name, ...GROUPS_ONLY.rows(relation.name) });
+}
+
+/** All that `access` says of a relation that the binder has found in it, whatever it shows. */
+export function grantsOn(relation: Relation, access: Access): RelationAccess {
+  const found = access.relations.get(relation.name);
+  if (found === undefined || found.grants.length === 0) {
+    throw new InternalError(`no grant reaches ${relation.name}`);
+  }
+  return found;
+}
+
+export interface RelationGrant {
+  /** Opaque id, safe to show to the caller. */
+  readonly id: string;
+  readonly columns: ReadonlySet<string>;
+  /** Sensitivity labels that this grant shows in the clear. */
+  readonly unmask: ReadonlySet<string>;
+  /** Predicate over base columns; null means every row. */
+  readonly filter: Expr | null;
+  /** On a facet: whether its passages may be sent to a language model. Absent: they may not. */
+  readonly decode?: boolean;
+  /** Set where the grant gives no row output, only aggregates over groups that are large enough. */
+  readonly groups?: GroupRule;
+}
+
+/** How a grant without row output may be used; see `govern/groups.ts`. */
+export interface GroupRule {
+  /** How many entities, told apart by primary key or by `unit`, a group must rest on. At least 2. */
+  readonly minimum: number;
+  /** The column that tells whose a row is, where one may have several; the same in all grants on a relation. */
+  readonly unit?: string;
+  /** By column: how many values of it a group must have. */
+  readonly distinct?: ReadonlyMap<string, number>;
+  /** Percent of a figure that one row may contribute at most; absent: any. */
+  readonly dominance?: number;
+  /** The only metrics that may be used, each with the columns that it reads; null where any aggregate may. */
+  readonly metrics: ReadonlyMap<string, ReadonlySet<string>> | null;
+}
+
+/** A grant that shows rows, each on its own. */
+export function showsRows(grant: RelationGrant): boolean {
+  return grant.groups === undefined;
+}
+
+const rowAccesses = new WeakMap<RelationAccess, RelationAccess | null>();
+
+/** Null where no grant shows rows. */
+function rowsOf(all: RelationAccess): RelationAccess | null {
+  if (all.grants.every(showsRows)) return all;
+  const known = rowAccesses.get(all);
+  if (known !== undefined) return known;
+  const grants = Object.freeze(all.grants.filter(showsRows));
+  const rows = grants.length === 0 ? null : Object.freeze({ ...all, grants });
+  rowAccesses.set(all, rows);
+  return rows;
+}
+
+/** What `access` shows of the rows of relation `name`, or undefined where it shows none. */
+export function rowAccess(name: string, access: Access): RelationAccess | undefined {
+  const found = access.relations.get(name);
+  return found === undefined ? undefined : (rowsOf(found) ?? undefined);
+}
+
+const metricAccesses = new WeakMap<RelationAccess, Map<string, RelationAccess>>();
+
+/** `access` as the text of a metric has it: where a grant allows the metric, with the columns that it reads. */
+export function forMetric(access: RelationAccess, metric: string): RelationAccess {
+  if (access.grants.every((g) => g.groups?.metrics?.has(metric) !== true)) return access;
+  const known = metricAccesses.get(access) ?? new Map<string, RelationAccess>();
+  metricAccesses.set(access, known);
+  const found = known.get(metric) ?? withMetric(access, metric);
+  known.set(metric, found);
+  return found;
+}
+
+function withMetric(access: RelationAccess, metric: string): RelationAccess {
+  const grants = access.grants.map((g) => {
+    const read = g.groups?.metrics?.get(metric);
+    return read === undefined ? g : Object.freeze({ ...g, columns: new Set([...g.columns, ...read]) });
+  });
+  return Object.freeze({ ...access, grants: Object.freeze(grants) });
+}

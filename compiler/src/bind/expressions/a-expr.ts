@@ -1,0 +1,166 @@
+import type { A_Expr, Node } from '@pgsql/types';
+import type { OperatorDefinition } from '../../functions/definition.js';
+import { allOf, anyOf, inType } from '../../plan/nodes.js';
+import type { Expr } from '../../plan/plan.js';
+import { arrayOf, isArray, type TypeName } from '../../types/types.js';
+import { type Location, nameParts, required } from '../ast.js';
+import type { BindContext } from '../context.js';
+import type { Environment } from '../environment.js';
+import { quotient, remainder } from '../metrics/division.js';
+import { type Bound, coerce, elementTypeOf, typeOfBound } from './coerce.js';
+import { bindExpression } from './expression.js';
+import { bindIn } from './in-list.js';
+import { infix, operatorFor, prefix } from './infix.js';
+import { bindPathOperator } from './path-operator.js';
+import { attributeArgument, bindAttributeMatch } from './policy-attribute.js';
+import { bindRowDistinct, bindRowOperator } from './row.js';
+
+/** Everything that the grammar writes with an operator. */
+export function bindArithmetic(node: A_Expr, env: Environment): Expr {
+  const { ctx } = env;
+  const name = operatorName(node, ctx);
+  switch (node.kind) {
+    case 'AEXPR_OP':
+    case 'AEXPR_LIKE':
+    case 'AEXPR_ILIKE':
+    case 'AEXPR_SIMILAR':
+      return bindOperator(name, node, env);
+    case 'AEXPR_IN':
+      return bindIn(name === '<>', node, env);
+    case 'AEXPR_BETWEEN':
+    case 'AEXPR_NOT_BETWEEN':
+    case 'AEXPR_BETWEEN_SYM':
+    case 'AEXPR_NOT_BETWEEN_SYM':
+      return bindBetween(node, env);
+    case 'AEXPR_DISTINCT':
+    case 'AEXPR_NOT_DISTINCT':
+      return bindDistinct(node, env);
+    case 'AEXPR_NULLIF':
+      return bindNullIf(node, env);
+    case 'AEXPR_OP_ANY':
+    case 'AEXPR_OP_ALL':
+      return bindQuantified(name, node, env);
+    case undefined:
+      throw ctx.unsupported('this operator', node.location);
+    default:
+      throw ctx.unsupported(String(node.kind satisfies never), undefined);
+  }
+}
+
+function operatorName(node: A_Expr, ctx: BindContext): string {
+  const parts = nameParts(node.name);
+  const name = parts[0];
+  if (parts.length !== 1 || name === undefined) {
+    throw ctx.error('unknownOperator', { signature: parts.join('.') }, node.location);
+  }
+  return name;
+}
+
+function bindOperator(name: string, node: A_Expr, env: Environment): Expr {
+  const { ctx } = env;
+  const rows = bindRowOperator(name, node, env);
+  if (rows !== null) return rows;
+  const operand = required(node.rexpr);
+  const attribute = name === '=' ? attributeArgument(operand, env) : null;
+  if (attribute !== null) return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
+  const right = bindExpression(operand, env);
+  if (node.lexpr === undefined) return prefix(name, right, node.location, ctx);
+  const left = bindExpression(node.lexpr, env);
+  const path = bindPathOperator(name, left, right, node.location, ctx);
+  if (path !== null) return path;
+  if (env.guardedDivision === true && name === '/') return quotient(left, right, node.location, ctx);
+  if (env.guardedDivision === true && name === '%') return remainder(left, right, node.location, ctx);
+  return infix(name, left, right, node.location, ctx);
+}
+
+function bindBetween(node: A_Expr, env: Environment): Expr {
+  const { ctx } = env;
+  const bounds = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
+  const at = node.location;
+  const within = (low: Node | undefined, high: Node | undefined): Expr => {
+    const compared = (name: string, bound: Node | undefined): Expr =>
+      infix(name, bindExpression(required(node.lexpr), env), bindExpression(required(bound), env), at, ctx);
+    return allOf([compared('>=', low), compared('<=', high)]);
+  };
+  const straight = within(bounds[0], bounds[1]);
+  const symmetric = node.kind === 'AEXPR_BETWEEN_SYM' || node.kind === 'AEXPR_NOT_BETWEEN_SYM';
+  const inside = symmetric ? anyOf([straight, within(bounds[1], bounds[0])]) : straight;
+  const negated = node.kind === 'AEXPR_NOT_BETWEEN' || node.kind === 'AEXPR_NOT_BETWEEN_SYM';
+  return ctx.at(negated ? Object.freeze({ kind: 'not', arg: inside, type: 'bool' }) : inside, at);
+}
+
+/** Both sides of an equality, each in the type that the operator takes. */
+function equalSides(
+  node: A_Expr,
+  env: Environment,
+): { equality: OperatorDefinition; left: Expr; right: Expr } {
+  const { ctx } = env;
+  const left = bindExpression(required(node.lexpr), env);
+  const right = bindExpression(required(node.rexpr), env);
+  const found = operatorFor('=', typeOfBound(left), typeOfBound(right), node.location, ctx);
+  const [l, r] = found.argumentTypes;
+  return {
+    equality: found.definition,
+    left: coerce(left, l ?? 'text', ctx),
+    right: coerce(right, r ?? 'text', ctx),
+  };
+}
+
+function bindDistinct(node: A_Expr, env: Environment): Expr {
+  const pair = (lexpr: Node, rexpr: Node): Expr => bindDistinct({ ...node, lexpr, rexpr }, env);
+  const rows = bindRowDistinct(node, pair, env);
+  if (rows !== null) return rows;
+  const negated = node.kind === 'AEXPR_NOT_DISTINCT';
+  return env.ctx.at(
+    Object.freeze({ kind: 'distinct_test', ...equalSides(node, env), negated, type: 'bool' }),
+    node.location,
+  );
+}
+
+function bindNullIf(node: A_Expr, env: Environment): Expr {
+  const { left, right } = equalSides(node, env);
+  const args = Object.freeze([left, right]);
+  return env.ctx.at(
+    Object.freeze({ kind: 'conditional', form: 'nullif', args, type: left.type }),
+    node.location,
+  );
+}
+
+function bindQuantified(name: string, node: A_Expr, env: Environment): Expr {
+  const { ctx } = env;
+  const arg = bindExpression(required(node.lexpr), env);
+  const list = bindExpression(required(node.rexpr), env);
+  const argType = typeOfBound(arg) ?? 'text';
+  const array =
+    list.kind === 'untyped' && !isArray(argType)
+      ? coerce(list, arrayOf(argType), ctx)
+      : bindValueOf(list, ctx);
+  const element = elementTypeOf(array.type, ctx, node.location);
+  const found = operatorFor(name, typeOfBound(arg), element, node.location, ctx);
+  if (found.result !== 'bool') {
+    throw ctx.mismatch(`operator ${name} does not yield bool, as ANY and ALL need it`, node.location);
+  }
+  const [l, r] = found.argumentTypes;
+  return ctx.at(
+    Object.freeze({
+      kind: 'quantified',
+      definition: found.definition,
+      quantifier: node.kind === 'AEXPR_OP_ALL' ? 'all' : 'any',
+      arg: coerce(arg, l ?? argType, ctx),
+      array: castElements(array, r ?? element, node.location, ctx),
+      type: 'bool',
+    }),
+    node.location,
+  );
+}
+
+function bindValueOf(bound: Bound, ctx: BindContext): Expr {
+  return bound.kind === 'untyped' ? coerce(bound, 'text[]', ctx) : bound;
+}
+
+/** `array` with elements of `element`, through a cast where they differ. */
+function castElements(array: Expr, element: TypeName, location: Location, ctx: BindContext): Expr {
+  if (isArray(element)) throw ctx.unsupported('an array of arrays', location);
+  const type = arrayOf(element);
+  return inType(array, type);
+}

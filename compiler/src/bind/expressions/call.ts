@@ -1,0 +1,320 @@
+import type { FuncCall, Node, SortBy } from '@pgsql/types';
+import { OPERATORS } from '../../catalog/operators.js';
+import type { FunctionDefinition } from '../../functions/definition.js';
+import {
+  columnsOfRows,
+  FUNCTIONS,
+  functionsNamed,
+  HYPOTHETICAL,
+  neededFunction,
+  resolveFunction,
+} from '../../functions/index.js';
+import { UNIT_NAMES } from '../../functions/units.js';
+import { callNode, isNotNull, TRUE } from '../../plan/nodes.js';
+import type { Aggregate, Expr, SortKey } from '../../plan/plan.js';
+import { someExpr, sortExprs } from '../../plan/walk.js';
+import { nearest } from '../../text/text.js';
+import { sqlNameOf, type TypeName } from '../../types/types.js';
+import { type Location, nameParts, rowItems } from '../ast.js';
+import type { BindContext } from '../context.js';
+import { type Environment, insideCall } from '../environment.js';
+import { bindMeasure, bindMetricAggregate } from '../metrics/measure.js';
+import { bindOperatorCall } from '../runtime/operator.js';
+import { isLocal } from '../scope.js';
+import { type Bound, coerce, typeOfBound } from './coerce.js';
+import { requireComparable } from './comparable.js';
+import { bindExpression, bindPredicateNode } from './expression.js';
+import { bindHypothetical } from './hypothetical.js';
+import { inPlaces } from './parts-by-name.js';
+import { bindArgument, bindRowToJson, countedRow } from './whole-row.js';
+import { bindWindow } from './window.js';
+
+/** A function call: scalar, aggregate or window. */
+export function bindCall(node: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  const name = nameParts(node.funcname).join('.');
+  if (name === 'measure' && ctx.world === 'semantic') return bindMeasure(node, env);
+  const operator = bindOperatorCall(node, env);
+  if (operator !== null) return operator;
+  const placed = inPlaces(name, node, ctx);
+  refuseOddities(placed, ctx);
+  if (name === 'pg_typeof') return bindTypeOf(node, env);
+  if (name === 'row_to_json') return bindRowToJson(node.args ?? [], node.location, env);
+  if (node.over !== undefined) return bindWindow(name, node, env);
+  const hypothetical = node.agg_within_group === true ? HYPOTHETICAL.get(name) : undefined;
+  if (hypothetical !== undefined) return bindHypothetical(hypothetical, node, env);
+  const kind = functionsNamed(name)[0]?.kind;
+  if (kind === undefined) throw unknownFunction(name, [], node.location, ctx);
+  if (kind === 'window') {
+    throw ctx.error(
+      'windowing',
+      {
+        detail: `window function \`${name}\` needs an OVER clause`,
+        hint: `${name}(…) OVER (PARTITION BY … ORDER BY …)`,
+      },
+      node.location,
+    );
+  }
+  if (kind === 'rows') requireRows(name, node, env);
+  if (kind === 'scalar' || kind === 'rows') return bindScalar(name, placed, env);
+  return bindMetricAggregate(name, node, env) ?? bindAggregate(name, node, env);
+}
+
+/** `pg_typeof(x)`: the name of the type of `x`, which is known, as text. What `x` is made of counts as used. */
+function bindTypeOf({ args = [], location }: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  const [only, ...more] = args;
+  if (only === undefined || more.length > 0)
+    throw unknownFunction(`pg_typeof of ${args.length} values`, [], location, ctx);
+  const bound = bindExpression(only, env);
+  if (bound.kind === 'untyped') return ctx.at(ctx.constant('unknown', 'text'), location);
+  const name = ctx.constant(sqlNameOf(bound.type), 'text');
+  const arms = Object.freeze([Object.freeze({ when: isNotNull(bound), result: name })]);
+  return ctx.at(Object.freeze({ kind: 'case', arms, otherwise: name, type: 'text' }), location);
+}
+
+function refuseOddities(node: FuncCall, ctx: BindContext): void {
+  const at = node.location;
+  if ((node.args ?? []).some((a) => 'NamedArgExpr' in a)) {
+    throw ctx.unsupported('a named argument here', at);
+  }
+  if (node.func_variadic === true) throw ctx.unsupported('VARIADIC', at);
+}
+
+/** A function that makes rows of one column may stand in the select list. */
+function requireRows(name: string, node: FuncCall, env: Environment): void {
+  const [definition] = functionsNamed(name);
+  const single = definition !== undefined && columnsOfRows(definition, 'text').length === 1;
+  if (env.rows !== true || !single) {
+    const place = single ? 'FROM, or at the top of the select list' : 'FROM';
+    throw env.ctx.unsupported(`\`${name}\` here`, node.location, `put it in ${place}`);
+  }
+  env.ctx.requireFeature('row_functions', node.location);
+}
+
+function bindScalar(name: string, node: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  if (
+    node.agg_distinct === true ||
+    node.agg_filter !== undefined ||
+    node.agg_order !== undefined ||
+    node.agg_star === true
+  ) {
+    throw ctx.error('grouping', { detail: `\`${name}\` is no aggregate` }, node.location);
+  }
+  const bounds = (node.args ?? []).map((a, i) => bindArgument(a, name, i, env));
+  const { definition, args, type } = chooseOverload(name, bounds, node.location, ctx);
+  return ctx.at(callNode(definition, args, type), node.location);
+}
+
+/** Resolves the overload and converts the arguments; structural ones become part of the plan's shape. */
+export function chooseOverload(
+  name: string,
+  bounds: readonly Bound[],
+  location: Location,
+  ctx: BindContext,
+): { definition: FunctionDefinition; args: readonly Expr[]; type: TypeName } {
+  const types = bounds.map(typeOfBound);
+  const found = resolveFunction(name, types);
+  if (found === 'none') throw unknownFunction(name, types, location, ctx);
+  if (found === 'ambiguous')
+    throw ctx.error('ambiguous', { what: 'function', name: signature(name, types) }, location);
+  const { definition, argumentTypes, result } = found;
+  const args = bounds.map((bound, i) => {
+    const allowed = definition.structural.get(i);
+    return allowed === undefined
+      ? coerce(bound, argumentTypes[i] ?? 'text', ctx, location)
+      : structural(name, bound, allowed, location, ctx);
+  });
+  return { definition, args: Object.freeze(args), type: result };
+}
+
+/** A literal of a closed set, such as the unit of `date_trunc`: emitted as text, so it must be one of the set. */
+function structural(
+  name: string,
+  bound: Bound,
+  allowed: ReadonlySet<string>,
+  location: Location,
+  ctx: BindContext,
+): Expr {
+  const value = bound.kind === 'untyped' ? bound.value : null;
+  const literal =
+    value !== null && 'literal' in value
+      ? value.literal.read()
+      : bound.kind === 'untyped'
+        ? null
+        : (ctx.literalIn(bound)?.read() ?? null);
+  const text = literal?.toLowerCase() ?? null;
+  if (text === null || !allowed.has(text)) {
+    const units = UNIT_NAMES.filter((unit) => allowed.has(unit));
+    const one = units.length > 0 ? 'one of its units' : "a text search configuration of Postgres' own";
+    const detail = `\`${name}\` needs ${one}, as a literal`;
+    const hint = units.length > 0 ? `units: ${units.join(', ')}` : `such as 'simple' or 'english'`;
+    throw ctx.mismatch(detail, bound.kind === 'untyped' ? bound.location : location, hint);
+  }
+  return Object.freeze({ kind: 'structural', text, type: 'text' });
+}
+
+/** Where an aggregate may stand instead. */
+export function aggregateHint(clause: string): string {
+  return clause === 'WHERE' ? 'use HAVING' : 'work it out in a derived table first';
+}
+
+function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  if (!env.aggregates) {
+    throw ctx.error(
+      'grouping',
+      { detail: `aggregate \`${name}\` is not allowed in ${env.clause}`, hint: aggregateHint(env.clause) },
+      node.location,
+    );
+  }
+  const inner = insideCall(env, `the arguments of \`${name}\``, false);
+  const ordered = (node.agg_order ?? []).map((n) => ('SortBy' in n ? n.SortBy : {}));
+  const items = name === 'count' ? rowsCounted(node) : null;
+  const row = name === 'count' ? rowCounted(node, inner) : null;
+  const direct =
+    row !== null ? [row] : (items ?? node.args ?? []).map((a, i) => bindArgument(a, name, i, inner));
+  const within = node.agg_within_group === true;
+  const sorted = ordered.map((s) => bindExpression(s.node ?? nullNode, inner));
+  if (within !== (functionsNamed(name)[0]?.kind === 'ordered_set')) {
+    throw ctx.error(
+      'grouping',
+      {
+        detail: `\`${name}\` ${within ? 'takes no' : 'needs'} WITHIN GROUP`,
+        hint: within ? `${name}(… ORDER BY …)` : `${name}(…) WITHIN GROUP (ORDER BY …)`,
+      },
+      node.location,
+    );
+  }
+  const { definition, args, type } =
+    items === null
+      ? aggregateOf(
+          name,
+          row === TRUE ? { ...node, agg_star: true } : node,
+          within ? [...direct, ...sorted] : direct,
+          ctx,
+        )
+      : countOfRows(direct, ctx);
+  const orderBy = ordered.map((s, i) =>
+    sortKey(s, within ? (args[direct.length + i] ?? null) : settle(sorted[i], ctx), ctx),
+  );
+  const filter =
+    node.agg_filter === undefined
+      ? null
+      : bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
+  const expr: Aggregate = Object.freeze({
+    kind: 'aggregate',
+    definition,
+    args: within ? Object.freeze(args.slice(0, direct.length)) : args,
+    distinct: node.agg_distinct === true,
+    filter,
+    orderBy: Object.freeze(orderBy),
+    metric: null,
+    type,
+  });
+  const compared = [...(expr.distinct ? args : []), ...sortExprs(orderBy)];
+  for (const e of compared) requireComparable(e.type, node.location, ctx);
+  refuseOuterOnly(expr, env, node.location);
+  return ctx.at(expr, node.location);
+}
+
+const nullNode: Node = { A_Const: { isnull: true } };
+
+function settle(bound: Bound | undefined, ctx: BindContext): Expr | null {
+  if (bound === undefined) return null;
+  return bound.kind === 'untyped' ? coerce(bound, 'text', ctx) : bound;
+}
+
+export function aggregateOf(name: string, node: FuncCall, bounds: readonly Bound[], ctx: BindContext) {
+  if (node.agg_star !== true) return chooseOverload(name, bounds, node.location, ctx);
+  const definition = functionsNamed(name).find((d) => d.arguments.length === 1 && d.arguments[0] === 'any');
+  if (definition === undefined) throw unknownFunction(`${name}(*)`, [], node.location, ctx);
+  return { definition, args: Object.freeze([]), type: 'int8' as const };
+}
+
+/** The items of `(a, b)` in `count(distinct (a, b))`; null of any other call. */
+function rowsCounted({ args = [], agg_distinct }: FuncCall): readonly Node[] | null {
+  const items = agg_distinct === true && args.length === 1 ? rowItems(args[0]) : null;
+  return items !== null && items.length > 1 ? items : null;
+}
+
+/** What `count(t)` of a FROM item counts; null of any other call. */
+function rowCounted({ args = [], agg_distinct }: FuncCall, env: Environment): Expr | null {
+  const [only, ...more] = args;
+  return only === undefined || more.length > 0 || agg_distinct === true ? null : countedRow(only, env);
+}
+
+/** A row counts whatever is in it, NULLs too. */
+function countOfRows(items: readonly Bound[], ctx: BindContext) {
+  const args = items.map((b) => (b.kind === 'untyped' ? coerce(b, 'text', ctx) : b));
+  return {
+    definition: neededFunction('count', ['text']).definition,
+    args: Object.freeze(args),
+    type: 'int8' as const,
+  };
+}
+
+/** In Postgres an aggregate over outer columns alone belongs to the outer query; here it has no node. */
+export function refuseOuterOnly(call: Aggregate, env: Environment, location: Location): void {
+  const isOuter = (e: Expr): boolean => e.kind === 'column' && !isLocal(env.scope, e.source);
+  const isInner = (e: Expr): boolean => e.kind === 'column' && isLocal(env.scope, e.source);
+  if (someExpr(call, isOuter) && !someExpr(call, isInner))
+    throw env.ctx.unsupported('an aggregate over an outer query', location);
+}
+
+/** A sort key with Postgres' defaults: NULLs last when ascending, first when descending. */
+export function sortKey(node: SortBy, by: Expr | number | null, ctx: BindContext): SortKey {
+  const operator = nameParts(node.useOp).join('.');
+  if (operator !== '' && operator !== '<' && operator !== '>') {
+    throw ctx.unsupported(`ORDER BY … USING ${operator}`, node.location, 'use < or >, or ASC or DESC');
+  }
+  const descending = node.sortby_dir === 'SORTBY_DESC' || operator === '>';
+  const nulls = node.sortby_nulls ?? 'SORTBY_NULLS_DEFAULT';
+  const nullsFirst = nulls === 'SORTBY_NULLS_DEFAULT' ? descending : nulls === 'SORTBY_NULLS_FIRST';
+  return Object.freeze({ by: by ?? 1, descending, nullsFirst });
+}
+
+function signature(name: string, types: readonly (TypeName | null)[]): string {
+  return `${name}(${types.map((t) => t ?? 'unknown').join(', ')})`;
+}
+
+export function unknownFunction(
+  name: string,
+  types: readonly (TypeName | null)[],
+  location: Location,
+  ctx: BindContext,
+) {
+  const overloads = functionsNamed(name);
+  if (overloads.length === 0) {
+    const words = ctx.world === 'semantic' ? OPERATOR_WORDS : [];
+    const takes = INSTEAD.get(name);
+    const near =
+      takes === undefined ? nearest(name, new Set([...FUNCTIONS.map((f) => f.name), ...words])) : null;
+    return ctx.error(
+      'unknownFunction',
+      { signature: name, near, ...(takes === undefined ? {} : { takes }) },
+      location,
+    );
+  }
+  const shown = overloads.slice(0, SHOWN_OVERLOADS).map((f) => `${name}(${f.arguments.join(', ')})`);
+  const more = overloads.length > SHOWN_OVERLOADS ? ', …' : '';
+  const takes = `there is ${shown.join(', ')}${more}`;
+  return ctx.error('unknownFunction', { signature: signature(name, types), near: null, takes }, location);
+}
+
+const OF_COMPOSITES =
+  'the model has no composite types; read the members by jsonb_to_record(…) AS t(a int, b text)';
+/** Functions of Postgres that are not offered, each with the form to write instead. */
+const INSTEAD: ReadonlyMap<string, string> = new Map([
+  ...['json', 'jsonb'].flatMap((json): [string, string][] => [
+    [`${json}_populate_record`, OF_COMPOSITES],
+    [`${json}_populate_recordset`, OF_COMPOSITES.replace('_record(', '_recordset(')],
+  ]),
+  ['factorial', 'its work has no bound; write the number'],
+]);
+
+/** Overloads that a hint names. */
+const SHOWN_OVERLOADS = 4;
+
+const OPERATOR_WORDS: readonly string[] = ['measure', ...Object.keys(OPERATORS).map((o) => o.toLowerCase())];

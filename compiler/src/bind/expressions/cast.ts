@@ -1,0 +1,140 @@
+import type { TypeName as TypeNode } from '@pgsql/types';
+import { CONFIGURATIONS, castBetween, resolveFunction } from '../../functions/index.js';
+import { callNode, castTo } from '../../plan/nodes.js';
+import type { Expr } from '../../plan/plan.js';
+import { nearest } from '../../text/text.js';
+import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '../../types/types.js';
+import { integerOf, type Location, nameParts } from '../ast.js';
+import type { Environment } from '../environment.js';
+import { type Bound, coerce } from './coerce.js';
+import { bindOneByte, isOneByte } from './one-byte.js';
+
+/** `CAST(bound AS type)`, `bound::type` and `type 'literal'`. */
+export function bindCast(bound: Bound, node: TypeNode, location: Location, env: Environment): Expr {
+  const { ctx } = env;
+  if (isOneByte(node) && node.arrayBounds === undefined) return bindOneByte(bound, location, ctx);
+  const type = typeOfNode(node, env);
+  const modifiers = (node.typmods ?? []).map((m) => integerOf(m) ?? -1);
+  if (type === 'interval' && modifiers.length > 0) return bindIntervalCast(bound, modifiers, location, env);
+  if (type === 'text' && modifiers.length > 0)
+    return truncateText(convert(bound, type, location, env), modifiers, location, env);
+  const value =
+    bound.kind === 'untyped' && modifiers.length === 0
+      ? coerce(bound, type, ctx)
+      : convert(bound, type, location, env);
+  if (modifiers.length === 0) return value;
+  const least = type === 'bpchar' ? 1 : 0;
+  if (!MODIFIABLE.has(type) || modifiers.some((m) => m < least)) {
+    throw ctx.unsupported(`a length or precision of type ${type}`, location);
+  }
+  return ctx.at(
+    Object.freeze({ kind: 'cast', arg: value, type, modifiers: Object.freeze(modifiers), leakproof: false }),
+    location,
+  );
+}
+
+/** `'english'::regconfig`: the literal itself, where it is a configuration of Postgres' own; null for any other cast. */
+export function configurationIn(bound: Bound, { names, arrayBounds }: TypeNode): Bound | null {
+  if (nameParts(names).join('.') !== 'regconfig' || arrayBounds !== undefined) return null;
+  const value = bound.kind === 'untyped' ? bound.value : null;
+  const isKnown = (text: string): boolean => CONFIGURATIONS.has(text.toLowerCase());
+  return value !== null && 'literal' in value && value.literal.holds(isKnown) ? bound : null;
+}
+
+const MODIFIABLE: ReadonlySet<TypeName> = new Set<TypeName>([
+  'bpchar',
+  'numeric',
+  'time',
+  'timestamp',
+  'timestamptz',
+]);
+
+export function typeOfNode(node: TypeNode, env: Environment): TypeName {
+  const parts = nameParts(node.names);
+  const bounds = node.arrayBounds?.length ?? 0;
+  const written = parts.join('.');
+  const element = parts.length === 1 ? typeNamed(parts[0] ?? '') : null;
+  const type = element === null || bounds === 0 ? element : typeNamed(`${element}[]`);
+  if (
+    type === null ||
+    bounds > 1 ||
+    node.setof === true ||
+    node.pct_type === true ||
+    isOneByte(node) ||
+    (bounds > 0 && element !== null && isArray(element))
+  ) {
+    throw env.ctx.error(
+      'unknownType',
+      {
+        type: `${written}${'[]'.repeat(bounds)}`,
+        near: element === null ? nearest(written, TYPE_SPELLINGS) : null,
+      },
+      node.location,
+    );
+  }
+  return type;
+}
+
+/** The value in `type`, by an explicit cast. */
+export function convert(bound: Bound, type: TypeName, location: Location, env: Environment): Expr {
+  const { ctx } = env;
+  if (bound.kind === 'untyped') return coerce(bound, type, ctx);
+  if (bound.type === type)
+    return ctx.labelled.has(bound) ? ctx.at(castTo(bound, type, true), location) : bound;
+  const leakproof = castLeakproof(bound.type, type);
+  if (leakproof === null) {
+    throw ctx.mismatch(`type ${bound.type} cannot be cast to ${type}`, location, 'cast it to text first');
+  }
+  return ctx.at(castTo(bound, type, leakproof), location);
+}
+
+/** Whether the cast is leakproof; null where there is none. Arrays convert as their elements do. */
+function castLeakproof(from: TypeName, to: TypeName): boolean | null {
+  const direct = castBetween(from, to);
+  if (direct !== null) return direct.leakproof;
+  if (!isArray(from) || !isArray(to)) return null;
+  return castBetween(elementOf(from), elementOf(to)) === null ? null : false;
+}
+
+/** `varchar(n)`: the first n characters, which is what an explicit cast to it yields. */
+function truncateText(value: Expr, modifiers: readonly number[], location: Location, env: Environment): Expr {
+  const { ctx } = env;
+  const length = modifiers[0] ?? -1;
+  const left = resolveFunction('left', ['text', 'int4']);
+  if (modifiers.length !== 1 || length < 1 || left === 'none' || left === 'ambiguous') {
+    throw ctx.unsupported('this length of a text type', location);
+  }
+  const args = [value, ctx.constant(String(length), 'int4')];
+  return ctx.at(callNode(left.definition, args, 'text'), location);
+}
+
+/** Postgres' bit masks of `INTERVAL '…' <field>`. */
+const INTERVAL_FIELDS: ReadonlyMap<number, string> = new Map([
+  [2, 'month'],
+  [4, 'year'],
+  [8, 'day'],
+  [1024, 'hour'],
+  [2048, 'minute'],
+  [4096, 'second'],
+]);
+
+/** `INTERVAL '7' DAY` is `INTERVAL '7 day'`; a unit in the literal itself is kept as it is. */
+function bindIntervalCast(
+  bound: Bound,
+  modifiers: readonly number[],
+  location: Location,
+  env: Environment,
+): Expr {
+  const field = INTERVAL_FIELDS.get(modifiers[0] ?? -1);
+  const value = bound.kind === 'untyped' ? bound.value : null;
+  if (
+    modifiers.length !== 1 ||
+    field === undefined ||
+    value === null ||
+    !('literal' in value) ||
+    !/^\s*[+-]?\d+\s*$/.test(value.literal.read())
+  ) {
+    throw env.ctx.unsupported('this form of INTERVAL', location, "write INTERVAL '7 days'");
+  }
+  return env.ctx.at(env.ctx.constant(`${value.literal.read().trim()} ${field}`, 'interval'), location);
+}

@@ -1,0 +1,182 @@
+import { castBetween, commonType as commonTypeOf } from '../../functions/index.js';
+import { castTo } from '../../plan/nodes.js';
+import type { Expr } from '../../plan/plan.js';
+import type { PlainList } from '../../text/lexical.js';
+import { arrayOf, elementOf, isArray, type ScalarType, type TypeName } from '../../types/types.js';
+import type { Location } from '../ast.js';
+import type { BindContext } from '../context.js';
+import { type LiteralTest, WrittenLiteral } from '../literals.js';
+import { isPossibleDay, isPossibleMoment, isPossibleTime } from '../temporal-literals.js';
+
+/** A quoted literal, NULL, or `$n` whose type only its surroundings decide. */
+export interface Untyped {
+  readonly kind: 'untyped';
+  readonly value: { readonly literal: WrittenLiteral } | { readonly parameter: number } | null;
+  readonly location: Location;
+}
+
+export type Bound = Expr | Untyped;
+
+/** The type of `bound`, or null while it is undecided. */
+export function typeOfBound(bound: Bound): TypeName | null {
+  return bound.kind === 'untyped' ? null : bound.type;
+}
+
+/**
+ * `bound` as a value of `type`, through an implicit cast where one is needed.
+ *
+ * @throws QueryError E0511 where there is no implicit way.
+ */
+export function coerce(bound: Bound, type: TypeName, ctx: BindContext, location?: Location): Expr {
+  if (bound.kind === 'untyped') return typeLiteral(bound, type, ctx);
+  if (bound.type === type) return bound;
+  const cast = castBetween(bound.type, type);
+  if (cast === null || cast.context !== 'implicit') {
+    const detail = `a value of type ${bound.type} cannot be used as ${type} here`;
+    throw ctx.mismatch(detail, location ?? ctx.locationOf(bound), 'an explicit cast may help');
+  }
+  const literal = ctx.literalIn(bound);
+  if (literal !== null && NUMERIC.has(type) && NUMERIC.has(bound.type))
+    return ctx.at(ctx.literal(literal, type), location);
+  return ctx.at(castTo(bound, type, cast.leakproof), location);
+}
+
+const NUMERIC: ReadonlySet<TypeName> = new Set<TypeName>([
+  'int2',
+  'int4',
+  'int8',
+  'numeric',
+  'float4',
+  'float8',
+]);
+
+function typeLiteral(untyped: Untyped, type: TypeName, ctx: BindContext): Expr {
+  const { value, location } = untyped;
+  if (value === null) return ctx.at(Object.freeze({ kind: 'null', type }), location);
+  if ('literal' in value)
+    return ctx.at(ctx.literal(checkedLiteral(value.literal, type, ctx, location), type), location);
+  const parameter = ctx.clients.parameter(value.parameter, type, location);
+  if (parameter.type === type) return ctx.at(parameter, location);
+  return coerce(ctx.at(parameter, location), type, ctx, location);
+}
+
+/** Refuses literals that can be seen to be wrong; the engine judges the rest. */
+function checkedLiteral(
+  literal: WrittenLiteral,
+  type: TypeName,
+  ctx: BindContext,
+  location: Location,
+): WrittenLiteral {
+  if (isArray(type)) return literal;
+  const form = LITERAL_FORM.get(type);
+  if (form !== undefined && !literal.holds(form)) throw ctx.error('invalidLiteral', { type }, location);
+  const range = LITERAL_RANGE.get(type);
+  if (range !== undefined && !literal.holds(range.holds))
+    throw ctx.error('invalidLiteral', { type, sqlstate: range.sqlstate }, location);
+  return literal;
+}
+
+const INTEGER = /^[+-]?(\d[\d_]*|0[xX][\da-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+)$/;
+const NUMBER = /^[+-]?((\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?|nan|inf|infinity|0[xX][\da-fA-F_]+)$/i;
+const BOOLEAN = /^(t|tr|tru|true|f|fa|fal|fals|false|y|ye|yes|n|no|on|of|off|0|1)$/i;
+const UUID = /^\{?[\da-f]{4}-?([\da-f]{4}-?){7}\}?$/i;
+const ADDRESS = /^[\da-f:.]+(\/\d{1,3})?$/i;
+const matching =
+  (pattern: RegExp): LiteralTest =>
+  (text) =>
+    pattern.test(text.trim());
+const isInteger = matching(INTEGER);
+const isNumber = matching(NUMBER);
+const LITERAL_FORM: ReadonlyMap<ScalarType, LiteralTest> = new Map<ScalarType, LiteralTest>([
+  ['int2', isInteger],
+  ['int4', isInteger],
+  ['int8', isInteger],
+  ['float4', isNumber],
+  ['float8', isNumber],
+  ['numeric', isNumber],
+  ['bool', matching(BOOLEAN)],
+  ['uuid', matching(UUID)],
+  ['inet', matching(ADDRESS)],
+  ['cidr', matching(ADDRESS)],
+]);
+
+/** What values of the right form can be seen to be beyond, and the SQLSTATE of that. */
+const LITERAL_RANGE: ReadonlyMap<ScalarType, { readonly holds: LiteralTest; readonly sqlstate: string }> =
+  new Map<ScalarType, { readonly holds: LiteralTest; readonly sqlstate: string }>([
+    ['int2', { holds: within(2n ** 15n), sqlstate: '22003' }],
+    ['int4', { holds: within(2n ** 31n), sqlstate: '22003' }],
+    ['int8', { holds: within(2n ** 63n), sqlstate: '22003' }],
+    ['date', { holds: isPossibleDay, sqlstate: '22008' }],
+    ['time', { holds: isPossibleTime, sqlstate: '22008' }],
+    ['timestamp', { holds: isPossibleMoment, sqlstate: '22008' }],
+    ['timestamptz', { holds: isPossibleMoment, sqlstate: '22008' }],
+  ]);
+
+/** Whether a whole number in decimal digits is one of two's complement, from -`limit` up to below `limit`. */
+function within(limit: bigint): LiteralTest {
+  return (text) => {
+    const digits = /^\s*([+-]?)0*(\d+)\s*$/.exec(text);
+    if (digits === null) return true; // in another base, of which the database judges
+    const [, sign = '', size = ''] = digits;
+    if (size.length > 20) return false;
+    const value = BigInt(size);
+    return sign === '-' ? value <= limit : value < limit;
+  };
+}
+
+/** False where the text can be seen to be no value of `type`; the database judges the rest. */
+export function couldBe(text: string, type: TypeName): boolean {
+  if (isArray(type)) return true;
+  const form = LITERAL_FORM.get(type);
+  const range = LITERAL_RANGE.get(type);
+  return (form === undefined || form(text)) && (range === undefined || range.holds(text));
+}
+
+/**
+ * The items of a long IN list, read from the text as values of `type` (null: strings), as values of `elementType`. No
+ * text of this length has a template, so nothing depends on where they stand.
+ *
+ * @throws QueryError E0511 where one of them can be no such value
+ */
+export function listOf(
+  items: PlainList['items'],
+  type: PlainList['type'],
+  elementType: ScalarType,
+  location: Location,
+  ctx: BindContext,
+): readonly WrittenLiteral[] {
+  if (type !== null && !NUMERIC.has(elementType)) {
+    const detail = `a value of type ${type} cannot be used as ${elementType} here`;
+    throw ctx.mismatch(detail, location, 'an explicit cast may help');
+  }
+  const form = type === null ? LITERAL_FORM.get(elementType) : undefined;
+  if (form !== undefined && !items.every(form))
+    throw ctx.error('invalidLiteral', { type: elementType }, location);
+  const range = LITERAL_RANGE.get(elementType);
+  if (range !== undefined && !items.every(range.holds))
+    throw ctx.error('invalidLiteral', { type: elementType, sqlstate: range.sqlstate }, location);
+  return items.map((item) => new WrittenLiteral(item, null));
+}
+
+/**
+ * The type that `bounds` have in common, as CASE, UNION, COALESCE and IN need it: Postgres' rules for the
+ * types of this language. All undecided means text.
+ */
+export function commonType(bounds: readonly Bound[], ctx: BindContext, location: Location): TypeName {
+  const types = bounds.map(typeOfBound);
+  const common = commonTypeOf(types);
+  if (common !== null) return common;
+  const named = [...new Set(types.filter((t) => t !== null))].join(', ');
+  throw ctx.mismatch(`types ${named} cannot be matched`, location, 'cast one of them');
+}
+
+/** The array type whose elements have `type`. */
+export function arrayTypeOf(type: TypeName, ctx: BindContext, location: Location) {
+  if (isArray(type)) throw ctx.unsupported('an array of arrays', location);
+  return arrayOf(type);
+}
+
+export function elementTypeOf(type: TypeName, ctx: BindContext, location: Location): ScalarType {
+  if (!isArray(type)) throw ctx.mismatch(`an array is needed here, not ${type}`, location);
+  return elementOf(type);
+}

@@ -1,0 +1,382 @@
+import type {
+  A_Const,
+  A_Indices,
+  A_Indirection,
+  BoolExpr,
+  BooleanTest,
+  CaseExpr,
+  ColumnRef,
+  GroupingFunc,
+  MinMaxExpr,
+  Node,
+  NullTest,
+  SQLValueFunction,
+  TypeCast,
+  TypeName as TypeNode,
+} from '@pgsql/types';
+import { resolveFunction } from '../../functions/index.js';
+import { MOST_GROUPED } from '../../plan/grouping.js';
+import { callNode, castTo, inType } from '../../plan/nodes.js';
+import type { Expr } from '../../plan/plan.js';
+import { type ArrayType, arrayOf, elementOf, isArray } from '../../types/types.js';
+import { constructOf, type Location, placeOf, required, stringOf } from '../ast.js';
+import type { BindContext } from '../context.js';
+import { type Environment, insideCall } from '../environment.js';
+import { computedValue } from '../manifest/computed.js';
+import { findColumn, resolveColumn, type ScopeColumn, type ScopeItem } from '../scope.js';
+import { bindArithmetic } from './a-expr.js';
+import { bindBitNumber, isBitCast } from './bit-number.js';
+import { bindCall } from './call.js';
+import { bindCast, configurationIn, convert, typeOfNode } from './cast.js';
+import { arrayTypeOf, type Bound, coerce, commonType, elementTypeOf } from './coerce.js';
+import { bindCollate } from './collation.js';
+import { requireComparable } from './comparable.js';
+import { infix } from './infix.js';
+import { bindRowNullTest } from './row.js';
+import { inOlderFunctions } from './standard-json.js';
+import { bindSubLink } from './subquery.js';
+import { bindRowText, isRowName } from './whole-row.js';
+
+/** Binds a value expression; what its surroundings must type stays undecided. */
+export function bindExpression(node: Node, env: Environment): Bound {
+  if ('ParamRef' in node) env.ctx.spendParameter(node.ParamRef.location);
+  else env.ctx.spend();
+  return env.ctx.nested(() => bindNode(node, env));
+}
+
+/** Binds a value expression that nothing else types: what is undecided becomes text. */
+export function bindValue(node: Node, env: Environment): Expr {
+  const bound = bindExpression(node, env);
+  return bound.kind === 'untyped' ? coerce(bound, 'text', env.ctx) : bound;
+}
+
+/** Binds a predicate. */
+export function bindPredicateNode(node: Node, env: Environment): Expr {
+  return coerce(bindExpression(node, env), 'bool', env.ctx);
+}
+
+function bindNode(node: Node, env: Environment): Bound {
+  const { ctx } = env;
+  if ('ColumnRef' in node) return bindColumn(node.ColumnRef, env);
+  if ('A_Const' in node) return bindConstant(node.A_Const, env);
+  if ('ParamRef' in node) return bindParameter(node.ParamRef.number ?? 0, node.ParamRef.location, env);
+  if ('A_Expr' in node) return bindArithmetic(node.A_Expr, env);
+  if ('BoolExpr' in node) return bindLogic(node.BoolExpr, env);
+  if ('FuncCall' in node) return bindCall(node.FuncCall, env);
+  if ('TypeCast' in node) return bindTypeCast(node.TypeCast, env);
+  if ('NullTest' in node) return bindNullTest(node.NullTest, env);
+  if ('BooleanTest' in node) return bindTruthTest(node.BooleanTest, env);
+  if ('CaseExpr' in node) return bindCase(node.CaseExpr, env);
+  if ('CoalesceExpr' in node)
+    return bindConditional('coalesce', node.CoalesceExpr.args, node.CoalesceExpr.location, env);
+  if ('MinMaxExpr' in node) return bindMinMax(node.MinMaxExpr, env);
+  if ('SubLink' in node) return bindSubLink(node.SubLink, env);
+  if ('A_ArrayExpr' in node)
+    return bindArray(node.A_ArrayExpr.elements ?? [], node.A_ArrayExpr.location, env);
+  if ('A_Indirection' in node) return bindIndirection(node.A_Indirection, env);
+  if ('SQLValueFunction' in node) return bindValueFunction(node.SQLValueFunction, env);
+  if ('CollateClause' in node) return bindCollate(node.CollateClause, env);
+  const row = 'RowExpr' in node ? bindRowText(node, env) : null;
+  if (row !== null) return ctx.shownRows.note(row, placeOf(node));
+  if ('GroupingFunc' in node) return bindGrouping(node.GroupingFunc, env);
+  const older = inOlderFunctions(node, ctx);
+  if (older !== null) return bindExpression(older, env);
+  throw ctx.unsupported(constructOf(node), placeOf(node));
+}
+
+/** `grouping(a, b)`, where an aggregate may stand; whether its arguments are keys is seen once the keys are known. */
+function bindGrouping({ args = [], location }: GroupingFunc, env: Environment): Expr {
+  const { ctx } = env;
+  if (!env.aggregates) {
+    const detail = `GROUPING is not allowed in ${env.clause}`;
+    throw ctx.error('grouping', { detail }, location);
+  }
+  if (args.length > MOST_GROUPED) {
+    const detail = `GROUPING takes at most ${MOST_GROUPED} keys`;
+    throw ctx.error('grouping', { detail }, location);
+  }
+  const inner = insideCall(env, 'the arguments of GROUPING', false);
+  const keys = Object.freeze(args.map((a) => bindValue(a, inner)));
+  return ctx.at(Object.freeze({ kind: 'grouping', args: keys, type: 'int4' }), location);
+}
+
+function bindColumn(node: ColumnRef, env: Environment): Expr {
+  const { ctx, scope } = env;
+  const fields = node.fields ?? [];
+  if (fields.some((f) => 'A_Star' in f)) {
+    throw ctx.unsupported('`*` as a value', node.location, 'name the columns');
+  }
+  const parts = fields.map(stringOf);
+  if (env.nameOf !== undefined) return env.nameOf(parts, node.location);
+  const found = findColumn(scope, parts, ctx, node.location);
+  const row = found === null ? bindRowText({ ColumnRef: node }, env) : null;
+  if (row !== null) return ctx.shownRows.note(row, node.location);
+  const { ref, item, column, level } = found ?? resolveColumn(scope, parts, ctx, node.location);
+  if (level > 0 && column.source !== undefined) {
+    const construct = `\`${parts.join('.')}\` in a subquery`;
+    throw ctx.unsupported(construct, node.location, 'name it in the query that reads the entity');
+  }
+  return columnValue({ ref, item, column }, ctx, node.location);
+}
+
+/** The value of a resolved column: itself, or what a computed one is written out to. */
+export function columnValue(
+  { ref, item, column }: { readonly ref: Expr; readonly item: ScopeItem; readonly column: ScopeColumn },
+  ctx: BindContext,
+  at: Location,
+): Expr {
+  const { computed, merged } = column;
+  if (merged !== undefined) {
+    const [{ type }] = merged;
+    return ctx.at(Object.freeze({ kind: 'conditional', form: 'coalesce', args: merged, type }), at);
+  }
+  return computed === undefined ? ref : ctx.at(computedValue(computed, item, ctx, bindValue), at);
+}
+
+function bindConstant(node: A_Const, env: Environment): Bound {
+  const { ctx } = env;
+  const at = node.location;
+  if (node.isnull === true) return { kind: 'untyped', value: null, location: at };
+  if (node.sval !== undefined)
+    return { kind: 'untyped', value: { literal: ctx.written(node.sval.sval ?? '', node) }, location: at };
+  if (node.boolval !== undefined) {
+    return ctx.at(Object.freeze({ kind: 'boolean', value: node.boolval.boolval === true, type: 'bool' }), at);
+  }
+  if (node.ival !== undefined)
+    return ctx.at(ctx.literal(ctx.written(String(node.ival.ival ?? 0), node), 'int4'), at);
+  if (node.fval !== undefined) {
+    const text = node.fval.fval ?? '0';
+    return ctx.at(ctx.literal(ctx.written(text, node), isInt8(text) ? 'int8' : 'numeric'), at);
+  }
+  // `B'101'` is `b101` to the grammar, and to the type.
+  if (node.bsval !== undefined)
+    return ctx.at(ctx.literal(ctx.written(node.bsval.bsval ?? '', node), 'varbit'), at);
+  throw ctx.unsupported('this constant', at);
+}
+
+function isInt8(text: string): boolean {
+  if (!/^-?0*\d{1,19}$/.test(text)) return false; // no longer number is one
+  const value = BigInt(text);
+  return value >= -(2n ** 63n) && value < 2n ** 63n;
+}
+
+function bindParameter(number: number, location: number | undefined, env: Environment): Bound {
+  const known = env.ctx.clients.typeOf(number, location);
+  if (known !== null) return env.ctx.at(env.ctx.clients.parameter(number, known, location), location);
+  return { kind: 'untyped', value: { parameter: number }, location };
+}
+
+function bindLogic(node: BoolExpr, env: Environment): Expr {
+  const { ctx } = env;
+  const args = Object.freeze((node.args ?? []).map((a) => bindPredicateNode(a, env)));
+  const first = args[0];
+  if (node.boolop === 'NOT_EXPR' && first !== undefined) {
+    return ctx.at(Object.freeze({ kind: 'not', arg: first, type: 'bool' }), node.location);
+  }
+  const kind = node.boolop === 'OR_EXPR' ? 'or' : 'and';
+  return ctx.at(Object.freeze({ kind, args, type: 'bool' }), node.location);
+}
+
+function bindNullTest(node: NullTest, env: Environment): Expr {
+  const row = bindRowNullTest(node, env);
+  if (row !== null) return row;
+  const arg = bindValue(required(node.arg), env);
+  const negated = node.nulltesttype === 'IS_NOT_NULL';
+  return env.ctx.at(Object.freeze({ kind: 'null_test', arg, negated, type: 'bool' }), node.location);
+}
+
+const TRUTH = {
+  IS_TRUE: ['true', false],
+  IS_NOT_TRUE: ['true', true],
+  IS_FALSE: ['false', false],
+  IS_NOT_FALSE: ['false', true],
+  IS_UNKNOWN: ['unknown', false],
+  IS_NOT_UNKNOWN: ['unknown', true],
+} as const;
+
+function bindTruthTest(node: BooleanTest, env: Environment): Expr {
+  const arg = bindPredicateNode(required(node.arg), env);
+  const [test, negated] = TRUTH[node.booltesttype ?? 'IS_TRUE'];
+  return env.ctx.at(Object.freeze({ kind: 'truth_test', arg, test, negated, type: 'bool' }), node.location);
+}
+
+function bindTypeCast(node: TypeCast, env: Environment): Bound {
+  if (node.typeName === undefined) throw env.ctx.unsupported('this cast', node.location);
+  const { arg, typeName } = node;
+  const row = arg === undefined ? null : rowAsText(arg, typeName, env);
+  if (row !== null) return row;
+  if (arg !== undefined && 'A_ArrayExpr' in arg && (typeName.typmods ?? []).length === 0) {
+    const type = typeOfNode(typeName, env);
+    if (isArray(type)) return bindTypedArray(arg.A_ArrayExpr.elements ?? [], type, node.location, env);
+  }
+  const bits = isBitCast(arg) ? bindBitNumber(arg, typeOfNode(typeName, env), node.location, env) : null;
+  if (bits !== null) return bits;
+  const bound = castOfForeign(arg, typeName, env) ?? bindExpression(required(arg), env);
+  return configurationIn(bound, typeName) ?? bindCast(bound, typeName, node.location, env);
+}
+
+/** `c::text` of a whole row; null for anything else. */
+function rowAsText(arg: Node, typeName: TypeNode, env: Environment): Expr | null {
+  if (!('RowExpr' in arg || isRowName(arg, env)) || (typeName.typmods ?? []).length > 0) return null;
+  return typeOfNode(typeName, env) === 'text' ? bindRowText(arg, env) : null;
+}
+
+/** `$n::type` of a parameter whose declared type has no other use; null for anything else. */
+function castOfForeign(arg: Node | undefined, typeName: TypeNode, env: Environment): Expr | null {
+  if (arg === undefined || !('ParamRef' in arg)) return null;
+  const { number = 0, location } = arg.ParamRef;
+  const cast = env.ctx.clients.castOfForeign(number, typeOfNode(typeName, env), location);
+  return cast === null ? null : env.ctx.at(cast, location);
+}
+
+function bindCase(node: CaseExpr, around: Environment): Expr {
+  const env = { ...around, rows: false };
+  const { ctx } = env;
+  const whens = (node.args ?? []).map((a) => ('CaseWhen' in a ? a.CaseWhen : {}));
+  const conditions = whens.map((w) => {
+    const condition = required(w.expr);
+    if (node.arg === undefined) return bindPredicateNode(condition, env);
+    const name = [{ String: { sval: '=' } }];
+    return coerce(
+      bindArithmetic(
+        { kind: 'AEXPR_OP', name, lexpr: node.arg, rexpr: condition, location: w.location ?? -1 },
+        env,
+      ),
+      'bool',
+      ctx,
+    );
+  });
+  const results = whens.map((w) => bindExpression(required(w.result), env));
+  const last: Bound =
+    node.defresult === undefined
+      ? { kind: 'untyped', value: null, location: node.location }
+      : bindExpression(node.defresult, env);
+  const type = commonType([last, ...results], ctx, node.location);
+  const arms = conditions.map((when, i) => {
+    const result = results[i];
+    return Object.freeze({ when, result: coerce(result ?? last, type, ctx) });
+  });
+  return ctx.at(
+    Object.freeze({ kind: 'case', arms: Object.freeze(arms), otherwise: coerce(last, type, ctx), type }),
+    node.location,
+  );
+}
+
+function bindConditional(
+  form: 'coalesce' | 'greatest' | 'least',
+  nodes: readonly Node[] | undefined,
+  location: number | undefined,
+  env: Environment,
+): Expr {
+  const inner = { ...env, rows: false };
+  const bounds = (nodes ?? []).map((n) => bindExpression(n, inner));
+  const type = commonType(bounds, env.ctx, location);
+  if (form !== 'coalesce') requireComparable(type, location, env.ctx);
+  const args = Object.freeze(bounds.map((b) => coerce(b, type, env.ctx)));
+  return env.ctx.at(Object.freeze({ kind: 'conditional', form, args, type }), location);
+}
+
+function bindMinMax(node: MinMaxExpr, env: Environment): Expr {
+  return bindConditional(node.op === 'IS_LEAST' ? 'least' : 'greatest', node.args, node.location, env);
+}
+
+function bindArray(nodes: readonly Node[], location: number | undefined, env: Environment): Expr {
+  const { ctx } = env;
+  const bounds = nodes.map((n) => bindExpression(n, env));
+  if (bounds.length === 0) {
+    throw ctx.mismatch(
+      'the type of an empty array cannot be determined',
+      location,
+      'cast it, as in array[]::text[]',
+    );
+  }
+  const element = commonType(bounds, ctx, location);
+  const type = arrayTypeOf(element, ctx, location);
+  const items = Object.freeze(bounds.map((b) => coerce(b, element, ctx)));
+  return ctx.at(Object.freeze({ kind: 'array', items, type }), location);
+}
+
+/** `array[…]::type[]`: as in Postgres each item is cast, so that an item without a type has the array's. */
+function bindTypedArray(nodes: readonly Node[], type: ArrayType, at: Location, env: Environment): Expr {
+  const element = elementOf(type);
+  const items = Object.freeze(nodes.map((n) => convert(bindExpression(n, env), element, placeOf(n), env)));
+  return env.ctx.at(Object.freeze({ kind: 'array', items, type }), at);
+}
+
+/** `a[i]`, `a[i][j]`, `a[i:j]`; `j['key'][0]` of jsonb; `(c).name` of a FROM item. */
+function bindIndirection(node: A_Indirection, env: Environment): Expr {
+  const { ctx } = env;
+  const { arg, indirection = [] } = node;
+  const [first, ...more] = indirection;
+  if (first !== undefined && 'String' in first && isRowName(arg, env)) {
+    const column = { ...arg.ColumnRef, fields: [...(arg.ColumnRef.fields ?? []), first] };
+    if (more.length === 0) return bindColumn(column, env);
+    return bindIndirection({ ...node, arg: { ColumnRef: column }, indirection: more }, env);
+  }
+  const places = indirection.map((i) => ('A_Indices' in i ? i.A_Indices : null));
+  const subscripts = places.filter((p) => p !== null);
+  if (subscripts.length < places.length) throw ctx.unsupported('a field of a value', placeOf(node));
+  const value = bindValue(required(arg), env);
+  const at = placeOf(node);
+  if (value.type === 'jsonb') return bindJsonSubscripts(value, subscripts, at, env);
+  const type = elementTypeOf(value.type, ctx, ctx.locationOf(value));
+  const place = (of: Node | undefined): Expr => coerce(bindExpression(required(of), env), 'int4', ctx);
+  const [slice] = subscripts;
+  if (slice === undefined || subscripts.every((s) => s.is_slice !== true)) {
+    const indices = Object.freeze(subscripts.map((s) => place(s.uidx)));
+    return ctx.at(Object.freeze({ kind: 'subscript', arg: value, indices, type }), at);
+  }
+  if (subscripts.length > 1) throw ctx.unsupported('a slice of several dimensions', at);
+  const { lidx, uidx } = slice;
+  const lower = lidx === undefined ? null : place(lidx);
+  const upper = uidx === undefined ? null : place(uidx);
+  return ctx.at(Object.freeze({ kind: 'slice', arg: value, lower, upper, type: arrayOf(type) }), at);
+}
+
+/** `j['a'][0]`, which Postgres looks up as `j #> '{a,0}'`: each subscript a key or a place, as text. */
+function bindJsonSubscripts(
+  value: Expr,
+  subscripts: readonly A_Indices[],
+  at: Location,
+  env: Environment,
+): Expr {
+  const { ctx } = env;
+  if (subscripts.some((s) => s.is_slice === true))
+    throw ctx.unsupported('a slice of jsonb', at, 'use jsonb_path_query_array');
+  const items = subscripts.map(({ uidx }) => {
+    const bound = bindExpression(required(uidx), env);
+    if (bound.kind === 'untyped' || bound.type === 'text') return coerce(bound, 'text', ctx);
+    if (bound.type === 'int2' || bound.type === 'int4') return castTo(bound, 'text');
+    throw ctx.mismatch(
+      `a subscript of jsonb is text or a whole number, not ${bound.type}`,
+      ctx.locationOf(bound),
+    );
+  });
+  const path: Expr = Object.freeze({ kind: 'array', items: Object.freeze(items), type: 'text[]' });
+  return infix('#>', value, path, at, ctx);
+}
+
+const VALUE_FUNCTIONS: ReadonlyMap<string, 'date' | 'timestamp' | 'timestamptz' | 'time'> = new Map([
+  ['SVFOP_CURRENT_DATE', 'date'],
+  ['SVFOP_CURRENT_TIMESTAMP', 'timestamptz'],
+  ['SVFOP_LOCALTIMESTAMP', 'timestamp'],
+  ['SVFOP_LOCALTIME', 'time'],
+  ['SVFOP_CURRENT_TIMESTAMP_N', 'timestamptz'],
+  ['SVFOP_LOCALTIMESTAMP_N', 'timestamp'],
+  ['SVFOP_LOCALTIME_N', 'time'],
+]);
+
+/** `CURRENT_DATE` and its kin, as casts of `now()`. Names of users, schemas and databases have no node. */
+function bindValueFunction(node: SQLValueFunction, env: Environment): Expr {
+  const { ctx } = env;
+  const type = VALUE_FUNCTIONS.get(node.op ?? '');
+  const now = resolveFunction('now', []);
+  if (type === undefined || now === 'none' || now === 'ambiguous') {
+    const construct = (node.op ?? '').replace('SVFOP_', '').replace(/_N$/, ' with a precision');
+    throw ctx.unsupported(construct, node.location);
+  }
+  const call = callNode(now.definition, [], 'timestamptz');
+  if (node.op?.endsWith('_N') !== true) return ctx.at(inType(call, type), node.location);
+  const modifiers = Object.freeze([node.typmod ?? 0]);
+  return ctx.at(Object.freeze({ kind: 'cast', arg: call, type, modifiers, leakproof: false }), node.location);
+}

@@ -1,0 +1,86 @@
+import type { A_Expr } from '@pgsql/types';
+import type { OperatorDefinition } from '../../functions/definition.js';
+import type { Expr } from '../../plan/plan.js';
+import type { PlainList } from '../../text/lexical.js';
+import { arrayOf, isArray, type TypeName } from '../../types/types.js';
+import { type Location, placeOf, required } from '../ast.js';
+import type { Environment } from '../environment.js';
+import { type Bound, coerce, commonType, listOf, typeOfBound } from './coerce.js';
+import { bindExpression } from './expression.js';
+import { operatorFor } from './infix.js';
+import { attributeArgument, bindAttributeMatch } from './policy-attribute.js';
+import { bindRowIn } from './row.js';
+
+/** IN lists of plain values become one array parameter, so that their length is not part of the plan. */
+export function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
+  const { ctx } = env;
+  const { location } = node;
+  const items = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
+  const rows = bindRowIn(negated, node, env);
+  if (rows !== null) return rows;
+  const [only] = items;
+  const attribute = items.length === 1 && only !== undefined ? attributeArgument(only, env) : null;
+  if (attribute !== null && !negated)
+    return bindAttributeMatch(required(node.lexpr), attribute, location, env);
+  const arg = bindExpression(required(node.lexpr), env);
+  const long = ctx.listAt(placeOf(only));
+  if (long !== null) return bindLongIn(arg, long, negated, location, env);
+  const bounds = items.map((i) => bindExpression(i, env));
+  // As in Postgres the value on the left has a say in the type of a list: `char(n) IN ($1::text, …)` compares blank-padded.
+  const all = typeOfBound(arg) === 'bpchar' && bounds.length > 1 ? [arg, ...bounds] : bounds;
+  const listType = bounds.every((b) => b.kind === 'untyped') ? null : commonType(all, ctx, location);
+  const { definition, left, elementType } = comparedWith(arg, listType, negated, location, env);
+  const values = bounds.map((b) => coerce(b, elementType, ctx, location));
+  const literals = values.map((v) => (v.kind === 'null' ? null : ctx.literalIn(v)));
+  const plain = values.every((v, i) => v.kind === 'null' || literals[i] !== null);
+  if (plain && !isArray(elementType)) {
+    const array = ctx.literal(literals, arrayOf(elementType));
+    return ctx.at(inArray(left, definition, array, negated), location);
+  }
+  const equality = operatorFor('=', left.type, elementType, location, ctx).definition;
+  return ctx.at(
+    Object.freeze({
+      kind: 'membership',
+      equality,
+      arg: left,
+      items: Object.freeze(values),
+      negated,
+      type: 'bool',
+    }),
+    location,
+  );
+}
+
+/** `arg IN (…)` of a long list, which the parser has read as its first item: plain values, so always one array parameter. */
+function bindLongIn(
+  arg: Bound,
+  { type, items }: PlainList,
+  negated: boolean,
+  location: Location,
+  env: Environment,
+): Expr {
+  const { ctx } = env;
+  const { definition, left, elementType } = comparedWith(arg, type, negated, location, env);
+  if (isArray(elementType)) throw ctx.unsupported('a long IN list of arrays', location);
+  const array = ctx.literal(listOf(items, type, elementType, location, ctx), arrayOf(elementType));
+  return ctx.at(inArray(left, definition, array, negated), location);
+}
+
+/** How `arg` is compared with each item of a list of `listType`; null is a list of literals without a type. */
+function comparedWith(
+  arg: Bound,
+  listType: TypeName | null,
+  negated: boolean,
+  location: Location,
+  { ctx }: Environment,
+) {
+  const argType = typeOfBound(arg) ?? listType ?? 'text';
+  const found = operatorFor(negated ? '<>' : '=', argType, listType ?? argType, location, ctx);
+  const [left = argType, elementType = argType] = found.argumentTypes;
+  return { definition: found.definition, left: coerce(arg, left, ctx, location), elementType };
+}
+
+function inArray(arg: Expr, definition: OperatorDefinition, array: Expr, negated: boolean): Expr {
+  const quantifier = negated ? 'all' : 'any';
+  return Object.freeze({ kind: 'quantified', definition, quantifier, arg, array, type: 'bool' });
+}

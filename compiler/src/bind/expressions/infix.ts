@@ -1,0 +1,58 @@
+import type { OperatorDefinition } from '../../functions/definition.js';
+import { resolveOperator } from '../../functions/index.js';
+import { operationNode } from '../../plan/nodes.js';
+import type { Expr } from '../../plan/plan.js';
+import type { TypeName } from '../../types/types.js';
+import type { Location } from '../ast.js';
+import type { BindContext } from '../context.js';
+import { type Bound, coerce, typeOfBound } from './coerce.js';
+
+/** `name right` with the overload that Postgres would take. */
+export function prefix(name: string, right: Bound, location: Location, ctx: BindContext): Expr {
+  if (name === '+') return coerce(right, typeOfBound(right) ?? 'float8', ctx);
+  const found = resolveOperator(name, undefined, typeOfBound(right));
+  if (found === 'none' || found === 'ambiguous') {
+    throw ctx.error('unknownOperator', { signature: `${name} ${typeOfBound(right) ?? 'unknown'}` }, location);
+  }
+  const arg = coerce(right, found.argumentTypes[0] ?? 'text', ctx);
+  return ctx.at(operationNode(found.definition, null, arg, found.result), location);
+}
+
+/** `left name right` with the overload that Postgres would take. */
+export function infix(name: string, left: Bound, right: Bound, location: Location, ctx: BindContext): Expr {
+  const found = operatorFor(name, typeOfBound(left), typeOfBound(right), location, ctx);
+  const [leftType = 'text', rightType = 'text'] = found.argumentTypes;
+  const sides = [coerce(left, leftType, ctx, location), coerce(right, rightType, ctx, location)] as const;
+  return ctx.at(operationNode(found.definition, ...sides, found.result), location);
+}
+
+/** The operator `name` that Postgres would take for these types; null is a literal without a type. */
+export function operatorFor(
+  name: string,
+  left: TypeName | null,
+  right: TypeName | null,
+  location: Location,
+  ctx: BindContext,
+) {
+  const found = resolveOperator(name, left, right);
+  if (found === 'ambiguous') {
+    throw ctx.error(
+      'ambiguous',
+      { what: 'operator', name: `${left ?? 'unknown'} ${name} ${right ?? 'unknown'}` },
+      location,
+    );
+  }
+  if (found === 'none') {
+    throw ctx.error(
+      'unknownOperator',
+      { signature: `${left ?? 'unknown'} ${name} ${right ?? 'unknown'}` },
+      location,
+    );
+  }
+  return found;
+}
+
+/** The equality of two values of `type`. */
+export function equalityOf(type: TypeName, location: Location, ctx: BindContext): OperatorDefinition {
+  return operatorFor('=', type, type, location, ctx).definition;
+}

@@ -1,0 +1,126 @@
+import type { A_Expr, Node, NullTest } from '@pgsql/types';
+import { allOf, anyOf, isNotNull } from '../../plan/nodes.js';
+import type { Expr, RowComparison } from '../../plan/plan.js';
+import { type Location, rowItems } from '../ast.js';
+import type { Environment } from '../environment.js';
+import { coerce, typeOfBound } from './coerce.js';
+import { bindExpression, bindValue } from './expression.js';
+import { infix, operatorFor } from './infix.js';
+import { columnsOfRow } from './whole-row.js';
+
+/**
+ * A comparison of two row constructors, as Postgres reads it: `=` is AND and `<>` OR of the pairs' own, and an order is
+ * that of the first pair whose sides differ. Null where neither side is a row constructor.
+ */
+export function bindRowOperator(name: string, node: A_Expr, env: Environment): Expr | null {
+  if (rowItems(node.lexpr) === null && rowItems(node.rexpr) === null) return null;
+  return compared(name, node.lexpr, node.rexpr, node.location, env);
+}
+
+/** `(a, b) [NOT] IN ((1, 2), (3, 4))`; null where the left side is no row constructor. */
+export function bindRowIn(negated: boolean, node: A_Expr, env: Environment): Expr | null {
+  if (rowItems(node.lexpr) === null) return null;
+  const items = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
+  const name = negated ? '<>' : '=';
+  const each = items.map((item) => compared(name, node.lexpr, item, node.location, env));
+  return env.ctx.at(negated ? allOf(each) : anyOf(each), node.location);
+}
+
+/** `ROW(a, b) IS [NOT] DISTINCT FROM ROW(c, d)`; null where neither side is a row constructor. */
+export function bindRowDistinct(
+  node: A_Expr,
+  pair: (left: Node, right: Node) => Expr,
+  env: Environment,
+): Expr | null {
+  if (rowItems(node.lexpr) === null && rowItems(node.rexpr) === null) return null;
+  const each = pairsOf(node.lexpr, node.rexpr, node.location, env).map(([l, r]) => pair(l, r));
+  return env.ctx.at(node.kind === 'AEXPR_NOT_DISTINCT' ? allOf(each) : anyOf(each), node.location);
+}
+
+/** `(a, b) IS [NOT] NULL`, `c IS [NOT] NULL` of a FROM item: of every item. Null where the operand is no row. */
+export function bindRowNullTest(node: NullTest, env: Environment): Expr | null {
+  const items = rowItems(node.arg)?.map((item) => bindValue(item, env)) ?? columnsOfRow(node.arg, env);
+  if (items === null) return null;
+  const negated = node.nulltesttype === 'IS_NOT_NULL';
+  const each = items.map((arg): Expr => {
+    return negated ? isNotNull(arg) : Object.freeze({ kind: 'null_test', arg, negated, type: 'bool' });
+  });
+  return env.ctx.at(allOf(each), node.location);
+}
+
+const ORDERS: ReadonlyMap<string, RowComparison['operator']> = new Map([
+  ['<', '<'],
+  ['<=', '<='],
+  ['>', '>'],
+  ['>=', '>='],
+]);
+
+function compared(
+  name: string,
+  left: Node | undefined,
+  right: Node | undefined,
+  at: Location,
+  env: Environment,
+): Expr {
+  const { ctx } = env;
+  const order = ORDERS.get(name);
+  if (name !== '=' && name !== '<>' && order === undefined) {
+    throw ctx.unsupported(`operator ${name} between rows`, at, 'rows are compared by =, <>, <, <=, > and >=');
+  }
+  const pairs = pairsOf(left, right, at, env);
+  if (order !== undefined && pairs.length > 1) return ordered(order, pairs, at, env);
+  const each = pairs.map(([l, r]) => infix(name, bindExpression(l, env), bindExpression(r, env), at, ctx));
+  return ctx.at(name === '<>' ? anyOf(each) : allOf(each), at);
+}
+
+function ordered(
+  operator: RowComparison['operator'],
+  nodes: readonly (readonly [Node, Node])[],
+  at: Location,
+  env: Environment,
+): Expr {
+  const { ctx } = env;
+  const pairs = nodes.map(([l, r]) => {
+    const [left, right] = [bindExpression(l, env), bindExpression(r, env)];
+    const { definition, argumentTypes } = operatorFor(
+      operator,
+      typeOfBound(left),
+      typeOfBound(right),
+      at,
+      ctx,
+    );
+    const [leftType = 'text', rightType = 'text'] = argumentTypes;
+    return Object.freeze({
+      definition,
+      left: coerce(left, leftType, ctx, at),
+      right: coerce(right, rightType, ctx, at),
+    });
+  });
+  return ctx.at(
+    Object.freeze({ kind: 'row_comparison', operator, pairs: Object.freeze(pairs), type: 'bool' }),
+    at,
+  );
+}
+
+function pairsOf(
+  left: Node | undefined,
+  right: Node | undefined,
+  at: Location,
+  { ctx }: Environment,
+): readonly (readonly [Node, Node])[] {
+  const [ls, rs] = [rowItems(left), rowItems(right)];
+  if (ls === null || rs === null) {
+    const other = ls === null ? left : right;
+    if (other !== undefined && 'SubLink' in other)
+      throw ctx.unsupported('a row compared with a subquery', at, 'use IN or a join');
+    throw ctx.mismatch('a row is compared with what is none', at, 'write a row of as many values');
+  }
+  if (ls.length !== rs.length || ls.length === 0) {
+    const detail = `rows of ${ls.length} and ${rs.length} values cannot be compared`;
+    throw ctx.mismatch(detail, at, 'write rows of equal length');
+  }
+  return ls.flatMap((l, i) => {
+    const r = rs[i];
+    return r === undefined ? [] : [[l, r] as const];
+  });
+}

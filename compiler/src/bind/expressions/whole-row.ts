@@ -1,0 +1,229 @@
+import type { Node } from '@pgsql/types';
+import { functionsNamed, PATH_FUNCTIONS } from '../../functions/index.js';
+import { allOf, callNode, castTo, columnRef, TRUE } from '../../plan/nodes.js';
+import type { Expr, FromItem, SourceId } from '../../plan/plan.js';
+import { leavesOf } from '../../plan/walk.js';
+import { type Location, nameParts, placeOf, required, stringOf } from '../ast.js';
+import type { BindContext } from '../context.js';
+import type { Environment } from '../environment.js';
+import { lookUp, type ScopeItem } from '../scope.js';
+import { expandStar } from '../select/star.js';
+import { chooseOverload } from './call.js';
+import { type Bound, coerce } from './coerce.js';
+import { bindExpression, bindValue, columnValue } from './expression.js';
+import { infix } from './infix.js';
+
+/** Functions that make JSON of what they are given: a row that they are given is a JSON object of its columns. */
+const TAKES_ROWS: ReadonlySet<string> = new Set(
+  ['json', 'jsonb'].flatMap((json) => [
+    `to_${json}`,
+    `${json}_agg`,
+    `${json}_object_agg`,
+    `${json}_build_array`,
+    `${json}_build_object`,
+  ]),
+);
+
+/** The most columns that one call makes jsonb of: a function of Postgres takes a hundred arguments. */
+const MOST_COLUMNS = 50;
+
+/** Argument `index` of function `name`: of JSON it may be a row, or a path. */
+export function bindArgument(node: Node, name: string, index: number, env: Environment): Bound {
+  if (TAKES_ROWS.has(name))
+    return bindRow(node, name.includes('jsonb') ? 'jsonb' : 'json', env) ?? bindExpression(node, env);
+  if (PATH_FUNCTIONS.has(name) && index === 1) return bindPath(node, env);
+  return bindExpression(node, env);
+}
+
+/** `row_to_json(t)`. */
+export function bindRowToJson(args: readonly Node[], at: number | undefined, env: Environment): Expr {
+  const [only, ...more] = args;
+  const row = only === undefined || more.length > 0 ? null : bindRow(only, 'json', env);
+  if (row !== null) return row;
+  const hint = 'row_to_json(t) of a FROM item, or to_json of a value';
+  throw env.ctx.unsupported('`row_to_json` of anything but a row', at, hint);
+}
+
+/**
+ * What `count(t)` of a FROM item counts, since a row counts whatever is in it: TRUE, or where an outer join may have no
+ * row, NULL there. Null where `node` is no row.
+ */
+export function countedRow(node: Node, env: Environment): Expr | null {
+  const item = rowOf(node, env);
+  if (item === null) return null;
+  if (!mayBeMissing(item.source, env.scope.from ?? null)) return TRUE;
+  const columns = [...item.columns.values()].filter((c) => c.starred && c.computed === undefined);
+  const tests = columns.map((c): Expr => {
+    const source = c.source ?? item.source;
+    env.ctx.use(source, c.name);
+    env.ctx.spend(placeOf(node));
+    const arg = columnRef(source, c.name, c.type);
+    return Object.freeze({ kind: 'null_test', arg, negated: false, type: 'bool' });
+  });
+  if (tests.length === 0) return TRUE;
+  const missing: Expr = Object.freeze({ kind: 'null', type: 'bool' });
+  const arms = Object.freeze([Object.freeze({ when: allOf(tests), result: missing })]);
+  return Object.freeze({ kind: 'case', arms, otherwise: TRUE, type: 'bool' });
+}
+
+/** A path is written as it is, or cast to `jsonpath`, which no value of the model has. */
+function bindPath(node: Node, env: Environment): Expr {
+  const { ctx } = env;
+  const cast = 'TypeCast' in node ? node.TypeCast : null;
+  const written = nameParts(cast?.typeName?.names).join('.') === 'jsonpath' ? required(cast?.arg) : node;
+  const path = coerce(bindExpression(written, env), 'text', ctx);
+  if (path.kind === 'parameter') return path;
+  throw ctx.unsupported('a path that is no constant', placeOf(node), 'write the path as text');
+}
+
+/**
+ * A whole row as a JSON object: the columns of a FROM item that the caller may use, as the caller is shown them, by
+ * their names; or the values of ROW(…), as `f1`, `f2`, …. NULL where an outer join has no row. Null where `node` is
+ * no row. The names are values beside the SQL, never part of it.
+ */
+function bindRow(node: Node, json: 'json' | 'jsonb', env: Environment): Expr | null {
+  const at = placeOf(node);
+  if ('RowExpr' in node) {
+    const values = (node.RowExpr.args ?? []).map((a) => bindValue(a, env));
+    return objectOf(
+      values.map((expr, i) => ({ name: `f${i + 1}`, expr })),
+      json,
+      at,
+      env,
+    );
+  }
+  const item = rowOf(node, env);
+  if (item === null) return null;
+  const fields = fieldsOf(item, at, env);
+  return unlessMissing(objectOf(fields, json, at, env), item, fields, at, env);
+}
+
+/**
+ * A whole row as the text that Postgres writes for it, `(1,Ada,)`: a FROM item by its name, with the columns that the
+ * caller may use, as the caller is shown them; or `ROW(…)`, in which `c.*` may stand. Null where `node` is no row.
+ */
+export function bindRowText(node: Node, env: Environment): Expr | null {
+  const at = placeOf(node);
+  const textOf = (items: readonly Expr[]): Expr => {
+    env.ctx.spend(at, items.length);
+    return env.ctx.at(Object.freeze({ kind: 'row_text', items: Object.freeze(items), type: 'text' }), at);
+  };
+  if ('RowExpr' in node) {
+    const values = (node.RowExpr.args ?? []).flatMap((arg) => {
+      const starred = 'ColumnRef' in arg && (arg.ColumnRef.fields ?? []).length > 1 ? rowOf(arg, env) : null;
+      return starred === null ? [bindValue(arg, env)] : fieldsOf(starred, at, env).map((f) => f.expr);
+    });
+    return textOf(values);
+  }
+  const item = 'ColumnRef' in node && node.ColumnRef.fields?.length === 1 ? rowOf(node, env) : null;
+  if (item === null) return null;
+  const fields = fieldsOf(item, at, env);
+  return unlessMissing(textOf(fields.map((f) => f.expr)), item, fields, at, env);
+}
+
+/** True if `node` is the name of a FROM item, in which a field can be named: `(c).name`. */
+export function isRowName(
+  node: Node | undefined,
+  env: Environment,
+): node is Extract<Node, { ColumnRef: unknown }> {
+  return (
+    node !== undefined &&
+    'ColumnRef' in node &&
+    node.ColumnRef.fields?.length === 1 &&
+    rowOf(node, env) !== null
+  );
+}
+
+/** The columns of the FROM item that `node` names, bare or with a star behind it; null where it names none. */
+export function columnsOfRow(node: Node | undefined, env: Environment): readonly Expr[] | null {
+  const item = node === undefined ? null : rowOf(node, env);
+  return item === null || node === undefined ? null : fieldsOf(item, placeOf(node), env).map((f) => f.expr);
+}
+
+function fieldsOf(item: ScopeItem, at: Location, env: Environment): Fields {
+  return expandStar([item.alias], { ...(at === undefined ? {} : { location: at }) }, env, columnValue);
+}
+
+/** `whole`, or NULL where an outer join has no row of `item`. */
+function unlessMissing(whole: Expr, item: ScopeItem, fields: Fields, at: Location, env: Environment): Expr {
+  if (!mayBeMissing(item.source, env.scope.from ?? null)) return whole;
+  const tests = fields.flatMap(({ expr }): Expr[] =>
+    expr.kind === 'column'
+      ? [Object.freeze({ kind: 'null_test', arg: expr, negated: false, type: 'bool' })]
+      : [],
+  );
+  if (tests.length === 0) return whole;
+  const missing: Expr = Object.freeze({ kind: 'null', type: whole.type });
+  const arms = Object.freeze([Object.freeze({ when: allOf(tests), result: missing })]);
+  return env.ctx.at(Object.freeze({ kind: 'case', arms, otherwise: whole, type: whole.type }), at);
+}
+
+function objectOf(
+  fields: readonly { readonly name: string; readonly expr: Expr }[],
+  json: 'json' | 'jsonb',
+  at: number | undefined,
+  { ctx }: Environment,
+): Expr {
+  ctx.spend(at, fields.length);
+  return ctx.at(json === 'json' ? writtenOut(fields, at, ctx) : builtOf(fields, at, ctx), at);
+}
+
+type Fields = readonly { readonly name: string; readonly expr: Expr }[];
+
+/** `{"a":1,"b":2}` as Postgres writes a row: each member's text, put together. */
+function writtenOut(fields: Fields, at: Location, ctx: BindContext): Expr {
+  const text = (value: string): Expr => ctx.constant(value, 'text');
+  const members = fields.flatMap(({ name, expr }, i) => {
+    const { definition, args, type } = chooseOverload('to_json', [expr], at, ctx);
+    const value: Expr = castTo(callNode(definition, args, type), 'text');
+    const shown: Expr = Object.freeze({
+      kind: 'conditional',
+      form: 'coalesce',
+      args: Object.freeze([value, text('null')]),
+      type: 'text',
+    });
+    return [text(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`), shown];
+  });
+  const items = Object.freeze([...members, text(fields.length === 0 ? '{}' : '}')]);
+  const parts: Expr = Object.freeze({ kind: 'array', items, type: 'text[]' });
+  const { definition, args, type } = chooseOverload('array_to_string', [parts, text('')], at, ctx);
+  return castTo(callNode(definition, args, type), 'json');
+}
+
+/** The object as jsonb, which writes itself: of more columns than a function takes, in parts. */
+function builtOf(fields: Fields, at: Location, ctx: BindContext): Expr {
+  const part = (some: Fields): Expr => {
+    const args = some.flatMap(({ name, expr }) => [ctx.constant(name, 'text'), expr]);
+    const empty = functionsNamed('jsonb_build_object').find((f) => f.arguments.length === 0);
+    const { definition } =
+      args.length === 0 && empty !== undefined
+        ? { definition: empty }
+        : chooseOverload('jsonb_build_object', args, at, ctx);
+    return callNode(definition, args, 'jsonb');
+  };
+  let whole = part(fields.slice(0, MOST_COLUMNS));
+  for (let from = MOST_COLUMNS; from < fields.length; from += MOST_COLUMNS)
+    whole = infix('||', whole, part(fields.slice(from, from + MOST_COLUMNS)), at, ctx);
+  return whole;
+}
+
+/** The FROM item that `node` names, bare or with a star behind it, where no column has that name. */
+function rowOf(node: Node, env: Environment): ScopeItem | null {
+  if (!('ColumnRef' in node) || env.nameOf !== undefined) return null;
+  const fields = node.ColumnRef.fields ?? [];
+  const [first, star, ...more] = fields;
+  if (first === undefined || more.length > 0 || (star !== undefined && !('A_Star' in star))) return null;
+  const alias = stringOf(first);
+  const { scope, ctx } = env;
+  const bare = { alias: null, name: alias, schema: null };
+  if (star === undefined && lookUp(scope, bare, ctx, node.ColumnRef.location) !== null) return null;
+  return scope.items.find((i) => i.alias === alias) ?? null;
+}
+
+/** Whether an outer join may have NULLs in the place of an item's row. */
+function mayBeMissing(source: SourceId, item: FromItem | null): boolean {
+  if (item === null || item.kind !== 'join') return false;
+  const inRight = leavesOf(item.right).some((l) => l.id === source);
+  if (item.type === 'full' || (inRight && item.type === 'left')) return true;
+  return mayBeMissing(source, inRight ? item.right : item.left);
+}

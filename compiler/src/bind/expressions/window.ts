@@ -1,0 +1,181 @@
+import type { FuncCall, WindowDef } from '@pgsql/types';
+import { functionsNamed } from '../../functions/index.js';
+import type { Expr, Frame, FrameBound, SortKey } from '../../plan/plan.js';
+import { someExpr } from '../../plan/walk.js';
+import type { TypeName } from '../../types/types.js';
+import { required } from '../ast.js';
+import type { BindContext } from '../context.js';
+import { type Environment, insideCall } from '../environment.js';
+import { aggregateOf, chooseOverload, sortKey, unknownFunction } from './call.js';
+import { coerce } from './coerce.js';
+import { bindExpression, bindPredicateNode, bindValue } from './expression.js';
+import { extended } from './named-window.js';
+
+/** `function(…) OVER (…)`. */
+export function bindWindow(name: string, node: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  if (!env.windows)
+    throw ctx.error(
+      'windowing',
+      {
+        detail: `window calls are not allowed in ${env.clause}`,
+        hint: 'work it out in a derived table first',
+      },
+      node.location,
+    );
+  ctx.requireFeature('window_functions', node.location);
+  const kind = functionsNamed(name)[0]?.kind;
+  if (kind === undefined) throw unknownFunction(name, [], node.location, ctx);
+  if (kind === 'scalar' || kind === 'ordered_set') {
+    throw ctx.error('windowing', { detail: `\`${name}\` is no window function` }, node.location);
+  }
+  if (node.agg_distinct === true || node.agg_order !== undefined) {
+    throw ctx.unsupported('DISTINCT or ORDER BY inside a window call', node.location);
+  }
+  if (node.agg_filter !== undefined && kind !== 'aggregate') {
+    throw ctx.error(
+      'windowing',
+      { detail: `\`${name}\` is no aggregate, so it takes no FILTER` },
+      node.location,
+    );
+  }
+  const inner = insideCall(env, 'a window call', env.aggregates);
+  const bounds = (node.args ?? []).map((a) => bindExpression(a, inner));
+  const { definition, args, type } =
+    kind === 'aggregate'
+      ? aggregateOf(name, node, bounds, ctx)
+      : chooseOverload(name, bounds, node.location, ctx);
+  const window = windowOf(node.over, env);
+  const orderBy = (window.orderClause ?? []).map((s) => {
+    const sort = 'SortBy' in s ? s.SortBy : {};
+    return sortKey(sort, bindValue(required(sort.node), inner), ctx);
+  });
+  return ctx.at(
+    Object.freeze({
+      kind: 'window',
+      definition,
+      args,
+      filter: node.agg_filter === undefined ? null : bindPredicateNode(node.agg_filter, inner),
+      partitionBy: Object.freeze((window.partitionClause ?? []).map((p) => bindValue(p, inner))),
+      orderBy: Object.freeze(orderBy),
+      frame: frameOf(window, orderBy, inner),
+      type,
+    }),
+    node.location,
+  );
+}
+
+/** The window that OVER means: its own text, or one of the WINDOW clause. */
+function windowOf(over: WindowDef | undefined, env: Environment): WindowDef {
+  const { ctx } = env;
+  if (over === undefined) return {};
+  if (over.refname !== undefined)
+    return extended(over, windowNamed(over.refname, over, env.namedWindows, ctx), ctx);
+  return over.name === undefined ? over : windowNamed(over.name, over, env.namedWindows, ctx);
+}
+
+/** The window that the WINDOW clause calls `name`. */
+export function windowNamed(
+  name: string,
+  { location }: WindowDef,
+  windows: Environment['namedWindows'],
+  ctx: BindContext,
+): WindowDef {
+  const named = windows.get(name);
+  if (named !== undefined) return named;
+  const detail = `window \`${name}\` does not exist`;
+  throw ctx.error('windowing', { detail, hint: `WINDOW ${name} AS (…)` }, location);
+}
+
+// Postgres' own bit masks of frameOptions.
+const NONDEFAULT = 0x1;
+const RANGE = 0x2;
+const GROUPS = 0x8;
+const START_UNBOUNDED_PRECEDING = 0x20;
+const END_UNBOUNDED_FOLLOWING = 0x100;
+const START_CURRENT_ROW = 0x200;
+const END_CURRENT_ROW = 0x400;
+const START_PRECEDING = 0x800;
+const END_PRECEDING = 0x1000;
+const START_FOLLOWING = 0x2000;
+const END_FOLLOWING = 0x4000;
+const EXCLUDE_CURRENT_ROW = 0x8000;
+const EXCLUDE_GROUP = 0x10000;
+const EXCLUDE_TIES = 0x20000;
+
+/** The type of a distance between two values of the one sort key, as Postgres' `in_range` functions take it. */
+function rangeOffset(orderBy: readonly SortKey[], window: WindowDef, { ctx }: Environment): TypeName {
+  const [key] = orderBy;
+  const type = key !== undefined && orderBy.length === 1 && typeof key.by !== 'number' ? key.by.type : null;
+  const offset = type === null ? undefined : DISTANCES.get(type);
+  if (offset !== undefined) return offset;
+  const detail = 'RANGE with an offset needs one sort key, a number or a time';
+  throw ctx.error('windowing', { detail, hint: 'use ROWS' }, window.location);
+}
+
+const DISTANCES: ReadonlyMap<TypeName, TypeName> = new Map<TypeName, TypeName>([
+  ['int2', 'int2'],
+  ['int4', 'int4'],
+  ['int8', 'int8'],
+  ['float4', 'float8'],
+  ['float8', 'float8'],
+  ['numeric', 'numeric'],
+  ['date', 'interval'],
+  ['time', 'interval'],
+  ['timestamp', 'interval'],
+  ['timestamptz', 'interval'],
+  ['interval', 'interval'],
+]);
+
+function frameOf(window: WindowDef, orderBy: readonly SortKey[], env: Environment): Frame | null {
+  const bits = window.frameOptions ?? 0;
+  if ((bits & NONDEFAULT) === 0) return null;
+  const mode = (bits & RANGE) !== 0 ? 'range' : (bits & GROUPS) !== 0 ? 'groups' : 'rows';
+  const offset = (node: WindowDef['startOffset']): Expr => {
+    const type = mode === 'range' ? rangeOffset(orderBy, window, env) : 'int8';
+    const count = coerce(bindExpression(required(node), env), type, env.ctx);
+    if (someExpr(count, (e) => e.kind === 'column')) {
+      throw env.ctx.error(
+        'windowing',
+        { detail: 'the offset of a frame must not hold columns' },
+        window.location,
+      );
+    }
+    return count;
+  };
+  const start: FrameBound =
+    (bits & START_UNBOUNDED_PRECEDING) !== 0
+      ? { kind: 'unbounded preceding' }
+      : (bits & START_CURRENT_ROW) !== 0
+        ? { kind: 'current row' }
+        : {
+            kind: (bits & START_PRECEDING) !== 0 ? 'preceding' : 'following',
+            offset: offset(window.startOffset),
+          };
+  const end: FrameBound =
+    (bits & END_UNBOUNDED_FOLLOWING) !== 0
+      ? { kind: 'unbounded following' }
+      : (bits & END_CURRENT_ROW) !== 0
+        ? { kind: 'current row' }
+        : (bits & (END_PRECEDING | END_FOLLOWING)) !== 0
+          ? {
+              kind: (bits & END_PRECEDING) !== 0 ? 'preceding' : 'following',
+              offset: offset(window.endOffset),
+            }
+          : { kind: 'current row' };
+  if ((bits & (START_FOLLOWING | START_PRECEDING | START_CURRENT_ROW | START_UNBOUNDED_PRECEDING)) === 0) {
+    throw env.ctx.unsupported('this window frame', window.location);
+  }
+  return Object.freeze({
+    mode,
+    start: Object.freeze(start),
+    end: Object.freeze(end),
+    exclude: exclusion(bits),
+  });
+}
+
+function exclusion(bits: number): Frame['exclude'] {
+  if ((bits & EXCLUDE_CURRENT_ROW) !== 0) return 'current row';
+  if ((bits & EXCLUDE_GROUP) !== 0) return 'group';
+  return (bits & EXCLUDE_TIES) !== 0 ? 'ties' : null;
+}

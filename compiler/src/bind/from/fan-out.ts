@@ -1,0 +1,77 @@
+import type { Relation } from '../../catalog/catalog.js';
+import type { FromItem, SourceId } from '../../plan/plan.js';
+import { leavesOf } from '../../plan/walk.js';
+
+/** Two FROM items of which the second has several rows for one row of the first, by their names. */
+export interface FanOut {
+  readonly of: string;
+  readonly by: string;
+}
+
+/**
+ * What in `from` could repeat a row of `source`, so that a sum over it would be too large; null where nothing can.
+ * A join repeats nothing if its ON covers the whole primary key of what it brings.
+ */
+export function fanOutOf(from: FromItem, source: SourceId): FanOut | null {
+  if (from.kind !== 'join') return null;
+  const inLeft = leavesOf(from.left).some((l) => l.id === source);
+  const [mine, other] = inLeft ? [from.left, from.right] : [from.right, from.left];
+  const below = fanOutOf(mine, source);
+  if (below !== null) return below;
+  const keyed = leavesOf(other).find(
+    (leaf) => leaf.kind === 'entity' && keyIsJoined(leaf.id, leaf.relation, from),
+  );
+  if (keyed === undefined)
+    return { of: nameOf(mine, source), by: nameOf(other, leavesOf(other)[0]?.id ?? source) };
+  return fanOutOf(other, keyed.id);
+}
+
+/** The FROM items of which one row of `source` meets at most one row each, `source` itself among them. */
+export function itemsMetOnce(from: FromItem, source: SourceId): ReadonlySet<SourceId> {
+  if (from.kind !== 'join') return new Set([source]);
+  const inLeft = leavesOf(from.left).some((l) => l.id === source);
+  const [mine, other] = inLeft ? [from.left, from.right] : [from.right, from.left];
+  const met = new Set(itemsMetOnce(mine, source));
+  for (const leaf of leavesOf(other)) {
+    if (leaf.kind !== 'entity' || met.has(leaf.id) || !keyIsJoined(leaf.id, leaf.relation, from, met))
+      continue;
+    for (const id of itemsMetOnce(other, leaf.id)) met.add(id);
+  }
+  return met;
+}
+
+/** Whether a join may give NULLs in the place of a row of `source`. */
+export function mayBeMissing(from: FromItem, source: SourceId): boolean {
+  if (from.kind !== 'join') return false;
+  const inRight = leavesOf(from.right).some((l) => l.id === source);
+  if (from.type === 'full' || (inRight && from.type === 'left')) return true;
+  return mayBeMissing(inRight ? from.right : from.left, source);
+}
+
+/** @param partners where set: the items whose columns may be what the key is compared to */
+function keyIsJoined(
+  source: SourceId,
+  relation: Relation,
+  join: Extract<FromItem, { kind: 'join' }>,
+  partners?: ReadonlySet<SourceId>,
+): boolean {
+  const joined = new Set<string>();
+  for (const e of join.on) {
+    if (e.kind !== 'operation' || e.definition.name !== '=') continue;
+    for (const [key, partner] of [
+      [e.left, e.right],
+      [e.right, e.left],
+    ] as const) {
+      if (key?.kind !== 'column' || key.source !== source) continue;
+      if (partners === undefined || (partner?.kind === 'column' && partners.has(partner.source)))
+        joined.add(key.name);
+    }
+  }
+  return relation.primaryKey.length > 0 && relation.primaryKey.every((k) => joined.has(k));
+}
+
+function nameOf(item: FromItem, source: SourceId): string {
+  const leaf = leavesOf(item).find((l) => l.id === source);
+  if (leaf?.kind === 'rows') return `rows of ${leaf.definition.name}`;
+  return leaf?.kind === 'entity' ? leaf.relation.name : 'a derived table';
+}

@@ -1,0 +1,245 @@
+import type { FuncCall, Node, RangeFunction, RangeSubselect, RangeVar } from '@pgsql/types';
+import type { Relation } from '../../catalog/catalog.js';
+import type { CommonTableRef, Derived, EntityScan, RecursionRef } from '../../plan/plan.js';
+import { quoteLiteral } from '../../text/sql-text.js';
+import { nearestIdentifier } from '../../text/text.js';
+import { constructOf, nameParts, placeOf, required } from '../ast.js';
+import type { BoundFrom, BoundItem } from '../bound-from.js';
+import type { BindContext } from '../context.js';
+import { isOfRowIn } from '../expressions/rows-in.js';
+import { columnsOf } from '../manifest/computed.js';
+import { withDeniedContent, withEvidence } from '../runtime/joint.js';
+import { bindRetrieve } from '../runtime/retrieve.js';
+import { bindTraverse } from '../runtime/traverse.js';
+import { type CommonTableEntry, innerScope, type Scope, type ScopeItem } from '../scope.js';
+import { bindQuery } from '../select/query.js';
+import { type Around, aroundCall } from './around-call.js';
+import { joinCommas } from './commas.js';
+import { bindJoin, refuseTwice } from './join.js';
+import { allowedTable, physicalColumnsFor } from './physical.js';
+import { renamedDerived, renamedEntity } from './renamed.js';
+import { bindRowSource, isRowSource } from './rows.js';
+import { sampled } from './table-sample.js';
+
+/** @param where the conjuncts of WHERE, which may hold the keys of a join by commas */
+export function bindFrom(
+  nodes: readonly Node[],
+  where: readonly Node[],
+  ctx: BindContext,
+  outer: Scope | null,
+  tables: Scope['tables'],
+): BoundFrom | null {
+  const [first] = nodes;
+  if (first === undefined) return null;
+  const before: ScopeItem[] = [];
+  const placed = nodes.map((node) => {
+    const bound = bindItem(node, ctx, outer, tables, before);
+    before.push(...bound.items);
+    return { bound, node };
+  });
+  const from = joinCommas(placed, where, ctx);
+  const isBridge = from.item.kind === 'entity' && from.item.relation.kind === 'bridge';
+  if (isBridge && !isWithin(outer) && ctx.world === 'semantic') {
+    const construct = `bridge \`${from.items[0]?.relation?.name}\` alone in FROM`;
+    throw ctx.unsupported(construct, placeOf(first), 'join it to one of the entities that it links');
+  }
+  refuseTwice(from.items, ctx);
+  return from;
+}
+
+/** True if a query around has FROM items, to which what stands within may be linked. */
+function isWithin(outer: Scope | null): boolean {
+  return outer !== null && (outer.items.length > 0 || isWithin(outer.parent));
+}
+
+/** @param before the FROM items to the left, whose columns a function may be given */
+export function bindItem(
+  node: Node,
+  ctx: BindContext,
+  outer: Scope | null,
+  tables: Scope['tables'],
+  before: readonly ScopeItem[],
+): BoundItem {
+  if ('RangeVar' in node) return bindRelation(node.RangeVar, ctx, tables);
+  if ('JoinExpr' in node) return ctx.nested(() => bindJoin(node.JoinExpr, ctx, outer, tables, before));
+  if ('RangeSubselect' in node) return bindDerived(node.RangeSubselect, ctx, outer, tables, before);
+  if ('RangeFunction' in node)
+    return bindTableFunction(node.RangeFunction, ctx, { parent: outer, items: before, tables });
+  if ('RangeTableSample' in node) {
+    const { relation } = node.RangeTableSample;
+    return sampled(node.RangeTableSample, bindItem(required(relation), ctx, outer, tables, before), ctx);
+  }
+  throw ctx.unsupported(`${constructOf(node)} in FROM`, placeOf(node));
+}
+
+/**
+ * `RETRIEVE(…)`, `TRAVERSE(…)` and the functions that make rows.
+ *
+ * @param scope what the arguments of the latter may name
+ */
+function bindTableFunction(node: RangeFunction, ctx: BindContext, scope: Scope): BoundItem {
+  const list = node.functions?.[0];
+  const item = list !== undefined && 'List' in list ? list.List.items?.[0] : undefined;
+  const call = item !== undefined && 'FuncCall' in item ? item.FuncCall : {};
+  const name = nameParts(call.funcname).join('.');
+  if (isRowSource(name)) return bindRowSource(name, node, call, ctx, scope);
+  if (ctx.world === 'physical') {
+    const construct = `\`${name === '' ? 'this function' : name}\` in the FROM of raw SQL`;
+    throw ctx.unsupported(construct, call.location, 'name tables of the allowlist');
+  }
+  if (name === 'retrieve' || name === 'traverse') {
+    refuseAround(node, call, ctx);
+    const bindFunction = name === 'retrieve' ? bindRetrieve : bindTraverse;
+    return bindFunction(call, node.alias?.aliasname, ctx);
+  }
+  const construct = `\`${name === '' ? 'this function' : name}\` in FROM`;
+  const hint = 'table functions are RETRIEVE, TRAVERSE, and those that make rows, such as generate_series';
+  throw ctx.unsupported(construct, call.location, hint);
+}
+
+/** What may stand around a function in FROM, and inside its parentheses, but not around ours. */
+function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): void {
+  const list = node.functions?.[0];
+  const columns = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
+  const defined = node.coldeflist !== undefined || columns.some((c) => Object.keys(c).length > 0);
+  const around: readonly Around[] = [
+    [node.is_rowsfrom === true || node.functions?.length !== 1, 'ROWS FROM'],
+    [node.lateral === true, 'LATERAL'],
+    [node.ordinality === true, 'WITH ORDINALITY'],
+    [node.alias?.colnames !== undefined, 'a list of column aliases'],
+    [defined, 'a list of column definitions'],
+    ...aroundCall(call),
+  ];
+  const construct = around.find(([is]) => is)?.[1];
+  if (construct === undefined) return;
+  const hint = 'RETRIEVE and TRAVERSE take named arguments, and an alias behind them';
+  throw ctx.unsupported(`${construct} at a table function`, call.location, hint);
+}
+
+function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables']): BoundItem {
+  if (node.inh !== true) {
+    const at = ctx.wordNear('only', 'before', node.location);
+    const hint = 'what has children is read with them; name it alone';
+    throw ctx.unsupported('ONLY', at ?? node.location ?? 0, hint);
+  }
+  const name = node.relname ?? '';
+  const common = node.schemaname === undefined ? tables.get(name) : undefined;
+  if (common !== undefined) return bindCommon(common, node, ctx);
+  const physical = ctx.world === 'physical';
+  const relation = physical ? allowedTable(node, ctx) : visibleRelation(node, ctx);
+  const access = ctx.access.relations.get(relation.name);
+  if (access === undefined) throw unknownRelation(node, ctx);
+  const id = ctx.nextSource();
+  ctx.standsAt(id, node.location);
+  ctx.labelled.ofRelation(id, relation);
+  const columns = physical ? physicalColumnsFor(relation, access) : columnsOf(relation, access, ctx);
+  const alias = node.alias?.aliasname ?? (physical ? relation.table : relation.name);
+  const item: EntityScan = Object.freeze({ kind: 'entity', id, relation, columns: [] });
+  const content = withEvidence(item, columns, ctx);
+  const schema = physical ? relation.schema : 'entities';
+  const named = {
+    source: id,
+    alias,
+    ...(node.alias === undefined ? { schema } : {}),
+    location: node.location,
+    relation,
+    parents: [],
+  };
+  const shown = withDeniedContent(relation, content?.columns ?? columns, ctx);
+  const hydration = content === null ? {} : { hydration: content.draft };
+  const aliased = renamedEntity(shown, node.alias, node.location, ctx);
+  return { item, items: [{ ...named, ...aliased, ...hydration }], named: true, content: false };
+}
+
+function visibleRelation(node: RangeVar, ctx: BindContext): Relation {
+  const { catalogname, schemaname, relname } = node;
+  const known = ctx.catalog.relations.get(relname ?? '');
+  const here = (catalogname ?? 'osl') === 'osl' && (schemaname ?? 'entities') === 'entities';
+  if (here) ctx.refuseDenied(known?.name, relname ?? '', node.location ?? 0);
+  if (!here || known === undefined || !ctx.access.relations.has(known.name)) throw unknownRelation(node, ctx);
+  if (known.kind === 'facet') {
+    const hint = `FROM RETRIEVE(facet => ${quoteLiteral(known.name)}, query => '…', top_k => 5)`;
+    throw ctx.unsupported(`facet \`${known.name}\` as a table`, node.location ?? 0, hint);
+  }
+  return known;
+}
+
+function unknownRelation(node: RangeVar, ctx: BindContext) {
+  const relation = [node.catalogname, node.schemaname, node.relname].filter((p) => p !== undefined).join('.');
+  return ctx.error(
+    'unknownRelation',
+    { relation, near: nearestIdentifier(node.relname ?? '', ctx.access.relations.keys()) },
+    node.location ?? 0,
+  );
+}
+
+function commonItem({ table, columns, stepOf }: CommonTableEntry, id: number): CommonTableRef | RecursionRef {
+  if (stepOf !== undefined) {
+    const types = Object.freeze(columns.map((c) => c.type));
+    return Object.freeze({ kind: 'recursion', id, table: stepOf, columns: types });
+  }
+  const plain = { kind: 'cte', id, table: table.id } as const;
+  return Object.freeze(table.recursive === true ? { ...plain, recursive: columns.length } : plain);
+}
+
+function bindCommon(entry: CommonTableEntry, node: RangeVar, ctx: BindContext): BoundItem {
+  const id = ctx.nextSource();
+  if (entry.content) ctx.readsContent();
+  ctx.labelled.ofQuery(id, entry.table.query);
+  const item = commonItem(entry, id);
+  const columns = renamedDerived(entry.columns, node.alias, node.location, ctx);
+  return {
+    item,
+    named: false,
+    content: entry.content,
+    items: [
+      {
+        source: id,
+        alias: node.alias?.aliasname ?? node.relname ?? '',
+        location: node.location,
+        columns,
+        relation: null,
+      },
+    ],
+  };
+}
+
+function bindDerived(
+  node: RangeSubselect,
+  ctx: BindContext,
+  outer: Scope | null,
+  tables: Scope['tables'],
+  left: readonly ScopeItem[],
+): BoundItem {
+  const subquery = node.subquery;
+  const lateral = node.lateral === true;
+  if (subquery === undefined || !('SelectStmt' in subquery)) {
+    throw ctx.unsupported('this derived table', undefined);
+  }
+  if (!isOfRowIn(node)) ctx.requireFeature('derived_tables', placeOf(subquery));
+  // A derived table sees the common tables around it and, in a subquery, what that sees; no FROM item beside it,
+  // unless it is LATERAL.
+  const beyond = outer === null ? innerScope(null, [], tables) : { ...outer, tables };
+  const around = lateral ? { ...innerScope(outer, left, tables), lateral } : beyond;
+  const before = ctx.contentRead;
+  const { query, columns } = bindQuery(subquery.SelectStmt, ctx, around);
+  const id = ctx.nextSource();
+  ctx.labelled.ofQuery(id, query);
+  const content = ctx.contentRead > before;
+  const item: Derived = Object.freeze({ kind: 'derived', id, query, ...(lateral ? { lateral } : {}) });
+  const alias = node.alias?.aliasname ?? `derived ${id}`;
+  return {
+    item,
+    named: false,
+    content,
+    items: [
+      {
+        source: id,
+        alias,
+        location: placeOf(subquery),
+        columns: renamedDerived(columns, node.alias, placeOf(subquery), ctx),
+        relation: null,
+      },
+    ],
+  };
+}

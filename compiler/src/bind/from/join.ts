@@ -1,0 +1,306 @@
+import type { JoinExpr, Node } from '@pgsql/types';
+import { QueryError } from '../../errors/errors.js';
+import { equatesColumns } from '../../plan/key-equality.js';
+import type { ColumnRef, Expr, FromItem, Join, Operation } from '../../plan/plan.js';
+import { leavesOf, queryOf, someExpr, visitExpr } from '../../plan/walk.js';
+import { conjunctsOf, type Location, placeOf, stringOf } from '../ast.js';
+import type { BoundItem } from '../bound-from.js';
+import type { BindContext } from '../context.js';
+import { type Environment, plainEnvironment } from '../environment.js';
+import { bindPredicateNode } from '../expressions/expression.js';
+import { infix } from '../expressions/infix.js';
+import {
+  innerScope,
+  isNameable,
+  isSealedIn,
+  resolveColumn,
+  type Scope,
+  type ScopeColumn,
+  type ScopeItem,
+  TWICE,
+} from '../scope.js';
+import { unsealedCondition } from '../unsealed.js';
+import { bindItem } from './from.js';
+import { asEquality } from './null-safe.js';
+
+/** `left JOIN right` with ON, USING or NATURAL, or CROSS JOIN. What it must join on, the join rule says. */
+export function bindJoin(
+  node: JoinExpr,
+  ctx: BindContext,
+  outer: Scope | null,
+  tables: Scope['tables'],
+  before: readonly ScopeItem[],
+): BoundItem {
+  const at = placeOf(node.rarg);
+  if (node.alias !== undefined) throw ctx.unsupported('an alias of a join', at, 'name each side');
+  const type = joinType(node, ctx, at);
+  const byName = node.isNatural === true || node.usingClause !== undefined;
+  if (node.larg === undefined || node.rarg === undefined) throw ctx.unsupported('this join', at);
+  const left = bindItem(node.larg, ctx, outer, tables, before);
+  // As in Postgres, what an outer join may leave out gives a function of the other side nothing.
+  const given = type === 'inner' || type === 'left' ? [...before, ...left.items] : before;
+  const right = bindItem(node.rarg, ctx, outer, tables, given);
+  refuseTwice([...left.items, ...right.items], ctx);
+  if (byName) return joinByName(node, left, right, type, ctx, at);
+  const env = onEnvironment([...left.items, ...right.items], ctx, tables);
+  const on = conjunctsOf(node.quals).map((c) => bindCondition(c, left, right, env));
+  if (type === 'full') refuseFull(on, left, right, at, ctx);
+  return joined(left, right, type, on);
+}
+
+/** Of joins, which are asked for it again by each join around them. */
+const MADE = new WeakMap<Join, boolean>();
+
+/** Whether functions make all of its rows. */
+export function isMade(item: FromItem): boolean {
+  if (item.kind !== 'join') return item.kind === 'rows';
+  const made = MADE.get(item) ?? (isMade(item.left) && isMade(item.right));
+  MADE.set(item, made);
+  return made;
+}
+
+/** Before ON is read, which could not tell the two from each other. */
+export function refuseTwice(items: readonly ScopeItem[], ctx: BindContext): void {
+  const seen = new Set<string>();
+  for (const { alias, location } of items) {
+    if (seen.has(alias)) throw ctx.error('duplicateAlias', { alias }, location);
+    seen.add(alias);
+  }
+}
+
+type JoinType = 'inner' | 'left' | 'right' | 'full';
+
+function joinType(node: JoinExpr, ctx: BindContext, at: Location): JoinType {
+  switch (node.jointype) {
+    case 'JOIN_INNER':
+      return 'inner';
+    case 'JOIN_LEFT':
+      return 'left';
+    case 'JOIN_RIGHT':
+      return 'right';
+    case 'JOIN_FULL':
+      return 'full';
+    default:
+      throw ctx.unsupported('this kind of join', at, 'use LEFT JOIN');
+  }
+}
+
+/** A RIGHT JOIN is a LEFT JOIN with its sides swapped. */
+export function joined(
+  left: BoundItem,
+  right: BoundItem,
+  type: JoinType,
+  on: readonly Expr[],
+  strict = false,
+): BoundItem {
+  const swapped = type === 'right';
+  const item: Join = Object.freeze({
+    kind: 'join',
+    sealed: on.some((e) => equatesKeys(e, left, right)),
+    ...(strict ? { strict } : {}),
+    type: type === 'right' ? 'left' : type,
+    left: swapped ? right.item : left.item,
+    right: swapped ? left.item : right.item,
+    on: Object.freeze(on),
+  });
+  return {
+    item,
+    items: [...left.items, ...right.items],
+    using: [...(left.using ?? []), ...(right.using ?? [])],
+    named: left.named || right.named,
+    content: left.content || right.content,
+  };
+}
+
+function equatesKeys(e: Expr, left: BoundItem, right: BoundItem): boolean {
+  if (!equatesColumns(e)) return false;
+  const isKey = (ref: ColumnRef, { items }: BoundItem): boolean =>
+    items.some((i) => i.source === ref.source && isSealedIn(i, ref.name));
+  return (isKey(e.left, left) && isKey(e.right, right)) || (isKey(e.left, right) && isKey(e.right, left));
+}
+
+// ---- ON
+
+function bindCondition(node: Node, left: BoundItem, right: BoundItem, env: Environment): Expr {
+  const { ctx } = env;
+  const at = placeOf(node);
+  const on = typed(() => bindPredicateNode(node, env), left, right, at, ctx);
+  if (!someExpr(on, (e) => queryOf(e) !== null))
+    return joinsOnKeys(left, right, ctx) ? on : asEquality(on, [left.item, right.item], at, ctx);
+  throw ctx.unsupported('a subquery in ON', ctx.locationOf(on), 'put it in WHERE, or join a derived table');
+}
+
+/** True if the two are joined on equalities of sealed keys alone. */
+function joinsOnKeys(left: BoundItem, right: BoundItem, { joins }: BindContext): boolean {
+  if (isMade(left.item) || isMade(right.item)) return false;
+  return joins === 'declared' || (joins === 'any' && (left.content || right.content));
+}
+
+/** The result of `bind`; an unknown operator is E0514 where only equalities of sealed keys join. */
+function typed<T>(bind: () => T, left: BoundItem, right: BoundItem, at: Location, ctx: BindContext): T {
+  try {
+    return bind();
+  } catch (error) {
+    const isUnknown = error instanceof QueryError && error.entry === 'unknownOperator';
+    if (!isUnknown || !joinsOnKeys(left, right, ctx)) throw error;
+    throw unsealed(left, right, error.message, at, ctx);
+  }
+}
+
+function unsealed(left: BoundItem, right: BoundItem, because: string, at: Location, ctx: BindContext) {
+  return unsealedCondition([...left.items, ...right.items], left.content || right.content, because, at, ctx);
+}
+
+/**
+ * The engine makes a FULL JOIN by an equality of its sides, whatever else must hold, or of all pairs: it must find the
+ * partners of both sides.
+ */
+function refuseFull(
+  on: readonly Expr[],
+  left: BoundItem,
+  right: BoundItem,
+  at: Location,
+  ctx: BindContext,
+): void {
+  const sides = [left, right].map((side) => new Set(leavesOf(side.item).map((l) => l.id)));
+  const sideOf = (e: Expr): number => {
+    const sources: number[] = [];
+    visitExpr(e, (x) => {
+      if (x.kind === 'column') sources.push(x.source);
+    });
+    return sources.length === 0 ? -1 : sides.findIndex((side) => sources.every((s) => side.has(s)));
+  };
+  const equatesSides = (e: Expr): boolean =>
+    e.kind === 'operation' &&
+    e.definition.name === '=' &&
+    e.left !== null &&
+    [sideOf(e.left), sideOf(e.right)].sort().join() === '0,1';
+  if (on.some(equatesSides) || on.every((e) => e.kind === 'boolean')) return;
+  const construct = 'FULL JOIN on conditions that are neither merge-joinable nor hash-joinable';
+  if (joinsOnKeys(left, right, ctx)) throw unsealed(left, right, construct, at, ctx);
+  throw ctx.unsupported(construct, at, 'join with = between the two sides');
+}
+
+function onEnvironment(items: readonly ScopeItem[], ctx: BindContext, tables: Scope['tables']): Environment {
+  return plainEnvironment(ctx, innerScope(null, items, tables), 'ON');
+}
+
+/** `a = b` of two columns as they are; null where their types must be converted first. */
+export function plainEquality(a: ColumnRef, b: ColumnRef, at: Location, ctx: BindContext): Operation | null {
+  const equality = infix('=', a, b, at, ctx);
+  const isPlain =
+    equality.kind === 'operation' && equality.left?.kind === 'column' && equality.right.kind === 'column';
+  return isPlain ? equality : null;
+}
+
+// ---- USING and NATURAL
+
+/**
+ * True for a NATURAL join of entities: what these have in common depends on what the caller may see, so that it must be
+ * keys whatever the manifest says. What queries list does not.
+ */
+function isStrict(
+  node: JoinExpr,
+  left: BoundItem,
+  right: BoundItem,
+  ctx: BindContext,
+  at: Location,
+): boolean {
+  if (node.isNatural !== true || [left, right].every((side) => !side.named && !side.content)) return false;
+  if (ctx.world === 'physical') throw ctx.unsupported('NATURAL JOIN of tables', at, 'use USING or ON');
+  return true;
+}
+
+/** The names that join: those of USING, or all that both sides show. */
+function namesOf(node: JoinExpr, left: BoundItem, right: BoundItem): readonly string[] {
+  if (node.isNatural !== true) return (node.usingClause ?? []).map(stringOf);
+  const offered = new Set(shownNames(right));
+  return [...new Set(shownNames(left))].filter((name) => offered.has(name));
+}
+
+function shownNames({ items }: BoundItem): readonly string[] {
+  return items.flatMap((item) =>
+    [...item.columns]
+      .filter(([shown, c]) => c.starred && isNameable(shown) && item.joined?.has(shown) !== true)
+      .map(([shown]) => shown),
+  );
+}
+
+/** The column that is kept stands for both; the other one only a qualified name means. */
+function joinByName(
+  node: JoinExpr,
+  left: BoundItem,
+  right: BoundItem,
+  type: JoinType,
+  ctx: BindContext,
+  at: Location,
+): BoundItem {
+  const strict = isStrict(node, left, right, ctx, at);
+  const pairs = namesOf(node, left, right).map((name) => ({
+    name,
+    a: keyNamed(name, left.items, ctx, at),
+    b: keyNamed(name, right.items, ctx, at),
+  }));
+  const all = [...left.items, ...right.items];
+  const on = pairs.map(({ a, b }) => {
+    const equality = typed(() => plainEquality(a.ref, b.ref, at, ctx), left, right, at, ctx);
+    if (equality !== null) return equality;
+    const construct = `USING over columns of types ${a.ref.type} and ${b.ref.type}`;
+    if (joinsOnKeys(left, right, ctx)) throw unsealed(left, right, construct, at, ctx);
+    throw ctx.unsupported(construct, at, 'use ON');
+  });
+  const hidden = new Map<number, Set<string>>();
+  for (const { name, a, b } of pairs) {
+    for (const { item } of type === 'full' ? [a, b] : [type === 'right' ? a : b])
+      hidden.set(item.source, (hidden.get(item.source) ?? new Set()).add(name));
+  }
+  const items = all.map((item) => {
+    const more = hidden.get(item.source);
+    return more === undefined ? item : { ...item, joined: new Set([...(item.joined ?? []), ...more]) };
+  });
+  const both = type === 'full' ? mergedItem(pairs, ctx) : null;
+  const kept = pairs.map(({ name, a, b }) => ({
+    source: both?.source ?? (type === 'right' ? b : a).item.source,
+    name,
+  }));
+  const whole = joined(left, right, type, on, strict);
+  return {
+    ...whole,
+    items: both === null ? items : [...items, both],
+    using: [...kept, ...(whole.using ?? [])],
+  };
+}
+
+interface NamedPair {
+  readonly name: string;
+  readonly a: ReturnType<typeof keyNamed>;
+  readonly b: ReturnType<typeof keyNamed>;
+}
+
+/** What stands for the columns of a FULL JOIN by names: of each, the value of the side that has a row. */
+function mergedItem(pairs: readonly NamedPair[], ctx: BindContext): ScopeItem {
+  const source = ctx.nextSource();
+  const columns = new Map(
+    pairs.map(({ name, a, b }): [string, ScopeColumn] => [
+      name,
+      {
+        name,
+        type: a.ref.type,
+        sealed: false,
+        denied: false,
+        starred: true,
+        merged: Object.freeze([a.ref, b.ref] as const),
+      },
+    ]),
+  );
+  return { source, alias: `${TWICE}${source}`, columns, relation: null };
+}
+
+function keyNamed(name: string, items: readonly ScopeItem[], ctx: BindContext, at: Location) {
+  const { ref, column, item } = resolveColumn(innerScope(null, items, new Map()), [name], ctx, at);
+  if (column.merged !== undefined) {
+    const construct = `\`${name}\`, which a FULL JOIN has merged, in another USING`;
+    throw ctx.unsupported(construct, at, 'put the FULL JOIN in a derived table');
+  }
+  return { ref, item };
+}

@@ -1,0 +1,170 @@
+import type { FuncCall, Node, RangeFunction } from '@pgsql/types';
+import { columnsOfRows, functionsNamed } from '../../functions/index.js';
+import type { RowSource } from '../../plan/plan.js';
+import { arrayOf, type TypeName } from '../../types/types.js';
+import type { Location } from '../ast.js';
+import type { BoundItem } from '../bound-from.js';
+import type { BindContext } from '../context.js';
+import type { Environment } from '../environment.js';
+import { chooseOverload } from '../expressions/call.js';
+import { typeOfNode } from '../expressions/cast.js';
+import { coerce } from '../expressions/coerce.js';
+import { bindExpression } from '../expressions/expression.js';
+import { bindArgument } from '../expressions/whole-row.js';
+import type { BoundColumn, Scope } from '../scope.js';
+import { type Around, aroundCall } from './around-call.js';
+import { renamedDerived } from './renamed.js';
+
+/** Functions whose columns the question lists, with the one that makes the JSON objects that these are read from. */
+const OF_OBJECTS: ReadonlyMap<string, string> = new Map([
+  ['jsonb_to_recordset', 'jsonb_array_elements'],
+  ['jsonb_to_record', 'unnest'],
+  ['json_to_recordset', 'json_array_elements'],
+  ['json_to_record', 'unnest'],
+]);
+
+/** Whether `name` is a function that makes rows. */
+export function isRowSource(name: string): boolean {
+  return OF_OBJECTS.has(name) || functionsNamed(name)[0]?.kind === 'rows';
+}
+
+/** A column of the rows as it is called before an alias lists its columns. */
+interface Column {
+  readonly name: string;
+  readonly type: TypeName;
+}
+
+/**
+ * `generate_series(…)`, `unnest(…)`, `jsonb_each(…)` in FROM, with ordinality and column aliases. What it is given may
+ * name columns of the items before it, with or without LATERAL, and of the queries around.
+ */
+export function bindRowSource(
+  name: string,
+  node: RangeFunction,
+  call: FuncCall,
+  ctx: BindContext,
+  scope: Scope,
+): BoundItem {
+  refuseAround(node, call, ctx);
+  ctx.requireFeature('row_functions', call.location);
+  const env: Environment = { ...PLAIN, ctx, scope };
+  const alias = node.alias?.aliasname ?? name;
+  const listed = node.coldeflist ?? [];
+  const made = OF_OBJECTS.has(name)
+    ? readFromObjects(name, listed, call, env)
+    : madeBy(name, listed, call, alias, env);
+  const numbered = node.ordinality === true;
+  const columns = numbered ? [...made.columns, { name: 'ordinality', type: 'int8' as const }] : made.columns;
+  const id = ctx.nextSource();
+  ctx.standsAt(id, call.location);
+  const item: RowSource = Object.freeze({
+    kind: 'rows',
+    id,
+    ...made.source,
+    columns: Object.freeze(made.columns.map((c) => c.type)),
+    numbered,
+  });
+  const shown = columns.map((c): BoundColumn => ({ ...c, sealed: false }));
+  const names = renamedDerived(shown, node.alias, call.location, ctx);
+  const scalar = columns.length === 1 && listed.length === 0 ? { scalar: true as const } : {};
+  return {
+    item,
+    items: [{ source: id, alias, location: call.location, columns: names, relation: null, ...scalar }],
+    named: false,
+    content: false,
+  };
+}
+
+const PLAIN: Omit<Environment, 'ctx' | 'scope'> = {
+  clause: 'FROM',
+  aggregates: false,
+  windows: false,
+  namedWindows: new Map(),
+  policy: false,
+};
+
+interface Made {
+  readonly source: Pick<RowSource, 'definition' | 'args' | 'fields'>;
+  readonly columns: readonly Column[];
+}
+
+function madeBy(
+  name: string,
+  listed: readonly Node[],
+  call: FuncCall,
+  alias: string,
+  env: Environment,
+): Made {
+  const { ctx } = env;
+  if (listed.length > 0) {
+    const construct = `a list of column definitions at \`${name}\``;
+    throw ctx.unsupported(construct, call.location, `${name} has columns of its own`);
+  }
+  const nodes = call.args ?? [];
+  // Several arrays side by side, as long as the longest.
+  const calls = name === 'unnest' && nodes.length > 1 ? nodes.map((n) => [n]) : [nodes];
+  const resolved = calls.map((args) =>
+    chooseOverload(
+      name,
+      args.map((a, i) => bindArgument(a, name, i, env)),
+      call.location,
+      ctx,
+    ),
+  );
+  const [first] = resolved;
+  if (first === undefined) throw ctx.unsupported(`\`${name}\` of nothing`, call.location);
+  const unnamed = calls.length === 1 ? alias : name;
+  const columns = resolved.flatMap(({ definition, type }) =>
+    columnsOfRows(definition, type).map((c) => ({ name: c.name ?? unnamed, type: c.type })),
+  );
+  const args = Object.freeze(resolved.flatMap((r) => r.args));
+  return { source: { definition: first.definition, args, fields: null }, columns };
+}
+
+/** `jsonb_to_recordset(…) AS t(a int, b text)`: each column is read from each object by its name. */
+function readFromObjects(name: string, listed: readonly Node[], call: FuncCall, env: Environment): Made {
+  const { ctx } = env;
+  const at = call.location;
+  const [only, ...more] = call.args ?? [];
+  if (only === undefined || more.length > 0 || listed.length === 0) {
+    const construct = `\`${name}\` without one value and a list of column definitions`;
+    throw ctx.unsupported(construct, at, `${name}(…) AS t(a int, b text)`);
+  }
+  const columns = listed.map((n) => columnDefined(n, env, at));
+  const json = name.startsWith('jsonb') ? 'jsonb' : 'json';
+  const value = coerce(bindExpression(only, env), json, ctx);
+  const whole = name === `${json}_to_record`;
+  const given = whole
+    ? Object.freeze({ kind: 'array' as const, items: Object.freeze([value]), type: arrayOf(json) })
+    : value;
+  const { definition, args } = chooseOverload(OF_OBJECTS.get(name) ?? name, [given], at, ctx);
+  const fields = Object.freeze(columns.map((c) => ctx.constant(c.name, 'text')));
+  return { source: { definition, args, fields }, columns };
+}
+
+function columnDefined(node: Node, env: Environment, at: Location): Column {
+  const { ctx } = env;
+  const { colname, typeName } = 'ColumnDef' in node ? node.ColumnDef : {};
+  if (colname === undefined || typeName === undefined) throw ctx.unsupported('this column definition', at);
+  const type = typeOfNode(typeName, env);
+  if ((typeName.typmods ?? []).length > 0 || type.endsWith('[]')) {
+    const construct = 'an array, a length or a precision in a list of column definitions';
+    throw ctx.unsupported(construct, at, 'cast in the select list');
+  }
+  return { name: colname, type };
+}
+
+/** What may stand around a function in FROM and inside its parentheses, and has no node. */
+function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): void {
+  const list = node.functions?.[0];
+  const own = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
+  const around: readonly Around[] = [
+    [node.is_rowsfrom === true || node.functions?.length !== 1, 'ROWS FROM'],
+    [own.some((c) => Object.keys(c).length > 0), 'a list of column definitions within ROWS FROM'],
+    ...aroundCall(call),
+    [(call.args ?? []).some((a) => 'NamedArgExpr' in a), 'a named argument'],
+  ];
+  const construct = around.find(([is]) => is)?.[1];
+  if (construct === undefined) return;
+  throw ctx.unsupported(`${construct} at a function in FROM`, call.location);
+}

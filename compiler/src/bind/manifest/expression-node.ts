@@ -1,0 +1,35 @@
+import type { Node } from '@pgsql/types';
+import { queryError } from '../../errors/errors.js';
+import { parse } from '../../text/parse.js';
+
+/** What makes an expression a statement, so that the one parser serves both. */
+export const PREFIX = 'select ';
+
+/** Syntax trees of texts that manifest and policy repeat; nothing changes a tree. */
+const NODES = new Map<string, Node>();
+const MOST_NODES = 1_000;
+/** UTF-16 units; longer texts are parsed each time. */
+const LONGEST_KEPT = 2_048;
+
+/** Parses `text` as exactly one value expression: metrics and policy predicates are written so. */
+export function expressionNode(text: string): Node {
+  const known = NODES.get(text);
+  if (known !== undefined) return known;
+  const node = parsedExpression(text);
+  if (text.length > LONGEST_KEPT) return node;
+  if (NODES.size >= MOST_NODES) NODES.clear();
+  NODES.set(text, node);
+  return node;
+}
+
+function parsedExpression(text: string): Node {
+  const { node } = parse(`${PREFIX}${text}`);
+  const select = 'SelectStmt' in node ? node.SelectStmt : {};
+  const target = select.targetList?.[0];
+  const value = target !== undefined && 'ResTarget' in target ? target.ResTarget : {};
+  const plain = Object.keys(select).every((k) => k === 'targetList' || k === 'limitOption' || k === 'op');
+  if (value.val === undefined || value.name !== undefined || select.targetList?.length !== 1 || !plain) {
+    throw queryError('syntax', { detail: 'one expression is needed here' });
+  }
+  return value.val;
+}

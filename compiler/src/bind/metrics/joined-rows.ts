@@ -1,0 +1,116 @@
+import { InternalError } from '../../errors/errors.js';
+import { fingerprint } from '../../plan/fingerprint.js';
+import { columnRef, selectOf } from '../../plan/nodes.js';
+import type {
+  Aggregate,
+  ColumnRef,
+  Expr,
+  FromItem,
+  Output,
+  Query,
+  Select,
+  SourceId,
+} from '../../plan/plan.js';
+import { changed, mapChildren, mapped, mapSort, someExpr } from '../../plan/walk.js';
+import type { BindContext } from '../context.js';
+import { keyFinder } from '../select/group-keys.js';
+
+/** The clauses of a SELECT above its FROM and WHERE. */
+type Clauses = Pick<Select, 'groupBy' | 'having' | 'outputs' | 'distinctOn' | 'orderBy'>;
+
+/** The rows of FROM and WHERE as a table of their own, and the clauses above them over its columns. */
+export class JoinedRows {
+  /** The FROM item that stands for the table. */
+  readonly id: SourceId;
+  readonly #select: Select;
+  readonly #local: ReadonlySet<SourceId>;
+  readonly #ctx: BindContext;
+  readonly #isKey: (e: Expr) => boolean;
+  readonly #outputs: Output[] = [];
+  readonly #columns = new Map<string, ColumnRef>();
+
+  constructor(select: Select, local: ReadonlySet<SourceId>, ctx: BindContext) {
+    this.#select = select;
+    this.#local = local;
+    this.#ctx = ctx;
+    this.#isKey = keyFinder(select.groupBy);
+    this.id = ctx.nextSource();
+  }
+
+  /** `placeholder` is the value of `expr` from now on. */
+  mark(placeholder: ColumnRef, expr: Expr): void {
+    this.#columns.set(fingerprint(placeholder), this.#added(expr));
+  }
+
+  /** The SELECT over the rows as a derived table. */
+  outer(): Select {
+    const clauses = this.clauses((call) => this.inside(call));
+    return this.over(clauses, this.query());
+  }
+
+  /** The SELECT with `clauses`, over `rows`. */
+  over(clauses: Clauses, rows: Query): Select {
+    const from = Object.freeze({ kind: 'derived', id: this.id, query: rows } as const);
+    return Object.freeze({ ...this.#select, ...clauses, from, where: Object.freeze([]) });
+  }
+
+  /** @param aggregate what becomes of an aggregate */
+  clauses(aggregate: (call: Aggregate) => Expr): Clauses {
+    const { groupBy, having, outputs, distinctOn, orderBy } = this.#select;
+    const above = (e: Expr): Expr => {
+      if (e.kind === 'aggregate') return aggregate(e);
+      if (!this.#isKey(e)) return this.#placed(e, above);
+      return someExpr(e, (x) => x.kind === 'column') ? this.columnOf(e) : e;
+    };
+    return {
+      groupBy: mapped(groupBy, above),
+      having: mapped(having, above),
+      outputs: mapped(outputs, (o) => changed(o, { expr: above(o.expr) })),
+      distinctOn: mapped(distinctOn, above),
+      orderBy: mapSort(orderBy, above),
+    };
+  }
+
+  /** What stands inside an aggregate, or the aggregate itself, over the columns of the table. */
+  inside(e: Expr): Expr {
+    return this.#placed(e, (x) => this.inside(x));
+  }
+
+  /** The rows, with the columns that were asked for so far. */
+  query(): Select {
+    const { from, where } = this.#select;
+    return selectOf({ from, where, outputs: Object.freeze([...this.#outputs]) });
+  }
+
+  /** `expr` over one use of the table, whose columns were asked for before. */
+  ofUse(expr: Expr, use: FromItem): Expr {
+    if (use.kind === 'join') throw new InternalError('a use of a table is no join');
+    const { id } = use;
+    const own = (e: Expr): Expr => {
+      if (e.kind === 'column') return e.source === this.id ? columnRef(id, e.name, e.type) : e;
+      return mapChildren(e, own, (q) => q);
+    };
+    return own(expr);
+  }
+
+  columnOf(expr: Expr): ColumnRef {
+    const name = fingerprint(expr);
+    const known = this.#columns.get(name);
+    if (known !== undefined) return known;
+    const column = this.#added(expr);
+    this.#columns.set(name, column);
+    return this.#ctx.at(column, this.#ctx.locationOf(expr));
+  }
+
+  #placed(e: Expr, below: (e: Expr) => Expr): Expr {
+    if (e.kind === 'column')
+      return this.#local.has(e.source) ? this.columnOf(e) : (this.#columns.get(fingerprint(e)) ?? e);
+    const mapped = mapChildren(e, below, (q) => q);
+    return mapped === e ? e : this.#ctx.at(mapped, this.#ctx.locationOf(e));
+  }
+
+  #added(expr: Expr): ColumnRef {
+    const position = this.#outputs.push(Object.freeze({ name: `c${this.#outputs.length + 1}`, expr }));
+    return columnRef(this.id, `c${position}`, expr.type);
+  }
+}

@@ -1,0 +1,319 @@
+import type { FuncCall } from '@pgsql/types';
+import { type RelationAccess, type RelationGrant, showsRows } from '../../access/access.js';
+import {
+  type Column,
+  type ConversionMetric,
+  type CumulativeMetric,
+  columnOf,
+  type Metric,
+  type Relation,
+} from '../../catalog/catalog.js';
+import { plainName } from '../../catalog/full-name.js';
+import { InternalError } from '../../errors/errors.js';
+import { fingerprint } from '../../plan/fingerprint.js';
+import { columnRef, isNotNull } from '../../plan/nodes.js';
+import type { Expr } from '../../plan/plan.js';
+import { mapChildren } from '../../plan/walk.js';
+import { identifier } from '../../text/sql-text.js';
+import { nearestIdentifier } from '../../text/text.js';
+import { constantText, type Location, nameParts, stringOf } from '../ast.js';
+import { type Environment, insideCall } from '../environment.js';
+import { aggregateHint } from '../expressions/call.js';
+import { bindPredicateNode } from '../expressions/expression.js';
+import { fanOutOf, mayBeMissing } from '../from/fan-out.js';
+import {
+  asDeclared,
+  innerScope,
+  isMeant,
+  lookUp,
+  referenceOf,
+  resolveColumn,
+  type ScopeItem,
+} from '../scope.js';
+import { baseEvents, laterRows } from './converted.js';
+import { filterAggregates } from './filter.js';
+import { leafUses, metricAndInputs } from './inputs.js';
+import { isPresent, overPresent } from './presence.js';
+import { aggregating, isDenied, isReadable, readableMetrics } from './readable.js';
+import {
+  aggregateOverItem,
+  type LeafMetric,
+  metricNamed,
+  metricValue,
+  parsedOnce,
+  type ValueOfLeaf,
+} from './value.js';
+
+/** `MEASURE(metric) [FILTER (WHERE …)]`: the metric's own aggregate over the entities that the query names. */
+export function bindMeasure(node: FuncCall, env: Environment): Expr {
+  if (env.withinMetric === true) {
+    const hint = 'make a derived metric of them';
+    throw env.ctx.unsupported('MEASURE inside of a metric', node.location, hint);
+  }
+  refuseOddities(node, env);
+  return bindMeasured(metricName(node, env), node, env);
+}
+
+/**
+ * `SUM(metric)` and the metric's own aggregate mean MEASURE: BI tools put an aggregate around what they take for a
+ * column. Null where the argument is no metric of this query; a column of that name comes first.
+ *
+ * @throws QueryError E0511 for another aggregate over a metric
+ */
+export function bindMetricAggregate(name: string, node: FuncCall, env: Environment): Expr | null {
+  const metric = metricArgument(node, env);
+  if (metric === null) return null;
+  if (isOwnAggregate(name, node, metric)) {
+    refuseOddities({ ...node, agg_distinct: false }, env);
+    return bindMeasured(metric.name, node, env);
+  }
+  const hint = `the metric says itself how it is aggregated: MEASURE(${identifier(metric.name)})`;
+  throw env.ctx.unsupported(`\`${name}\` over metric \`${metric.name}\``, node.location, hint);
+}
+
+function metricArgument(node: FuncCall, env: Environment): Metric | null {
+  const { ctx, scope } = env;
+  const arg = node.args?.[0];
+  if (
+    env.withinMetric === true ||
+    ctx.world === 'physical' ||
+    ctx.catalog.metrics.size === 0 ||
+    arg === undefined ||
+    node.args?.length !== 1
+  )
+    return null;
+  if (!('ColumnRef' in arg)) return null;
+  const parts = (arg.ColumnRef.fields ?? []).map(stringOf);
+  const reference = referenceOf(parts, ctx.world);
+  const metric = ctx.catalog.metrics.get(parts.at(-1) ?? '');
+  if (reference === null || metric === undefined) return null;
+  if (lookUp(scope, reference, ctx, arg.ColumnRef.location) !== null) return null;
+  const named: Environment = {
+    ...env,
+    scope: { ...scope, items: scope.items.filter((i) => isMeant(i, reference)) },
+  };
+  return isInFrom(metric, named) && isReadable(metric, ctx) ? metric : null;
+}
+
+function isOwnAggregate(name: string, node: FuncCall, metric: Metric): boolean {
+  const distinct = node.agg_distinct === true;
+  if (name === 'sum' && !distinct) return true;
+  const own = metric.type === 'simple' ? parsedOnce(metric.expression) : null;
+  if (own === null || !('FuncCall' in own)) return false;
+  const { funcname, agg_distinct } = own.FuncCall;
+  return nameParts(funcname).join('.') === name && (agg_distinct === true) === distinct;
+}
+
+function bindMeasured(name: string, node: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  if (!env.aggregates)
+    throw ctx.error(
+      'grouping',
+      { detail: `a metric is not allowed in ${env.clause}`, hint: aggregateHint(env.clause) },
+      node.location,
+    );
+  const metric = ctx.catalog.metrics.get(name);
+  if (metric === undefined || !isInFrom(metric, env) || !isReadable(metric, ctx)) {
+    if (metric !== undefined && isDenied(metric, ctx))
+      throw ctx.error('denied', { object: name }, node.location);
+    throw unknownMetric(name, node, env);
+  }
+  for (const leaf of leafUses(metric, ctx.catalog)) refuseMisplaced(metric, leaf.metric, env, node.location);
+  ctx.spend(node.location, METRIC_NODES);
+  const filter =
+    node.agg_filter === undefined
+      ? null
+      : bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
+  const asked = { metric: metric.name, location: node.location };
+  const leafValue: ValueOfLeaf = (leaf, filters) => overFrom(leaf, filters, filter, asked, env);
+  const value = ctx.unplaced(() => metricValue(metric, leafValue, env));
+  for (const name of metricAndInputs(metric, ctx.catalog)) ctx.measures(name);
+  const figure = filter === null ? value : ofCaller(filterAggregates(value, filter));
+  return ctx.figure(ctx.at(figure, node.location), metric.format);
+}
+
+/** What a metric counts for, beside the values that it is written out to: it is looked at from many sides. */
+const METRIC_NODES = 20;
+
+/** A metric that the caller has filtered is the metric no more: a grant of it does not reach so far. */
+function ofCaller(expr: Expr): Expr {
+  const below = mapChildren(expr, ofCaller, (q) => q);
+  return below.kind === 'aggregate' ? Object.freeze({ ...below, metric: null }) : below;
+}
+
+/** Whether the query names an entity whose rows the metric takes: elsewhere it is as unknown as any other name. */
+function isInFrom(metric: Metric, env: Environment): boolean {
+  return leafUses(metric, env.ctx.catalog).some((leaf) => itemOf(leaf.metric, env) !== undefined);
+}
+
+function itemOf(leaf: LeafMetric, env: Environment): ScopeItem | undefined {
+  const item = env.scope.items.find((i) => i.relation?.name === leaf.entity);
+  return item === undefined ? undefined : asDeclared(item);
+}
+
+/** A metric is never a wrong number: where FROM lacks rows that it takes, or repeats them, it has no answer. */
+function refuseMisplaced(metric: Metric, leaf: LeafMetric, env: Environment, location: Location): void {
+  const fault = misplacement(leaf, env);
+  if (fault === null) return;
+  const detail = `metric \`${metric.name}\` ${fault.detail}`;
+  throw env.ctx.error('unresolvable', { detail, hint: fault.hint }, location);
+}
+
+function misplacement(leaf: LeafMetric, env: Environment): { detail: string; hint: string } | null {
+  const body = 'ask with a metrics body';
+  const item = itemOf(leaf, env);
+  if (item === undefined)
+    return { detail: `also takes rows of \`${leaf.entity}\`, which FROM lacks`, hint: body };
+  const { from, ownGrain } = env.scope;
+  const fan = from === undefined ? null : fanOutOf(from, item.source);
+  if (fan === null || (ownGrain !== undefined && rowKey(item, env) !== null)) return null;
+  const detail = `would count rows of \`${fan.of}\` several times: one of them has several of \`${fan.by}\``;
+  return { detail, hint: `${body}, or group the metric in a derived table first, then join` };
+}
+
+/** What tells the rows of `item` apart, as this caller sees them; null where not all of it is in the clear. */
+function rowKey({ source, relation }: ScopeItem, { ctx }: Environment): readonly Expr[] | null {
+  const access = relation === null ? undefined : ctx.access.relations.get(relation.name);
+  if (relation === null || access === undefined || relation.primaryKey.length === 0) return null;
+  const clear = relation.primaryKey.flatMap((name) => clearColumn(relation, name, access) ?? []);
+  return clear.length < relation.primaryKey.length
+    ? null
+    : clear.map((c) => columnRef(source, c.name, c.type));
+}
+
+/** Column `name` where each row that the caller sees has it in the clear. Groups of rows have no keys to look at. */
+function clearColumn(relation: Relation, name: string, access: RelationAccess): Column | null {
+  const column = columnOf(relation, name);
+  if (column === null || access.denied.has(name)) return null;
+  const label = column.sensitivity;
+  const isShown = (g: RelationGrant): boolean =>
+    g.columns.has(name) && (label === null || g.unmask.has(label));
+  const showing = access.grants.filter(showsRows);
+  return showing.length > 0 && showing.every(isShown) ? column : null;
+}
+
+/** Which metric was asked for, and where. */
+interface Asking {
+  readonly metric: string;
+  readonly location: Location;
+}
+
+/** The aggregates of `leaf` over its item in FROM, in which each row of its entity counts once. */
+function overFrom(
+  leaf: LeafMetric,
+  filters: readonly string[],
+  filter: Expr | null,
+  asked: Asking,
+  env: Environment,
+): Expr {
+  const { ctx } = env;
+  const { from, ownGrain } = env.scope;
+  const item = itemOf(leaf, env);
+  if (item === undefined) throw new InternalError(`metric ${leaf.name} cannot be computed here`);
+  if (leaf.type === 'cumulative') return overOtherPeriods(leaf, filters, filter, item, asked, env);
+  if (leaf.type === 'conversion') return overLaterEvents(leaf, filters, filter, item, asked, env);
+  const value = aggregateOverItem(leaf, filters, item, env);
+  if (from === undefined || ownGrain === undefined) return value;
+  const key = rowKey(item, env);
+  if (fanOutOf(from, item.source) !== null && key !== null) {
+    for (const k of key) if (k.kind === 'column') ctx.use(k.source, k.name);
+    return filterAggregates(value, ownGrain.once(item, key, filter, from, asked, ctx));
+  }
+  if (!mayBeMissing(from, item.source)) return value;
+  const present = isPresent(from, item.source);
+  if (present !== null) return overPresent(value, [present]);
+  if (key === null) {
+    const detail = `metric \`${asked.metric}\` would count rows of \`${leaf.entity}\` that a join does not find`;
+    throw ctx.error('unresolvable', { detail, hint: 'ask with a metrics body' }, asked.location);
+  }
+  for (const k of key) if (k.kind === 'column') ctx.use(k.source, k.name);
+  return overPresent(value, key.map(isNotNull));
+}
+
+/** A running total, or a figure of an earlier period: the metric that it adds up, over the rows of other periods. */
+function overOtherPeriods(
+  leaf: CumulativeMetric,
+  filters: readonly string[],
+  filter: Expr | null,
+  item: ScopeItem,
+  asked: Asking,
+  env: Environment,
+): Expr {
+  const { ctx } = env;
+  const name = item.relation?.timeDimension ?? '';
+  const { ref } = resolveColumn(innerScope(null, [item], new Map()), [name], ctx, undefined);
+  const base = metricNamed(leaf.metric, ctx.catalog);
+  const value = metricValue(base, (l, all) => overFrom(l, all, filter, asked, env), env, filters);
+  const spanned = { item, time: ref, span: leaf.span, metric: leaf.name, location: asked.location };
+  const taken = env.scope.ownGrain?.over(spanned, ctx);
+  if (taken === undefined) throw new InternalError(`metric ${leaf.name} cannot be computed here`);
+  return filterAggregates(value, taken);
+}
+
+/** The events that follow those of FROM and WHERE. */
+function overLaterEvents(
+  leaf: ConversionMetric,
+  filters: readonly string[],
+  filter: Expr | null,
+  item: ScopeItem,
+  asked: Asking,
+  env: Environment,
+): Expr {
+  const { ctx } = env;
+  const name = JSON.stringify([
+    item.source,
+    leaf.name,
+    filters,
+    filter === null ? null : fingerprint(filter),
+  ]);
+  const found = env.scope.ownGrain?.converted(
+    name,
+    () => ({
+      item,
+      conversion: leaf,
+      events: baseEvents(leaf, filters, item, env),
+      later: laterRows(leaf, (later) => aggregating([later], ctx), ctx),
+      filter,
+      metric: leaf.name,
+      location: asked.location,
+    }),
+    ctx,
+  );
+  if (found === undefined) throw new InternalError(`metric ${leaf.name} cannot be computed here`);
+  return found;
+}
+
+function unknownMetric(name: string, node: FuncCall, env: Environment) {
+  const visible = readableMetrics(env.ctx).filter((m) => isInFrom(m, env));
+  const near = nearestIdentifier(
+    name,
+    visible.map((m) => m.name),
+  );
+  return env.ctx.error('unknownMetric', { metric: name, near }, node.location);
+}
+
+function metricName(node: FuncCall, env: Environment): string {
+  const arg = node.args?.[0];
+  if (arg !== undefined && node.args?.length === 1) {
+    const written =
+      'ColumnRef' in arg ? (arg.ColumnRef.fields ?? []).map(stringOf).join('.') : constantText(arg);
+    const name = written === null ? null : plainName('metrics', written);
+    if (name !== null && !name.includes('.')) return name;
+  }
+  const detail = `${nameParts(node.funcname).join('.').toUpperCase()} takes the name of one metric`;
+  throw env.ctx.mismatch(detail, node.location, 'MEASURE(package_count)');
+}
+
+function refuseOddities(node: FuncCall, env: Environment): void {
+  const oddity =
+    node.over !== undefined
+      ? 'OVER'
+      : node.agg_distinct === true
+        ? 'DISTINCT'
+        : node.agg_order !== undefined
+          ? 'ORDER BY'
+          : null;
+  if (oddity === null) return;
+  const hint = 'put the metric in a derived table first';
+  throw env.ctx.unsupported(`${oddity} with a metric`, node.location, hint);
+}

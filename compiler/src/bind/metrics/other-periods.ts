@@ -1,0 +1,222 @@
+import { type Grain, grainNamed, isOfDays, type Span } from '../../catalog/grain.js';
+import { InternalError } from '../../errors/errors.js';
+import { fingerprint } from '../../plan/fingerprint.js';
+import { allOf, inType, selectOf } from '../../plan/nodes.js';
+import type { Aggregate, ColumnRef, CommonTable, Expr, Query, Select, SourceId } from '../../plan/plan.js';
+import { someExpr, visitExpr } from '../../plan/walk.js';
+import type { Location } from '../ast.js';
+import type { BindContext } from '../context.js';
+import type { Branch, BranchRows } from './branch.js';
+import { call, joinedOn, materialized, tableRows, unnamedOutputs } from './build.js';
+import type { JoinedRows } from './joined-rows.js';
+import { deferAggregates, isAdditive } from './partial.js';
+import { takesRow, unitOf } from './span.js';
+import { truncateTime } from './time.js';
+
+/** A metric that takes rows of other periods than the group's own: a running total, or one of an earlier period. */
+export interface Spanned {
+  /** A source that no FROM has. Its column stands in the FILTERs of the metric's aggregates. */
+  readonly placeholder: ColumnRef;
+  readonly item: { readonly source: SourceId };
+  /** When the rows of its entity happened. */
+  readonly time: ColumnRef;
+  readonly span: Span;
+  readonly metric: string;
+  readonly location: Location;
+}
+
+/** The key of GROUP BY that is a period: `key` is where `grain` began of `time`. */
+interface Period {
+  readonly key: Expr;
+  readonly time: Expr;
+  readonly grain: Grain;
+}
+
+/** The metric while its branch is made. */
+interface Periods {
+  readonly period: Period;
+  readonly span: Span;
+  readonly grouped: boolean;
+  readonly inputs: readonly Expr[];
+}
+
+/**
+ * Each of the statement's periods with the rows that the metric takes for it.
+ *
+ * @param aggregates every aggregate of the SELECT
+ * @throws QueryError E1001 where it is grouped by no one period of the metric's time, or filtered by that time
+ */
+export function periodBranch(
+  s: Spanned,
+  rows: JoinedRows,
+  aggregates: readonly Aggregate[],
+  select: Select,
+  ctx: BindContext,
+): Branch {
+  const period = periodOf(s, select, ctx);
+  const inside = (call: Aggregate): Aggregate => {
+    const placed = rows.inside(without(call, s.placeholder));
+    if (placed.kind !== 'aggregate') throw new InternalError('an aggregate stays one');
+    return placed;
+  };
+  const calls = aggregates.filter((call) => isOf(call, s)).map(inside);
+  const grouped = calls.every(isAdditive);
+  const deferred = new Map(calls.map((c) => [fingerprint(c), deferAggregates(c, ctx, grouped)]));
+  const inputs = new Map(
+    [...deferred.values()].flatMap((d) => d.inputs.map((x) => [fingerprint(x), x] as const)),
+  );
+  const names = [...inputs.keys()];
+  const made: Periods = { period, span: s.span, grouped, inputs: [...inputs.values()] };
+  rows.columnOf(period.time);
+  return {
+    inputs: made.inputs,
+    withinGroups: false,
+    has: (call) => isOf(call, s),
+    value: (call, columns, taken) => {
+      const found = deferred.get(fingerprint(inside(call)));
+      if (found === undefined) throw new InternalError('an aggregate of a metric was not seen');
+      const own = found.inputs.map((x) => columns[names.indexOf(fingerprint(x))] ?? x);
+      return found.value(own, taken);
+    },
+    rows: (all, keys) => rowsOfPeriods(made, all, keys, rows, ctx),
+  };
+}
+
+function isOf({ filter }: Aggregate, { placeholder }: Spanned): boolean {
+  return filter !== null && someExpr(filter, (x) => x.kind === 'column' && x.source === placeholder.source);
+}
+
+/** `call` with TRUE for `placeholder` in its FILTER. */
+function without(call: Aggregate, placeholder: ColumnRef | undefined): Aggregate {
+  const given = (e: Expr): readonly Expr[] => {
+    if (e.kind === 'column' && e.source === placeholder?.source) return [];
+    return e.kind === 'and' ? e.args.flatMap(given) : [e];
+  };
+  const rest = call.filter === null ? [] : given(call.filter);
+  return Object.freeze({ ...call, filter: rest.length === 0 ? null : allOf(rest) });
+}
+
+// ---------------------------------------------------------------- the period
+
+function periodOf({ metric, time, location }: Spanned, select: Select, ctx: BindContext): Period {
+  const refuse = (detail: string, hint: string) =>
+    ctx.error('unresolvable', { detail: `metric \`${metric}\` ${detail}`, hint }, location);
+  const reads = (e: Expr): boolean =>
+    someExpr(e, (x) => x.kind === 'column' && x.source === time.source && x.name === time.name);
+  if (select.where.some(reads))
+    throw refuse(
+      'takes rows of other periods, which a condition on their time would leave out',
+      'filter by the period in a query around this one',
+    );
+  if (ctx.drafts.length > 0)
+    throw refuse(
+      'takes rows of other periods, beside RETRIEVE, TRAVERSE or `evidence`',
+      'ask for one of them at a time',
+    );
+  if (select.groupingSets !== null)
+    throw refuse(
+      'takes rows of other periods, which ROLLUP, CUBE and GROUPING SETS would add up again',
+      'use GROUP BY',
+    );
+  const periods = select.groupBy.flatMap((key) => {
+    const found = asPeriod(key, time);
+    return found === null ? [] : [found];
+  });
+  const [only] = periods;
+  if (only !== undefined && periods.length === 1) return only;
+  throw refuse(
+    'takes rows of other periods, which needs one period of its time in GROUP BY',
+    `group by date_trunc('month', ${time.name})`,
+  );
+}
+
+/** `key` as a period of `time`: `date_trunc`, a cast to date, or both, or a date itself. */
+function asPeriod(key: Expr, time: ColumnRef): Period | null {
+  const isDate = key.kind === 'cast' && key.type === 'date';
+  const inner = isDate ? key.arg : key;
+  const ofTime = (e: Expr): boolean => {
+    const columns: Expr[] = [];
+    visitExpr(e, (x) => {
+      if (x.kind === 'column') columns.push(x);
+    });
+    return columns.length > 0 && columns.every((c) => fingerprint(c) === fingerprint(time));
+  };
+  if (inner.kind === 'call' && inner.definition.name === 'date_trunc') {
+    const [unit, cut, ...more] = inner.args;
+    const grain = unit?.kind === 'structural' ? grainNamed(unit.text) : null;
+    if (grain === null || cut === undefined || more.length > 0 || !ofTime(cut)) return null;
+    return { key, time: cut, grain: isDate && !isOfDays(grain) ? 'day' : grain };
+  }
+  if (!ofTime(inner)) return null;
+  return isDate || key.type === 'date' ? { key, time: inner, grain: 'day' } : null;
+}
+
+/** Times are compared as timestamps: a date is where its day begins. */
+function asMoment(time: Expr, like: Expr): Expr {
+  return inType(time, like.type === 'date' ? 'timestamp' : like.type);
+}
+
+// ---------------------------------------------------------------- the rows
+
+function rowsOfPeriods(
+  made: Periods,
+  all: CommonTable,
+  keys: ReadonlySet<string>,
+  rows: JoinedRows,
+  ctx: BindContext,
+): BranchRows {
+  const { period, span } = made;
+  const key = rows.columnOf(period.key);
+  const others = [...keys].filter((name) => name !== key.name);
+  const periods = materialized(periodsQuery(key, all, rows, ctx), ctx);
+  const facts = materialized(factsQuery(made, others, all, rows, ctx), ctx);
+  const p = tableRows(periods, ctx);
+  const f = tableRows(facts, ctx);
+  const [begin] = p.columns;
+  const [at, ...values] = f.columns;
+  if (begin === undefined || at === undefined) throw new InternalError('periods and facts have a time');
+  const on = takesRow(at, asMoment(begin, period.time), span, period.grain, ctx);
+  const shown = others.flatMap((name, i) => (values[i] === undefined ? [] : [[name, values[i]] as const]));
+  return {
+    from: joinedOn(p.item, f.item, on),
+    where: [],
+    keys: new Map([[key.name, begin], ...shown]),
+    inputs: values.slice(others.length),
+    tables: [periods, facts],
+  };
+}
+
+/** The periods of the statement's groups, but for those outside of all time. */
+function periodsQuery(key: ColumnRef, all: CommonTable, rows: JoinedRows, ctx: BindContext): Query {
+  const { item } = tableRows(all, ctx);
+  const own = rows.ofUse(key, item);
+  return selectOf({
+    from: item,
+    where: Object.freeze([call('isfinite', [own], ctx)]),
+    distinct: true,
+    outputs: unnamedOutputs([own]),
+  });
+}
+
+/** When each row happened, the other keys, and what the metric needs of it, grouped where that changes nothing. */
+function factsQuery(
+  { period, span, grouped, inputs }: Periods,
+  others: readonly string[],
+  all: CommonTable,
+  rows: JoinedRows,
+  ctx: BindContext,
+): Query {
+  const use = tableRows(all, ctx);
+  const own = (e: Expr): Expr => rows.ofUse(e, use.item);
+  const time = own(rows.columnOf(period.time));
+  const moment = asMoment(time, time);
+  const at = grouped ? truncateTime(moment, unitOf(span, period.grain), ctx) : moment;
+  const keys = use.columns.filter((c) => c.kind === 'column' && others.includes(c.name));
+  return selectOf({
+    from: use.item,
+    where: Object.freeze([call('isfinite', [time], ctx)]),
+    grouped,
+    groupBy: grouped ? Object.freeze([at, ...keys]) : Object.freeze([]),
+    outputs: unnamedOutputs([at, ...keys, ...inputs.map(own)]),
+  });
+}

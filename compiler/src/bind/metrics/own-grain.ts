@@ -1,0 +1,160 @@
+import type { Relation } from '../../catalog/catalog.js';
+import { fingerprint } from '../../plan/fingerprint.js';
+import { allOf, columnRef, isNotNull } from '../../plan/nodes.js';
+import type { ColumnRef, Expr, FromItem, Select, SourceId } from '../../plan/plan.js';
+import { queryOf, readsAround, someExpr, sortExprs } from '../../plan/walk.js';
+import { identifier } from '../../text/sql-text.js';
+import type { Location } from '../ast.js';
+import type { BindContext } from '../context.js';
+import { infix } from '../expressions/infix.js';
+import { itemsMetOnce, mayBeMissing } from '../from/fan-out.js';
+import { rowNumber } from './build.js';
+import { type Converted, valueOfLater } from './conversions.js';
+import { JoinedRows } from './joined-rows.js';
+import type { Spanned } from './other-periods.js';
+import { overOtherRows } from './other-rows.js';
+
+/** The entity in FROM whose rows a metric takes. */
+interface EntityItem {
+  readonly source: SourceId;
+  readonly relation: Relation | null;
+}
+
+/** A metric whose rows FROM repeats: which rows they are, and who asks. */
+interface Counted {
+  /** A source that no FROM has. Its column stands in FILTERs for "the first of the rows that are one row". */
+  readonly placeholder: ColumnRef;
+  readonly item: EntityItem;
+  readonly key: readonly Expr[];
+  /** The caller's FILTER where it reads what one row has several of, else null. */
+  readonly filter: Expr | null;
+  readonly metric: string;
+  readonly location: Location;
+}
+
+/**
+ * The metrics of one SELECT whose rows its joins repeat. Each such row counts once: in a row of FROM and WHERE for each
+ * of the joined rows, the first one of those that are the same row of the metric's entity is marked, and the metric's
+ * aggregates take marked rows alone.
+ */
+export class OwnGrain {
+  readonly #counted = new Map<string, Counted>();
+  readonly #spanned = new Map<string, Spanned>();
+  readonly #converted = new Map<string, Converted>();
+
+  /** What must hold of a joined row for a metric over `item` to take it. */
+  once(
+    item: EntityItem,
+    key: readonly Expr[],
+    filter: Expr | null,
+    from: FromItem,
+    asked: { readonly metric: string; readonly location: Location },
+    ctx: BindContext,
+  ): Expr {
+    const own = filter !== null && readsBeyond(filter, itemsMetOnce(from, item.source)) ? filter : null;
+    const name = `${item.source} ${own === null ? '' : fingerprint(own)}`;
+    const known = this.#counted.get(name);
+    if (known !== undefined) return known.placeholder;
+    const placeholder = columnRef(ctx.nextSource(), 'first', 'bool');
+    this.#counted.set(name, { placeholder, item, key, filter: own, ...asked });
+    return placeholder;
+  }
+
+  /** What stands in the FILTERs of a metric that takes rows of other periods than the group's own. */
+  over(metric: Omit<Spanned, 'placeholder'>, ctx: BindContext): ColumnRef {
+    const name = `${metric.item.source} ${metric.metric}`;
+    const known = this.#spanned.get(name);
+    if (known !== undefined) return known.placeholder;
+    const placeholder = columnRef(ctx.nextSource(), 'taken', 'bool');
+    this.#spanned.set(name, { placeholder, ...metric });
+    return placeholder;
+  }
+
+  /** The figure of a conversion metric. @param name equal for the same figure; `make`: what it is of */
+  converted(name: string, make: () => Omit<Converted, 'placeholder'>, ctx: BindContext): Expr {
+    const made = this.#converted.get(name) ?? { placeholder: ctx.nextSource(), ...make() };
+    this.#converted.set(name, made);
+    return valueOfLater(made);
+  }
+
+  /**
+   * `select` over a derived table that has its joined rows, marked; `select` itself where no metric needs that.
+   *
+   * @param local the FROM items of this level
+   * @throws QueryError E1001 where it is grouped by what one row of a metric has several of
+   */
+  settled(select: Select, local: ReadonlySet<SourceId>, ctx: BindContext): Select {
+    const { from } = select;
+    const counted = [...this.#counted.values()];
+    const spanned = [...this.#spanned.values()];
+    const converted = [...this.#converted.values()];
+    if (from === null || counted.length + spanned.length + converted.length === 0) return select;
+    for (const c of [...counted, ...converted]) refuseRepeated(c, select, from, ctx);
+    for (const c of converted) refuseBesidePassages(c, ctx);
+    for (const c of [...counted, ...spanned, ...converted]) refuseOutward(c, select, local, ctx);
+    const rows = new JoinedRows(select, local, ctx);
+    for (const c of counted) rows.mark(c.placeholder, isFirst(c, mayBeMissing(from, c.item.source), ctx));
+    return spanned.length + converted.length === 0
+      ? rows.outer()
+      : overOtherRows(rows, { spanned, converted }, select, ctx);
+  }
+}
+
+/** @throws QueryError E1001 where one row of the metric would count in several groups */
+function refuseRepeated(
+  { item, metric, location }: Pick<Counted, 'metric' | 'location'> & { readonly item: EntityItem },
+  select: Select,
+  from: FromItem,
+  ctx: BindContext,
+): void {
+  const once = itemsMetOnce(from, item.source);
+  if (!select.groupBy.some((key) => readsBeyond(key, once))) return;
+  const entity = item.relation?.name ?? '';
+  const detail = `metric \`${metric}\` takes rows of \`${entity}\`, of which one has several of what GROUP BY names, and would count in several groups`;
+  const hint = `group by what one \`${identifier(entity)}\` has one of, or join the metric, grouped in a derived table, to the rest`;
+  throw ctx.error('unresolvable', { detail, hint }, location);
+}
+
+function refuseBesidePassages({ metric, location }: Converted, ctx: BindContext): void {
+  if (ctx.drafts.length === 0) return;
+  const detail = `metric \`${metric}\` takes rows of two entities, beside RETRIEVE, TRAVERSE or \`evidence\``;
+  throw ctx.error('unresolvable', { detail, hint: 'ask for one of them at a time' }, location);
+}
+
+/** The rows of FROM and WHERE move one level down, where nothing around them can be compared. */
+function refuseOutward(
+  { metric, location }: { readonly metric: string; readonly location: Location },
+  select: Select,
+  local: ReadonlySet<SourceId>,
+  ctx: BindContext,
+): void {
+  const above = [
+    ...select.outputs.map((o) => o.expr),
+    ...select.having,
+    ...select.distinctOn,
+    ...sortExprs(select.orderBy),
+  ];
+  if (!select.where.some((e) => readsBeyond(e, local)) && !above.some((e) => looksIn(e, local))) return;
+  const detail = `metric \`${metric}\` cannot be worked out beside a subquery that looks outward`;
+  throw ctx.error('unresolvable', { detail, hint: 'put one of them in a derived table' }, location);
+}
+
+/** Whether `expr` reads a column of another FROM item than `sources`. Queries in it are not entered. */
+function readsBeyond(expr: Expr, sources: ReadonlySet<SourceId>): boolean {
+  return someExpr(expr, (e) => e.kind === 'column' && !sources.has(e.source));
+}
+
+/** Whether a query inside `expr` reads a column of `sources`. */
+function looksIn(expr: Expr, sources: ReadonlySet<SourceId>): boolean {
+  return someExpr(expr, (e) => {
+    const inner = queryOf(e);
+    return inner !== null && [...readsAround(inner)].some((s) => sources.has(s));
+  });
+}
+
+/** Whether a joined row is the first of those that are one row of the metric's entity, and are filtered alike. */
+function isFirst({ key, filter }: Counted, missing: boolean, ctx: BindContext): Expr {
+  const number = rowNumber([...key, ...(filter === null ? [] : [filter])], []);
+  const first = infix('=', number, ctx.constant('1', 'int8'), undefined, ctx);
+  return allOf([...(missing ? key.map(isNotNull) : []), first]);
+}

@@ -1,0 +1,167 @@
+import { facetsOf, type Relation } from '../../catalog/catalog.js';
+import { columnRef } from '../../plan/nodes.js';
+import type { EntityScan, Expr, FromItem } from '../../plan/plan.js';
+import { EVIDENCE } from '../../plan/runtime.js';
+import { queryOf, someExpr } from '../../plan/walk.js';
+import { identifier } from '../../text/sql-text.js';
+import { arrayOf, isArray, type TypeName } from '../../types/types.js';
+import type { Location } from '../ast.js';
+import type { BindContext } from '../context.js';
+import { infix } from '../expressions/infix.js';
+import type { ScopeColumn, ScopeItem } from '../scope.js';
+import { draftScan, type HydrationDraft } from './runtime-draft.js';
+
+/**
+ * The extra columns of an entity that has content which this caller may see: `evidence`, and the attributes that
+ * are derived from it. Using one makes the query a Joint one.
+ */
+export function withEvidence(
+  scan: EntityScan,
+  columns: ReadonlyMap<string, ScopeColumn>,
+  ctx: BindContext,
+): { draft: HydrationDraft; columns: ReadonlyMap<string, ScopeColumn> } | null {
+  const { relation } = scan;
+  if (ctx.world === 'physical' || relation.kind !== 'entity') return null;
+  const facets = facetsOf(ctx.catalog, relation.name).filter((f) => ctx.access.relations.has(f.name));
+  if (facets.length === 0 || columns.has(EVIDENCE)) return null;
+  const [key, ...more] = relation.primaryKey;
+  const keyColumn = relation.columns.find((c) => c.name === key);
+  if (key === undefined || keyColumn === undefined || more.length > 0 || !columns.has(key)) return null;
+  const content: readonly (readonly [string, TypeName])[] = [
+    [EVIDENCE, 'jsonb'],
+    ...facets.flatMap((f) => f.derived).map((d) => [d.name, d.type] as const),
+  ];
+  const draft: HydrationDraft = {
+    kind: 'hydration',
+    source: ctx.nextSource(),
+    entity: relation.name,
+    keys: null,
+    facets: Object.freeze(facets),
+    offered: new Map<string, TypeName>([['key', keyColumn.type], ...content]),
+  };
+  const extra = content.map(([name, type]): [string, ScopeColumn] => [
+    name,
+    { name, type, sealed: false, denied: false, starred: false, source: draft.source },
+  ]);
+  return { draft, columns: new Map([...columns, ...extra]) };
+}
+
+/** `columns`, and what facets would add that policy denies whole: to name it is to be told so, and `*` has none of it. */
+export function withDeniedContent(
+  relation: Relation,
+  columns: ReadonlyMap<string, ScopeColumn>,
+  ctx: BindContext,
+): ReadonlyMap<string, ScopeColumn> {
+  const { denied } = ctx.access;
+  if (denied === undefined || denied.size === 0 || ctx.world === 'physical') return columns;
+  const lost = facetsOf(ctx.catalog, relation.name).filter((f) => denied.has(f.name));
+  if (lost.length === 0) return columns;
+  const content: readonly (readonly [string, TypeName])[] = [
+    [EVIDENCE, 'jsonb'],
+    ...lost.flatMap((f) => f.derived).map((d) => [d.name, d.type] as const),
+  ];
+  const refused = content.map(([name, type]): [string, ScopeColumn] => [
+    name,
+    { name, type, sealed: false, denied: true, starred: false },
+  ]);
+  return new Map([...refused, ...columns]);
+}
+
+/**
+ * Joins the content of the entities that WHERE names by key, where the query uses it.
+ *
+ * @throws QueryError E0511 where no conjunct gives the keys
+ */
+export function joinContent(
+  from: FromItem | null,
+  where: readonly Expr[],
+  items: readonly ScopeItem[],
+  ctx: BindContext,
+): FromItem | null {
+  let joined = from;
+  for (const item of items) {
+    const draft = item.hydration;
+    if (
+      draft === undefined ||
+      item.relation === null ||
+      ctx.usedOf(draft.source).length === 0 ||
+      joined === null
+    )
+      continue;
+    const [content = EVIDENCE] = ctx.usedOf(draft.source);
+    const at = ctx.firstUseOf(draft.source);
+    draft.keys = keysIn(where, item.source, item.relation, { content, at }, ctx);
+    joined = withContent(joined, item.source, item.relation, draft, ctx);
+  }
+  return joined;
+}
+
+function withContent(
+  from: FromItem,
+  source: number,
+  relation: Relation,
+  draft: HydrationDraft,
+  ctx: BindContext,
+): FromItem {
+  const key = relation.primaryKey[0] ?? '';
+  const type = relation.columns.find((c) => c.name === key)?.type ?? 'text';
+  ctx.use(source, key);
+  ctx.use(draft.source, 'key');
+  const on = infix('=', columnRef(source, key, type), columnRef(draft.source, 'key', type), undefined, ctx);
+  if (on.kind !== 'operation')
+    throw ctx.unsupported('content of this key type', ctx.firstUseOf(draft.source));
+  const runtime = draftScan(draft, ctx.runtime(draft, ctx.firstUseOf(draft.source)));
+  return Object.freeze({
+    kind: 'join',
+    sealed: true,
+    made: true,
+    type: 'left',
+    left: from,
+    right: runtime,
+    on: Object.freeze([on]),
+  });
+}
+
+/** The keys of `key IN (…)` or `key = …`, as one array. */
+function keysIn(
+  where: readonly Expr[],
+  source: number,
+  relation: Relation,
+  asked: { readonly content: string; readonly at: Location },
+  ctx: BindContext,
+): Expr {
+  const key = relation.primaryKey[0];
+  const isKey = (e: Expr | null): boolean => e?.kind === 'column' && e.source === source && e.name === key;
+  for (const conjunct of where) {
+    if (
+      conjunct.kind === 'quantified' &&
+      conjunct.quantifier === 'any' &&
+      conjunct.definition.name === '=' &&
+      isKey(conjunct.arg) &&
+      isRowless(conjunct.array)
+    ) {
+      return conjunct.array;
+    }
+    if (
+      conjunct.kind === 'operation' &&
+      conjunct.definition.name === '=' &&
+      isKey(conjunct.left) &&
+      !isArray(conjunct.right.type) &&
+      isRowless(conjunct.right)
+    ) {
+      return Object.freeze({
+        kind: 'array',
+        items: Object.freeze([conjunct.right]),
+        type: arrayOf(conjunct.right.type),
+      });
+    }
+  }
+  const hint = `add WHERE ${identifier(key ?? 'key')} IN ('…')`;
+  const construct = `\`${asked.content}\` without a list of keys`;
+  throw ctx.unsupported(construct, asked.at, hint);
+}
+
+/** Whether a value is known before any row is read. */
+function isRowless(expr: Expr): boolean {
+  return !someExpr(expr, (e) => e.kind === 'column' || queryOf(e) !== null);
+}

@@ -1,0 +1,119 @@
+import type { FuncCall, Node } from '@pgsql/types';
+import type { Expr } from '../../plan/plan.js';
+import { nearest } from '../../text/text.js';
+import { constantText, integerOf, type Location } from '../ast.js';
+import type { BindContext } from '../context.js';
+
+/** The arguments of a table function: all by name, each once. */
+export interface NamedArguments {
+  readonly function: string;
+  /** The arguments that it takes, as a hint shows them. */
+  readonly takes: string;
+  readonly location: Location;
+  readonly byName: ReadonlyMap<string, Node>;
+}
+
+/**
+ * `name => value, …`.
+ *
+ * @param more what it takes besides, which no hint needs to show
+ * @throws QueryError E0511 for an argument without a name, unknown, or given twice
+ */
+export function namedArguments(
+  name: string,
+  call: FuncCall,
+  shown: readonly string[],
+  ctx: BindContext,
+  more: readonly string[] = [],
+): NamedArguments {
+  const byName = new Map<string, Node>();
+  const allowed = [...shown, ...more];
+  const takes = shown.map((a) => `${a} => …`).join(', ');
+  for (const arg of call.args ?? []) {
+    if (!('NamedArgExpr' in arg)) {
+      throw ctx.mismatch(`\`${name}\` takes its arguments by name`, call.location, takes);
+    }
+    const { name: key = '', arg: value, location } = arg.NamedArgExpr;
+    if (!allowed.includes(key)) {
+      const near = nearest(key, allowed);
+      const hint = near === null ? `it takes ${allowed.join(', ')}` : `perhaps you meant \`${near}\``;
+      throw ctx.mismatch(`\`${name}\` has no argument \`${key}\``, location, hint);
+    }
+    if (byName.has(key)) {
+      throw ctx.mismatch(`\`${key}\` is given twice`, location);
+    }
+    if (value !== undefined) byName.set(key, value);
+  }
+  return { function: name, takes, location: call.location, byName };
+}
+
+export function requiredArgument(args: NamedArguments, name: string, ctx: BindContext): Node {
+  const node = args.byName.get(name);
+  if (node === undefined) {
+    throw ctx.mismatch(`\`${args.function}\` needs \`${name} => …\``, args.location, args.takes);
+  }
+  return node;
+}
+
+/** A quoted name that must be known when the statement is compiled. */
+export function nameArgument(args: NamedArguments, name: string, ctx: BindContext): string {
+  const node = requiredArgument(args, name, ctx);
+  const text = constantText(node);
+  if (text === null) {
+    throw ctx.mismatch(`\`${name}\` is a quoted name`, locationOf(node, args), `${name} => 'name'`);
+  }
+  return text;
+}
+
+/** A whole number between `least` and `most` that must be known when the statement is compiled. */
+export function countArgument(
+  args: NamedArguments,
+  name: string,
+  least: number,
+  most: number,
+  fallback: number,
+  ctx: BindContext,
+): number {
+  const node = args.byName.get(name);
+  if (node === undefined) return fallback;
+  const value = integerOf(node) ?? Number.NaN;
+  if (!Number.isInteger(value) || value < least || value > most) {
+    const detail = `\`${name}\` is a whole number from ${least} to ${most}`;
+    throw ctx.mismatch(detail, locationOf(node, args));
+  }
+  return value;
+}
+
+/** `true` or `false`, which must be known when the statement is compiled; `false` where it is not given. */
+export function flagArgument(args: NamedArguments, name: string, ctx: BindContext): boolean {
+  const node = args.byName.get(name);
+  if (node === undefined) return false;
+  if ('A_Const' in node && node.A_Const.boolval !== undefined) return node.A_Const.boolval.boolval === true;
+  throw ctx.mismatch(`\`${name}\` is true or false`, locationOf(node, args));
+}
+
+export function locationOf(node: Node, args: NamedArguments): Location {
+  return 'A_Const' in node ? node.A_Const.location : args.location;
+}
+
+/** @throws QueryError E0511 where `value` is more than literals and parameters: it must be known before any row is */
+export function refuseComputed(value: Expr, name: string, at: Location, ctx: BindContext): void {
+  if (isConstant(value)) return;
+  const detail = `\`${name}\` must be a literal or a parameter`;
+  throw ctx.mismatch(detail, at);
+}
+
+function isConstant(expr: Expr): boolean {
+  switch (expr.kind) {
+    case 'parameter':
+    case 'null':
+    case 'boolean':
+      return true;
+    case 'array':
+      return expr.items.every(isConstant);
+    case 'cast':
+      return isConstant(expr.arg);
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,257 @@
+import { OPERATORS } from '../../catalog/operators.js';
+import { InternalError } from '../../errors/errors.js';
+import { fingerprint } from '../../plan/fingerprint.js';
+import { ascending, castTo, columnRef, selectOf } from '../../plan/nodes.js';
+import type { CommonTable, Expr, Output, Query, Select, SortKey } from '../../plan/plan.js';
+import { ORDINAL, type RowOperator } from '../../plan/runtime.js';
+import {
+  allQueries,
+  leavesOf,
+  mapChildren,
+  mapQuery,
+  mapSort,
+  queryOf,
+  readsAround,
+  someExpr,
+  sortExprs,
+} from '../../plan/walk.js';
+import type { BindContext } from '../context.js';
+import { isSealedIn, localSources, type Scope, type ScopeItem } from '../scope.js';
+import { standsAlone } from './key-filters.js';
+import type { OperatedLevel } from './row-operators.js';
+import { operatedScan } from './runtime-draft.js';
+
+/**
+ * A SELECT with operators over its rows, in two: a query of the rows, which runs first, and what is computed of them
+ * and of the operators' values. What can be computed of a row without the operators is computed in the first, so that
+ * it means what it means anywhere else.
+ *
+ * @throws QueryError E0511 for rows that are no query of their own
+ */
+export function operatedSelect(select: Select, level: OperatedLevel, scope: Scope, ctx: BindContext): Select {
+  const parts = new Parts(select, level, scope, ctx);
+  const page = pageOf(select, level, parts);
+  const outer = parts.above(page);
+  const operators = level.uses.map((use, i): RowOperator => {
+    const { text, operator, type, arguments: given } = use;
+    return Object.freeze({ operator, column: `c${i + 1}`, type, arguments: given, of: parts.taken(text) });
+  });
+  const key = level.uses.some((u) => u.operator === 'DEDUP') ? parts.key() : null;
+  const rows = parts.below(page);
+  if (!standsAlone(rows, () => true)) {
+    const hint = 'operators map over rows of entities, or of derived and common tables of such';
+    throw ctx.unsupported('an operator over these rows', level.location, hint);
+  }
+  const { draft } = level;
+  draft.rows = rows;
+  draft.operators = Object.freeze(operators);
+  draft.key = key;
+  for (const { column, type } of operators) draft.offered.set(column, type);
+  return outer;
+}
+
+/** What decides of order and number before the operators work. */
+interface Page {
+  /** Where none of it waits for an operator, the rows have the order by themselves. */
+  readonly orderBy: readonly SortKey[] | null;
+  /** Whether LIMIT and OFFSET hold before the operators work. */
+  readonly isTaken: boolean;
+}
+
+function pageOf(select: Select, { uses }: OperatedLevel, parts: Parts): Page {
+  const { grouped, distinct, distinctOn, withTies, outputs } = select;
+  const keys = select.orderBy.map((k) =>
+    typeof k.by === 'number' ? { ...k, by: outputs[k.by - 1]?.expr ?? k.by } : k,
+  );
+  const values = [...outputs.map((o) => o.expr), ...sortExprs(keys)];
+  const isPlain = !values.some((e) => someExpr(e, (x) => x.kind === 'window' || makesRows(x)));
+  const rowByRow = !grouped && !distinct && distinctOn.length === 0 && !withTies && isPlain;
+  if (!rowByRow || sortExprs(keys).some((k) => !parts.isOfRows(k))) return { orderBy: null, isTaken: false };
+  const isTaken =
+    select.where.every((c) => parts.isOfRows(c)) && uses.every((u) => worksRowByRow(u.operator));
+  return { orderBy: Object.freeze(keys.map((k) => Object.freeze(k))), isTaken };
+}
+
+/** Whether the value of a row rests on its own text alone. */
+function worksRowByRow(operator: keyof typeof OPERATORS): boolean {
+  return OPERATORS[operator].class === 'decoder' || EACH_ROW.has(operator);
+}
+
+const EACH_ROW: ReadonlySet<keyof typeof OPERATORS> = new Set<keyof typeof OPERATORS>([
+  'SIMILARITY',
+  'CLASSIFY',
+  'TAG',
+]);
+
+function makesRows(e: Expr): boolean {
+  return e.kind === 'call' && e.definition.kind === 'rows';
+}
+
+/** Types whose text says all, and is read as JSON's own where it stands in JSON. */
+const READ_AS_JSON: ReadonlySet<string> = new Set(['json', 'jsonb']);
+
+/** The two halves of a SELECT: what stands below the operators, and what above. */
+class Parts {
+  readonly #select: Select;
+  readonly #level: OperatedLevel;
+  readonly #scope: Scope;
+  readonly #ctx: BindContext;
+  readonly #local: ReadonlySet<number>;
+  readonly #outputs = new Map<string, Output>();
+  /** Those of its columns that are sealed keys. */
+  readonly #sealed = new Set<string>();
+  readonly #groupKeys: ReadonlySet<string>;
+
+  constructor(select: Select, level: OperatedLevel, scope: Scope, ctx: BindContext) {
+    this.#select = select;
+    this.#level = level;
+    this.#scope = scope;
+    this.#ctx = ctx;
+    this.#local = new Set(localSources(scope).keys());
+    this.#groupKeys = new Set(select.groupBy.map(fingerprint));
+  }
+
+  /** Whether `expr` waits for no operator. */
+  isOfRows(expr: Expr): boolean {
+    return !someExpr(expr, (e) => e.kind === 'column' && e.source === this.#level.draft.source);
+  }
+
+  /** The column that holds what `expr` is of each row. */
+  taken(expr: Expr): string {
+    const id = fingerprint(expr);
+    const known = this.#outputs.get(id) ?? Object.freeze({ name: `r${this.#outputs.size + 1}`, expr });
+    this.#outputs.set(id, known);
+    const column = `c${this.#level.uses.length + Number(known.name.slice(1))}`;
+    this.#level.draft.offered.set(column, READ_AS_JSON.has(expr.type) ? 'text' : expr.type);
+    if (this.#isSealed(expr)) this.#sealed.add(column);
+    return column;
+  }
+
+  #isSealed(expr: Expr): boolean {
+    const isOf = (i: ScopeItem): boolean =>
+      expr.kind === 'column' && i.source === expr.source && isSealedIn(i, expr.name);
+    return this.#scope.items.some(isOf);
+  }
+
+  /** The column of the key by which the caller knows a row; null where there is no such. */
+  key(): string | null {
+    const [item, ...more] = this.#scope.items;
+    const [name, ...others] = item?.relation?.primaryKey ?? [];
+    const column = name === undefined ? undefined : item?.columns.get(name);
+    if (item === undefined || more.length + others.length > 0) return null;
+    if (column === undefined || column.denied || column.computed !== undefined) return null;
+    this.#ctx.use(item.source, column.name);
+    return this.taken(columnRef(item.source, column.name, column.type));
+  }
+
+  /** What is computed of the rows and the operators' values. */
+  above({ orderBy, isTaken }: Page): Select {
+    const { draft, slot } = this.#level;
+    const ctx = this.#ctx;
+    ctx.use(draft.source, ORDINAL);
+    const shown = (e: Expr): Expr => this.#shown(e);
+    const { where, groupBy, having, outputs, distinctOn } = this.#select;
+    const ordinal = ascending(columnRef(draft.source, ORDINAL, 'int4'));
+    const parts = {
+      ...this.#select,
+      where: Object.freeze(where.filter((c) => !this.isOfRows(c)).map(shown)),
+      groupBy: Object.freeze(groupBy.map(shown)),
+      having: Object.freeze(having.map(shown)),
+      outputs: Object.freeze(outputs.map((o) => Object.freeze({ ...o, expr: shown(o.expr) }))),
+      distinctOn: Object.freeze(distinctOn.map(shown)),
+      orderBy: orderBy === null ? mapSort(this.#select.orderBy, shown) : Object.freeze([ordinal]),
+      ...(isTaken ? { limit: null, offset: null } : {}),
+    };
+    return Object.freeze({ ...parts, from: operatedScan(draft, slot, Object.freeze([...this.#sealed])) });
+  }
+
+  /** The rows, in their order: one more than the operators may work on, so that it shows where there are too many. */
+  below({ orderBy, isTaken }: Page): Query {
+    const { from, where, limit, offset } = this.#select;
+    const most = this.#ctx.constant(String(this.#level.draft.most + 1), 'int8');
+    const least = (asked: Expr): Expr =>
+      Object.freeze({
+        kind: 'conditional',
+        form: 'least',
+        args: Object.freeze([asked, most]),
+        type: 'int8',
+      });
+    return selectOf({
+      with: this.#tables(from === null ? [] : where),
+      from,
+      where: Object.freeze(where.filter((c) => this.isOfRows(c))),
+      outputs: Object.freeze([...this.#outputs.values()]),
+      orderBy: orderBy ?? [],
+      limit: isTaken && limit !== null ? least(limit) : most,
+      offset: isTaken ? offset : null,
+    });
+  }
+
+  /** The common tables that the rows are read of: they stand around the SELECT, and must stand in the query of its rows. */
+  #tables(where: readonly Expr[]): readonly CommonTable[] {
+    const known = new Map([...this.#scope.tables.values()].map(({ table }) => [table.id, table]));
+    const wanted = new Map<number, CommonTable>();
+    const want = (query: Query): void => {
+      for (const q of allQueries(query)) {
+        if (q.kind !== 'select') continue;
+        for (const leaf of leavesOf(q.from)) {
+          const table = leaf.kind === 'cte' ? known.get(leaf.table) : undefined;
+          if (table === undefined || wanted.has(table.id)) continue;
+          want(table.query);
+          wanted.set(table.id, table);
+        }
+      }
+    };
+    want(selectOf({ from: this.#select.from, where, outputs: [...this.#outputs.values()] }));
+    return Object.freeze([...wanted.values()]);
+  }
+
+  /** `e`, which stands above FROM and WHERE: above GROUP BY only its keys are of a row, and what aggregates take. */
+  #shown(e: Expr): Expr {
+    const { grouped } = this.#select;
+    if (!this.#readsRows(e)) return e;
+    if (!grouped || this.#groupKeys.has(fingerprint(e))) return this.#ofRow(e);
+    if (e.kind === 'column') throw new InternalError('a column above GROUP BY is no key of it');
+    const child = e.kind === 'aggregate' ? (c: Expr) => this.#ofRow(c) : (c: Expr) => this.#shown(c);
+    return mapChildren(e, child, (query) => this.#within(query));
+  }
+
+  /** `e`, which is of one row: what waits for no operator is worked out with the row. */
+  #ofRow(e: Expr): Expr {
+    if (!this.#readsRows(e)) return e;
+    if (e.kind !== 'column' && !this.#isWhole(e))
+      return mapChildren(
+        e,
+        (c) => this.#ofRow(c),
+        (query) => this.#within(query),
+      );
+    const { source } = this.#level.draft;
+    const column = this.taken(e);
+    this.#ctx.use(source, column);
+    return READ_AS_JSON.has(e.type)
+      ? castTo(columnRef(source, column, 'text'), e.type)
+      : columnRef(source, column, e.type);
+  }
+
+  #within(query: Query): Query {
+    return mapQuery(query, { expr: (e) => (e.kind === 'column' ? this.#ofRow(e) : e) });
+  }
+
+  #isWhole(e: Expr): boolean {
+    return (
+      this.isOfRows(e) && !someExpr(e, (x) => ABOVE_ROWS.has(x.kind) || makesRows(x) || queryOf(x) !== null)
+    );
+  }
+
+  #readsRows(e: Expr): boolean {
+    return someExpr(e, (x) => {
+      const query = queryOf(x);
+      return x.kind === 'column'
+        ? this.#local.has(x.source)
+        : query !== null && [...readsAround(query)].some((s) => this.#local.has(s));
+    });
+  }
+}
+
+/** What is made of several rows. */
+const ABOVE_ROWS: ReadonlySet<Expr['kind']> = new Set<Expr['kind']>(['aggregate', 'window', 'grouping']);

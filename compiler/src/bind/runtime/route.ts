@@ -1,0 +1,267 @@
+import type { Edge } from '../../catalog/catalog.js';
+import type { Hop } from '../../plan/runtime.js';
+import { quoteIdentifier } from '../../text/sql-text.js';
+import { nearestInLiteral } from '../../text/text.js';
+import type { TypeName } from '../../types/types.js';
+import type { Location } from '../ast.js';
+import type { BindContext } from '../context.js';
+import { columnsFor } from '../scope.js';
+
+export const MAX_HOPS = 16;
+
+export type Direction = 'in' | 'out' | 'both';
+
+/** One link walked one way, or both ways at once for a link of an entity with itself. */
+interface Step {
+  readonly edge: Edge;
+  readonly from: string;
+  readonly to: string;
+  readonly ways: readonly ('out' | 'in')[];
+}
+
+/** Links that this caller may know of. */
+interface Links {
+  readonly usable: readonly Edge[];
+  /** Links that only an explicit deny rule takes away, each with what it denies. */
+  readonly denied: ReadonlyMap<Edge, string>;
+}
+
+/**
+ * The links of which every column that a walk reads is visible: what it joins on, and the keys of both ends. The rest
+ * does not exist for the caller, so that no message can name it.
+ */
+function linksOf(ctx: BindContext): Links {
+  const usable: Edge[] = [];
+  const denied = new Map<Edge, string>();
+  for (const edge of ctx.catalog.edges) {
+    const found = sightOf(edge, ctx);
+    if (found === 'usable') usable.push(edge);
+    else if (found !== 'hidden') denied.set(edge, found.denies);
+  }
+  return { usable, denied };
+}
+
+type Sight = 'usable' | 'hidden' | { readonly denies: string };
+
+function sightOf({ from, to, fromColumns, toColumns, bridge }: Edge, ctx: BindContext): Sight {
+  const primaryKey = (entity: string): readonly string[] =>
+    ctx.catalog.relations.get(entity)?.primaryKey ?? [];
+  // A walk goes from key to key.
+  if (primaryKey(from).length === 0 || primaryKey(to).length === 0) return 'hidden';
+  const parts = [
+    sightOfPart(from, [...fromColumns, ...primaryKey(from)], ctx),
+    sightOfPart(to, [...toColumns, ...primaryKey(to)], ctx),
+    ...(bridge === null ? [] : [sightOfPart(bridge.name, [...bridge.fromColumns, ...bridge.toColumns], ctx)]),
+  ];
+  return parts.find((p) => p === 'hidden') ?? parts.find((p) => p !== 'usable') ?? 'usable';
+}
+
+function sightOfPart(name: string, columns: readonly string[], ctx: BindContext): Sight {
+  const relation = ctx.catalog.relations.get(name);
+  const whole = ctx.access.denied?.get(name);
+  const access = ctx.access.relations.get(name) ?? whole;
+  if (relation === undefined || access === undefined) return 'hidden';
+  const visible = columnsFor(relation, access);
+  if (columns.some((c) => !visible.has(c))) return 'hidden';
+  if (whole !== undefined) return { denies: name };
+  const column = columns.find((c) => visible.get(c)?.denied);
+  return column === undefined ? 'usable' : { denies: `${name}.${column}` };
+}
+
+/**
+ * The shortest way over links that the caller may use. Several of one length are the caller's to choose between.
+ *
+ * @throws QueryError E0512 for a link that is not visible, E2101 where only a deny rule is in the way, E1001
+ */
+export function routeOf(
+  { anchor, target }: { readonly anchor: string; readonly target: string },
+  via: readonly string[] | null,
+  direction: Direction | null,
+  at: Location,
+  ctx: BindContext,
+): readonly Step[] {
+  const { usable, denied } = linksOf(ctx);
+  const wanted = (e: Edge): boolean => via === null || via.includes(e.name);
+  for (const name of via ?? []) {
+    if (usable.some((e) => e.name === name)) continue;
+    const [, object] = [...denied].find(([e]) => e.name === name) ?? [];
+    if (object !== undefined) throw ctx.error('denied', { object }, at);
+    const near = nearestInLiteral(
+      name,
+      usable.map((e) => e.name),
+    );
+    throw ctx.error('unknownRelation', { relation: name, near }, at);
+  }
+  const routes = routesBetween(anchor, target, usable.filter(wanted), direction);
+  const [route, ...others] = routes;
+  const between = `\`${anchor}\` and \`${target}\``;
+  if (route === undefined) {
+    const all = [...usable, ...denied.keys()].filter(wanted);
+    const [lost] = denied.size === 0 ? [] : routesBetween(anchor, target, all, direction);
+    const object = lost?.map((s) => denied.get(s.edge)).find((o) => o !== undefined);
+    if (object !== undefined) throw ctx.error('denied', { object }, at);
+    const hint = linksText(anchor, usable);
+    throw ctx.error('unresolvable', { detail: `no declared way between ${between}`, hint }, at);
+  }
+  if (others.length > 0) {
+    const names = routes.map((r) => r.map((s) => s.edge.name).join(' → ')).join('; ');
+    throw ctx.error(
+      'unresolvable',
+      { detail: `several ways of one length between ${between}: ${names}`, hint: "choose with via => '…'" },
+      at,
+    );
+  }
+  return route;
+}
+
+/** Links that a hint names. */
+const MOST_LISTED = 5;
+
+/** Where the links of `entity` lead; null where it has none. */
+function linksText(entity: string, edges: readonly Edge[]): string | null {
+  const steps = stepsFrom(entity, edges, null);
+  const listed = steps.slice(0, MOST_LISTED).map(({ edge, to }) => `\`${edge.name}\` to \`${to}\``);
+  if (listed.length === 0) return null;
+  return `from \`${entity}\` lead ${listed.join(', ')}${steps.length > MOST_LISTED ? ', …' : ''}`;
+}
+
+/**
+ * The shortest ways. Of an entity with itself, where no link joins it with itself, over a bridge and back: from authors
+ * to those who wrote the same books.
+ */
+function routesBetween(
+  from: string,
+  to: string,
+  edges: readonly Edge[],
+  direction: Direction | null,
+): readonly (readonly Step[])[] {
+  const routes = shortestRoutes(from, to, edges, direction);
+  if (routes.length > 0 || from !== to || direction === 'in' || direction === 'out') return routes;
+  return edges.flatMap((edge) => {
+    const far = edge.from === from ? edge.to : edge.to === from ? edge.from : null;
+    if (far === null || edge.bridge === null) return [];
+    const [there, back] = edge.from === from ? (['out', 'in'] as const) : (['in', 'out'] as const);
+    return [
+      [
+        { edge, from, to: far, ways: [there] },
+        { edge, from: far, to: from, ways: [back] },
+      ],
+    ];
+  });
+}
+
+/** Ways to one entity that are followed, and that a message names: whether there are several is known by two. */
+const MOST_WAYS = 20;
+
+function shortestRoutes(
+  from: string,
+  to: string,
+  edges: readonly Edge[],
+  direction: Direction | null,
+): readonly (readonly Step[])[] {
+  let frontier: readonly (readonly Step[])[] = stepsFrom(from, edges, direction).map((s) => [s]);
+  const seen = new Set([from]);
+  for (let length = 1; length <= MAX_HOPS && frontier.length > 0; length++) {
+    const arrived = frontier.filter((r) => r.at(-1)?.to === to);
+    if (arrived.length > 0) return arrived.slice(0, MOST_WAYS);
+    for (const route of frontier) seen.add(route.at(-1)?.to ?? from);
+    const ways = new Map<string, number>();
+    frontier = frontier.flatMap((route) =>
+      stepsFrom(route.at(-1)?.to ?? from, edges, direction)
+        .filter((s) => !seen.has(s.to) && countUp(ways, s.to) <= MOST_WAYS)
+        .map((s) => [...route, s]),
+    );
+  }
+  return [];
+}
+
+function countUp(counts: Map<string, number>, name: string): number {
+  const count = (counts.get(name) ?? 0) + 1;
+  counts.set(name, count);
+  return count;
+}
+
+function stepsFrom(entity: string, edges: readonly Edge[], direction: Direction | null): readonly Step[] {
+  return edges.flatMap((edge): readonly Step[] => {
+    if (edge.from === entity && edge.to === entity) {
+      const ways = direction === 'both' ? (['out', 'in'] as const) : ([direction ?? 'out'] as const);
+      return [{ edge, from: entity, to: entity, ways }];
+    }
+    if (edge.from === entity && direction !== 'in')
+      return [{ edge, from: entity, to: edge.to, ways: ['out'] }];
+    if (edge.to === entity && direction !== 'out')
+      return [{ edge, from: entity, to: edge.from, ways: ['in'] }];
+    return [];
+  });
+}
+
+/** The step as OSL-SQL: the caller's policy then holds on both entities and on the bridge by itself. */
+export function hopOf(step: Step, ctx: BindContext): Hop {
+  const keys = { source: keyOf(step.from, ctx), target: keyOf(step.to, ctx) };
+  const texts = step.ways.map((way) => wayText(step, way, keys));
+  const all = texts.length === 1 ? texts[0] : texts.map((t) => `(${t})`).join(' union all ');
+  const [sourceWidth, targetWidth] = [keys.source.length, keys.target.length];
+  const source = named('source', sourceWidth).join(', ');
+  const target = named('target', targetWidth).join(', ');
+  const text =
+    `select ${source}, ${target} from (select distinct on (${target}) ${source}, ${target} ` +
+    `from (${all}) w order by ${target}, ${source}) r order by ${source}, ${target} limit $${sourceWidth + 1}`;
+  return Object.freeze({
+    edge: step.edge.name,
+    from: step.from,
+    to: step.to,
+    text,
+    sourceWidth,
+    targetWidth,
+  });
+}
+
+type Key = readonly { readonly name: string; readonly type: TypeName }[];
+
+function keyOf(entity: string, ctx: BindContext): Key {
+  const relation = ctx.catalog.relations.get(entity);
+  return (relation?.primaryKey ?? []).flatMap((name) => relation?.columns.find((c) => c.name === name) ?? []);
+}
+
+/** The output columns of a key: `source`, or `source1`, `source2`, … */
+function named(end: string, width: number): readonly string[] {
+  return Array.from({ length: width }, (_, i) => (width === 1 ? end : `${end}${i + 1}`));
+}
+
+interface EndKeys {
+  readonly source: Key;
+  readonly target: Key;
+}
+
+function wayText({ edge, from, to }: Step, way: 'out' | 'in', keys: EndKeys): string {
+  const out = way === 'out';
+  const near = out ? edge.fromColumns : edge.toColumns;
+  const far = out ? edge.toColumns : edge.fromColumns;
+  const both = (left: string, a: readonly string[], right: string, b: readonly string[]): string =>
+    a
+      .map((column, i) => `${left}.${quoteIdentifier(column)} = ${right}.${quoteIdentifier(b[i] ?? '')}`)
+      .join(' and ');
+  const x = `osl.entities.${quoteIdentifier(from)} x`;
+  const y = `osl.entities.${quoteIdentifier(to)} y`;
+  const bridge = edge.bridge;
+  const joined =
+    bridge === null
+      ? `${x} join ${y} on ${both('x', near, 'y', far)}`
+      : `${x} join osl.entities.${quoteIdentifier(bridge.name)} b on ${both('x', near, 'b', out ? bridge.fromColumns : bridge.toColumns)} ` +
+        `join ${y} on ${both('b', out ? bridge.toColumns : bridge.fromColumns, 'y', far)}`;
+  const outputs = (alias: string, end: 'source' | 'target'): string => {
+    const names = named(end, keys[end].length);
+    return keys[end].map((c, i) => `${alias}.${quoteIdentifier(c.name)} as ${names[i]}`).join(', ');
+  };
+  return `select ${outputs('x', 'source')}, ${outputs('y', 'target')} from ${joined} ${amongKeys(keys.source)}`;
+}
+
+/** Rows `x` whose key is one of those that are given. */
+function amongKeys(key: Key): string {
+  const [only, ...more] = key;
+  if (only !== undefined && more.length === 0) return `where x.${quoteIdentifier(only.name)} = any ($1)`;
+  const arrays = key.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', ');
+  const columns = key.map((_, i) => `c${i + 1}`);
+  const equal = key.map(({ name }, i) => `x.${quoteIdentifier(name)} = k.c${i + 1}`).join(' and ');
+  return `join unnest(${arrays}) as k(${columns.join(', ')}) on ${equal}`;
+}

@@ -1,0 +1,71 @@
+import type { Catalog } from '../../catalog/catalog.js';
+import type { Expr, InQuery, Query, RuntimeScan } from '../../plan/plan.js';
+import type {
+  Hydration,
+  OperatedRows,
+  OperatorUse,
+  Retrieval,
+  RowOperator,
+  Traversal,
+} from '../../plan/runtime.js';
+import type { TypeName } from '../../types/types.js';
+
+/** A runtime relation while its statement is bound: what is used of it shows only at the end. */
+export type RuntimeDraft = RetrievalDraft | TraversalDraft | HydrationDraft | OperatedDraft;
+
+interface DraftBase {
+  /** Every column that it offers, by name. */
+  readonly offered: ReadonlyMap<string, TypeName>;
+}
+
+export interface RetrievalDraft
+  extends DraftBase,
+    Omit<Retrieval, 'filters' | 'keyFilters' | 'filteredAfter' | 'operators' | 'columns'> {
+  readonly filters: Expr[];
+  readonly keyFilters: InQuery[];
+  filteredAfter: string | null;
+  readonly operators: OperatorUse[];
+}
+
+export interface TraversalDraft extends DraftBase, Omit<Traversal, 'perHop' | 'clipping' | 'columns'> {
+  /** Null where the caller states none. */
+  readonly perHop: number | null;
+}
+
+export interface HydrationDraft extends DraftBase, Omit<Hydration, 'keys' | 'clipping' | 'columns'> {
+  keys: Expr | null;
+}
+
+export interface OperatedDraft extends Omit<OperatedRows, 'rows' | 'operators' | 'key' | 'columns'> {
+  readonly offered: Map<string, TypeName>;
+  rows: Query | null;
+  operators: readonly RowOperator[];
+  key: string | null;
+}
+
+const NONE = Object.freeze([]);
+
+const DEFAULT_MAX_OPERATED = 10_000;
+
+/** The most rows that operators of one SELECT work on. */
+export function mostOperated(catalog: Catalog): number {
+  return catalog.maxOperatedRows ?? DEFAULT_MAX_OPERATED;
+}
+
+const DEFAULT_MAX_PER_HOP = 100_000;
+
+/** The most that a caller may ask for. */
+export function mostPerHop(catalog: Catalog): number {
+  return catalog.maxPerHop ?? DEFAULT_MAX_PER_HOP;
+}
+
+/** The scan of a draft whose columns are not known yet; they are filled in when all is bound. */
+export function draftScan(draft: Exclude<RuntimeDraft, OperatedDraft>, slot: number): RuntimeScan {
+  const sealed = draft.kind === 'retrieval' ? draft.facet.scalarIndexed : NONE;
+  return Object.freeze({ kind: 'runtime', id: draft.source, slot, columns: NONE, sealed });
+}
+
+/** The same of rows of the query itself. @param sealed those of their columns that are sealed keys */
+export function operatedScan(draft: OperatedDraft, slot: number, sealed: readonly string[]): RuntimeScan {
+  return Object.freeze({ kind: 'runtime', id: draft.source, slot, columns: NONE, sealed, own: true });
+}

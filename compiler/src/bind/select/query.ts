@@ -1,0 +1,197 @@
+import type { CommonTableExpr, Node, SelectStmt, WithClause } from '@pgsql/types';
+import { type CountClause, NEGATIVE_COUNTS } from '../../errors/value-faults.js';
+import type { CommonTable, Expr, Query, Values } from '../../plan/plan.js';
+import { placeOf, stringOf, TEMPORARY } from '../ast.js';
+import type { BindContext } from '../context.js';
+import { plainEnvironment } from '../environment.js';
+import { requireWritable } from '../expanded.js';
+import { type Bound, coerce, commonType } from '../expressions/coerce.js';
+import { bindExpression } from '../expressions/expression.js';
+import type { LiteralTest } from '../literals.js';
+import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from '../scope.js';
+import { bindRecursive, namesItself } from './recursive.js';
+import { bindSelect } from './select.js';
+import { bindSetOperation } from './set-operation.js';
+
+/** A bound query and what its columns are to the query around it. */
+export interface BoundQuery {
+  readonly query: Query;
+  readonly columns: readonly BoundColumn[];
+}
+
+/** Binds a SELECT, VALUES or set operation; `outer` is the scope around it. */
+export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | null): BoundQuery {
+  if (stmt.valuesLists !== undefined && isCut(stmt)) return bindQuery(ofValues(stmt), ctx, outer);
+  return ctx.nested(() => {
+    refuseClauses(stmt, ctx);
+    const { tables, common } = bindWith(stmt.withClause, ctx, outer);
+    const scope = innerScope(outer, [], tables);
+    const bound =
+      stmt.op !== undefined && stmt.op !== 'SETOP_NONE'
+        ? bindSetOperation(stmt, ctx, scope)
+        : stmt.valuesLists !== undefined
+          ? bindValues(stmt, ctx, scope)
+          : bindSelect(stmt, ctx, outer, tables);
+    requireWritable(bound.query);
+    if (common.length === 0) return bound;
+    if (bound.query.kind === 'values')
+      throw ctx.unsupported('WITH before VALUES', placeOf(stmt.valuesLists), 'put VALUES in a derived table');
+    return { ...bound, query: Object.freeze({ ...bound.query, with: Object.freeze(common) }) };
+  });
+}
+
+function isCut({ sortClause, limitCount, limitOffset }: SelectStmt): boolean {
+  return sortClause !== undefined || limitCount !== undefined || limitOffset !== undefined;
+}
+
+/** `VALUES … ORDER BY …` as `SELECT * FROM (VALUES …) ORDER BY …`, which is the same. */
+function ofValues({ valuesLists = [], ...around }: SelectStmt): SelectStmt {
+  const subquery: Node = {
+    SelectStmt: { valuesLists, limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' },
+  };
+  return {
+    ...around,
+    targetList: [{ ResTarget: { val: { ColumnRef: { fields: [{ A_Star: {} }] } } } }],
+    fromClause: [{ RangeSubselect: { subquery, alias: { aliasname: 'values' } } }],
+  };
+}
+
+const LOCKS: ReadonlyMap<string, string> = new Map([
+  ['LCS_FORKEYSHARE', 'FOR KEY SHARE'],
+  ['LCS_FORSHARE', 'FOR SHARE'],
+  ['LCS_FORNOKEYUPDATE', 'FOR NO KEY UPDATE'],
+]);
+
+function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
+  if (stmt.intoClause?.rel?.relpersistence === TEMPORARY)
+    throw ctx.error('temporaryTable', {}, placeOf(stmt.intoClause));
+  if (stmt.intoClause !== undefined)
+    throw ctx.error('readOnly', { command: 'SELECT INTO' }, placeOf(stmt.intoClause));
+  if (stmt.lockingClause !== undefined) {
+    const [lock] = stmt.lockingClause;
+    const strength = lock !== undefined && 'LockingClause' in lock ? lock.LockingClause.strength : undefined;
+    const command = `SELECT ${LOCKS.get(strength ?? '') ?? 'FOR UPDATE'}`;
+    throw ctx.error('readOnly', { command }, ctx.wordNear('for', 'before', undefined));
+  }
+  // Which of the rows that sort alike are passed over would be where they are stored.
+  if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && stmt.limitOffset !== undefined) {
+    const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));
+    throw ctx.unsupported('WITH TIES beside OFFSET', at, 'use rank() in a derived table');
+  }
+  // Which row of a key is its first, where ORDER BY leaves that open: to break the tie would leave out others.
+  if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && isDistinctOn(stmt)) {
+    const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));
+    throw ctx.unsupported('WITH TIES beside DISTINCT ON', at, 'put DISTINCT ON in a derived table');
+  }
+}
+
+/** A plain DISTINCT is a list of one empty node. */
+function isDistinctOn({ distinctClause = [] }: SelectStmt): boolean {
+  return distinctClause.some((node) => Object.keys(node).length > 0);
+}
+
+function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope | null) {
+  const common: CommonTable[] = [];
+  if (clause === undefined) return { tables: outer?.tables ?? NO_TABLES, common };
+  ctx.requireFeature('derived_tables', clause.location);
+  const tables = new Map<string, CommonTableEntry>(outer?.tables ?? []);
+  const own = new Set<string>();
+  for (const node of clause.ctes ?? []) {
+    const cte = 'CommonTableExpr' in node ? node.CommonTableExpr : {};
+    if (cte.ctequery === undefined || !('SelectStmt' in cte.ctequery)) {
+      throw ctx.error('readOnly', { command: 'a data-modifying WITH' }, cte.location);
+    }
+    if (cte.search_clause !== undefined || cte.cycle_clause !== undefined) {
+      throw ctx.unsupported('SEARCH or CYCLE', cte.location);
+    }
+    if (clause.recursive === true && namesItself(cte)) {
+      requireOnce(own, cte, ctx);
+      const entry = bindRecursive(cte, cte.ctequery.SelectStmt, ctx, tables);
+      common.push(entry.table);
+      tables.set(cte.ctename ?? '', entry);
+      continue;
+    }
+    const before = ctx.contentRead;
+    const around = outer === null ? innerScope(null, [], tables) : { ...outer, tables };
+    const { query, columns } = bindQuery(cte.ctequery.SelectStmt, ctx, around);
+    const names = (cte.aliascolnames ?? []).map(stringOf);
+    if (names.length > columns.length) {
+      const detail = `\`${cte.ctename}\` lists ${names.length} columns of ${columns.length}`;
+      throw ctx.mismatch(detail, cte.location);
+    }
+    requireOnce(own, cte, ctx);
+    const renamed = columns.map((c, i) => ({ ...c, name: names[i] ?? c.name }));
+    const materialized =
+      cte.ctematerialized === 'CTEMaterializeAlways'
+        ? true
+        : cte.ctematerialized === 'CTEMaterializeNever'
+          ? false
+          : null;
+    const table = Object.freeze({ id: ctx.nextTable(), query, materialized });
+    common.push(table);
+    tables.set(cte.ctename ?? '', { table, columns: renamed, content: ctx.contentRead > before });
+  }
+  return { tables, common };
+}
+
+function requireOnce(own: Set<string>, { ctename = '', location }: CommonTableExpr, ctx: BindContext): void {
+  if (own.has(ctename)) throw ctx.error('duplicateAlias', { alias: ctename }, location);
+  own.add(ctename);
+}
+
+const NO_TABLES: Scope['tables'] = new Map();
+
+export function bindLimit(
+  stmt: SelectStmt,
+  ctx: BindContext,
+  scope: Scope,
+): { limit: Expr | null; offset: Expr | null; withTies: boolean } {
+  const env = plainEnvironment(ctx, innerScope(null, [], scope.tables), 'LIMIT');
+  const count = (node: Node | undefined, clause: CountClause): Expr | null => {
+    if (node === undefined || ('A_Const' in node && node.A_Const.isnull === true)) return null;
+    const bound = coerce(bindExpression(node, env), 'int8', ctx);
+    if (ctx.literalIn(bound)?.holds(isNegative) === true)
+      throw ctx.error('negativeCount', { clause, sqlstate: NEGATIVE_COUNTS[clause] }, placeOf(node));
+    return bound;
+  };
+  const withTies = stmt.limitOption === 'LIMIT_OPTION_WITH_TIES';
+  return { limit: count(stmt.limitCount, 'LIMIT'), offset: count(stmt.limitOffset, 'OFFSET'), withTies };
+}
+
+const isNegative: LiteralTest = (text) => /^\s*-0*[1-9]/.test(text);
+
+function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
+  const env = plainEnvironment(ctx, scope, 'VALUES');
+  const rows = (stmt.valuesLists ?? []).map((r) =>
+    'List' in r ? (r.List.items ?? []).map((n) => bindExpression(n, env)) : [],
+  );
+  const width = rows[0]?.length ?? 0;
+  ctx.requireColumns(width, 'a row of VALUES', placeOf(stmt.valuesLists?.[0]));
+  const odd = rows.findIndex((r) => r.length !== width);
+  if (odd >= 0) {
+    const detail = 'VALUES lists must all have the same length';
+    throw ctx.error('syntax', { detail }, placeOf(stmt.valuesLists?.[odd]));
+  }
+  const last = placeOf(stmt.valuesLists?.at(-1));
+  const types = Array.from({ length: width }, (_, i) =>
+    commonType(
+      rows.map((r) => r[i] ?? undecided),
+      ctx,
+      last,
+    ),
+  );
+  const columns = types.map((type, i) => ({
+    name: `column${i + 1}`,
+    type,
+    sealed: false,
+  }));
+  const query: Values = Object.freeze({
+    kind: 'values',
+    rows: Object.freeze(rows.map((r) => Object.freeze(r.map((b, i) => coerce(b, types[i] ?? 'text', ctx))))),
+    columns: Object.freeze(columns.map(({ name, type }) => Object.freeze({ name, type }))),
+  });
+  return { query, columns };
+}
+
+/** A value whose type is still sought. */
+export const undecided: Bound = { kind: 'untyped', value: null, location: undefined };

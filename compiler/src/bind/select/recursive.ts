@@ -1,0 +1,181 @@
+import type { CommonTableExpr, RangeVar, SelectStmt } from '@pgsql/types';
+import type { CommonTable, FromItem, Query } from '../../plan/plan.js';
+import { allQueries, leavesOf, someExpr } from '../../plan/walk.js';
+import { placeOf, stringOf } from '../ast.js';
+import type { BindContext } from '../context.js';
+import { commonType } from '../expressions/coerce.js';
+import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from '../scope.js';
+import { bindQuery } from './query.js';
+import { retypeOutputs } from './set-operation.js';
+
+/** Whether a common table of WITH RECURSIVE names itself, as far as the grammar tells. */
+export function namesItself(node: CommonTableExpr): boolean {
+  const names = NAMES.get(node) ?? new TableNames(node);
+  return names.isRead(node, node.ctename ?? '');
+}
+
+/** Of the common tables in a tree that was gone through, also of those within each other. */
+const NAMES = new WeakMap<CommonTableExpr, TableNames>();
+
+/** The tables without a schema that a common table names at any depth; those of all within it are found in one go. */
+class TableNames {
+  /** Where each name stands among all of them, in order. */
+  readonly #places = new Map<string, number[]>();
+  readonly #spans = new WeakMap<CommonTableExpr, { readonly first: number; readonly next: number }>();
+  #read = 0;
+
+  constructor(node: CommonTableExpr) {
+    this.#table(node);
+  }
+
+  isRead(node: CommonTableExpr, name: string): boolean {
+    const span = this.#spans.get(node);
+    const places = this.#places.get(name) ?? [];
+    let [low, high] = [0, places.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((places[middle] ?? 0) < (span?.first ?? 0)) low = middle + 1;
+      else high = middle;
+    }
+    return span !== undefined && (places[low] ?? span.next) < span.next;
+  }
+
+  #table(node: CommonTableExpr): void {
+    NAMES.set(node, this);
+    const first = this.#read;
+    this.#walk(node.ctequery);
+    this.#spans.set(node, { first, next: this.#read });
+  }
+
+  #walk(value: unknown): void {
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, child] of Object.entries(value)) {
+      // What the grammar has under these keys.
+      if (key === 'CommonTableExpr') this.#table(child as CommonTableExpr);
+      else if (key === 'RangeVar') this.#name(child as RangeVar);
+      else this.#walk(child);
+    }
+  }
+
+  #name({ relname, schemaname }: RangeVar): void {
+    if (relname === undefined || schemaname !== undefined) return;
+    const places = this.#places.get(relname) ?? [];
+    places.push(this.#read++);
+    this.#places.set(relname, places);
+  }
+}
+
+/**
+ * `name AS (first UNION [ALL] step)`, where the step reads the rows of the step before under `name`. Every scan in it is
+ * governed like any other, so that no step goes by a row that is hidden.
+ */
+export function bindRecursive(
+  node: CommonTableExpr,
+  stmt: SelectStmt,
+  ctx: BindContext,
+  tables: Scope['tables'],
+): CommonTableEntry {
+  const { larg, rarg } = stmt;
+  const at = node.location;
+  const name = node.ctename ?? '';
+  refuseForm(stmt, ctx, at);
+  if (larg === undefined || rarg === undefined) throw unsupportedForm(ctx, at);
+  ctx.requireFeature('set_operations', at);
+  const before = ctx.contentRead;
+  const id = ctx.nextTable();
+  const first = bindQuery(larg, ctx, innerScope(null, [], tables));
+  const names = (node.aliascolnames ?? []).map(stringOf);
+  if (names.length > first.columns.length)
+    throw ctx.mismatch(`\`${name}\` lists ${names.length} columns of ${first.columns.length}`, at);
+  const columns = first.columns.map((c, i) => ({ ...c, name: names[i] ?? c.name }));
+  const within = new Map(tables);
+  const none: CommonTable = Object.freeze({ id, query: first.query, materialized: null });
+  within.set(name, { table: none, columns, content: ctx.contentRead > before, stepOf: id });
+  const step = bindQuery(rarg, ctx, innerScope(null, [], within));
+  if (ctx.contentRead > before)
+    throw ctx.unsupported(
+      'RETRIEVE, TRAVERSE or `evidence` in a recursive table',
+      at,
+      'join it to the table',
+    );
+  requireStep(step.query, id, ctx, at);
+  const types = typesOf(name, columns, step.columns, ctx, placeOf(rarg.targetList?.[0]) ?? at);
+  const query: Query = Object.freeze({
+    kind: 'set_operation',
+    with: Object.freeze([]),
+    operator: 'union',
+    all: stmt.all === true,
+    left: first.query,
+    right: retypeOutputs(step.query, types, ctx),
+    columns: Object.freeze(columns.map((c) => Object.freeze({ name: c.name, type: c.type }))),
+    orderBy: Object.freeze([]),
+    limit: null,
+    offset: null,
+    withTies: false,
+  });
+  const table: CommonTable = Object.freeze({ id, query, materialized: null, recursive: true });
+  const shown = columns.map((c, i) => ({ ...c, sealed: c.sealed && step.columns[i]?.sealed === true }));
+  return { table, columns: shown, content: false };
+}
+
+function unsupportedForm(ctx: BindContext, at: number | undefined) {
+  const hint = 'WITH RECURSIVE t AS (first UNION ALL SELECT … FROM t JOIN …)';
+  return ctx.unsupported('this form of a recursive table', at, hint);
+}
+
+function refuseForm(stmt: SelectStmt, ctx: BindContext, at: number | undefined): void {
+  const tail = [stmt.sortClause, stmt.limitCount, stmt.limitOffset, stmt.withClause, stmt.lockingClause];
+  if (stmt.op !== 'SETOP_UNION' || tail.some((clause) => clause !== undefined))
+    throw unsupportedForm(ctx, at);
+}
+
+/** As in Postgres the step reads the step before once, in its own FROM, and not where an outer join may leave it out. */
+function requireStep(query: Query, table: number, ctx: BindContext, at: number | undefined): void {
+  const reads = allQueries(query).flatMap((q) =>
+    q.kind === 'select' ? leavesOf(q.from).filter((l) => l.kind === 'recursion' && l.table === table) : [],
+  );
+  const plain =
+    query.kind === 'select' &&
+    query.with.length === 0 &&
+    !query.grouped &&
+    !query.distinct &&
+    query.distinctOn.length === 0 &&
+    query.orderBy.length === 0 &&
+    query.limit === null &&
+    query.offset === null &&
+    !query.outputs.some((o) => someExpr(o.expr, (e) => e.kind === 'window'));
+  if (!plain || reads.length !== 1 || !isStrict(query.from, table)) {
+    const construct = 'a step of a recursive table that is more than a join of the step before';
+    const hint = 'name the table once, in FROM, and group or sort what reads it';
+    throw ctx.unsupported(construct, at, hint);
+  }
+}
+
+/** Whether the rows of the step before stand in `item`, and no outer join may leave them out. */
+function isStrict(item: FromItem | null, table: number): boolean {
+  if (item === null) return false;
+  if (item.kind !== 'join') return item.kind === 'recursion' && item.table === table;
+  if (item.type === 'full') return false;
+  return isStrict(item.left, table) || (item.type === 'inner' && isStrict(item.right, table));
+}
+
+/** The types of the first part, which the step must have as well. */
+function typesOf(
+  name: string,
+  first: readonly BoundColumn[],
+  step: readonly BoundColumn[],
+  ctx: BindContext,
+  at: number | undefined,
+) {
+  if (first.length !== step.length) {
+    const detail = `the parts of \`${name}\` have ${first.length} and ${step.length} columns, not the same number`;
+    throw ctx.error('syntax', { detail }, at);
+  }
+  return first.map(({ type }, i) => {
+    const kinds = [type, step[i]?.type ?? type].map((t) => Object.freeze({ kind: 'null', type: t } as const));
+    const common = commonType(kinds, ctx, at);
+    if (common === type) return type;
+    const detail = `column ${i + 1} of \`${name}\` has type ${type} in its first part, and ${common} with the step`;
+    throw ctx.mismatch(detail, at, 'cast it in the first part');
+  });
+}

@@ -1,0 +1,331 @@
+import type { Node, SelectStmt, SortBy, WindowDef } from '@pgsql/types';
+import type { MetricFormat } from '../../catalog/metric-format.js';
+import { LIMITS } from '../../limits.js';
+import { fingerprint } from '../../plan/fingerprint.js';
+import { ascending } from '../../plan/nodes.js';
+import type { Expr, FromItem, Output, Select, SortKey } from '../../plan/plan.js';
+import { someExpr, sortExprs } from '../../plan/walk.js';
+import { conjunctsOf, constructOf, integerOf, placeOf, required, stringOf } from '../ast.js';
+import type { BoundFrom } from '../bound-from.js';
+import type { BindContext } from '../context.js';
+import type { Environment } from '../environment.js';
+import { sortKey } from '../expressions/call.js';
+import { requireComparable } from '../expressions/comparable.js';
+import { bindPredicateNode, bindValue, columnValue } from '../expressions/expression.js';
+import { extended } from '../expressions/named-window.js';
+import { existsOfRows } from '../expressions/rows-in.js';
+import { windowNamed } from '../expressions/window.js';
+import { bindFrom } from '../from/from.js';
+import { joinParents } from '../manifest/computed.js';
+import { OwnGrain } from '../metrics/own-grain.js';
+import { joinContent } from '../runtime/joint.js';
+import { noteKeyFilters } from '../runtime/key-filters.js';
+import { operatedSelect } from '../runtime/operated-select.js';
+import { takeStoreFilters } from '../runtime/retrieve.js';
+import { RowOperators } from '../runtime/row-operators.js';
+import {
+  type BoundColumn,
+  innerScope,
+  isSealedIn,
+  localSources,
+  lookUp,
+  type Reference,
+  type Scope,
+  type ScopeItem,
+} from '../scope.js';
+import { checkGrouping, refuseOtherGroupings } from './grouping.js';
+import { bindGroups } from './grouping-sets.js';
+import { defaultName } from './output-name.js';
+import { type BoundQuery, bindLimit } from './query.js';
+import { SelectList } from './select-list.js';
+import { expandStar, starOf } from './star.js';
+
+/** Binds one SELECT level. */
+export function bindSelect(
+  stmt: SelectStmt,
+  ctx: BindContext,
+  outer: Scope | null,
+  tables: Scope['tables'],
+): BoundQuery {
+  const conjuncts = conjunctsOf(stmt.whereClause);
+  const from = bindFrom(stmt.fromClause ?? [], conjuncts, ctx, outer, tables);
+  ctx.knowItems(from?.items ?? []);
+  const plain = innerScope(outer, from?.items ?? [], tables);
+  const ownGrain = new OwnGrain();
+  const operators = new RowOperators();
+  const scope: Scope =
+    from === null ? plain : { ...plain, from: from.item, using: from.using, ownGrain, operators };
+  const named = namedWindows(stmt, ctx);
+  const env = (clause: string, aggregates: boolean, windows: boolean): Environment => ({
+    ctx,
+    scope,
+    clause,
+    aggregates,
+    windows,
+    namedWindows: named,
+    policy: false,
+  });
+  const filters = conjuncts.filter((c) => from?.keys.has(c) !== true);
+  const predicates = filters.map((c) => bindPredicateNode(existsOfRows(c) ?? c, env('WHERE', false, false)));
+  const strict = strictItems(from);
+  const where = takeStoreFilters(predicates, strict, ctx);
+  noteKeyFilters(where, from?.items ?? [], strict);
+  const targets = expandTargets(stmt.targetList ?? [], env('SELECT', true, true));
+  requireLists(stmt, ctx);
+  const listed = new SelectList(targets);
+  const grouping = bindGroups(stmt, (g) => bindGroup(g, listed, env('GROUP BY', false, false)), ctx);
+  const { groupBy } = grouping;
+  const having = conjunctsOf(stmt.havingClause).map((h) => bindPredicateNode(h, env('HAVING', true, false)));
+  const outputs = targets.map(({ name, expr }) => Object.freeze({ name, expr }));
+  const orderBy = (stmt.sortClause ?? []).map((s) => bindSort(s, listed, env('ORDER BY', true, true)));
+  const distinct = bindDistinct(stmt.distinctClause, listed, env('DISTINCT ON', false, false));
+  const clauses = { groupBy, having, outputs, orderBy, ...distinct };
+  const grouped = isGrouped(stmt, clauses);
+  checkClauses(clauses, grouped, scope, ctx);
+  const query: Select = Object.freeze({
+    kind: 'select',
+    with: Object.freeze([]),
+    from: joinParents(joinContent(from?.item ?? null, where, scope.items, ctx), scope.items),
+    where: Object.freeze(where),
+    grouped,
+    ...grouping,
+    having: Object.freeze(having),
+    outputs: Object.freeze(outputs),
+    ...distinct,
+    orderBy: Object.freeze(orderBy),
+    ...bindLimit(stmt, ctx, scope),
+  });
+  const columns = targets.map(({ name, expr }) => ({
+    name,
+    type: expr.type,
+    sealed: isSealed(expr, scope),
+    ...formatted(ctx.formatOf(expr)),
+  }));
+  const settled = ownGrain.settled(query, new Set(localSources(scope).keys()), ctx);
+  const { level } = operators;
+  if (level !== null) {
+    if (settled !== query)
+      throw ctx.unsupported('an operator over rows beside such a metric', level.location);
+    return {
+      query: operatedSelect(query, level, scope, ctx),
+      columns: columns.map((c) => ({ ...c, sealed: false })),
+    };
+  }
+  return { query: inOwnOrder(settled, scope, ctx), columns };
+}
+
+function formatted(format: MetricFormat | undefined): Pick<BoundColumn, 'format'> {
+  return format === undefined ? {} : { format };
+}
+
+/** The clauses of one level above its FROM and WHERE. */
+type Clauses = Pick<Select, 'groupBy' | 'having' | 'outputs' | 'orderBy' | 'distinct' | 'distinctOn'>;
+
+function isGrouped(stmt: SelectStmt, { outputs, orderBy }: Clauses): boolean {
+  return (
+    stmt.groupClause !== undefined ||
+    stmt.havingClause !== undefined ||
+    [...outputs.map((o) => o.expr), ...sortExprs(orderBy)].some(hasAggregate)
+  );
+}
+
+function checkClauses(clauses: Clauses, grouped: boolean, scope: Scope, ctx: BindContext): void {
+  const { groupBy, having, outputs, orderBy, distinct, distinctOn } = clauses;
+  const sorted = sortExprs(orderBy);
+  const listed = distinct
+    ? outputs
+    : orderBy.map((k) => (typeof k.by === 'number' ? outputs[k.by - 1] : undefined));
+  for (const expr of [...groupBy, ...sorted, ...distinctOn, ...listed.flatMap((o) => o?.expr ?? [])]) {
+    requireComparable(expr.type, ctx.locationOf(expr), ctx);
+    if (ctx.shownRows.has(expr)) throw ctx.wholeRow(ctx.locationOf(expr));
+  }
+  if (grouped) {
+    const above = [...outputs.map((o) => o.expr), ...having, ...sorted, ...distinctOn];
+    checkGrouping(above, groupBy, scope, ctx);
+  }
+  refuseOtherGroupings([...outputs.map((o) => o.expr), ...having, ...sorted, ...distinctOn], groupBy, ctx);
+  if (distinct && sorted[0] !== undefined) {
+    const detail = 'with SELECT DISTINCT, ORDER BY expressions must stand in the select list';
+    throw ctx.error('syntax', { detail }, ctx.locationOf(sorted[0]));
+  }
+  checkDistinctOn(distinctOn, orderBy, outputs, ctx);
+}
+
+/** The items whose rows WHERE filters directly: not those that an outer join may null. */
+function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
+  if (from === null) return [];
+  const strict = (item: FromItem): readonly number[] => {
+    if (item.kind !== 'join') return [item.id];
+    if (item.type === 'full') return [];
+    return [...strict(item.left), ...(item.type === 'inner' ? strict(item.right) : [])];
+  };
+  const sources = new Set(strict(from.item));
+  return from.items.filter((i) => sources.has(i.source));
+}
+
+/** A traversal answers by depth, then key, where the query asks for no order of its own. */
+function inOwnOrder(query: Select, scope: Scope, ctx: BindContext): Select {
+  const order = scope.items.flatMap((i) => i.order ?? []);
+  if (
+    order.length === 0 ||
+    query.orderBy.length > 0 ||
+    query.grouped ||
+    query.distinct ||
+    query.distinctOn.length > 0
+  )
+    return query;
+  const orderBy = Object.freeze(order.map(ascending));
+  ctx.addOwnOrder(orderBy);
+  return Object.freeze({ ...query, orderBy });
+}
+
+function isSealed(expr: Expr, scope: Scope): boolean {
+  if (expr.kind !== 'column') return false;
+  const item = scope.items.find((i) => i.source === expr.source);
+  return item !== undefined && isSealedIn(item, expr.name);
+}
+
+function requireLists(stmt: SelectStmt, ctx: BindContext): void {
+  for (const [nodes, what] of [
+    [stmt.groupClause, 'GROUP BY'],
+    [stmt.sortClause, 'ORDER BY'],
+    [stmt.distinctClause, 'DISTINCT ON'],
+  ] as const) {
+    if (nodes !== undefined && nodes.length > LIMITS.columns)
+      ctx.requireColumns(nodes.length, what, placeOf(nodes[LIMITS.columns]));
+  }
+}
+
+function hasAggregate(expr: Expr): boolean {
+  return someExpr(expr, (e) => e.kind === 'aggregate');
+}
+
+function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, WindowDef> {
+  const named = new Map<string, WindowDef>();
+  for (const node of stmt.windowClause ?? []) {
+    if (!('WindowDef' in node)) throw ctx.unsupported(constructOf(node), placeOf(node));
+    const window = node.WindowDef;
+    const name = window.name ?? '';
+    if (named.has(name)) {
+      const detail = `window \`${name}\` is defined twice`;
+      throw ctx.error('windowing', { detail }, window.location);
+    }
+    const base = window.refname === undefined ? null : windowNamed(window.refname, window, named, ctx);
+    named.set(name, base === null ? window : extended(window, base, ctx));
+  }
+  return named;
+}
+
+function expandTargets(nodes: readonly Node[], env: Environment): readonly Output[] {
+  const outputs: Output[] = [];
+  for (const node of nodes) {
+    const target = 'ResTarget' in node ? node.ResTarget : {};
+    const star = starOf(target);
+    if (star !== null) outputs.push(...expandStar(star, target, env, columnValue));
+    else {
+      const expr = bindValue(required(target.val), { ...env, rows: true });
+      outputs.push({ name: target.name ?? defaultName(required(target.val)), expr });
+    }
+    env.ctx.requireColumns(outputs.length, 'the select list', target.location);
+  }
+  return outputs;
+}
+
+/** GROUP BY: a position, an input column, the name of an output, or an expression, in Postgres' order. */
+function bindGroup(node: Node, outputs: SelectList, env: Environment): Expr {
+  const { ctx } = env;
+  const named = again(outputNamed(node, outputs, env, false), node, env);
+  const expr = byPosition(node, outputs, env) ?? named ?? bindValue(node, env);
+  if (someExpr(expr, (e) => e.kind === 'aggregate' || e.kind === 'window')) {
+    throw ctx.error(
+      'grouping',
+      { detail: 'aggregates and window calls are not allowed in GROUP BY' },
+      ctx.locationOf(expr),
+    );
+  }
+  return expr;
+}
+
+function byPosition(node: Node, outputs: SelectList, env: Environment): Expr | null {
+  const position = positionOf(node, outputs, env);
+  return position === null ? null : again(outputs.at(position)?.expr ?? null, node, env);
+}
+
+/** An output that GROUP BY or DISTINCT ON names, which is written out in both places. */
+function again(expr: Expr | null, node: Node, { ctx }: Environment): Expr | null {
+  if (expr !== null && expr.kind !== 'column') ctx.spendAgain(expr, placeOf(node));
+  return expr;
+}
+
+function positionOf(node: Node, outputs: SelectList, env: Environment): number | null {
+  if (!('A_Const' in node)) return null;
+  const position = integerOf(node);
+  if (position === null || position < 1 || position > outputs.length) {
+    throw env.ctx.error(
+      'syntax',
+      { detail: `${env.clause} takes the position of an output, from 1 to ${outputs.length}` },
+      node.A_Const.location,
+    );
+  }
+  return position;
+}
+
+function bareName(name: string): Reference {
+  return { alias: null, name, schema: null };
+}
+
+/** The output that a bare name means; input columns win where `outputFirst` is false. */
+function outputNamed(node: Node, outputs: SelectList, env: Environment, outputFirst: boolean): Expr | null {
+  if (!('ColumnRef' in node) || node.ColumnRef.fields?.length !== 1) return null;
+  const name = stringOf(node.ColumnRef.fields[0]);
+  const hits = outputs.named(name);
+  const [hit] = hits;
+  if (hit === undefined) return null;
+  if (
+    !outputFirst &&
+    lookUp({ ...env.scope, parent: null }, bareName(name), env.ctx, node.ColumnRef.location) !== null
+  )
+    return null;
+  if (outputs.meansSeveral(name)) {
+    throw env.ctx.error('ambiguous', { what: 'name', name }, node.ColumnRef.location);
+  }
+  return hit.expr;
+}
+
+function bindSort(node: Node, outputs: SelectList, env: Environment): SortKey {
+  const sort: SortBy = 'SortBy' in node ? node.SortBy : {};
+  const target = required(sort.node);
+  const position = positionOf(target, outputs, env);
+  if (position !== null) return sortKey(sort, position, env.ctx);
+  const expr = outputNamed(target, outputs, env, true) ?? bindValue(target, env);
+  return sortKey(sort, outputs.positionOf(expr) ?? expr, env.ctx);
+}
+
+/** ORDER BY must begin with the keys of DISTINCT ON, in any order, so that each key's first row is next to it. */
+function checkDistinctOn(
+  keys: readonly Expr[],
+  orderBy: readonly SortKey[],
+  outputs: readonly Output[],
+  ctx: BindContext,
+): void {
+  const wanted = new Set(keys.map(fingerprint));
+  for (const key of orderBy.slice(0, wanted.size)) {
+    const by = typeof key.by === 'number' ? outputs[key.by - 1]?.expr : key.by;
+    if (by !== undefined && wanted.has(fingerprint(by))) continue;
+    const detail = 'ORDER BY must begin with the expressions of DISTINCT ON';
+    throw ctx.error('syntax', { detail }, by === undefined ? undefined : ctx.locationOf(by));
+  }
+}
+
+/** DISTINCT is a list with one empty node in the grammar; DISTINCT ON a list of expressions. */
+function bindDistinct(nodes: readonly Node[] | undefined, outputs: SelectList, env: Environment) {
+  if (nodes === undefined || nodes.length === 0) return { distinct: false, distinctOn: Object.freeze([]) };
+  const first = nodes[0];
+  if (first === undefined || Object.keys(first).length === 0)
+    return { distinct: true, distinctOn: Object.freeze([]) };
+  const distinctOn = nodes.map(
+    (n) =>
+      byPosition(n, outputs, env) ?? again(outputNamed(n, outputs, env, true), n, env) ?? bindValue(n, env),
+  );
+  return { distinct: false, distinctOn: Object.freeze(distinctOn) };
+}

@@ -1,0 +1,113 @@
+import type { TypeName } from '../types/types.js';
+
+/**
+ * What an argument may be. `labels` is `text[]` or a jsonb array of `{label, description, examples}`; `schema`
+ * is a jsonb object, the JSON Schema of an object.
+ */
+export type ArgumentType = 'text' | 'float8' | 'int4' | 'labels' | 'schema';
+
+export interface OperatorArgument {
+  /** For `name => value`. */
+  readonly name: string;
+  readonly type: ArgumentType;
+  /** Whether it may also stand by its place, after the column. */
+  readonly positional: boolean;
+  /** Whether the service works an absent one out of the question and its facet. */
+  readonly worked: boolean;
+  /** What an absent one means otherwise; null where it has no value. */
+  readonly default: number | string | null;
+  /** Inclusive bounds of a number. */
+  readonly min: number | null;
+  readonly max: number | null;
+}
+
+export interface OperatorSignature {
+  readonly class: 'encoder' | 'decoder';
+  /** After the first argument, which is always the passage's `text`. */
+  readonly arguments: readonly OperatorArgument[];
+  readonly result: TypeName;
+  /** Another result type where this argument is given. */
+  readonly resultWith: { readonly argument: string; readonly type: TypeName } | null;
+  readonly nullable: boolean;
+  /** Whether the query of RETRIEVE is read: always, never, or where this argument is absent. */
+  readonly query: 'never' | { readonly unless: string };
+}
+
+function argument(name: string, type: ArgumentType, more: Partial<OperatorArgument> = {}): OperatorArgument {
+  const bare = { positional: false, worked: false, default: null, min: null, max: null };
+  return Object.freeze({ name, type, ...bare, ...more });
+}
+
+function encoder(
+  args: readonly OperatorArgument[],
+  result: TypeName,
+  more: Partial<OperatorSignature> = {},
+): OperatorSignature {
+  const bare = { resultWith: null, nullable: false, query: 'never' as const };
+  return Object.freeze({ class: 'encoder', arguments: Object.freeze(args), result, ...bare, ...more });
+}
+
+function decoder(
+  args: readonly OperatorArgument[],
+  result: TypeName,
+  resultWith: OperatorSignature['resultWith'] = null,
+): OperatorSignature {
+  return encoder(args, result, { class: 'decoder', nullable: true, resultWith });
+}
+
+const POSITIONAL = { positional: true } as const;
+const WORKED = { positional: true, worked: true } as const;
+const UNIT = { min: -1, max: 1 } as const;
+
+/** The twelve operators. Names are upper case and compare without case. */
+export const OPERATORS = Object.freeze({
+  SIMILARITY: encoder([argument('reference', 'text', POSITIONAL)], 'float8', {
+    query: { unless: 'reference' },
+  }),
+  CLASSIFY: encoder([argument('labels', 'labels', WORKED), argument('min_score', 'float8', UNIT)], 'text', {
+    nullable: true,
+  }),
+  TAG: encoder(
+    [argument('labels', 'labels', WORKED), argument('threshold', 'float8', { default: 0.2, ...UNIT })],
+    'text[]',
+  ),
+  RANK: encoder(
+    [argument('query', 'text', POSITIONAL), argument('lambda', 'float8', { default: 1, min: 0, max: 1 })],
+    'int4',
+    { query: { unless: 'query' } },
+  ),
+  DEDUP: encoder([argument('threshold', 'float8', { default: 0.95, ...UNIT })], 'jsonb'),
+  OUTLIER: encoder([argument('k', 'int4', { default: 5, min: 1, max: 1000 })], 'float8', { nullable: true }),
+  CLUSTER: encoder([argument('k', 'int4', { default: 5, min: 1, max: 1000 })], 'int4'),
+  EXTRACT: decoder([argument('schema', 'schema', WORKED)], 'jsonb'),
+  SUMMARIZE: decoder(
+    [
+      argument('instruction', 'text', POSITIONAL),
+      argument('max_words', 'int4', { default: 100, min: 1, max: 5000 }),
+    ],
+    'text',
+  ),
+  SCORE: decoder(
+    [
+      argument('rubric', 'text', WORKED),
+      argument('min', 'float8', { default: 0 }),
+      argument('max', 'float8', { default: 1 }),
+    ],
+    'float8',
+  ),
+  GENERATE: decoder([argument('instruction', 'text', WORKED), argument('schema', 'schema')], 'text', {
+    argument: 'schema',
+    type: 'jsonb',
+  }),
+  COMPLETE: decoder([argument('prompt', 'text', WORKED)], 'text'),
+});
+
+export type OperatorName = keyof typeof OPERATORS;
+export type EncoderName = 'SIMILARITY' | 'CLASSIFY' | 'TAG' | 'RANK' | 'DEDUP' | 'OUTLIER' | 'CLUSTER';
+export type DecoderName = Exclude<OperatorName, EncoderName>;
+
+/** Null where `name` is no operator. */
+export function operatorNamed(name: string): OperatorName | null {
+  const upper = name.toUpperCase();
+  return Object.hasOwn(OPERATORS, upper) ? (upper as OperatorName) : null; // just looked up
+}

@@ -1,0 +1,143 @@
+import { SCALAR_TYPES, type ScalarType } from '../types/types.js';
+
+/** A literal of each type, for hints; a test sends every one of them. */
+export const EXAMPLES: Readonly<Record<ScalarType, string>> = {
+  bool: 'true',
+  int2: '100',
+  int4: '100',
+  int8: '100',
+  float4: '1.5',
+  float8: '1.5',
+  numeric: '1.5',
+  text: 'text',
+  bpchar: 'text',
+  uuid: '123e4567-e89b-12d3-a456-426614174000',
+  date: '2026-01-31',
+  time: '10:30:00',
+  timestamp: '2026-01-31 10:30:00',
+  timestamptz: '2026-01-31 10:30:00+00',
+  interval: '3 days 04:05:06',
+  bytea: '\\xdeadbeef',
+  varbit: '101',
+  jsonb: '{"a": 1}',
+  json: '{"a": 1}',
+  inet: '192.0.2.1',
+  cidr: '192.0.2.0/24',
+  macaddr: '08:00:2b:01:02:03',
+  macaddr8: '08:00:2b:01:02:03:04:05',
+  money: '12.50',
+  timetz: '10:30:00+00',
+  tsvector: 'open source',
+  tsquery: 'open & source',
+  int4range: '[1,5)',
+  int8range: '[1,5)',
+  numrange: '[1.5,2.5)',
+  daterange: '[2026-01-01,2026-02-01)',
+  tsrange: '[2026-01-01 00:00,2026-02-01 00:00)',
+  tstzrange: '[2026-01-01 00:00+00,2026-02-01 00:00+00)',
+  int4multirange: '{[1,5),[7,9)}',
+  int8multirange: '{[1,5),[7,9)}',
+  nummultirange: '{[1.5,2.5)}',
+  datemultirange: '{[2026-01-01,2026-02-01)}',
+  tsmultirange: '{[2026-01-01 00:00,2026-02-01 00:00)}',
+  tstzmultirange: '{[2026-01-01 00:00+00,2026-02-01 00:00+00)}',
+};
+
+const BOUNDS: Readonly<Partial<Record<ScalarType, string>>> = {
+  int2: 'from -32768 to 32767',
+  int4: 'from -2147483648 to 2147483647',
+  int8: 'from -9223372036854775808 to 9223372036854775807',
+};
+
+/** How a literal of `type` is written; null for a type that has no example. */
+export function literalHint(type: string): string | null {
+  const [element = type] = type.split('[]');
+  const scalar = SCALAR_TYPES.find((known) => known === element);
+  if (scalar === undefined) return null;
+  const bounds = BOUNDS[scalar];
+  if (type !== scalar) return `write an array as '{${arrayItem(EXAMPLES[scalar])}}'`;
+  return bounds === undefined
+    ? `write a value of type ${scalar} as '${EXAMPLES[scalar]}'`
+    : `values of type ${scalar} are whole numbers ${bounds}`;
+}
+
+function arrayItem(text: string): string {
+  return /^[\w.:+-]+$/.test(text) ? text : `"${text.replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** Values that are out of the range of their type; all others have not its form. */
+export const OUT_OF_RANGE: ReadonlySet<string> = new Set(['22003', '22008']);
+
+export type CountClause = 'LIMIT' | 'OFFSET';
+
+/** What Postgres says of a negative count of each clause. */
+export const NEGATIVE_COUNTS: Readonly<Record<CountClause, string>> = { LIMIT: '2201W', OFFSET: '2201X' };
+
+type Words = readonly [message: string, hint: string | null];
+
+/** What an evaluation that failed is told as, by SQLSTATE: the words of the database could hold values. */
+export const EVALUATION_FAULTS: ReadonlyMap<string, Words> = new Map<string, Words>([
+  ['21000', ['a subquery used as a value returned more than one row', 'give it an aggregate, or LIMIT 1']],
+  [
+    '22000',
+    ['a value is not valid where it is used', 'the lower bound of a range must not be above its upper'],
+  ],
+  ['22003', ['a number is out of range', 'compute in a wider type, such as `x::numeric`']],
+  ['22007', ['a date or time has not the form that it is read by', 'the text must match the format']],
+  ['22008', ['a date or time is out of range', 'its day must exist, and lie between 4713 BC and 294276 AD']],
+  ['22011', ['the length of a substring is negative', 'use `greatest(x, 0)` as the length']],
+  ['22012', ['division by zero', 'divide by `nullif(x, 0)`, which gives NULL for zero']],
+  ['22014', ['the argument of ntile must be greater than zero', 'count from 1']],
+  ['22016', ['the argument of nth_value must be greater than zero', 'count from 1']],
+  [
+    '2201B',
+    [
+      'a regular expression is not valid',
+      'a backslash makes a special character an ordinary one, as in `\\(`',
+    ],
+  ],
+  [
+    '2201E',
+    [
+      'the argument of a logarithm is out of range',
+      'take it of values above zero: `case when x > 0 then ln(x) end`',
+    ],
+  ],
+  ['2201F', ['the argument of a power or root is out of range', 'take a root of `greatest(x, 0)`']],
+  [
+    '2201G',
+    ['the arguments of width_bucket are out of range', 'its bounds must differ, its count be above zero'],
+  ],
+  ['22021', ['a text holds a character that its encoding does not have', 'leave the character out']],
+  [
+    '22023',
+    [
+      'an argument has a value that its function does not take',
+      'look at its constants: a zone, a unit, a step',
+    ],
+  ],
+  ['22025', ['an escape in a pattern is not valid', 'write a backslash that stands for itself twice']],
+  ['22P02', ['a value has not the form of its type', 'leave out what has another form, with WHERE or CASE']],
+  ['22P03', ['the bytes of a parameter are no value of its type', 'send it in text format']],
+  ['2202E', ['an array subscript is out of range', 'use a smaller one']],
+  [
+    '42601',
+    [
+      'a text search query, or a path, is not well formed',
+      'join words with `&` or `|`; begin a path with `$`',
+    ],
+  ],
+  [
+    '54000',
+    [
+      'a value, or what a function or a recursive query makes, is beyond its limit',
+      'a value has at most 1 GB, and a text no character of number 0',
+    ],
+  ],
+  ['54001', ['the statement is too complex for the database', 'ask in several smaller statements']],
+]);
+
+/** Whether SQLSTATE says that the values of a statement, or what it makes of them, cannot be computed with. */
+export function isEvaluationFault(sqlstate: string): boolean {
+  return sqlstate.startsWith('22') || sqlstate.startsWith('54') || sqlstate === '21000';
+}

@@ -1,0 +1,172 @@
+import type { LiteralSlots, LiteralTest } from '../../bind/index.js';
+import type { Expr, Query } from '../../plan/plan.js';
+
+/**
+ * Whether a value that no row takes part in can be seen never to fail: the moments that reports compare with,
+ * `now() - interval '7 days'`. Anything else might, and whether it does would tell that some row was reached.
+ */
+export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
+  return (
+    isOfOurTime(expr, literals, { nodes: MOST_NODES, steps: MOST_STEPS }) ||
+    isShortText(expr, literals, { nodes: MOST_NODES, steps: 0 }) ||
+    isSmallNumber(expr, literals, { nodes: MOST_NODES, steps: MOST_STEPS })
+  );
+}
+
+/** A text of the question in the other case, trimmed or joined to another. Very long ones may need too much room. */
+function isShortText(expr: Expr, literals: LiteralSlots, budget: Budget): boolean {
+  if (budget.nodes-- <= 0) return false;
+  if (expr.kind === 'parameter')
+    return expr.type === 'text' && literals.literalIn(expr.slot)?.holds(isShort) === true;
+  const parts = textsIn(expr);
+  return parts.length > 0 && parts.every((e) => e !== null && isShortText(e, literals, budget));
+}
+
+/** What the text is made of; nothing where nobody knows. */
+function textsIn(expr: Expr): readonly (Expr | null)[] {
+  if (expr.kind === 'call' && CASES.has(expr.definition.name)) return expr.args;
+  return expr.kind === 'operation' && expr.definition.name === '||' ? [expr.left, expr.right] : [];
+}
+
+const CASES: ReadonlySet<string> = new Set(['lower', 'upper', 'btrim', 'ltrim', 'rtrim']);
+const isShort = (text: string): boolean => text.length <= 1_000;
+
+/** A few small numbers added, subtracted or, with room for the digits, multiplied. */
+function isSmallNumber(expr: Expr, literals: LiteralSlots, budget: Budget): boolean {
+  if (budget.nodes-- <= 0 || !NUMBERS.has(expr.type)) return false;
+  const isSmall = (e: Expr): boolean => isSmallNumber(e, literals, budget);
+  switch (expr.kind) {
+    case 'parameter':
+      return literals.literalIn(expr.slot)?.holds(isFewDigits) === true;
+    case 'cast':
+      return WIDENED.has(`${expr.arg.type} ${expr.type}`) && expr.modifiers.length === 0 && isSmall(expr.arg);
+    case 'call': {
+      const [arg, ...more] = expr.args;
+      return ROUNDED.has(expr.definition.name) && arg !== undefined && more.length === 0 && isSmall(arg);
+    }
+    case 'operation':
+      return (
+        (ADDED.has(expr.definition.name) || (expr.definition.name === '*' && expr.type !== 'int4')) &&
+        budget.steps-- > 0 &&
+        expr.left !== null &&
+        isSmall(expr.left) &&
+        isSmall(expr.right)
+      );
+    default:
+      return false;
+  }
+}
+
+const NUMBERS: ReadonlySet<string> = new Set(['int4', 'int8', 'numeric', 'float8']);
+const WIDENED: ReadonlySet<string> = new Set([
+  'int4 int8',
+  'int4 numeric',
+  'int4 float8',
+  'int8 numeric',
+  'int8 float8',
+  'numeric float8',
+]);
+/** They yield at most one more than they are given. */
+export const ROUNDED: ReadonlySet<string> = new Set([
+  'abs',
+  'sign',
+  'ceil',
+  'ceiling',
+  'floor',
+  'round',
+  'trunc',
+]);
+const ADDED: ReadonlySet<string> = new Set(['+', '-']);
+const isFewDigits = (text: string): boolean => /^-?\d{1,5}(\.\d{1,5})?$/.test(text);
+
+/** What is left of the size that is looked at, and of the steps that a moment may be moved by. */
+interface Budget {
+  nodes: number;
+  steps: number;
+}
+
+const MOST_NODES = 16;
+/** A few steps from a moment of our time do not leave time; many would. */
+const MOST_STEPS = 2;
+
+function isOfOurTime(expr: Expr, literals: LiteralSlots, budget: Budget): boolean {
+  if (budget.nodes-- <= 0) return false;
+  const isSound = (e: Expr): boolean => isOfOurTime(e, literals, budget);
+  switch (expr.kind) {
+    case 'parameter':
+      return literals.literalIn(expr.slot)?.holds(isBounded) === true;
+    case 'structural':
+      return true;
+    case 'cast':
+      // A text may be no moment, however it looks.
+      return (
+        MOMENTS.has(expr.type) &&
+        MOMENTS.has(expr.arg.type) &&
+        expr.modifiers.length === 0 &&
+        isSound(expr.arg)
+      );
+    case 'call':
+      if (expr.definition.name === 'make_date') return isDay(expr.args, literals);
+      return CALLS.has(expr.definition.name) && expr.args.length <= 2 && expr.args.every(isSound);
+    case 'operation':
+      return (
+        (expr.definition.name === '+' || expr.definition.name === '-') &&
+        MOMENTS.has(expr.type) &&
+        budget.steps-- > 0 &&
+        expr.left !== null &&
+        isSound(expr.left) &&
+        isSound(expr.right)
+      );
+    default:
+      return false;
+  }
+}
+
+/** Year, month and day by literals, each of which any day can have. */
+function isDay(args: readonly Expr[], literals: LiteralSlots): boolean {
+  return (
+    args.length === PARTS_OF_A_DAY.length &&
+    PARTS_OF_A_DAY.every((isPart, i) => {
+      const arg = args[i];
+      return arg?.kind === 'parameter' && literals.literalIn(arg.slot)?.holds(isPart) === true;
+    })
+  );
+}
+
+const PARTS_OF_A_DAY: readonly LiteralTest[] = [
+  (year) => /^[1-9]\d{0,3}$/.test(year),
+  (month) => /^(?:[1-9]|1[0-2])$/.test(month),
+  (day) => /^(?:[1-9]|1\d|2[0-8])$/.test(day),
+];
+
+/** Whether LIMIT or OFFSET is absent, or a literal that counts; it fails where it is negative. */
+export function isCount(expr: Expr | null, literals: LiteralSlots): boolean {
+  return (
+    expr === null || (expr.kind === 'parameter' && literals.literalIn(expr.slot)?.holds(isFewRows) === true)
+  );
+}
+
+/** Whether a query yields one row at most, since a literal in its LIMIT says so. */
+export function isOneRow(query: Query, literals: LiteralSlots): boolean {
+  if (query.kind === 'values' || query.withTies || query.limit?.kind !== 'parameter') return false;
+  return literals.literalIn(query.limit.slot)?.holds(isNoneOrOne) === true;
+}
+
+const isFewRows: LiteralTest = (text) => /^(?:0|[1-9]\d{0,8})$/.test(text);
+const isNoneOrOne: LiteralTest = (text) => text === '0' || text === '1';
+
+const MOMENTS: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz']);
+const CALLS: ReadonlySet<string> = new Set(['now', 'date_trunc']);
+
+/** Small counts, days of a four-digit year, and intervals of one part that is less than two thousand years. */
+const BOUNDED: readonly RegExp[] = [
+  /^-?\d{1,5}$/,
+  /^\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?)?$/,
+  /^[+-]?\d{1,5} (second|minute|hour|day|week)s?$/i,
+  /^[+-]?\d{1,4} months?$/i,
+  /^[+-]?\d{1,3} years?$/i,
+];
+
+function isBounded(text: string): boolean {
+  return BOUNDED.some((form) => form.test(text));
+}

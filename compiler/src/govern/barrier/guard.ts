@@ -1,0 +1,406 @@
+import { InternalError } from '../../errors/errors.js';
+import {
+  type CommonTable,
+  type Expr,
+  type FromItem,
+  type GovernedColumn,
+  type GovernedScan,
+  type Output,
+  type Query,
+  type Select,
+  type SetOperation,
+  SHOWN,
+  type SourceId,
+  type Values,
+} from '../../plan/plan.js';
+import {
+  allQueries,
+  changed,
+  leavesOf,
+  mapChildren,
+  mapped,
+  mapSort,
+  queryOf,
+  someExpr,
+} from '../../plan/walk.js';
+import { comparison, count } from '../minimum.js';
+import type { GovernedSlots } from '../slots.js';
+import { isSealedLevel, type Reach } from './reach.js';
+
+/** What in a statement must not run on hidden rows as it stands. */
+export interface Guards {
+  readonly reach: Reach;
+  /** Conditions that ask first whether the rows that reach them are shown. */
+  readonly conditions: ReadonlySet<Expr>;
+  /** Queries whose output is worked out before anything is compared with it. */
+  readonly sealed: ReadonlySet<Query>;
+  /** Whether every scan with a row filter is fenced. */
+  readonly fenced: boolean;
+}
+
+/**
+ * `CASE WHEN <rows are shown> THEN <condition> ELSE false END` in the place of each condition. Postgres evaluates
+ * WHEN before THEN and moves nothing out of a CASE whose test reads a row, so the condition meets shown rows only,
+ * and the scan stays open to index conditions and joins. It also keeps the planner from trying the condition on the
+ * values of its statistics, which are those of hidden rows too.
+ */
+export function guarded(root: Query, guards: Guards, slots: GovernedSlots): Query {
+  return new Guarding(root, guards, slots).rewritten(root, []);
+}
+
+/** Columns that a query may carry up, each for a scan: beyond that one says of all rows together whether they are shown. */
+const MOST_CARRIED = 8;
+
+/** Questions in the parts of one condition. */
+const MOST_QUESTIONS = 256;
+
+/** By column: the scan of which a query carries up whether its rows are shown; null for all of them. */
+type Shape = readonly (SourceId | null)[];
+
+class Guarding {
+  readonly #guards: Guards;
+  readonly #slots: GovernedSlots;
+  readonly #items = new Map<SourceId, FromItem>();
+  readonly #tables = new Map<number, Query>();
+  /** FROM items of levels with an outer join, which may give NULLs in the place of their rows. */
+  readonly #missing = new Set<SourceId>();
+  /** Scans that say of their rows whether they are shown. */
+  readonly #saying = new Set<SourceId>();
+  /** Scans of which a query carries it up, as its last columns, in this order; or all that it reads, as one. */
+  readonly #carried = new Map<Query, Set<SourceId> | 'all'>();
+  /** Whether a query reads the rows of a scan; null: of any that has a row filter. */
+  readonly #within = new Map<Query, Map<SourceId | null, boolean>>();
+
+  constructor(root: Query, guards: Guards, slots: GovernedSlots) {
+    this.#guards = guards;
+    this.#slots = slots;
+    for (const query of allQueries(root)) {
+      if (query.kind !== 'values')
+        for (const t of query.with) if (t.recursive !== true) this.#tables.set(t.id, t.query);
+      if (query.kind !== 'select') continue;
+      const outer = hasOuterJoin(query.from);
+      for (const leaf of leavesOf(query.from)) {
+        this.#items.set(leaf.id, leaf);
+        if (outer) this.#missing.add(leaf.id);
+      }
+    }
+    for (const condition of guards.conditions) {
+      for (const { source, scan } of guards.reach.reached(condition)) this.#carry(source, scan);
+    }
+  }
+
+  // -------------------------------------------------------------- what must be carried where
+
+  /** Makes FROM item `source` say whether the rows of `scan` in it are shown; null: of all its scans. */
+  #carry(source: SourceId, scan: SourceId | null): void {
+    const item = this.#items.get(source);
+    if (item?.kind === 'governed') this.#saying.add(item.id);
+    else {
+      const query = this.#behind(item);
+      if (query !== null) this.#carryIn(query, scan);
+    }
+  }
+
+  #carryIn(query: Query, scan: SourceId | null): void {
+    const carried = this.#carried.get(query) ?? new Set<SourceId>();
+    if (carried === 'all' || (scan !== null && carried.has(scan))) return;
+    const all = scan === null || carried.size === MOST_CARRIED;
+    this.#carried.set(query, all ? 'all' : carried.add(scan));
+    const below = all ? null : scan;
+    if (query.kind === 'set_operation') {
+      this.#carryIn(query.left, below);
+      this.#carryIn(query.right, below);
+    } else if (query.kind === 'select') {
+      for (const leaf of this.#leavesWith(query, below)) this.#carry(leaf, below);
+    }
+  }
+
+  /** The FROM items of a level that rows of `scan` come through; none where they end in one figure of them all. */
+  #leavesWith(query: Select, scan: SourceId | null): readonly SourceId[] {
+    if (isSealedLevel(query) || (query.grouped && query.groupBy.length === 0)) return [];
+    return leavesOf(query.from)
+      .filter((l) => this.#readsBy(l, scan))
+      .map((l) => l.id);
+  }
+
+  #behind(item: FromItem | undefined): Query | null {
+    if (item?.kind === 'derived') return item.query;
+    return item?.kind === 'cte' ? (this.#tables.get(item.table) ?? null) : null;
+  }
+
+  #reads(query: Query | null, scan: SourceId | null): boolean {
+    if (query === null || query.kind === 'values') return false;
+    const known = this.#within.get(query) ?? new Map<SourceId | null, boolean>();
+    this.#within.set(query, known);
+    let reads = known.get(scan);
+    if (reads === undefined) {
+      reads =
+        query.kind === 'set_operation'
+          ? this.#reads(query.left, scan) || this.#reads(query.right, scan)
+          : leavesOf(query.from).some((l) => this.#readsBy(l, scan));
+      known.set(scan, reads);
+    }
+    return reads;
+  }
+
+  #readsBy(leaf: FromItem, scan: SourceId | null): boolean {
+    if (leaf.kind === 'governed') return scan === null ? leaf.filter !== null : leaf.id === scan;
+    return this.#reads(this.#behind(leaf), scan);
+  }
+
+  /** What a query carries up, by column: a scan, or null for all of them. */
+  #columnsOf(query: Query): Shape {
+    const carried = this.#carried.get(query);
+    return carried === 'all' ? [null] : [...(carried ?? [])];
+  }
+
+  // -------------------------------------------------------------- the statement anew
+
+  /** @param shape those of `#carried`, given to the operands of a set operation that carry none themselves */
+  rewritten(query: Query, shape: Shape = this.#columnsOf(query)): Query {
+    switch (query.kind) {
+      case 'values':
+        return this.#values(query, shape);
+      case 'set_operation':
+        return this.#setOperation(query, shape);
+      case 'select':
+        return this.#select(query, shape);
+      default: {
+        const unknown: never = query;
+        throw new InternalError(`unexpected query ${String(unknown)}`);
+      }
+    }
+  }
+
+  readonly #deep = (e: Expr): Expr => mapChildren(e, this.#deep, (q) => this.#inner(q));
+
+  /** A query inside an expression: worked out by itself where what it yields must not be compared before. */
+  #inner(query: Query): Query {
+    const after = this.rewritten(query);
+    if (!this.#guards.sealed.has(query) || after.kind === 'values') return after;
+    if (after.limit !== null || after.offset !== null) return after;
+    return Object.freeze({ ...after, offset: this.#slots.literal('0', 'int8') });
+  }
+
+  #condition(condition: Expr): Expr {
+    if (!this.#guards.conditions.has(condition)) return this.#deep(condition);
+    const shown = new Map<string, Expr>();
+    for (const { source, scan } of this.#guards.reach.reached(condition)) {
+      const question = this.#shown(source, scan);
+      shown.set(`${source} ${question.name}`, question.expr);
+    }
+    const when = allOf([...shown.values()]);
+    // Each part that asks has all of the questions: where that is too much, the whole condition asks once.
+    return shown.size * this.#askingParts(condition) > MOST_QUESTIONS
+      ? this.#asking(this.#deep(condition), when)
+      : this.#parts(condition, when);
+  }
+
+  /** How many parts of a condition ask. */
+  #askingParts(condition: Expr): number {
+    if (condition.kind === 'and' || condition.kind === 'or') {
+      const mixed = condition.args.filter((c) => this.#isMixed(c));
+      const failing = condition.args.some((c) => !this.#isMixed(c) && !this.#isHarmless(c));
+      return mixed.reduce((sum, c) => sum + this.#askingParts(c), failing ? 1 : 0);
+    }
+    return condition.kind === 'not' && this.#isMixed(condition) ? this.#askingParts(condition.arg) : 1;
+  }
+
+  /**
+   * What of a condition can fail asks about all rows that reach the condition; the rest stays bare, and an arm of OR
+   * keeps its index. What comes out for a hidden row does not matter: its row filter is in its scan.
+   */
+  #parts(condition: Expr, when: Expr): Expr {
+    if (condition.kind === 'and' || condition.kind === 'or') return this.#list(condition, when);
+    if (condition.kind === 'not' && this.#isMixed(condition))
+      return changed(condition, { arg: this.#parts(condition.arg, when) });
+    const after = this.#deep(condition);
+    return this.#isHarmless(condition) ? after : this.#asking(after, when);
+  }
+
+  /** AND or OR, of which the parts that can fail ask together, where the first of them stands. */
+  #list(list: Extract<Expr, { kind: 'and' | 'or' }>, when: Expr): Expr {
+    const failing = list.args.filter((c) => !this.#isMixed(c) && !this.#isHarmless(c));
+    const [first] = failing;
+    if (failing.length < 2 || first === undefined)
+      return changed(list, { args: mapped(list.args, (c) => this.#parts(c, when)) });
+    const together = Object.freeze({ ...list, args: Object.freeze(failing.map(this.#deep)) });
+    if (failing.length === list.args.length) return this.#asking(together, when);
+    const failed = new Set(failing);
+    const args = list.args.flatMap((c) =>
+      c === first ? [this.#asking(together, when)] : failed.has(c) ? [] : [this.#parts(c, when)],
+    );
+    return Object.freeze({ ...list, args: Object.freeze(args) });
+  }
+
+  /** Whether parts of a condition can fail and others may stay bare: Postgres makes conditions of those that an index serves. */
+  #isMixed(condition: Expr): boolean {
+    const list = condition.kind === 'not' ? condition.arg : condition;
+    if (list.kind !== 'and' && list.kind !== 'or') return false;
+    return !this.#isHarmless(list) && list.args.some((c) => this.#isMixed(c) || this.#isHarmless(c));
+  }
+
+  #isHarmless(condition: Expr): boolean {
+    return this.#guards.reach.isHarmless(condition);
+  }
+
+  #asking(condition: Expr, when: Expr): Expr {
+    const arm = Object.freeze({ when, result: condition });
+    return Object.freeze({ kind: 'case', arms: Object.freeze([arm]), otherwise: FALSE, type: 'bool' });
+  }
+
+  /** The column by which `source` says whether the rows of `scan` in it are shown; so is what an outer join puts in their place. */
+  #shown(source: SourceId, scan: SourceId | null): { readonly name: string; readonly expr: Expr } {
+    const item = this.#items.get(source);
+    const behind = this.#behind(item);
+    const name = behind === null ? SHOWN : `c${widthOf(behind) + this.#placeOf(behind, scan)}`;
+    const ref: Expr = Object.freeze({ kind: 'column', source, name, type: 'bool' });
+    if (!this.#missing.has(source)) return { name, expr: ref };
+    const expr: Expr = Object.freeze({
+      kind: 'truth_test',
+      arg: ref,
+      test: 'false',
+      negated: true,
+      type: 'bool',
+    });
+    return { name, expr };
+  }
+
+  #placeOf(query: Query, scan: SourceId | null): number {
+    const carried = this.#carried.get(query);
+    if (carried === 'all') return 1;
+    const place = scan === null ? -1 : [...(carried ?? [])].indexOf(scan);
+    if (place < 0) throw new InternalError('a level does not carry up whether its rows are shown');
+    return place + 1;
+  }
+
+  #select(query: Select, shape: Shape): Select {
+    const carried = shape.map((scan) => {
+      const leaves = this.#leavesWith(query, scan);
+      return leaves.length === 0 ? TRUE : allOf(leaves.map((leaf) => this.#shown(leaf, scan).expr));
+    });
+    const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, this.#deep);
+    // Postgres moves such a condition below the groups by itself; where it stands it cannot ask about rows.
+    const asks = (c: Expr): boolean => this.#guards.conditions.has(c) && query.groupBy.length > 0;
+    // A key that a grouping set leaves out is NULL above the groups, and not below.
+    const moves = (c: Expr): boolean =>
+      asks(c) && query.groupingSets === null && !someExpr(c, (e) => queryOf(e) !== null);
+    const where = [...query.where, ...query.having.filter(moves)];
+    const stays = query.having.some(moves)
+      ? Object.freeze(query.having.filter((c) => !moves(c)))
+      : query.having;
+    const keys = query.grouped ? carried.filter((e) => e !== TRUE) : [];
+    return changed(query, {
+      with: this.#with(query.with),
+      from: query.from === null ? null : this.#from(query.from),
+      where: mapped(where.length === query.where.length ? query.where : where, (c) => this.#condition(c)),
+      groupBy: keys.length === 0 ? all(query.groupBy) : Object.freeze([...all(query.groupBy), ...keys]),
+      having: mapped(stays, (c) => (asks(c) ? this.#asking(this.#deep(c), OF_A_GROUP) : this.#condition(c))),
+      outputs: this.#outputs(query.outputs, carried),
+      distinctOn: all(query.distinctOn),
+      orderBy: mapSort(query.orderBy, this.#deep),
+      limit: query.limit === null ? null : this.#deep(query.limit),
+      offset: query.offset === null ? null : this.#deep(query.offset),
+    });
+  }
+
+  #outputs(outputs: readonly Output[], carried: readonly Expr[]): readonly Output[] {
+    const own = mapped(outputs, (o) => changed(o, { expr: this.#deep(o.expr) }));
+    if (carried.length === 0) return own;
+    return Object.freeze([...own, ...carried.map((expr): Output => Object.freeze({ name: SHOWN, expr }))]);
+  }
+
+  #setOperation(query: SetOperation, shape: Shape): SetOperation {
+    const more = shape.map(() => Object.freeze({ name: SHOWN, type: 'bool' as const }));
+    return changed(query, {
+      with: this.#with(query.with),
+      left: this.rewritten(query.left, shape),
+      right: this.rewritten(query.right, shape),
+      columns: more.length === 0 ? query.columns : Object.freeze([...query.columns, ...more]),
+      orderBy: mapSort(query.orderBy, this.#deep),
+    });
+  }
+
+  #values(query: Values, shape: Shape): Values {
+    const rows = mapped(query.rows, (row) => mapped(row, this.#deep));
+    if (shape.length === 0) return changed(query, { rows });
+    const more = shape.map(() => Object.freeze({ name: SHOWN, type: 'bool' as const }));
+    return Object.freeze({
+      ...query,
+      rows: Object.freeze(rows.map((row) => Object.freeze([...row, ...shape.map(() => TRUE)]))),
+      columns: Object.freeze([...query.columns, ...more]),
+    });
+  }
+
+  #with(tables: readonly CommonTable[]): readonly CommonTable[] {
+    return mapped(tables, (t) => changed(t, { query: this.rewritten(t.query) }));
+  }
+
+  #from(item: FromItem): FromItem {
+    switch (item.kind) {
+      case 'join': {
+        const sides = { left: this.#from(item.left), right: this.#from(item.right) };
+        return changed(item, { ...sides, on: mapped(item.on, (c) => this.#condition(c)) });
+      }
+      case 'governed':
+        return this.#scan(item);
+      case 'derived':
+        return changed(item, { query: this.rewritten(item.query) });
+      case 'spine':
+        return changed(item, { bounds: this.rewritten(item.bounds) });
+      case 'rows':
+        return changed(item, { args: mapped(item.args, this.#deep) });
+      case 'entity':
+      case 'cte':
+      case 'recursion':
+      case 'runtime':
+        return item;
+      default: {
+        const unknown: never = item;
+        throw new InternalError(`unexpected FROM item ${String(unknown)}`);
+      }
+    }
+  }
+
+  #scan(scan: GovernedScan): GovernedScan {
+    if (scan.filter === null) return scan;
+    const shown = this.#saying.has(scan.id) ? [shownColumn(scan.filter)] : [];
+    return changed(scan, {
+      columns: shown.length === 0 ? scan.columns : Object.freeze([...scan.columns, ...shown]),
+      fenced: this.#guards.fenced,
+    });
+  }
+}
+
+/** Says whether `filter` lets the row through; an unknown outcome does not. */
+export function shownColumn(filter: Expr): GovernedColumn {
+  const expr: Expr = Object.freeze({
+    kind: 'truth_test',
+    arg: filter,
+    test: 'true',
+    negated: false,
+    type: 'bool',
+  });
+  return Object.freeze({ name: SHOWN, type: 'bool', expr, masked: 'none' });
+}
+
+const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
+/** True of every group; a condition with an aggregate in it stays above the groups, whose rows are all shown. */
+const OF_A_GROUP: Expr = comparison('>=', count([], false, null), count([], false, null));
+const TRUE: Expr = Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
+
+function allOf(args: readonly Expr[]): Expr {
+  const [only] = args;
+  if (only !== undefined && args.length === 1) return only;
+  return Object.freeze({ kind: 'and', args: Object.freeze([...args]), type: 'bool' });
+}
+
+function hasOuterJoin(item: FromItem | null): boolean {
+  return (
+    item?.kind === 'join' && (item.type !== 'inner' || hasOuterJoin(item.left) || hasOuterJoin(item.right))
+  );
+}
+
+function widthOf(query: Query): number {
+  return query.kind === 'select' ? query.outputs.length : query.columns.length;
+}

@@ -1,0 +1,350 @@
+import type { LiteralSlots } from '../../bind/index.js';
+import type {
+  Aggregate,
+  Call,
+  Cast,
+  ColumnRef,
+  CommonTable,
+  Expr,
+  Operation,
+  Query,
+  WindowCall,
+} from '../../plan/plan.js';
+import { childrenOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
+import { cannotFail, isCount } from './constants.js';
+
+/** What a judgement rests on beside the expression itself. */
+export interface Grounds {
+  readonly literals: LiteralSlots;
+  /** Whether what stands behind a column is harmless. */
+  readonly column: (ref: ColumnRef) => boolean;
+  /** Whether an aggregate or window call is harmless where it stands. */
+  readonly call: (call: Aggregate | WindowCall) => boolean;
+  /** Whether a node that is not on the list is harmless where it stands. */
+  readonly node: (e: Expr) => boolean;
+  /** What was found of queries inside expressions before. */
+  readonly queries: WeakMap<Query, boolean>;
+}
+
+/**
+ * Whether a value can be worked out for any stored row and any parameter without an error, so that no error tells
+ * what is in a row, nor that there is one. A list of what is proved not to fail, with the reason of each entry;
+ * `test/proof/oracle/harmless.test.ts` throws the extremes of every type at each.
+ */
+export function isHarmless(expr: Expr, grounds: Grounds): boolean {
+  return isListed(expr, grounds) || cannotFail(expr, grounds.literals);
+}
+
+function isListed(expr: Expr, grounds: Grounds): boolean {
+  if (expr.kind === 'column') return grounds.column(expr);
+  if (expr.kind === 'aggregate' || expr.kind === 'window') return grounds.call(expr);
+  if (!isHarmlessNode(expr, grounds.literals) && !grounds.node(expr)) return false;
+  const inner = queryOf(expr);
+  if (inner !== null && !isHarmlessQuery(inner, grounds)) return false;
+  return childrenOf(expr).every((e) => isHarmless(e, grounds));
+}
+
+/** Whether nothing that is evaluated of `query`, at any depth, can fail. A LIMIT can, unless it is a count. */
+export function isHarmlessQuery(query: Query, grounds: Grounds): boolean {
+  const known = grounds.queries.get(query);
+  if (known !== undefined) return known;
+  const within: Grounds = { ...grounds, call: (c) => isHarmlessCall(c, within), node: () => false };
+  const found =
+    (query.kind === 'values' ||
+      (isCount(query.limit, grounds.literals) && isCount(query.offset, grounds.literals))) &&
+    exprsOf(query).every((e) => isHarmless(e, within)) &&
+    operandsOf(query).every((q) => q !== null && isHarmlessQuery(q, grounds));
+  grounds.queries.set(query, found);
+  return found;
+}
+
+/** The queries that `query` reads from; null for what makes rows and may make too many. */
+function operandsOf(query: Query): readonly (Query | null)[] {
+  switch (query.kind) {
+    case 'values':
+      return [];
+    case 'set_operation':
+      return [...tablesOf(query.with), query.left, query.right];
+    case 'select':
+      return [
+        ...tablesOf(query.with),
+        ...leavesOf(query.from).flatMap((l) =>
+          l.kind === 'derived' ? [l.query] : l.kind === 'spine' || l.kind === 'rows' ? [null] : [],
+        ),
+      ];
+    default: {
+      const unknown: never = query;
+      return unknown;
+    }
+  }
+}
+
+function tablesOf(tables: readonly CommonTable[]): readonly (Query | null)[] {
+  return tables.map((t) => (t.recursive === true ? null : t.query));
+}
+
+/** Those that count and compare; a sum may be too large. */
+function isHarmlessCall(call: Aggregate | WindowCall, grounds: Grounds): boolean {
+  return (
+    call.kind === 'aggregate' &&
+    COUNTING.has(call.definition.name) &&
+    childrenOf(call).every((e) => isHarmless(e, grounds))
+  );
+}
+
+const COUNTING: ReadonlySet<string> = new Set(['count', 'min', 'max', 'bool_and', 'bool_or', 'every']);
+
+/** Equality and order of the model's types look at two values and at nothing else; no pair of them has no order. */
+const COMPARISONS: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=']);
+
+const SPANS = ['anyrange', 'anymultirange'] as const;
+
+/** Operators by name and operands, with why they cannot fail. */
+const OPERATORS: ReadonlyMap<string, string> = new Map([
+  ['text ^@ text', 'compares bytes; the emitter names a collation that has an order of them'],
+  ['anyarray && anyarray', 'equality of elements'],
+  ['anyarray @> anyarray', 'equality of elements'],
+  ['anyarray <@ anyarray', 'equality of elements'],
+  ['jsonb -> text', 'yields NULL where there is no such key, and for what is no object'],
+  ['jsonb -> int4', 'yields NULL where there is no such element, and for what is no array'],
+  ['jsonb ? text', 'looks at the keys of one level'],
+  ['jsonb ?| text[]', 'looks at the keys of one level'],
+  ['jsonb ?& text[]', 'looks at the keys of one level'],
+  ...['<<', '<<=', '>>', '>>=', '&&'].map((name) => [`inet ${name} inet`, 'compares bits'] as const),
+  ...['&&', '@>', '<@', '<<', '>>', '&<', '&>'].flatMap((name) =>
+    SPANS.flatMap((left) =>
+      SPANS.map((right) => [`${left} ${name} ${right}`, 'compares ends by the order of their type'] as const),
+    ),
+  ),
+  ...SPANS.flatMap((span) => [
+    [`${span} @> anyelement`, 'compares ends by the order of their type'] as const,
+    [`anyelement <@ ${span}`, 'compares ends by the order of their type'] as const,
+  ]),
+]);
+
+/** LIKE may fail where its pattern does: see `isSoundPattern`. ILIKE changes case first, which a long text fails. */
+const PATTERNS: ReadonlySet<string> = new Set(['text ~~ text', 'text !~~ text']);
+
+/** How deep Postgres goes into a stored value hangs on what it is to contain: see `isSoundContained`. */
+const CONTAINMENT = 'jsonb @> jsonb';
+
+/** Functions by name and arguments, with why they cannot fail. */
+const CALLS: ReadonlyMap<string, string> = new Map([
+  ['length text', 'counts characters'],
+  ['char_length text', 'counts characters'],
+  ['character_length text', 'counts characters'],
+  ['length bytea', 'reads a header'],
+  ['octet_length text', 'reads a header'],
+  ['octet_length bytea', 'reads a header'],
+  ['md5 text', 'digests any bytes'],
+  ['md5 bytea', 'digests any bytes'],
+  ['sha224 bytea', 'digests any bytes'],
+  ['sha256 bytea', 'digests any bytes'],
+  ['sha384 bytea', 'digests any bytes'],
+  ['sha512 bytea', 'digests any bytes'],
+  ['starts_with text text', 'compares bytes; the emitter names a collation that has an order of them'],
+  ['isfinite date', 'compares with the two infinities'],
+  ['isfinite timestamp', 'compares with the two infinities'],
+  ['isfinite timestamptz', 'compares with the two infinities'],
+  ['isfinite interval', 'compares with the two infinities'],
+  ['extract text date', 'the binder knows the units; every stored moment can be taken apart'],
+  ['extract text time', 'the binder knows the units; every stored moment can be taken apart'],
+  ['extract text timestamp', 'the binder knows the units; every stored moment can be taken apart'],
+  ['extract text timestamptz', 'the binder knows the units; every stored moment can be taken apart'],
+  ['extract text interval', 'the binder knows the units; every stored interval can be taken apart'],
+  ['date_part text time', 'as extract'],
+  ['date_part text timestamp', 'as extract'],
+  ['date_part text timestamptz', 'as extract'],
+  ['date_part text interval', 'as extract'],
+  ['now', 'reads the clock'],
+  ['transaction_timestamp', 'reads the clock'],
+  ['statement_timestamp', 'reads the clock'],
+]);
+
+/** Casts whose target holds every value of the source. A date may lie beyond the last timestamp. */
+const CASTS: ReadonlySet<string> = new Set([
+  'int2 int4',
+  'int2 int8',
+  'int2 numeric',
+  'int2 float4',
+  'int2 float8',
+  'int4 int8',
+  'int4 numeric',
+  'int4 float4',
+  'int4 float8',
+  'int8 numeric',
+  'int8 float4',
+  'int8 float8',
+  'float4 float8',
+  'float4 numeric',
+  'float8 numeric',
+  'bool int4',
+  'int4 bool',
+  'time interval',
+  'timestamp date',
+  'int2 text',
+  'int4 text',
+  'int8 text',
+  'uuid text',
+  'cidr inet',
+]);
+
+/** The entries of the list, for the tests that throw extremes at them. */
+export const LISTED = Object.freeze({
+  comparisons: COMPARISONS,
+  patterns: PATTERNS,
+  operators: OPERATORS,
+  calls: CALLS,
+  casts: CASTS,
+});
+
+function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
+  switch (e.kind) {
+    case 'base':
+    case 'parameter':
+    case 'null':
+    case 'boolean':
+    case 'structural':
+    case 'and':
+    case 'or':
+    case 'not':
+    case 'null_test':
+    case 'truth_test':
+    case 'case':
+    case 'array':
+    case 'exists':
+      return true;
+    // Equality and order of the values' own type.
+    case 'distinct_test':
+    case 'membership':
+    case 'in_query':
+      return true;
+    // The same value.
+    case 'collate':
+    // It says which keys there are, not what they hold.
+    case 'grouping':
+      return true;
+    case 'row_comparison':
+      return e.pairs.every((p) => COMPARISONS.has(p.definition.name));
+    // Searches have an order in Postgres, which fails on some.
+    case 'conditional':
+      return e.type !== 'tsquery';
+    case 'quantified':
+      return COMPARISONS.has(e.definition.name);
+    case 'operation':
+      return isHarmlessOperation(e, literals);
+    case 'cast':
+      return isHarmlessCast(e);
+    case 'call':
+      return CALLS.has(callKey(e)) || isInUtc(e) || isSearch(e, literals) || isPlaceInList(e);
+    // Of several rows one value cannot be made.
+    case 'scalar_query':
+    case 'bit_number':
+    case 'row_text':
+    case 'slice':
+    case 'column':
+    case 'aggregate':
+    case 'window':
+    case 'literal':
+    case 'subscript':
+    case 'distance':
+    case 'stored_vector':
+    case 'attribute_match':
+      return false;
+    default: {
+      const unknown: never = e;
+      return unknown;
+    }
+  }
+}
+
+function isHarmlessOperation({ definition, left, right }: Operation, literals: LiteralSlots): boolean {
+  const { name } = definition;
+  if (COMPARISONS.has(name)) return left !== null;
+  const key = `${definition.left ?? ''} ${name} ${definition.right}`;
+  // How deep a search goes hangs on its own text.
+  if (key === 'tsvector @@ tsquery') return right.kind === 'call' && isSearch(right, literals);
+  const test = PATTERNS.has(key) ? isSoundPattern : key === CONTAINMENT ? isSoundContained : null;
+  if (test === null) return OPERATORS.has(key);
+  return right.kind === 'parameter' && literals.literalIn(right.slot)?.holds(test) === true;
+}
+
+function isHarmlessCast({ arg, type, modifiers }: Cast): boolean {
+  return modifiers.length === 0 && CASTS.has(`${arg.type} ${type}`);
+}
+
+/** Where a text stands in a list of one dimension, which what `array[…]` makes of texts is: that of others fails. */
+function isPlaceInList({ definition, args: [list, text, ...more] }: Call): boolean {
+  return (
+    definition.name === 'array_position' &&
+    list?.kind === 'array' &&
+    list.type === 'text[]' &&
+    text?.type === 'text' &&
+    more.length === 0
+  );
+}
+
+/** Words of the question's own text to be looked for. The syntax of `to_tsquery` may be wrong; of these there is none. */
+function isSearch({ definition, args }: Call, literals: LiteralSlots): boolean {
+  const words = args.at(-1);
+  if (!SEARCHES.has(definition.name) || words?.kind !== 'parameter') return false;
+  if (args.length === 2 && args[0]?.kind !== 'structural') return false;
+  return literals.literalIn(words.slot)?.holds(isFewWords) === true;
+}
+
+const SEARCHES: ReadonlySet<string> = new Set([
+  'plainto_tsquery',
+  'phraseto_tsquery',
+  'websearch_to_tsquery',
+]);
+/** Each minus is a level of the search, of which Postgres takes some thirty. */
+export const isFewWords = (text: string): boolean => text.length <= 1_000 && text.split('-').length <= 20;
+
+/** By what is given, not by what is declared: no listed function is polymorphic. */
+function callKey({ definition, args }: Call): string {
+  return [definition.name, ...args.map((a) => a.type)].join(' ');
+}
+
+/** A moment in UTC is the same number; in another zone it may lie beyond all time. */
+function isInUtc({ definition, args: [zone] }: Call): boolean {
+  return definition.name === 'timezone' && zone?.kind === 'structural' && zone.text === 'UTC';
+}
+
+/**
+ * Whether LIKE can be matched against any text with this pattern. One that ends in an escape fails where matching
+ * reaches its end; one of very many `%` may need a deeper stack than there is.
+ */
+export function isSoundPattern(pattern: string): boolean {
+  let wild = 0;
+  for (let i = 0; i < pattern.length; i++) {
+    if (pattern[i] === '\\' && ++i === pattern.length) return false;
+    if (pattern[i] === '%') wild++;
+  }
+  return wild <= MOST_WILD;
+}
+
+const MOST_WILD = 100;
+
+/**
+ * Whether any stored value can be searched for this JSON. Postgres follows the levels of what it looks for, not those
+ * of the stored value; but for an object or array in an array it lists the containers of the stored array, and their
+ * list may be too large.
+ */
+export function isSoundContained(json: string): boolean {
+  if (json.length > MOST_CONTAINED) return false;
+  try {
+    return isContained(JSON.parse(json), 0);
+  } catch {
+    return false;
+  }
+}
+
+const MOST_CONTAINED = 10_000;
+const MOST_LEVELS = 50;
+
+function isContained(value: unknown, level: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (level === MOST_LEVELS) return false;
+  if (Array.isArray(value)) return value.every((v) => typeof v !== 'object' || v === null);
+  return Object.values(value).every((v) => isContained(v, level + 1));
+}

@@ -1,0 +1,271 @@
+import type { ColumnRef, Expr, GovernedScan, Query, Select, SourceId } from '../../plan/plan.js';
+import {
+  allQueries,
+  childrenOf,
+  conditionsOf,
+  exprsOf,
+  Levels,
+  leavesOf,
+  nestingIn,
+  partsOf,
+  queryOf,
+  sortExprs,
+  visitExpr,
+} from '../../plan/walk.js';
+import { outputsAt } from '../lineage.js';
+import { isOneRow } from './constants.js';
+import { type Grounds, isHarmless, isHarmlessQuery } from './harmless.js';
+
+/** A scan whose rows reach an expression, and the FROM item in the expression's scope that they come through. */
+export interface Reached {
+  readonly source: SourceId;
+  /** Null: any scan that the item reads, since so many come through it. */
+  readonly scan: SourceId | null;
+}
+
+/** Scans that are told apart of those that come through one FROM item: what is asked of each is carried up by itself. */
+const MOST_SCANS = 8;
+
+/**
+ * What rows reach the expressions of a governed statement while the planner is free to merge its levels: derived
+ * columns are looked through, since a condition on one becomes a condition on what is behind it.
+ */
+export class Reach {
+  readonly #scans = new Map<SourceId, GovernedScan>();
+  readonly #queries = new Map<SourceId, Query>();
+  readonly #judged = new Map<Expr, boolean>();
+  readonly #harmless = new Map<string, boolean>();
+  readonly #reached = new Map<string, readonly Reached[]>();
+  readonly #levels: Levels;
+  /** Of conditions within queries above groups: the levels that were grouped. */
+  readonly #settled = new Map<Expr, Settled>();
+  readonly #outer = new WeakMap<Query, readonly ColumnRef[]>();
+  readonly #grounds: Grounds;
+
+  constructor(root: Query, literals: Grounds['literals']) {
+    const tables = new Map<number, Query>();
+    for (const query of allQueries(root)) {
+      // No condition enters a recursive table: its rows are worked out before anything reads them.
+      if (query.kind !== 'values')
+        for (const t of query.with) if (t.recursive !== true) tables.set(t.id, t.query);
+      if (query.kind !== 'select') continue;
+      for (const leaf of leavesOf(query.from)) {
+        const behind =
+          leaf.kind === 'derived' ? leaf.query : leaf.kind === 'cte' ? tables.get(leaf.table) : undefined;
+        if (leaf.kind === 'governed') this.#scans.set(leaf.id, leaf);
+        // The rows of a group that may be too small never leave its level, and no condition enters it.
+        if (behind !== undefined && !isSealedLevel(behind)) this.#queries.set(leaf.id, behind);
+      }
+    }
+    this.#levels = new Levels(root);
+    this.#settle(root, null);
+    this.#grounds = {
+      literals,
+      column: (ref) => this.#isHarmlessColumn(ref),
+      // What an aggregate or window call yields exists only after every filter.
+      call: () => true,
+      // Of several rows one value cannot be made; a figure of them all is one row.
+      node: (e) => e.kind === 'scalar_query' && (isOneFigure(e.query) || isOneRow(e.query, literals)),
+      queries: new WeakMap(),
+    };
+  }
+
+  /** The scans with a row filter. */
+  get filtered(): readonly GovernedScan[] {
+    return [...this.#scans.values()].filter((s) => s.filter !== null);
+  }
+
+  /** Whether a condition can fail on no row, whatever stands behind its columns. Worked out once for each part of it. */
+  isHarmless(condition: Expr): boolean {
+    const known = this.#judged.get(condition);
+    if (known !== undefined) return known;
+    const isList = condition.kind === 'and' || condition.kind === 'or' || condition.kind === 'not';
+    const harmless = isList
+      ? childrenOf(condition).every((c) => this.isHarmless(c))
+      : isHarmless(condition, this.#grounds);
+    this.#judged.set(condition, harmless);
+    return harmless;
+  }
+
+  /** Whether nothing that is evaluated of a query inside a condition can fail. */
+  isHarmlessQuery(query: Query): boolean {
+    return isHarmlessQuery(query, this.#grounds);
+  }
+
+  #isHarmlessColumn(ref: ColumnRef): boolean {
+    const key = keyOf(ref);
+    const known = this.#harmless.get(key);
+    if (known !== undefined) return known;
+    const column = this.#scans.get(ref.source)?.columns.find((c) => c.name === ref.name);
+    const found =
+      column === undefined
+        ? this.#definitionsOf(ref).every((e) => this.isHarmless(e))
+        : this.isHarmless(column.expr);
+    this.#harmless.set(key, found);
+    return found;
+  }
+
+  /**
+   * The filtered scans whose rows reach `condition`, by the FROM items that they come through: those which it names, and
+   * those which a LATERAL item that it names looks out to.
+   */
+  reached(condition: Expr): readonly Reached[] {
+    const settled = this.#settled.get(condition) ?? null;
+    const found = unique(this.#refsIn(condition).flatMap((ref) => this.#behind(ref)));
+    return found
+      .filter((r) => !this.#isSettled(r.source, settled))
+      .sort((a, b) => a.source - b.source || (a.scan ?? -1) - (b.scan ?? -1));
+  }
+
+  /**
+   * What stands above the groups of a level runs on groups of shown rows: conditions in it need not ask about these.
+   *
+   * @param around the levels around `level` that are grouped before it runs
+   */
+  #settle(level: Query, around: Settled | null): void {
+    if (level.kind === 'select' && around !== null)
+      for (const condition of [...level.where, ...level.having, ...conditionsOf(level.from)])
+        this.#settled.set(condition, around);
+    for (const part of partsOf(level)) this.#settle(part, around);
+    const nesting = nestingIn(level);
+    if (nesting.length === 0) return;
+    const above = queriesAboveGroups(level);
+    for (const { query } of nesting)
+      this.#settle(query, level.kind === 'select' && above.has(query) ? { level, around } : around);
+  }
+
+  #isSettled(source: SourceId, settled: Settled | null): boolean {
+    for (let at = settled; at !== null; at = at.around) if (this.#levels.isOwn(at.level, source)) return true;
+    return false;
+  }
+
+  /** The FROM items that a condition names, in its own level and around it. */
+  sources(condition: Expr): ReadonlySet<SourceId> {
+    return new Set(this.#refsIn(condition).map((r) => r.source));
+  }
+
+  #behind(ref: ColumnRef): readonly Reached[] {
+    const key = keyOf(ref);
+    const known = this.#reached.get(key);
+    if (known !== undefined) return known;
+    const found: Reached[] = [];
+    const scan = this.#scans.get(ref.source);
+    const query = this.#queries.get(ref.source);
+    if (scan !== undefined) {
+      if (scan.filter !== null) found.push(Object.freeze({ source: ref.source, scan: scan.id }));
+    } else if (query !== undefined) {
+      const own = (source: SourceId): boolean => this.#levels.holds(query, source);
+      for (const inner of this.#definitionsOf(ref).flatMap((e) => this.#refsIn(e))) {
+        for (const r of this.#behind(inner))
+          found.push(own(r.source) ? Object.freeze({ source: ref.source, scan: r.scan }) : r);
+      }
+    }
+    const once = unique(found);
+    this.#reached.set(key, once);
+    return once;
+  }
+
+  #definitionsOf(ref: ColumnRef): readonly Expr[] {
+    const query = this.#queries.get(ref.source);
+    return query === undefined ? [] : outputsAt(query, Number(ref.name.slice(1)) - 1);
+  }
+
+  /** The columns in `expr` of its own level and of levels around it, also those that queries in it read. */
+  #refsIn(expr: Expr): readonly ColumnRef[] {
+    const found: ColumnRef[] = [];
+    const visit = (e: Expr): void => {
+      if (e.kind === 'aggregate' || e.kind === 'window') return;
+      if (e.kind === 'column') found.push(e);
+      const inner = queryOf(e);
+      if (inner !== null) found.push(...this.outerRefs(inner));
+      childrenOf(e).forEach(visit);
+    };
+    visit(expr);
+    return found;
+  }
+
+  /** The columns that a query reads from around it. */
+  outerRefs(query: Query): readonly ColumnRef[] {
+    let known = this.#outer.get(query);
+    if (known === undefined) {
+      known = this.outerRefsOf(query, query);
+      this.#outer.set(query, known);
+    }
+    return known;
+  }
+
+  /** The columns that `part` reads from around `whole`, of which it has the queries and some of the values. */
+  outerRefsOf(part: Query, whole: Query): readonly ColumnRef[] {
+    const found = new Map<string, ColumnRef>();
+    const note = (ref: ColumnRef): void => {
+      if (!this.#levels.holds(whole, ref.source)) found.set(keyOf(ref), ref);
+    };
+    for (const expr of exprsOf(part)) {
+      visitExpr(expr, (e) => {
+        if (e.kind === 'column') note(e);
+        const inner = queryOf(e);
+        if (inner !== null) this.outerRefs(inner).forEach(note);
+      });
+    }
+    for (const inner of partsOf(part)) this.outerRefs(inner).forEach(note);
+    return [...found.values()];
+  }
+}
+
+/** The grouped levels around a condition that were grouped before it runs, the nearest first. */
+interface Settled {
+  readonly level: Select;
+  readonly around: Settled | null;
+}
+
+/** The queries inside values that are worked out of the groups of a level. */
+function queriesAboveGroups(level: Query): ReadonlySet<Query> {
+  const found = new Set<Query>();
+  if (level.kind !== 'select' || !level.grouped) return found;
+  // A query among the keys runs on rows that the filter has let through, and stands above the groups again.
+  const above = [...level.groupBy, ...level.outputs.map((o) => o.expr), ...level.having];
+  for (const expr of [...above, ...level.distinctOn, ...sortExprs(level.orderBy)])
+    visitExpr(expr, (e) => {
+      const inner = queryOf(e);
+      if (inner !== null) found.add(inner);
+    });
+  return found;
+}
+
+/** Each of `rows` once, and one for all scans of an item that has too many. */
+function unique(rows: readonly Reached[]): readonly Reached[] {
+  const bySource = new Map<SourceId, Map<SourceId | null, Reached>>();
+  for (const row of rows) {
+    const scans = bySource.get(row.source) ?? new Map<SourceId | null, Reached>();
+    bySource.set(row.source, scans.set(row.scan, row));
+  }
+  return [...bySource].flatMap(([source, scans]) =>
+    scans.has(null) || scans.size > MOST_SCANS
+      ? [Object.freeze({ source, scan: null })]
+      : [...scans.values()],
+  );
+}
+
+function keyOf(ref: ColumnRef): string {
+  return `${ref.source} ${ref.name}`;
+}
+
+/** Whether a level groups rows that may only be aggregated, or by several sets of keys: it is fenced then. */
+export function isSealedLevel(query: Query): boolean {
+  return (
+    query.kind === 'select' &&
+    (query.groupingSets !== null ||
+      leavesOf(query.from).some((l) => l.kind === 'governed' && l.minimum !== null))
+  );
+}
+
+/** Whether a query yields one row, whatever it reads: it aggregates all rows as one group. */
+function isOneFigure(query: Query): boolean {
+  return (
+    query.kind === 'select' &&
+    query.grouped &&
+    query.groupBy.length === 0 &&
+    query.groupingSets === null &&
+    query.having.length === 0
+  );
+}

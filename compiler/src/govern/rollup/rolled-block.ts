@@ -1,0 +1,250 @@
+import type { LiteralSlots, LiteralTest } from '../../bind/index.js';
+import type { Rollup, RollupMeasure } from '../../catalog/catalog.js';
+import type { Grain } from '../../catalog/grain.js';
+import { neededFunction, neededOperator } from '../../functions/index.js';
+import { allOf, callNode, columnRef, inType, isNotNull, operationNode } from '../../plan/nodes.js';
+import type { Aggregate, Expr, Operation, Select, SourceId } from '../../plan/plan.js';
+import { mapChildren, mapped, mapSort } from '../../plan/walk.js';
+import type { TypeName } from '../../types/types.js';
+import type { GovernedSlots } from '../slots.js';
+import { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './rollup-columns.js';
+
+/** Which periods are whole numbers of periods of a grain. */
+const WHOLE: Readonly<Record<Grain, ReadonlySet<string>>> = {
+  second: new Set(['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']),
+  minute: new Set(['minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']),
+  hour: new Set(['hour', 'day', 'week', 'month', 'quarter', 'year']),
+  day: new Set(['day', 'week', 'month', 'quarter', 'year']),
+  week: new Set(['week']),
+  month: new Set(['month', 'quarter', 'year']),
+  quarter: new Set(['quarter', 'year']),
+  year: new Set(['year']),
+};
+
+/** Days on which a period of the grain begins; of weeks none is told from others. */
+const DAYS: Readonly<Record<Grain, string | null>> = {
+  second: String.raw`\d\d-\d\d`,
+  minute: String.raw`\d\d-\d\d`,
+  hour: String.raw`\d\d-\d\d`,
+  day: String.raw`\d\d-\d\d`,
+  week: null,
+  month: String.raw`\d\d-01`,
+  quarter: '(?:01|04|07|10)-01',
+  year: '01-01',
+};
+
+/** Whether a text is the first moment of such a day: of UTC, which a timestamptz must say. */
+const TESTS = new Map<string, LiteralTest>();
+
+function beginsAt(days: string, type: TypeName): LiteralTest {
+  const zone = type === 'timestamptz' ? String.raw` 00:00:00\+00` : '(?: 00:00:00)?';
+  const key = `^\\d{4}-${days}${zone}$`;
+  let test = TESTS.get(key);
+  if (test === undefined) {
+    const pattern = new RegExp(key);
+    test = (text) => pattern.test(text);
+    TESTS.set(key, test);
+  }
+  return test;
+}
+
+/** Aggregates that a value changes once, however often it comes. */
+const REPEATABLE: ReadonlySet<string> = new Set(['min', 'max', 'bool_and', 'bool_or', 'every']);
+
+/** One block that aggregates rows of an entity, written anew over rows of a rollup. */
+export class RolledBlock {
+  /** Why it cannot be; known once all of it was gone through. */
+  fault: RollupFault | null = null;
+  /** Columns of the rollup that it reads. */
+  readonly used = new Set<string>();
+  /** Columns of the entity that must be shown in every row, since what is kept of them is. */
+  readonly clear = new Set<string>();
+  readonly #rollup: Rollup;
+  readonly #source: SourceId;
+  readonly #literals: LiteralSlots;
+  readonly #slots: GovernedSlots;
+  readonly #dimensions: ReadonlySet<string>;
+
+  constructor(rollup: Rollup, source: SourceId, literals: LiteralSlots, slots: GovernedSlots) {
+    this.#rollup = rollup;
+    this.#source = source;
+    this.#literals = literals;
+    this.#slots = slots;
+    this.#dimensions = new Set(rollup.dimensions);
+  }
+
+  rewrite(block: Select): Select {
+    const one = (e: Expr): Expr => this.#expr(e);
+    const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, one);
+    return Object.freeze({
+      ...block,
+      where: all(block.where),
+      groupBy: all(block.groupBy),
+      having: all(block.having),
+      outputs: mapped(block.outputs, (o) => Object.freeze({ ...o, expr: one(o.expr) })),
+      distinctOn: all(block.distinctOn),
+      orderBy: mapSort(block.orderBy, one),
+    });
+  }
+
+  #fail(fault: RollupFault, expr: Expr): Expr {
+    this.fault ??= fault;
+    return expr;
+  }
+
+  #expr(e: Expr): Expr {
+    switch (e.kind) {
+      case 'aggregate':
+        return this.#aggregate(e);
+      case 'column':
+        return this.#column(e, e.source, e.name);
+      case 'call':
+        return this.#period(e) ?? this.#below(e);
+      case 'operation':
+        return this.#bound(e) ?? this.#below(e);
+      default:
+        return this.#below(e);
+    }
+  }
+
+  #below(e: Expr): Expr {
+    return mapChildren(
+      e,
+      (child) => this.#expr(child),
+      (q) => q,
+    );
+  }
+
+  #column(e: Expr, source: SourceId, name: string): Expr {
+    if (source !== this.#source || !this.#dimensions.has(name))
+      return this.#fail('the question groups or filters by what is no dimension', e);
+    this.used.add(name);
+    return e;
+  }
+
+  // -------------------------------------------------------------- time
+
+  /** `date_trunc(unit, <time in UTC>)` over the kept period, of which the unit is a whole number; null for anything else. */
+  #period(e: Extract<Expr, { kind: 'call' }>): Expr | null {
+    const [unit, time] = e.args;
+    const { time: kept } = this.#rollup;
+    if (e.definition.name !== 'date_trunc' || e.args.length !== 2 || kept === null) return null;
+    if (unit?.kind !== 'structural' || time === undefined || !WHOLE[kept.grain].has(unit.text)) return null;
+    if (!this.#isTimeInUtc(time)) return null;
+    return Object.freeze({ ...e, args: Object.freeze([unit, this.#time()]) });
+  }
+
+  #isTimeInUtc(e: Expr): boolean {
+    if (e.kind === 'column') return this.#isTime(e) && e.type === 'timestamp';
+    if (e.kind !== 'call' || e.definition.name !== 'timezone') return false;
+    const [zone, moment] = e.args;
+    return zone?.kind === 'structural' && zone.text === 'UTC' && moment !== undefined && this.#isTime(moment);
+  }
+
+  #isTime(e: Expr): boolean {
+    return e.kind === 'column' && e.source === this.#source && e.name === this.#rollup.time?.column;
+  }
+
+  #time(): Expr {
+    this.used.add(ROLLUP_TIME);
+    if (this.#rollup.time !== null) this.clear.add(this.#rollup.time.column);
+    return columnRef(this.#source, ROLLUP_TIME, 'timestamp');
+  }
+
+  /** `<time> >= x` and `<time> < x` where a period begins at `x`: then whole periods are on one side of it. */
+  #bound(e: Operation): Expr | null {
+    const { left, right, definition } = e;
+    if (left === null || !this.#isTime(left) || (definition.name !== '>=' && definition.name !== '<'))
+      return null;
+    if (right.kind !== 'parameter' || right.type !== left.type || !this.#isBeginning(right.slot, right.type))
+      return null;
+    const begin = right.type === 'timestamptz' ? utc(right) : right;
+    return operationNode(neededOperator(definition.name, 'timestamp', 'timestamp'), this.#time(), begin);
+  }
+
+  /** Whether the literal in `slot` is such a beginning: on that, and no more, the plan depends. */
+  #isBeginning(slot: number, type: TypeName): boolean {
+    const { time } = this.#rollup;
+    const days = time === null ? null : DAYS[time.grain];
+    const literal = this.#literals.literalIn(slot);
+    return days !== null && literal?.holds(beginsAt(days, type)) === true;
+  }
+
+  // -------------------------------------------------------------- aggregates
+
+  #aggregate(call: Aggregate): Expr {
+    const { name, kind } = call.definition;
+    if (kind !== 'aggregate' || call.orderBy.length > 0)
+      return this.#fail('an aggregate cannot be put together from parts', call);
+    const filter = call.filter === null ? null : this.#expr(call.filter);
+    const measure = this.#measureIn(call);
+    if (measure === null) return this.#overDimensions(call, name, filter);
+    if (call.distinct) return this.#fail('an aggregate cannot be put together from parts', call);
+    return this.#overMeasure(call, name, measure, filter);
+  }
+
+  #measureIn({ args: [arg, ...more] }: Aggregate): RollupMeasure | null {
+    if (arg?.kind !== 'column' || more.length > 0 || arg.source !== this.#source) return null;
+    if (this.#dimensions.has(arg.name)) return null;
+    return this.#rollup.measures.find((m) => m.column === arg.name) ?? null;
+  }
+
+  /** What is the same however many rows have the dimension's value, and how many they are. */
+  #overDimensions(call: Aggregate, name: string, filter: Expr | null): Expr {
+    if (name === 'count' && call.args.length === 0) return this.#counted(call, ROLLUP_ROWS, filter);
+    const args = mapped(call.args, (a) => this.#expr(a));
+    if (REPEATABLE.has(name) || (name === 'count' && call.distinct))
+      return Object.freeze({ ...call, args, filter });
+    const [arg] = args;
+    if (name !== 'count' || args.length !== 1 || arg === undefined)
+      return this.#fail('an aggregate cannot be put together from parts', call);
+    const there = isNotNull(arg);
+    return this.#counted(call, ROLLUP_ROWS, filter === null ? there : allOf([filter, there]));
+  }
+
+  #overMeasure(call: Aggregate, name: string, measure: RollupMeasure, filter: Expr | null): Expr {
+    this.clear.add(measure.column);
+    const { sum, min, max, count } = measure;
+    if (name === 'count') return this.#counted(call, count.name, filter);
+    if (name === 'sum' && sum !== null) return inType(this.#together(call, 'sum', sum, filter), call.type);
+    if (name === 'min' && min !== null) return inType(this.#together(call, 'min', min, filter), call.type);
+    if (name === 'max' && max !== null) return inType(this.#together(call, 'max', max, filter), call.type);
+    if (name !== 'avg' || sum === null)
+      return this.#fail('an aggregate cannot be put together from parts', call);
+    const total = inType(this.#together(call, 'sum', sum, filter), 'numeric');
+    const rows = inType(this.#together(call, 'sum', count, filter), 'numeric');
+    const none = this.#slots.literal('0', 'numeric');
+    const some: Expr = Object.freeze({
+      kind: 'conditional',
+      form: 'nullif',
+      args: Object.freeze([rows, none]),
+      type: 'numeric',
+    });
+    return operationNode(neededOperator('/', 'numeric', 'numeric'), total, some, 'numeric');
+  }
+
+  /** A count of nothing is 0, where a sum of nothing is NULL. */
+  #counted(call: Aggregate, column: string, filter: Expr | null): Expr {
+    const total = inType(this.#together(call, 'sum', { name: column, type: 'int8' }, filter), 'int8');
+    const args = Object.freeze([total, this.#slots.literal('0', 'int8')]);
+    return Object.freeze({ kind: 'conditional', form: 'coalesce', args, type: 'int8' });
+  }
+
+  #together(
+    call: Aggregate,
+    name: string,
+    column: { readonly name: string; readonly type: Expr['type'] },
+    filter: Expr | null,
+  ): Aggregate {
+    this.used.add(column.name);
+    const { definition, result } = neededFunction(name, [column.type]);
+    const args = Object.freeze([columnRef(this.#source, column.name, column.type)]);
+    return Object.freeze({ ...call, definition, args, distinct: false, filter, type: result });
+  }
+}
+
+function utc(moment: Expr): Expr {
+  const zone: Expr = Object.freeze({ kind: 'structural', text: 'UTC', type: 'text' });
+  const { definition, result } = neededFunction('timezone', ['text', moment.type]);
+  return callNode(definition, [zone, moment], result);
+}

@@ -1,0 +1,910 @@
+import { InternalError } from '../../errors/errors.js';
+import {
+  type ColumnRef,
+  type Expr,
+  type FromItem,
+  type GovernedScan,
+  type Query,
+  type Select,
+  SHOWN,
+  type Slot,
+  type SortKey,
+  type SourceId,
+} from '../../plan/plan.js';
+import {
+  isBounded,
+  isFixed,
+  isSized,
+  isTotalNode,
+  needsSize,
+  type Reliance,
+  sizedNumbers,
+  upholds,
+} from './proofs.js';
+
+/**
+ * The last check of the barrier, by other means than those that put it up: follows every condition of the statement
+ * down to the rows that the planner may run it on, and refuses one that could fail on a row that is not known to be
+ * shown.
+ *
+ * @returns the literals that a proof rests on
+ * @throws InternalError; a caller's mistake cannot cause one
+ */
+export function verifyBarrier(root: Query, slots: readonly Slot[]): readonly Reliance[] {
+  return new BarrierCheck(root, slots).checked();
+}
+
+/** A row of a scan as it comes through a FROM item: `source scan`. */
+type Row = `${SourceId} ${SourceId}`;
+type Rows = ReadonlySet<Row>;
+
+function idsOf(row: Row): readonly [SourceId, SourceId] {
+  return row.split(' ').map(Number) as [number, number]; // made of two numbers
+}
+
+/** What stands behind a FROM item. */
+type Behind =
+  | { readonly kind: 'scan'; readonly scan: GovernedScan }
+  | { readonly kind: 'query'; readonly query: Query }
+  | { readonly kind: 'given' };
+
+/** Rows known to be shown, since a CASE has asked; `key` is equal for equal rows. */
+interface Asked {
+  readonly rows: Rows;
+  readonly key: string;
+}
+
+const NOTHING_ASKED: Asked = { rows: new Set(), key: '' };
+
+/** Where a value stands. */
+interface Place {
+  readonly asked: Asked;
+  /** Whether it is a condition, or one of several that make one up, whose outcome the planner estimates. */
+  readonly estimated: boolean;
+  /** Whether aggregates run where it does, and not below. */
+  readonly inside: boolean;
+}
+
+const OF_A_CONDITION: Place = { asked: NOTHING_ASKED, estimated: true, inside: false };
+const OF_A_QUERY: Place = { asked: NOTHING_ASKED, estimated: false, inside: true };
+
+/** A value that can fail, by what a CASE around it asks: such values differ for a proof in nothing else. */
+interface Failure {
+  readonly kind: Expr['kind'];
+  readonly asked: Asked;
+  /** Whether the planner may try it on the values of its statistics. */
+  readonly tried: boolean;
+}
+
+/** The numbers that a query and all queries in it have: from `first` to before `next`. */
+interface Span {
+  readonly first: number;
+  readonly next: number;
+}
+
+/** INVARIANT: whatever follows references of FROM items to queries is worked out once for each query, and column or scan. */
+class BarrierCheck {
+  readonly #root: Query;
+  readonly #slots: readonly Slot[];
+  readonly #behind = new Map<SourceId, Behind>();
+  /** Null for a recursive one, whose rows are worked out before anything reads them. */
+  readonly #tables = new Map<number, Query | null>();
+  readonly #spans = new Map<Query, Span>();
+  /** The number of the query in whose FROM an item stands. */
+  readonly #homes = new Map<SourceId, number>();
+  readonly #items = new Map<Query, readonly Leaf[]>();
+  readonly #outer = new Map<Query, readonly ColumnRef[]>();
+  readonly #hidden = new Map<string, Rows>();
+  readonly #sound = new Map<string, boolean>();
+  readonly #soundQueries = new Map<Query, boolean>();
+  readonly #failures = new Map<Query, readonly Failure[]>();
+  readonly #cut = new Known<boolean>();
+  readonly #reads = new Known<boolean>();
+  readonly #shown = new Known<ReadonlySet<SourceId> | null>();
+  /** The queries in the values of each level that has some. */
+  readonly #inside = new Map<Query, readonly Query[]>();
+  /** The numbers of queries around the one at hand whose rows were grouped before it runs, so that all of them are shown. */
+  readonly #settled = new Set<number>();
+  readonly #reliances: Reliance[] = [];
+  readonly #rely = (r: Reliance): void => {
+    this.#reliances.push(r);
+  };
+  /** Whether some scan hides rows; and whether one of these is not fenced. */
+  #hides = false;
+  #open = false;
+  #queries = 0;
+
+  constructor(root: Query, slots: readonly Slot[]) {
+    this.#root = root;
+    this.#slots = slots;
+    this.#know(root);
+  }
+
+  checked(): readonly Reliance[] {
+    if (this.#hides) this.#level(this.#root);
+    if (this.#open && draws(this.#root)) throw new InternalError('a row that is hidden may draw a number');
+    return this.#reliances;
+  }
+
+  // -------------------------------------------------------------- what there is
+
+  #know(query: Query): void {
+    const first = this.#queries++;
+    const items = query.kind === 'select' ? itemsOf(query.from) : NOTHING;
+    this.#items.set(query, items);
+    for (const { id } of items) this.#homes.set(id, first);
+    // Before the queries inside, which may read them.
+    if (query.kind !== 'values')
+      for (const t of query.with) this.#tables.set(t.id, t.recursive === true ? null : t.query);
+    for (const q of partsOf(query)) this.#know(q);
+    for (const leaf of items) this.#knowItem(leaf);
+    const inside = query.kind === 'values' ? NOTHING : queriesInAll(valuesOf(query));
+    if (inside.length > 0) this.#inside.set(query, inside);
+    for (const inner of inside) this.#know(inner);
+    this.#spans.set(query, { first, next: this.#queries });
+  }
+
+  #knowItem(leaf: Leaf): void {
+    switch (leaf.kind) {
+      case 'governed':
+        this.#behind.set(leaf.id, { kind: 'scan', scan: leaf });
+        if (hides(leaf)) this.#hides = true;
+        if (hides(leaf) && !leaf.fenced) this.#open = true;
+        break;
+      case 'derived':
+        this.#behind.set(leaf.id, { kind: 'query', query: leaf.query });
+        break;
+      case 'cte': {
+        const query = this.#tables.get(leaf.table);
+        if (query === undefined) throw new InternalError('a common table is not there');
+        this.#behind.set(leaf.id, query === null ? { kind: 'given' } : { kind: 'query', query });
+        break;
+      }
+      // What these yield was worked out before, or of rows that are known to be shown.
+      case 'rows':
+      case 'recursion':
+      case 'spine':
+      case 'runtime':
+        this.#behind.set(leaf.id, { kind: 'given' });
+        break;
+      case 'entity':
+        throw new InternalError('a scan is not governed');
+      default: {
+        const unknown: never = leaf;
+        throw new InternalError(`unexpected FROM item ${String(unknown)}`);
+      }
+    }
+  }
+
+  #itemsOf(query: Query): readonly Leaf[] {
+    return this.#items.get(query) ?? NOTHING;
+  }
+
+  /** Whether a FROM item stands in a query, at any depth. */
+  #isWithin(query: Query, source: SourceId): boolean {
+    const [span, home] = [this.#spans.get(query), this.#homes.get(source)];
+    return span !== undefined && home !== undefined && home >= span.first && home < span.next;
+  }
+
+  /** Whether a FROM item stands in the FROM of a query itself. */
+  #isOwn(query: Query, source: SourceId): boolean {
+    return this.#homes.get(source) === this.#spans.get(query)?.first;
+  }
+
+  /** The query that a FROM item reads; null for a scan, and for rows that are given. */
+  #queryBehind(leaf: Leaf): Query | null {
+    const behind = this.#behind.get(leaf.id);
+    return behind?.kind === 'query' ? behind.query : null;
+  }
+
+  // -------------------------------------------------------------- levels
+
+  #level(query: Query): void {
+    for (const q of partsOf(query)) this.#level(q);
+    const inside = this.#inside.get(query);
+    if (inside !== undefined) {
+      for (const e of valuesOf(query)) this.#outputsOfIn(e);
+      const above = new Set(query.kind === 'select' && query.grouped ? queriesInAll(aboveGroups(query)) : []);
+      const own = this.#spans.get(query)?.first ?? -1;
+      for (const inner of inside) {
+        const settles = above.has(inner) && !this.#settled.has(own);
+        if (settles) this.#settled.add(own);
+        this.#level(inner);
+        if (settles) this.#settled.delete(own);
+      }
+    }
+    if (query.kind !== 'select') return;
+    for (const c of query.where) if (!this.#isJoin(c, query)) this.#condition(c);
+    for (const c of query.having) if (!hasAggregate(c)) this.#condition(c);
+    for (const c of onOf(query.from)) this.#condition(c);
+  }
+
+  /** IN compares with what its query yields, which may become a condition on that query's rows. */
+  #outputsOfIn(e: Expr): void {
+    if (e.kind === 'in_query') {
+      const cut = e.query.kind !== 'values' && (e.query.limit !== null || e.query.offset !== null);
+      const failing = definitionsAt(e.query, 0).some((d) => !this.#isSound(d, false));
+      if (!cut && failing && this.#open)
+        throw new InternalError('what IN compares with can fail on rows that are hidden');
+    }
+    for (const child of below(e)) this.#outputsOfIn(child);
+  }
+
+  #condition(condition: Expr): void {
+    // Equality of two values lets the planner put either in the place of the other, in any scan.
+    const equates =
+      condition.kind === 'operation' && condition.definition.name === '=' && condition.left !== null;
+    if (equates && this.#open && !this.#isSound(condition, false)) {
+      if (this.#refs(condition.left).length > 0 && this.#refs(condition.right).length > 0)
+        throw new InternalError('an equality that can fail is not fenced');
+    }
+    const exposed = this.#exposedTo(condition);
+    if (exposed.length === 0) return;
+    const failures = new Failures();
+    this.#value(condition, OF_A_CONDITION, failures);
+    for (const failure of failures.all()) this.#judge(failure, exposed);
+  }
+
+  /** The rows that may reach a condition before they are known to be shown. */
+  #exposedTo(condition: Expr): readonly Row[] {
+    const rows = new Set<Row>();
+    for (const ref of this.#refs(condition)) {
+      for (const row of this.#hiddenBehind(ref)) rows.add(row);
+    }
+    return [...rows].filter((row) => !this.#settled.has(this.#homes.get(idsOf(row)[0]) ?? -1));
+  }
+
+  #judge({ kind, asked, tried }: Failure, exposed: readonly Row[]): void {
+    const open = exposed.filter((r) => !asked.rows.has(r));
+    if (open.some((r) => !this.#isFenced(r)))
+      throw new InternalError(`a ${kind} can fail on rows that are hidden`);
+    if (open.length > 0 && tried)
+      throw new InternalError('the planner may try a pattern on values of rows that are hidden');
+  }
+
+  // -------------------------------------------------------------- values
+
+  /** Adds to `found` what of a value can fail. */
+  #value(e: Expr, place: Place, found: Failures): void {
+    if (e.kind === 'aggregate' || e.kind === 'window') {
+      if (!place.inside) return;
+    }
+    const asked = this.#askedBy(e);
+    if (asked !== null && e.kind === 'case') {
+      const [arm] = e.arms;
+      if (arm !== undefined)
+        this.#value(arm.result, { ...place, asked: both(place.asked, asked), estimated: false }, found);
+      this.#value(e.otherwise, place, found);
+      return;
+    }
+    if (e.kind === 'column') {
+      if (!this.#isSoundColumn(e)) found.add(e, place);
+      return;
+    }
+    if (isFixed(e, this.#slots, this.#rely)) return;
+    if (!this.#isTotal(e)) found.add(e, place);
+    const estimated =
+      place.estimated && (e.kind === 'and' || e.kind === 'or' || e.kind === 'not' || e.kind === 'truth_test');
+    const inner = estimated === place.estimated ? place : { ...place, estimated };
+    for (const child of below(e)) this.#value(child, inner, found);
+    for (const q of ownQueries(e)) found.addAll(this.#failuresIn(q), place.asked);
+  }
+
+  /** What can fail of a query inside a condition, which runs for each row that reaches the condition, and all of it with it. */
+  #failuresIn(query: Query): readonly Failure[] {
+    const known = this.#failures.get(query);
+    if (known !== undefined) return known;
+    const found = new Failures();
+    if (picks(query, this.#slots, this.#rely)) found.add(TRUE, OF_A_QUERY);
+    for (const e of valuesOf(query)) this.#value(e, OF_A_QUERY, found);
+    for (const part of partsOf(query)) found.addAll(this.#failuresIn(part), NOTHING_ASKED);
+    if (this.#mayMakeRows(query)) found.add(TRUE, OF_A_QUERY);
+    const all = found.all();
+    this.#failures.set(query, all);
+    return all;
+  }
+
+  /** Whether a value can be worked out of any row; `inside` whether aggregates in it run with it. */
+  #isSound(e: Expr, inside: boolean): boolean {
+    if ((e.kind === 'aggregate' || e.kind === 'window') && !inside) return true;
+    if (e.kind === 'column') return this.#isSoundColumn(e);
+    if (isFixed(e, this.#slots, this.#rely)) return true;
+    return (
+      this.#isTotal(e) &&
+      ownQueries(e).every((q) => this.#isSoundQuery(q)) &&
+      below(e).every((c) => this.#isSound(c, inside))
+    );
+  }
+
+  /** Whether the node itself yields a value: of a query in it, one row at most. */
+  #isTotal(e: Expr): boolean {
+    if (e.kind !== 'scalar_query') return isTotalNode(e, this.#slots, this.#rely);
+    const { query } = e;
+    const aggregates = query.kind === 'select' && query.outputs.some((o) => hasAggregate(o.expr));
+    if (aggregates && query.groupBy.length === 0 && query.groupingSets === null) return true;
+    return (
+      query.kind !== 'values' &&
+      !query.withTies &&
+      isRelied(query.limit, 'at most one', this.#slots, this.#rely)
+    );
+  }
+
+  #isSoundQuery(query: Query): boolean {
+    const known = this.#soundQueries.get(query);
+    if (known !== undefined) return known;
+    const sound =
+      !picks(query, this.#slots, this.#rely) &&
+      !this.#mayMakeRows(query) &&
+      valuesOf(query).every((e) => this.#isSound(e, true)) &&
+      partsOf(query).every((q) => this.#isSoundQuery(q));
+    this.#soundQueries.set(query, sound);
+    return sound;
+  }
+
+  #isSoundColumn(ref: ColumnRef): boolean {
+    const key = `${ref.source} ${ref.name}`;
+    const known = this.#sound.get(key);
+    if (known !== undefined) return known;
+    const behind = this.#behind.get(ref.source);
+    const found =
+      behind?.kind === 'scan'
+        ? this.#isSound(columnOf(behind.scan, ref.name), true)
+        : behind?.kind !== 'query' ||
+          this.#countsOnly(behind.query) ||
+          definitionsAt(behind.query, placeOf(ref)).every((d) => this.#isSound(d, false));
+    this.#sound.set(key, found);
+    return found;
+  }
+
+  #mayMakeRows(query: Query): boolean {
+    if (query.kind === 'values') return false;
+    return query.with.some((t) => t.recursive === true) || this.#itemsOf(query).some(makesRows);
+  }
+
+  /** A level of groups that may be too small, or of several sets of groups: it has a fence, and shows no row. */
+  #countsOnly(query: Query): boolean {
+    return (
+      query.kind === 'select' &&
+      query.offset !== null &&
+      (query.groupingSets !== null ||
+        this.#itemsOf(query).some((l) => l.kind === 'governed' && l.minimum !== null))
+    );
+  }
+
+  // -------------------------------------------------------------- rows
+
+  /** The columns that a value reads, those that queries in it read from outside of them too. */
+  #refs(e: Expr | null): readonly ColumnRef[] {
+    const found: ColumnRef[] = [];
+    const look = (x: Expr): void => {
+      if (x.kind === 'aggregate' || x.kind === 'window') return;
+      if (x.kind === 'column') found.push(x);
+      for (const q of ownQueries(x)) found.push(...this.#outerOf(q));
+      for (const child of below(x)) look(child);
+    };
+    if (e !== null) look(e);
+    return found;
+  }
+
+  /** The columns that a query reads from around it, each once. */
+  #outerOf(query: Query): readonly ColumnRef[] {
+    const known = this.#outer.get(query);
+    if (known !== undefined) return known;
+    const found = new Map<string, ColumnRef>();
+    for (const r of [...this.#readIn(valuesOf(query)), ...partsOf(query).flatMap((q) => this.#outerOf(q))]) {
+      if (!this.#isWithin(query, r.source)) found.set(`${r.source} ${r.name}`, r);
+    }
+    const refs = [...found.values()];
+    this.#outer.set(query, refs);
+    return refs;
+  }
+
+  /** The columns that values read, in aggregates too, and what queries in them read from outside of them. */
+  #readIn(values: readonly Expr[]): readonly ColumnRef[] {
+    const found: ColumnRef[] = [];
+    const look = (e: Expr): void => {
+      if (e.kind === 'column') found.push(e);
+      for (const q of ownQueries(e)) found.push(...this.#outerOf(q));
+      for (const child of below(e)) look(child);
+    };
+    for (const e of values) look(e);
+    return found;
+  }
+
+  /** The rows, hidden ones too, that reach a column: by its own FROM item, or by one that its LATERAL query looks out to. */
+  #hiddenBehind(ref: ColumnRef): Rows {
+    const key = `${ref.source} ${ref.name}`;
+    const known = this.#hidden.get(key);
+    if (known !== undefined) return known;
+    const found = new Set<Row>();
+    const behind = this.#behind.get(ref.source);
+    if (behind?.kind === 'scan' && hides(behind.scan)) found.add(`${ref.source} ${behind.scan.id}`);
+    if (behind?.kind === 'query' && !this.#countsOnly(behind.query)) {
+      for (const d of definitionsAt(behind.query, placeOf(ref))) {
+        for (const inner of this.#refs(d)) {
+          for (const row of this.#hiddenBehind(inner)) {
+            const [source, scan] = idsOf(row);
+            found.add(this.#isWithin(behind.query, source) ? `${ref.source} ${scan}` : row);
+          }
+        }
+      }
+    }
+    this.#hidden.set(key, found);
+    return found;
+  }
+
+  /** Whether no condition reaches rows of a scan through a FROM item before they were filtered. */
+  #isFenced(row: Row): boolean {
+    const [source, scan] = idsOf(row);
+    const behind = this.#behind.get(scan);
+    if (behind?.kind === 'scan' && behind.scan.fenced) return true;
+    const through = this.#behind.get(source);
+    return through?.kind === 'query' && this.#isCut(through.query, scan);
+  }
+
+  /** Whether no condition on a query reaches rows of a scan in it; true of a scan that is not in it. */
+  #isCut(query: Query, scan: SourceId): boolean {
+    if (query.kind === 'values' || query.limit !== null || query.offset !== null) return true;
+    return this.#cut.of(query, scan, () =>
+      query.kind === 'set_operation'
+        ? this.#isCut(query.left, scan) && this.#isCut(query.right, scan)
+        : this.#itemsOf(query).every((l) => {
+            const inner = this.#queryBehind(l);
+            return inner === null ? l.id !== scan : this.#isCut(inner, scan);
+          }),
+    );
+  }
+
+  // -------------------------------------------------------------- what a CASE asks
+
+  /** The rows that the only arm of a CASE is for, where its condition is nothing but the question; else null. */
+  #askedBy(e: Expr): Asked | null {
+    if (e.kind !== 'case' || e.arms.length !== 1) return null;
+    const [arm] = e.arms;
+    if (arm === undefined) return null;
+    const asked = new Set<Row>();
+    for (const question of arm.when.kind === 'and' ? arm.when.args : [arm.when]) {
+      const ref = questioned(question);
+      const shown = ref === null ? null : this.#shownBy(ref);
+      if (ref === null || shown === null) return null;
+      for (const scan of shown) asked.add(`${ref.source} ${scan}`);
+    }
+    return askedFor(asked);
+  }
+
+  /** The scans whose rows a column says to be shown; null where it says something else. */
+  #shownBy(ref: ColumnRef): ReadonlySet<SourceId> | null {
+    const behind = this.#behind.get(ref.source);
+    if (behind?.kind === 'scan')
+      return ref.name === SHOWN && saysShown(behind.scan) ? new Set([behind.scan.id]) : null;
+    if (behind?.kind !== 'query') return null;
+    return this.#shownAt(behind.query, placeOf(ref));
+  }
+
+  #shownAt(query: Query, place: number): ReadonlySet<SourceId> | null {
+    switch (query.kind) {
+      case 'values':
+        return query.rows.every((r) => isTrue(r[place])) ? new Set() : null;
+      case 'set_operation':
+        return this.#shown.of(query, place, () => {
+          const [left, right] = [this.#shownAt(query.left, place), this.#shownAt(query.right, place)];
+          if (left === null || right === null) return null;
+          return new Set([
+            ...[...left].filter((s) => right.has(s) || !this.#readsRows(query.right, s)),
+            ...[...right].filter((s) => !this.#readsRows(query.left, s)),
+          ]);
+        });
+      case 'select':
+        return this.#shown.of(query, place, () => this.#shownInLevel(query, query.outputs[place]?.expr));
+      default: {
+        const unknown: never = query;
+        throw new InternalError(`unexpected query ${String(unknown)}`);
+      }
+    }
+  }
+
+  /** A scan's rows are shown where every FROM item that they come through says so. */
+  #shownInLevel(query: Select, said: Expr | undefined): ReadonlySet<SourceId> | null {
+    if (said === undefined) return null;
+    const says = new Map<SourceId, Set<SourceId>>();
+    for (const part of said.kind === 'and' ? said.args : [said]) {
+      if (isTrue(part)) continue;
+      const ref = questioned(part);
+      const shown = ref === null ? null : this.#shownBy(ref);
+      if (ref === null || shown === null) return null;
+      const all = says.get(ref.source) ?? new Set();
+      for (const s of shown) all.add(s);
+      says.set(ref.source, all);
+    }
+    const candidates = new Set([...says.values()].flatMap((s) => [...s]));
+    return new Set(
+      [...candidates].filter((s) =>
+        this.#itemsOf(query).every((l) => says.get(l.id)?.has(s) === true || !this.#readsRowsBy(l, s)),
+      ),
+    );
+  }
+
+  /** Whether the rows of a scan come through a query one by one, not as one figure. */
+  #readsRows(query: Query, scan: SourceId): boolean {
+    if (query.kind === 'values' || this.#countsOnly(query)) return false;
+    if (query.kind === 'select' && query.grouped && query.groupBy.length === 0 && query.groupingSets === null)
+      return false;
+    return this.#reads.of(query, scan, () =>
+      query.kind === 'set_operation'
+        ? this.#readsRows(query.left, scan) || this.#readsRows(query.right, scan)
+        : this.#itemsOf(query).some((l) => this.#readsRowsBy(l, scan)),
+    );
+  }
+
+  #readsRowsBy(leaf: Leaf, scan: SourceId): boolean {
+    if (leaf.kind === 'governed') return leaf.id === scan;
+    const query = this.#queryBehind(leaf);
+    return query !== null && this.#readsRows(query, scan);
+  }
+
+  // -------------------------------------------------------------- what becomes a join
+
+  /** Whether the query in a conjunct of WHERE is joined to the block, so that it never runs for a hidden row of it. */
+  #isJoin(condition: Expr, block: Select): boolean {
+    const e = condition.kind === 'not' ? condition.arg : condition;
+    if (condition.kind !== 'in_query' && e.kind !== 'exists') return false;
+    if (condition.kind === 'in_query') {
+      const refs = this.#refs(condition.arg);
+      const alone = this.#outerOf(condition.query).length === 0;
+      const plain = !condition.negated && queriesInAll([condition.arg]).length === 0;
+      if (!plain || !alone || refs.length === 0 || refs.some((r) => !this.#isOwn(block, r.source)))
+        return false;
+      if (this.#open && !this.#isSound(condition.arg, false))
+        throw new InternalError('what IN looks for can fail on rows that are hidden');
+      return true;
+    }
+    if (e.kind !== 'exists' || e.query.kind !== 'select' || e.query.from === null) return false;
+    const { query } = e;
+    const simple =
+      query.with.length === 0 &&
+      !query.grouped &&
+      query.having.length === 0 &&
+      query.limit === null &&
+      query.offset === null &&
+      !query.outputs.some((o) => hasWindow(o.expr));
+    const isOuter = (r: ColumnRef): boolean => !this.#isWithin(query, r.source);
+    const outer = this.#readIn(query.where).filter(isOuter);
+    const elsewhere = [
+      ...this.#readIn([...onOf(query.from), ...query.groupBy]),
+      ...partsOf(query).flatMap((q) => this.#outerOf(q)),
+    ].filter(isOuter);
+    return (
+      simple && outer.length > 0 && outer.every((r) => this.#isOwn(block, r.source)) && elsewhere.length === 0
+    );
+  }
+}
+
+/** What was found of queries by a number: the place of a column, or a scan. */
+class Known<T> {
+  readonly #found = new Map<Query, Map<number, T>>();
+
+  of(query: Query, key: number, find: () => T): T {
+    const own = this.#found.get(query) ?? new Map<number, T>();
+    this.#found.set(query, own);
+    const known = own.get(key);
+    if (known !== undefined) return known;
+    const found = find();
+    own.set(key, found);
+    return found;
+  }
+}
+
+/** What can fail, each sort of it once. */
+class Failures {
+  readonly #found = new Map<string, Failure>();
+
+  add(e: Expr, { asked, estimated }: Place): void {
+    this.#note({ kind: e.kind, asked, tried: estimated && isTried(e) });
+  }
+
+  /** Those of a query inside a value, for whose rows a CASE around it has `asked`. */
+  addAll(failures: readonly Failure[], asked: Asked): void {
+    for (const f of failures) this.#note(asked.key === '' ? f : { ...f, asked: both(asked, f.asked) });
+  }
+
+  all(): readonly Failure[] {
+    return [...this.#found.values()];
+  }
+
+  #note(failure: Failure): void {
+    const key = failure.tried ? `${failure.asked.key}!` : failure.asked.key;
+    if (!this.#found.has(key)) this.#found.set(key, failure);
+  }
+}
+
+function askedFor(rows: Rows): Asked {
+  return { rows, key: [...rows].sort().join() };
+}
+
+function both(one: Asked, other: Asked): Asked {
+  if (one.key === '' || one.key === other.key) return other;
+  return other.key === '' ? one : askedFor(new Set([...one.rows, ...other.rows]));
+}
+
+// ---------------------------------------------------------------- groups under a minimum
+
+/**
+ * Whether nothing in a block that counts rows which may only be aggregated can fail on one of them: an error would
+ * tell of a row whatever the size of its group.
+ *
+ * @throws InternalError
+ */
+export function verifyCounted(block: Select, slots: readonly Slot[]): void {
+  const rows = [...block.where, ...block.groupBy, ...onOf(block.from)];
+  const sums: Extract<Expr, { kind: 'aggregate' }>[] = [];
+  const find = (e: Expr): void => {
+    if (e.kind === 'aggregate') sums.push(e);
+    below(e).forEach(find);
+  };
+  for (const e of [...block.outputs.map((o) => o.expr), ...block.having, ...sortedBy(block)]) find(e);
+  for (const { args, filter } of sums) rows.push(...args, ...(filter === null ? [] : [filter]));
+  for (const e of rows) {
+    if (!isTotal(e, slots)) throw new InternalError('a value can fail on rows that may only be aggregated');
+  }
+  for (const { definition, args } of sums) {
+    const sized = (a: Expr): boolean => a.kind === 'parameter' || isSized(a) || !needsSize(a.type);
+    if (
+      !/^(?:count|min|max)$/.test(definition.name) &&
+      !args.every((a) => sized(a) && !/^interval/.test(a.type))
+    )
+      throw new InternalError('a sum can be too large on rows that may only be aggregated');
+  }
+}
+
+function isTotal(e: Expr, slots: readonly Slot[]): boolean {
+  const ignored = (): void => undefined;
+  if (isFixed(e, slots, ignored) || isBounded(e)) return true;
+  if (e.kind === 'operation') {
+    const numbers = sizedNumbers(e);
+    if (numbers !== null) return numbers <= (e.type === 'numeric' ? 32 : 2);
+  }
+  if (!isTotalNode(e, slots, ignored)) return false;
+  return below(e).every((c) => isTotal(c, slots)) && ownQueries(e).every((q) => isTotalQuery(q, slots));
+}
+
+function isTotalQuery(query: Query, slots: readonly Slot[]): boolean {
+  if (picks(query, slots, () => undefined)) return false;
+  return (
+    valuesOf(query).every((e) => isTotal(e, slots)) && partsOf(query).every((q) => isTotalQuery(q, slots))
+  );
+}
+
+// ---------------------------------------------------------------- the tree, by the verifier's own eyes
+
+type Leaf = Exclude<FromItem, { kind: 'join' }>;
+const TRUE: Expr = { kind: 'boolean', value: true, type: 'bool' };
+
+/** Whether it makes rows of values, and may fail at it or make too many. */
+function makesRows(leaf: Leaf): boolean {
+  return leaf.kind === 'spine' || leaf.kind === 'rows';
+}
+
+function hides(scan: GovernedScan): boolean {
+  return scan.filter !== null || scan.relation.kind === 'facet';
+}
+
+/** Whether a query takes some of its rows by numbers that may be negative; those of literals are looked at. */
+function picks(query: Query, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+  if (query.kind === 'values') return false;
+  return [query.limit, query.offset].some((e) => e !== null && !isRelied(e, 'count', slots, rely));
+}
+
+/** Whether a value is a literal that is what a proof takes it for. */
+function isRelied(
+  e: Expr | null,
+  as: Reliance['as'],
+  slots: readonly Slot[],
+  rely: (r: Reliance) => void,
+): boolean {
+  if (e?.kind !== 'parameter' || !upholds({ slot: e.slot, as }, slots)) return false;
+  rely({ slot: e.slot, as });
+  return true;
+}
+
+/** Whether the scan's column `SHOWN` is nothing but its row filter, made true or false. */
+function saysShown(scan: GovernedScan): boolean {
+  const said = columnOf(scan, SHOWN);
+  return said.kind === 'truth_test' && said.test === 'true' && !said.negated && said.arg === scan.filter;
+}
+
+function columnOf(scan: GovernedScan, name: string): Expr {
+  const found = scan.columns.find((c) => c.name === name);
+  if (found === undefined) throw new InternalError(`scan of ${scan.relation.name} has no column ${name}`);
+  return found.expr;
+}
+
+/** The column of a question "is it shown", asked so that a row that an outer join made up counts as shown. */
+function questioned(e: Expr): ColumnRef | null {
+  if (e.kind === 'column') return e;
+  const asks = e.kind === 'truth_test' && e.test === 'false' && e.negated;
+  return asks && e.arg.kind === 'column' ? e.arg : null;
+}
+
+function isTrue(e: Expr | undefined): boolean {
+  return e?.kind === 'boolean' && e.value;
+}
+
+/** Operators other than comparisons whose outcome Postgres estimates by trying them on a column's statistics. */
+function isTried(e: Expr): boolean {
+  return (
+    (e.kind === 'operation' || e.kind === 'quantified') &&
+    e.type === 'bool' &&
+    !/^(?:=|<>|[<>]=?)$/.test(e.definition.name)
+  );
+}
+
+function placeOf(ref: ColumnRef): number {
+  return Number(ref.name.slice(1)) - 1;
+}
+
+function definitionsAt(query: Query, place: number, into: Expr[] = []): readonly Expr[] {
+  if (query.kind === 'set_operation') {
+    definitionsAt(query.left, place, into);
+    definitionsAt(query.right, place, into);
+    return into;
+  }
+  const found = query.kind === 'values' ? query.rows.map((r) => r[place]) : [query.outputs[place]?.expr];
+  for (const expr of found) if (expr !== undefined) into.push(expr);
+  return into;
+}
+
+const NOTHING: readonly never[] = Object.freeze([]);
+
+function itemsOf(item: FromItem | null, into: Leaf[] = []): readonly Leaf[] {
+  if (item?.kind === 'join') {
+    itemsOf(item.left, into);
+    itemsOf(item.right, into);
+  } else if (item !== null) into.push(item);
+  return into;
+}
+
+function onOf(item: FromItem | null, into: Expr[] = []): readonly Expr[] {
+  if (item?.kind !== 'join') return into;
+  onOf(item.left, into);
+  onOf(item.right, into);
+  into.push(...item.on);
+  return into;
+}
+
+function sortedBy(query: Select | Extract<Query, { kind: 'set_operation' }>): readonly Expr[] {
+  return sortedIn(query.orderBy);
+}
+
+function sortedIn(keys: readonly SortKey[]): readonly Expr[] {
+  const found: Expr[] = [];
+  for (const { by } of keys) if (typeof by !== 'number') found.push(by);
+  return found;
+}
+
+/** The queries that one reads from. */
+function partsOf(query: Query): readonly Query[] {
+  if (query.kind === 'values') return NOTHING;
+  const parts = query.with.map((t) => t.query);
+  if (query.kind === 'set_operation') return [...parts, query.left, query.right];
+  for (const leaf of itemsOf(query.from)) {
+    if (leaf.kind === 'derived') parts.push(leaf.query);
+    if (leaf.kind === 'spine') parts.push(leaf.bounds);
+  }
+  return parts;
+}
+
+function valuesOf(query: Query): readonly Expr[] {
+  if (query.kind === 'values') return query.rows.flat();
+  const ends = [query.limit, query.offset].filter((e) => e !== null);
+  if (query.kind === 'set_operation') return [...sortedBy(query), ...ends];
+  return [
+    ...onOf(query.from),
+    ...itemsOf(query.from).flatMap((l) => (l.kind === 'rows' ? [...l.args, ...(l.fields ?? [])] : [])),
+    ...query.where,
+    ...query.groupBy,
+    ...query.having,
+    ...query.outputs.map((o) => o.expr),
+    ...query.distinctOn,
+    ...sortedBy(query),
+    ...ends,
+  ];
+}
+
+/** What of a level that groups is worked out of its groups; and their keys, of rows that are filtered. */
+function aboveGroups(level: Select): readonly Expr[] {
+  const keys = [...level.groupBy, ...level.distinctOn, ...sortedBy(level)];
+  return [...level.having, ...level.outputs.map((o) => o.expr), ...keys];
+}
+
+function below(e: Expr): readonly Expr[] {
+  switch (e.kind) {
+    case 'column':
+    case 'base':
+    case 'parameter':
+    case 'literal':
+    case 'null':
+    case 'boolean':
+    case 'structural':
+    case 'scalar_query':
+    case 'exists':
+    case 'stored_vector':
+      return NOTHING;
+    case 'call':
+    case 'and':
+    case 'or':
+    case 'conditional':
+    case 'grouping':
+      return e.args;
+    case 'operation':
+      return e.left === null ? [e.right] : [e.left, e.right];
+    case 'cast':
+    case 'bit_number':
+    case 'collate':
+    case 'not':
+    case 'null_test':
+    case 'truth_test':
+    case 'in_query':
+    case 'attribute_match':
+      return [e.arg];
+    case 'distinct_test':
+      return [e.left, e.right];
+    case 'row_comparison':
+      return e.pairs.flatMap(({ left, right }) => [left, right]);
+    case 'quantified':
+      return [e.arg, e.array];
+    case 'membership':
+      return [e.arg, ...e.items];
+    case 'case':
+      return [e.otherwise, ...e.arms.flatMap(({ when, result }) => [when, result])];
+    case 'array':
+    case 'row_text':
+      return e.items;
+    case 'subscript':
+      return [e.arg, ...e.indices];
+    case 'slice':
+      return [e.arg, e.lower, e.upper].filter((x) => x !== null);
+    case 'distance':
+      return [e.to];
+    case 'aggregate':
+    case 'window': {
+      const parts = e.kind === 'window' ? e.partitionBy : NOTHING;
+      return [...e.args, ...(e.filter === null ? NOTHING : [e.filter]), ...sortedIn(e.orderBy), ...parts];
+    }
+    default: {
+      const unknown: never = e;
+      throw new InternalError(`unexpected value ${String(unknown)}`);
+    }
+  }
+}
+
+/** Whether something in a query is drawn anew for each row. */
+function draws(query: Query): boolean {
+  const drawn = (e: Expr): boolean =>
+    (e.kind === 'call' && e.definition.volatility === 'volatile') ||
+    below(e).some(drawn) ||
+    ownQueries(e).some(draws);
+  return valuesOf(query).some(drawn) || partsOf(query).some(draws);
+}
+
+function ownQueries(e: Expr): readonly Query[] {
+  return e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query' ? [e.query] : NOTHING;
+}
+
+/** The queries at the top of values. */
+function queriesInAll(values: readonly Expr[]): readonly Query[] {
+  const found: Query[] = [];
+  const look = (e: Expr): void => {
+    found.push(...ownQueries(e));
+    for (const child of below(e)) look(child);
+  };
+  for (const e of values) look(e);
+  return found;
+}
+
+function hasAggregate(e: Expr): boolean {
+  return e.kind === 'aggregate' || e.kind === 'grouping' || below(e).some(hasAggregate);
+}
+
+function hasWindow(e: Expr): boolean {
+  return e.kind === 'window' || below(e).some(hasWindow);
+}

@@ -1,0 +1,210 @@
+import { InternalError } from '../../errors/errors.js';
+import { fingerprint } from '../../plan/fingerprint.js';
+import {
+  type Aggregate,
+  type Expr,
+  GROUP_KEY,
+  groupValue,
+  isGroupColumn,
+  type Query,
+  type Select,
+  type Slot,
+} from '../../plan/plan.js';
+import { allQueries, childrenOf, exprsOf, leavesOf } from '../../plan/walk.js';
+import { type CountedScan, countedScans } from '../minimum.js';
+import { verifyCounted } from './barrier.js';
+
+/**
+ * The last check of rows that may only be aggregated: the block that scans them groups, is fenced, drops groups that
+ * are too small, and has no aggregate that does not ask first how many of them it rests on.
+ *
+ * @throws InternalError; a caller's mistake cannot cause one
+ */
+export function verifyMinima(root: Query, slots: readonly Slot[]): void {
+  const blocks = allQueries(root);
+  if (blocks.every((block) => scansOf(block).length === 0)) return;
+  for (const block of blocks) {
+    const scans = scansOf(block);
+    if (block.kind !== 'select' || scans.length === 0) {
+      for (const e of exprsOf(block)) refuseKeys(e);
+      continue;
+    }
+    const [first] = block.having;
+    const grouped = block.grouped && block.offset !== null;
+    const kept = isWhole(block) || (first !== undefined && isPresent(first, scans));
+    if (!grouped || !kept || leavesOf(block.from).some((l) => l.kind !== 'governed')) {
+      throw new InternalError('a block shows rows that may only be aggregated');
+    }
+    verifyBlock(block, scans);
+    verifyChosen(block);
+    verifyCounted(block, slots);
+  }
+}
+
+function scansOf(block: Query): readonly CountedScan[] {
+  return block.kind === 'select' ? countedScans(block) : [];
+}
+
+/** Whether all rows are one group, which is there whether it has any or not. */
+function isWhole(block: Select): boolean {
+  return block.groupBy.length === 0 && block.groupingSets === null;
+}
+
+/** Rows are counted by what stands in the block itself; a query around it gives keys to compare, and nothing else. */
+function verifyChosen(block: Select): void {
+  const within = new Set<number>();
+  for (const q of allQueries(block))
+    if (q.kind === 'select') for (const l of leavesOf(q.from)) within.add(l.id);
+  const outside = (e: Expr): boolean =>
+    (e.kind === 'column' && !within.has(e.source)) || childrenOf(e).some(outside);
+  const comparesColumns = (e: Expr): boolean =>
+    e.kind === 'operation' &&
+    e.definition.name === '=' &&
+    e.left?.kind === 'column' &&
+    e.right.kind === 'column' &&
+    block.where.includes(e);
+  for (const q of allQueries(block))
+    for (const e of exprsOf(q))
+      if (!comparesColumns(e) && outside(e))
+        throw new InternalError('rows that may only be aggregated are chosen by a query around');
+}
+
+function verifyBlock(block: Select, scans: readonly CountedScan[]): void {
+  const rest = isWhole(block) ? block.having : block.having.slice(1);
+  const sorted = block.orderBy.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
+  for (const e of [...block.outputs.map((o) => o.expr), ...rest, ...sorted]) verifyValue(e, scans);
+  for (const e of [...block.where, ...block.groupBy, ...block.distinctOn]) refuseKeys(e);
+}
+
+function verifyValue(expr: Expr, scans: readonly CountedScan[]): void {
+  const [arm] = expr.kind === 'case' ? expr.arms : [];
+  if (
+    expr.kind === 'case' &&
+    arm?.result.kind === 'aggregate' &&
+    isEnough(arm.when, scans, takenBy(arm.result)) &&
+    isShared(arm.when, arm.result, scans)
+  ) {
+    const { otherwise } = expr;
+    const isNothing = otherwise.kind === 'null';
+    if (!isNothing && !(otherwise.kind === 'aggregate' && leavesOut(otherwise.filter, scans)))
+      throw new InternalError('an aggregate falls back to rows that may only be aggregated');
+    return;
+  }
+  if (expr.kind === 'aggregate' || isKey(expr))
+    throw new InternalError('an aggregate does not ask how many rows it rests on');
+  for (const child of childrenOf(expr)) verifyValue(child, scans);
+}
+
+/** Whether a condition holds only for a group of enough keys of every scan, or one with a row that others show. */
+function isPresent(condition: Expr, scans: readonly CountedScan[]): boolean {
+  if (condition.kind !== 'or') return isEnough(condition, scans, []);
+  const [enough, some, ...more] = condition.args;
+  const shown =
+    some?.kind === 'operation' && some.left?.kind === 'aggregate' && leavesOut(some.left.filter, scans);
+  return enough !== undefined && shown && more.length === 0 && isEnough(enough, scans, []);
+}
+
+/** Whether a condition holds only where there are enough keys of every scan among the rows that meet `taken`. */
+function isEnough(condition: Expr, scans: readonly CountedScan[], taken: readonly string[]): boolean {
+  const each = conjunctsOf(condition);
+  const counts = (source: number, name: string): boolean =>
+    each.some(
+      (e) =>
+        e.kind === 'operation' &&
+        e.definition.name === '>=' &&
+        e.right.kind === 'parameter' &&
+        e.left?.kind === 'aggregate' &&
+        e.left.distinct &&
+        e.left.args.some((a) => a.kind === 'column' && a.name === name && a.source === source) &&
+        isNoWider(e.left, taken),
+    );
+  return scans.every(
+    (s) => counts(s.id, GROUP_KEY) && s.minimum.distinct.every((_, i) => counts(s.id, groupValue(i))),
+  );
+}
+
+/** Whether a condition holds only where no row of any scan is more of the figure than it may be. */
+function isShared(condition: Expr, call: Aggregate, scans: readonly CountedScan[]): boolean {
+  if (call.definition.name === 'count') return true;
+  const limits = conjunctsOf(condition).filter((e) => e.kind === 'operation' && e.definition.name === '<=');
+  return scans
+    .filter((s) => s.minimum.dominance !== null)
+    .every((s) => {
+      const wanted = new Set([...takenBy(call), keyOf(s)].filter((t) => t !== null));
+      const about = (name: string): boolean =>
+        limits.some((e) => {
+          const [part, ...sums] = e.kind === 'operation' ? [e.left, e.right] : [];
+          return (
+            part != null &&
+            aggregatesIn(part).some((a) => a.definition.name === name && takes(a, call, wanted)) &&
+            sums.some((r) => aggregatesIn(r).filter((a) => takes(a, call, wanted)).length === 2)
+          );
+        });
+      return about('max') && about('min');
+    });
+}
+
+function keyOf(scan: CountedScan): string | null {
+  const column = scan.columns.find((c) => c.name === GROUP_KEY);
+  if (column === undefined) return null;
+  const arg: Expr = { kind: 'column', source: scan.id, name: GROUP_KEY, type: column.type };
+  return fingerprint({ kind: 'null_test', arg, negated: true, type: 'bool' });
+}
+
+/** Whether an aggregate is over what `call` is over, of rows that may only be aggregated, all of one sign. */
+function takes(part: Aggregate, call: Aggregate, wanted: ReadonlySet<string>): boolean {
+  const filter = part.filter === null ? [] : conjunctsOf(part.filter);
+  const rest = filter.filter((e) => !wanted.has(fingerprint(e)));
+  const have = new Set(filter.map(fingerprint));
+  return (
+    part.distinct === call.distinct &&
+    part.args.map(fingerprint).join() === call.args.map(fingerprint).join() &&
+    [...wanted].every((w) => have.has(w)) &&
+    rest.length === 1 &&
+    rest.every((e) => e.kind === 'operation' && /^[<>]$/.test(e.definition.name))
+  );
+}
+
+function aggregatesIn(e: Expr): readonly Aggregate[] {
+  return e.kind === 'aggregate' ? [e] : childrenOf(e).flatMap(aggregatesIn);
+}
+
+/** What a row must meet for the aggregate to take account of it: its filter, and arguments that are not NULL. */
+function takenBy(call: Aggregate): readonly string[] {
+  const given = call.args
+    .filter((a) => a.kind !== 'parameter')
+    .map((arg): Expr => ({ kind: 'null_test', arg, negated: true, type: 'bool' }));
+  const filter = call.filter === null ? [] : conjunctsOf(call.filter);
+  return [...filter, ...given].map(fingerprint);
+}
+
+function isNoWider(count: Aggregate, taken: readonly string[]): boolean {
+  const filter = new Set(count.filter === null ? [] : conjunctsOf(count.filter).map(fingerprint));
+  return taken.every((t) => filter.has(t));
+}
+
+/** Whether a filter leaves out every row that may only be aggregated. */
+function leavesOut(filter: Expr | null, scans: readonly CountedScan[]): boolean {
+  const each = filter === null ? [] : conjunctsOf(filter);
+  return scans.every((s) =>
+    each.some((e) => e.kind === 'null_test' && !e.negated && isRowKey(e.arg) && e.arg.source === s.id),
+  );
+}
+
+function conjunctsOf(expr: Expr): readonly Expr[] {
+  return expr.kind === 'and' ? expr.args.flatMap(conjunctsOf) : [expr];
+}
+
+function isKey(expr: Expr): expr is Extract<Expr, { kind: 'column' }> {
+  return expr.kind === 'column' && isGroupColumn(expr.name);
+}
+
+/** The key itself: a value that a group needs several of may be NULL. */
+function isRowKey(expr: Expr): expr is Extract<Expr, { kind: 'column' }> {
+  return expr.kind === 'column' && expr.name === GROUP_KEY;
+}
+
+function refuseKeys(expr: Expr): void {
+  if (isKey(expr)) throw new InternalError('the key that rows are counted by is read');
+  childrenOf(expr).forEach(refuseKeys);
+}

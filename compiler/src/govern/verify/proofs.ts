@@ -1,0 +1,468 @@
+import type { Expr, Slot } from '../../plan/plan.js';
+import { elementOf, isArray, type TypeName } from '../../types/types.js';
+
+/*
+ * What the verifier itself holds to be unable to fail. It has no line in common with `harmless.ts`: the two must be
+ * wrong in the same way before a condition that can fail gets past both.
+ */
+
+/** A literal that a proof looked at. */
+export interface Reliance {
+  readonly slot: number;
+  readonly as:
+    | 'pattern'
+    | 'moment'
+    | 'contained'
+    | 'short'
+    | 'words'
+    | 'small'
+    | 'year'
+    | 'month'
+    | 'day'
+    | 'count'
+    | 'at most one';
+}
+
+/** Whether the literal in a slot is what a proof takes it for. */
+export function upholds({ slot, as }: Reliance, slots: readonly Slot[]): boolean {
+  const found = slots[slot];
+  if (found?.kind !== 'literal' || typeof found.value !== 'string') return false;
+  switch (as) {
+    case 'pattern':
+      return isWholePattern(found.value);
+    case 'moment':
+      return isNearMoment(found.value);
+    case 'contained':
+      return isShallow(found.value);
+    case 'short':
+      return found.value.length <= 1_000;
+    case 'words':
+      return found.value.length <= 1_000 && (found.value.match(/-/g) ?? []).length < 20;
+    case 'small':
+      return found.value.length <= 12 && Math.abs(Number(found.value)) < 1e5;
+    case 'year':
+      return isWithin(found.value, 1, 9_999);
+    case 'month':
+      return isWithin(found.value, 1, 12);
+    case 'day':
+      return isWithin(found.value, 1, 28);
+    case 'count':
+      return isWithin(found.value, 0, 999_999_999);
+    case 'at most one':
+      return isWithin(found.value, 0, 1);
+    default: {
+      const unknown: never = as;
+      return unknown;
+    }
+  }
+}
+
+/** Plain digits that say a number between two. */
+function isWithin(digits: string, least: number, most: number): boolean {
+  const value = Number(digits);
+  return String(value) === digits && value >= least && value <= most;
+}
+
+/** A short JSON text in which nothing opens within an array, nor more than fifty levels down. */
+function isShallow(json: string): boolean {
+  if (json.length > 10_000) return false;
+  const open: string[] = [];
+  let quoted = false;
+  for (let i = 0; i < json.length; i++) {
+    const c = json.charAt(i);
+    if (c === '"') quoted = !quoted;
+    else if (quoted && c === '\\') i++;
+    else if (quoted) continue;
+    else if (c === ']' || c === '}') open.pop();
+    else if (c === '[' || c === '{') {
+      if (open.at(-1) === '[' || open.length === 50) return false;
+      open.push(c);
+    }
+  }
+  return open.length === 0 && !quoted;
+}
+
+/** Every escape escapes something, and matching does not nest deeper than a hundred times. */
+function isWholePattern(pattern: string): boolean {
+  return /^(?:[^\\]|\\.)*$/su.test(pattern) && pattern.split('%').length - 1 <= 100;
+}
+
+/** A day of a year of four digits, a small number, or an interval under two thousand years. */
+function isNearMoment(text: string): boolean {
+  const [, digits, unit] = /^[+-]?(\d{1,5})(?: ([a-z]+?)s?)?$/i.exec(text) ?? [];
+  if (digits === undefined) return /^\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2}(?::\d{2})?)?$/.test(text);
+  if (unit === undefined) return !text.startsWith('+');
+  const most = LONGEST[unit.toLowerCase()];
+  return most !== undefined && Number(digits) <= most;
+}
+
+const LONGEST: Readonly<Record<string, number | undefined>> = {
+  second: 99_999,
+  minute: 99_999,
+  hour: 99_999,
+  day: 99_999,
+  week: 99_999,
+  month: 9_999,
+  year: 999,
+};
+
+/** Whether the node, given values of its arguments' types, yields one whatever they are. */
+export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+  switch (e.kind) {
+    case 'base':
+    case 'column':
+    case 'parameter':
+    case 'null':
+    case 'boolean':
+    case 'structural':
+    case 'and':
+    case 'or':
+    case 'not':
+    case 'null_test':
+    case 'truth_test':
+    case 'case':
+    case 'array':
+    case 'exists':
+    case 'grouping':
+    case 'collate':
+      return true;
+    case 'conditional':
+      return e.form === 'coalesce' || e.args.every((a) => areOrdered(a.type, a.type));
+    case 'distinct_test':
+      return areOrdered(e.left.type, e.right.type);
+    case 'row_comparison':
+      return e.pairs.every((p) => isOrder(p.definition.name) && areOrdered(p.left.type, p.right.type));
+    case 'membership':
+      return e.items.every((i) => areOrdered(e.arg.type, i.type));
+    case 'in_query':
+      return areOrdered(e.arg.type, outputType(e.query) ?? e.arg.type);
+    case 'quantified':
+      return (
+        isOrder(e.definition.name) && isArray(e.array.type) && areOrdered(e.arg.type, elementOf(e.array.type))
+      );
+    case 'cast':
+      return e.modifiers.length === 0 && (TOTAL_CASTS[e.arg.type]?.includes(e.type) ?? false);
+    case 'call':
+      return isTotalCall(e) || isShortSearch(e, slots, rely) || isLookUp(e);
+    case 'operation':
+      return isTotalOperation(e, slots, rely);
+    case 'aggregate':
+      return ['count', 'min', 'max', 'bool_and', 'bool_or', 'every'].includes(e.definition.name);
+    case 'literal':
+    case 'bit_number':
+    case 'row_text':
+    case 'slice':
+    case 'subscript':
+    case 'window':
+    case 'distance':
+    case 'stored_vector':
+    case 'scalar_query':
+    case 'attribute_match':
+      return false;
+    default: {
+      const unknown: never = e;
+      return unknown;
+    }
+  }
+}
+
+function outputType(query: Extract<Expr, { kind: 'in_query' }>['query']): TypeName | undefined {
+  return query.kind === 'select' ? query.outputs[0]?.expr.type : query.columns[0]?.type;
+}
+
+function isOrder(name: string): boolean {
+  return /^(?:=|<>|[<>]=?)$/.test(name);
+}
+
+/** Types whose values Postgres compares with each other without making one of them fit the other. */
+const COMPARED_TOGETHER: readonly (readonly TypeName[])[] = [
+  ['int2', 'int4', 'int8'],
+  ['float4', 'float8'],
+  ['date', 'timestamp', 'timestamptz'],
+];
+
+function areOrdered(left: TypeName, right: TypeName): boolean {
+  if (left === 'tsquery' || right === 'tsquery') return false;
+  return left === right || COMPARED_TOGETHER.some((t) => t.includes(left) && t.includes(right));
+}
+
+const TOTAL_CASTS: Readonly<Partial<Record<TypeName, readonly TypeName[]>>> = {
+  int2: ['int4', 'int8', 'numeric', 'float4', 'float8', 'text'],
+  int4: ['int8', 'numeric', 'float4', 'float8', 'text', 'bool'],
+  int8: ['numeric', 'float4', 'float8', 'text'],
+  float4: ['float8', 'numeric'],
+  float8: ['numeric'],
+  bool: ['int4'],
+  time: ['interval'],
+  timestamp: ['date'],
+  uuid: ['text'],
+  cidr: ['inet'],
+};
+
+/** By name, the types of the last argument; the one before is a unit of a closed set, or the same type. */
+const TOTAL_CALLS: Readonly<Record<string, readonly TypeName[]>> = {
+  length: ['text', 'bytea'],
+  char_length: ['text'],
+  character_length: ['text'],
+  octet_length: ['text', 'bytea'],
+  md5: ['text', 'bytea'],
+  sha224: ['bytea'],
+  sha256: ['bytea'],
+  sha384: ['bytea'],
+  sha512: ['bytea'],
+  starts_with: ['text'],
+  isfinite: ['date', 'timestamp', 'timestamptz', 'interval'],
+  extract: ['date', 'time', 'timestamp', 'timestamptz', 'interval'],
+  date_part: ['time', 'timestamp', 'timestamptz', 'interval'],
+};
+
+function isTotalCall(e: Extract<Expr, { kind: 'call' }>): boolean {
+  const { name } = e.definition;
+  if (['now', 'transaction_timestamp', 'statement_timestamp'].includes(name)) return e.args.length === 0;
+  const [first, last] = [e.args[0], e.args.at(-1)];
+  if (name === 'timezone' && e.args.length === 2 && first?.kind === 'structural' && first.text === 'UTC')
+    return last?.type === 'timestamp' || last?.type === 'timestamptz';
+  const units = name === 'extract' || name === 'date_part';
+  if (units && (e.args.length !== 2 || first?.kind !== 'structural')) return false;
+  return last !== undefined && (TOTAL_CALLS[name]?.includes(last.type) ?? false);
+}
+
+/** `array_position(array[…], text)`: the list is written out, and so has one dimension. */
+function isLookUp({ definition, args }: Extract<Expr, { kind: 'call' }>): boolean {
+  const [list, sought] = args;
+  if (definition.name !== 'array_position' || args.length !== 2) return false;
+  return list?.kind === 'array' && list.items.every((i) => i.type === 'text') && sought?.type === 'text';
+}
+
+function isTotalOperation(
+  e: Extract<Expr, { kind: 'operation' }>,
+  slots: readonly Slot[],
+  rely: (r: Reliance) => void,
+): boolean {
+  const { name } = e.definition;
+  if (e.left === null) return false;
+  if (isOrder(name)) return areOrdered(e.left.type, e.right.type);
+  if (name === '~~' || name === '!~~') {
+    if (e.left.type !== 'text' || e.right.kind !== 'parameter') return false;
+    const reliance: Reliance = { slot: e.right.slot, as: 'pattern' };
+    if (!upholds(reliance, slots)) return false;
+    rely(reliance);
+    return true;
+  }
+  if (name === '@>' && e.left.type === 'jsonb') {
+    if (e.right.kind !== 'parameter' || e.right.type !== 'jsonb') return false;
+    const reliance: Reliance = { slot: e.right.slot, as: 'contained' };
+    if (!upholds(reliance, slots)) return false;
+    rely(reliance);
+    return true;
+  }
+  if (name === '^@') return e.left.type === 'text';
+  if (e.left.type === 'inet' && e.right.type === 'inet') return /^(?:<<=?|>>=?|&&)$/.test(name);
+  if (e.left.type === 'tsvector')
+    return name === '@@' && e.right.kind === 'call' && isShortSearch(e.right, slots, rely);
+  if (lieBeside(e.left.type, name, e.right.type)) return true;
+  if (['&&', '@>', '<@'].includes(name)) return isArray(e.left.type) && e.left.type === e.right.type;
+  return e.left.type === 'jsonb' && ['->', '?', '?|', '?&'].includes(name);
+}
+
+/** Whether `name` says how two ranges of one sort of values lie, or whether one has the value of that sort. */
+function lieBeside(left: TypeName, name: string, right: TypeName): boolean {
+  const span = /^(int4|int8|num|date|ts|tstz)(?:multi)?range$/;
+  const [one, other] = [span.exec(left)?.[1], span.exec(right)?.[1]];
+  if (one !== undefined && other !== undefined)
+    return one === other && /^(?:&&|@>|<@|<<|>>|&<|&>)$/.test(name);
+  const [of, value] = name === '@>' ? [one, right] : name === '<@' ? [other, left] : [undefined, left];
+  return of !== undefined && SPANNED[of] === value;
+}
+
+const SPANNED: Readonly<Record<string, TypeName>> = {
+  int4: 'int4',
+  int8: 'int8',
+  num: 'numeric',
+  date: 'date',
+  ts: 'timestamp',
+  tstz: 'timestamptz',
+};
+
+/** A search for the words of a short literal, in a form that has no syntax to be wrong in. */
+function isShortSearch(
+  { definition, args }: Extract<Expr, { kind: 'call' }>,
+  slots: readonly Slot[],
+  rely: (r: Reliance) => void,
+): boolean {
+  if (!/^(?:plainto|phraseto|websearch_to)_tsquery$/.test(definition.name)) return false;
+  const [first, ...more] = args;
+  // A configuration is one of a closed set, and stands in the text itself.
+  const [words, ...rest] = first?.kind === 'structural' ? more : args;
+  if (words?.kind !== 'parameter' || rest.length > 0) return false;
+  const reliance: Reliance = { slot: words.slot, as: 'words' };
+  if (!upholds(reliance, slots)) return false;
+  rely(reliance);
+  return true;
+}
+
+/**
+ * Whether a moment, number or text is computed of literals, or the clock, in a way that no size of theirs can make fail.
+ * A literal by itself is nothing that is computed, and total as it is.
+ */
+export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+  if ((e.kind !== 'call' && e.kind !== 'operation' && e.kind !== 'cast') || e.type === 'bool') return false;
+  if (isNear(e, slots, rely)) return true;
+  const relied: Reliance[] = [];
+  const literal = (x: Expr, as: Reliance['as']): boolean => {
+    if (x.kind !== 'parameter') return false;
+    relied.push({ slot: x.slot, as });
+    return upholds({ slot: x.slot, as }, slots);
+  };
+  let nodes = 16;
+  /** How large a number can be; null where nobody knows. */
+  const size = (x: Expr): number | null => {
+    const most = LARGEST[x.type];
+    if (nodes-- <= 0 || most === undefined) return null;
+    if (x.kind === 'parameter') return literal(x, 'small') ? 1e5 : null;
+    if (x.kind === 'cast')
+      return x.modifiers.length === 0 && TOTAL_CASTS[x.arg.type]?.includes(x.type) === true
+        ? size(x.arg)
+        : x.arg.type === 'numeric' && x.type === 'float8'
+          ? size(x.arg)
+          : null;
+    if (x.kind === 'call') {
+      const [arg, ...more] = x.args;
+      if (arg === undefined || more.length > 0 || !TO_WHOLE.test(x.definition.name)) return null;
+      const given = size(arg);
+      return given === null || given + 1 >= most ? null : given + 1;
+    }
+    if (x.kind !== 'operation' || x.left === null) return null;
+    const [left, right] = [size(x.left), size(x.right)];
+    if (left === null || right === null) return null;
+    const { name } = x.definition;
+    const sum = name === '*' ? left * right : name === '+' || name === '-' ? left + right : Infinity;
+    return sum < most ? sum : null;
+  };
+  const text = (x: Expr | null): boolean => {
+    if (nodes-- <= 0 || x?.type !== 'text') return false;
+    if (x.kind === 'call') return /^(?:lower|upper|[blr]trim)$/.test(x.definition.name) && x.args.every(text);
+    if (x.kind === 'operation') return x.definition.name === '||' && text(x.left) && text(x.right);
+    return literal(x, 'short');
+  };
+  const fixed = e.type === 'text' ? text(e) : size(e) !== null;
+  if (!fixed) return false;
+  relied.forEach(rely);
+  return true;
+}
+
+const TO_WHOLE = /^(?:abs|sign|ceil|ceiling|floor|round|trunc)$/;
+
+const LARGEST: Readonly<Partial<Record<TypeName, number>>> = {
+  int4: 2e9,
+  int8: 9e18,
+  numeric: 1e30,
+  float8: 1e30,
+};
+
+/** Whether a value is a moment not far from ours: of the clock or of literals, moved by two steps at most. */
+function isNear(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+  const relied: Reliance[] = [];
+  let [nodes, steps] = [16, 2];
+  const near = (x: Expr): boolean => {
+    if (nodes-- <= 0) return false;
+    if (x.kind === 'structural') return true;
+    if (x.kind === 'parameter') {
+      const reliance: Reliance = { slot: x.slot, as: 'moment' };
+      relied.push(reliance);
+      return upholds(reliance, slots);
+    }
+    if (x.kind === 'cast')
+      return isMoment(x.type) && isMoment(x.arg.type) && x.modifiers.length === 0 && near(x.arg);
+    if (x.kind === 'call' && x.definition.name === 'make_date')
+      return (
+        x.args.length === 3 &&
+        x.args.every((part, i) => {
+          if (part.kind !== 'parameter') return false;
+          const reliance: Reliance = { slot: part.slot, as: i === 0 ? 'year' : i === 1 ? 'month' : 'day' };
+          relied.push(reliance);
+          return upholds(reliance, slots);
+        })
+      );
+    if (x.kind === 'call')
+      return ['now', 'date_trunc'].includes(x.definition.name) && x.args.length < 3 && x.args.every(near);
+    if (x.kind !== 'operation' || x.left === null || !['+', '-'].includes(x.definition.name)) return false;
+    return isMoment(x.type) && steps-- > 0 && near(x.left) && near(x.right);
+  };
+  if (!near(e)) return false;
+  relied.forEach(rely);
+  return true;
+}
+
+function isMoment(type: TypeName): boolean {
+  return type === 'date' || type === 'timestamp' || type === 'timestamptz';
+}
+
+/**
+ * Whether `e` is a CASE that is NULL for values of a column that its ELSE would fail on: a text too long, a moment too
+ * far. Which sizes fail is what the tests of extremes show.
+ */
+export function isBounded(e: Expr): boolean {
+  if (e.kind !== 'case' || e.arms.length !== 1) return false;
+  const [arm] = e.arms;
+  const column = handedOn(e.otherwise, 6);
+  return arm?.result.kind === 'null' && column !== null && sizeOf(arm.when, column);
+}
+
+/** The column that a chain of conversions begins with. */
+function handedOn(e: Expr, links: number): Expr | null {
+  if (e.kind === 'column') return e;
+  if (links === 0) return null;
+  if (e.kind === 'cast')
+    return isMoment(e.type) && isMoment(e.arg.type) && e.modifiers.length === 0
+      ? handedOn(e.arg, links - 1)
+      : null;
+  if (e.kind !== 'call') return null;
+  const [first, second] = e.args;
+  switch (e.definition.name) {
+    case 'lower':
+    case 'upper':
+      return first?.type === 'text' ? handedOn(first, links - 1) : null;
+    case 'timezone':
+      if (first?.kind !== 'structural' || first.text !== 'UTC') return null;
+      return second === undefined ? null : handedOn(second, links - 1);
+    case 'date_trunc':
+    case 'date_part':
+      if (e.args.length !== 2 || first?.kind !== 'structural' || second === undefined) return null;
+      return isMoment(second.type) ? handedOn(second, links - 1) : null;
+    default:
+      return null;
+  }
+}
+
+function sizeOf(test: Expr, subject: Expr): boolean {
+  if (test.kind === 'or') return test.args.every((t) => sizeOf(t, subject));
+  if (test.kind === 'and') {
+    const [finite, beyond] = test.args;
+    return finite?.kind === 'call' && beyond !== undefined && sizeOf(beyond, subject);
+  }
+  if (test.kind !== 'operation' || !['<', '>'].includes(test.definition.name)) return false;
+  const measured = test.left?.kind === 'call' ? test.left.args[0] : test.left;
+  return test.right.kind === 'parameter' && measured === subject;
+}
+
+/** Whether `e` is a CASE that puts NaN in the place of a number too large to be summed or multiplied. */
+export function isSized(e: Expr): boolean {
+  if (e.kind !== 'case' || e.arms.length !== 1) return false;
+  const [arm] = e.arms;
+  return arm?.result.kind === 'parameter' && arm.when.kind === 'or' && sizeOf(arm.when, e.otherwise);
+}
+
+/** How many numbers a sum or product is made of, each of them sized; null where one is not. */
+export function sizedNumbers(e: Expr): number | null {
+  if (isSized(e)) return 1;
+  if (e.kind !== 'operation' || e.left === null || !['+', '-', '*'].includes(e.definition.name)) return null;
+  if (!needsSize(e.type) || e.left.type !== e.type || e.right.type !== e.type) return null;
+  const [left, right] = [sizedNumbers(e.left), sizedNumbers(e.right)];
+  return left === null || right === null ? null : left + right;
+}
+
+/** Whether a number of this type may have to be sized. */
+export function needsSize(type: TypeName): boolean {
+  return type === 'numeric' || type === 'float4' || type === 'float8';
+}

@@ -1,0 +1,237 @@
+import type { Access } from '../../access/access.js';
+import type { Catalog, Relation, Rollup } from '../../catalog/catalog.js';
+import { InternalError } from '../../errors/errors.js';
+import type { Aggregate, Expr, GovernedScan, Query, Select, Slot } from '../../plan/plan.js';
+import { allQueries, childrenOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
+
+/**
+ * Proves of a governed plan that a rollup stands for its entity only where that changes no answer: every row of the
+ * rollup is, for this caller, wholly visible or wholly hidden, and what is read of it is what its rows add up to.
+ * It shares no line with what chose the rollup (`rollup.ts`, `rolled-block.ts`).
+ *
+ * @param access what the caller may see of the entity itself
+ * @param usable rollups that are built, and not too old
+ * @throws InternalError where it cannot
+ */
+export function verifyRollup(
+  root: Query,
+  slots: readonly Slot[],
+  catalog: Catalog,
+  access: Access,
+  usable: ReadonlySet<string>,
+): void {
+  const levels = allQueries(root);
+  const scans = levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : [])).filter(isScan);
+  const rolled = scans.filter((s) => s.relation.rollup !== undefined);
+  const [scan] = rolled;
+  if (scan === undefined) return;
+  const fail = (why: string): never => {
+    throw new InternalError(`rollup ${scan.relation.rollup}: ${why}`);
+  };
+  if (scans.length !== 1) fail('something else is read beside it');
+  const rollup = catalog.rollups?.find((r) => r.name === scan.relation.rollup) ?? fail('it is not declared');
+  const entity = catalog.relations.get(rollup.entity) ?? fail('its entity is not declared');
+  if (!usable.has(rollup.name)) fail('it may not be used');
+  const { relation } = scan;
+  if (relation.name !== entity.name || relation.schema !== rollup.schema || relation.table !== rollup.table)
+    fail('its table stands for another entity');
+  if (relation.connector !== entity.connector) fail('it is in another database');
+  const block = levels.find((q) => q.kind === 'select' && q.from === scan);
+  if (block?.kind !== 'select' || !block.grouped)
+    throw new InternalError(`rollup ${rollup.name}: its rows are read singly`);
+  const reading = new Reading(rollup, entity, scan, slots, fail);
+  reading.scan();
+  reading.grants(access);
+  reading.block(block);
+  for (const q of levels)
+    if (q !== block && exprsOf(q).some((e) => reads(e, scan.id))) fail('its columns are named elsewhere');
+}
+
+function isScan(leaf: { readonly kind: string }): leaf is GovernedScan {
+  return leaf.kind === 'governed';
+}
+
+function reads(e: Expr, source: number): boolean {
+  if (e.kind === 'column') return e.source === source;
+  return childrenOf(e).some((child) => reads(child, source));
+}
+
+/** What is kept in a column of the rollup that the entity has not. */
+type Kept = 'rows' | 'period' | 'count' | 'sum' | 'min' | 'max';
+
+class Reading {
+  readonly #rollup: Rollup;
+  readonly #entity: Relation;
+  readonly #scan: GovernedScan;
+  readonly #slots: readonly Slot[];
+  readonly #fail: (why: string) => never;
+  /** By name: what is kept, and of which column of the entity; of none where it is a number of rows. */
+  readonly #kept = new Map<string, { readonly kept: Kept; readonly of: string | null }>();
+
+  constructor(
+    rollup: Rollup,
+    entity: Relation,
+    scan: GovernedScan,
+    slots: readonly Slot[],
+    fail: (why: string) => never,
+  ) {
+    this.#rollup = rollup;
+    this.#entity = entity;
+    this.#scan = scan;
+    this.#slots = slots;
+    this.#fail = fail;
+    this.#kept.set('#n', { kept: 'rows', of: null });
+    if (rollup.time !== null) this.#kept.set('#t', { kept: 'period', of: rollup.time.column });
+    for (const { column: of, count, sum, min, max } of rollup.measures) {
+      this.#kept.set(count.name, { kept: 'count', of });
+      if (sum !== null) this.#kept.set(sum.name, { kept: 'sum', of });
+      if (min !== null) this.#kept.set(min.name, { kept: 'min', of });
+      if (max !== null) this.#kept.set(max.name, { kept: 'max', of });
+    }
+  }
+
+  /** Whether a row is visible, and how it is masked, hangs on what all rows of the entity behind it have in common. */
+  scan(): void {
+    const { filter, pushed, columns, minimum, sample } = this.#scan;
+    if (minimum !== null) this.#fail('its groups need a minimum of entities');
+    if (sample !== undefined) this.#fail('a sample of it is taken');
+    const same = new Set<string>();
+    for (const name of this.#rollup.dimensions)
+      same.add(
+        this.#entity.columns.find((c) => c.name === name)?.physical ?? this.#fail(`no column ${name}`),
+      );
+    const inCommon = (e: Expr): boolean =>
+      e.kind === 'base' ? same.has(e.column) : queryOf(e) === null && childrenOf(e).every(inCommon);
+    for (const e of [...(filter === null ? [] : [filter]), ...pushed])
+      if (!inCommon(e)) this.#fail('its filter reads what rows behind one row differ in');
+    for (const { name, expr, masked } of columns) {
+      const bare = expr.kind === 'base' && expr.column === name && masked === 'none';
+      if (this.#kept.has(name) ? !bare : !inCommon(expr)) this.#fail(`column ${name} is not one of its own`);
+    }
+  }
+
+  /** Whose values were added up, the caller sees each of them in every row that it sees. */
+  grants(access: Access): void {
+    const granted = access.relations.get(this.#entity.name) ?? this.#fail('nothing of the entity is granted');
+    for (const { name } of this.#scan.columns) {
+      const of = this.#kept.get(name)?.of;
+      if (of === undefined || of === null) continue;
+      const label = this.#entity.columns.find((c) => c.name === of)?.sensitivity ?? null;
+      const whole = granted.grants.filter(
+        (g) => g.columns.has(of) && (label === null || g.unmask.has(label)),
+      );
+      const isWhole = whole.length === granted.grants.length || whole.some((g) => g.filter === null);
+      if (granted.denied.has(of) || !(isWhole || coversRows(whole, granted.grants)))
+        this.#fail(`column ${of} is not shown in every row`);
+    }
+    if (granted.grants.some((g) => g.groups !== undefined)) this.#fail('some grants show no rows');
+  }
+
+  block(block: Select): void {
+    if (block.with.length > 0) this.#fail('its block has tables of its own');
+    for (const e of exprsOf(block)) this.#value(e);
+  }
+
+  /** A value beside aggregates: of groups, it may have what a row of the rollup has in common. */
+  #value(e: Expr): void {
+    if (queryOf(e) !== null) this.#fail('a query stands in a value over it');
+    if (e.kind === 'aggregate') this.#aggregate(e);
+    if (e.kind === 'aggregate' || this.#isWholePeriod(e) || this.#isSideOfPeriod(e)) return;
+    if (e.kind === 'column' && e.source === this.#scan.id && this.#kept.has(e.name))
+      this.#fail(`${e.name} is read by itself`);
+    for (const child of childrenOf(e)) this.#value(child);
+  }
+
+  #aggregate(call: Aggregate): void {
+    const { name, kind } = call.definition;
+    if (kind !== 'aggregate' || call.orderBy.length > 0) this.#fail(`${name} is not put together from parts`);
+    if (call.filter !== null) this.#value(call.filter);
+    const kept = call.args.length === 1 ? this.#keptIn(call.args[0]) : null;
+    if (kept !== null) {
+      const adds = kept === 'rows' || kept === 'count' || kept === 'sum';
+      if (call.distinct || name !== (adds ? 'sum' : kept)) this.#fail(`${name} of ${kept}`);
+      return;
+    }
+    for (const arg of call.args) this.#value(arg);
+    const once = name === 'min' || name === 'max' || name === 'every' || name.startsWith('bool_');
+    const distinct = name === 'count' && call.distinct && call.args.length > 0;
+    if (!once && !distinct) this.#fail(`${name} counts rows of the rollup`);
+  }
+
+  /** What is kept in the column that `e` is, or is where a condition holds; null where it is none. */
+  #keptIn(e: Expr | undefined): Kept | null {
+    if (e?.kind === 'column') {
+      const kept = e.source === this.#scan.id ? this.#kept.get(e.name)?.kept : undefined;
+      return kept === undefined || kept === 'period' ? null : kept;
+    }
+    const [arm, ...more] = e?.kind === 'case' ? e.arms : [];
+    if (e?.kind !== 'case' || arm === undefined || more.length > 0 || e.otherwise.kind !== 'null')
+      return null;
+    this.#value(arm.when);
+    return this.#keptIn(arm.result);
+  }
+
+  // -------------------------------------------------------------- periods
+
+  #isPeriod(e: Expr | null | undefined): boolean {
+    return e?.kind === 'column' && e.source === this.#scan.id && this.#kept.get(e.name)?.kept === 'period';
+  }
+
+  #isWholePeriod(e: Expr): boolean {
+    if (e.kind !== 'call' || e.definition.name !== 'date_trunc' || !this.#isPeriod(e.args[1])) return false;
+    const [unit] = e.args;
+    const grain = this.#rollup.time?.grain;
+    return (
+      unit?.kind === 'structural' && e.args.length === 2 && grain !== undefined && divides(grain, unit.text)
+    );
+  }
+
+  #isSideOfPeriod(e: Expr): boolean {
+    if (e.kind !== 'operation' || !this.#isPeriod(e.left)) return false;
+    if (e.definition.name !== '>=' && e.definition.name !== '<') return false;
+    const { right } = e;
+    const zoned = right.kind === 'call' && right.definition.name === 'timezone';
+    const [zone, moment] = zoned ? right.args : [];
+    if (zoned && (zone?.kind !== 'structural' || zone.text !== 'UTC')) return false;
+    const given = zoned ? moment : right;
+    const slot = given?.kind === 'parameter' ? this.#slots[given.slot] : undefined;
+    const text = slot?.kind === 'literal' && typeof slot.value === 'string' ? slot.value : null;
+    if (text === null || slot === undefined) return false;
+    const grain = this.#rollup.time?.grain;
+    return grain !== undefined && beginsPeriod(grain, text, slot.type === 'timestamptz');
+  }
+}
+
+type Grants = readonly { readonly filter: Expr | null }[];
+
+/** Whether the filters of `some` are those of all: each is the very filter of one of them. */
+function coversRows(some: Grants, all: Grants): boolean {
+  const texts = new Set(some.map((g) => JSON.stringify(g.filter)));
+  return all.every((g) => texts.has(JSON.stringify(g.filter)));
+}
+
+/** How long periods are, where one divides the other: in seconds up to a day, then in months. */
+const SECONDS: Readonly<Record<string, number>> = { second: 1, minute: 60, hour: 3_600, day: 86_400 };
+const MONTHS: Readonly<Record<string, number>> = { month: 1, quarter: 3, year: 12 };
+
+function divides(grain: string, unit: string): boolean {
+  if (grain === unit) return true;
+  const [fine, coarse] = [SECONDS[grain], SECONDS[unit]];
+  if (fine !== undefined) return coarse === undefined ? unit === 'week' || unit in MONTHS : fine <= coarse;
+  const [few, many] = [MONTHS[grain], MONTHS[unit]];
+  return few !== undefined && many !== undefined && few <= many;
+}
+
+function beginsPeriod(grain: string, text: string, zoned: boolean): boolean {
+  const [day = '', time = '00:00:00+00', ...more] = text.split(' ');
+  if (
+    more.length > 0 ||
+    (zoned ? time !== '00:00:00+00' || !text.includes(' ') : !/^00:00:00(\+00)?$/.test(time))
+  )
+    return false;
+  const [year = '', month = '', date = ''] = day.split('-');
+  if (day.length !== 10 || [year, month, date].some((part) => !/^\d+$/.test(part))) return false;
+  if (grain in SECONDS) return true;
+  const every = MONTHS[grain];
+  return every !== undefined && date === '01' && (Number(month) - 1) % every === 0;
+}

@@ -1,0 +1,243 @@
+import type { Joins, Relation } from '../../catalog/catalog.js';
+import { InternalError } from '../../errors/errors.js';
+import { findUnsealedJoin } from '../../plan/join-rule.js';
+import { equatesColumns, type KeyEquality, type NullSafeEquality } from '../../plan/key-equality.js';
+import type {
+  EntityScan,
+  Expr,
+  FromItem,
+  GovernedScan,
+  Query,
+  Slot,
+  SourceId,
+  TableSample,
+} from '../../plan/plan.js';
+import { allQueries, childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
+import { keyColumnName } from '../mask.js';
+import { verifyBarrier } from './barrier.js';
+import { verifyMinima } from './minimum.js';
+
+/**
+ * The last check before a plan may run: every scan is governed, every id resolves to something in scope, every
+ * parameter has its slot, nothing that only policy may hold is left, joins keep the rule that `joins` says, and nothing
+ * can fail on a row that is hidden.
+ *
+ * @throws InternalError; a caller's mistake cannot cause one
+ */
+export function verify(root: Query, slots: readonly Slot[], joins: Joins | null): void {
+  verifyJoins(root, joins);
+  verifyRecursion(root);
+  verifyQuery(root, slots, new Map(), new Map());
+  verifyMinima(root, slots);
+  verifyBarrier(root, slots);
+}
+
+/** The caller's joins keep the join rule; those that the compiler makes link rows by keys, or what was grouped before. */
+function verifyJoins(root: Query, joins: Joins | null): void {
+  for (const query of allQueries(root)) if (query.kind === 'select') verifyMade(query.from);
+  const found = joins === null ? null : findUnsealedJoin(root, joins, isKeyOf, unasked);
+  if (found !== null) throw new InternalError(`a join on no sealed key: ${found.kind}`);
+}
+
+function verifyMade(from: FromItem | null): void {
+  if (from?.kind !== 'join') return;
+  const places = new Map(leavesOf(from).map((l, place) => [l.id, place]));
+  const sideOf = (item: FromItem, first: number): Side => {
+    if (item.kind !== 'join') return { first, next: first + 1, places, computed: COMPUTED.has(item.kind) };
+    const left = sideOf(item.left, first);
+    const right = sideOf(item.right, left.next);
+    const computed = left.computed && right.computed;
+    const links = (e: Expr): boolean => equatesColumns(e) && crosses(e, left, right);
+    if (item.made === true && !computed && !item.on.map(unasked).some(links))
+      throw new InternalError('a join that the compiler made links no rows');
+    return { first, next: right.next, places, computed };
+  };
+  sideOf(from, 0);
+}
+
+/** One side of a join: the leaves of its FROM from place `first` to before `next`. */
+interface Side {
+  readonly first: number;
+  readonly next: number;
+  readonly places: ReadonlyMap<SourceId, number>;
+  /** True if queries have worked out all of them. */
+  readonly computed: boolean;
+}
+
+/** True if a column of a scan is a sealed key, or what joins read in the place of one that is masked. */
+function isKeyOf({ relation }: EntityScan | GovernedScan, name: string): boolean {
+  return relation.sealedKeys.some((key) => key === name || keyColumnName(key) === name);
+}
+
+/** A condition without the question whether its rows are shown. */
+function unasked(e: Expr): Expr {
+  const [arm, ...more] = e.kind === 'case' ? e.arms : [];
+  const asks = e.kind === 'case' && e.otherwise.kind === 'boolean' && !e.otherwise.value && more.length === 0;
+  return asks && arm !== undefined ? arm.result : e;
+}
+
+function crosses(e: KeyEquality | NullSafeEquality, left: Side, right: Side): boolean {
+  const isOf = (source: SourceId, { first, next, places }: Side): boolean => {
+    const place = places.get(source) ?? -1;
+    return place >= first && place < next;
+  };
+  const sideOf = (source: SourceId): number => (isOf(source, left) ? 0 : isOf(source, right) ? 1 : -1);
+  return sideOf(e.left.source) !== sideOf(e.right.source);
+}
+
+type Leaf = Exclude<FromItem, { kind: 'join' }>;
+
+/** What is made of scans, and is none. */
+const COMPUTED: ReadonlySet<FromItem['kind']> = new Set<FromItem['kind']>([
+  'derived',
+  'cte',
+  'recursion',
+  'spine',
+]);
+
+type Offered = ReadonlyMap<SourceId, ReadonlySet<string>>;
+type Tables = ReadonlyMap<number, Query>;
+
+function verifyQuery(query: Query, slots: readonly Slot[], outer: Offered, around: Tables): void {
+  const tables = new Map(around);
+  if (query.kind !== 'values') {
+    for (const t of query.with) {
+      verifyQuery(t.query, slots, t.recursive === true ? new Map() : outer, tables);
+      tables.set(t.id, t.query);
+    }
+  }
+  const offered = new Map(outer);
+  if (query.kind === 'set_operation') {
+    verifyQuery(query.left, slots, outer, tables);
+    verifyQuery(query.right, slots, outer, tables);
+  }
+  if (query.kind === 'select') {
+    for (const leaf of leavesOf(query.from)) {
+      const seen = leaf.kind === 'derived' && leaf.lateral === true ? new Map(offered) : outer;
+      offered.set(leaf.id, verifyLeaf(leaf, slots, seen, tables));
+    }
+  }
+  for (const expr of exprsOf(query)) verifyExpr(expr, slots, offered, tables);
+}
+
+function verifyLeaf(leaf: Leaf, slots: readonly Slot[], outer: Offered, tables: Tables): ReadonlySet<string> {
+  switch (leaf.kind) {
+    case 'entity':
+      throw new InternalError(`scan of ${leaf.relation.name} is not governed`);
+    case 'governed':
+      return verifyScan(leaf, slots);
+    case 'derived':
+      verifyQuery(leaf.query, slots, outer, tables);
+      return positions(leaf.query);
+    case 'cte': {
+      const table = tables.get(leaf.table);
+      if (table === undefined) throw new InternalError(`common table ${leaf.table} is not in scope`);
+      return positions(table);
+    }
+    case 'spine':
+      verifyQuery(leaf.bounds, slots, new Map(), tables);
+      return new Set(['c1']);
+    case 'recursion':
+      return new Set(leaf.columns.map((_, i) => `c${i + 1}`));
+    case 'rows':
+      return new Set([...leaf.columns, ...(leaf.numbered ? ['number'] : [])].map((_, i) => `c${i + 1}`));
+    case 'runtime':
+      return new Set(leaf.columns.map((c) => c.name));
+    default: {
+      const unknown: never = leaf;
+      throw new InternalError(`unexpected FROM item ${String(unknown)}`);
+    }
+  }
+}
+
+/**
+ * A recursive table reads the rows of the step before in one place, which is of its own step; nobody else reads them, and
+ * whoever reads the table itself takes so many rows at most.
+ */
+function verifyRecursion(root: Query): void {
+  const levels = allQueries(root);
+  const recursive = levels.flatMap((q) =>
+    q.kind === 'values' ? [] : q.with.filter((t) => t.recursive === true),
+  );
+  const leaves = levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
+  const widths = new Map(recursive.map((t) => [t.id, columnsOf(t.query).length]));
+  for (const { id, query } of recursive) {
+    const step = query.kind === 'set_operation' && query.operator === 'union' ? query.right : null;
+    const reads = step?.kind === 'select' && !step.grouped ? leavesOf(step.from) : [];
+    if (reads.filter((l) => l.kind === 'recursion' && l.table === id).length !== 1)
+      throw new InternalError(`recursive table ${id} has no step`);
+  }
+  if (leaves.filter((l) => l.kind === 'recursion').length !== recursive.length)
+    throw new InternalError('a step is read where it is none');
+  for (const leaf of leaves) {
+    if (leaf.kind === 'cte' && leaf.recursive !== widths.get(leaf.table))
+      throw new InternalError(`recursive table ${leaf.table} is read without a bound`);
+    if (leaf.kind === 'recursion' && leaf.columns.length !== widths.get(leaf.table))
+      throw new InternalError(`step ${leaf.table} has other columns`);
+  }
+}
+
+function positions(query: Query): ReadonlySet<string> {
+  return new Set(columnsOf(query).map((_, i) => `c${i + 1}`));
+}
+
+/** Of relations of the catalog, which never change. */
+const PHYSICAL = new WeakMap<Relation, ReadonlyMap<string, string | null>>();
+
+/** The columns of the table, each with the type that it is stored in where that is none of the model's. */
+function physicalColumns(relation: Relation): ReadonlyMap<string, string | null> {
+  let known = PHYSICAL.get(relation);
+  if (known === undefined) {
+    known = new Map(relation.columns.map((c) => [c.physical, c.stored ?? null]));
+    PHYSICAL.set(relation, known);
+  }
+  return known;
+}
+
+function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<string> {
+  const physical = physicalColumns(scan.relation);
+  const inside = (e: Expr): void => {
+    const stored = e.kind === 'distance' || e.kind === 'stored_vector';
+    if (stored && scan.relation.kind !== 'facet')
+      throw new InternalError(`${scan.relation.name} has no vectors`);
+    if (e.kind === 'base' && physical.get(e.column) !== (e.stored ?? null))
+      throw new InternalError(`${scan.relation.name} has no column ${e.column}`);
+    if (e.kind === 'column' || queryOf(e) !== null)
+      throw new InternalError(`scan of ${scan.relation.name} looks outside itself`);
+    verifyLeafExpr(e, slots);
+    for (const child of childrenOf(e)) inside(child);
+  };
+  if (scan.sample !== undefined) verifySample(scan, scan.sample, slots);
+  for (const c of scan.columns) inside(c.expr);
+  for (const e of scan.pushed) inside(e);
+  if (scan.filter !== null) inside(scan.filter);
+  return new Set(scan.columns.map((c) => c.name));
+}
+
+/** Which rows a sample has, and how many, hangs on every row of the table: no row or value of it may be hidden. */
+function verifySample(scan: GovernedScan, { percent, seed }: TableSample, slots: readonly Slot[]): void {
+  const shown = scan.columns.every((c) => c.masked === 'none');
+  if (scan.relation.kind !== 'entity' || scan.filter !== null || scan.minimum !== null || !shown)
+    throw new InternalError(`a sample of ${scan.relation.name} is taken of rows that are hidden`);
+  for (const e of [percent, seed]) if (e !== null) verifyLeafExpr(e, slots);
+}
+
+function verifyExpr(expr: Expr, slots: readonly Slot[], offered: Offered, tables: Tables): void {
+  if (expr.kind === 'distance' || expr.kind === 'stored_vector')
+    throw new InternalError('a vector outside a governed scan');
+  if (expr.kind === 'base') throw new InternalError(`base column ${expr.column} outside a governed scan`);
+  if (expr.kind === 'column' && offered.get(expr.source)?.has(expr.name) !== true) {
+    throw new InternalError(`column ${expr.name} of source ${expr.source} is not in scope`);
+  }
+  verifyLeafExpr(expr, slots);
+  const inner = queryOf(expr);
+  if (inner !== null) verifyQuery(inner, slots, offered, tables);
+  for (const child of childrenOf(expr)) verifyExpr(child, slots, offered, tables);
+}
+
+function verifyLeafExpr(expr: Expr, slots: readonly Slot[]): void {
+  if (expr.kind === 'literal' || expr.kind === 'attribute_match')
+    throw new InternalError(`${expr.kind} was not grounded`);
+  if (expr.kind === 'parameter' && slots[expr.slot]?.type !== expr.type)
+    throw new InternalError(`parameter ${expr.slot} has no slot`);
+}

@@ -1,0 +1,104 @@
+import type { FunctionDefinition, OperatorDefinition } from '../functions/definition.js';
+import type { Expr, Output, Query, SortKey } from './plan.js';
+
+const known = new WeakMap<Expr, string>();
+
+/** Names that cannot be taken for what stands around them. */
+const PLAIN = /^\w+$/;
+
+/**
+ * A text that is equal for two values exactly when they are the same expression. For comparing, not for running. A query
+ * inside a value is only ever the same as itself: each that is bound has FROM items of its own.
+ */
+export function fingerprint(expr: Expr): string {
+  if (expr.kind === 'column')
+    return `${expr.source}.${PLAIN.test(expr.name) ? expr.name : JSON.stringify(expr.name)}`;
+  if (expr.kind === 'parameter') return `$${expr.slot}:${expr.type}`;
+  const before = known.get(expr);
+  if (before !== undefined) return before;
+  const text = describe(expr);
+  known.set(expr, text);
+  return text;
+}
+
+/** Where a select list has an expression: the position, from 1, of the first output that is equal to it. */
+export class Positions {
+  readonly #byText = new Map<string, number>();
+  /** The outputs themselves, which ORDER BY and GROUP BY name as often as not. */
+  readonly #byOutput = new Map<Expr, number>();
+
+  constructor(outputs: readonly Output[]) {
+    let position = 0;
+    for (const { expr } of outputs) {
+      position++;
+      const text = fingerprint(expr);
+      const first = this.#byText.get(text) ?? position;
+      this.#byText.set(text, first);
+      this.#byOutput.set(expr, first);
+    }
+  }
+
+  of(expr: Expr): number | null {
+    return this.#byOutput.get(expr) ?? this.#byText.get(fingerprint(expr)) ?? null;
+  }
+}
+
+/** The kinds that make up most questions by hand; JSON says the same of all others, their definitions written out. */
+function describe(expr: Expr): string {
+  switch (expr.kind) {
+    case 'structural':
+      return `'${JSON.stringify(expr.text)}`;
+    case 'operation':
+      return `(o${idOf(expr.definition)} ${expr.left === null ? '' : fingerprint(expr.left)} ${fingerprint(expr.right)} ${expr.type})`;
+    case 'call':
+      return `(f${idOf(expr.definition)} ${listOf(expr.args)} ${expr.type})`;
+    case 'aggregate': {
+      const filter = expr.filter === null ? '' : fingerprint(expr.filter);
+      const { definition, args, distinct, orderBy, type } = expr;
+      return `(a${idOf(definition)} ${listOf(args)} ${distinct} ${filter} ${sortOf(orderBy)} ${type})`;
+    }
+    default:
+      return JSON.stringify(expr, named);
+  }
+}
+
+/** Functions, operators and queries by number, as everywhere else here. */
+function named(key: string, value: unknown): unknown {
+  // What these keys hold in the plan.
+  if (key === 'definition' || key === 'equality')
+    return idOf(value as FunctionDefinition | OperatorDefinition);
+  return key === 'query' ? numberOf(value as Query) : value;
+}
+
+const numbers = new WeakMap<Query, number>();
+let lastNumber = 0;
+
+function numberOf(query: Query): number {
+  const number = numbers.get(query) ?? ++lastNumber;
+  numbers.set(query, number);
+  return number;
+}
+
+function listOf(exprs: readonly Expr[]): string {
+  return `[${exprs.map(fingerprint).join(',')}]`;
+}
+
+function sortOf(keys: readonly SortKey[]): string {
+  const one = (k: SortKey): string =>
+    `${typeof k.by === 'number' ? k.by : `:${fingerprint(k.by)}`} ${k.descending} ${k.nullsFirst}`;
+  return `[${keys.map(one).join(',')}]`;
+}
+
+const ids = new WeakMap<FunctionDefinition | OperatorDefinition, number>();
+const idsByContent = new Map<string, number>();
+
+/** Equal for equal definitions, be they the same object or not. */
+function idOf(definition: FunctionDefinition | OperatorDefinition): number {
+  const before = ids.get(definition);
+  if (before !== undefined) return before;
+  const content = JSON.stringify(definition);
+  const id = idsByContent.get(content) ?? idsByContent.size;
+  idsByContent.set(content, id);
+  ids.set(definition, id);
+  return id;
+}

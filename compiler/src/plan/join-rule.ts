@@ -1,0 +1,403 @@
+import type { Joins } from '../catalog/catalog.js';
+import { assertNever } from '../errors/errors.js';
+import { isKeyEquality } from './key-equality.js';
+import type { ColumnRef, Expr, FromItem, InQuery, Join, Query, Select, SourceId } from './plan.js';
+import { type IsKeyOf, SealedKeys } from './sealed-keys.js';
+import {
+  allQueries,
+  childrenOf,
+  exprsOf,
+  leavesOf,
+  nestingIn,
+  queryOf,
+  someExpr,
+  visitExpr,
+} from './walk.js';
+
+/**
+ * The join rule: two relations are combined by equalities of sealed keys, one of each side, and by nothing else.
+ *
+ * - A join has at least one such equality in ON, USING or, of commas, WHERE, and no other condition. A LATERAL query may
+ *   have its own in its WHERE.
+ * - A query inside another names columns of it in such equalities of its WHERE, one level up, and nowhere else.
+ * - IN compares sealed keys, EXISTS has such an equality. ANY, ALL and functions that make rows take no rows of a query.
+ *
+ * A FROM item is a relation if it has rows of its own: an entity, a bridge, passages, a walk, a derived or common table,
+ * VALUES, a function of constants. What is made of the row beside it is none: a function of its columns, a LATERAL query
+ * without FROM. Where one side reads nothing of the tenant's, nothing joins by a query inside a value; where both read
+ * nothing, no join in FROM does. WHERE over rows that are joined filters them, and joins nothing.
+ *
+ * With `declared` this holds everywhere; with `any` where passages, a walk or evidence stand on a side.
+ *
+ * Source: contract, join rule; decision 112.
+ *
+ * @param isKeyOf which columns of a scan are sealed; default: those that the manifest declares
+ * @param conditionIn what a condition says, apart from what policy has put around it; default: itself
+ * @returns the first join that breaks the rule; null where none does
+ */
+export function findUnsealedJoin(
+  root: Query,
+  joins: Joins,
+  isKeyOf?: IsKeyOf,
+  conditionIn?: (condition: Expr) => Expr,
+): UnsealedJoin | null {
+  if (readsOneItem(root)) return null;
+  const check = new JoinCheck(new SealedKeys(root, isKeyOf), joins, conditionIn);
+  check.query(root, null);
+  return check.found;
+}
+
+/** A join that the rule refuses. */
+export interface UnsealedJoin {
+  readonly kind: 'condition' | 'no condition' | 'in' | 'exists' | 'quantified' | 'outward' | 'rows';
+  /** Where it stands. */
+  readonly at: Expr | SourceId;
+  /** The FROM items that are combined, in whose sealed keys it could be written. */
+  readonly sides: readonly SourceId[];
+  /** True if it is refused for passages, a walk or evidence, whatever the manifest says. */
+  readonly content: boolean;
+}
+
+function readsOneItem(root: Query): boolean {
+  if (root.kind !== 'select' || root.with.length > 0 || nestingIn(root).length > 0) return false;
+  return root.from === null || (root.from.kind !== 'join' && root.from.kind !== 'derived');
+}
+
+/** One query, as columns are named across it. */
+interface Level {
+  readonly items: readonly SourceId[];
+  readonly around: { readonly governed: number; readonly contents: number };
+  /** How many queries from the outermost to this one read what policy governs in FROM, as far as that has been read. */
+  governed: number;
+  /** The same of passages, walks and evidence. */
+  contents: number;
+}
+
+/** The data that a query reads. */
+interface Reads {
+  /** Entities, bridges, passages, walks or evidence, at any depth. */
+  readonly governed: boolean;
+  /** Passages, walks or evidence, at any depth. */
+  readonly content: boolean;
+  /** Columns of queries around it that its sealed keys are equated with. */
+  readonly links: readonly SourceId[];
+}
+
+/** Part of a FROM: the items at positions `start` to `end`, without the last. */
+interface Side {
+  readonly start: number;
+  readonly end: number;
+  readonly governed: boolean;
+  readonly content: boolean;
+  /** Where it is made of rows beside it: the first position that it names. Null where it is a relation. */
+  readonly madeOf: number | null;
+  /** Positions that LATERAL queries in it are linked to. */
+  readonly linked: readonly number[];
+}
+
+class JoinCheck {
+  found: UnsealedJoin | null = null;
+  readonly #keys: SealedKeys;
+  readonly #joins: Joins;
+  readonly #conditionIn: (condition: Expr) => Expr;
+  readonly #levels = new Map<SourceId, Level>();
+  readonly #positions = new Map<SourceId, number>();
+  readonly #contents = new Set<SourceId>();
+  readonly #tables = new Map<number, Reads>();
+  readonly #recursive = new Map<Query, number>();
+  /** FROM items so far that policy governs, and those among them of passages, walks and evidence. */
+  readonly #read = { governed: 0, content: 0 };
+
+  constructor(keys: SealedKeys, joins: Joins, conditionIn: (condition: Expr) => Expr = (e) => e) {
+    this.#keys = keys;
+    this.#joins = joins;
+    this.#conditionIn = conditionIn;
+  }
+
+  /** @param around the level of the query around it, whose columns it may name */
+  query(query: Query, around: Level | null): Reads {
+    const before = { ...this.#read };
+    if (query.kind !== 'values')
+      for (const table of query.with) {
+        if (table.recursive === true) this.#recursive.set(table.query, table.id);
+        this.#tables.set(table.id, this.query(table.query, table.recursive === true ? null : around));
+        this.#keys.table(table.id); // one after another, so that no table waits for many
+      }
+    const links = this.#body(query, around);
+    const { governed, content } = this.#read;
+    return { links, governed: governed > before.governed, content: content > before.content };
+  }
+
+  /** @returns the links of the query */
+  #body(query: Query, around: Level | null): Reads['links'] {
+    if (query.kind === 'select') return this.#select(query, around);
+    const level = levelOf([], around);
+    for (const e of exprsOf(query)) this.#value(e, level);
+    if (query.kind === 'values') return [];
+    const left = this.query(query.left, around);
+    const table = this.#recursive.get(query);
+    if (table !== undefined) this.#tables.set(table, left); // what the step reads
+    const right = this.query(query.right, around);
+    return left.links.length > 0 && right.links.length > 0 ? [...left.links, ...right.links] : [];
+  }
+
+  #select(query: Select, around: Level | null): Reads['links'] {
+    const leaves = leavesOf(query.from);
+    for (const [i, { id }] of leaves.entries()) this.#positions.set(id, i);
+    const ids = leaves.map((l) => l.id);
+    const made = leaves.map((l) => this.#namedByMade(l, ids));
+    const level = levelOf(ids, around);
+    for (const id of ids) this.#levels.set(id, level);
+    const links: SourceId[] = [];
+    const withContent = scansWithContent(query.from);
+    const sides = leaves.map((leaf, i): Side => {
+      const lateral = leaf.kind === 'derived' && leaf.lateral === true;
+      const reads = this.#leaf(leaf, lateral && i > 0 ? level : around);
+      if (reads.governed) level.governed = level.around.governed + 1;
+      this.#read.governed += reads.governed ? 1 : 0;
+      this.#read.content += reads.content ? 1 : 0;
+      const content = reads.content || withContent.has(leaf.id);
+      if (content && !(leaf.kind === 'runtime' && leaf.own === true)) {
+        this.#contents.add(leaf.id);
+        level.contents = level.around.contents + 1;
+      }
+      const beside = reads.links.filter((id) => this.#levels.get(id) === level);
+      links.push(...reads.links.filter((id) => this.#levels.get(id) !== level));
+      const linked = beside.map((id) => this.#positions.get(id) ?? 0);
+      const { governed } = reads;
+      return { start: i, end: i + 1, governed, content, madeOf: made[i] ?? null, linked };
+    });
+    if (query.from !== null) this.#side(query.from, sides, { next: 0 }, level);
+    const linking = new Set(query.where.filter((e) => this.#isLink(e, level)));
+    for (const e of linking) links.push(...outerOf(this.#conditionIn(e), this.#levels, level));
+    for (const e of exprsOf(query)) if (!linking.has(e)) this.#value(e, level);
+    return links;
+  }
+
+  #leaf(leaf: Leaf, around: Level | null): Reads {
+    switch (leaf.kind) {
+      case 'derived':
+        return this.query(leaf.query, around);
+      case 'spine':
+        return this.query(leaf.bounds, null);
+      case 'cte':
+      case 'recursion':
+        return this.#tables.get(leaf.table) ?? NOTHING;
+      case 'entity':
+      case 'governed':
+        return ENTITY;
+      case 'runtime':
+        return CONTENT;
+      case 'rows':
+        return queriesIn(leaf.args).some(isGoverned) ? ENTITY : NOTHING;
+      default:
+        return assertNever(leaf);
+    }
+  }
+
+  /**
+   * The first position in `ids` that an item names which is made of the row beside it or around it; Infinity where it
+   * names none of these, null where the item is a relation.
+   */
+  #namedByMade(leaf: Leaf, ids: readonly SourceId[]): number | null {
+    const values = valuesOfMade(leaf);
+    if (values === null) return null;
+    const own = new Set(ids);
+    let first: number | null = null;
+    for (const { source } of columnsIn(values)) {
+      const position = own.has(source) ? this.#positions.get(source) : undefined;
+      if (position !== undefined) first = Math.min(first ?? Infinity, position);
+      else if (this.#levels.has(source)) first ??= Infinity;
+    }
+    return first;
+  }
+
+  // -------------------------------------------------------------- joins in FROM
+
+  #side(item: FromItem, leaves: readonly Side[], at: { next: number }, level: Level): Side {
+    if (item.kind !== 'join') return leaves[at.next++] ?? NO_SIDE;
+    const left = this.#side(item.left, leaves, at, level);
+    const right = this.#side(item.right, leaves, at, level);
+    if (item.made !== true) this.#join(item, left, right, level);
+    return {
+      start: left.start,
+      end: right.end,
+      governed: left.governed || right.governed,
+      content: left.content || right.content,
+      madeOf: left.madeOf === null || right.madeOf === null ? null : Math.min(left.madeOf, right.madeOf),
+      linked: [...left.linked, ...right.linked].filter((p) => p < left.start || p >= right.end),
+    };
+  }
+
+  #join({ on, strict }: Join, left: Side, right: Side, level: Level): void {
+    const content = left.content || right.content;
+    if (this.#joins === 'any' && !content && strict !== true) return;
+    if (!left.governed && !right.governed) return;
+    if ([left, right].some(({ madeOf }) => madeOf !== null && madeOf >= left.start)) return;
+    const conditions = on.map(this.#conditionIn).filter((e) => e.kind !== 'boolean' || !e.value);
+    const sides = level.items.slice(left.start, right.end);
+    const wrong = conditions.find((e) => !this.#crosses(e, left, right));
+    if (wrong !== undefined) this.#report({ kind: 'condition', at: wrong, sides, content });
+    const isLinked =
+      conditions.length > 0 ||
+      left.linked.some((p) => p >= right.start && p < right.end) ||
+      right.linked.some((p) => p >= left.start && p < left.end);
+    const at = level.items[right.start] ?? 0;
+    if (!isLinked) this.#report({ kind: 'no condition', at, sides, content });
+  }
+
+  /** True if `e` equates a sealed key of each side. */
+  #crosses(e: Expr, left: Side, right: Side): boolean {
+    if (!isKeyEquality(e) || !this.#keys.has(e.left) || !this.#keys.has(e.right)) return false;
+    const stands = [e.left, e.right].map((ref) => {
+      const position = this.#positions.get(ref.source) ?? -1;
+      if (position >= left.start && position < left.end) return 'left';
+      return position >= right.start && position < right.end ? 'right' : 'outside';
+    });
+    return stands.includes('left') && stands.includes('right');
+  }
+
+  // -------------------------------------------------------------- queries inside values
+
+  /** True if a conjunct of WHERE equates a sealed key of this level with one of the level around it. */
+  #isLink(conjunct: Expr, level: Level): boolean {
+    const e = this.#conditionIn(conjunct);
+    if (!isKeyEquality(e) || !this.#keys.has(e.left) || !this.#keys.has(e.right)) return false;
+    const [outer, ...more] = outerOf(e, this.#levels, level);
+    if (outer === undefined || more.length > 0) return false;
+    return this.#levels.get(outer)?.governed === level.around.governed;
+  }
+
+  #value(value: Expr, level: Level): void {
+    const e = this.#conditionIn(value);
+    if (e.kind === 'column') this.#outward(e, level);
+    const inner = queryOf(e);
+    const reads = inner === null ? NOTHING : this.query(inner, level);
+    if (e.kind === 'exists' && this.#mustBeSealed(reads, level)) {
+      const isLinked = reads.links.some((id) => this.#levels.get(id)?.governed === level.governed);
+      if (!isLinked) this.#reportAt('exists', e, level, reads.content);
+    }
+    if (e.kind === 'in_query') this.#in(e, reads, level);
+    for (const child of childrenOf(e)) this.#value(child, level);
+    if (e.kind === 'quantified') this.#spread('quantified', e, [e.array], level);
+    if (e.kind === 'call' && e.definition.kind === 'rows') this.#spread('rows', e, e.args, level);
+  }
+
+  #in(e: InQuery, reads: Reads, level: Level): void {
+    const { arg, query } = e;
+    const ofContent = someExpr(arg, (x) => x.kind === 'column' && this.#contents.has(x.source));
+    const content = reads.content || ofContent;
+    if (!this.#mustBeSealed({ ...reads, content }, level)) return;
+    const isKey =
+      arg.kind === 'column' &&
+      this.#levels.get(arg.source)?.governed === level.governed &&
+      this.#keys.has(arg);
+    if (!isKey || !this.#keys.output(query, 0)) this.#reportAt('in', e, level, content);
+  }
+
+  /** Values that a query of rows gives, where each of them is compared or becomes a row again. */
+  #spread(kind: 'quantified' | 'rows', at: Expr, values: readonly Expr[], level: Level): void {
+    if (level.governed === 0) return;
+    for (const query of queriesIn(values).filter(isGoverned)) {
+      const content = itemsIn(query).some((l) => this.#contents.has(l.id));
+      if (this.#joins === 'declared' || content) this.#reportAt(kind, at, level, content);
+    }
+  }
+
+  #mustBeSealed(reads: Reads, level: Level): boolean {
+    return reads.governed && level.governed > 0 && (this.#joins === 'declared' || reads.content);
+  }
+
+  #outward(ref: ColumnRef, level: Level): void {
+    const owner = this.#levels.get(ref.source);
+    if (owner === undefined || owner === level || owner.governed === level.governed) return;
+    const content = this.#contents.has(ref.source) || owner.contents < level.contents;
+    if (this.#joins === 'any' && !content) return;
+    this.#report({ kind: 'outward', at: ref, sides: [...owner.items, ...level.items], content });
+  }
+
+  #reportAt(kind: UnsealedJoin['kind'], at: Expr, level: Level, content: boolean): void {
+    this.#report({ kind, at, sides: level.items, content });
+  }
+
+  #report(found: UnsealedJoin): void {
+    this.found ??= found;
+  }
+}
+
+type Leaf = Exclude<FromItem, { kind: 'join' }>;
+
+const NOTHING: Reads = Object.freeze({ governed: false, content: false, links: Object.freeze([]) });
+const ENTITY: Reads = Object.freeze({ ...NOTHING, governed: true });
+const CONTENT: Reads = Object.freeze({ ...ENTITY, content: true });
+const NO_SIDE: Side = Object.freeze({
+  start: 0,
+  end: 0,
+  governed: false,
+  content: false,
+  madeOf: null,
+  linked: Object.freeze([]),
+});
+
+function levelOf(items: readonly SourceId[], around: Level | null): Level {
+  const { governed = 0, contents = 0 } = around ?? {};
+  return { items, around: { governed, contents }, governed, contents };
+}
+
+/** The FROM items of a query, at any depth. */
+function itemsIn(query: Query): readonly Leaf[] {
+  return allQueries(query).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
+}
+
+/** True if a query reads what policy governs, or a common table, which may. */
+function isGoverned(query: Query): boolean {
+  return itemsIn(query).some((l) => l.kind !== 'rows' && l.kind !== 'derived' && l.kind !== 'spine');
+}
+
+/** The scans that a walk, or the content of their rows, is joined to: they are of one side with it. */
+function scansWithContent(from: FromItem | null, found: Set<SourceId> = new Set()): ReadonlySet<SourceId> {
+  if (from?.kind !== 'join') return found;
+  if (from.made === true && from.right.kind === 'runtime')
+    for (const { source } of columnsIn(from.on)) found.add(source);
+  scansWithContent(from.right, found);
+  return scansWithContent(from.left, found);
+}
+
+/** The sides of an equality that are columns of other levels. */
+function outerOf(e: Expr, levels: ReadonlyMap<SourceId, Level>, level: Level): readonly SourceId[] {
+  if (!isKeyEquality(e)) return [];
+  return [e.left.source, e.right.source].filter((id) => levels.get(id) !== level);
+}
+
+/** The values that an item is made of, where it may be made of the row beside it; null where it has rows of its own. */
+function valuesOfMade(leaf: Leaf): readonly Expr[] | null {
+  if (leaf.kind === 'rows') return queriesIn(leaf.args).length > 0 ? null : leaf.args;
+  if (leaf.kind !== 'derived' || leaf.lateral !== true || hasFrom(leaf.query)) return null;
+  return allQueries(leaf.query).flatMap(exprsOf);
+}
+
+function hasFrom(query: Query): boolean {
+  if (query.kind === 'values') return false;
+  if (query.with.length > 0) return true;
+  return query.kind === 'select' ? query.from !== null : hasFrom(query.left) || hasFrom(query.right);
+}
+
+function columnsIn(values: readonly Expr[]): readonly ColumnRef[] {
+  const found: ColumnRef[] = [];
+  for (const value of values)
+    visitExpr(value, (e) => {
+      if (e.kind === 'column') found.push(e);
+    });
+  return found;
+}
+
+/** The queries at the top of values. */
+function queriesIn(values: readonly Expr[]): readonly Query[] {
+  const found: Query[] = [];
+  for (const value of values)
+    visitExpr(value, (e) => {
+      const inner = queryOf(e);
+      if (inner !== null) found.push(inner);
+    });
+  return found;
+}

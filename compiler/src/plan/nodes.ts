@@ -1,0 +1,106 @@
+import type { FunctionDefinition, OperatorDefinition } from '../functions/definition.js';
+import type { TypeName } from '../types/types.js';
+import {
+  type Call,
+  type Cast,
+  type ColumnRef,
+  type Expr,
+  NO_MODIFIERS,
+  type Operation,
+  type Query,
+  type Select,
+  type SortKey,
+  type SourceId,
+} from './plan.js';
+import { columnsOf } from './walk.js';
+
+/** The nodes of the plan that many passes make: frozen, and each field given. */
+
+export const TRUE: Expr = Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
+export const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
+
+/** Column `name` of a FROM item. */
+export function columnRef(source: SourceId, name: string, type: TypeName): ColumnRef {
+  return Object.freeze({ kind: 'column', source, name, type });
+}
+
+/** `left AND …`: TRUE of nothing, and the one condition itself where there is one. */
+export function allOf(conditions: readonly Expr[]): Expr {
+  const [first, second] = conditions;
+  if (first === undefined) return TRUE;
+  return second === undefined
+    ? first
+    : Object.freeze({ kind: 'and', args: Object.freeze([...conditions]), type: 'bool' });
+}
+
+/** `left OR …`: FALSE of nothing, and the one condition itself where there is one. */
+export function anyOf(conditions: readonly Expr[]): Expr {
+  const [first, second] = conditions;
+  if (first === undefined) return FALSE;
+  return second === undefined
+    ? first
+    : Object.freeze({ kind: 'or', args: Object.freeze([...conditions]), type: 'bool' });
+}
+
+/** `arg IS NOT NULL`. */
+export function isNotNull(arg: Expr): Expr {
+  return Object.freeze({ kind: 'null_test', arg, negated: true, type: 'bool' });
+}
+
+/** `arg` cast to `type`, without modifiers. */
+export function castTo(arg: Expr, type: TypeName, leakproof = false): Cast {
+  return Object.freeze({ kind: 'cast', arg, type, modifiers: NO_MODIFIERS, leakproof });
+}
+
+/** `arg` in `type`: itself where it has it, else cast to it. */
+export function inType(arg: Expr, type: TypeName, leakproof = false): Expr {
+  return arg.type === type ? arg : castTo(arg, type, leakproof);
+}
+
+/** `left <operator> right`; a prefix operator has no left side. */
+export function operationNode(
+  definition: OperatorDefinition,
+  left: Expr | null,
+  right: Expr,
+  type: TypeName = 'bool',
+): Operation {
+  return Object.freeze({ kind: 'operation', definition, left, right, type });
+}
+
+/** A call of a function that is no aggregate. */
+export function callNode(definition: FunctionDefinition, args: readonly Expr[], type: TypeName): Call {
+  return Object.freeze({ kind: 'call', definition, args: Object.freeze([...args]), type });
+}
+
+const NONE = Object.freeze([]);
+
+/** A SELECT of what is given, and of nothing else. */
+export function selectOf(parts: Partial<Omit<Select, 'kind'>> & Pick<Select, 'outputs'>): Select {
+  return Object.freeze({
+    kind: 'select',
+    with: NONE,
+    from: null,
+    where: NONE,
+    grouped: false,
+    groupBy: NONE,
+    groupingSets: null,
+    having: NONE,
+    distinct: false,
+    distinctOn: NONE,
+    orderBy: NONE,
+    limit: null,
+    offset: null,
+    withTies: false,
+    ...parts,
+  } satisfies Select);
+}
+
+/** A reference to each column that FROM item `source` has of `query`: by their positions, which are their names. */
+export function columnRefs(source: SourceId, query: Query): readonly ColumnRef[] {
+  return columnsOf(query).map(({ type }, i) => columnRef(source, `c${i + 1}`, type));
+}
+
+/** `ORDER BY by`. */
+export function ascending(by: SortKey['by']): SortKey {
+  return Object.freeze({ by, descending: false, nullsFirst: false });
+}

@@ -1,0 +1,654 @@
+import type { Relation } from '../catalog/catalog.js';
+import type { Grain } from '../catalog/grain.js';
+import type { FunctionDefinition, OperatorDefinition } from '../functions/definition.js';
+import type { DeclaredType } from '../types/declared-types.js';
+import type { ArrayType, ScalarType, TypeName } from '../types/types.js';
+
+/**
+ * The intermediate representation: closed, frozen, resolved. It has no node for SQL text and no catch-all;
+ * no identifier and no literal that a caller wrote occurs in it, except output names, which are never emitted.
+ */
+
+/** Identifies one FROM item within a plan; column references name it. */
+export type SourceId = number;
+
+// ---------------------------------------------------------------- values
+
+export interface ColumnRef {
+  readonly kind: 'column';
+  readonly source: SourceId;
+  readonly name: string;
+  readonly type: TypeName;
+}
+
+/** A column of the upstream table itself; legal inside a governed scan and in policy predicates only. */
+export interface BaseColumn {
+  readonly kind: 'base';
+  /** Physical name. */
+  readonly column: string;
+  readonly type: TypeName;
+  /** The column's own type, where its value is read as text. */
+  readonly stored?: string;
+}
+
+/** A value that is sent beside the SQL, never in it. */
+export interface Parameter {
+  readonly kind: 'parameter';
+  readonly slot: number;
+  readonly type: TypeName;
+}
+
+/** Policy only: a value that a predicate states. `govern` makes it a parameter. */
+export interface Literal {
+  readonly kind: 'literal';
+  readonly value: LiteralValue;
+  readonly type: TypeName;
+}
+
+export interface NullValue {
+  readonly kind: 'null';
+  readonly type: TypeName;
+}
+
+export interface BooleanValue {
+  readonly kind: 'boolean';
+  readonly value: boolean;
+  readonly type: 'bool';
+}
+
+/** A literal that belongs to the plan's shape; its text comes from a closed set or is the mask's own text. */
+export interface StructuralText {
+  readonly kind: 'structural';
+  readonly text: string;
+  readonly type: 'text';
+}
+
+export interface Call {
+  readonly kind: 'call';
+  readonly definition: FunctionDefinition;
+  readonly args: readonly Expr[];
+  readonly type: TypeName;
+}
+
+export interface Operation {
+  readonly kind: 'operation';
+  readonly definition: OperatorDefinition;
+  /** Null for a prefix operator. */
+  readonly left: Expr | null;
+  readonly right: Expr;
+  readonly type: TypeName;
+}
+
+/** Of a cast without length or precision. */
+export const NO_MODIFIERS: readonly number[] = Object.freeze([]);
+
+export interface Cast {
+  readonly kind: 'cast';
+  readonly arg: Expr;
+  readonly type: TypeName;
+  /** Length, or precision and scale, as in `numeric(12,2)`; empty where none was written. */
+  readonly modifiers: readonly number[];
+  readonly leakproof: boolean;
+}
+
+/** `arg::bit(length)::type`: the number that a text of bits or of hexadecimal digits, as in `x1F`, says. */
+export interface BitNumber {
+  readonly kind: 'bit_number';
+  readonly arg: Expr;
+  readonly length: number;
+  readonly type: 'int4' | 'int8';
+}
+
+/** `arg COLLATE collation`, one of `COLLATIONS`. */
+export interface Collate {
+  readonly kind: 'collate';
+  readonly arg: Expr;
+  readonly collation: string;
+  readonly type: TypeName;
+}
+
+export interface Logic {
+  readonly kind: 'and' | 'or';
+  readonly args: readonly Expr[];
+  readonly type: 'bool';
+}
+
+export interface Not {
+  readonly kind: 'not';
+  readonly arg: Expr;
+  readonly type: 'bool';
+}
+
+export interface NullTest {
+  readonly kind: 'null_test';
+  readonly arg: Expr;
+  readonly negated: boolean;
+  readonly type: 'bool';
+}
+
+/** `arg IS [NOT] TRUE | FALSE | UNKNOWN`. */
+export interface TruthTest {
+  readonly kind: 'truth_test';
+  readonly arg: Expr;
+  readonly test: 'true' | 'false' | 'unknown';
+  readonly negated: boolean;
+  readonly type: 'bool';
+}
+
+/** `left IS [NOT] DISTINCT FROM right`. */
+export interface DistinctTest {
+  readonly kind: 'distinct_test';
+  readonly equality: OperatorDefinition;
+  readonly left: Expr;
+  readonly right: Expr;
+  readonly negated: boolean;
+  readonly type: 'bool';
+}
+
+/**
+ * `(left, …) < (right, …)`: by the first pair whose sides differ. What `=`, `<>` and IS DISTINCT FROM say of rows is
+ * said pair by pair.
+ */
+export interface RowComparison {
+  readonly kind: 'row_comparison';
+  readonly operator: '<' | '<=' | '>' | '>=';
+  /** Two or more. */
+  readonly pairs: readonly RowPair[];
+  readonly type: 'bool';
+}
+
+export interface RowPair {
+  readonly definition: OperatorDefinition;
+  readonly left: Expr;
+  readonly right: Expr;
+}
+
+/** `arg op ANY | ALL (array)`; IN lists become one array parameter. */
+export interface Quantified {
+  readonly kind: 'quantified';
+  readonly definition: OperatorDefinition;
+  readonly quantifier: 'any' | 'all';
+  readonly arg: Expr;
+  readonly array: Expr;
+  readonly type: 'bool';
+}
+
+/** `arg IN (a, b, …)` where an element is not a plain value. */
+export interface Membership {
+  readonly kind: 'membership';
+  readonly equality: OperatorDefinition;
+  readonly arg: Expr;
+  readonly items: readonly Expr[];
+  readonly negated: boolean;
+  readonly type: 'bool';
+}
+
+export interface Case {
+  readonly kind: 'case';
+  readonly arms: readonly { readonly when: Expr; readonly result: Expr }[];
+  readonly otherwise: Expr;
+  readonly type: TypeName;
+}
+
+/** `coalesce`, `greatest`, `least`, `nullif`: grammar in Postgres, no functions. */
+export interface Conditional {
+  readonly kind: 'conditional';
+  readonly form: 'coalesce' | 'greatest' | 'least' | 'nullif';
+  readonly args: readonly Expr[];
+  readonly type: TypeName;
+}
+
+export interface ArrayValue {
+  readonly kind: 'array';
+  readonly items: readonly Expr[];
+  readonly type: ArrayType;
+}
+
+/** The text that Postgres writes for `ROW(items)`: `(1,Ada,)`. */
+export interface RowText {
+  readonly kind: 'row_text';
+  readonly items: readonly Expr[];
+  readonly type: 'text';
+}
+
+/** `arg[i]`, or `arg[i][j]` of an array of arrays. */
+export interface Subscript {
+  readonly kind: 'subscript';
+  readonly arg: Expr;
+  readonly indices: readonly Expr[];
+  readonly type: ScalarType;
+}
+
+/** `arg[lower:upper]`; null where a bound is left out. */
+export interface Slice {
+  readonly kind: 'slice';
+  readonly arg: Expr;
+  readonly lower: Expr | null;
+  readonly upper: Expr | null;
+  readonly type: ArrayType;
+}
+
+export interface Aggregate {
+  readonly kind: 'aggregate';
+  readonly definition: FunctionDefinition;
+  /** Empty for `count(*)`; several for `count(distinct (a, b))` alone. */
+  readonly args: readonly Expr[];
+  readonly distinct: boolean;
+  readonly filter: Expr | null;
+  /** ORDER BY inside the call, or WITHIN GROUP for an ordered-set aggregate. */
+  readonly orderBy: readonly SortKey[];
+  /** The metric that it comes from; null where the caller wrote it. */
+  readonly metric: string | null;
+  readonly type: TypeName;
+}
+
+/** `grouping(…)`: a bit for each argument, a key of GROUP BY, that the grouping set of the row leaves out. */
+export interface Grouping {
+  readonly kind: 'grouping';
+  readonly args: readonly Expr[];
+  readonly type: 'int4';
+}
+
+export interface WindowCall {
+  readonly kind: 'window';
+  readonly definition: FunctionDefinition;
+  readonly args: readonly Expr[];
+  readonly filter: Expr | null;
+  readonly partitionBy: readonly Expr[];
+  readonly orderBy: readonly SortKey[];
+  readonly frame: Frame | null;
+  readonly type: TypeName;
+}
+
+export interface Frame {
+  readonly mode: 'rows' | 'range' | 'groups';
+  readonly start: FrameBound;
+  readonly end: FrameBound;
+  readonly exclude: 'current row' | 'group' | 'ties' | null;
+}
+
+export type FrameBound =
+  | { readonly kind: 'unbounded preceding' | 'current row' | 'unbounded following' }
+  | { readonly kind: 'preceding' | 'following'; readonly offset: Expr };
+
+/** The distance of a stored vector to one that is given; legal inside a scan of a facet's store only. */
+export interface Distance {
+  readonly kind: 'distance';
+  /** `<#>` is the negative inner product, `<=>` the cosine distance, `<~>` the Hamming distance of the signs. */
+  readonly operator: '<#>' | '<=>' | '<~>';
+  /** What `to` is read as; `bit` are the signs of a `vector`. */
+  readonly vector: 'sparsevec' | 'vector' | 'bit';
+  readonly column: string;
+  /** The vector in pgvector's text format. */
+  readonly to: Expr;
+  readonly type: 'float8';
+}
+
+/** A stored vector, as numbers or in pgvector's text format; legal inside a scan of a facet's store only. */
+export interface StoredVector {
+  readonly kind: 'stored_vector';
+  readonly column: string;
+  readonly type: 'float4[]' | 'text';
+}
+
+/** A subquery that yields one value. */
+export interface ScalarQuery {
+  readonly kind: 'scalar_query';
+  readonly query: Query;
+  readonly type: TypeName;
+}
+
+/** A sealed semi-join: EXISTS over a query whose correlation is on sealed keys. */
+export interface Exists {
+  readonly kind: 'exists';
+  readonly query: Query;
+  readonly type: 'bool';
+}
+
+/** A sealed semi-join: `arg [NOT] IN (query)`. */
+export interface InQuery {
+  readonly kind: 'in_query';
+  readonly equality: OperatorDefinition;
+  readonly arg: Expr;
+  readonly query: Query;
+  readonly negated: boolean;
+  readonly type: 'bool';
+}
+
+/** Policy only: `arg` equals one of the values of a subject's attribute. */
+export interface AttributeMatch {
+  readonly kind: 'attribute_match';
+  readonly arg: Expr;
+  readonly equality: OperatorDefinition;
+  readonly attribute: string;
+  /** Null in a predicate that is not yet tied to a chain. */
+  readonly subject: ChainSubject | null;
+  readonly type: 'bool';
+}
+
+/** A subject of the delegation chain, as far as one of its attributes matters to the plan. */
+export interface ChainSubject {
+  /** Index in the chain, root first. */
+  readonly index: number;
+  /** Number of values that it has of the attribute. */
+  readonly values: 'one' | 'many';
+}
+
+export type Expr =
+  | ColumnRef
+  | BaseColumn
+  | Parameter
+  | Literal
+  | NullValue
+  | BooleanValue
+  | StructuralText
+  | Call
+  | Operation
+  | Cast
+  | BitNumber
+  | Collate
+  | Logic
+  | Not
+  | NullTest
+  | TruthTest
+  | DistinctTest
+  | RowComparison
+  | Quantified
+  | Membership
+  | Case
+  | Conditional
+  | ArrayValue
+  | RowText
+  | Subscript
+  | Slice
+  | Aggregate
+  | Grouping
+  | WindowCall
+  | Distance
+  | StoredVector
+  | ScalarQuery
+  | Exists
+  | InQuery
+  | AttributeMatch;
+
+// ---------------------------------------------------------------- relations
+
+export interface SortKey {
+  /** An output's 1-based position, or an expression. */
+  readonly by: Expr | number;
+  readonly descending: boolean;
+  readonly nullsFirst: boolean;
+}
+
+/** A relation as the caller named it. `govern` replaces every one; none may be emitted. */
+export interface EntityScan {
+  readonly kind: 'entity';
+  readonly id: SourceId;
+  readonly relation: Relation;
+  /** Names of the columns that the query uses. */
+  readonly columns: readonly string[];
+  readonly sample?: TableSample;
+}
+
+/** `TABLESAMPLE method (percent) [REPEATABLE (seed)]`: some of a table's rows, taken before any is filtered. */
+export interface TableSample {
+  readonly method: 'bernoulli' | 'system';
+  readonly percent: Parameter;
+  readonly seed: Parameter | null;
+}
+
+/** A relation as this caller may see it: row filter, then masked projection, before anything else. */
+export interface GovernedScan {
+  readonly kind: 'governed';
+  readonly id: SourceId;
+  readonly relation: Relation;
+  readonly columns: readonly GovernedColumn[];
+  /** Over base columns. Null where every row is visible. */
+  readonly filter: Expr | null;
+  /** Harmless predicates of the query over base columns, evaluated beside the filter when there is a fence. */
+  readonly pushed: readonly Expr[];
+  /** Whether the planner must not move predicates of the query below the filter. */
+  readonly fenced: boolean;
+  /** Set where some of its rows may only be aggregated; then the scan has the column `GROUP_KEY`. */
+  readonly minimum: GroupMinimum | null;
+  /** Where every row and column is shown as it is, alone. */
+  readonly sample?: TableSample;
+}
+
+/** How many rows that may only be aggregated a group needs for them to count in it. */
+export interface GroupMinimum {
+  readonly size: number;
+  /** How many values each of the columns `groupValue(i)` must have. */
+  readonly distinct: readonly number[];
+  /** Percent of a figure that one row may contribute at most; null: any. */
+  readonly dominance: number | null;
+  /** Whether that holds of every row, since no other grant shows any. */
+  readonly everyRow: boolean;
+}
+
+/** The column of a scan that holds the key of a row which may only be aggregated, and NULL for other rows. */
+export const GROUP_KEY = '#group';
+
+/** The column of a scan that holds the i-th value of such a row of which a group needs several; NULL for other rows. */
+export function groupValue(i: number): string {
+  return `${GROUP_KEY} ${i}`;
+}
+
+/** Whether a column is one of those that groups are counted by, which nobody reads. */
+export function isGroupColumn(name: string): boolean {
+  return name.startsWith(GROUP_KEY);
+}
+
+/** The column of a scan that says of each row whether the row filter lets it through; never NULL. */
+export const SHOWN = '#shown';
+
+export interface GovernedColumn {
+  readonly name: string;
+  readonly type: TypeName;
+  /** Over base columns. */
+  readonly expr: Expr;
+  /** `none`: the value itself; `some`: masked in some rows; `all`: masked in every row. */
+  readonly masked: 'none' | 'some' | 'all';
+}
+
+export interface Derived {
+  readonly kind: 'derived';
+  readonly id: SourceId;
+  readonly query: Query;
+  /** Whether its query names columns of FROM items to the left. */
+  readonly lateral?: true;
+}
+
+export interface CommonTableRef {
+  readonly kind: 'cte';
+  readonly id: SourceId;
+  readonly table: number;
+  /** Of a recursive table: how many columns it has. More than a million rows of one fail with SQLSTATE 54000. */
+  readonly recursive?: number;
+}
+
+/** Within the second operand of recursive table `table`: the rows that the step before found, and nothing else. */
+export interface RecursionRef {
+  readonly kind: 'recursion';
+  readonly id: SourceId;
+  readonly table: number;
+  readonly columns: readonly TypeName[];
+}
+
+/** Rows that are worked out before the statement runs; see `runtime.ts`. */
+export interface RuntimeScan {
+  readonly kind: 'runtime';
+  readonly id: SourceId;
+  /** The slot that brings them, as a jsonb array of objects. */
+  readonly slot: number;
+  readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
+  /** Names of the columns that are sealed keys. */
+  readonly sealed: readonly string[];
+  /** Set where they are rows of the query itself, with what operators say of each. */
+  readonly own?: true;
+}
+
+export interface Join {
+  readonly kind: 'join';
+  /** True if `on` equates sealed keys, one of each side; false in raw SQL, which has no sealed keys. */
+  readonly sealed: boolean;
+  /** Set where the compiler joins, along what the manifest declares; no caller can write such a join. */
+  readonly made?: true;
+  /** Set where it must rest on sealed keys whatever the manifest says of joins. */
+  readonly strict?: true;
+  readonly type: 'inner' | 'left' | 'full';
+  readonly left: FromItem;
+  readonly right: FromItem;
+  /** Predicates over what the caller is shown. All of them must hold; where there are none, every pair does. */
+  readonly on: readonly Expr[];
+}
+
+/**
+ * The beginning of every period of `grain` from the first to the last, as timestamp `c1`. Metrics only: no caller can
+ * name it. More than 100,000 periods fail with SQLSTATE 22008.
+ */
+export interface Spine {
+  readonly kind: 'spine';
+  readonly id: SourceId;
+  /** One row of two timestamps, the beginnings of the first and the last period; NULL for none. */
+  readonly bounds: Query;
+  readonly grain: Grain;
+}
+
+/**
+ * The rows that a function makes of its arguments, which may name columns of FROM items before it and of queries around
+ * it: `generate_series`, `unnest`, `jsonb_each`. Its columns are `c1`, …, in its own order.
+ */
+export interface RowSource {
+  readonly kind: 'rows';
+  readonly id: SourceId;
+  readonly definition: FunctionDefinition;
+  readonly args: readonly Expr[];
+  readonly columns: readonly TypeName[];
+  /** What is read of each row, a JSON object, by its keys: one for each column. Null where the row itself is shown. */
+  readonly fields: readonly Expr[] | null;
+  /** Whether it has one column more, of `int8`: the number of the row, from 1. */
+  readonly numbered: boolean;
+}
+
+export type FromItem =
+  | EntityScan
+  | GovernedScan
+  | Derived
+  | CommonTableRef
+  | RecursionRef
+  | RuntimeScan
+  | RowSource
+  | Spine
+  | Join;
+
+export interface CommonTable {
+  readonly id: number;
+  readonly query: Query;
+  readonly materialized: boolean | null;
+  /**
+   * Whether `query` is a UNION whose right operand reads the rows of the step before, by one `RecursionRef` in its FROM,
+   * until no step finds any.
+   */
+  readonly recursive?: boolean;
+}
+
+/** One column of a query's result. Its position gives the emitted name `c<position>`. */
+export interface Output {
+  readonly name: string;
+  readonly expr: Expr;
+}
+
+export interface Select {
+  readonly kind: 'select';
+  readonly with: readonly CommonTable[];
+  /** Null for a SELECT without FROM. */
+  readonly from: FromItem | null;
+  /** Conjuncts. */
+  readonly where: readonly Expr[];
+  readonly grouped: boolean;
+  readonly groupBy: readonly Expr[];
+  /** Each a list of indices into `groupBy`, each of which some set has; null where all keys group together. */
+  readonly groupingSets: readonly (readonly number[])[] | null;
+  /** Conjuncts. */
+  readonly having: readonly Expr[];
+  readonly outputs: readonly Output[];
+  /** `distinct` drops equal rows; `distinctOn` keeps the first row of each key. */
+  readonly distinct: boolean;
+  readonly distinctOn: readonly Expr[];
+  readonly orderBy: readonly SortKey[];
+  readonly limit: Expr | null;
+  readonly offset: Expr | null;
+  /** Whether rows that sort as the last one within the limit come with it. */
+  readonly withTies: boolean;
+}
+
+export interface SetOperation {
+  readonly kind: 'set_operation';
+  readonly with: readonly CommonTable[];
+  readonly operator: 'union' | 'intersect' | 'except';
+  readonly all: boolean;
+  readonly left: Query;
+  readonly right: Query;
+  readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
+  readonly orderBy: readonly SortKey[];
+  readonly limit: Expr | null;
+  readonly offset: Expr | null;
+  readonly withTies: boolean;
+}
+
+export interface Values {
+  readonly kind: 'values';
+  readonly rows: readonly (readonly Expr[])[];
+  readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
+}
+
+export type Query = Select | SetOperation | Values;
+
+// ---------------------------------------------------------------- the whole
+
+/** Where a parameter's value comes from at execution. */
+export type Slot =
+  /** `written`: it stands in the asker's own text; otherwise policy, a metric or the compiler has put it there. */
+  | {
+      readonly kind: 'literal';
+      readonly type: TypeName;
+      readonly value: LiteralValue;
+      readonly written: boolean;
+    }
+  /**
+   * `$n` of the client, 0-based. `declared`: the type that its value comes as, where that is not `type` itself.
+   */
+  | {
+      readonly kind: 'client';
+      readonly type: TypeName;
+      readonly index: number;
+      readonly declared: Exclude<DeclaredType, { readonly kind: 'model' }> | null;
+    }
+  /** An attribute of a chain subject: its one value, or all of them where the type is an array. */
+  | { readonly kind: 'attribute'; readonly type: TypeName; readonly subject: number; readonly name: string }
+  /** The rows of runtime relation `index`. */
+  | { readonly kind: 'runtime'; readonly type: 'jsonb'; readonly index: number }
+  /** The values of one column of these rows, as an array. */
+  | { readonly kind: 'keys'; readonly type: ArrayType; readonly index: number; readonly column: string }
+  /** What a step of a runtime relation is given by the step before it. */
+  | { readonly kind: 'given'; readonly type: TypeName; readonly name: string }
+  /** The inner or outer pad of the tenant's mask key for one key domain; 64 bytes. */
+  | {
+      readonly kind: 'pad';
+      readonly type: 'bytea';
+      readonly pad: 'inner' | 'outer';
+      readonly domain: string;
+    };
+
+/** A literal in Postgres' text format; an array for an IN list. */
+export type LiteralValue = string | readonly (string | null)[];
+
+/** The five forms of OSL-SQL; raw SQL and a metrics question have none of them. */
+export type Form = 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal' | 'sql' | 'metrics';
+
+export type AllFields<T> = { [K in keyof Required<T>]: T[K & keyof T] };
+
+export function typeOf(expr: Expr): TypeName {
+  return expr.type;
+}

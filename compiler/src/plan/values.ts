@@ -1,0 +1,64 @@
+import { assertNever, InternalError, queryError } from '../errors/errors.js';
+import { arrayText } from '../text/sql-text.js';
+import { isArray } from '../types/types.js';
+import type { LiteralValue, Slot } from './plan.js';
+
+/** Where the values of a statement's slots come from. */
+export interface ValueSources<V> {
+  /** A value in Postgres' text format. */
+  readonly text: (value: string) => V;
+  /** `$n` of the caller, 0-based. */
+  readonly client: (index: number) => V | undefined;
+  /** Every value of an attribute of a chain subject. */
+  readonly attribute: (subject: number, name: string) => readonly string[];
+  /** The rows of runtime relation `index`, as a JSON array of objects. */
+  readonly runtime: (index: number) => string;
+  /** The values of a column of these rows, each in text format. */
+  readonly keys: (index: number, column: string) => readonly (string | null)[];
+  /** What a step of a runtime relation is given, in text format. */
+  readonly given: (name: string) => string;
+  /** The HMAC pad of a key domain: 64 bytes, in hex. */
+  readonly pad: (pad: 'inner' | 'outer', domain: string) => string;
+}
+
+/** The values of `slots`, in order. */
+export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): readonly V[] {
+  return slots.map((slot) => {
+    switch (slot.kind) {
+      case 'literal':
+        return sources.text(literalText(slot.value));
+      case 'client': {
+        const value = sources.client(slot.index);
+        if (value === undefined)
+          throw queryError('parameterCount', { given: slot.index, needed: slot.index + 1 });
+        return value;
+      }
+      case 'attribute':
+        return sources.text(attributeText(slot, sources.attribute(slot.subject, slot.name)));
+      case 'runtime':
+        return sources.text(sources.runtime(slot.index));
+      case 'keys':
+        return sources.text(arrayText(sources.keys(slot.index, slot.column)));
+      case 'given':
+        return sources.text(sources.given(slot.name));
+      case 'pad':
+        return sources.text(`\\x${sources.pad(slot.pad, slot.domain)}`);
+      default:
+        return assertNever(slot);
+    }
+  });
+}
+
+function attributeText({ type, name }: Slot & { kind: 'attribute' }, values: readonly string[]): string {
+  if (isArray(type)) return arrayText(values);
+  const [only] = values;
+  // INVARIANT: a plan made for one value is never run with the first of several.
+  if (only === undefined || values.length !== 1)
+    throw new InternalError(`attribute ${name} has ${values.length} values in a plan for one`);
+  return only;
+}
+
+/** A literal in Postgres' text format. */
+export function literalText(value: LiteralValue): string {
+  return typeof value === 'string' ? value : arrayText(value);
+}

@@ -1,0 +1,508 @@
+import { assertNever } from '../errors/errors.js';
+import type {
+  CommonTable,
+  Expr,
+  FrameBound,
+  FromItem,
+  Query,
+  RowSource,
+  SortKey,
+  SourceId,
+  WindowCall,
+} from './plan.js';
+
+const NOTHING: readonly never[] = Object.freeze([]);
+
+/** The values directly below `expr`, in order. Queries below it are `queriesOf`'s. */
+export function childrenOf(expr: Expr): readonly Expr[] {
+  switch (expr.kind) {
+    case 'column':
+    case 'base':
+    case 'parameter':
+    case 'literal':
+    case 'null':
+    case 'boolean':
+    case 'structural':
+    case 'scalar_query':
+    case 'exists':
+    case 'stored_vector':
+      return NOTHING;
+    case 'distance':
+      return [expr.to];
+    case 'call':
+    case 'and':
+    case 'or':
+    case 'conditional':
+    case 'grouping':
+      return expr.args;
+    case 'operation':
+      return expr.left === null ? [expr.right] : [expr.left, expr.right];
+    case 'cast':
+    case 'bit_number':
+    case 'collate':
+    case 'not':
+    case 'null_test':
+    case 'truth_test':
+    case 'in_query':
+    case 'attribute_match':
+      return [expr.arg];
+    case 'distinct_test':
+      return [expr.left, expr.right];
+    case 'row_comparison':
+      return expr.pairs.flatMap((p) => [p.left, p.right]);
+    case 'quantified':
+      return [expr.arg, expr.array];
+    case 'membership':
+      return [expr.arg, ...expr.items];
+    case 'case':
+      return [...expr.arms.flatMap((a) => [a.when, a.result]), expr.otherwise];
+    case 'array':
+    case 'row_text':
+      return expr.items;
+    case 'subscript':
+      return [expr.arg, ...expr.indices];
+    case 'slice':
+      return [expr.arg, ...optional(expr.lower), ...optional(expr.upper)];
+    case 'aggregate':
+      return [...expr.args, ...optional(expr.filter), ...sortExprs(expr.orderBy)];
+    case 'window':
+      return [
+        ...expr.args,
+        ...optional(expr.filter),
+        ...expr.partitionBy,
+        ...sortExprs(expr.orderBy),
+        ...(expr.frame === null ? [] : [...boundExprs(expr.frame.start), ...boundExprs(expr.frame.end)]),
+      ];
+    default:
+      return assertNever(expr);
+  }
+}
+
+/** The query directly below `expr`, if it has one. */
+export function queryOf(expr: Expr): Query | null {
+  return nests(expr) ? expr.query : null;
+}
+
+function nests(expr: Expr): expr is Nesting {
+  return expr.kind === 'scalar_query' || expr.kind === 'exists' || expr.kind === 'in_query';
+}
+
+/** `node` with `fields` in place of its own; `node` itself where they are its own, so that nothing is copied in vain. */
+export function changed<N extends object>(node: N, fields: { readonly [K in keyof N]?: N[K] }): N {
+  for (const key in fields) {
+    if (fields[key] !== node[key]) return Object.freeze({ ...node, ...fields });
+  }
+  return node;
+}
+
+/** `list` with `f` applied to each; `list` itself where that changes nothing. */
+export function mapped<T>(list: readonly T[], f: (item: T) => T): readonly T[] {
+  let copy: T[] | null = null;
+  let passed = 0;
+  for (const item of list) {
+    const after = f(item);
+    if (copy === null && after !== item) copy = list.slice(0, passed);
+    copy?.push(after);
+    passed++;
+  }
+  return copy === null ? list : Object.freeze(copy);
+}
+
+/**
+ * `expr` with `f` applied to the values and `q` to the query directly below it; `expr` itself where neither changes
+ * anything.
+ */
+export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) => Query): Expr {
+  const maybe = (e: Expr | null): Expr | null => (e === null ? null : f(e));
+  switch (expr.kind) {
+    case 'column':
+    case 'base':
+    case 'parameter':
+    case 'literal':
+    case 'null':
+    case 'boolean':
+    case 'structural':
+    case 'stored_vector':
+      return expr;
+    case 'distance':
+      return changed(expr, { to: f(expr.to) });
+    case 'call':
+    case 'and':
+    case 'or':
+    case 'conditional':
+    case 'grouping':
+      return changed(expr, { args: mapped(expr.args, f) });
+    case 'operation':
+      return changed(expr, { left: maybe(expr.left), right: f(expr.right) });
+    case 'cast':
+    case 'bit_number':
+    case 'collate':
+    case 'not':
+    case 'null_test':
+    case 'truth_test':
+    case 'attribute_match':
+      return changed(expr, { arg: f(expr.arg) });
+    case 'distinct_test':
+      return changed(expr, { left: f(expr.left), right: f(expr.right) });
+    case 'row_comparison':
+      return changed(expr, {
+        pairs: mapped(expr.pairs, (p) => changed(p, { left: f(p.left), right: f(p.right) })),
+      });
+    case 'quantified':
+      return changed(expr, { arg: f(expr.arg), array: f(expr.array) });
+    case 'membership':
+      return changed(expr, { arg: f(expr.arg), items: mapped(expr.items, f) });
+    case 'case':
+      return changed(expr, {
+        arms: mapped(expr.arms, (a) => changed(a, { when: f(a.when), result: f(a.result) })),
+        otherwise: f(expr.otherwise),
+      });
+    case 'array':
+    case 'row_text':
+      return changed(expr, { items: mapped(expr.items, f) });
+    case 'subscript':
+      return changed(expr, { arg: f(expr.arg), indices: mapped(expr.indices, f) });
+    case 'slice':
+      return changed(expr, { arg: f(expr.arg), lower: maybe(expr.lower), upper: maybe(expr.upper) });
+    case 'aggregate':
+      return changed(expr, {
+        args: mapped(expr.args, f),
+        filter: maybe(expr.filter),
+        orderBy: mapSort(expr.orderBy, f),
+      });
+    case 'window':
+      return mapWindow(expr, f);
+    case 'scalar_query':
+    case 'exists':
+      return changed(expr, { query: q(expr.query) });
+    case 'in_query':
+      return changed(expr, { arg: f(expr.arg), query: q(expr.query) });
+    default:
+      return assertNever(expr);
+  }
+}
+
+function mapWindow(call: WindowCall, f: (e: Expr) => Expr): WindowCall {
+  const { args, filter, partitionBy, orderBy, frame } = call;
+  return changed(call, {
+    args: mapped(args, f),
+    filter: filter === null ? null : f(filter),
+    partitionBy: mapped(partitionBy, f),
+    orderBy: mapSort(orderBy, f),
+    frame:
+      frame === null
+        ? null
+        : changed(frame, { start: mapBound(frame.start, f), end: mapBound(frame.end, f) }),
+  });
+}
+
+export function mapSort(keys: readonly SortKey[], f: (e: Expr) => Expr): readonly SortKey[] {
+  return mapped(keys, (k) => (typeof k.by === 'number' ? k : changed(k, { by: f(k.by) })));
+}
+
+/** What `mapQuery` does at each place; what is left out stays as it is. */
+export interface QueryVisitor {
+  /** To each value of every level, FROM conditions included. */
+  readonly expr?: (e: Expr) => Expr;
+  /** To each leaf of every FROM. */
+  readonly item?: (i: FromItem) => FromItem;
+  /** To each query, after everything in it. */
+  readonly query?: (q: Query) => Query;
+}
+
+/**
+ * `query` with what `visit` makes of it, innermost first. Queries inside values are visited too, each once: where several
+ * values have the same one, they have the same one afterwards.
+ */
+export function mapQuery(query: Query, visit: QueryVisitor): Query {
+  const known = new Map<Query, Query>();
+  const q = (inner: Query): Query => {
+    let after = known.get(inner);
+    if (after === undefined) {
+      const rebuilt = mapLevel(inner, visit, q);
+      after = visit.query === undefined ? rebuilt : visit.query(rebuilt);
+      known.set(inner, after);
+    }
+    return after;
+  };
+  return q(query);
+}
+
+function mapLevel(query: Query, visit: QueryVisitor, q: (inner: Query) => Query): Query {
+  const deep = (e: Expr): Expr => {
+    const below = mapChildren(e, deep, q);
+    return visit.expr === undefined ? below : visit.expr(below);
+  };
+  // Values are gone through only where something in them can change.
+  const values = visit.expr !== undefined || nestingIn(query).length > 0;
+  const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, deep);
+  const maybe = (e: Expr | null): Expr | null => (e === null ? null : deep(e));
+  const common = (tables: readonly CommonTable[]): readonly CommonTable[] =>
+    mapped(tables, (t) => changed(t, { query: q(t.query) }));
+  switch (query.kind) {
+    case 'values':
+      return values ? changed(query, { rows: mapped(query.rows, all) }) : query;
+    case 'set_operation': {
+      const operands = { with: common(query.with), left: q(query.left), right: q(query.right) };
+      if (!values) return changed(query, operands);
+      return changed(query, {
+        ...operands,
+        orderBy: mapSort(query.orderBy, deep),
+        limit: maybe(query.limit),
+        offset: maybe(query.offset),
+      });
+    }
+    case 'select': {
+      const from = query.from === null ? null : mapFrom(query.from, visit, values ? deep : itself, q);
+      const sources = { with: common(query.with), from };
+      if (!values) return changed(query, sources);
+      return changed(query, {
+        ...sources,
+        where: all(query.where),
+        groupBy: all(query.groupBy),
+        having: all(query.having),
+        outputs: mapped(query.outputs, (o) => changed(o, { expr: deep(o.expr) })),
+        distinctOn: all(query.distinctOn),
+        orderBy: mapSort(query.orderBy, deep),
+        limit: maybe(query.limit),
+        offset: maybe(query.offset),
+      });
+    }
+    default:
+      return assertNever(query);
+  }
+}
+
+const itself = (e: Expr): Expr => e;
+
+function mapFrom(
+  item: FromItem,
+  visit: QueryVisitor,
+  deep: (e: Expr) => Expr,
+  q: (query: Query) => Query,
+): FromItem {
+  const leaf = visit.item ?? ((i: FromItem): FromItem => i);
+  switch (item.kind) {
+    case 'join': {
+      const left = mapFrom(item.left, visit, deep, q);
+      const right = mapFrom(item.right, visit, deep, q);
+      return changed(item, { left, right, on: mapped(item.on, deep) });
+    }
+    case 'derived':
+      return leaf(changed(item, { query: q(item.query) }));
+    case 'spine':
+      return leaf(changed(item, { bounds: q(item.bounds) }));
+    case 'rows':
+      return leaf(changed(item, { args: mapped(item.args, deep) }));
+    case 'entity':
+    case 'governed':
+    case 'cte':
+    case 'recursion':
+    case 'runtime':
+      return leaf(item);
+    default:
+      return assertNever(item);
+  }
+}
+
+type Leaf = Exclude<FromItem, { kind: 'join' }>;
+
+/** Every FROM leaf of `item`, left to right. */
+export function leavesOf(item: FromItem | null): readonly Leaf[] {
+  if (item === null) return NOTHING;
+  if (item.kind !== 'join') return [item];
+  const leaves: Leaf[] = [];
+  collectLeaves(item, leaves);
+  return leaves;
+}
+
+function collectLeaves(item: FromItem, into: Leaf[]): void {
+  if (item.kind === 'join') {
+    collectLeaves(item.left, into);
+    collectLeaves(item.right, into);
+  } else into.push(item);
+}
+
+/** Calls `f` for each value at any depth of `expr`, itself first; queries inside it are not entered. */
+export function visitExpr(expr: Expr, f: (e: Expr) => void): void {
+  f(expr);
+  for (const child of childrenOf(expr)) visitExpr(child, f);
+}
+
+export function someExpr(expr: Expr, f: (e: Expr) => boolean): boolean {
+  return f(expr) || childrenOf(expr).some((c) => someExpr(c, f));
+}
+
+/** Every query of the tree, `query` itself first. */
+export function allQueries(query: Query): readonly Query[] {
+  const all: Query[] = [];
+  collectQueries(query, all);
+  return all;
+}
+
+function collectQueries(query: Query, into: Query[]): void {
+  into.push(query);
+  for (const part of partsOf(query)) collectQueries(part, into);
+  for (const nesting of nestingIn(query)) collectQueries(nesting.query, into);
+}
+
+/** The queries that one reads from: common tables, operands, derived tables; not those inside its values. */
+export function partsOf(query: Query): readonly Query[] {
+  if (query.kind === 'values') return NOTHING;
+  const parts: Query[] = [];
+  for (const t of query.with) parts.push(t.query);
+  if (query.kind === 'set_operation') parts.push(query.left, query.right);
+  else
+    for (const leaf of leavesOf(query.from)) {
+      if (leaf.kind === 'derived') parts.push(leaf.query);
+      else if (leaf.kind === 'spine') parts.push(leaf.bounds);
+    }
+  return parts;
+}
+
+/** Of queries, which never change; no number leads back to one. */
+const OUTWARD = new WeakMap<Query, ReadonlySet<SourceId>>();
+
+/** The FROM items around `query` whose columns it reads, at any depth of it. */
+export function readsAround(query: Query): ReadonlySet<SourceId> {
+  const known = OUTWARD.get(query);
+  if (known !== undefined) return known;
+  const sources = new Set<SourceId>();
+  const add = (inner: Query): void => {
+    for (const source of readsAround(inner)) sources.add(source);
+  };
+  for (const expr of exprsOf(query))
+    visitExpr(expr, (e) => {
+      if (e.kind === 'column') sources.add(e.source);
+    });
+  for (const { query: inner } of nestingIn(query)) add(inner);
+  for (const part of partsOf(query)) add(part);
+  if (query.kind === 'select') for (const { id } of leavesOf(query.from)) sources.delete(id);
+  OUTWARD.set(query, sources);
+  return sources;
+}
+
+/** The queries of a statement by number, in the order of `allQueries`, so that those of one query are a range. */
+export class Levels {
+  readonly #spans = new Map<Query, { readonly first: number; readonly next: number }>();
+  /** The number of the query in whose FROM an item stands. */
+  readonly #homes = new Map<SourceId, number>();
+  #queries = 0;
+
+  constructor(root: Query) {
+    this.#add(root);
+  }
+
+  #add(query: Query): void {
+    const first = this.#queries++;
+    if (query.kind === 'select') for (const { id } of leavesOf(query.from)) this.#homes.set(id, first);
+    for (const part of partsOf(query)) this.#add(part);
+    for (const nesting of nestingIn(query)) this.#add(nesting.query);
+    this.#spans.set(query, { first, next: this.#queries });
+  }
+
+  /** Whether FROM item `source` stands in `query`, at any depth. */
+  holds(query: Query, source: SourceId): boolean {
+    const [span, home] = [this.#spans.get(query), this.#homes.get(source)];
+    return span !== undefined && home !== undefined && home >= span.first && home < span.next;
+  }
+
+  /** Whether FROM item `source` stands in the FROM of `query` itself. */
+  isOwn(query: Query, source: SourceId): boolean {
+    return this.#homes.get(source) === this.#spans.get(query)?.first;
+  }
+}
+
+/** A value with a query in it. */
+export type Nesting = Extract<Expr, { readonly query: Query }>;
+
+/**
+ * A query never changes, so its values are looked through once, however many passes ask. What is found must not lead
+ * back to the query: V8 would keep each until it collects all garbage, not only what is young.
+ */
+const NESTING = new WeakMap<Query, readonly Nesting[]>();
+
+/** The values of one level, at any depth of them, that have a query in them. */
+export function nestingIn(query: Query): readonly Nesting[] {
+  const known = NESTING.get(query);
+  if (known !== undefined) return known;
+  const found: Nesting[] = [];
+  const note = (e: Expr): void => {
+    if (nests(e)) found.push(e);
+  };
+  for (const expr of exprsOf(query)) visitExpr(expr, note);
+  const nesting = found.length === 0 ? NOTHING : found;
+  NESTING.set(query, nesting);
+  return nesting;
+}
+
+/** The top values of one level, FROM conditions included. */
+export function exprsOf(query: Query): readonly Expr[] {
+  switch (query.kind) {
+    case 'values':
+      return query.rows.flat();
+    case 'set_operation':
+      return [...sortExprs(query.orderBy), ...optional(query.limit), ...optional(query.offset)];
+    case 'select':
+      return [
+        ...conditionsOf(query.from),
+        ...leavesOf(query.from).flatMap((l) => (l.kind === 'rows' ? argumentsOf(l) : [])),
+        ...query.where,
+        ...query.groupBy,
+        ...query.having,
+        ...query.outputs.map((o) => o.expr),
+        ...query.distinctOn,
+        ...sortExprs(query.orderBy),
+        ...optional(query.limit),
+        ...optional(query.offset),
+      ];
+    default:
+      return assertNever(query);
+  }
+}
+
+export function conditionsOf(item: FromItem | null): readonly Expr[] {
+  if (item === null || item.kind !== 'join') return NOTHING;
+  const conditions: Expr[] = [];
+  collectConditions(item, conditions);
+  return conditions;
+}
+
+function collectConditions(item: FromItem, into: Expr[]): void {
+  if (item.kind !== 'join') return;
+  collectConditions(item.left, into);
+  collectConditions(item.right, into);
+  for (const condition of item.on) into.push(condition);
+}
+
+/** What the function of a row source is given, and the keys that its rows are read by. */
+export function argumentsOf({ args, fields }: RowSource): readonly Expr[] {
+  return fields === null ? args : [...args, ...fields];
+}
+
+export function columnsOf(query: Query): readonly { readonly name: string; readonly type: Expr['type'] }[] {
+  return query.kind === 'select'
+    ? query.outputs.map((o) => ({ name: o.name, type: o.expr.type }))
+    : query.columns;
+}
+
+function optional(expr: Expr | null): readonly Expr[] {
+  return expr === null ? NOTHING : [expr];
+}
+
+/** What `keys` sort by, but for the places of outputs. */
+export function sortExprs(keys: readonly SortKey[]): readonly Expr[] {
+  const exprs: Expr[] = [];
+  for (const { by } of keys) if (typeof by !== 'number') exprs.push(by);
+  return exprs;
+}
+
+export function boundExprs(bound: FrameBound): readonly Expr[] {
+  return bound.kind === 'preceding' || bound.kind === 'following' ? [bound.offset] : NOTHING;
+}
+
+function mapBound(bound: FrameBound, f: (e: Expr) => Expr): FrameBound {
+  return bound.kind === 'preceding' || bound.kind === 'following'
+    ? changed(bound, { offset: f(bound.offset) })
+    : bound;
+}

@@ -1,0 +1,160 @@
+import { InternalError } from '../errors/errors.js';
+import { applyGrammar } from './parse.js';
+
+/**
+ * Forms of a SELECT that not every database has that speaks the protocol of Postgres, by the names that its users know
+ * them by. What is no form here is SQL that all of them document.
+ */
+export type SqlForm =
+  | 'GROUPING SETS'
+  | 'FETCH … WITH TIES'
+  | 'TABLESAMPLE'
+  | 'WITH RECURSIVE'
+  | 'LATERAL'
+  | 'DISTINCT ON'
+  | 'FILTER'
+  | 'WITHIN GROUP'
+  | 'a sorted DISTINCT aggregate'
+  | 'a variadic call'
+  | 'a window'
+  | 'WITH ORDINALITY'
+  | 'ROWS FROM'
+  | 'COLLATE'
+  | 'MATERIALIZED'
+  | 'FULL JOIN'
+  | 'a subquery'
+  | 'an array slice'
+  | 'SQL/JSON'
+  | 'XML';
+
+/** What one statement is made of. */
+export interface StatementForms {
+  readonly forms: ReadonlySet<SqlForm>;
+  /** Symbols of its operators. */
+  readonly operators: ReadonlySet<string>;
+  /** Kinds of nodes of Postgres' syntax tree. */
+  readonly nodes: ReadonlySet<string>;
+}
+
+const BARE: ReadonlyMap<string, string> = new Map([
+  ['larg', 'SelectStmt'],
+  ['rarg', 'SelectStmt'],
+  ['withClause', 'WithClause'],
+  ['over', 'WindowDef'],
+  ['typeName', 'TypeName'],
+]);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * What a statement that was emitted is made of, read off its text by the grammar of Postgres: what is really sent, and
+ * not what the plan meant.
+ *
+ * @throws InternalError where it is none
+ */
+export function formsOf(sql: string): StatementForms {
+  const grammar = applyGrammar(sql);
+  if (grammar.kind !== 'statements') throw new InternalError('an emitted statement is out of grammar');
+  const found = { forms: new Set<SqlForm>(), operators: new Set<string>(), nodes: new Set<string>() };
+  // A stack of our own: emitted queries may be nested deeper than calls may be.
+  const open: unknown[] = [...grammar.statements];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (Array.isArray(next)) open.push(...next);
+    else if (isFields(next)) {
+      for (const [key, value] of Object.entries(next)) {
+        if (/^[A-Z]/.test(key) && isFields(value)) note(key, value, found);
+        // What can be of one kind only stands there without it.
+        const kind = BARE.get(key);
+        if (kind !== undefined && isFields(value)) note(kind, value, found);
+        if (value !== null && typeof value === 'object') open.push(value);
+      }
+    }
+  }
+  return found;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function note(
+  kind: string,
+  node: Fields,
+  found: { forms: Set<SqlForm>; operators: Set<string>; nodes: Set<string> },
+): void {
+  found.nodes.add(kind);
+  for (const form of formsIn(kind, node)) found.forms.add(form);
+  if (kind === 'A_Expr' && Array.isArray(node['name'])) found.operators.add(symbolOf(node['name']));
+}
+
+function symbolOf(name: readonly unknown[]): string {
+  const last = name.at(-1);
+  const text = isFields(last) && isFields(last['String']) ? last['String']['sval'] : null;
+  return typeof text === 'string' ? text : '?';
+}
+
+function formsIn(kind: string, node: Fields): readonly SqlForm[] {
+  switch (kind) {
+    case 'GroupingSet':
+    case 'GroupingFunc':
+      return ['GROUPING SETS'];
+    case 'RangeTableSample':
+      return ['TABLESAMPLE'];
+    case 'WithClause':
+      return node['recursive'] === true ? ['WITH RECURSIVE'] : [];
+    case 'CommonTableExpr':
+      return node['ctematerialized'] === 'CTEMaterializeDefault' ? [] : ['MATERIALIZED'];
+    case 'RangeSubselect':
+      return node['lateral'] === true ? ['LATERAL'] : [];
+    case 'RangeFunction':
+      return rangeForms(node);
+    case 'JoinExpr':
+      return node['jointype'] === 'JOIN_FULL' ? ['FULL JOIN'] : [];
+    case 'SelectStmt':
+      return selectForms(node);
+    case 'FuncCall':
+      return callForms(node);
+    case 'SubLink':
+      return ['a subquery'];
+    case 'CollateClause':
+      return ['COLLATE'];
+    case 'A_Indices':
+      return node['is_slice'] === true ? ['an array slice'] : [];
+    case 'XmlExpr':
+    case 'XmlSerialize':
+    case 'RangeTableFunc':
+      return ['XML'];
+    default:
+      return kind.startsWith('Json') ? ['SQL/JSON'] : [];
+  }
+}
+
+function rangeForms(node: Fields): readonly SqlForm[] {
+  const functions = Array.isArray(node['functions']) ? node['functions'].length : 0;
+  return [
+    ...(node['lateral'] === true ? (['LATERAL'] as const) : []),
+    ...(node['ordinality'] === true ? (['WITH ORDINALITY'] as const) : []),
+    ...(node['is_rowsfrom'] === true || functions > 1 ? (['ROWS FROM'] as const) : []),
+  ];
+}
+
+function selectForms(node: Fields): readonly SqlForm[] {
+  const distinct = node['distinctClause'];
+  // A plain DISTINCT is a list of one empty node.
+  const on = Array.isArray(distinct) && distinct.some((e) => isFields(e) && Object.keys(e).length > 0);
+  return [
+    ...(on ? (['DISTINCT ON'] as const) : []),
+    ...(node['limitOption'] === 'LIMIT_OPTION_WITH_TIES' ? (['FETCH … WITH TIES'] as const) : []),
+  ];
+}
+
+function callForms(node: Fields): readonly SqlForm[] {
+  const sorted = Array.isArray(node['agg_order']) && node['agg_order'].length > 0;
+  return [
+    ...('agg_filter' in node ? (['FILTER'] as const) : []),
+    ...('over' in node ? (['a window'] as const) : []),
+    ...(node['agg_within_group'] === true ? (['WITHIN GROUP'] as const) : []),
+    ...(node['func_variadic'] === true ? (['a variadic call'] as const) : []),
+    ...(sorted && node['agg_distinct'] === true ? (['a sorted DISTINCT aggregate'] as const) : []),
+  ];
+}

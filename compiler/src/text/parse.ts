@@ -1,0 +1,289 @@
+import type { Node, RawStmt } from '@pgsql/types';
+import { hasSqlDetails, loadModule, parseSync } from 'libpg-query';
+import { assertNever, InternalError, type Position, queryError } from '../errors/errors.js';
+import { LIMITS } from '../limits.js';
+import { type Comments, type Lexical, measure, type PlainList } from './lexical.js';
+import {
+  bytesBetween,
+  indexOfByte,
+  indexOfCharacter,
+  positionAt,
+  positionOfIndex,
+  type SourceText,
+} from './text.js';
+
+/** One statement of the Postgres grammar, with its offsets. Mirrors the text; nothing is resolved. */
+export interface Parsed {
+  readonly source: SourceText;
+  readonly node: Node;
+  /** Long IN lists by the byte offset of their first item, which stands for the whole list in `node`. */
+  readonly lists: ReadonlyMap<number, PlainList>;
+}
+
+export interface StatementText {
+  readonly text: string;
+  /** UTF-16 offset of `text` in what was split. */
+  readonly offset: number;
+}
+
+let loaded = false;
+
+/** Loads the parser. Call once, before anything else of this package. */
+export async function ready(): Promise<void> {
+  await loadModule();
+  loaded = true;
+}
+
+/** What a text is to the grammar: the caller's words with some quoted, and long lists as their first item. */
+export interface Prepared {
+  readonly source: SourceText;
+  readonly parsed: string;
+  readonly lists: ReadonlyMap<number, PlainList>;
+}
+
+/** The outcome of the grammar, as data that can cross from one thread to another. */
+export type Grammar =
+  | { readonly kind: 'statements'; readonly statements: readonly RawStmt[] }
+  /** `character`: how many code points stand before the fault. */
+  | { readonly kind: 'syntax'; readonly detail: string; readonly character: number }
+  | { readonly kind: 'deep' };
+
+/**
+ * Looks at a text before the grammar does, in a time that is linear in its length.
+ *
+ * @throws QueryError E0511 for a text that is larger or more involved than a statement may be
+ */
+export function prepareText(text: string): Prepared {
+  if (text.length > LIMITS.text) throw queryError('tooLarge', { what: 'the text', limit: LIMITS.text });
+  const nul = text.indexOf('\0');
+  if (nul >= 0)
+    throw queryError('syntax', { detail: 'the text holds a NUL character' }, positionOfIndex(text, nul));
+  return editForGrammar(text, measure(text));
+}
+
+/** The grammar itself. The costly step, and the one that cannot be stopped: for a long text a thread's work. */
+export function applyGrammar(parsed: string): Grammar {
+  if (!loaded) throw new InternalError('the parser is not loaded: await ready() first');
+  try {
+    // The parser throws an error without details where there is not even white space.
+    return { kind: 'statements', statements: parsed === '' ? [] : (parseSync(parsed).stmts ?? []) };
+  } catch (error) {
+    if (error instanceof RangeError) return { kind: 'deep' };
+    if (!hasSqlDetails(error))
+      throw error instanceof Error ? error : new InternalError('the parser threw no error');
+    const { message = 'syntax error', cursorPosition = 0 } = error.sqlDetails ?? {};
+    if (message.startsWith('memory exhausted')) return { kind: 'deep' };
+    return { kind: 'syntax', detail: message, character: cursorPosition };
+  }
+}
+
+/** A text as it was looked at, and what the grammar made of it. */
+export interface ParsedText {
+  readonly prepared: Prepared;
+  readonly grammar: Grammar;
+}
+
+export function parseText(text: string): ParsedText {
+  const prepared = prepareText(text);
+  return { prepared, grammar: applyGrammar(prepared.parsed) };
+}
+
+/**
+ * Parses exactly one statement.
+ *
+ * @throws QueryError E0511 at the place that is out of grammar.
+ */
+export function parse(text: string): Parsed {
+  return oneStatement(parseText(text));
+}
+
+/** The only statement of a text. @throws QueryError E0511 as `parse` does */
+export function oneStatement({ prepared, grammar }: ParsedText): Parsed {
+  const { source, lists } = prepared;
+  const statements = statementsOf(prepared, grammar);
+  const first = statements[0]?.stmt;
+  if (statements.length === 0) throw queryError('noStatement', {});
+  if (statements.length !== 1 || first === undefined) {
+    const second = statements[1]?.stmt_location;
+    throw queryError(
+      'oneStatement',
+      { count: statements.length },
+      second === undefined ? null : positionAt(source, second),
+    );
+  }
+  return { source, node: first, lists };
+}
+
+/** Splits a text of any number of statements, as the simple query protocol allows. */
+export function splitStatements(text: string): readonly StatementText[] {
+  return statementTexts(parseText(text));
+}
+
+/** The statements of a text. @throws QueryError E0511 as `parse` does */
+export function statementTexts({ prepared, grammar }: ParsedText): readonly StatementText[] {
+  const { original: text, quoted } = prepared.source;
+  const statements = statementsOf(prepared, grammar);
+  if (statements.length <= 1) return statements.length === 0 ? [] : [{ text, offset: 0 }];
+  const place = ascending(text, quoted);
+  return statements.map(({ stmt_location: start = 0, stmt_len: length = 0 }) => {
+    const from = place(start);
+    const to = length === 0 ? text.length : place(start + length);
+    return { text: text.slice(from, to), offset: from };
+  });
+}
+
+/** The UTF-16 indexes of byte offsets in the parsed text that come one behind the other. */
+function ascending(text: string, quoted: readonly number[]): (offset: number) => number {
+  let [index, byte, quotes] = [0, 0, 0];
+  return (offset) => {
+    while ((quoted[quotes] ?? offset) < offset) quotes++;
+    index = indexOfByte(text, offset - quotes, index, byte);
+    byte = offset - quotes;
+    return index;
+  };
+}
+
+/** @throws QueryError E0511 where the text is out of grammar */
+function statementsOf({ source, parsed }: Prepared, grammar: Grammar): readonly RawStmt[] {
+  switch (grammar.kind) {
+    case 'statements':
+      return grammar.statements;
+    case 'deep':
+      throw queryError('tooDeep', {});
+    case 'syntax': {
+      // The parser counts this one offset in code points, all others in bytes.
+      const bytes = bytesBetween(parsed, 0, indexOfCharacter(parsed, grammar.character));
+      throw queryError('syntax', { detail: grammar.detail }, positionAt(source, bytes));
+    }
+    default:
+      return assertNever(grammar);
+  }
+}
+
+/** An edit of the text: a word that gets quotes, a list that is its first item and white space, or comments. */
+type Edit =
+  | { readonly kind: 'quote'; readonly start: number; readonly end: number }
+  | { readonly kind: 'list'; readonly start: number; readonly end: number; readonly list: PlainList }
+  | ({ readonly kind: 'comments' } & Comments);
+
+/**
+ * What the grammar reads. Lists and comments become as many bytes of white space, so that no offset moves but by quotes:
+ * the grammar's scanner goes through what opens within a run of operators again and again.
+ */
+function editForGrammar(text: string, lexical: Lexical): Prepared {
+  const edits = editsOf(text, lexical);
+  const quoted: number[] = [];
+  const lists = new Map<number, PlainList>();
+  let parsed = '';
+  let [at, bytes] = [0, 0];
+  const pass = (to: number): string => {
+    const from = at;
+    bytes += bytesBetween(text, from, to);
+    at = to;
+    return text.slice(from, to);
+  };
+  for (const edit of edits) {
+    parsed += pass(edit.start);
+    if (edit.kind === 'quote') {
+      quoted.push(bytes + quoted.length);
+      parsed += `"${pass(edit.end).toLowerCase()}"`;
+      quoted.push(bytes + quoted.length);
+    } else if (edit.kind === 'comments') {
+      const before = bytes;
+      pass(edit.end);
+      parsed += edit.mark + ' '.repeat(bytes - before - edit.mark.length);
+    } else {
+      lists.set(bytes + quoted.length, edit.list);
+      parsed += pass(edit.list.firstEnd);
+      const before = bytes;
+      pass(edit.end);
+      parsed += ' '.repeat(bytes - before);
+    }
+  }
+  return { source: { original: text, quoted }, parsed: parsed + text.slice(at), lists };
+}
+
+const MAYBE_EXTRACT = /extract\s*(?:\(|--|\/\*)/i;
+
+/**
+ * `EXTRACT(column, …)` is an operator of OSL-SQL but out of Postgres' grammar, which only has
+ * `EXTRACT(field FROM value)`. Quoting the word makes it an ordinary function name.
+ */
+function editsOf(text: string, lexical: Lexical): readonly Edit[] {
+  const { lists, comments } = lexical;
+  const plain: readonly Edit[] = [
+    ...lists.map((list): Edit => ({ kind: 'list', start: list.start, end: list.end, list })),
+    ...comments.map((c): Edit => ({ kind: 'comments', ...c })),
+  ];
+  if (!MAYBE_EXTRACT.test(text)) return inOrder(plain);
+  const tokens = tokensIn(text, lexical);
+  const quotes = tokens.flatMap((t, i): readonly Edit[] =>
+    t.word === 'extract' && isOperatorCall(tokens, i) ? [{ kind: 'quote', start: t.start, end: t.end }] : [],
+  );
+  return inOrder([...plain, ...quotes]);
+}
+
+function inOrder(edits: readonly Edit[]): readonly Edit[] {
+  return edits.length < 2 ? edits : [...edits].sort((a, b) => a.start - b.start);
+}
+
+/** A token by UTF-16 offsets, a word in lower case unless it is quoted. */
+export interface Token {
+  readonly start: number;
+  readonly end: number;
+  readonly word: string;
+}
+
+function tokensIn(text: string, { bounds }: Lexical): readonly Token[] {
+  const tokens: Token[] = [];
+  for (let i = 0; i + 1 < bounds.length; i += 2) {
+    const [start = 0, end = 0] = [bounds[i], bounds[i + 1]];
+    tokens.push({ start, end, word: text.slice(start, end).toLowerCase() });
+  }
+  return tokens;
+}
+
+/** The tokens of a text that was parsed, comments left out. A quoted name keeps its quotes, and is no key word. */
+export function tokensOf(text: string): readonly Token[] {
+  return tokensIn(text, measure(text));
+}
+
+/** Where the statement itself begins, after white space and comments. */
+export function startOf({ original }: SourceText): Position | null {
+  const [first] = tokensOf(original);
+  return first === undefined ? null : positionOfIndex(original, first.start);
+}
+
+/** The keyword that the statement begins with, in upper case. */
+export function firstWord({ original }: SourceText): string {
+  return tokensOf(original)[0]?.word.toUpperCase() ?? '';
+}
+
+/**
+ * The byte offset, in the parsed text, of keyword `word`: the last one before `near`, or the first one after it. For
+ * what the grammar tells no place of. Undefined where there is no such word.
+ */
+export function placeOfWord(
+  { original, quoted }: SourceText,
+  word: string,
+  side: 'before' | 'after',
+  near: number | undefined,
+): number | undefined {
+  let last: number | undefined;
+  let [at, byte, quotes] = [0, 0, 0];
+  for (const token of tokensOf(original)) {
+    if (token.word !== word) continue;
+    byte += bytesBetween(original, at, token.start);
+    at = token.start;
+    while ((quoted[quotes] ?? Number.POSITIVE_INFINITY) <= byte + quotes) quotes++;
+    const place = byte + quotes;
+    if (side === 'after' && place >= (near ?? 0)) return place;
+    if (side === 'before' && place >= (near ?? Number.MAX_SAFE_INTEGER)) break;
+    if (side === 'before') last = place;
+  }
+  return last;
+}
+
+function isOperatorCall(tokens: readonly Token[], at: number): boolean {
+  return tokens[at + 1]?.word === '(' && tokens[at + 3]?.word !== 'from';
+}

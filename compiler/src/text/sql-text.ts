@@ -1,0 +1,70 @@
+import { InternalError } from '../errors/internal-error.js';
+
+/**
+ * `name` in the quotes of an SQL identifier.
+ *
+ * @throws InternalError for a name that holds a NUL, which Postgres cannot have
+ */
+export function quoteIdentifier(name: string): string {
+  if (name.includes('\0')) throw new InternalError('an identifier holds a NUL');
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/**
+ * `name` as an SQL identifier: bare where Postgres reads it as that very name, else in quotes. Every name that a person
+ * is offered in SQL is written by it: examples, hints, completions.
+ *
+ * @throws InternalError for a name that holds a NUL, which Postgres cannot have
+ */
+export function identifier(name: string): string {
+  return PLAIN.test(name) && !RESERVED.has(name) ? name : quoteIdentifier(name);
+}
+
+/**
+ * `text` in the quotes of an SQL literal. It must be read under `standard_conforming_strings`, where a backslash is a
+ * character like any other.
+ *
+ * @throws InternalError for a text that holds a NUL, which Postgres cannot have
+ */
+export function quoteLiteral(text: string): string {
+  if (text.includes('\0')) throw new InternalError('a literal holds a NUL');
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** An array in Postgres' text format, every element quoted; null is NULL. */
+export function arrayText(items: readonly (string | null)[]): string {
+  const quoted = items.map((i) => (i === null ? 'NULL' : `"${i.replace(/["\\]/g, '\\$&')}"`));
+  return `{${quoted.join(',')}}`;
+}
+
+/** The elements of a one-dimensional array in Postgres' text format; those that are NULL are left out. */
+export function arrayElements(text: string): readonly string[] {
+  const items: string[] = [];
+  const pattern = /"((?:[^"\\]|\\.)*)"|((?:[^,{}"\\]|\\.)+)/gs;
+  for (const [, quoted, bare] of text.slice(1, -1).matchAll(pattern)) {
+    const word = quoted ?? bare?.trim() ?? '';
+    const isLeftOut = quoted === undefined && (word === '' || word.toUpperCase() === 'NULL');
+    if (!isLeftOut) items.push(word.replace(/\\(.)/gs, '$1'));
+  }
+  return items;
+}
+
+const PLAIN = /^[a-z_][a-z0-9_]*$/;
+
+/** Words that Postgres does not take as a bare column or table name. */
+const RESERVED: ReadonlySet<string> = new Set(
+  (
+    'all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case cast ' +
+    'char character check coalesce collate collation column concurrently constraint create cross current_catalog ' +
+    'current_date current_role current_schema current_time current_timestamp current_user dec decimal default ' +
+    'deferrable desc distinct do else end except exists extract false fetch float for foreign freeze from full grant ' +
+    'greatest group grouping having ilike in initially inner inout int integer intersect interval into is isnull join ' +
+    'json json_array json_arrayagg json_exists json_object json_objectagg json_query json_scalar json_serialize ' +
+    'json_table json_value lateral leading least left like limit localtime localtimestamp merge_action national natural ' +
+    'nchar none normalize not notnull null nullif numeric offset on only or order out outer overlaps overlay placing ' +
+    'position precision primary real references returning right row select session_user setof similar smallint some ' +
+    'substring symmetric system_user table tablesample then time timestamp to trailing treat trim true union unique ' +
+    'user using values varchar variadic verbose when where window with xmlattributes xmlconcat xmlelement xmlexists ' +
+    'xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable'
+  ).split(' '),
+);
