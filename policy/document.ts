@@ -71,7 +71,7 @@ export interface ExchangeRuleDocument {
 }
 
 /** An attribute as of a subject, or taken from a claim, where `among` bounds what it may say. */
-export type AttributeSource =
+type AttributeSource =
   | AttributeScalar
   | readonly AttributeScalar[]
   | { readonly any: true }
@@ -142,7 +142,7 @@ export interface GrantDocument {
 }
 
 /** What must hold of a request. */
-export interface WhenDocument {
+interface WhenDocument {
   /** `08:00` to `18:00` on the clock of `zone`; a window that ends before it begins goes on over midnight. */
   readonly hours?: { readonly from: string; readonly to: string };
   /** Days on which a window begins. */

@@ -12,7 +12,7 @@ export interface PolicyProblem {
 }
 
 /** What can be wrong with a policy that has the form its schema asks for. A retired code is never used again. */
-export const PROBLEM_CODES = Object.freeze({
+const PROBLEM_CODES = Object.freeze({
   unknownRole: 'P0101',
   unknownRelation: 'P0102',
   unknownColumn: 'P0103',

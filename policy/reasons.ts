@@ -7,7 +7,7 @@ import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects-of.js';
 
 /** What became of a role that a caller claims. */
-export interface RoleReason {
+interface RoleReason {
   readonly role: string;
   readonly counts: boolean;
   /** Whether the policy has it. */
@@ -36,7 +36,7 @@ export interface GrantReason {
 }
 
 /** A deny rule on one relation, of a role that the caller claims. */
-export interface DenyReason {
+interface DenyReason {
   readonly rule: string;
   readonly role: string;
   /** Null: all of the relation. */

@@ -6,7 +6,7 @@ import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects-of.js';
 
 /** Values of one attribute of one subject; true where it matches everything. */
-export type RightsValue = true | readonly string[];
+type RightsValue = true | readonly string[];
 
 /** All of one caller that decides which rows it sees, for a judge outside: it needs nothing of the compiler. */
 export interface SessionRights {

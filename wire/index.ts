@@ -1,16 +1,14 @@
 /** The Postgres protocol, version 3.0 to 3.2, for whatever implements `Handler`. Knows no SQL and no policy. */
 
 export type { CancelDirectory } from './cancel-keys.js';
-export { error, fatal, type Severity, WireError, type WireErrorFields, wrongPassword } from './errors.js';
+export { error, fatal, WireError, wrongPassword } from './errors.js';
 export { FrameDecoder } from './frame-decoder.js';
 export type {
   Awaitable,
   Bind,
   ColumnDescription,
-  CopyFormat,
   FastAnswer,
   FastLane,
-  FastStream,
   FetchResult,
   Format,
   Handler,
@@ -20,7 +18,6 @@ export type {
   RefusedEvent,
   Resting,
   RowWriter,
-  ScramVerifier,
   SeriesEnd,
   SessionControl,
   SessionHandler,

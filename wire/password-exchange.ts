@@ -3,7 +3,7 @@ import { PostgresConnection, type PostgresConnectionOptions, verifyScramSha256Pa
 import type { ScramVerifier } from './handler.js';
 import { encodeStartupMessage } from './messages/startup.js';
 
-export interface ExchangeSteps {
+interface ExchangeSteps {
   /** Sends what the server says to the client. */
   ask(request: Uint8Array): void;
   /** The client's next PasswordMessage, whole and checked; null if it has gone. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseCsv } from './csv.js';
 
 /** Where the data sets lie that nobody here wrote; they are read there and never copied. */
-export const DATA = process.env['OSL_SHARED_DATA'] ?? join('..', 'shared', 'data');
+const DATA = process.env['OSL_SHARED_DATA'] ?? join('..', 'shared', 'data');
 
 /** Null where the data is there; otherwise one line that says what is missing. */
 export function missingData(folder: 'banking77' | 'chunk-spans'): string | null {
@@ -11,7 +11,7 @@ export function missingData(folder: 'banking77' | 'chunk-spans'): string | null 
   return existsSync(path) ? null : `no test data in ${path}: set OSL_SHARED_DATA`;
 }
 
-export interface GoldSpan {
+interface GoldSpan {
   /** Code points. */
   readonly start: number;
   readonly end: number;

@@ -5,7 +5,7 @@ export interface Size {
 }
 
 /** Roles that share the grants; the subject of the bench has all of them. */
-export const ROLES = 10;
+const ROLES = 10;
 
 /** A manifest of `entities` like entities, as an author would write it: flow style where it fits a line. */
 export function manifestYaml({ entities }: Size): string {

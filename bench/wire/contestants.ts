@@ -61,7 +61,7 @@ export async function startContestants(postgres: NativePostgres, workers = 1): P
   };
 }
 
-export function directContestant(postgres: NativePostgres): Contestant {
+function directContestant(postgres: NativePostgres): Contestant {
   return { name: 'direct', pid: null, target: (sql) => upstreamTarget(postgres, 'direct', sql) };
 }
 

@@ -14,7 +14,7 @@ export interface Operation {
   readonly security?: readonly unknown[];
 }
 
-export interface Parameter {
+interface Parameter {
   readonly name: string;
   readonly in: string;
   readonly required?: boolean;

@@ -80,7 +80,7 @@ export function putDigest(target: Buffer, at: number, value: Digest): void {
   target.write(value, at, HASH_BYTES, 'latin1');
 }
 
-export function sha256(data: Uint8Array): Buffer {
+function sha256(data: Uint8Array): Buffer {
   return Buffer.from(digest(data), 'latin1');
 }
 

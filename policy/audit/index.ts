@@ -6,7 +6,7 @@ export {
   PUBLIC_KEY_FILE,
   RETAINED_FILE,
 } from './checkpoint.js';
-export { AuditDamaged, AuditLocked, AuditUnavailable, type UnavailableReason } from './errors.js';
+export { AuditDamaged, AuditLocked, AuditUnavailable } from './errors.js';
 export { Fingerprints } from './fingerprint.js';
 export type { RecordForm } from './form.js';
 export {
@@ -24,7 +24,7 @@ export type { AppendDone } from './group.js';
 export type { AuditGap, AuditLog, AuditLogOptions, AuditObserver, AuditStats } from './interface.js';
 export { openAuditLog } from './log.js';
 export { type AuditProof, checkProof, type ProofVerdict, type ProveOptions, prove } from './proof.js';
-export { type ReadOptions, readFrames, readRecords, recordIn, type StoredFrame } from './read.js';
+export { readFrames, readRecords, recordIn, type StoredFrame } from './read.js';
 export { noteReading, type Reading } from './readings.js';
 export type {
   AuditDecision,
@@ -33,7 +33,6 @@ export type {
   AuditOutcome,
   AuditRecord,
   AuditSurface,
-  AuditVersions,
   CommonEntry,
 } from './record.js';
 export { beginningOf, type RecoverBase, type Recovered, type RecoverOptions, recoverLog } from './recover.js';
@@ -43,7 +42,7 @@ export { byTime } from './search/by-time.js';
 export { type AuditFilter, type AuditQuery, decisionIn, matches, namesOf } from './search/filter.js';
 export { fingerprintsOf, undeclaredObject } from './search/names.js';
 export { type Step, searchNewest } from './search/newest.js';
-export { type SearchOptions, searchRecords } from './search/search.js';
+export { searchRecords } from './search/search.js';
 export { keepSegmentKey } from './segments.js';
 export type { Signer } from './signer.js';
 export {
@@ -56,5 +55,5 @@ export {
 } from './source.js';
 export type { LogStore, NoteStore, ReadingQueue, SegmentStore } from './store.js';
 export type { LeafRange } from './tree.js';
-export type { AuditProblem, AuditVerdict, ProblemKind } from './verdict.js';
-export { type VerifyOptions, type VerifyProgress, verifyAuditLog } from './verify.js';
+export type { AuditVerdict } from './verdict.js';
+export { type VerifyProgress, verifyAuditLog } from './verify.js';

@@ -45,7 +45,7 @@ export interface AuditEntry {
 }
 
 /** Versions of the manifest and the policy that decided. */
-export interface AuditVersions {
+interface AuditVersions {
   readonly manifest: string | null;
   readonly policy: string | null;
 }

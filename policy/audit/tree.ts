@@ -62,7 +62,7 @@ export class RunningRoot {
   }
 }
 
-export function hashChildren(left: Buffer, right: Buffer): Buffer {
+function hashChildren(left: Buffer, right: Buffer): Buffer {
   return Buffer.from(nodeHash(left.toString('latin1'), right.toString('latin1')), 'latin1');
 }
 

@@ -3,4 +3,4 @@ export { gatewayGrants, maintenanceGrants, readerGrants, SCHEMA } from './schema
 export { newestInTable, noteTableReading, recordsAfter, searchTable, tailTable } from './search.js';
 export { connectTable, type TableSession, type TableUrl } from './session.js';
 export { tableSource, writersIn } from './source.js';
-export { type TableOptions, TableStore } from './store.js';
+export { TableStore } from './store.js';

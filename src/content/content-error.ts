@@ -1,5 +1,5 @@
 /** What can be wrong with content, for whoever maps it to the catalogue of errors or prints it. */
-export const CONTENT_ERRORS = [
+const CONTENT_ERRORS = [
   /** No store was ever begun for this facet version. */
   'storeMissing',
   /** The first build has not ended: nothing is served from it. */

@@ -1,15 +1,13 @@
 /** What several gateways share, in the schema `osl_control` of one Postgres. */
 export {
   type ControlDatabase,
-  type ControlOptions,
   type ControlQueries,
   openControl,
-  type Row,
 } from './database.js';
-export { ControlFault, controlFault } from './fault.js';
+export { ControlFault } from './fault.js';
 export { isSharedKey } from './keys.js';
-export { type ControlRoles, type Migrated, migrate, requireSchema } from './migrate.js';
-export { MIGRATIONS, type Migration } from './migrations.js';
+export { migrate, requireSchema } from './migrate.js';
+export { MIGRATIONS } from './migrations.js';
 export {
   type Activation,
   type ActivePolicy,
@@ -18,8 +16,6 @@ export {
   activations,
   activePolicy,
   ControlConflict,
-  digestOf,
-  type PolicyVersion,
   policyText,
   policyVersions,
   pushPolicy,
@@ -27,7 +23,7 @@ export {
   standing,
   tenantsIn,
 } from './policies.js';
-export { type PublishedVersion, publishedAfter, publishedId, shareVersions } from './published.js';
-export { lastRevocation, revokedAfter, type SharedRevocation, shareRevocation } from './revocations.js';
-export { CONTROL_CHANNEL, type Listener, type Listening, listenForChanges } from './signals.js';
+export { publishedAfter, publishedId, shareVersions } from './published.js';
+export { lastRevocation, revokedAfter, shareRevocation } from './revocations.js';
+export { listenForChanges } from './signals.js';
 export { type ControlPlace, controlUrl } from './url.js';

@@ -2,7 +2,7 @@ import { LIMITS } from './limit-tables.js';
 import { REVOCATIONS } from './revocation-table.js';
 
 /** Who may do what with a table. `gateway`: what serves. `author`: who writes policies. */
-export interface Rights {
+interface Rights {
   readonly gateway: string;
   readonly author: string;
 }

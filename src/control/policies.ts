@@ -38,7 +38,7 @@ export class ControlConflict extends Error {
   override readonly name = 'ControlConflict';
 }
 
-export function digestOf(text: string): string {
+function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 

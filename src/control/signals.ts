@@ -4,7 +4,7 @@ import { type ControlFault, controlFault } from './fault.js';
 import type { ControlPlace } from './url.js';
 
 /** On which `osl_control` says that something changed; the payload says what. */
-export const CONTROL_CHANNEL = 'osl_control';
+const CONTROL_CHANNEL = 'osl_control';
 
 export interface Listener {
   /** Something changed: `about` is the payload, empty once listening began (again), when anything may have. */

@@ -146,7 +146,7 @@ function isSame(a: readonly VerificationKey[], b: readonly VerificationKey[]): b
 }
 
 /** Source: OpenID Connect Discovery 1.0, 4. */
-export function discoveryUrl(issuer: string): URL {
+function discoveryUrl(issuer: string): URL {
   return new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
 }
 

@@ -6,7 +6,7 @@ import { type InsightParts, look } from './look.js';
 import { askerOf } from './read-audit.js';
 
 /** A request for access, as the log has it, and what could be granted now. What it was for, the owner's receiver has. */
-export interface AccessRequestView {
+interface AccessRequestView {
   readonly request_id: string;
   readonly at: string;
   readonly subject: string | null;
@@ -23,7 +23,7 @@ export interface AccessRequests {
 }
 
 /** Requests that are listed at a time: of each is worked out what could be granted. */
-export const MOST_REQUESTS = 20;
+const MOST_REQUESTS = 20;
 
 /** Who asked for access to what, the newest first. @throws QueryError E2101, E5037, and as `respond` */
 export function accessRequests(

@@ -3,7 +3,7 @@ import type { MetricFamily } from './insight.js';
 import { type InsightParts, look } from './look.js';
 
 /** What requests of a form took since the start, of all processes. Times are seconds. */
-export interface FormLatency {
+interface FormLatency {
   readonly form: string;
   readonly surface: string;
   readonly count: number;
@@ -12,7 +12,7 @@ export interface FormLatency {
   readonly buckets: readonly { readonly le: number | null; readonly count: number }[];
 }
 
-export interface LineageView {
+interface LineageView {
   readonly endpoint: string;
   readonly pending: number;
   readonly dead: number;
@@ -46,7 +46,7 @@ export function figures(parts: InsightParts, call: Call): Promise<FiguresView> {
   return look(parts, call, 'admin_show', async () => figuresOf(await parts.insight.metrics()));
 }
 
-export function figuresOf(families: readonly MetricFamily[]): FiguresView {
+function figuresOf(families: readonly MetricFamily[]): FiguresView {
   const metrics = new Map(families.map((family) => [family.name, family]));
   const value = (name: string): number | null => metrics.get(name)?.values[0]?.value ?? null;
   const wanted = value('osl_workers');

@@ -1,9 +1,6 @@
 import type { AuditQuery, AuditRecord } from '../../policy/audit/index.js';
 import type { Jobs } from './jobs.js';
 
-/** Where a search of the log goes on; nobody but who made it looks into it. */
-export type SearchCursor = unknown;
-
 /** Who reads the log. */
 export interface AuditAsker {
   readonly requestId: string;
@@ -13,7 +10,7 @@ export interface AuditAsker {
 }
 
 /** The audit log of this server, as who may read it reads it. Each reading is on record before. */
-export interface AuditReading {
+interface AuditReading {
   /** The newest first; `next` where there may be more. @throws QueryError E5031, E5037 */
   search(
     asker: AuditAsker,
@@ -43,7 +40,7 @@ export interface MetricFamily {
 }
 
 /** How a rollup stands. */
-export interface RollupView {
+interface RollupView {
   readonly rollup: string;
   readonly entity: string;
   readonly state: 'ready' | 'not built' | 'changed' | 'old';

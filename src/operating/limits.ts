@@ -3,7 +3,7 @@ import type { Call } from '../ask/index.js';
 import { type InsightParts, look } from './look.js';
 
 /** A limit of the policy that is counted in a window. */
-export interface QuotaView {
+interface QuotaView {
   readonly bucket: LimitBucket;
   readonly unit: QuotaUnit;
   readonly most: number;

@@ -6,7 +6,7 @@ import type { KeptPolicy } from '../model/model.js';
 import type { CacheView, PoolView, ProcessView, SessionView } from './views.js';
 
 /** A session of the wire, as its frontend has it. Times are milliseconds since the epoch. */
-export interface WireSession {
+interface WireSession {
   readonly pid: number;
   readonly user: string;
   readonly chain: readonly string[];
@@ -21,7 +21,7 @@ export interface WireSession {
 }
 
 /** A request over HTTP that is being answered. */
-export interface HttpExecution {
+interface HttpExecution {
   readonly call: Call;
   readonly action: string;
   readonly text: string | null;

@@ -65,7 +65,7 @@ export interface CacheView {
   readonly misses: number;
 }
 
-export interface AuditView {
+interface AuditView {
   readonly records: number;
   /** Records that are not on the disk yet. */
   readonly waiting: number;

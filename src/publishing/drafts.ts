@@ -28,7 +28,7 @@ export interface Publications {
   readonly truncated: boolean;
 }
 
-export interface PublishedObject {
+interface PublishedObject {
   /** `section.name`, as in a manifest. */
   readonly name: string;
   readonly state: 'published' | 'deprecated';

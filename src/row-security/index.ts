@@ -1,6 +1,6 @@
 /** The second line: row-security policies of the database itself, written from the policy that is in force. */
-export { type GuardedTable, type RowSecurity, rowSecurityOf } from './design.js';
-export { type RightsHolder, RightsSigner, type RightsSource, rightsKey, signedRights } from './rights.js';
+export { type RowSecurity, rowSecurityOf } from './design.js';
+export { RightsSigner, type RightsSource, rightsKey, signedRights } from './rights.js';
 export { clearingScript, rowSecurityScript } from './script.js';
 export { SCHEMA, SETTING } from './sql.js';
 export { type Standing, standingOf } from './standing.js';

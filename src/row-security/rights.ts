@@ -9,7 +9,7 @@ import {
 import type { Manifest } from '../model/manifest/index.js';
 
 /** How long rights hold once they are signed; a statement carries such as have at least half of it left. */
-export const RIGHTS_MS = 900_000;
+const RIGHTS_MS = 900_000;
 const BLOCK_BYTES = 64;
 
 /** The key of one connector's rights: who holds it can say who asks, and nothing else. */

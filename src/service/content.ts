@@ -65,8 +65,8 @@ export interface ChatSettings extends ChatEndpoint {
   readonly perDay?: number | null;
 }
 
-export const DEFAULT_CHAT_CACHE_BYTES = 16_777_216;
-export const DEFAULT_CHAT_CONCURRENCY = 4;
+const DEFAULT_CHAT_CACHE_BYTES = 16_777_216;
+const DEFAULT_CHAT_CONCURRENCY = 4;
 
 /** How long it is believed that a store is still the one that was checked. */
 const TRUST_MS = 5_000;

@@ -7,7 +7,7 @@ import { withoutPassword } from './connect-fault.js';
 import { connectorUrl } from './connector-url.js';
 
 /** On which a database says that texts changed: `notify osl_index, 'readme'`, or without a name for all facets. */
-export const INDEX_CHANNEL = 'osl_index';
+const INDEX_CHANNEL = 'osl_index';
 
 /** URLs of the databases that can tell of changes: native ones whose system role is known. */
 export async function signallingUrls({ connectors }: Manifest): Promise<readonly string[]> {

@@ -95,7 +95,7 @@ export interface PublicKeyFile {
   readonly file: string;
 }
 
-export interface AuditSettings {
+interface AuditSettings {
   /** When the disk of the log fails: whether the log goes on by itself once it can, or the process ends. */
   readonly whenFailed: 'reopen' | 'exit';
   /** Size of a segment; two are kept free. */
@@ -115,7 +115,7 @@ export interface PolicyFailureSettings {
 }
 
 /** Whom `/mcp` serves beside this machine, and what it says of itself to clients without a token. */
-export interface McpSettings {
+interface McpSettings {
   /** The origin under which clients reach this server; null: what they called it. */
   readonly publicUrl: string | null;
   readonly hosts: readonly string[];
@@ -123,7 +123,7 @@ export interface McpSettings {
   readonly authorizationServers: readonly string[];
 }
 
-export const DEFAULT_HTTP_PORT = 8642;
+const DEFAULT_HTTP_PORT = 8642;
 export const DEFAULT_PG_PORT = 15432;
 const MIB = 1_048_576;
 

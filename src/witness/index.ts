@@ -1,7 +1,7 @@
 /** Those who keep checkpoints of the audit log beside it. */
-export { type ObjectStore, objectStoreWitness } from './object-store.js';
+export { objectStoreWitness } from './object-store.js';
 export { witnessAt } from './places.js';
 export { signedHeaders } from './sigv4.js';
 export { WITNESS_SCHEMA, witnessGrants } from './table.js';
-export { type Witness, type Witnessed, witnessed } from './witness.js';
+export { witnessed } from './witness.js';
 export { Witnesses } from './witnesses.js';

@@ -21,7 +21,7 @@ export interface House {
   readonly allowed: ReadonlyMap<string, readonly string[]>;
 }
 
-export interface Arrow {
+interface Arrow {
   readonly from: string;
   readonly to: string;
 }

@@ -42,11 +42,11 @@ export const ORDER = relation('order', [
   column('ssn', 'text', 'secret'),
 ]);
 
-export const CUSTOMER = relation('customer', [column('id', 'int4'), column('name', 'text', 'pii')]);
-export const BRIDGE = relation('order_tag', [column('id', 'int4'), column('tag', 'text')], 'bridge');
+const CUSTOMER = relation('customer', [column('id', 'int4'), column('name', 'text', 'pii')]);
+const BRIDGE = relation('order_tag', [column('id', 'int4'), column('tag', 'text')], 'bridge');
 export const CATALOG = catalog([ORDER, CUSTOMER, BRIDGE]);
 
-export const EMPTY_POLICY: PolicyDocument = {
+const EMPTY_POLICY: PolicyDocument = {
   version: 1,
   tenant: 'acme',
   subjects: {},

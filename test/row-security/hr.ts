@@ -21,7 +21,7 @@ grant usage on schema hr to osl_reader;
 grant select on all tables in schema hr to osl_reader;
 `;
 
-export const MANIFEST = `
+const MANIFEST = `
 version: 1
 tenant: hr
 connectors:

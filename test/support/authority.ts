@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** What a certificate says beside its subject. */
-export interface Wanted {
+interface Wanted {
   /** As `openssl req -subj` takes it: `/O=Corp/CN=maria`. */
   readonly subject: string;
   /** As `subjectAltName` takes it: `DNS:a.example,URI:spiffe://corp/a`. */

@@ -8,7 +8,7 @@ import { ended, freePort, newestBinaries, postgresUser, untilReady } from './nat
 const PASSWORD = 'osl';
 
 /** One server of several. */
-export interface ClusterMember {
+interface ClusterMember {
   readonly port: number;
   /** Of a superuser. */
   readonly url: string;

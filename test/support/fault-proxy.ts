@@ -16,7 +16,7 @@ export type Direction = 'up' | 'down';
 export type Deed = 'reset' | 'cut' | 'half-close' | 'delay' | 'stall' | 'garbage' | (() => Promise<void>);
 
 /** One thing that goes wrong, once: on the first connection that has passed so many bytes since it was armed. */
-export interface Fault {
+interface Fault {
   readonly direction: Direction;
   readonly after: number;
   readonly deed: Deed;

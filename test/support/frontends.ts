@@ -487,7 +487,7 @@ export function stringAt(value: unknown, key: string): string | null {
   return typeof member === 'string' ? member : null;
 }
 
-export function numberAt(value: unknown, key: string): number | null {
+function numberAt(value: unknown, key: string): number | null {
   const member = memberAt(value, key);
   return typeof member === 'number' ? member : null;
 }

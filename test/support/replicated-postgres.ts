@@ -10,7 +10,7 @@ import { ended, freePort, newestBinaries, onServer, postgresUser, untilReady } f
 const PASSWORD = 'osl';
 
 /** A server that its caller may kill, start and promote. */
-export interface Member {
+interface Member {
   readonly port: number;
   /** Of a superuser. */
   readonly url: string;

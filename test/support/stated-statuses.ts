@@ -23,7 +23,7 @@ function statedFor(method: string, path: string): ReadonlySet<string> | null {
 }
 
 /** What of the document an answer is outside of; null where it is within. */
-export function unstated(method: string, url: string, status: number): string | null {
+function unstated(method: string, url: string, status: number): string | null {
   const path = url.split('?', 1)[0] ?? '';
   const stated = statedFor(method, path);
   return stated === null || stated.has(String(status))

@@ -6,15 +6,15 @@ import { Backend } from './types.js';
 /** What can come before authentication, none of it with a type byte. */
 export type StartupPacket = SslRequest | GssEncRequest | CancelRequest | StartupMessage;
 
-export interface SslRequest {
+interface SslRequest {
   readonly kind: 'ssl';
 }
 
-export interface GssEncRequest {
+interface GssEncRequest {
   readonly kind: 'gssenc';
 }
 
-export interface CancelRequest {
+interface CancelRequest {
   readonly kind: 'cancel';
   readonly processId: number;
   /** 4 to 256 bytes; none of a request that is malformed, which is answered as little as any. */

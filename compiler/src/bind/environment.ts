@@ -2,7 +2,6 @@ import type { WindowDef } from '@pgsql/types';
 import type { Expr } from '../plan/plan.js';
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
-import type { Bound } from './expressions/coerce.js';
 import type { Scope } from './scope.js';
 
 /** What an expression may use where it stands. */
@@ -33,8 +32,6 @@ const NO_WINDOWS: Environment['namedWindows'] = new Map();
 export function plainEnvironment(ctx: BindContext, scope: Scope, clause: string): Environment {
   return { ctx, scope, clause, aggregates: false, windows: false, namedWindows: NO_WINDOWS, policy: false };
 }
-
-export type BindExpression<N> = (node: N, env: Environment) => Bound;
 
 /** `env` for what stands inside an aggregate or window call. */
 export function insideCall(env: Environment, clause: string, aggregates: boolean): Environment {

@@ -25,7 +25,7 @@ const SIZES = new WeakMap<Query, Size>();
  * The size of `query` as it is written out, where a query that stands in several places counts in each. Worked out once
  * for each query, and never by writing it out; sums that are too large lose digits, never that they are large.
  */
-export function writtenSize(query: Query): Size {
+function writtenSize(query: Query): Size {
   const known = SIZES.get(query);
   if (known !== undefined) return known;
   let [values, items] = [0, query.kind === 'select' ? leavesOf(query.from).length : 0];

@@ -13,5 +13,5 @@ export { bindMetrics } from './metrics/bind-metrics.js';
 export { inputsOf } from './metrics/inputs.js';
 export { metricFault, metricType } from './metrics/readable.js';
 export { mostPerHop } from './runtime/runtime-draft.js';
-export { bindSample, type SampledRead, type SampledValue } from './sample.js';
-export { columnsFor, visibleColumn } from './scope.js';
+export { bindSample, type SampledValue } from './sample.js';
+export { columnsFor } from './scope.js';

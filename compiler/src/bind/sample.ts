@@ -21,7 +21,7 @@ export interface SampledValue {
   readonly reads: readonly SampledRead[];
 }
 
-export interface SampledRead {
+interface SampledRead {
   readonly relation: Relation;
   readonly ref: ColumnRef;
   /** Whether it is of a row that the sampled one refers to, and that may not be there. */

@@ -226,8 +226,6 @@ export interface SameColumns {
   readonly conversion: string;
 }
 
-export type { Grain, Span };
-
 /** Where the passages of a facet are, one store per redaction version. */
 export interface FacetStore {
   readonly name: string;

@@ -5,7 +5,7 @@ import type { TypeName } from '../types/types.js';
  * `anyrange` and `anymultirange` to the ranges of it; `anycompatible` and `anycompatiblearray` bind to the common type
  * that all such arguments convert to.
  */
-export type PolymorphicType =
+type PolymorphicType =
   | 'anyelement'
   | 'anynonarray'
   | 'anyarray'

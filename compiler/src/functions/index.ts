@@ -1,15 +1,12 @@
 /** The one closed table of the language's functions, operators and casts, and Postgres' rules over it. */
 
-export type { Resolution } from './candidates.js';
-export { CATALOG_CASTS, castBetween, convertsImplicitly } from './casts.js';
+export { CATALOG_CASTS, castBetween } from './casts.js';
 export { commonType, type Operand } from './coercion.js';
 export type {
   ArgumentType,
   CastDefinition,
   FunctionDefinition,
   OperatorDefinition,
-  PolymorphicType,
-  ResultType,
 } from './definition.js';
 export { HYPOTHETICAL, isHypothetical } from './hypothetical.js';
 export { PATH_FUNCTIONS } from './json.js';
@@ -20,10 +17,9 @@ export {
   type FunctionResolution,
   functionsNamed,
   type OperatorResolution,
-  operatorsNamed,
   resolveFunction,
   resolveOperator,
 } from './resolve.js';
-export { columnsOfRows, type RowColumn } from './rows.js';
+export { columnsOfRows } from './rows.js';
 export { CONFIGURATIONS, isConfigured } from './searches.js';
 export { ENCODING_FUNCTIONS } from './string.js';

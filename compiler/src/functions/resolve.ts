@@ -123,7 +123,6 @@ export function resolveFunction(
 }
 
 interface NamedOperators {
-  readonly overloads: readonly OperatorDefinition[];
   readonly prefix: readonly Candidate<OperatorDefinition>[];
   readonly infix: readonly Candidate<OperatorDefinition>[];
   /** All of them, by the types that they are declared for: see `declaredFor`. */
@@ -133,8 +132,6 @@ interface NamedOperators {
 function declaredFor(left: ArgumentType | null, right: ArgumentType | null): string {
   return `${left} ${right}`;
 }
-
-const NO_OPERATORS: readonly OperatorDefinition[] = Object.freeze([]);
 
 const OPERATORS_BY_NAME: ReadonlyMap<string, NamedOperators> = new Map(
   [...groupBy(OPERATORS, (o) => o.name)].map(([name, overloads]) => {
@@ -147,14 +144,9 @@ const OPERATORS_BY_NAME: ReadonlyMap<string, NamedOperators> = new Map(
     const exact = new Map(
       [...prefix, ...infix].map((c) => [declaredFor(c.definition.left, c.definition.right), c]),
     );
-    return [name, { overloads: Object.freeze(overloads), prefix, infix, exact }];
+    return [name, { prefix, infix, exact }];
   }),
 );
-
-/** The overloads of operator `name`, none where the language has no such operator. */
-export function operatorsNamed(name: string): readonly OperatorDefinition[] {
-  return OPERATORS_BY_NAME.get(name)?.overloads ?? NO_OPERATORS;
-}
 
 /**
  * The overload of operator `name` that Postgres calls. `left` is undefined for a prefix operator; null is an

@@ -252,7 +252,7 @@ function joinsHere({ left, right }: KeyEquality | NullSafeEquality, query: Selec
 }
 
 /** Whether some join in `item` rests on no sealed key, so that WHERE may join as well as ON. */
-export function joinsFreely(item: FromItem | null): boolean {
+function joinsFreely(item: FromItem | null): boolean {
   return item?.kind === 'join' && (!item.sealed || joinsFreely(item.left) || joinsFreely(item.right));
 }
 

@@ -245,7 +245,7 @@ function isOneGroup({ groupBy, groupingSets }: Select): boolean {
   return groupBy.length === 0 && groupingSets === null;
 }
 
-export function keyRef(scan: GovernedScan): ColumnRef {
+function keyRef(scan: GovernedScan): ColumnRef {
   return countedRef(scan, GROUP_KEY);
 }
 

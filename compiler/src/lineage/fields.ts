@@ -18,7 +18,7 @@ const STORED: ReadonlyMap<string, string> = new Map([
   ['redacted_fields', 'redacted_fields'],
 ]);
 
-export function objectOf(relation: Relation): string {
+function objectOf(relation: Relation): string {
   return relation.kind === 'facet' ? `osl.facets.${relation.name}` : `osl.entities.${relation.name}`;
 }
 

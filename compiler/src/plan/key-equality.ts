@@ -14,7 +14,7 @@ export function isKeyEquality(expr: Expr): expr is KeyEquality {
 }
 
 /** Whether `expr` equates columns of two FROM items with IS NOT DISTINCT FROM. */
-export function isNullSafeEquality(expr: Expr): expr is NullSafeEquality {
+function isNullSafeEquality(expr: Expr): expr is NullSafeEquality {
   if (expr.kind !== 'distinct_test' || !expr.negated) return false;
   const { left, right } = expr;
   return left.kind === 'column' && right.kind === 'column' && left.source !== right.source;

@@ -45,19 +45,19 @@ export interface Literal {
   readonly type: TypeName;
 }
 
-export interface NullValue {
+interface NullValue {
   readonly kind: 'null';
   readonly type: TypeName;
 }
 
-export interface BooleanValue {
+interface BooleanValue {
   readonly kind: 'boolean';
   readonly value: boolean;
   readonly type: 'bool';
 }
 
 /** A literal that belongs to the plan's shape; its text comes from a closed set or is the mask's own text. */
-export interface StructuralText {
+interface StructuralText {
   readonly kind: 'structural';
   readonly text: string;
   readonly type: 'text';
@@ -113,13 +113,13 @@ export interface Logic {
   readonly type: 'bool';
 }
 
-export interface Not {
+interface Not {
   readonly kind: 'not';
   readonly arg: Expr;
   readonly type: 'bool';
 }
 
-export interface NullTest {
+interface NullTest {
   readonly kind: 'null_test';
   readonly arg: Expr;
   readonly negated: boolean;
@@ -127,7 +127,7 @@ export interface NullTest {
 }
 
 /** `arg IS [NOT] TRUE | FALSE | UNKNOWN`. */
-export interface TruthTest {
+interface TruthTest {
   readonly kind: 'truth_test';
   readonly arg: Expr;
   readonly test: 'true' | 'false' | 'unknown';
@@ -157,14 +157,14 @@ export interface RowComparison {
   readonly type: 'bool';
 }
 
-export interface RowPair {
+interface RowPair {
   readonly definition: OperatorDefinition;
   readonly left: Expr;
   readonly right: Expr;
 }
 
 /** `arg op ANY | ALL (array)`; IN lists become one array parameter. */
-export interface Quantified {
+interface Quantified {
   readonly kind: 'quantified';
   readonly definition: OperatorDefinition;
   readonly quantifier: 'any' | 'all';
@@ -174,7 +174,7 @@ export interface Quantified {
 }
 
 /** `arg IN (a, b, …)` where an element is not a plain value. */
-export interface Membership {
+interface Membership {
   readonly kind: 'membership';
   readonly equality: OperatorDefinition;
   readonly arg: Expr;
@@ -183,7 +183,7 @@ export interface Membership {
   readonly type: 'bool';
 }
 
-export interface Case {
+interface Case {
   readonly kind: 'case';
   readonly arms: readonly { readonly when: Expr; readonly result: Expr }[];
   readonly otherwise: Expr;
@@ -191,28 +191,28 @@ export interface Case {
 }
 
 /** `coalesce`, `greatest`, `least`, `nullif`: grammar in Postgres, no functions. */
-export interface Conditional {
+interface Conditional {
   readonly kind: 'conditional';
   readonly form: 'coalesce' | 'greatest' | 'least' | 'nullif';
   readonly args: readonly Expr[];
   readonly type: TypeName;
 }
 
-export interface ArrayValue {
+interface ArrayValue {
   readonly kind: 'array';
   readonly items: readonly Expr[];
   readonly type: ArrayType;
 }
 
 /** The text that Postgres writes for `ROW(items)`: `(1,Ada,)`. */
-export interface RowText {
+interface RowText {
   readonly kind: 'row_text';
   readonly items: readonly Expr[];
   readonly type: 'text';
 }
 
 /** `arg[i]`, or `arg[i][j]` of an array of arrays. */
-export interface Subscript {
+interface Subscript {
   readonly kind: 'subscript';
   readonly arg: Expr;
   readonly indices: readonly Expr[];
@@ -285,21 +285,21 @@ export interface Distance {
 }
 
 /** A stored vector, as numbers or in pgvector's text format; legal inside a scan of a facet's store only. */
-export interface StoredVector {
+interface StoredVector {
   readonly kind: 'stored_vector';
   readonly column: string;
   readonly type: 'float4[]' | 'text';
 }
 
 /** A subquery that yields one value. */
-export interface ScalarQuery {
+interface ScalarQuery {
   readonly kind: 'scalar_query';
   readonly query: Query;
   readonly type: TypeName;
 }
 
 /** A sealed semi-join: EXISTS over a query whose correlation is on sealed keys. */
-export interface Exists {
+interface Exists {
   readonly kind: 'exists';
   readonly query: Query;
   readonly type: 'bool';
@@ -646,9 +646,3 @@ export type LiteralValue = string | readonly (string | null)[];
 
 /** The five forms of OSL-SQL; raw SQL and a metrics question have none of them. */
 export type Form = 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal' | 'sql' | 'metrics';
-
-export type AllFields<T> = { [K in keyof Required<T>]: T[K & keyof T] };
-
-export function typeOf(expr: Expr): TypeName {
-  return expr.type;
-}

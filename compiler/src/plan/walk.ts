@@ -476,7 +476,7 @@ function collectConditions(item: FromItem, into: Expr[]): void {
 }
 
 /** What the function of a row source is given, and the keys that its rows are read by. */
-export function argumentsOf({ args, fields }: RowSource): readonly Expr[] {
+function argumentsOf({ args, fields }: RowSource): readonly Expr[] {
   return fields === null ? args : [...args, ...fields];
 }
 

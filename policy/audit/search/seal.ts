@@ -73,7 +73,7 @@ function requestsText(hashes: ReadonlySet<number>): string {
 
 export type Postings = readonly (readonly [name: string, blocks: readonly number[]])[];
 
-export const BLOCK_RECORDS = 512;
+const BLOCK_RECORDS = 512;
 /** Stands for objects that the records left out. */
 export const OMITTED = '*';
 

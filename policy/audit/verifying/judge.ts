@@ -28,7 +28,7 @@ export interface Judged {
 }
 
 /** Complete subtrees, one after another, up to the record `end`. */
-export interface Piece {
+interface Piece {
   readonly end: number;
   readonly subtrees: readonly { readonly leaves: number; readonly root: Uint8Array }[];
 }

@@ -87,7 +87,7 @@ export interface RerankSpent {
 }
 
 /** For whom a reranker works. */
-export interface RerankCaller {
+interface RerankCaller {
   readonly subject: string;
   readonly signal: AbortSignal | null;
   /** Called once, also where it is stopped. */

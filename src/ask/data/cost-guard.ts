@@ -18,7 +18,7 @@ interface Estimate {
 const ESTIMATES = new WeakMap<GovernedPlan['query'], Estimate>();
 
 /** What the roles of `caller` allow for one question, the least of it; null where none says. */
-export function costCapOf({ access, snapshot }: Caller): number | null {
+function costCapOf({ access, snapshot }: Caller): number | null {
   let least: number | null = null;
   for (const role of access.dataRoles) {
     const most = snapshot.roles.get(role)?.maxCost ?? null;

@@ -15,7 +15,7 @@ export type Upstream = 'statement' | 'plan';
 export const ORIGINS = ['literal', 'parameter', 'gateway', 'attribute', 'step', 'mask_key'] as const;
 
 /** `$n` of the statement. `value`: only of what stands in the asker's own text. `number`: `n` of the asker's own `$n`. */
-export interface UpstreamParameter {
+interface UpstreamParameter {
   readonly type: string;
   readonly from: (typeof ORIGINS)[number];
   readonly value?: string;
@@ -23,7 +23,7 @@ export interface UpstreamParameter {
 }
 
 /** What would go upstream. */
-export interface UpstreamView {
+interface UpstreamView {
   readonly sql: string;
   readonly parameters: readonly UpstreamParameter[];
   /** The lines of EXPLAIN; of a plan that holds whatever the values. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type Compiled, emit, GovernedPlan, type PlanTemplate, type ShapedText, shapeOf } from 'osl-compiler';
 
-export interface PlanCacheStats {
+interface PlanCacheStats {
   /** Questions whose very text was known. */
   readonly hits: number;
   /** Questions that differ from a known one in literals only. */

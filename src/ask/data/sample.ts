@@ -30,7 +30,7 @@ export interface SampleRequest {
 /** One value in Postgres' text format; `redacted` where the caller may not read it, whatever it is. */
 export type SampleCell = string | null | { readonly redacted: true };
 
-export interface SampleColumn {
+interface SampleColumn {
   readonly name: string;
   readonly type: TypeName;
   /** Whether it is the key that a chunk carries of its entity; absent: it is not. */

@@ -3,7 +3,7 @@ import type { ServiceLog } from '../../base/log.js';
 import type { Call } from './call.js';
 
 /** What answers anyone, asks nothing of the data, and is asked often: one entry of the log stands for many. */
-export type ProbeAction = 'health' | 'ready' | 'metrics' | 'openapi' | 'mcp_metadata';
+type ProbeAction = 'health' | 'ready' | 'metrics' | 'openapi' | 'mcp_metadata';
 
 /**
  * What is asked of this process itself, on record. A window begins with the first request of a path; when it ends, one

@@ -40,7 +40,7 @@ export interface FastAsker {
 }
 
 /** Takes a long answer; ended once. */
-export interface FastSink extends RowSink {
+interface FastSink extends RowSink {
   /** `truncated`: a cap on the answer held rows back. */
   finished(count: number, truncated: boolean, requestId: string): void;
   failed(error: QueryError, requestId: string, text: string): void;

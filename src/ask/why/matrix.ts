@@ -32,7 +32,7 @@ export interface MatrixQuestion {
 }
 
 /** A column of an entity, bridge or facet, and how each subject of the page sees it. */
-export interface MatrixRow {
+interface MatrixRow {
   readonly object: string;
   readonly column: string;
   /** Null: it has none. */

@@ -73,7 +73,7 @@ function namesOf(relation: Relation, column: string | null): readonly string[] {
 }
 
 /** A role that would show more of the object, as somebody would see it who had that role alone and every attribute. */
-export interface RoleOffer {
+interface RoleOffer {
   readonly role: string;
   readonly sees: Sight;
   /** Other objects that it grants something of, and the subject has no grant on. */

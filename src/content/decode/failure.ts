@@ -1,5 +1,5 @@
 /** Why one row has no value. */
-export const DECODER_FAULTS = [
+const DECODER_FAULTS = [
   'endpoint',
   'malformedAnswer',
   'refusal',

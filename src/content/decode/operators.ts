@@ -21,7 +21,7 @@ export interface DecoderTask {
   value(answer: unknown, passage: DecoderPassage): DecoderValue;
 }
 
-export interface DecoderValue {
+interface DecoderValue {
   readonly value: unknown;
   /** What is wrong with a part of it that was left out. */
   readonly faults: readonly DecoderFailure[];
@@ -127,7 +127,7 @@ function complete(prompt: string): DecoderTask {
 }
 
 /** A field that the passage supports, with the place of the quote in the served document, in code points. */
-export interface ExtractedField {
+interface ExtractedField {
   readonly value: unknown;
   readonly quote: string;
   readonly start: number;

@@ -6,7 +6,7 @@ import { DecoderFailure, type DecoderFault } from './failure.js';
 import { type DecoderPassage, type DecoderTask, decoderTask } from './operators.js';
 
 /** An entry of the response's `errors`. */
-export interface RowError {
+interface RowError {
   readonly operator: DecoderName;
   readonly chunkId: string;
   readonly fault: DecoderFault;

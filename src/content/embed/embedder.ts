@@ -2,7 +2,7 @@
 export type VectorLayout = LexicalLayout | DenseLayout;
 
 /** Hashed BM25 weights for retrieval and hashed n-grams for the operators. */
-export interface LexicalLayout {
+interface LexicalLayout {
   readonly kind: 'lexical';
   readonly dimensions: number;
   /** `halfvec` says whole numbers up to 2,048 exactly, in half the room. */

@@ -4,7 +4,7 @@ import { malformed } from './checked.js';
 import type { TextRole } from './embedder.js';
 
 /** What is asked of an embedding server, whatever it speaks. */
-export interface EmbeddingRequest {
+interface EmbeddingRequest {
   readonly model: string;
   readonly texts: readonly string[];
   readonly role: TextRole;

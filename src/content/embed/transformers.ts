@@ -15,17 +15,17 @@ export interface TransformersModel {
 }
 
 /** The part of the package that is used. */
-export interface TransformersModule {
+interface TransformersModule {
   pipeline(task: string, model: string, options: Record<string, unknown>): Promise<FeatureExtraction>;
 }
 
-export interface FeatureExtraction {
+interface FeatureExtraction {
   (texts: readonly string[], options: Record<string, unknown>): Promise<Tensor>;
   dispose?(): Promise<unknown>;
 }
 
 /** Row-major; `dims` is texts × width. */
-export interface Tensor {
+interface Tensor {
   readonly data: ArrayLike<number>;
   readonly dims: readonly number[];
 }

@@ -7,7 +7,7 @@ import { contentHash, servedId } from './served.js';
 import { documentPages } from './source.js';
 
 /** Rows of a source that its store does not have as they are now. */
-export interface RowsBehind {
+interface RowsBehind {
   readonly added: number;
   readonly changed: number;
   readonly removed: number;

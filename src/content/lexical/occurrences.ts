@@ -3,7 +3,7 @@ import { CodePoints } from '../offsets.js';
 import { STEP, termId } from './terms.js';
 
 /** Spans of one text at most, those that come first: nobody reads more, and an answer has many texts. */
-export const MOST_SPANS = 100;
+const MOST_SPANS = 100;
 
 /** Where some terms stand in a text, and how often. */
 export interface Occurrences {

@@ -12,7 +12,7 @@ export interface EncoderJob {
 }
 
 /** Passages of a store. */
-export interface StoredVectors {
+interface StoredVectors {
   readonly kind: 'stored';
   readonly passages: readonly {
     readonly chunkId: string;
@@ -22,7 +22,7 @@ export interface StoredVectors {
 }
 
 /** Texts that no store holds; the thread makes their vectors, by `lexical-v1`. Each is known by its place, from 0. */
-export interface OwnTexts {
+interface OwnTexts {
   readonly kind: 'texts';
   readonly texts: readonly string[];
 }

@@ -13,13 +13,13 @@ export interface SkippedColumn {
   readonly type: string;
 }
 
-export interface Dictionary {
+interface Dictionary {
   readonly values: readonly DeclaredValue[];
   readonly skipped: readonly SkippedColumn[];
 }
 
 /** All values of the columns of `connector` that carry one of the version's labels. */
-export async function readDictionary(
+async function readDictionary(
   system: SystemQueries,
   connector: Connector,
   version: FacetVersion,

@@ -19,7 +19,7 @@ export interface RerankEndpoint extends Endpoint {
 }
 
 /** What was sent for one question. */
-export interface RerankSpent {
+interface RerankSpent {
   readonly passages: number;
   readonly known: number;
   readonly requests: number;

@@ -3,7 +3,7 @@ import { ContentError } from '../content-error.js';
 import { member } from '../http.js';
 
 /** What is asked of a reranker, whatever its server speaks. */
-export interface RerankRequest {
+interface RerankRequest {
   readonly model: string;
   readonly query: string;
   readonly texts: readonly string[];

@@ -1,5 +1,5 @@
 /** Which of several servers a session may be with, in libpq's words. */
-export type Wanted = 'any' | 'primary' | 'standby' | 'prefer-standby';
+type Wanted = 'any' | 'primary' | 'standby' | 'prefer-standby';
 
 /** The servers that a URL names, each by a URL of its own, in the order in which they stand there. */
 export interface Upstream {

@@ -6,7 +6,7 @@ import { Spool } from './spool.js';
 import type { SpoolRoom } from './spool-room.js';
 
 /** How long an answer may wait for its reader, in ms, all waits together, before its rows are spooled. */
-export const PATIENCE_MS = 500;
+const PATIENCE_MS = 500;
 
 /** Memory of a spooled answer: rows that gather for the file, and rows that were read from it. */
 const SPOOL_BYTES = 1_048_576;

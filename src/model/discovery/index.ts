@@ -8,7 +8,7 @@ export {
   tableKey,
 } from './candidates.js';
 
-export { type Draft, draftOf, isExposable, labelsNote } from './draft.js';
+export { draftOf, isExposable, labelsNote } from './draft.js';
 export { MAX_RELATIONS, readUpstream } from './read.js';
 export { type ModelledType, modelType } from './types.js';
 export type { UpstreamRelation, UpstreamSchema } from './upstream.js';

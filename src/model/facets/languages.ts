@@ -1,5 +1,5 @@
 /** Languages whose words are stemmed. */
-export const STEMMED_LANGUAGES = [
+const STEMMED_LANGUAGES = [
   'arabic',
   'armenian',
   'danish',
@@ -26,7 +26,7 @@ export const STEMMED_LANGUAGES = [
 ] as const;
 
 /** Languages that are written without spaces, whose words are cut by a dictionary. */
-export const UNSPACED_LANGUAGES = ['chinese', 'japanese', 'thai'] as const;
+const UNSPACED_LANGUAGES = ['chinese', 'japanese', 'thai'] as const;
 
 export type StemmedLanguage = (typeof STEMMED_LANGUAGES)[number];
 export type UnspacedLanguage = (typeof UNSPACED_LANGUAGES)[number];

@@ -48,7 +48,7 @@ export function derivedTable(facet: string, version: string): string {
 }
 
 /** The columns that every store has, or may have. */
-export const OWN_COLUMNS = [
+const OWN_COLUMNS = [
   'chunk_id',
   'doc_id',
   'source',

@@ -23,7 +23,7 @@ export interface MapNode {
   readonly meta: EntityMeta | CandidateMeta | Record<never, never>;
 }
 
-export interface EntityMeta {
+interface EntityMeta {
   /** Columns of the primary key, between commas; empty where the reader does not see all of it. */
   readonly pk: string;
   readonly model: string;
@@ -31,7 +31,7 @@ export interface EntityMeta {
   readonly legs: readonly string[];
 }
 
-export interface CandidateMeta {
+interface CandidateMeta {
   /** Columns of the key that it would have, between commas. */
   readonly pk: string;
   /** `connector.schema.table` */

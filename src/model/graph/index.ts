@@ -1,6 +1,6 @@
 /** The semantic graph as its readers may know it: schema, domain map, resolver. */
-export { type Discovered, discoveredIn } from './candidate-nodes.js';
-export { type DomainMap, domainMapOf } from './domain-map.js';
+export { discoveredIn } from './candidate-nodes.js';
+export { domainMapOf } from './domain-map.js';
 export { entityExamples, metricExamples } from './examples.js';
 export { measuredType } from './measure.js';
 export {
@@ -14,13 +14,12 @@ export {
   objectsIn,
   shortName,
 } from './names.js';
-export { MAX_MATCHES, type Match, type Resolution, resolve } from './resolve.js';
+export { type Match, type Resolution, resolve } from './resolve.js';
 export { type SchemaDocument, schemaOf } from './schema.js';
 export {
   type Chosen,
   chosenOf,
   MOST_NAMES,
-  type NotFound,
   SCHEMA_PARTS,
   type SchemaPart,
   type SchemaWish,

@@ -19,7 +19,7 @@ export interface Match {
   readonly via: 'name' | 'lexicon' | 'description';
 }
 
-export type MatchKind = 'entity' | 'column' | 'derived' | 'metric' | 'facet' | 'bridge';
+type MatchKind = 'entity' | 'column' | 'derived' | 'metric' | 'facet' | 'bridge';
 
 /** Matches at most. */
 export const MAX_MATCHES = 20;

@@ -25,7 +25,7 @@ export type SchemaWish =
   | { readonly kind: 'index'; readonly from: number };
 
 /** A name that nothing has which the reader may see. */
-export interface NotFound {
+interface NotFound {
   readonly name: string;
   readonly near: string | null;
 }

@@ -47,7 +47,7 @@ export interface SchemaEntity {
   readonly examples: readonly string[];
 }
 
-export interface SchemaDerived {
+interface SchemaDerived {
   readonly name: string;
   readonly type: string;
   readonly description: string | null;
@@ -95,7 +95,7 @@ export interface SchemaFacet {
   readonly examples: readonly string[];
 }
 
-export interface SchemaMetric {
+interface SchemaMetric {
   readonly name: string;
   readonly fqn: string;
   readonly description: string | null;
@@ -126,7 +126,7 @@ export interface SchemaRelationship {
   readonly examples: readonly string[];
 }
 
-export interface SchemaBridge {
+interface SchemaBridge {
   readonly name: string;
   readonly fqn: string;
   /** Hold the key of `from`, and of `to`. */

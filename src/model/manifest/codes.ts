@@ -30,5 +30,3 @@ export const CODES = Object.freeze({
   badExpression: 'M2011',
   notGoverned: 'M2012',
 });
-
-export type ManifestCode = (typeof CODES)[keyof typeof CODES];

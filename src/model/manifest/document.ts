@@ -80,7 +80,7 @@ export interface RollupDocument {
   readonly max_age: number;
 }
 
-export interface ComputedDocument {
+interface ComputedDocument {
   readonly expression: string;
   readonly description?: string;
   readonly sensitivity?: string;
@@ -95,7 +95,7 @@ export interface DerivedDocument {
   readonly threshold?: number;
 }
 
-export interface RelationshipDocument {
+interface RelationshipDocument {
   readonly description?: string;
   readonly deprecated?: string;
   readonly from: EndDocument;
@@ -121,7 +121,7 @@ export interface SideDocument {
   readonly columns: readonly string[];
 }
 
-export interface EmbeddingDocument {
+interface EmbeddingDocument {
   readonly model: string;
   readonly endpoint?: { readonly protocol: EmbeddingProtocol; readonly url_env: string };
   readonly dimensions?: number;
@@ -133,7 +133,7 @@ export interface EmbeddingDocument {
 /** What a server of embeddings speaks. */
 export type EmbeddingProtocol = 'openai' | 'ollama' | 'voyage' | 'tei';
 
-export interface RerankerDocument {
+interface RerankerDocument {
   readonly protocol: RerankProtocol;
   readonly url_env: string;
   readonly model: string;
@@ -181,7 +181,7 @@ export interface FacetDocument {
   };
 }
 
-export interface MetricFormatDocument {
+interface MetricFormatDocument {
   readonly kind: 'number' | 'percent' | 'currency';
   readonly currency?: string;
   readonly unit?: string;
@@ -212,7 +212,7 @@ export interface MetricDocument {
 
 export type MetricInputDocument = string | { readonly metric: string; readonly filter?: string };
 
-export interface TermDocument {
+interface TermDocument {
   readonly refers_to: string;
   readonly synonyms?: readonly string[];
 }

@@ -1,10 +1,9 @@
-export type { ManifestCode } from './codes.js';
 export { CODES } from './codes.js';
 export { RESERVED } from './compile/columns.js';
 export { compileManifest } from './compile/compile.js';
 export { manifestShape } from './compile-source.js';
 export { DEPRECABLE, deprecationOf } from './deprecated.js';
-export type { Diagnostic, Path, PathStep, Position, Problem, Range, Severity } from './diagnostic.js';
+export type { Diagnostic, Path, PathStep, Problem, Range, Severity } from './diagnostic.js';
 export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
 export type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
 export type { FragmentDocument } from './fragment.js';
@@ -13,13 +12,11 @@ export { indexedFacet, indexedFacets } from './indexed-facets.js';
 export { keylessEntities } from './keyless.js';
 export {
   compilePublishable,
-  type Layered,
   loadLayered,
-  OverlayConflict,
   type Publishable,
   parsePublishable,
 } from './layered.js';
-export type { LaterProblem, PolicyFile } from './load.js';
+export type { PolicyFile } from './load.js';
 export {
   loadManifest,
   loadPolicyDocument,
@@ -30,7 +27,6 @@ export {
 } from './load.js';
 export type {
   Bridge,
-  BridgeSide,
   CacheRule,
   Connector,
   Derived,
@@ -38,14 +34,12 @@ export type {
   Facet,
   FacetEmbedding,
   FacetVersion,
-  LinkEnd,
   Manifest,
   Relationship,
   Reranker,
   RollupFacts,
   Table,
   TableColumn,
-  Term,
 } from './manifest.js';
 export { isModelName, isName, modelNameFrom, nameFrom, withEnd } from './name.js';
 export {

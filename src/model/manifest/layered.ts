@@ -44,7 +44,7 @@ export async function loadLayered(
 }
 
 /** A manifest file that is right by itself, and not together with what was published over it. */
-export class OverlayConflict extends Error {
+class OverlayConflict extends Error {
   override readonly name = 'OverlayConflict';
 
   constructor(file: string, conflicts: readonly string[]) {

@@ -52,7 +52,7 @@ export interface PolicyFile {
 }
 
 /** As `policy/` reports: a path into the document, and where in the predicate's text. */
-export type LaterProblem = Pick<Problem, 'path' | 'code' | 'message' | 'hint'> & {
+type LaterProblem = Pick<Problem, 'path' | 'code' | 'message' | 'hint'> & {
   readonly offset?: number | null;
 };
 

@@ -22,7 +22,7 @@ export interface AccessChange {
 }
 
 /** How a role sees an object, and what that is upstream. */
-export interface Sight {
+interface Sight {
   /**
    * `clear`, `masked` in some rows or in all, in `aggregates` only; for what is no column `served`; of a whole entity
    * `rows`, under the terms that `reads` says.

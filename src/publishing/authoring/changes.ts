@@ -11,7 +11,7 @@ export interface Change {
   readonly what: readonly string[];
 }
 
-export type PartKind =
+type PartKind =
   | 'connector'
   | 'entity'
   | 'bridge'

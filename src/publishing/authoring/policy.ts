@@ -20,7 +20,7 @@ export interface PolicyJudgement {
   readonly diff: PolicyDifference | null;
 }
 
-export interface PolicyDifference {
+interface PolicyDifference {
   /** Of the policy that would be served; equal versions are equal policies. */
   readonly version: string;
   /** What roles show otherwise than now, a role that comes or goes included. */
@@ -32,7 +32,7 @@ export interface PolicyDifference {
 }
 
 /** What a subject has otherwise than now; a subject that comes or goes has had nothing, or will have. */
-export interface SubjectChange {
+interface SubjectChange {
   readonly subject: string;
   /** `role analyst`, `admin role TENANT_ADMIN`, `login bi_login`. */
   readonly gains: readonly string[];

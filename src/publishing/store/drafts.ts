@@ -16,7 +16,7 @@ export interface Draft {
   readonly validated: Validation | null;
 }
 
-export interface Validation {
+interface Validation {
   readonly at: string;
   readonly by: string;
   readonly manifest: string;

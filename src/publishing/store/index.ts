@@ -6,7 +6,6 @@ export {
   headIn,
   PublishedDamaged,
   type Sealed,
-  type SharedVersion,
   Versions,
   writeVersions,
 } from './versions.js';

@@ -3,7 +3,7 @@ import { StartProblem } from '../../base/start-problem.js';
 import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './store.js';
 
 /** What a user installs beside the gateway who has Redis keep the counts. */
-export const REDIS_PACKAGE = '@redis/client';
+const REDIS_PACKAGE = '@redis/client';
 
 /** The part of it that is used. */
 interface RedisClient {

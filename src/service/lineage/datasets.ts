@@ -28,7 +28,7 @@ export interface DatasetDescription {
   readonly columns: readonly { readonly name: string; readonly inputs: readonly Input[] }[];
 }
 
-export interface Input {
+interface Input {
   readonly namespace: string;
   readonly name: string;
   readonly field: string;

@@ -28,7 +28,7 @@ export interface EmitterSettings {
 
 export type Warn = (message: string, fields: Readonly<Record<string, unknown>>) => void;
 
-export interface EndpointStats {
+interface EndpointStats {
   readonly pending: number;
   readonly dead: number;
   readonly delivered: number;

@@ -1,3 +1,3 @@
 /** Lineage: events of OpenLineage about what is published and what is read, by signed webhooks. */
-export type { EmitterStats, EndpointStats } from './emitter.js';
+
 export { type Lineage, type LineageOptions, namespaceOf, openLineage } from './lineage.js';

@@ -17,7 +17,7 @@ export interface AuditLeaf {
 }
 
 /** How runs ended, as OpenLineage has it: `COMPLETE`, cancelled by their asker, or failed. */
-export type RunEnd = 'COMPLETE' | 'ABORT' | 'FAIL';
+type RunEnd = 'COMPLETE' | 'ABORT' | 'FAIL';
 
 /** All runs of one statement under the same versions that ended in the same way within a window. */
 export interface Runs {

@@ -7,14 +7,13 @@ export {
   refuseLane,
 } from './ask.js';
 export { CatalogServer } from './catalog-server.js';
-export { type CatalogOptions, type CatalogStats, Catalogs } from './catalogs.js';
+export { type CatalogOptions, Catalogs } from './catalogs.js';
 export { classify, type Lane } from './classify.js';
-export type { CatalogDoor, CatalogSettings, Described } from './door.js';
+export type { CatalogDoor, CatalogSettings } from './door.js';
 export { CatalogFault } from './fault.js';
 export { type CatalogModel, modelOf } from './model.js';
 export {
   type CatalogAsked,
-  type CatalogHost,
   type CatalogPart,
   type CatalogTold,
   RemoteCatalogs,

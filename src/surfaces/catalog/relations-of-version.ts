@@ -1,5 +1,5 @@
 /** Without the constraints that NOT NULL has in the engine's version: in 14 it is a property of the column. */
-export const WITHOUT_NOT_NULL_CONSTRAINTS = `
+const WITHOUT_NOT_NULL_CONSTRAINTS = `
   DELETE FROM pg_catalog.pg_depend d USING pg_catalog.pg_constraint c
     WHERE d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objid = c.oid AND c.contype = 'n';
   DELETE FROM pg_catalog.pg_constraint WHERE contype = 'n'`;

@@ -22,7 +22,7 @@ export interface CatalogAsked {
   readonly run: CatalogRun | null;
 }
 
-export interface CatalogRun {
+interface CatalogRun {
   readonly values: readonly BoundValue[];
   readonly formats: readonly (0 | 1)[];
   readonly maxRows: number;

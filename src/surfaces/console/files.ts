@@ -12,7 +12,7 @@ export interface ConsoleFile {
   content(): Promise<ConsoleContent>;
 }
 
-export interface ConsoleContent {
+interface ConsoleContent {
   readonly bytes: Buffer;
   readonly gzipped: Buffer;
   /** Of what is in it, whichever way it is encoded. */

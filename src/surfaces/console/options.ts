@@ -19,15 +19,9 @@ export interface ConsoleOptions {
   }[];
 }
 
-/** Who asks on the demo, of whom a visitor may choose one. */
-export interface DemoCaller {
-  /** Root to leaf. */
-  readonly chain: readonly string[];
-  readonly about: string;
-}
-
 /** Signs a visitor of the demo in, without a password: whoever is on this machine may be any of these. */
 export interface DemoSignIn {
-  readonly callers: readonly DemoCaller[];
+  /** Each `chain` is root to leaf. */
+  readonly callers: readonly { readonly chain: readonly string[]; readonly about: string }[];
   mint(chain: readonly string[]): Promise<string>;
 }

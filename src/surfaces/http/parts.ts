@@ -13,7 +13,7 @@ export interface DeliveryStats {
   } | null;
 }
 
-export type DeliveryFigure = 'pending' | 'dead' | 'delivered' | 'failed' | 'dropped' | 'disabled';
+type DeliveryFigure = 'pending' | 'dead' | 'delivered' | 'failed' | 'dropped' | 'disabled';
 
 /** What one port for REST, MCP and the metrics of the service needs. */
 export interface HttpParts extends RestParts, Pick<AnswerParts, 'plans'> {

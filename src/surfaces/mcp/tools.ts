@@ -15,7 +15,7 @@ export interface ToolOptions {
   readonly written?: (id: string | number) => string | null;
 }
 
-export const DEFAULT_MAX_BYTES = 131_072;
+const DEFAULT_MAX_BYTES = 131_072;
 
 const INSTRUCTIONS = `A governed semantic layer. Call semantic_schema first, without arguments: it lists what this caller may
 ask about. Call it with \`names\` for columns, keys and examples that run as they are, with \`parts\` for forms, functions and operators. Write OSL-SQL (PostgreSQL's SELECT over osl.entities.<name>, RETRIEVE and TRAVERSE),

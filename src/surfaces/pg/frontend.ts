@@ -33,7 +33,7 @@ import { withKnownZone } from './time-zone.js';
 import { wireError } from './wire-error.js';
 
 /** The one database that the wire shows. */
-export const DATABASE = 'osl';
+const DATABASE = 'osl';
 
 export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startupParameters'> {
   /** Answers what clients ask `pg_catalog` and `information_schema`. Null or absent: they are refused. */

@@ -2,14 +2,13 @@
 export { type CommandResult, commandStatement, textColumn } from './command-statement.js';
 export {
   createPgFrontend,
-  DATABASE,
   noDatabase,
   type PgFrontend,
   type PgOptions,
   refusedLogin,
 } from './frontend.js';
 export { countedBy, type SessionCaps, type SessionCounts } from './open-sessions.js';
-export type { OwnSessions, SessionRegister, ToldSession } from './own-sessions.js';
+export type { OwnSessions } from './own-sessions.js';
 export { recordRefusedConnection } from './refused-connection.js';
 export { tokenRevoked } from './session-caller.js';
 export { SessionRecords } from './session-records.js';

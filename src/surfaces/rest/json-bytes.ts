@@ -97,7 +97,7 @@ const ZERO = 0x30;
 const HEX_DIGITS = Buffer.from('0123456789abcdef');
 
 /** How values that may be large are written piece by piece. */
-export interface Pieces {
+interface Pieces {
   /** Bytes of the value that are passed over before the first piece. */
   readonly skipped: number;
   open(out: JsonBytes): void;

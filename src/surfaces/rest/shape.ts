@@ -1,5 +1,5 @@
 /** Where a shape keeps the type of what it admits: there is nothing at run time. */
-export declare const ADMITS: unique symbol;
+declare const ADMITS: unique symbol;
 
 /** JSON Schema (2020-12), as OpenAPI 3.1 takes it; `T` is the type of what it admits. */
 export type Shape<T = unknown> = Readonly<Record<string, unknown>> & { readonly [ADMITS]?: T };

@@ -31,12 +31,6 @@ export function addQuestionOptions(command: Command): Command {
     .addOption(new Option('--metrics', 'the text is a metrics body, in JSON').conflicts('sql'));
 }
 
-/** Sends `text` to the server as whoever the flags say. */
-export async function askServer(flags: QuestionFlags, text: string): Promise<Reply> {
-  const { url, token } = await visitor(flags);
-  return postQuery(url, token, questionOf(flags, text));
-}
-
 /** Has the server explain `text` to whoever the flags say; what goes `upstream` it shows to admins only. */
 export async function askToExplain(
   flags: QuestionFlags,

@@ -9,7 +9,7 @@ import { type PolicySubject, policySubjects } from './policy-subjects.js';
 import { readServerFile } from './server-file.js';
 
 /** What a token is to say; what is left out follows from the policy. */
-export interface TokenRequest {
+interface TokenRequest {
   readonly subject?: string;
   /** Root to leaf; default: the subject alone. */
   readonly chain?: readonly string[];

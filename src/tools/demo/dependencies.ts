@@ -28,7 +28,7 @@ export function dependenciesOf(
 }
 
 /** Node's rule: node_modules of the folder itself, then of each folder above it up to the root. */
-export function resolve(from: string, name: string, installed: ReadonlySet<string>): string | null {
+function resolve(from: string, name: string, installed: ReadonlySet<string>): string | null {
   const folders = from.split('/');
   for (let depth = folders.length; depth >= 0; depth--) {
     if (folders[depth - 1] === 'node_modules') continue;

@@ -75,7 +75,7 @@ async function copyAll(
 }
 
 /** The marker is written last, in the transaction of the rows: where it is, they are. */
-export async function isLoaded(system: SystemQueries, fingerprint: string): Promise<boolean> {
+async function isLoaded(system: SystemQueries, fingerprint: string): Promise<boolean> {
   const [there] = await system.query("select pg_catalog.to_regclass('supply.loaded') is not null as there");
   if (there?.['there'] !== true) return false;
   const rows = await system.query('select 1 from supply.loaded where lock_sha256 = $1', [fingerprint]);

@@ -5,7 +5,6 @@ export {
   columnId,
   type LeftOut,
   tableOf,
-  type Wanted,
   wantedOf,
 } from './choose.js';
 
@@ -18,9 +17,9 @@ export {
   type Treatments,
 } from './labels.js';
 export type { LostLink } from './links.js';
-export { CONNECTOR, type DraftedManifest, draftManifest } from './manifest.js';
+export { type DraftedManifest, draftManifest } from './manifest.js';
 export { lookOf, tenantRank } from './personal.js';
-export { draftPolicy, type FirstRole, type RowRule } from './policy.js';
+export { draftPolicy, type RowRule } from './policy.js';
 export { makeReader, type ReaderRole } from './reader-role.js';
-export { type FirstQuestion, manifestYaml, policyTestsYaml, policyYaml } from './text.js';
+export { manifestYaml, policyTestsYaml, policyYaml } from './text.js';
 export { type ViewFlows, viewFlows } from './view-flows.js';

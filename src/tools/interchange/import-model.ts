@@ -6,7 +6,7 @@ import { importOssie } from './ossie/import.js';
 import { SourceFile, type SourceText } from './source.js';
 
 /** The foreign formats that are read. */
-export const FORMATS = ['ossie', 'dbt', 'cube'] as const;
+const FORMATS = ['ossie', 'dbt', 'cube'] as const;
 export type Format = (typeof FORMATS)[number];
 
 /**

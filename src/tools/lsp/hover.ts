@@ -68,13 +68,13 @@ function declared(file: FileKind, steps: readonly string[], exists: boolean): Ta
 
 const SECTIONS = { entity: 'entities', bridge: 'bridges', facet: 'facets' } as const;
 
-export function relationTarget(name: string, { relations }: Names): Target | null {
+function relationTarget(name: string, { relations }: Names): Target | null {
   const found = relations.find((relation) => relation.name === name);
   if (found === undefined) return null;
   return { declared: { file: 'manifest', steps: [SECTIONS[found.kind], name] }, object: name };
 }
 
-export function columnTarget(relation: string, column: string, { relations }: Names): Target | null {
+function columnTarget(relation: string, column: string, { relations }: Names): Target | null {
   const found = relations.find(({ name }) => name === relation);
   const own = found?.columns.find(({ name }) => name === column);
   if (found === undefined || own === undefined) return null;

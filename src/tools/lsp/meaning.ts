@@ -193,7 +193,7 @@ export function candidatesFor(meaning: Meaning, names: Names): readonly Candidat
   }
 }
 
-export function columnsOf(relation: string, { relations }: Names): readonly Candidate[] {
+function columnsOf(relation: string, { relations }: Names): readonly Candidate[] {
   return relations.find(({ name }) => name === relation)?.columns.map(columnCandidate) ?? [];
 }
 

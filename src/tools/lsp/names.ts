@@ -14,7 +14,7 @@ export interface Names {
   readonly labels: readonly string[];
 }
 
-export interface NamedConnector {
+interface NamedConnector {
   readonly name: string;
   readonly tables: readonly { readonly name: string; readonly columns: readonly string[] }[];
 }

@@ -73,7 +73,7 @@ interface Document {
 }
 
 /** A test that says too much or too little, by its name. */
-export class UnclearTest extends Error {
+class UnclearTest extends Error {
   override readonly name = 'UnclearTest';
 }
 

@@ -11,7 +11,7 @@ import { type Mutant, mutantsOf } from './mutants.js';
 import { observe } from './observe.js';
 import { openStand } from './stand.js';
 
-export interface TestResult {
+interface TestResult {
   readonly name: string;
   readonly ok: boolean;
   /** What did not come as expected. */
@@ -19,7 +19,7 @@ export interface TestResult {
 }
 
 /** A change of one rule that no test noticed. */
-export type Unheld = Pick<Mutant, 'rule' | 'change'>;
+type Unheld = Pick<Mutant, 'rule' | 'change'>;
 
 /** How far the tests hold the policy: each rule is changed alone, and some test must fail. */
 export interface Coverage {

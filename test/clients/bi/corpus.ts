@@ -8,7 +8,7 @@ export type Kind = (typeof KINDS)[number];
  * How a list came about: written after what a tool sends, heard from the client itself, or what analysts write. `checks`
  * are forms of SQL one by one, which are compared and counted for no tool.
  */
-export const SOURCES = ['written', 'captured', 'analysts', 'checks'] as const;
+const SOURCES = ['written', 'captured', 'analysts', 'checks'] as const;
 export type Source = (typeof SOURCES)[number];
 
 /** One thing that a tool does: a statement, or in a session several after one another. */

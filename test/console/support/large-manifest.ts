@@ -50,7 +50,7 @@ export function largeManifest({ entities, area }: LargeGraph): string {
   return `${lines.join('\n')}\n`;
 }
 
-export function nameOf(n: number, area: number): string {
+function nameOf(n: number, area: number): string {
   return `area${areaOf(n, area)}_thing${n}`;
 }
 

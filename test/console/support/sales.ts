@@ -1,5 +1,5 @@
 /** Sales over two years, in which there is something to draw: regions, categories, months, and what not all may see. */
-export const SALES_MANIFEST = `
+const SALES_MANIFEST = `
 version: 1
 tenant: sales
 connectors:
@@ -78,7 +78,7 @@ lexicon:
 `;
 
 /** `user:ann` sees no addresses; `user:ada` all; `user:eu` the region of hers and no products; `user:nil` nothing. */
-export const SALES_POLICY = `
+const SALES_POLICY = `
 version: 1
 tenant: sales
 subjects:
@@ -106,7 +106,7 @@ masks: { pii: redact, person: redact }
 limits: { query: 10000, schema: 10000 }
 `;
 
-export const SALES_SCRIPT = `
+const SALES_SCRIPT = `
 CREATE SCHEMA sales;
 CREATE TABLE sales.customers (id int4 PRIMARY KEY, name text NOT NULL, email text, region text NOT NULL);
 CREATE TABLE sales.products (id int4 PRIMARY KEY, label text NOT NULL, category text NOT NULL);

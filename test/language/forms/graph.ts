@@ -133,7 +133,7 @@ CREATE TABLE g.klikes (a1 int4, a2 text, b1 int4, b2 text, shown bool NOT NULL, 
 
 type Entity = readonly [id: number, shown: boolean];
 /** From, to, and whether it is shown. */
-export type Pair = readonly [from: number, to: number, shown: boolean];
+type Pair = readonly [from: number, to: number, shown: boolean];
 
 export interface Graph {
   readonly nodes: readonly Entity[];
@@ -188,7 +188,7 @@ export function graphScript({ nodes, items, groups, links, owns, likes }: Graph)
 const NAMES: readonly string[] = ['a', 'b",', "c}'"];
 
 /** Number `n` as a key of two columns, neither of which is unique; in the order of the numbers. */
-export function keyFor(n: number): readonly [area: number, name: string] {
+function keyFor(n: number): readonly [area: number, name: string] {
   return [Math.floor(n / NAMES.length), NAMES[n % NAMES.length] ?? ''];
 }
 

@@ -2,7 +2,7 @@ import type { Customer, LineItem, Order, Product, Refund, Shop } from './shop.js
 
 /** The shop's figures counted without any SQL: rows in arrays, sums in cents. */
 
-export type Grain = 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
+type Grain = 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
 export type Value = number | string | null;
 
 export interface Asked {
@@ -16,7 +16,7 @@ export interface Asked {
 }
 
 /** A row of any entity, with what it leads to. */
-export interface Row {
+interface Row {
   readonly order: Order | null;
   readonly customer: Customer | null;
   readonly product: Product | null;
@@ -185,7 +185,7 @@ const MONEY = new Set(
   ),
 );
 
-export function beginOf(time: number, grain: Grain): number {
+function beginOf(time: number, grain: Grain): number {
   const at = new Date(time);
   const [year, month] = [at.getUTCFullYear(), at.getUTCMonth()];
   switch (grain) {
@@ -208,7 +208,7 @@ export function beginOf(time: number, grain: Grain): number {
   }
 }
 
-export function endOf(begin: number, grain: Grain): number {
+function endOf(begin: number, grain: Grain): number {
   const at = new Date(begin);
   const [year, month] = [at.getUTCFullYear(), at.getUTCMonth()];
   if (grain === 'hour') return begin + 3_600_000;

@@ -21,21 +21,21 @@ export interface Package {
   dependents: number;
 }
 
-export interface Person {
+interface Person {
   id: string;
   name: string;
   email: string | null;
   url: string | null;
 }
 
-export interface Dependency {
+interface Dependency {
   from: string;
   to: string;
   kind: string;
   range: string;
 }
 
-export interface Credit {
+interface Credit {
   person: string;
   path: string;
   role: string;

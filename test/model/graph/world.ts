@@ -150,8 +150,6 @@ export const POLICY = {
   masks: { person: 'redact', commercial: 'null' },
 };
 
-export type ManifestShape = typeof MANIFEST;
-export type PolicyShape = typeof POLICY;
 /** Documents that a test changes; what it makes of them the parsers check. */
 export type Loose = Record<string, Record<string, Record<string, unknown>>>;
 

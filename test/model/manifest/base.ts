@@ -82,7 +82,7 @@ export function edited(text: string, from: string, to: string): string {
 }
 
 /** What the text is told, one line a diagnostic: `line:column-column CODE message (hint)`. */
-export function verdict(parse: (text: string, file: string) => unknown, text: string): readonly string[] {
+function verdict(parse: (text: string, file: string) => unknown, text: string): readonly string[] {
   try {
     parse(text, 'm.yaml');
     return [];

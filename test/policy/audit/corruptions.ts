@@ -2,7 +2,7 @@ import type { AuditVerdict, ProblemKind } from '../../../policy/audit/verdict.js
 import { linked, rechained, type StoredLog, type StoredRecord, type StoredSegment } from './stored-log.js';
 
 /** What the verifier must say. `null`: nothing is wrong that the log itself could show. */
-export interface Expected {
+interface Expected {
   readonly kind: ProblemKind | null;
   readonly integrity: AuditVerdict['integrity'];
   readonly completeness: AuditVerdict['completeness'];

@@ -13,7 +13,6 @@ import {
   putFrameHead,
   putFrameTail,
   type SegmentHeader,
-  segmentName,
   segmentNumber,
   usedEnd,
 } from '../../../policy/audit/format.js';
@@ -139,5 +138,3 @@ export function rechain(dir: string, change: (record: string) => string): void {
     writeFileSync(path, Buffer.concat(parts));
   }
 }
-
-export { segmentName };

@@ -1,7 +1,7 @@
 import type { SurfaceName } from '../../support/frontends.js';
 
 /** Where an attack of the list is made: a test by the beginning of its name, and the surfaces that it tries. */
-export interface Made {
+interface Made {
   readonly file: string;
   readonly test: string;
   readonly on: readonly SurfaceName[];

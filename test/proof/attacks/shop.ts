@@ -262,7 +262,7 @@ function phoneOf(id: number): string {
  * What must never reach a clerk, in the forms that a query can give it: as it is, in either case, reversed, in hex
  * or base64, hashed without a key, and the numbers also as an int4 on the wire.
  */
-export const SECRETS: readonly Buffer[] = secretsOf(REAL);
+const SECRETS: readonly Buffer[] = secretsOf(REAL);
 
 function secretsOf({ word, number, born }: Hidden): readonly Buffer[] {
   const texts = [1, 2, 3].flatMap((id) => [

@@ -168,7 +168,7 @@ INSERT INTO lib.t_letter VALUES ('l1', 'm-1''; --', 'A letter on the roof.');
  * What a request shows of a rule. `answered`: what must be answered is. `refused`: what must not be is refused.
  * `withheld`: an answer comes without what its caller may not see.
  */
-export type CaseKind = 'answered' | 'refused' | 'withheld';
+type CaseKind = 'answered' | 'refused' | 'withheld';
 
 /** A request that a check made, and what came back. */
 export interface Exchange {

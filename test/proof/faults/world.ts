@@ -40,7 +40,7 @@ export interface World {
 }
 
 /** What the log was given since the start. */
-export interface AuditWatch {
+interface AuditWatch {
   /** Decisions about the caller. */
   readonly decisions: number;
   /** Requests that were let in and have no outcome yet. */

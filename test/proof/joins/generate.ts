@@ -47,7 +47,7 @@ const SHOP = { left: 'customer', right: 'purchase', numbers: ['score', 'amount']
 const LAND = { left: 'plot', right: 'stay', numbers: ['size', 'nights'] } as const;
 const CLUB = { left: 'member', right: 'letter', numbers: ['since', 'pages'] } as const;
 
-export const KINDS: readonly Kind[] = [
+const KINDS: readonly Kind[] = [
   { name: 'sealed', ...SHOP, pairs: [[key('id'), key('customer_id')]] },
   { name: 'left unsealed', ...SHOP, pairs: [[plain('score'), key('customer_id')]] },
   { name: 'right unsealed', ...SHOP, pairs: [[key('id'), plain('amount')]] },
@@ -136,7 +136,7 @@ interface Wrapper {
 
 const derived = (alias: string, query: string) => ({ ctes: [], item: `(${query}) ${alias}` });
 
-export const WRAPPERS: readonly Wrapper[] = [
+const WRAPPERS: readonly Wrapper[] = [
   { name: 'derived', wrap: (q, _, a) => derived(a, q) },
   { name: 'derived twice', wrap: (q, _, a) => derived(a, `select * from (${q}) d`) },
   { name: 'grouped', wrap: (q, _, a) => derived(a, `select * from (${q}) d group by ${positions(q)}`) },
@@ -236,7 +236,7 @@ const byKeys = (a: Relation, b: Relation): string => all(equalities(a, b));
 const within = (b: Relation, where: readonly string[], select = '1'): string =>
   `select ${select} from ${b.item} where ${all(where)}`;
 
-export const SHAPES: readonly Shape[] = [
+const SHAPES: readonly Shape[] = [
   { name: 'ON', combine: on('join', byKeys, true) },
   { name: 'ON, LEFT', combine: on('left join', byKeys, true) },
   { name: 'ON, RIGHT', combine: on('right join', byKeys, true) },
@@ -483,7 +483,7 @@ const THIRDS: readonly Third[] = [
 ];
 
 /** Null where the parts do not go together. */
-export function questionOf(shape: Shape, kind: Kind, wrapper: Wrapper | null, dice: Dice): Question | null {
+function questionOf(shape: Shape, kind: Kind, wrapper: Wrapper | null, dice: Dice): Question | null {
   const named = shape.needs === 'a query';
   if (shape.needs === 'pairs' && kind.pairs.length < 2) return null;
   if (kind.bridge === true && (wrapper !== null || named)) return null;

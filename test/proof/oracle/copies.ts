@@ -17,7 +17,7 @@ import {
  * The copies that a caller's answers are judged by: each table filtered and masked beforehand, in plain SQL that
  * shares nothing with the compiler. Sealed columns have a second form, `<name>_key`, in which a mask is NULL.
  */
-export const KEY = '_key';
+const KEY = '_key';
 
 /** SQL that makes the tables of `world` in `schema`, rows in the order given. */
 export function tablesSql(world: World, schema: string): string {

@@ -3,11 +3,11 @@ import { type Expr, type GovernedScan, type Query, walk } from './internals.js';
 import { effectiveMask, type World } from './world.js';
 
 /** What a question exercised: nodes of the IR, masks, kinds of join and how grants met. */
-export const AXES = ['node', 'mask', 'join', 'union'] as const;
-export type Axis = (typeof AXES)[number];
+const AXES = ['node', 'mask', 'join', 'union'] as const;
+type Axis = (typeof AXES)[number];
 
 /** Every cell that is reachable must be filled by enough questions. */
-export const EXPECTED: Readonly<Record<Axis, readonly string[]>> = {
+const EXPECTED: Readonly<Record<Axis, readonly string[]>> = {
   node: [
     'column',
     'parameter',

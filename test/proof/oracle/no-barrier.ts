@@ -23,7 +23,7 @@ function isQuestion(e: Expr): boolean {
 }
 
 /** IN over a query without the OFFSET that has it worked out by itself. */
-export function unsealed(e: Expr): Expr {
+function unsealed(e: Expr): Expr {
   if (e.kind !== 'in_query' || e.query.kind === 'values') return e;
   return { ...e, query: { ...e.query, offset: null } };
 }

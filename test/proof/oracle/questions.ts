@@ -12,7 +12,7 @@ export interface Question {
 }
 
 /** A FROM item: its columns, and whether the caller can tell its rows apart by a key that is clear. */
-export interface Source {
+interface Source {
   readonly alias: string;
   readonly columns: readonly Term[];
   readonly keyed: boolean;

@@ -28,7 +28,7 @@ export interface Stage {
   readonly truth: (question: Question) => Promise<Answer>;
 }
 
-export const SCHEMAS = ['whole', 'copies', 'twin', 'twincopies'];
+const SCHEMAS = ['whole', 'copies', 'twin', 'twincopies'];
 
 export function openOracle(): Promise<Engine> {
   return openEngine(SCHEMAS);

@@ -95,7 +95,7 @@ const POOL: readonly (readonly [string, ScalarType])[] = [
 ];
 
 export const LABELS = ['l1', 'l2', 'l3'];
-export const MASK_KINDS: readonly MaskKind[] = ['redact', 'null', 'hash', 'partial', 'year', 'deny'];
+const MASK_KINDS: readonly MaskKind[] = ['redact', 'null', 'hash', 'partial', 'year', 'deny'];
 const ATTRIBUTES = ['ts', 'is'];
 
 const FILTERS: readonly (readonly [string, string])[] = [

@@ -4,7 +4,7 @@ export interface Mutant {
   readonly edits: readonly Edit[];
 }
 
-export interface Edit {
+interface Edit {
   /** Below `dist/src/ask/data/runtime`, or with `@` below `compiler/dist`. */
   readonly file: string;
   /** An expression, arguments with commas between, or statements, and what is there while the fault is on. */

@@ -4,7 +4,7 @@ import { ASKED } from './score-parts.js';
 import { type Article, type Asker, PEOPLE, randomWord, STOP_WORDS, type World } from './world.js';
 
 /** What stands beside RETRIEVE: a condition on what comes, and whether it holds before the best are taken. */
-export interface Condition {
+interface Condition {
   readonly join: string;
   readonly where: string;
   readonly when: 'before' | 'after';
@@ -125,7 +125,7 @@ function floorFor(scale: 'rank' | 'score' | 'own', dice: Dice): number {
   }
 }
 
-export const NO_CONDITION: Condition = {
+const NO_CONDITION: Condition = {
   join: '',
   where: '',
   when: 'before',

@@ -146,7 +146,7 @@ export interface World {
 }
 
 /** Words that no language inflects. The first are frequent, the last rare. */
-export const WORDS: readonly string[] = Array.from({ length: 48 }, (_, i) => {
+const WORDS: readonly string[] = Array.from({ length: 48 }, (_, i) => {
   const row = Math.floor(i / 16);
   return `${'bdfghjklmnprtvwz'[i % 16]}${'aiou'[row]}${'kbgpx'[(3 * i + row) % 5]}`;
 });

@@ -1,6 +1,6 @@
 /** A shop whose tables are cut by customer, so that what belongs together stands together. */
-export const CUSTOMERS = 600;
-export const ORDERS = 6_000;
+const CUSTOMERS = 600;
+const ORDERS = 6_000;
 
 export const CUSTOMER_COLUMNS = 'id int4, region text, name text, email text';
 export const ORDER_COLUMNS =

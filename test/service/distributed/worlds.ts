@@ -18,7 +18,7 @@ export interface Worlds {
   readonly callers: readonly WorldCaller[];
 }
 
-export interface WorldTable {
+interface WorldTable {
   readonly name: string;
   readonly columns: string;
   /** The column that it is cut by. */
@@ -28,7 +28,7 @@ export interface WorldTable {
 }
 
 /** Who asks about one world. */
-export interface WorldCaller {
+interface WorldCaller {
   readonly role: string;
   readonly chain: readonly string[];
   /** A question: of the tables that are in pieces, and of those that are not. */

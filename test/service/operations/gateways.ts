@@ -12,7 +12,7 @@ import { type Finished, osl, Server, temporary } from '../../tools/cli/support.j
 
 /** Several gateways of one machine over one Postgres, which has both the data and `osl_control`. */
 
-export const TABLES = `
+const TABLES = `
   create schema shop;
   create table shop.account (id int primary key, name text);
   insert into shop.account select n, 'name ' || n from generate_series(1, 50) n;

@@ -1,4 +1,4 @@
-import { LIBRARY, LONG_NAME, ODD } from '../../model/discovery/databases.js';
+import { LIBRARY, ODD } from '../../model/discovery/databases.js';
 
 /** A database that was not made for this gateway, and what `osl init` is to make of it. */
 export interface Foreign {
@@ -99,5 +99,3 @@ export const FOREIGN: readonly Foreign[] = [
   },
   { name: 'five hundred tables', script: WIDE, flags: [], entities: 500, leftOut: none },
 ];
-
-export { LONG_NAME };

@@ -173,7 +173,7 @@ export class Editor {
   }
 }
 
-export function positionIn(text: string, at: number): { readonly line: number; readonly character: number } {
+function positionIn(text: string, at: number): { readonly line: number; readonly character: number } {
   const before = text.slice(0, at).split('\n');
   return { line: before.length - 1, character: before.at(-1)?.length ?? 0 };
 }

@@ -237,7 +237,7 @@ function columnsOf(verb: string, count: number): ColumnDescription[] | null {
   }
 }
 
-export function dataRow(...values: (string | Buffer | null)[]): Buffer {
+function dataRow(...values: (string | Buffer | null)[]): Buffer {
   return message(
     'D',
     int16(values.length),

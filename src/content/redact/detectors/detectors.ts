@@ -22,7 +22,7 @@ export const DETECTOR_NAMES = [
   'national_id',
   'url_credentials',
 ] as const;
-export type DetectorName = (typeof DETECTOR_NAMES)[number];
+type DetectorName = (typeof DETECTOR_NAMES)[number];
 
 const DETECTORS: Readonly<Record<DetectorName, Detector>> = {
   email: emails,

@@ -5,7 +5,7 @@ import { MODEL_ROLE } from '../roles.js';
 export type Cell = string | number | boolean | null;
 
 /** A row of a system catalog as Postgres itself wrote it, for rows that differ from it in some columns alone. */
-export class RowPattern<Column extends string> {
+class RowPattern<Column extends string> {
   /** In the order of the table's columns. */
   readonly #varying: readonly Column[];
   /** The text before, between and behind the columns that vary. */
@@ -56,7 +56,7 @@ export function escaped(text: string): string {
 }
 
 /** A column of one type. */
-export type AttributePattern = RowPattern<'attrelid' | 'attname' | 'attnum' | 'attnotnull'>;
+type AttributePattern = RowPattern<'attrelid' | 'attname' | 'attnum' | 'attnotnull'>;
 
 /** A column of one type as a part of a primary key. */
 export interface KeyPattern {
@@ -67,7 +67,7 @@ export interface KeyPattern {
 }
 
 /** The operators by which a foreign key compares a column of one type with one of another. */
-export interface LinkPattern {
+interface LinkPattern {
   readonly pf: string;
   readonly pp: string;
   readonly ff: string;

@@ -23,7 +23,7 @@ export interface TokenParts extends RequestParts {
   }[];
 }
 
-export const TOKEN_PATH = '/oauth/token';
+const TOKEN_PATH = '/oauth/token';
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const TYPES: ReadonlyMap<string, GivenToken['kind']> = new Map([

@@ -163,7 +163,7 @@ function headOf(bytes: Buffer): BackupHead {
 
 const MOST_HELD = 256 * 1024 * 1024;
 
-export async function whole(part: TarPart): Promise<Buffer> {
+async function whole(part: TarPart): Promise<Buffer> {
   if (part.size > MOST_HELD) throw new TarDamaged(`${part.path} is too large`);
   const chunks: Buffer[] = [];
   for await (const chunk of part.bytes()) chunks.push(chunk);

@@ -2,7 +2,7 @@ import type { MetricFormat } from 'osl-compiler';
 import { shownFigure } from '../figure.js';
 
 /** A place on an axis, and what is written there. */
-export interface Tick {
+interface Tick {
   readonly at: number;
   readonly text: string;
 }

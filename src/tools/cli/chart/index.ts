@@ -7,7 +7,7 @@ import { drawScatter } from './scatter.js';
 import { type ChartKind, chartOf } from './shape.js';
 import type { Style } from './style.js';
 
-export { CHART_KINDS, type ChartKind } from './shape.js';
+export type { ChartKind } from './shape.js';
 export { type Style, styleOf } from './style.js';
 
 /** The answer as a chart, with its number of rows and what its reader must know; where none can be drawn, as a table. */

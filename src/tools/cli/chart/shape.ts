@@ -3,7 +3,7 @@ import { cellOf, isNumeric } from '../answer.js';
 import type { AnswerBody } from '../client.js';
 import { NULL_TEXT } from '../table.js';
 
-export const CHART_KINDS = ['bars', 'line', 'scatter'] as const;
+const CHART_KINDS = ['bars', 'line', 'scatter'] as const;
 export type ChartKind = (typeof CHART_KINDS)[number];
 
 type Column = AnswerBody['columns'][number];

@@ -6,7 +6,7 @@ export type Offer =
   | { readonly kind: 'file' | 'folder' }
   | { readonly kind: 'choices'; readonly choices: readonly string[] };
 
-export interface OptionNode {
+interface OptionNode {
   /** `--manifest`, and `-n` where there is one. */
   readonly names: readonly string[];
   readonly about: string;

@@ -22,7 +22,7 @@ import type { Prompt } from './prompt.js';
 const MOST_SHOWN = 12;
 
 /** `a, b, c` or `a, b and 40 more`. */
-export function some(items: readonly string[], most = MOST_SHOWN): string {
+function some(items: readonly string[], most = MOST_SHOWN): string {
   const shown = items.slice(0, most).map(visible).join(', ');
   return items.length > most ? `${shown} and ${items.length - most} more` : shown;
 }

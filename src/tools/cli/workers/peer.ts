@@ -23,7 +23,7 @@ export class PeerGone extends Error {
 }
 
 /** The other process could not do what it was asked. */
-export class PeerFault extends Error {
+class PeerFault extends Error {
   override readonly name = 'PeerFault';
 }
 

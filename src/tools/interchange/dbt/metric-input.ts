@@ -16,7 +16,7 @@ export interface Input {
   readonly part: Part;
 }
 
-export type Offset = Pick<MetricDocument, 'offset_window' | 'offset_to_grain'>;
+type Offset = Pick<MetricDocument, 'offset_window' | 'offset_to_grain'>;
 
 /** The input under `key`: a name, or a mapping. @throws NoFit */
 export function inputAt(part: Part, key: string): Input {
@@ -42,7 +42,7 @@ function listed(item: Item, part: Part, key: string): readonly Input[] {
 }
 
 /** @throws NoFit for one whose gaps are filled */
-export function inputOf(input: Part): Input {
+function inputOf(input: Part): Input {
   const name = input.needText('name');
   const alias = input.text('alias') ?? name;
   const filters = filtersAt(input);

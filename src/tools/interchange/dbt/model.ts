@@ -134,7 +134,7 @@ export function exprOf(part: Part): string {
 }
 
 /** The one column that an expression is, or null for any other expression. */
-export function plainColumn(text: string): string | null {
+function plainColumn(text: string): string | null {
   const parsed = fit(() => nameOf(parseExpression(text)));
   return parsed.ok && parsed.value !== null && parsed.value.length === 1 ? (parsed.value[0] ?? null) : null;
 }

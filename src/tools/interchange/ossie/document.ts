@@ -46,7 +46,7 @@ export interface OssieMetric {
   readonly ai_context?: OssieContext;
 }
 
-export interface OssieExpression {
+interface OssieExpression {
   readonly dialects: readonly { readonly dialect: string; readonly expression: string }[];
 }
 
@@ -55,7 +55,7 @@ export interface OssieContext {
 }
 
 /** `data` is JSON. */
-export interface OssieExtension {
+interface OssieExtension {
   readonly vendor_name: string;
   readonly data: string;
 }

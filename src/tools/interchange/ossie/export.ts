@@ -28,7 +28,7 @@ export interface Lack {
 }
 
 /** What the extension of the model holds. */
-export interface Extension {
+interface Extension {
   readonly format: 1;
   readonly manifest: ManifestDocument;
   /** Without service accounts. */

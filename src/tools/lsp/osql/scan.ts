@@ -13,7 +13,7 @@ const TOKEN =
   /(?<space>\s+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|(?<quoted>"(?:[^"]|"")*(?:"|$))|(?<string>[eE]?'(?:[^']|'')*(?:'|$))|(?<word>[\p{L}_][\p{L}\p{M}\p{N}_$]*)|(?<number>\d[\w.]*|\$\d+)|(?<sign>=>|::|[\s\S])/gu;
 
 /** The tokens of a text of OSL-SQL, be it right or wrong; comments and blanks are left out. */
-export function tokensOf(text: string): readonly Token[] {
+function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = [];
   for (const { 0: found, index: from, groups = {} } of text.matchAll(TOKEN)) {
     if (groups['space'] !== undefined) continue;

@@ -1,13 +1,13 @@
 import { unquoted } from './entry.js';
 
 /** A sign of a flow collection, outside of quotes and comments. */
-export interface Sign {
+interface Sign {
   readonly sign: '{' | '}' | '[' | ']' | ',' | ':';
   readonly at: number;
 }
 
 /** The signs of `text` from `from` up to `to`; a quote that is not closed reaches to its end. */
-export function* signsOf(text: string, from = 0, to = text.length): Generator<Sign> {
+function* signsOf(text: string, from = 0, to = text.length): Generator<Sign> {
   let quote = '';
   for (let at = from; at < to; at++) {
     const character = text[at] ?? '';
