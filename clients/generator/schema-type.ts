@@ -41,21 +41,32 @@ function typed(type: string, schema: Schema, depth: number): string {
     case 'array':
       return arrayOf(schema.items === undefined ? 'unknown' : typeOf(schema.items, depth));
     case 'object':
-      return schema.properties === undefined ? 'Readonly<Record<string, unknown>>' : members(schema, depth);
+      return schema.properties === undefined ? byName(schema, depth) : members(schema, depth);
     default:
       throw new Error(`a schema of the unknown type ${type}`);
   }
 }
 
-/** The members of an object, in braces. */
+/** An object whose member names are not known. */
+function byName({ additionalProperties: value }: Schema, depth: number): string {
+  return `Readonly<Record<string, ${typeof value === 'object' ? typeOf(value, depth) : 'unknown'}>>`;
+}
+
+/** The members of an object, in braces; on one line if they are short and without comments. */
 export function members({ properties = {}, required = [] }: Schema, depth: number): string {
   const indent = '  '.repeat(depth + 1);
-  const lines = Object.entries(properties).map(([name, schema]) => {
-    const optional = required.includes(name) ? '' : '?';
-    return `${comment(schema.description, indent)}${indent}readonly ${keyOf(name)}${optional}: ${typeOf(schema, depth + 1)};\n`;
-  });
+  const all = Object.entries(properties).map(([name, schema]) => ({
+    about: comment(schema.description, indent),
+    member: `readonly ${keyOf(name)}${required.includes(name) ? '' : '?'}: ${typeOf(schema, depth + 1)};`,
+  }));
+  const line = `{ ${all.map(({ member }) => member).join(' ')} }`;
+  const isShort = line.length + indent.length <= MAX_WIDTH && !line.includes('\n');
+  if (depth > 0 && isShort && all.every(({ about }) => about === '')) return line;
+  const lines = all.map(({ about, member }) => `${about}${indent}${member}\n`);
   return `{\n${lines.join('')}${'  '.repeat(depth)}}`;
 }
+
+const MAX_WIDTH = 110;
 
 /** A documentation comment on a line of its own, or nothing. */
 export function comment(description: string | undefined, indent: string): string {
@@ -76,5 +87,5 @@ function union(types: readonly string[]): string {
 }
 
 function arrayOf(element: string): string {
-  return /^[\w$]+$/.test(element) ? `readonly ${element}[]` : `readonly (${element})[]`;
+  return /^[\w$]+$|^\{[^}]*\}$/.test(element) ? `readonly ${element}[]` : `readonly (${element})[]`;
 }

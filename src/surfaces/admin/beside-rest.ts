@@ -4,9 +4,8 @@ import type { OperatingParts } from '../../operating/operate.js';
 import type { MoreRoutes } from '../http/server.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { ADMIN_METHODS, sessionRoutes, shownRoutes } from './http.js';
-import { INSIGHT_OPERATIONS } from './insight-operations.js';
 import { insightRoutes } from './insight-routes.js';
-import { OPERATIONS } from './operations.js';
+import { INSIGHT_OPERATIONS, OPERATIONS } from './operations.js';
 
 /** What stays on the admin listener: nobody stops a server with a token that a browser has. */
 const APART: ReadonlySet<string> = new Set([

@@ -23,7 +23,7 @@ import { readRequest } from '../rest/read-request.js';
 import { sendAnswer } from '../rest/send-json.js';
 import { INSIGHT_METHODS, insightRoutes } from './insight-routes.js';
 import { OPERATIONS, TOLD } from './operations.js';
-import { readRevocation } from './revocation-body.js';
+import { readRevocation } from './requests.js';
 
 /** What the admin listener needs of the service. */
 export type AdminParts = OperatingParts & InsightParts & Pick<StandingParts, 'probes'>;

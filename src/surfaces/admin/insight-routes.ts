@@ -13,16 +13,18 @@ import { beginJob, lookAtJob } from '../../operating/run-job.js';
 import { queryParameters } from '../rest/query-string.js';
 import { readRequest } from '../rest/read-request.js';
 import { sendAnswer } from '../rest/send-json.js';
-import { auditFilter, FILTER_PARAMETERS } from './audit-filter.js';
-import { INSIGHT_OPERATIONS } from './insight-operations.js';
-import { MATRIX_PARAMETERS, matrixQuestion } from './matrix-question.js';
+import { INSIGHT_OPERATIONS } from './operations.js';
 import {
+  auditFilter,
   countParameter,
   cursorParameter,
+  FILTER_PARAMETERS,
+  MATRIX_PARAMETERS,
+  matrixQuestion,
   type Parameters,
   textParameter,
   timeParameter,
-} from './parameters.js';
+} from './requests.js';
 
 /** What each of these paths answers. */
 export const INSIGHT_METHODS: readonly (readonly [path: string, methods: string])[] = [

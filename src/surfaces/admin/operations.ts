@@ -1,172 +1,188 @@
+import { MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import type { Told } from '../rest/openapi/document.js';
 import { BEARER, json, operation } from '../rest/openapi/operations.js';
 import { ANY_CALL, refusals } from '../rest/openapi/refusals.js';
-import { PROBLEM } from '../rest/problem.js';
-import { count, flag, list, object, oneOf, orNull, type Shape, text, textOrNull } from '../rest/shape.js';
-import { REVOCATIONS } from './revocation-body.js';
+import { flag, list, object, oneOf, orNull, ref, type Shape, text } from '../rest/shape.js';
+import { ACCESS_REQUESTS, ADMIN_COMPONENTS, REQUEST_ID, REVOCATION } from './components.js';
+import { DECISIONS, KINDS, OUTCOMES, REVOCATIONS, SURFACES } from './requests.js';
 
-const REQUEST_ID = text('The call in the audit log.');
-const PROCESS = text('`server`, or `worker 2`.');
+type Refusal = 'auditUnreadable' | 'body' | 'noSession' | 'notFound';
 
-const SESSION = object({
-  id: text('By which it is cancelled or ended.'),
-  process: PROCESS,
-  surface: oneOf('wire', 'rest', 'mcp'),
-  user: textOrNull('The login of the wire.'),
-  subject: textOrNull('Who asks; null where nobody has proved it yet.'),
-  chain: list(text()),
-  token_id: textOrNull('By which the token that it goes on under is revoked.'),
-  application: textOrNull(),
-  since: text('RFC 3339.'),
-  state: text('As `pg_stat_activity` has it.'),
-  state_since: text(),
-  shape: textOrNull('What runs, without literals and undeclared names.'),
-  fingerprint: textOrNull('Of the shape.'),
-  objects: list(text()),
-});
-
-const POOL = object({
-  process: PROCESS,
-  connector: text(),
-  purpose: oneOf('questions', 'short', 'system'),
-  size: count(),
-  open: count(),
-  running: count(),
-  waiting: count(),
-  reach: oneOf('open', 'full', 'lost'),
-});
-
-const CACHE = object({
-  process: PROCESS,
-  cache: text(),
-  entries: count(),
-  bytes: count(),
-  hits: count(),
-  misses: count(),
-});
-
-const PROCESS_VIEW = object({
-  process: PROCESS,
-  pid: count(),
-  since: text(),
-  draining: flag('It takes no new sessions, and is not ready.'),
-  manifest: text(),
-  policy: textOrNull('Null: none serves.'),
-  policy_kept_until: textOrNull(
-    'The newest policy is missing or invalid, and the last valid one serves until then.',
-  ),
-  policy_fault: textOrNull('What is wrong with the newest policy, and where; null while it serves.'),
-  audit: object({
-    records: count(),
-    waiting: count('Not on the disk yet.'),
-    unanchored: count('Not under a signed checkpoint yet.'),
-    failing: textOrNull(),
-  }),
-  sessions: count(),
-  out_of_service: list(text()),
-});
-
-const REVOCATION = {
-  id: text(),
-  kind: oneOf('token', 'subject'),
-  name: text('The id of a token, or a subject.'),
-  at: text('RFC 3339. Of a subject, tokens that were issued by then.'),
-  until: text('From then on all of them have ended by themselves.'),
-};
-
-function shown(operationId: string, summary: string, member: string, of: Shape) {
+/** Document entry of one admin route, whose 200 answer has the schema `answer`. */
+function adminOperation(
+  operationId: string,
+  summary: string,
+  answer: Shape,
+  parameters: Readonly<Record<string, Shape>> = {},
+  more: readonly Refusal[] = [],
+  body: Readonly<Record<string, unknown>> = {},
+) {
   return operation({
     operationId,
     summary,
     tags: ['admin'],
     security: BEARER,
-    response: {
-      200: json(object({ request_id: REQUEST_ID, [member]: list(of) }), summary),
-      ...refusals(...ANY_CALL, 'operatorsOnly'),
-    },
+    ...body,
+    ...(Object.keys(parameters).length > 0 && { querystring: { type: 'object', properties: parameters } }),
+    response: { 200: json(answer, summary), ...refusals(...ANY_CALL, 'operatorsOnly', ...more) },
   });
 }
 
-function done(operationId: string, summary: string, more: readonly 'noSession'[] = []) {
-  return operation({
-    operationId,
-    summary,
-    tags: ['admin'],
-    security: BEARER,
-    response: {
-      200: json(object({ request_id: REQUEST_ID, done: text() }), 'It is done.'),
-      ...refusals(...ANY_CALL, 'operatorsOnly', ...more),
-    },
-  });
+function listOperation(operationId: string, summary: string, member: string, element: Shape) {
+  return adminOperation(operationId, summary, object({ request_id: REQUEST_ID, [member]: list(element) }));
 }
 
+function commandOperation(operationId: string, summary: string, more: readonly Refusal[] = []) {
+  return adminOperation(operationId, summary, object({ request_id: REQUEST_ID, done: text() }), {}, more);
+}
+
+/** Processes, sessions, pools, caches and tokens. */
 export const OPERATIONS = Object.freeze({
-  standing: shown('standing', 'How each process of the server stands', 'processes', PROCESS_VIEW),
-  sessions: shown(
+  standing: listOperation('standing', 'State of each process of the server', 'processes', ref('ProcessView')),
+  sessions: listOperation(
     'sessions',
     'Sessions of the wire, and requests that are being answered',
     'sessions',
-    SESSION,
+    ref('SessionView'),
   ),
-  pools: shown('pools', 'Sessions with the databases', 'pools', POOL),
-  caches: shown('caches', 'What is kept of questions', 'caches', CACHE),
-  cancel: done('cancelSession', 'Cancel what a session or a request runs', ['noSession']),
-  end: done('endSession', 'End a session, or a request', ['noSession']),
-  drain: done('drain', 'Take no new sessions, and be not ready'),
-  resume: done('resume', 'Take sessions again'),
-  reload: operation({
-    operationId: 'reload',
-    summary: 'Read manifest, policy, keys and credentials anew, as SIGHUP does',
-    tags: ['admin'],
-    security: BEARER,
-    response: {
-      200: json(
-        {
-          oneOf: [
-            object({
-              request_id: REQUEST_ID,
-              reloaded: { type: 'boolean', enum: [true] },
-              now: list(text()),
-              kept: list(text()),
-            }),
-            object({ request_id: REQUEST_ID, reloaded: { type: 'boolean', enum: [false] }, why: text() }),
-          ],
-        },
-        'What serves now, or why nothing changed.',
-      ),
-      ...refusals(...ANY_CALL, 'operatorsOnly'),
-    },
+  pools: listOperation('pools', 'Sessions with the databases', 'pools', ref('PoolView')),
+  caches: listOperation('caches', 'Caches of plans, schemas and answers', 'caches', ref('CacheView')),
+  cancel: commandOperation('cancelSession', 'Cancel the running statement of a session or a request', [
+    'noSession',
+  ]),
+  end: commandOperation('endSession', 'End a session, or a request', ['noSession']),
+  drain: commandOperation('drain', 'Take no new sessions, and be not ready'),
+  resume: commandOperation('resume', 'Take sessions again'),
+  reload: adminOperation('reload', 'Reload manifest, policy, keys and credentials, as SIGHUP does', {
+    oneOf: [
+      object({
+        request_id: REQUEST_ID,
+        reloaded: { type: 'boolean', enum: [true] },
+        now: list(text()),
+        kept: list(text()),
+      }),
+      object({ request_id: REQUEST_ID, reloaded: { type: 'boolean', enum: [false] }, why: text() }),
+    ],
   }),
-  revoke: operation({
-    operationId: 'revokeToken',
-    summary: 'Revoke a token, that of a session, or all of a subject',
-    tags: ['admin'],
-    security: BEARER,
-    body: { content: { 'application/json': { schema: { oneOf: Object.values(REVOCATIONS) } } } },
-    response: {
-      200: json(
-        object({
-          request_id: REQUEST_ID,
-          ...REVOCATION,
-          shared: orNull(flag('Other gateways know it; null where there are none.')),
-        }),
-        'It is revoked.',
-      ),
-      ...refusals(...ANY_CALL, 'body', 'operatorsOnly', 'noSession'),
-    },
-  }),
-  revoked: shown(
+  revoke: adminOperation(
+    'revokeToken',
+    'Revoke a token, that of a session, or all of a subject',
+    object({
+      request_id: REQUEST_ID,
+      ...REVOCATION,
+      shared: orNull(flag('Other gateways know it; null where there are none.')),
+    }),
+    {},
+    ['body', 'noSession'],
+    { body: { content: { 'application/json': { schema: { oneOf: Object.values(REVOCATIONS) } } } } },
+  ),
+  revoked: listOperation(
     'revokedTokens',
-    'What is revoked, and has not ended by itself',
+    'Revocations of tokens that have not expired',
     'revoked',
     object(REVOCATION),
   ),
-  shutdown: done('shutdown', 'End the server, as SIGTERM does'),
+  shutdown: commandOperation('shutdown', 'End the server, as SIGTERM does'),
 });
 
-/** Of the document of the admin listener. */
+const FROM = text('`next` of the page before.');
+
+/** Access, the audit log, figures, limits and freshness. */
+export const INSIGHT_OPERATIONS = Object.freeze({
+  matrix: adminOperation('matrix', 'Access of each subject of the policy to each column', ref('MatrixPage'), {
+    subject: text('A part of its name.'),
+    object: text('A part of the full name of a column.'),
+    sees: text('Only subjects who see one of the rows in one of these ways, separated by commas.'),
+    after: text('Subjects after this one.'),
+    subjects: text(`How many, ${MOST_SUBJECTS} at most.`),
+    from: text('The first row, from 0.'),
+    rows: text(`How many, ${MOST_ROWS} at most.`),
+    chain: text('One more chain: subjects separated by commas, root first.'),
+  }),
+  accessRequests: adminOperation(
+    'accessRequests',
+    'Requests for access, and what could be granted now',
+    ACCESS_REQUESTS,
+    { from: FROM },
+    ['auditUnreadable'],
+  ),
+  auditRecords: adminOperation(
+    'auditRecords',
+    'Records of the audit log, newest first',
+    ref('RecordPage'),
+    {
+      subject: text('The subject of a record, or one in its chain.'),
+      object: text('An object that was touched: `osl.entities.order`, or `order`.'),
+      name: text('A requested name that is declared nowhere.'),
+      since: text('A time: records from here …'),
+      until: text('… to before here.'),
+      kind: oneOf(...KINDS),
+      action: text(),
+      surface: oneOf(...SURFACES),
+      decision: oneOf(...DECISIONS),
+      outcome: oneOf(...OUTCOMES),
+      code: text(),
+      request: text('The id of a request.'),
+      from: FROM,
+      most: text('How many; 50 by default, 200 at most.'),
+    },
+    ['auditUnreadable'],
+  ),
+  auditRequest: adminOperation(
+    'auditRequest',
+    'All records of one request, in their order',
+    ref('RecordPage'),
+    { near: text('A time: only the two days around it are read, which is quicker.') },
+    ['auditUnreadable', 'notFound'],
+  ),
+  auditProofs: adminOperation(
+    'auditProofs',
+    'Proofs of the records of one request, as `osl audit prove` writes them',
+    object({
+      request_id: REQUEST_ID,
+      proofs: list(ref('RecordProof'), 'Of those that the newest signed checkpoint covers.'),
+    }),
+    {},
+    ['auditUnreadable', 'notFound'],
+  ),
+  verification: adminOperation(
+    'auditVerification',
+    'State and result of the last verification of the audit log',
+    ref('VerificationJob'),
+  ),
+  verify: adminOperation(
+    'verifyAudit',
+    'Verify the audit log, unless that is running',
+    ref('VerificationJob'),
+  ),
+  policyTests: adminOperation(
+    'policyTests',
+    'State and result of the last run of the policy tests',
+    ref('PolicyTestsJob'),
+  ),
+  testPolicy: adminOperation(
+    'testPolicy',
+    'Run the tests that lie beside the policy, unless they are running',
+    ref('PolicyTestsJob'),
+  ),
+  figures: adminOperation(
+    'figures',
+    'Figures of all processes since the start, as `/metrics` counts them',
+    ref('Figures'),
+  ),
+  limits: adminOperation('limits', 'The limits of the policy, and how much of them is used', ref('Limits'), {
+    subject: text('Also report the limits of this subject.'),
+  }),
+  freshness: adminOperation(
+    'freshness',
+    'Age of indexes and rollups, and the versions that are served',
+    ref('Freshness'),
+  ),
+});
+
+/** Head of the admin listener's document. */
 export const TOLD: Told = {
   title: 'OSL Gateway, for who runs it',
-  description: 'Sessions, pools, caches, and how the server stands. It takes an admin role.',
-  components: new Map<string, Shape>([['Problem', PROBLEM]]),
+  description: 'Sessions, pools, caches, and the state of the server. It takes an admin role.',
+  components: ADMIN_COMPONENTS,
 };

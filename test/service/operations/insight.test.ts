@@ -1,5 +1,4 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
@@ -9,6 +8,7 @@ import { tenantKeys } from '../../../src/service/keys.js';
 import { startAuditTable } from '../../support/audit-table.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl, type Server } from '../../tools/cli/support.js';
+import { AdminDocument, adminAsks, listIn, type Members } from './admin-listener.js';
 import { adminToken, files, TABLES } from './store.js';
 import { asked, type Place, served, tokenFor } from './support.js';
 
@@ -61,6 +61,7 @@ const PATHS = [
   '/admin/limits',
   '/admin/freshness',
 ] as const;
+const JOBS = ['/admin/audit/verification', '/admin/policy/tests'] as const;
 
 const postgres = await startNativePostgres();
 const table = await startAuditTable();
@@ -95,8 +96,17 @@ if (postgres === null || table === null) {
 async function ofServer(t: Test, server: Server, place: Place, inTable: boolean): Promise<void> {
   const admin = await adminToken(place);
   const analyst = await tokenFor(place.dataDir);
-  const get = (path: string, token: string | null = admin) => adminAsks(server, 'GET', path, token);
-  const post = (path: string, token: string | null = admin) => adminAsks(server, 'POST', path, token);
+  const openapi = new AdminDocument((await adminAsks(server, 'GET', '/openapi.json', null)).body);
+  const get = async (path: string, token: string | null = admin) => {
+    const reply = await adminAsks(server, 'GET', path, token);
+    openapi.check('get', path, reply);
+    return reply;
+  };
+  const post = async (path: string, token: string | null = admin) => {
+    const reply = await adminAsks(server, 'POST', path, token);
+    openapi.check('post', path, reply);
+    return reply;
+  };
   const query = (osql: string, token = analyst) =>
     asked(server, '/osl/query', { osql }, { authorization: `Bearer ${token}` });
   const ids: string[] = [];
@@ -124,8 +134,7 @@ async function ofServer(t: Test, server: Server, place: Place, inTable: boolean)
       for (const token of [analyst, agent])
         t.match(await get(real, token), { status: 403, body: { code: 'E2101' } }, path);
     }
-    for (const path of ['/admin/audit/verification', '/admin/policy/tests'])
-      t.match(await post(path, agent), { status: 403, body: { code: 'E2101' } }, path);
+    for (const path of JOBS) t.match(await post(path, agent), { status: 403, body: { code: 'E2101' } }, path);
     t.match(await get('/admin/matrix', null), { status: 403, body: { code: 'E2102' } });
     t.match(await get('/admin/matrix', 'x'), { status: 401 });
     t.match(
@@ -322,12 +331,13 @@ async function ofServer(t: Test, server: Server, place: Place, inTable: boolean)
       activation: null,
     });
   });
-}
 
-type Members = Readonly<Record<string, unknown>>;
-
-function listIn(body: Members, name: string): readonly Members[] {
-  return body[name] as readonly Members[]; // each is looked at where it is used
+  await t.test('every answer was of the shape that the document states', (t) => {
+    t.strictSame(openapi.faults, []);
+    const all = [...PATHS.map((path) => `get ${path}`), ...JOBS.map((path) => `post ${path}`)];
+    t.strictSame([...openapi.checked].sort(), all.sort());
+    t.end();
+  });
 }
 
 /** Does `work` while a byte of the server's first chain is another one. */
@@ -352,35 +362,6 @@ async function flipped<T>({ dataDir }: Place, work: () => Promise<T>): Promise<T
     bytes[place] = (bytes[place] ?? 0) ^ 1;
     flip();
   }
-}
-
-function adminAsks(
-  server: Server,
-  method: string,
-  path: string,
-  token: string | null,
-): Promise<{ readonly status: number; readonly body: Members }> {
-  const { adminPort } = server.record();
-  const headers = token === null ? {} : { authorization: `Bearer ${token}` };
-  const options = {
-    host: '127.0.0.1',
-    port: Number(adminPort),
-    method,
-    path,
-    headers,
-    agent: false,
-  } as const;
-  return new Promise((resolve, reject) => {
-    const sent = request(options, (reply) => {
-      let text = '';
-      reply.setEncoding('utf8').on('data', (part: string) => {
-        text += part;
-      });
-      reply.once('end', () => resolve({ status: reply.statusCode ?? 0, body: JSON.parse(text) as Members }));
-    });
-    sent.once('error', reject);
-    sent.end();
-  });
 }
 
 async function until<T>(look: () => Promise<T | null>): Promise<T> {

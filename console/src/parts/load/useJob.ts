@@ -1,20 +1,25 @@
 import { useState } from 'react';
 import { adminGet, adminPost } from '../../api/admin.js';
-import type { Job } from '../../api/admin-types.js';
 import type { Caller } from '../../api/caller.js';
 import { useLoad } from './useLoad.js';
 import { usePolling } from './usePolling.js';
 
-export interface JobState<T> {
-  readonly job: Job<T> | null;
+/** A job as every path of one answers it. */
+interface Job {
+  readonly state: string;
+}
+
+export interface JobState<J extends Job> {
+  /** Its state and last result; null before the first answer. */
+  readonly job: J | null;
   readonly error: unknown;
   readonly begin: () => void;
   readonly again: () => void;
 }
 
-/** A job of the server: how it stands, looked at while it runs, and what begins it. */
-export function useJob<T>(caller: Caller, path: string): JobState<T> {
-  const { value, error, again } = useLoad(path, (signal) => adminGet<Job<T>>(caller, path, {}, signal));
+/** Reads the job of the server at `path`, polls it while it runs, and starts it. */
+export function useJob<J extends Job>(caller: Caller, path: string): JobState<J> {
+  const { value, error, again } = useLoad(path, (signal) => adminGet<J>(caller, path, {}, signal));
   const [fault, setFault] = useState<unknown>(null);
   usePolling(again, value?.state === 'running' ? 1_000 : null);
   const begin = (): void => {

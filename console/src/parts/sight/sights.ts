@@ -15,3 +15,6 @@ export const SIGHT_WORDS: Readonly<Record<Sight, SightWords>> = {
   aggregates: { sign: 'Σ', word: 'aggregates', how: 'in aggregates only' },
   nothing: { sign: '·', word: 'nothing', how: 'not at all' },
 };
+
+/** From the widest to none. */
+export const SIGHTS = Object.keys(SIGHT_WORDS) as readonly Sight[]; // its own keys, all of them

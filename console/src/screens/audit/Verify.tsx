@@ -1,4 +1,4 @@
-import type { ChainVerdict, Job, Verification } from '../../api/admin-types.js';
+import type { ChainVerdict, VerificationJob } from '../../api/admin-types.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useJob } from '../../parts/load/useJob.js';
 import { counted, momentOf } from '../../parts/load/words.js';
@@ -7,7 +7,7 @@ import { useSession } from '../../shell/session.js';
 /** Verifies the whole log on the server, and says what came of it. */
 export function Verify() {
   const { caller } = useSession();
-  const { job, error, begin } = useJob<Verification>(caller, '/admin/audit/verification');
+  const { job, error, begin } = useJob<VerificationJob>(caller, '/admin/audit/verification');
   return (
     <div className="verify audit-pad">
       <div className="verify-head">
@@ -43,7 +43,7 @@ export function Verify() {
   );
 }
 
-function Standing({ job: { state, progress, ended_at, by } }: { readonly job: Job<Verification> }) {
+function Standing({ job: { state, progress, ended_at, by } }: { readonly job: VerificationJob }) {
   if (state === 'running') return <Progress progress={progress} />;
   if (ended_at === null) return <span className="quiet">Not verified since the server began.</span>;
   return (
@@ -54,7 +54,7 @@ function Standing({ job: { state, progress, ended_at, by } }: { readonly job: Jo
   );
 }
 
-function Progress({ progress }: { readonly progress: Job<Verification>['progress'] }) {
+function Progress({ progress }: { readonly progress: VerificationJob['progress'] }) {
   const at = (name: string): number => progress?.[name] ?? 0;
   const all = Math.max(1, at('all_segments'));
   return (

@@ -1,12 +1,16 @@
+import type { Judgement, Publications } from '../../../../clients/typescript/types.js';
 import { adminGet, adminPost } from '../../api/admin.js';
-import type { AccessChange, DraftDiff, Judged, ToldDraft } from '../../api/admin-types.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { counted } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
 
+export type Draft = Publications['drafts'][number];
+type Difference = NonNullable<Judgement['diff']>;
+type AccessChange = Difference['access'][number]['changes'][number];
+
 interface DraftJudgedProps {
-  readonly draft: ToldDraft;
+  readonly draft: Draft;
   readonly name: string;
 }
 
@@ -17,7 +21,7 @@ export function DraftJudged({ draft, name }: DraftJudgedProps) {
     adminGet<{ readonly draft?: { readonly text: string } }>(caller, `/osl/objects/${draft.id}`, {}, signal),
   );
   const judged = useLoad(`judged ${draft.id}`, () =>
-    adminPost<Judged>(caller, '/osl/validate', { draft: draft.id }),
+    adminPost<Judgement>(caller, '/osl/validate', { draft: draft.id }),
   );
   return (
     <article className="draft">
@@ -35,7 +39,7 @@ export function DraftJudged({ draft, name }: DraftJudgedProps) {
   );
 }
 
-function Verdict({ judged: { ok, diagnostics, diff } }: { readonly judged: Judged }) {
+function Verdict({ judged: { ok, diagnostics, diff } }: { readonly judged: Judgement }) {
   return (
     <>
       <p className={ok ? 'verdict verdict-good' : 'verdict verdict-bad'} role="status">
@@ -56,7 +60,7 @@ function Verdict({ judged: { ok, diagnostics, diff } }: { readonly judged: Judge
   );
 }
 
-function Gains({ diff: { access, changes } }: { readonly diff: DraftDiff }) {
+function Gains({ diff: { access, changes } }: { readonly diff: Difference }) {
   return (
     <>
       <section>

@@ -1,12 +1,12 @@
 import { useState } from 'react';
+import type { Publications } from '../../../../clients/typescript/types.js';
 import { adminGet } from '../../api/admin.js';
-import type { Publications, ToldDraft } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
-import { DraftJudged } from './DraftJudged.js';
+import { type Draft, DraftJudged } from './DraftJudged.js';
 
 /** Drafts of the graph, and who would gain and lose by each. */
 export function Drafts() {
@@ -64,6 +64,6 @@ export function Drafts() {
   );
 }
 
-function nameOf({ id }: ToldDraft): string {
+function nameOf({ id }: Draft): string {
   return `Draft ${id.slice(0, 8)}`;
 }

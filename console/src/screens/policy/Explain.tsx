@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
+import type { AccessExplanation } from '../../../../clients/typescript/types.js';
 import { adminPost } from '../../api/admin.js';
-import type { Explanation, GrantReason } from '../../api/admin-types.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { SightPill } from '../../parts/sight/Sight.js';
@@ -25,7 +25,7 @@ export function Explain({ cell, onClose }: ExplainProps) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another cell is asked about without a row.
   useEffect(() => setRow(null), [cell.object, cell.chain]);
   const { value, error, isLoading } = useLoad(key, () =>
-    adminPost<Explanation>(caller, '/osl/access/explain', {
+    adminPost<AccessExplanation>(caller, '/osl/access/explain', {
       object: cell.object,
       chain: cell.chain,
       ...(row !== null && { row }),
@@ -52,7 +52,7 @@ export function Explain({ cell, onClose }: ExplainProps) {
   );
 }
 
-function Reasons({ value }: { readonly value: Explanation }) {
+function Reasons({ value }: { readonly value: AccessExplanation }) {
   const { sees, label, mask, because, grants, taken_away_by } = value;
   return (
     <>
@@ -96,7 +96,7 @@ function Reasons({ value }: { readonly value: Explanation }) {
   );
 }
 
-function Grant({ grant }: { readonly grant: GrantReason }) {
+function Grant({ grant }: { readonly grant: AccessExplanation['grants'][number] }) {
   const { rule, columns, rows, unmask, min_group_size, conditions, counts, lacking } = grant;
   return (
     <div className={`grant${counts ? '' : ' grant-off'}`}>
@@ -105,7 +105,7 @@ function Grant({ grant }: { readonly grant: GrantReason }) {
       </p>
       <dl>
         <dt>columns</dt>
-        <dd>{columns === '*' ? 'all' : columns.join(', ')}</dd>
+        <dd>{typeof columns === 'string' ? 'all' : columns.join(', ')}</dd>
         <dt>rows</dt>
         <dd>{rows === null ? 'all' : <code>{rows}</code>}</dd>
         {unmask.length > 0 && (
@@ -139,7 +139,7 @@ function Grant({ grant }: { readonly grant: GrantReason }) {
 }
 
 interface RowQuestionProps {
-  readonly row: Explanation['row'];
+  readonly row: AccessExplanation['row'];
   readonly onAsk: (row: readonly string[] | null) => void;
 }
 

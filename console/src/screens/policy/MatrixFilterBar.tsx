@@ -1,5 +1,4 @@
-import { SIGHTS } from '../../api/admin-types.js';
-import { SIGHT_WORDS } from '../../parts/sight/sights.js';
+import { SIGHT_WORDS, SIGHTS } from '../../parts/sight/sights.js';
 import type { MatrixFilter } from './matrix-filter.js';
 
 interface MatrixFilterBarProps {

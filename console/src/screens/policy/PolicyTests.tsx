@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import { adminGet } from '../../api/admin.js';
-import type { Freshness, Job, PolicyTests } from '../../api/admin-types.js';
+import type { Freshness, PolicyTestsJob } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useJob } from '../../parts/load/useJob.js';
@@ -11,7 +11,7 @@ import { useSession } from '../../shell/session.js';
 /** The tests that lie beside the policy: what they came to, and which rules no test holds. */
 export function PolicyTestsPanel() {
   const { caller } = useSession();
-  const { job, error, begin } = useJob<PolicyTests>(caller, '/admin/policy/tests');
+  const { job, error, begin } = useJob<PolicyTestsJob>(caller, '/admin/policy/tests');
   const serving = useLoad(`serving ${job?.ended_at ?? ''}`, (signal) =>
     adminGet<Freshness>(caller, '/admin/freshness', {}, signal),
   );
@@ -45,7 +45,7 @@ export function PolicyTestsPanel() {
   );
 }
 
-function Standing({ job: { state, progress, ended_at, by } }: { readonly job: Job<PolicyTests> }) {
+function Standing({ job: { state, progress, ended_at, by } }: { readonly job: PolicyTestsJob }) {
   switch (state) {
     case 'running':
       return (
@@ -73,7 +73,13 @@ function Standing({ job: { state, progress, ended_at, by } }: { readonly job: Jo
   }
 }
 
-function Results({ result, serving }: { readonly result: PolicyTests; readonly serving: string | null }) {
+interface ResultsProps {
+  readonly result: NonNullable<PolicyTestsJob['result']>;
+  /** Version of the policy that is served. */
+  readonly serving: string | null;
+}
+
+function Results({ result, serving }: ResultsProps) {
   const { results, coverage, tested } = result;
   const [all, setAll] = useState(false);
   const failed = results.filter(({ ok }) => !ok);

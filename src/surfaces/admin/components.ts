@@ -1,0 +1,304 @@
+import { SIGHTS } from '../../model/graph/index.js';
+import { PROBLEM } from '../rest/problem.js';
+import {
+  count,
+  flag,
+  list,
+  object,
+  oneOf,
+  orNull,
+  ref,
+  type Shape,
+  text,
+  textOrNull,
+} from '../rest/shape.js';
+import { DECISIONS, KINDS, OUTCOMES, SURFACES } from './requests.js';
+
+/** Schemas of what the admin listener answers. The console's types are generated from them (`npm run client`). */
+
+export const REQUEST_ID = text('The call in the audit log.');
+const VERSIONS = object({ manifest: text(), policy: text() });
+const NUMBER: Shape<number> = { type: 'number' };
+const SIGHT = ref('Sight');
+const NEXT = textOrNull('`from` of the next page; null at the end.');
+const PROCESS = text('`server`, or `worker 2`.');
+const ANY_OBJECT: Shape<object> = { type: 'object' };
+const NUMBERS_BY_NAME: Shape<object> = { type: 'object', additionalProperties: NUMBER };
+
+const SESSION_VIEW = object({
+  id: text('By which it is cancelled or ended.'),
+  process: PROCESS,
+  surface: oneOf('wire', 'rest', 'mcp'),
+  user: textOrNull('The login of the wire.'),
+  subject: textOrNull('Who asks; null before authentication.'),
+  chain: list(text()),
+  token_id: textOrNull('The id by which its current token is revoked.'),
+  application: textOrNull(),
+  since: text('RFC 3339.'),
+  state: text('As `pg_stat_activity` has it.'),
+  state_since: text(),
+  shape: textOrNull('The running statement, without literals and undeclared names.'),
+  fingerprint: textOrNull('Of the shape.'),
+  objects: list(text()),
+});
+
+const POOL_VIEW = object({
+  process: PROCESS,
+  connector: text(),
+  purpose: oneOf('questions', 'short', 'system'),
+  size: count(),
+  open: count(),
+  running: count(),
+  waiting: count(),
+  reach: oneOf('open', 'full', 'lost'),
+});
+
+const CACHE_VIEW = object({
+  process: PROCESS,
+  cache: text(),
+  entries: count(),
+  bytes: count(),
+  hits: count(),
+  misses: count(),
+});
+
+const PROCESS_VIEW = object({
+  process: PROCESS,
+  pid: count(),
+  since: text(),
+  draining: flag('It takes no new sessions, and is not ready.'),
+  manifest: text(),
+  policy: textOrNull('Null: no policy is served.'),
+  policy_kept_until: textOrNull(
+    'The newest policy is missing or invalid; the last valid one is served until then.',
+  ),
+  policy_fault: textOrNull('Error in the newest policy, with its position; null while it is served.'),
+  audit: object({
+    records: count(),
+    waiting: count('Not on the disk yet.'),
+    unanchored: count('Not under a signed checkpoint yet.'),
+    failing: textOrNull(),
+  }),
+  sessions: count(),
+  out_of_service: list(text()),
+});
+
+export const REVOCATION = {
+  id: text(),
+  kind: oneOf('token', 'subject'),
+  name: text('The id of a token, or a subject.'),
+  at: text('RFC 3339. Of a subject: tokens issued by then.'),
+  until: text('By then all of them have expired.'),
+};
+
+const MATRIX_ROW = object({ object: text(), column: text(), label: textOrNull(), sees: list(SIGHT) });
+
+const MATRIX_PAGE = object({
+  request_id: REQUEST_ID,
+  subjects: list(list(text()), 'Chains, root first; most subjects stand alone in theirs.'),
+  next_subject: textOrNull('`after` of the next page; null at the end.'),
+  subject_count: count('Subjects whose name matches.'),
+  rows: list(ref('MatrixRow')),
+  row_count: count('Columns whose name matches.'),
+  versions: VERSIONS,
+});
+
+const OFFER = object({
+  declared: flag(),
+  sees: SIGHT,
+  roles: list(object({ role: text(), sees: SIGHT, also: object({ count: count(), first: list(text()) }) })),
+  grant: orNull(ANY_OBJECT),
+});
+
+const ACCESS_REQUEST_VIEW = object({
+  request_id: text(),
+  at: text(),
+  subject: textOrNull(),
+  chain: list(text()),
+  object: textOrNull('Null: no object has the requested name.'),
+  offer: { anyOf: [ref('Offer'), { type: 'null' }] },
+});
+
+const AUDIT_RECORD = object(
+  {
+    ts: text(),
+    kind: oneOf(...KINDS),
+    request_id: text(),
+    tenant: text(),
+    subject: textOrNull(),
+    chain: list(text()),
+    surface: oneOf(...SURFACES),
+    action: text(),
+    form: textOrNull(),
+    objects: list(text()),
+    objects_omitted: count(),
+    decision: orNull(oneOf(...DECISIONS)),
+    code: textOrNull(),
+    outcome: orNull(oneOf(...OUTCOMES)),
+    rows: orNull(count()),
+    duration_us: orNull(count()),
+    'plan?': text(),
+    'detail?': text(),
+    versions: orNull(object({ manifest: textOrNull(), policy: textOrNull() })),
+    statement_hmac: textOrNull(),
+    writer: text(),
+    epoch: count(),
+    seq: count(),
+  },
+  'A record as stored in the log.',
+);
+
+const RECORD_PROOF = object({
+  seq: count(),
+  text: text(),
+  verifier_key: text('The key that lies beside the log.'),
+});
+
+const JOB = {
+  request_id: REQUEST_ID,
+  state: oneOf('none', 'never', 'running', 'done', 'failed'),
+  began_at: textOrNull(),
+  ended_at: textOrNull(),
+  by: textOrNull('The subject that started it.'),
+  progress: orNull(NUMBERS_BY_NAME),
+  why: textOrNull('The reason of a failure, or why there is nothing to do.'),
+};
+
+const CHAIN_VERDICT = object({
+  chain: text(),
+  verifier_key: textOrNull(),
+  integrity: oneOf('intact', 'damaged'),
+  completeness: oneOf('complete', 'incomplete', 'unknown'),
+  anchor: orNull(object({ size: count(), time: textOrNull(), ageMs: orNull(NUMBER) })),
+  records: count(),
+  kept: orNull(object({ from: count(), since: textOrNull() })),
+  unanchored: count(),
+  recovered: list(object({ epoch: count(), from: count(), to: count() })),
+  openDecisions: count(),
+  tornBytes: count(),
+  problem: orNull(object({ kind: text(), segment: text(), offset: count(), seq: count(), message: text() })),
+});
+
+const VERIFICATION_JOB = object({
+  ...JOB,
+  result: orNull(object({ ok: flag(), chains: list(ref('ChainVerdict')) })),
+});
+
+const POLICY_TESTS_JOB = object({
+  ...JOB,
+  result: orNull(
+    object({
+      ok: flag(),
+      results: list(object({ name: text(), ok: flag(), faults: list(text()) })),
+      coverage: orNull(
+        object({
+          changes: count(),
+          held: count(),
+          unheld: list(object({ rule: text(), change: text() })),
+        }),
+      ),
+      tested: object({ manifest: text(), policy: textOrNull() }),
+    }),
+  ),
+});
+
+const FORM_LATENCY = object({
+  form: text(),
+  surface: text(),
+  count: count(),
+  sum: NUMBER,
+  buckets: list(object({ le: orNull(NUMBER), count: count() })),
+});
+
+const FIGURES = object({
+  request_id: REQUEST_ID,
+  latency: list(ref('FormLatency'), 'Seconds of answered requests.'),
+  stages: list(object({ stage: text(), count: count(), sum: NUMBER })),
+  requests: list(object({ decision: text(), outcome: text(), count: count() })),
+  refusals: list(object({ code: text(), count: count() })),
+  lineage: list(
+    object({
+      endpoint: text(),
+      pending: count(),
+      dead: count(),
+      delivered: count(),
+      failed: count(),
+      dropped: count(),
+      disabled: flag(),
+    }),
+  ),
+  lineage_lag: orNull(count()),
+  workers: orNull(object({ wanted: count(), serving: count(), replaced: count() })),
+  wire_sessions: count(),
+});
+
+const QUOTA_VIEW = object({
+  bucket: text(),
+  unit: oneOf('requests', 'rows', 'bytes', 'ms'),
+  most: count(),
+  window_seconds: NUMBER,
+  role: textOrNull(),
+  each: flag('Each subject has its own.'),
+  used: orNull(count()),
+  ends_in_seconds: orNull(NUMBER),
+});
+
+const LIMITS = object({
+  request_id: REQUEST_ID,
+  per_second: list(object({ bucket: text(), most: count() })),
+  quotas: list(ref('QuotaView')),
+  subject: textOrNull(),
+});
+
+const FRESHNESS = object({
+  request_id: REQUEST_ID,
+  indexes: list(object({ facet: text(), indexed_at: textOrNull() })),
+  rollups: orNull(
+    list(
+      object({
+        rollup: text(),
+        entity: text(),
+        state: oneOf('ready', 'not built', 'changed', 'old'),
+        built_at: textOrNull(),
+        rows: orNull(count()),
+        max_age_seconds: NUMBER,
+      }),
+    ),
+  ),
+  published: orNull(object({ number: count(), id: text(), at: text() })),
+  activation: orNull(count()),
+  versions: VERSIONS,
+});
+
+export const RECORD_PAGE = object({ request_id: REQUEST_ID, records: list(ref('AuditRecord')), next: NEXT });
+
+export const ACCESS_REQUESTS = object({
+  request_id: REQUEST_ID,
+  requests: list(ref('AccessRequestView')),
+  next: NEXT,
+});
+
+/** Components of the admin listener's document, by name. */
+export const ADMIN_COMPONENTS: ReadonlyMap<string, Shape> = new Map<string, Shape>([
+  ['Problem', PROBLEM],
+  ['Sight', oneOf(...SIGHTS)],
+  ['MatrixRow', MATRIX_ROW],
+  ['MatrixPage', MATRIX_PAGE],
+  ['Offer', OFFER],
+  ['AccessRequestView', ACCESS_REQUEST_VIEW],
+  ['AuditRecord', AUDIT_RECORD],
+  ['RecordPage', RECORD_PAGE],
+  ['RecordProof', RECORD_PROOF],
+  ['ChainVerdict', CHAIN_VERDICT],
+  ['VerificationJob', VERIFICATION_JOB],
+  ['PolicyTestsJob', POLICY_TESTS_JOB],
+  ['FormLatency', FORM_LATENCY],
+  ['Figures', FIGURES],
+  ['QuotaView', QUOTA_VIEW],
+  ['Limits', LIMITS],
+  ['Freshness', FRESHNESS],
+  ['ProcessView', PROCESS_VIEW],
+  ['SessionView', SESSION_VIEW],
+  ['PoolView', POOL_VIEW],
+  ['CacheView', CACHE_VIEW],
+]);

@@ -1,0 +1,178 @@
+import type { FastifyRequest } from 'fastify';
+import type { AuditQuery } from '../../../policy/audit/index.js';
+import { isName } from '../../../policy/is-name.js';
+import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
+import { SIGHTS, type Sight } from '../../model/graph/index.js';
+import type { RevocationAsked } from '../../operating/revoke.js';
+import { jsonFields } from '../rest/bodies/json.js';
+import { readerOfOne } from '../rest/bodies/reader.js';
+import { malformed } from '../rest/fault.js';
+import { exactly, text } from '../rest/shape.js';
+import { termIn } from '../rest/term.js';
+
+/** Parameters and bodies that the admin routes take, and their readers. */
+
+/** Parameters of a URL, each at most once. */
+export type Parameters = ReadonlyMap<string, string>;
+
+/** A text; null if it is missing or empty. @throws QueryError E0511 */
+export function textParameter(given: Parameters, name: string): string | null {
+  const text = given.get(name) ?? '';
+  return text.trim() === '' ? null : termIn(name, text);
+}
+
+/** Names separated by commas. @throws QueryError E0511 */
+function listParameter(given: Parameters, name: string, most: number): readonly string[] | null {
+  const text = given.get(name) ?? '';
+  if (text.trim() === '') return null;
+  const names = text.split(',', most + 1).map((one) => termIn(name, one));
+  if (names.length > most) throw malformed(`\`${name}\` lists ${most} names at most`);
+  return names;
+}
+
+/** @throws QueryError E0511 */
+export function countParameter(
+  given: Parameters,
+  name: string,
+  least: number,
+  most: number,
+  otherwise: number,
+): number {
+  const text = given.get(name);
+  if (text === undefined) return otherwise;
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= least && value <= most))
+    throw malformed(`\`${name}\` is a whole number from ${least} to ${most}`);
+  return value;
+}
+
+/** One of these words; null if it is missing. @throws QueryError E0511 */
+function wordParameter<const W extends string>(
+  given: Parameters,
+  name: string,
+  words: readonly W[],
+): W | null {
+  const text = textParameter(given, name);
+  if (text === null) return null;
+  const word = words.find((one) => one === text);
+  if (word === undefined) throw malformed(`\`${name}\` is one of ${words.join(', ')}`);
+  return word;
+}
+
+/** A time by RFC 3339, in the format of the log. @throws QueryError E0511 */
+export function timeParameter(given: Parameters, name: string): string | null {
+  const text = textParameter(given, name);
+  if (text === null) return null;
+  const ms = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms)) throw malformed(`\`${name}\` is a moment, such as 2026-01-31T09:00:00Z`);
+  return new Date(ms).toISOString();
+}
+
+/** Cursor that a page returned as `next`; null for the first page. @throws QueryError E0511 */
+export function cursorParameter(given: Parameters): string | null {
+  const text = given.get('from') ?? '';
+  if (text === '') return null;
+  if (!/^[\w-]{1,8192}$/.test(text)) throw malformed('`from` is none that a page gave');
+  return text;
+}
+
+export const KINDS = ['decision', 'outcome', 'event'] as const;
+export const DECISIONS = ['allow', 'deny', 'error'] as const;
+export const OUTCOMES = ['ok', 'error', 'cancelled', 'truncated', 'unknown'] as const;
+export const SURFACES = ['rest', 'wire', 'mcp', 'cli', 'system'] as const;
+
+export const FILTER_PARAMETERS = [
+  'subject',
+  'object',
+  'name',
+  'since',
+  'until',
+  'kind',
+  'action',
+  'surface',
+  'decision',
+  'outcome',
+  'code',
+  'request',
+] as const;
+
+/** Filter of audit records. @throws QueryError E0511 */
+export function auditFilter(given: Parameters): AuditQuery {
+  const members = {
+    subject: textParameter(given, 'subject'),
+    object: textParameter(given, 'object'),
+    name: textParameter(given, 'name'),
+    since: timeParameter(given, 'since'),
+    until: timeParameter(given, 'until'),
+    kind: wordParameter(given, 'kind', KINDS),
+    action: textParameter(given, 'action'),
+    surface: wordParameter(given, 'surface', SURFACES),
+    decision: wordParameter(given, 'decision', DECISIONS),
+    outcome: wordParameter(given, 'outcome', OUTCOMES),
+    code: textParameter(given, 'code'),
+    requestId: textParameter(given, 'request'),
+  };
+  // Only the given members: one without a value would match nothing.
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null)) as AuditQuery;
+}
+
+export const MATRIX_PARAMETERS = [
+  'subject',
+  'object',
+  'sees',
+  'after',
+  'subjects',
+  'from',
+  'rows',
+  'chain',
+] as const;
+
+const MOST_CHAIN = 16;
+
+/** @throws QueryError E0511 */
+export function matrixQuestion(given: Parameters): MatrixQuestion {
+  const sees = listParameter(given, 'sees', SIGHTS.length);
+  const chain = listParameter(given, 'chain', MOST_CHAIN);
+  if (sees !== null && !sees.every(isSight)) throw malformed(`\`sees\` lists some of ${SIGHTS.join(', ')}`);
+  if (chain !== null && new Set(chain).size < chain.length) throw malformed('`chain` names a subject twice');
+  return {
+    subject: textParameter(given, 'subject') ?? '',
+    object: textParameter(given, 'object') ?? '',
+    sees: sees === null ? null : sees.filter(isSight),
+    after: textParameter(given, 'after'),
+    subjects: countParameter(given, 'subjects', 1, MOST_SUBJECTS, MOST_SUBJECTS),
+    from: countParameter(given, 'from', 0, 10_000_000, 0),
+    rows: countParameter(given, 'rows', 1, MOST_ROWS, MOST_ROWS),
+    chain,
+  };
+}
+
+function isSight(text: string): text is Sight {
+  return (SIGHTS as readonly string[]).includes(text);
+}
+
+export const REVOCATIONS = {
+  token_id: exactly({ token_id: text('The `jti` of a token, or `token_id` of a session.') }),
+  subject: exactly({ subject: text('All tokens with it in their chain that were issued by now.') }),
+  session: exactly({ session: text('The token of a session, or a request, by its id.') }),
+};
+
+const read = readerOfOne(REVOCATIONS);
+
+/** @throws QueryError E4150, E0511 */
+export function readRevocation(request: FastifyRequest): RevocationAsked {
+  const asked = read(jsonFields(request));
+  switch (asked.kind) {
+    case 'token_id':
+      return { kind: 'token', name: nameIn('token_id', asked.read.token_id) };
+    case 'subject':
+      return { kind: 'subject', name: nameIn('subject', asked.read.subject) };
+    case 'session':
+      return { kind: 'session', name: nameIn('session', asked.read.session) };
+  }
+}
+
+function nameIn(field: string, value: string): string {
+  if (isName(value)) return value;
+  throw malformed(`\`${field}\` is a name of 1 to 256 characters, none of them a control character`);
+}
