@@ -12,65 +12,90 @@ import { planIn, rolledWorld } from './rolled-world.js';
 const MUTANTS: readonly Mutant[] = [
   mutant(
     'a row filter reads dimensions',
-    'rollup',
+    'rollup/rollup',
     'if (filter !== null)\n            visitExpr',
     'if (false)\n            visitExpr',
   ),
   mutant(
     'what is aggregated is clear',
-    'rollup',
+    'rollup/rollup',
     "columnRule(relation, name, granted).masked === 'none'",
     'true',
   ),
-  mutant('minima are kept', 'rollup', '!granted.grants.every(showsRows)', 'false'),
+  mutant('minima are kept', 'rollup/rollup', '!granted.grants.every(showsRows)', 'false'),
   mutant(
     'values are of dimensions',
-    'rolled-block',
+    'rollup/rolled-block',
     'source !== this.#source || !this.#dimensions.has(name)',
     'false',
   ),
-  mutant('distinct values are no sum', 'rolled-block', 'if (call.distinct)', 'if (false)'),
-  mutant("a rollup's rows are not counted", 'rolled-block', "new Set(['min',", "new Set(['count', 'min',"),
-  mutant("a rollup's rows are not added up", 'rolled-block', "new Set(['min',", "new Set(['sum', 'min',"),
-  mutant('days have hours', 'rolled-block', "day: new Set(['day'", "day: new Set(['hour', 'day'"),
-  mutant('months have weeks', 'rolled-block', "week: new Set(['week'", "week: new Set(['week', 'month'"),
-  mutant('a bound is a beginning', 'rolled-block', 'literal?.holds(beginsAt(days, type)) === true', 'true'),
+  mutant('distinct values are no sum', 'rollup/rolled-block', 'if (call.distinct)', 'if (false)'),
+  mutant(
+    "a rollup's rows are not counted",
+    'rollup/rolled-block',
+    "new Set(['min',",
+    "new Set(['count', 'min',",
+  ),
+  mutant(
+    "a rollup's rows are not added up",
+    'rollup/rolled-block',
+    "new Set(['min',",
+    "new Set(['sum', 'min',",
+  ),
+  mutant('days have hours', 'rollup/rolled-block', "day: new Set(['day'", "day: new Set(['hour', 'day'"),
+  mutant(
+    'months have weeks',
+    'rollup/rolled-block',
+    "week: new Set(['week'",
+    "week: new Set(['week', 'month'",
+  ),
+  mutant(
+    'a bound is a beginning',
+    'rollup/rolled-block',
+    'literal?.holds(beginsAt(days, type)) === true',
+    'true',
+  ),
   mutant(
     'a period is before its end',
-    'rolled-block',
+    'rollup/rolled-block',
     "definition.name !== '>=' && definition.name !== '<'",
     "!['>=', '<', '<=', '>'].includes(definition.name)",
   ),
-  mutant('time is of UTC', 'rolled-block', 'e.name === this.#rollup.time?.column', "e.name === 'local'"),
+  mutant(
+    'time is of UTC',
+    'rollup/rolled-block',
+    'e.name === this.#rollup.time?.column',
+    "e.name === 'local'",
+  ),
   mutant(
     'NULL is not counted',
-    'rolled-block',
+    'rollup/rolled-block',
     'this.#counted(call, count.name, filter)',
     "this.#counted(call, '#n', filter)",
   ),
   mutant(
     'NULL of a dimension is not counted',
-    'rolled-block',
+    'rollup/rolled-block',
     'const there = isNotNull(arg);',
     'const there = isNotNull(this.#slots.literal("1", "int4"));',
   ),
-  mutant('a filter of a count holds', 'rolled-block', 'allOf([filter, there])', 'there'),
+  mutant('a filter of a count holds', 'rollup/rolled-block', 'allOf([filter, there])', 'there'),
   mutant(
     'an average is of values',
-    'rolled-block',
+    'rollup/rolled-block',
     "'sum', count, filter)",
     "'sum', { name: '#n', type: 'int8' }, filter)",
   ),
   mutant(
     'none is no NULL',
-    'rolled-block',
+    'rollup/rolled-block',
     'args: Object.freeze([rows, none])',
     'args: Object.freeze([rows, rows])',
   ),
 ];
 
 /** What the verifier and the answers of the oracle are one for: another guard of the compiler stands before them. */
-const SILENT = mutant('', 'verify-rollup', 'if (scan === undefined)\n        return;', 'return;');
+const SILENT = mutant('', 'verify/rollup', 'if (scan === undefined)\n        return;', 'return;');
 const WORLDS = 48;
 /** For the verifier, whose alarms need not all come. */
 const LEAST_WORLDS = 12;
