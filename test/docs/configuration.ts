@@ -45,11 +45,11 @@ export const SECTIONS: readonly Section[] = [
       OSL_HTTP_PORT: { what: 'REST and MCP; 0 takes a free one.', default: '8642' },
       OSL_PG_PORT: { what: 'The Postgres wire; 0 takes a free one.', default: '15432' },
       OSL_DRIFT_SECONDS: {
-        what: 'How often it is looked whether databases [still have what the manifest declares](operations.md#the-database-is-down-or-another-than-the-manifest-says); 0: at a start and a reload alone.',
+        what: 'How often it is looked whether databases [still have what the manifest declares](operations.md#database-down-or-schema-changed); 0: at a start and a reload alone.',
         default: '30',
       },
       OSL_SLOW_QUESTION_MS: {
-        what: 'Questions that take so long have [a line in the log](operations.md#the-log), by their shape; 0: none has.',
+        what: 'Questions that take so long have [a line in the log](operations.md#server-log), by their shape; 0: none has.',
         default: '0',
       },
       OSL_ADMIN_PORT: {
@@ -172,7 +172,7 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: 'Whose tokens',
-    text: '[More of this](operations.md#whose-tokens).',
+    text: '[More of this](operations.md#which-tokens-are-accepted).',
     variables: {
       OSL_PUBLIC_KEYS: {
         what: "Public keys of issuers of actor tokens: RSA (RS256), P-256 (ES256) or Ed25519 (EdDSA). With it tokens of the gateway's own key, HS256, are refused, unless `OSL_LOCAL_TOKENS=on`.",
@@ -233,7 +233,7 @@ export const SECTIONS: readonly Section[] = [
         takes: 'a file',
       },
       OSL_SPOOL_MIB: {
-        what: 'MiB on disk of rows that [slow readers](operations.md#slow-readers) have not taken yet; half of it for one subject, 0 for none.',
+        what: 'MiB on disk of rows that [slow readers](operations.md#slow-clients) have not taken yet; half of it for one subject, 0 for none.',
         default: '1024',
       },
       OSL_CATALOG_ENGINES: {
@@ -258,7 +258,7 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: 'The audit log and the operator’s',
-    text: '[More of this](operations.md#the-audit-logs-disk-is-full-fails-or-stalls).',
+    text: '[More of this](operations.md#audit-log-disk-full-failing-or-stalled).',
     variables: {
       OSL_AUDIT_FAILURE: {
         what: 'When the disk of the log fails: whether it goes on once it can, or the process ends with 7.',
@@ -313,7 +313,7 @@ export const SECTIONS: readonly Section[] = [
         default: 'warn',
       },
       OSL_OWNER_WEBHOOK: {
-        what: 'Where [requests for access](access.md#asking-for-access) are posted to; without it they are in the audit log alone.',
+        what: 'Where [requests for access](access.md#requesting-access) are posted to; without it they are in the audit log alone.',
         takes: 'an http or https URL, with OSL_OWNER_WEBHOOK_SECRET',
         default: '',
       },

@@ -13,7 +13,7 @@ export function requestMetrics(registry: Registry, meters: Meters): void {
 
 const LABELS = ['stage', 'surface', 'form', 'decision'] as const;
 const STAGE_SECONDS = 'osl_request_stage_seconds';
-const HELP = 'What requests spend their time on, by stage, surface, form and decision';
+const HELP = 'Request time by stage, surface, form and decision';
 
 class StageSeconds extends Histogram<(typeof LABELS)[number]> {
   readonly #meters: Meters;
@@ -64,7 +64,7 @@ class Requests extends Counter<(typeof REQUEST_LABELS)[number]> {
   constructor(registry: Registry, meters: Meters) {
     super({
       name: 'osl_requests_total',
-      help: 'Requests by surface, form, decision and outcome (none: it was refused)',
+      help: 'Requests by surface, form, decision and outcome (none: refused)',
       labelNames: REQUEST_LABELS,
       registers: [registry],
     });
@@ -85,7 +85,7 @@ class Refusals extends Counter<'code'> {
   constructor(registry: Registry, meters: Meters) {
     super({
       name: 'osl_errors_total',
-      help: 'Refusals and failures by code of the catalogue of errors',
+      help: 'Refused and failed requests by error code',
       labelNames: ['code'],
       registers: [registry],
     });

@@ -46,13 +46,13 @@ export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: 
   collectDefaultMetrics({ register: registry });
   const requests = new Counter({
     name: 'osl_http_requests_total',
-    help: 'Requests answered',
+    help: 'HTTP requests by route, method and status',
     labelNames: ['route', 'method', 'status'],
     registers: [registry],
   });
   const seconds = new Histogram({
     name: 'osl_http_request_seconds',
-    help: 'From the head of the request to the last byte of the answer',
+    help: 'Time from the request headers to the last byte of the response',
     labelNames: ['route'],
     buckets: BUCKETS,
     registers: [registry],
@@ -95,75 +95,85 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireNumbers
     });
   };
   const plans = service.plans;
-  gauge('osl_plan_cache_hits', 'Questions whose plan was known', () => plans.stats().hits);
-  gauge('osl_plan_cache_shape_hits', 'Questions that differ from a known one in literals only', () => {
+  gauge('osl_plan_cache_hits', 'Queries whose plan was cached', () => plans.stats().hits);
+  gauge('osl_plan_cache_shape_hits', 'Queries that differ from a cached one only in literals', () => {
     return plans.stats().shapeHits;
   });
-  gauge('osl_plan_cache_misses', 'Questions that were compiled', () => plans.stats().misses);
-  gauge('osl_plan_cache_entries', 'Plans kept', () => plans.stats().entries);
-  gauge('osl_plan_cache_bytes', 'What the kept plans weigh, roughly', () => plans.stats().bytes);
+  gauge('osl_plan_cache_misses', 'Queries that were compiled', () => plans.stats().misses);
+  gauge('osl_plan_cache_entries', 'Cached plans', () => plans.stats().entries);
+  gauge('osl_plan_cache_bytes', 'Approximate size of the cached plans', () => plans.stats().bytes);
   const { answers } = service;
-  gauge('osl_result_cache_hits', 'Answers that were given again', () => answers.stats().hits);
+  gauge('osl_result_cache_hits', 'Queries answered from the result cache', () => answers.stats().hits);
   gauge(
     'osl_result_cache_misses',
-    'Questions whose answer might have been kept, and was read',
+    'Cacheable queries that were run because their result was not cached',
     () => answers.stats().misses,
   );
-  gauge('osl_result_cache_entries', 'Answers kept', () => answers.stats().entries);
-  gauge('osl_result_cache_bytes', 'What the kept answers weigh', () => answers.stats().bytes);
+  gauge('osl_result_cache_entries', 'Cached results', () => answers.stats().entries);
+  gauge('osl_result_cache_bytes', 'Size of the cached results', () => answers.stats().bytes);
   const audit = service.audit;
   gauge('osl_audit_records', 'Records appended to the audit log', () => audit.stats().records);
   gauge('osl_audit_durable_records', 'Records known to be on disk', () => audit.stats().durable);
-  gauge('osl_audit_anchored_records', 'Records under a signed checkpoint', () => audit.stats().anchored);
-  gauge('osl_audit_groups', 'Group commits since the start', () => audit.stats().groups);
-  gauge('osl_audit_gaps', 'How often the audit log failed and went on since the start', () => {
+  gauge('osl_audit_anchored_records', 'Records covered by a signed checkpoint', () => audit.stats().anchored);
+  gauge('osl_audit_groups', 'Group commits since startup', () => audit.stats().groups);
+  gauge('osl_audit_gaps', 'Times the audit log failed and recovered since startup', () => {
     return audit.stats().gaps;
   });
   const failed = (): number => (audit.stats().failure === null ? 0 : 1);
-  gauge('osl_audit_failed', '1 while the audit log takes nothing', failed, 'max');
+  gauge('osl_audit_failed', '1 while the audit log cannot be written', failed, 'max');
   const loaded = (): number => (service.model().snapshot === null ? 0 : 1);
-  gauge('osl_policy_loaded', '1 while a policy serves; without one everything is refused', loaded, 'min');
+  gauge(
+    'osl_policy_loaded',
+    '1 while a policy is in force; without one every request is refused',
+    loaded,
+    'min',
+  );
   gauge(
     'osl_policy_kept_seconds',
-    'For how long the last valid policy still serves; 0 where the newest one does',
+    'Remaining time of the last valid policy; 0 if the newest policy is in force',
     () => Math.max(0, ((service.keptPolicy()?.until ?? 0) - Date.now()) / 1_000),
     'max',
   );
   gauge(
     'osl_objects_out_of_service',
-    'Entities and bridges whose table or column is gone from the database',
+    'Entities and bridges whose table or columns do not match the database',
     () => objectsOutOfService(service.engines),
     'max',
   );
   gauge(
     'osl_data_nodes_unreachable',
-    'Servers behind the databases, as of foreign tables, that do not answer',
+    'Servers of foreign tables that do not respond',
     () => unreachableNodes(service.engines),
     'max',
   );
   gauge(
     'osl_slow_questions',
-    'Questions that took longer than OSL_SLOW_QUESTION_MS',
+    'Queries that took longer than OSL_SLOW_QUESTION_MS',
     () => service.observing.slow,
   );
-  gauge('osl_draining', '1 while it takes no new sessions', () => (service.draining() ? 1 : 0), 'max');
-  gauge('osl_wire_sessions', 'Open sessions of the Postgres wire', () => wire.connections);
+  gauge(
+    'osl_draining',
+    '1 while the server drains and accepts no new sessions',
+    () => (service.draining() ? 1 : 0),
+    'max',
+  );
+  gauge('osl_wire_sessions', 'Open sessions on the Postgres port', () => wire.connections);
   gauge(
     'osl_wire_fast_questions',
-    'Questions that went the way of one before them',
+    'Queries on the Postgres port that ran from the statement cache',
     () => wire.fastQuestions,
   );
   const { spool, memory } = service;
-  gauge('osl_answer_memory_bytes', 'Memory that answers under way hold', () => memory.stats().held);
-  gauge('osl_answer_memory_limit_bytes', 'Memory that they may hold', () => memory.stats().limit);
-  gauge('osl_answer_memory_waiting', 'Large rows that wait for memory now', () => memory.stats().waiting);
-  gauge('osl_answer_memory_refusals', 'How often there was not enough since the start', () => {
+  gauge('osl_answer_memory_bytes', 'Result memory in use by running queries', () => memory.stats().held);
+  gauge('osl_answer_memory_limit_bytes', 'Limit of the result memory', () => memory.stats().limit);
+  gauge('osl_answer_memory_waiting', 'Large rows waiting for result memory', () => memory.stats().waiting);
+  gauge('osl_answer_memory_refusals', 'Queries refused for lack of result memory since startup', () => {
     return memory.stats().refused;
   });
   if (spool !== null) {
-    gauge('osl_spool_bytes', 'Room that rows of slow readers take on disk', () => spool.stats().bytes);
-    gauge('osl_spool_answers', 'Answers whose rows are there now', () => spool.stats().answers);
-    gauge('osl_spooled_answers', 'Answers whose rows have been there since the start', () => {
+    gauge('osl_spool_bytes', 'Disk space of spooled results', () => spool.stats().bytes);
+    gauge('osl_spool_answers', 'Results spooled to disk now', () => spool.stats().answers);
+    gauge('osl_spooled_answers', 'Results spooled to disk since startup', () => {
       return spool.stats().spooled;
     });
   }
@@ -185,24 +195,24 @@ function poolGauges(registry: Registry, { engines }: Pick<HttpParts, 'engines'>)
       },
     });
   };
-  byPurpose('osl_pool_size', 'Sessions with databases that there may be', (pool) => pool.size);
-  byPurpose('osl_pool_open', 'Sessions with databases that are open', (pool) => pool.open);
-  byPurpose('osl_pool_running', 'Statements under way on them', (pool) => pool.running);
-  byPurpose('osl_pool_waiting', 'Questions that wait for one', (pool) => pool.waiting);
+  byPurpose('osl_pool_size', 'Maximum number of database sessions', (pool) => pool.size);
+  byPurpose('osl_pool_open', 'Open database sessions', (pool) => pool.open);
+  byPurpose('osl_pool_running', 'Statements running on database sessions', (pool) => pool.running);
+  byPurpose('osl_pool_waiting', 'Queries waiting for a database session', (pool) => pool.waiting);
   byPurpose(
     'osl_pool_unreachable',
-    'Pools whose database cannot be reached, or takes no more sessions',
+    'Pools whose database cannot be reached or accepts no more sessions',
     (pool) => (pool.reach === 'open' ? 0 : 1),
   );
 }
 
 const LINEAGE = {
-  pending: 'Events that wait for an endpoint',
-  dead: 'Dead letters of an endpoint',
-  delivered: 'Events delivered since the start',
-  failed: 'Attempts that failed since the start',
-  dropped: 'Events given up for want of room',
-  disabled: '1 where the endpoint answered 410',
+  pending: 'Events waiting for delivery to an endpoint',
+  dead: 'Events that an endpoint refused for good (dead letters)',
+  delivered: 'Events delivered since startup',
+  failed: 'Failed delivery attempts since startup',
+  dropped: 'Events dropped because the outbox was full',
+  disabled: '1 if the endpoint responded 410 and is disabled',
 } as const;
 
 function lineageGauges(
@@ -223,12 +233,12 @@ function lineageGauges(
       },
     });
   }
-  gauge('osl_lineage_lag_records', 'Audit records whose events are not in the outbox yet', () =>
+  gauge('osl_lineage_lag_records', 'Audit records whose lineage events are not in the outbox yet', () =>
     Math.max(0, audit.stats().durable - (lineage.stats()?.read ?? 0)),
   );
   gauge(
     'osl_lineage_restarts',
-    'How often the thread that emits ended by itself',
+    'Unexpected ends of the lineage thread since startup',
     () => lineage.stats()?.restarts ?? 0,
   );
 }

@@ -39,7 +39,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The database refused or failed the SQL of the gateway. Its words are not passed on, since they could hold values of rows.',
       'Look up the SQLSTATE of the error; the server has the cause in its log under the request id. If the question is at fault, simplify it; else tell the operator.',
-      'operations.md#the-database-is-down-or-another-than-the-manifest-says',
+      'operations.md#database-down-or-schema-changed',
     ),
   ],
   [
@@ -135,7 +135,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The database that has the data does not answer.',
       'Ask again later. The operator finds the address and the cause in the log of the server and in `/ready`.',
-      'operations.md#the-database-is-down-or-another-than-the-manifest-says',
+      'operations.md#database-down-or-schema-changed',
     ),
   ],
   [
@@ -143,7 +143,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The role with which the gateway reads lacks a right on a table. No grant of yours is missing.',
       'The operator grants SELECT on the table that the log names; `osl doctor` lists all of them.',
-      'operations.md#the-database-is-down-or-another-than-the-manifest-says',
+      'operations.md#database-down-or-schema-changed',
     ),
   ],
   [
@@ -151,7 +151,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'A table or column that the manifest declares is gone from the database.',
       'The operator changes the manifest or the database; `osl doctor` shows where they differ.',
-      'operations.md#the-database-is-down-or-another-than-the-manifest-says',
+      'operations.md#database-down-or-schema-changed',
     ),
   ],
   [
@@ -159,7 +159,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'A column has another type in the database than in the manifest.',
       'The operator changes the manifest or the database; `osl doctor` shows where they differ.',
-      'operations.md#the-database-is-down-or-another-than-the-manifest-says',
+      'operations.md#database-down-or-schema-changed',
     ),
   ],
   [
@@ -175,7 +175,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The database is none that has this construct, by its own documentation.',
       'Write it in another way; the message names the construct.',
-      'operations.md#what-speaks-the-protocol-of-postgres',
+      'operations.md#databases-compatible-with-postgres',
     ),
   ],
   [
@@ -351,7 +351,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'A fault of the gateway.',
       'The log of the server has the cause under the request id: report it.',
-      'operations.md#the-log',
+      'operations.md#server-log',
     ),
   ],
   [
@@ -359,7 +359,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The audit log cannot be written, and nothing is answered that is not on record.',
       'The operator frees the disk, or mends the database of the log; answers go on by themselves.',
-      'operations.md#the-audit-logs-disk-is-full-fails-or-stalls',
+      'operations.md#audit-log-disk-full-failing-or-stalled',
     ),
   ],
   [

@@ -23,9 +23,9 @@ export function ownFigures(read: () => Standing): () => Promise<Figures> {
       },
     });
   };
-  gauge('osl_workers', 'Workers that there should be', 'workers');
-  gauge('osl_workers_serving', 'Workers that serve', 'serving');
-  gauge('osl_workers_replaced', 'Workers that ended and were replaced since the start', 'replaced');
-  gauge('osl_catalog_engines', 'Engines of the catalog, which all workers share', 'engines');
+  gauge('osl_workers', 'Configured number of workers', 'workers');
+  gauge('osl_workers_serving', 'Workers that accept requests', 'serving');
+  gauge('osl_workers_replaced', 'Workers that died and were replaced since startup', 'replaced');
+  gauge('osl_catalog_engines', 'Catalog engines, shared by all workers', 'engines');
   return async () => JSON.stringify(await registry.getMetricsAsJSON());
 }
