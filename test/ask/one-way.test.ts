@@ -73,6 +73,21 @@ for (const [name, makers] of Object.entries(MAKERS))
     t.strictSame(filesWith(imports), makers);
   });
 
+t.test('`osl demo` alone has the sign-in without a password', async (t) => {
+  const importers = (file: string) => filesWith(new RegExp(`(?:from|import\\() ?'[^']*/${file}\\.js'`));
+  t.strictSame(importers('console/demo'), ['src/tools/cli/serve/demo.ts']);
+  t.strictSame(
+    importers('serve/demo'),
+    ['src/tools/cli/commands/demo.ts'],
+    'the command; `serve`, its workers and `init` do not reach it',
+  );
+  t.strictSame(
+    importers('\\.?/demo').filter((file) => file.startsWith('src/surfaces/console/')),
+    [],
+  );
+  t.strictSame(filesWith(/demo-token/), ['src/surfaces/console/demo.ts'], 'and the route is nowhere else');
+});
+
 t.test('the patterns find what they are to find', async (t) => {
   t.match('await this.#parts.audit.append(entry)', /\baudit\??\.append\b/);
   t.notMatch(withoutComments('/** audit.append */ // audit.append'), /append/);

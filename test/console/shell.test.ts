@@ -1,6 +1,9 @@
 import { request } from 'node:http';
 import { test } from 'tap';
-import { freshAddress } from '../surfaces/rest/fixture.js';
+import { AuditUnavailable } from '../../policy/audit/index.js';
+import type { Service } from '../../src/service/service.js';
+import { watchedLog } from '../support/watched-log.js';
+import { eventually, freshAddress } from '../surfaces/rest/fixture.js';
 import { accessible, SKIP, startBrowser, Visit } from './support/browser.js';
 import { consoleOptions, startGateway } from './support/gateway.js';
 
@@ -93,10 +96,49 @@ test('without the setting there is none', async (t) => {
 });
 
 test('the demo’s sign-in is for pages of this server on this machine, and for the demo alone', async (t) => {
-  const { rest, origin } = await startGateway(t);
+  let failure: AuditUnavailable | null = null;
+  const serve = (s: Service): Service => ({
+    ...s,
+    audit: watchedLog(
+      s.audit,
+      () => undefined,
+      () => failure,
+    ),
+  });
+  const { rest, origin } = await startGateway(t, { serve });
   const own = { host: `127.0.0.1:${rest.port}`, origin, 'content-type': 'application/json' };
   const ask = (headers: Record<string, string>, chain: unknown = ['user:ann']) =>
     post(rest.port, headers, JSON.stringify({ chain }));
+  await t.test('a token leaves once its decision is on record, as any answer does', async (t) => {
+    const recordsOf = async () => (await rest.test.records()).filter((r) => r.action === 'demo_token');
+
+    t.equal(await ask(own, ['user:root']), 200);
+    await eventually(async () => (await recordsOf()).length > 1);
+    const [decision, outcome, ...more] = await recordsOf();
+    const who = { surface: 'rest', subject: 'user:root', chain: ['user:root'] };
+    t.match(decision, { kind: 'decision', decision: 'allow', ...who });
+    t.match(outcome, { kind: 'outcome', outcome: 'ok', request_id: decision?.request_id, ...who });
+    t.match(
+      outcome?.detail,
+      /^\{"token_id":"[^"]+","admin":true\}$/,
+      'that it is an admin’s, and which token it is',
+    );
+    t.strictSame(more, []);
+
+    t.equal(await ask(own, ['user:nobody']), 400);
+    t.equal(await post(rest.port, { ...own, origin: 'https://evil.example' }, '{}'), 404);
+    const refused = (await recordsOf()).slice(2);
+    t.match(refused, [
+      { kind: 'decision', decision: 'error', code: 'E0511', subject: null },
+      { kind: 'decision', decision: 'error', code: 'E4040', subject: null },
+    ]);
+    t.equal(refused.length, 2);
+
+    failure = new AuditUnavailable('disk', 'the disk is full');
+    t.equal(await ask(own, ['user:root']), 503, 'what cannot be recorded is not given away');
+    failure = null;
+  });
+
   t.equal(await ask(own), 200);
   t.equal(await ask({ ...own, 'sec-fetch-site': 'same-origin' }), 200);
   const localhost = `localhost:${rest.port}`;

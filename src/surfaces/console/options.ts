@@ -1,3 +1,5 @@
+import type { FastifyInstance } from 'fastify';
+import type { RequestParts } from '../../ask/index.js';
 import type { ConsoleFiles } from './files.js';
 
 /** What a console is served with. */
@@ -6,7 +8,7 @@ export interface ConsoleOptions {
   /** Whether what admins do is there too. */
   readonly admin: boolean;
   readonly version: string;
-  /** Null anywhere but on the demo of this machine. */
+  /** Null on every server but `osl demo` on this machine. */
   readonly demo: DemoSignIn | null;
   /** Whether `osl token` mints tokens that are taken here. */
   readonly localTokens: boolean;
@@ -19,9 +21,11 @@ export interface ConsoleOptions {
   }[];
 }
 
-/** Signs a visitor of the demo in, without a password: whoever is on this machine may be any of these. */
+/** Sign-in without a password, as one of `callers`. Made by `demo.ts`, which `osl demo` alone imports. */
 export interface DemoSignIn {
   /** Each `chain` is root to leaf. */
   readonly callers: readonly { readonly chain: readonly string[]; readonly about: string }[];
-  mint(chain: readonly string[]): Promise<string>;
+  /** Methods of its paths. */
+  readonly methods: ReadonlyMap<string, string>;
+  add(app: FastifyInstance, service: RequestParts): void;
 }

@@ -1,23 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type QueryError, queryError } from 'osl-compiler';
 import type { RequestParts } from '../../ask/index.js';
-import { turnAway } from '../../ask/request/visit.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { privateHeaders } from '../rest/problem.js';
 import type { ConsoleFile } from './files.js';
 import { consoleHeaders, originsOf } from './headers.js';
-import type { ConsoleOptions, DemoSignIn } from './options.js';
-import { isOwnPage } from './same-origin.js';
+import type { ConsoleOptions } from './options.js';
 import { toldOf } from './told.js';
 
-/** What each path of the console answers. */
+/** Methods of the console's paths. */
 export const CONSOLE_METHODS: ReadonlyMap<string, string> = new Map([
   ['/console', 'GET, HEAD'],
   ['/console/', 'GET, HEAD'],
   ['/console/settings.json', 'GET, HEAD'],
 ]);
-/** … and of the demo's. */
-export const DEMO_METHODS: ReadonlyMap<string, string> = new Map([['/console/demo-token', 'POST']]);
 
 const PAGE = 'index.html';
 
@@ -49,7 +44,7 @@ export function consoleRoutes(app: FastifyInstance, service: RequestParts, optio
   app.get<{ Params: { '*': string } }>('/console/*', hidden, (request, reply) =>
     serve(request.params['*'])(request, reply),
   );
-  if (demo !== null) demoRoute(app, service, demo);
+  demo?.add(app, service);
 }
 
 function wantsPage({ headers }: FastifyRequest): boolean {
@@ -71,34 +66,4 @@ async function sendFile(
   reply.header('content-type', file.type);
   if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(bytes);
   return reply.header('content-encoding', 'gzip').send(gzipped);
-}
-
-/** `POST /console/demo-token`: a token for one of the demo's callers, for a page of this server on this machine alone. */
-function demoRoute(app: FastifyInstance, service: RequestParts, demo: DemoSignIn): void {
-  app.post('/console/demo-token', { schema: HIDDEN_OPERATION }, async (request, reply) => {
-    const { call } = request;
-    const refuse = async (reason: QueryError): Promise<never> => {
-      throw await turnAway(service, call, 'http', reason, 'anyone');
-    };
-    if (!isOwnPage(request)) return refuse(queryError('notFound', {}));
-    const chain = chainIn(request);
-    const caller = demo.callers.find((known) => known.chain.join(' ') === chain?.join(' '));
-    if (caller === undefined) {
-      const detail = 'the body is {"chain": […]}, with one of the callers of the demo';
-      return refuse(queryError('malformedBody', { detail }));
-    }
-    return reply.headers(privateHeaders(call.requestId)).send({ token: await demo.mint(caller.chain) });
-  });
-}
-
-/** Null for a body that is no JSON of this form; a page elsewhere cannot even send its type unasked. */
-function chainIn({ body, headers }: FastifyRequest): readonly string[] | null {
-  if (headers['content-type'] !== 'application/json' || !(body instanceof Buffer)) return null;
-  try {
-    const read: unknown = JSON.parse(body.toString('utf8'));
-    const chain = typeof read === 'object' && read !== null && 'chain' in read ? read.chain : null;
-    return Array.isArray(chain) && chain.every((name) => typeof name === 'string') ? chain : null;
-  } catch {
-    return null;
-  }
 }

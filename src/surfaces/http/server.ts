@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import { InternalError, queryError } from 'osl-compiler';
 import type { RequestParts } from '../../ask/index.js';
-import { CONSOLE_METHODS, type ConsoleOptions, consoleRoutes, DEMO_METHODS } from '../console/index.js';
+import { CONSOLE_METHODS, type ConsoleOptions, consoleRoutes } from '../console/index.js';
 import { type McpOptions, mcpRoute } from '../mcp/route.js';
 import { callOf } from '../rest/call.js';
 import { BODY_LIMIT, httpFault } from '../rest/http-fault.js';
@@ -110,7 +110,7 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
 
 /** What each path answers, on a server with this console and these routes beside. */
 function methodsWith(page: ConsoleOptions | null, more: MoreRoutes | null): ReadonlyMap<string, string> {
-  const ofPage = page === null ? [] : [...CONSOLE_METHODS, ...(page.demo === null ? [] : DEMO_METHODS)];
+  const ofPage = page === null ? [] : [...CONSOLE_METHODS, ...(page.demo?.methods ?? [])];
   return new Map([...METHODS, ...ofPage, ...(more?.methods ?? [])]);
 }
 

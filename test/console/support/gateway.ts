@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { PACKAGE_ROOT } from '../../../src/base/package-root.js';
+import { demoSignIn } from '../../../src/surfaces/console/demo.js';
 import { type ConsoleOptions, consoleFiles } from '../../../src/surfaces/console/index.js';
 import { type RestFixture, startRest } from '../../surfaces/rest/fixture.js';
 
@@ -38,16 +39,13 @@ export async function startGateway(
   callers: readonly { readonly chain: readonly string[]; readonly about: string }[] = CALLERS,
 ): Promise<Gateway> {
   let rest: RestFixture | null = null;
-  const demo = {
-    callers,
-    mint: async (chain: readonly string[]): Promise<string> => {
-      if (rest === null) throw new Error('the gateway does not listen yet');
-      const subject = chain.at(-1) ?? '';
-      const snapshot = rest.test.service.model().snapshot;
-      const roles = [...(snapshot?.subjects.get(subject)?.adminCeiling ?? [])];
-      return rest.test.token(subject, { chain, roles });
-    },
-  };
+  const demo = demoSignIn(callers, async (chain) => {
+    if (rest === null) throw new Error('the gateway does not listen yet');
+    const subject = chain.at(-1) ?? '';
+    const snapshot = rest.test.service.model().snapshot;
+    const roles = [...(snapshot?.subjects.get(subject)?.adminCeiling ?? [])];
+    return rest.test.token(subject, { chain, roles });
+  });
   rest = await startRest({ console: consoleOptions({ demo }), ...options });
   const { close, port } = rest;
   t.teardown(() => close());

@@ -155,7 +155,7 @@ export class World {
     const settings = settingsFrom(env, dir, { manifestFile, policyFile, dataDir: join(dir, 'data') });
     const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
     const progress = { step: () => undefined, end: () => undefined };
-    const server = await openServer({ settings, demo: false, log, progress }, aloneIn(settings.dataDir));
+    const server = await openServer({ settings, demo: null, log, progress }, aloneIn(settings.dataDir));
     await asOwner(
       postgres,
       `DROP TABLE shop.gone; REVOKE ALL ON shop.shut FROM "${reader}"; ALTER TABLE shop.other ALTER COLUMN id TYPE text`,

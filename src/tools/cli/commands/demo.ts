@@ -34,6 +34,10 @@ export function addDemo(program: Command): void {
     .action(async (flags: RunFlags) => {
       const files = { manifest: join(FOLDER, 'manifest.yaml'), policy: join(FOLDER, 'policy.yaml') };
       const asked = { ...(isConsoleAsked() ? {} : { console: CONSOLE }), ...flags, ...files };
-      await (await import('../serve/run.js')).runServer(asked, true);
+      const [{ runServer }, { DEMO }] = await Promise.all([
+        import('../serve/run.js'),
+        import('../serve/demo.js'),
+      ]);
+      await runServer(asked, DEMO);
     });
 }

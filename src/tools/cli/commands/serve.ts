@@ -36,6 +36,6 @@ export function addServe(program: Command): void {
     .action(async (flags: RunFlags) => {
       const begun = import('osl-compiler').then(({ ready }) => ready()); // its grammar is compiled beside what follows
       begun.catch(() => undefined); // who needs it is told
-      await (await import('../serve/run.js')).runServer(flags, false);
+      await (await import('../serve/run.js')).runServer(flags, null);
     });
 }

@@ -2,20 +2,17 @@ import { join } from 'node:path';
 import { PACKAGE_ROOT, version } from '../../../base/package-root.js';
 import { StartProblem } from '../../../base/start-problem.js';
 import type { Service } from '../../../service/service.js';
-import { isThisMachine } from '../../../service/settings/admin.js';
 import type { Settings } from '../../../service/settings.js';
 import { type ConsoleOptions, consoleFiles, type DemoSignIn } from '../../../surfaces/console/index.js';
-import { openIssuer } from '../issuer.js';
-import { DEMO_CALLERS } from './examples.js';
 
-/** What `npm run build` makes of `console/`. */
+/** The built `console/`. */
 const FOLDER = join(PACKAGE_ROOT, 'dist', 'console');
 
-/** What the console of this server is served with; null where it is off. @throws StartProblem where it is not built */
+/** Options of this server's console; null if it is off. @throws StartProblem if it is not built */
 export function consoleOf(
   settings: Settings,
   service: Pick<Service, 'logins'>,
-  isDemo: boolean,
+  demo: DemoSignIn | null,
   wirePort: () => number,
 ): ConsoleOptions | null {
   if (settings.console === 'off') return null;
@@ -28,20 +25,9 @@ export function consoleOf(
     files,
     admin: settings.console === 'admin',
     version: version(),
-    demo: isDemo && isThisMachine(settings.host) && settings.localTokens ? demoSignIn(settings) : null,
+    demo,
     localTokens: settings.localTokens,
     wire: () => ({ port: wirePort(), tls: settings.tls.wire !== null }),
     logins: service.logins,
-  };
-}
-
-/** As `osl token` does, for those whom the banner names. */
-function demoSignIn(settings: Settings): DemoSignIn {
-  return {
-    callers: DEMO_CALLERS,
-    mint: async (chain) => {
-      const issuer = await openIssuer(settings, settings.policyFile);
-      return (await issuer.mint({ chain, admin: true })).token;
-    },
   };
 }

@@ -15,7 +15,7 @@ import { removeServerFile, restUrl, runningServer } from '../server-file.js';
 import { endOnUncaught } from '../uncaught.js';
 import type { RunningWorkers } from '../workers/run.js';
 import { banner, listening } from './banner.js';
-import { type RunningServer, startServer } from './server.js';
+import { type Demo, type RunningServer, startServer } from './server.js';
 import { untilToldToStop } from './signals.js';
 
 export interface RunFlags extends ServerFlags {
@@ -28,13 +28,13 @@ const DRAIN_MS = 10_000;
 const HANG_MS = 15_000;
 
 /** Serves until told to stop. The promise settles when everything is closed. */
-export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
+export async function runServer(flags: RunFlags, demo: Demo | null): Promise<void> {
   const settings = settingsOf(flags);
   checkFirstSteps(flags, settings);
   const log = operatorLog();
   endOnUncaught(log, () => removeServerFile(settings.dataDir, process.pid));
   void tellOfArchive(settings, log);
-  if (!demo && settings.workers !== 1) {
+  if (demo === null && settings.workers !== 1) {
     const first = await lookFirst(settings, log);
     const count = workersFor(settings, first.manifest);
     if (count > 1) return superviseWorkers(flags, settings, first, count);

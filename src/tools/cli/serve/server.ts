@@ -3,7 +3,7 @@ import { InternalError } from 'osl-compiler';
 import { DEFAULT_ISSUER } from '../../../../policy/index.js';
 import type { CancelDirectory, WireServer } from '../../../../wire/index.js';
 import type { ServiceLog } from '../../../base/log.js';
-import { INSTALLATION_ROOT, version } from '../../../base/package-root.js';
+import { version } from '../../../base/package-root.js';
 import { StartProblem } from '../../../base/start-problem.js';
 import type { Jobs } from '../../../operating/jobs.js';
 import type { Operated } from '../../../operating/views.js';
@@ -17,6 +17,7 @@ import type { CertificateFiles, TlsSettings } from '../../../service/settings/tl
 import type { Settings } from '../../../service/settings.js';
 import type { Change } from '../../../service/version-change.js';
 import { type CatalogDoor, type CatalogOptions, Catalogs } from '../../../surfaces/catalog/index.js';
+import type { DemoSignIn } from '../../../surfaces/console/index.js';
 import { createHttpServer, type HttpServer } from '../../../surfaces/http/server.js';
 import type { Figures } from '../../../surfaces/http/telemetry.js';
 import { createPgFrontend, type OwnSessions, type SessionCounts } from '../../../surfaces/pg/index.js';
@@ -82,10 +83,18 @@ export interface Common {
   gather(): Promise<readonly Figures[]>;
 }
 
+/** Additions of the demo to a server. `osl demo` alone has a value of this type. */
+export interface Demo {
+  /** Loads its data. */
+  load(service: Service, settings: Settings, progress: Progress): Promise<void>;
+  /** Sign-in without a password; null where that is not safe. */
+  signIn(settings: Settings): DemoSignIn | null;
+}
+
 export interface ServerOptions {
   readonly settings: Settings;
-  /** Loads the demo first. */
-  readonly demo: boolean;
+  /** Null on every server but the demo's. */
+  readonly demo: Demo | null;
   readonly log: ServiceLog;
   readonly progress: Progress;
   /** What the frontends of several processes have in common; one process has it all. */
@@ -138,7 +147,7 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
     progress.step('starting');
     const open = await operatorsWords(openService(settings, log, seat), settings);
     closing.push(() => open.close());
-    if (options.demo) await loadDemo(open.service, settings, progress);
+    await options.demo?.load(open.service, settings, progress);
     await inspect(open.service, settings);
     for (const engine of open.service.engines.values())
       if (!engine.reached) void engine.whenReached.then(() => inspect(open.service, settings));
@@ -197,28 +206,6 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
   }
 }
 
-async function loadDemo(service: Service, settings: Settings, progress: Progress): Promise<void> {
-  const engine = service.engines.get(service.defaultConnector);
-  if (engine === undefined) throw new StartProblem('the demo has no connector');
-  const [{ ensureDemo }, { indexContent }] = await Promise.all([
-    import('../../demo/index.js'),
-    import('../../../service/index-content.js'),
-  ]);
-  await operatorsWords(
-    ensureDemo(engine.system, INSTALLATION_ROOT, (step, done, total) =>
-      progress.step(step === 'read' ? 'reading packages' : 'loading rows', done, total),
-    ),
-    settings,
-  );
-  const { manifest } = service.model();
-  await operatorsWords(
-    indexContent(manifest, service.engines, settings.content, [], (p) =>
-      progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total),
-    ),
-    settings,
-  );
-}
-
 /** Both frontends, which do not listen yet; they stop side by side, and before what they stand on. */
 async function frontends(
   { settings, common, demo }: ServerOptions,
@@ -245,7 +232,7 @@ async function frontends(
   });
   let wirePort = settings.pgPort;
   const rest = await createHttpServer(service, {
-    console: consoleOf(settings, service, demo, () => wirePort),
+    console: consoleOf(settings, service, demo?.signIn(settings) ?? null, () => wirePort),
     more: await adminRoutes(settings, () => ({ ...service, ...operator() })),
     wire: pg,
     ...(http !== null && { tls: http }),
@@ -350,7 +337,7 @@ export function recordOf(
     audience: audiences[0] ?? '',
     manifestFile,
     policyFile,
-    demo,
+    demo: demo !== null,
     version: version(),
     startedAt,
   };

@@ -78,7 +78,7 @@ async function begun(
   };
   try {
     await supervisor.start();
-    const record = writeServerFile(dataDir, recordOf({ settings, demo: false }, portsIn(settings)));
+    const record = writeServerFile(dataDir, recordOf({ settings, demo: null }, portsIn(settings)));
     const lost = keeper.over.then((message): Over => ({ exit: EXIT.auditFailed, message }));
     return {
       record,

@@ -1,0 +1,77 @@
+import type { FastifyRequest } from 'fastify';
+import { type QueryError, queryError } from 'osl-compiler';
+import { type Call, type RequestParts, respond } from '../../ask/index.js';
+import { turnAway } from '../../ask/request/visit.js';
+import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
+import { privateHeaders } from '../rest/problem.js';
+import type { DemoSignIn } from './options.js';
+import { isOwnPage } from './same-origin.js';
+
+const PATH = '/console/demo-token';
+
+/**
+ * `POST /console/demo-token`: a token for one of `callers`, whoever asks, if a page of this server on this machine does.
+ *
+ * INVARIANT: only `osl demo` imports this file (`test/ask/one-way.test.ts`), so no other server has the route.
+ */
+export function demoSignIn(
+  callers: DemoSignIn['callers'],
+  mint: (chain: readonly string[]) => Promise<string>,
+): DemoSignIn {
+  return Object.freeze({
+    callers,
+    methods: new Map([[PATH, 'POST']]),
+    add: (app, service) => {
+      app.post(PATH, { schema: HIDDEN_OPERATION }, async (request, reply) => {
+        const { call } = request;
+        const refuse = async (reason: QueryError): Promise<never> => {
+          throw await turnAway(service, call, ACTION, reason, 'anyone');
+        };
+        if (!isOwnPage(request)) return refuse(queryError('notFound', {}));
+        const chain = chainIn(request);
+        const caller = callers.find((known) => known.chain.join(' ') === chain?.join(' '));
+        if (caller === undefined) {
+          const detail = 'the body is {"chain": […]}, with one of the callers of the demo';
+          return refuse(queryError('malformedBody', { detail }));
+        }
+        const token = await recordedToken(service, call, await mint(caller.chain));
+        return reply.headers(privateHeaders(call.requestId)).send({ token });
+      });
+    },
+  } satisfies DemoSignIn);
+}
+
+/** Action of the audit records. */
+const ACTION = 'demo_token';
+
+/** Gives `token` away as a request of the caller that it names: verified, limited, and on record before it leaves. @throws QueryError */
+function recordedToken(service: RequestParts, call: Call, token: string): Promise<string> {
+  const address = call.credentials.kind === 'bearer' ? call.credentials.address : '';
+  let detail: string | null = null;
+  return respond<string, string>(
+    service,
+    { ...call, credentials: { kind: 'bearer', token, address } },
+    {
+      action: ACTION,
+      bucket: 'catalog',
+      decide: ({ identity: { tokenId, roles } }) => {
+        detail = JSON.stringify({ token_id: tokenId, admin: roles.length > 0 });
+        return token;
+      },
+      answer: (decided) => decided,
+      detail: () => detail,
+    },
+  );
+}
+
+/** Null for a body that is no JSON of this form; a page elsewhere cannot even send its type unasked. */
+function chainIn({ body, headers }: FastifyRequest): readonly string[] | null {
+  if (headers['content-type'] !== 'application/json' || !(body instanceof Buffer)) return null;
+  try {
+    const read: unknown = JSON.parse(body.toString('utf8'));
+    const chain = typeof read === 'object' && read !== null && 'chain' in read ? read.chain : null;
+    return Array.isArray(chain) && chain.every((name) => typeof name === 'string') ? chain : null;
+  } catch {
+    return null;
+  }
+}

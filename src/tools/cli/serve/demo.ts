@@ -1,0 +1,42 @@
+import { INSTALLATION_ROOT } from '../../../base/package-root.js';
+import { StartProblem } from '../../../base/start-problem.js';
+import { indexContent } from '../../../service/index-content.js';
+import type { Service } from '../../../service/service.js';
+import { isThisMachine } from '../../../service/settings/admin.js';
+import type { Settings } from '../../../service/settings.js';
+import { demoSignIn } from '../../../surfaces/console/demo.js';
+import { ensureDemo } from '../../demo/index.js';
+import { openIssuer } from '../issuer.js';
+import type { Progress } from '../progress.js';
+import { DEMO_CALLERS } from './examples.js';
+import { type Demo, operatorsWords } from './server.js';
+
+/** The data of the demo, and a sign-in without a password, with tokens as `osl token` mints them. */
+export const DEMO: Demo = Object.freeze({
+  load,
+  signIn: (settings: Settings) =>
+    isThisMachine(settings.host) && settings.localTokens
+      ? demoSignIn(DEMO_CALLERS, async (chain) => {
+          const issuer = await openIssuer(settings, settings.policyFile);
+          return (await issuer.mint({ chain, admin: true })).token;
+        })
+      : null,
+});
+
+async function load(service: Service, settings: Settings, progress: Progress): Promise<void> {
+  const engine = service.engines.get(service.defaultConnector);
+  if (engine === undefined) throw new StartProblem('the demo has no connector');
+  await operatorsWords(
+    ensureDemo(engine.system, INSTALLATION_ROOT, (step, done, total) =>
+      progress.step(step === 'read' ? 'reading packages' : 'loading rows', done, total),
+    ),
+    settings,
+  );
+  const { manifest } = service.model();
+  await operatorsWords(
+    indexContent(manifest, service.engines, settings.content, [], (p) =>
+      progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total),
+    ),
+    settings,
+  );
+}
