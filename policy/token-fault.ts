@@ -14,7 +14,7 @@ export const DEFAULT_ISSUER = 'service';
 /** Every rule that a token can break. The texts name the rule and never hold anything of the token. */
 export const TOKEN_FAULTS = Object.freeze({
   size: `it is larger than ${MAX_TOKEN_BYTES} bytes`,
-  parts: 'it is not three parts of canonical base64url',
+  parts: 'it is not a JWT (expected header.payload.signature, each in base64url)',
   header: 'its header is not a JSON object in UTF-8',
   payload: 'its payload is not a JSON object in UTF-8',
   duplicateKey: 'it names a JSON key twice',

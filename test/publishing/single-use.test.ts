@@ -23,8 +23,8 @@ t.test('a token is good for one change of what is served', async (t) => {
   const replayed = await publish(one, 'second');
   t.match(replayed.json(), {
     code: 'E3001',
-    detail: /^this token has made its one change/,
-    hint: /get a new one for each$/,
+    detail: /^this token was already used for a change/,
+    hint: /get a new token for each change$/,
   });
   t.equal(replayed.status, 401);
   t.match(await rest.trail(replayed.requestId), [

@@ -77,9 +77,9 @@ export const ERRORS = Object.freeze({
   ]),
   temporaryTable: row('E0511', '25006', 400, () => [
     'temporary tables are not supported: OSL-SQL is read-only',
-    'put what it would hold into a WITH query of the statement that reads it',
+    'use a WITH query in the statement that reads it',
   ]),
-  noStatement: row('E0511', '42601', 400, () => ['the text holds no statement', 'send exactly one SELECT']),
+  noStatement: row('E0511', '42601', 400, () => ['the query text is empty', 'send exactly one SELECT']),
   oneStatement: row('E0511', '42601', 400, (p: { count: number }) => [
     `the text holds ${p.count} statements`,
     'send exactly one SELECT',
@@ -93,10 +93,10 @@ export const ERRORS = Object.freeze({
   ]),
   tooComplex: row('E0511', '54001', 400, (p: { what: string; limit: number }) => [
     `the statement is too complex: ${p.what} exceeds the limit of ${p.limit}`,
-    'ask in several smaller statements, and write long lists of values as one IN list',
+    'split it into smaller statements, and write long lists of values as one IN list',
   ]),
   draftTooCostly: row('E0511', '54001', 400, (p: { what: string }) => [
-    `the draft cannot be judged: ${p.what}`,
+    `the draft cannot be checked: ${p.what}`,
     `send it in smaller parts, or ${WAYS.compile.rest}`,
   ]),
   tooManyColumns: row('E0511', '54011', 400, (p: { what: string; limit: number }) => [
@@ -108,7 +108,7 @@ export const ERRORS = Object.freeze({
     p.hint ?? null,
   ]),
   inexactNumber: row('E0511', '22003', 400, (p: { pointer: string }) => [
-    `the number at \`${p.pointer}\` has more digits than readers of JSON keep`,
+    `the number at \`${p.pointer}\` has more digits than JSON numbers can hold exactly`,
     'send it as a string',
   ]),
   typeMismatch: row('E0511', '42804', 400, (p: { detail: string; hint: string | null }) => [
@@ -133,7 +133,7 @@ export const ERRORS = Object.freeze({
   ]),
   duplicateAlias: row('E0511', '42712', 400, (p: { alias: string }) => [
     `table name \`${p.alias}\` is given twice`,
-    'give each FROM item an alias of its own',
+    'give each FROM item its own alias',
   ]),
   grouping: row('E0511', '42803', 400, (p: { detail: string; hint?: string }) => [p.detail, p.hint ?? null]),
   windowing: row('E0511', '42P20', 400, (p: { detail: string; hint?: string }) => [p.detail, p.hint ?? null]),
@@ -143,7 +143,7 @@ export const ERRORS = Object.freeze({
   ]),
   unknownZone: row('E0511', '22023', 400, () => [
     'the database knows no time zone of this name',
-    "such are 'Europe/Berlin', 'UTC', and an offset as `interval '2 hours'`",
+    "examples: 'Europe/Berlin', 'UTC', or an offset such as `interval '2 hours'`",
   ]),
   negativeCount: row('E0511', '2201W', 400, (p: { clause: CountClause; sqlstate: string }) => [
     `${p.clause} must not be negative`,
@@ -151,7 +151,7 @@ export const ERRORS = Object.freeze({
   ]),
   unknownLabel: row('E0511', '22P02', 400, (p: { type: string; label: string }) => [
     `invalid input value for enum ${p.type}: "${p.label}"`,
-    'its labels are in `pg_enum`',
+    'list its labels with `select * from pg_enum`',
   ]),
   parameterType: row('E0511', '42P18', 400, (p: { index: number }) => [
     `could not determine the type of parameter $${p.index}`,
@@ -183,12 +183,12 @@ export const ERRORS = Object.freeze({
     perhaps(p.near),
   ]),
   outsideAllowlist: row('E0512', '42501', 403, (p: { table: string; near: string | null }) => [
-    `table \`${p.table}\` is outside the allowlist of raw SQL`,
+    `table \`${p.table}\` is not on the allowlist of raw SQL`,
     perhaps(p.near),
   ]),
   mixedWorlds: row('E0513', '0A000', 400, () => [
-    'a statement names entities or tables, never both',
-    'ask about entities in OSL-SQL, and about tables in raw SQL',
+    'a statement cannot mix entities and tables',
+    'query entities with OSL-SQL and tables with raw SQL',
   ]),
   unknownDimension: row('E0512', '42703', 400, (p: { dimension: string; near: string | null }) => [
     `dimension \`${p.dimension}\` is not declared`,
@@ -202,7 +202,7 @@ export const ERRORS = Object.freeze({
     p.hint,
   ]),
   keyNotClear: row('E0515', '42501', 403, (p: { column: string }) => [
-    `key \`${p.column}\` is not readable in the clear, so it cannot be joined`,
+    `key \`${p.column}\` is masked for you, so it cannot be used to join`,
   ]),
   emptySql: row('E0246', '42601', 400, () => ["the body's `sql` is empty"]),
   unknownFacet: row('E0241', '42704', 400, (p: { facet: string; near?: string | null }) => [
@@ -219,84 +219,81 @@ export const ERRORS = Object.freeze({
   ]),
   planChanged: row('E1001', '0A000', 422, () => [
     'cached plan must not change result type',
-    'what this session may see has changed since the statement was prepared: prepare it again',
+    'your access has changed since the statement was prepared: prepare it again',
   ]),
 
   // ---- publishing
   notServable: row('E1002', 'F0000', 422, (p: { fault: string; more: number }) => [
-    `with this nothing could be served: ${p.fault}`,
+    `this change is invalid: ${p.fault}`,
     `${p.more > 0 ? `and ${p.more} more; ` : ''}${WAYS.diagnostics.rest}`,
   ]),
   wrongState: row('E4090', '55000', 409, (p: { detail: string; hint: string | null }) => [p.detail, p.hint]),
   baseRequired: row('E4280', '22023', 428, (p: { current: string }) => [
-    'it is not said which version this change was made for',
+    'the base version of this change is missing',
     `${WAYS.base.rest}; what is served now is \`${p.current}\``,
   ]),
   baseChanged: row('E4120', '40001', 412, (p: { current: string }) => [
-    'this change was made for a version that is no longer served',
+    'the base version of this change is outdated',
     `look at what changed, and judge it against \`${p.current}\``,
   ]),
   notPublishable: row('E2101', '42501', 403, (p: { what: string }) => [
     `publishing cannot change ${p.what}`,
-    'connectors, policy, endpoints and allowlists are changed in their files',
+    'change connectors, policy, endpoints and allowlists in their files',
   ]),
   authorsOnly: row('E2101', '42501', 403, () => [
-    'what is served is authored by admins only',
-    'an admin role must be in the token, and below the admin ceiling of every subject in its chain',
+    'only admins can publish',
+    'the token must hold an admin role that policy.yaml allows to every subject in its chain, under `subjects.<name>.admin`',
   ]),
   operatorsOnly: row('E2101', '42501', 403, () => [
-    'the server is operated by admins only',
-    'an admin role must be in the token, and below the admin ceiling of every subject in its chain',
+    'only admins can operate the server',
+    'the token must hold an admin role that policy.yaml allows to every subject in its chain, under `subjects.<name>.admin`',
   ]),
 
   // ---- identity and policy
   invalidToken: row('E3001', '28000', 401, (p: { reason: string }) => [
     `the bearer token is not valid: ${p.reason}`,
-    'get a new token; tokens live 300 s at most',
+    'get a new token; tokens expire after 300 s at most',
   ]),
   tokenUsed: row('E3001', '28000', 401, () => [
-    'this token has made its one change, or is older than the server',
-    'a token is good for one change of what is served: get a new one for each',
+    'this token was already used for a change, or was issued before the server started',
+    'get a new token for each change',
   ]),
   invalidCertificate: row('E3001', '28000', 401, (p: { reason: string }) => [
-    `the client certificate is nobody's here: ${p.reason}`,
-    'send a token, or have `certificates` of the policy say who it is',
+    `the client certificate is not accepted: ${p.reason}`,
+    'send a token, or have the certificate mapped to a subject under `certificates` in policy.yaml',
   ]),
   missingToken: row('E2102', '28000', 403, () => [
-    'no bearer token was sent, and access is denied by default',
+    'no bearer token was sent; anonymous access is denied',
     WAYS.token.rest,
   ]),
   noAccess: row('E2102', '42501', 403, () => [
     'the caller has no access to anything',
-    'the roles of the token and the ceiling of every subject in its chain must have one in common',
+    'at least one role of the token must be allowed to every subject in its chain',
   ]),
   denied: row('E2101', '42501', 403, (p: { object: string }) => [`policy denies the use of \`${p.object}\``]),
   purposeDenied: row('E2101', '42501', 403, () => [
-    'policy, or the token, does not allow this purpose',
-    'ask for another purpose, or name none',
+    'this purpose is not allowed by the policy or by the token',
+    'use another purpose, or none',
   ]),
   noGlass: row('E2101', '42501', 403, () => [
-    'there is no glass for you to break',
-    'policy grants nothing to you for an emergency; who acts for another breaks no glass',
+    'you have no break-glass access',
+    'the policy grants you no emergency access; it is never available when acting for somebody else',
   ]),
   glassReason: row('E2104', '22023', 400, (p: { least: number; most: number }) => [
-    `a reason to break the glass is ${p.least} to ${p.most} characters on one line`,
-    'say what happened and for whom: it is on record, and the owner reads it',
+    `a break-glass reason must be ${p.least} to ${p.most} characters on one line`,
+    'say what happened and for whom: the reason is recorded and sent to the policy owner',
   ]),
   glassSpent: row('E4290', '53400', 429, (p: { retryAfterSeconds: number }) => [
-    'you have broken the glass as often as policy allows in a day',
+    'you have used break-glass access as often as the policy allows in a day',
     `again in ${Math.ceil(p.retryAfterSeconds / 60)} minutes`,
   ]),
-  adminOnly: row('E2101', '42501', 403, () => [
-    'all of the graph is shown to admins only',
-    WAYS.governed.rest,
-  ]),
+  adminOnly: row('E2101', '42501', 403, () => ['only admins can see the whole graph', WAYS.governed.rest]),
   upstreamForAdmins: row('E2101', '42501', 403, () => [
-    'what goes to the database is shown to admins only',
-    'leave out `upstream`; an admin role must be below the ceiling of every subject in the chain',
+    'only admins can see the SQL sent to the database',
+    'leave out `upstream`, or use a token with an admin role that policy.yaml allows to every subject in its chain',
   ]),
   groupsOnly: row('E2103', '42501', 403, (p: { relation: string; detail: string; hint: string }) => [
-    `rows of \`${p.relation}\` are for aggregates only: ${p.detail}`,
+    `rows of \`${p.relation}\` can only be read in aggregates: ${p.detail}`,
     p.hint,
   ]),
   decodeDenied: row('E2101', '42501', 403, (p: { facet: string; to: 'a language model' | 'a reranker' }) => [
@@ -305,24 +302,24 @@ export const ERRORS = Object.freeze({
   ]),
   noSnapshot: row('E2001', '57P03', 503, () => [
     'the policy is missing or invalid, so all queries are refused',
-    'whoever runs the gateway finds the file and the fault in its log',
+    "the gateway's log names the file and the fault for the operator",
   ]),
   rightsChanged: row('E2003', '55000', 409, () => [
-    'what this caller may see has changed since the question began, so it was ended',
-    'ask again',
+    'your access changed while the query was running, so it was stopped',
+    'run it again',
   ]),
   rateLimited: row('E4290', '53400', 429, (p: { retryAfterSeconds: number }) => [
-    'the rate limit of this subject is exceeded',
+    'rate limit exceeded for this subject',
     `try again in ${p.retryAfterSeconds} s`,
   ]),
   addressLimited: row('E4290', '53400', 429, (p: { retryAfterSeconds: number }) => [
-    'too many requests without a valid token came from this address',
-    `try again in ${p.retryAfterSeconds} s, or with a valid token, which has a limit of its own`,
+    'too many requests without a valid token from this address',
+    `try again in ${p.retryAfterSeconds} s, or with a valid token, which has its own limit`,
   ]),
 
   rerankBudget: row('E4290', '53400', 429, (p: { reranker: string; retryAfterSeconds: number }) => [
-    `what this subject may send to the reranker \`${p.reranker}\` today is sent`,
-    'there is more after midnight, UTC; without `rerank` it can be asked now',
+    `the daily budget of this subject for the reranker \`${p.reranker}\` is used up`,
+    'it renews at midnight UTC; without `rerank` the query can run now',
   ]),
 
   // ---- running it
@@ -331,24 +328,24 @@ export const ERRORS = Object.freeze({
     'the database could not run the query',
   ]),
   evaluation: row('E0529', '22000', 400, ({ sqlstate }: { sqlstate: string }) => {
-    return EVALUATION_FAULTS.get(sqlstate) ?? ['a value of the question cannot be computed with'];
+    return EVALUATION_FAULTS.get(sqlstate) ?? ['the query cannot be computed with one of its values'];
   }),
   /** `databaseDown`, `sourceDenied`, `sourceGone` and `sourceChanged` name only what the caller named; the operator's log has the tables. */
   databaseDown: row('E0523', '08006', 502, () => [
-    'the database of this question does not answer',
-    "ask again later; the server's log has the cause",
+    'the database of this query does not respond',
+    "try again later; the server's log has the cause",
   ]),
   sourceDenied: row('E0524', '42501', 502, (p: { objects: string }) => [
-    `the database does not let the gateway read what ${p.objects} rests on`,
-    "no grant of yours is missing: the operator mends it with GRANT; the server's log names the table",
+    `the gateway has no permission in the database to read the tables of ${p.objects}`,
+    "your own access is fine: the operator has to GRANT access to the gateway's role; the server's log names the table",
   ]),
   sourceGone: row('E0525', '42703', 502, (p: { objects: string }) => [
-    `a table or column that ${p.objects} rests on is gone from the database`,
-    "the operator mends the manifest or the database; the server's log names the table",
+    `a table or column of ${p.objects} no longer exists in the database`,
+    "the operator has to correct the manifest or the database; the server's log names the table",
   ]),
   sourceChanged: row('E0526', '42804', 502, (p: { objects: string }) => [
-    `a column that ${p.objects} rests on has another type now in the database`,
-    "the operator mends the manifest or the database; the server's log names the table",
+    `a column of ${p.objects} has changed its type in the database`,
+    "the operator has to correct the manifest or the database; the server's log names the table",
   ]),
   cancelled: row('E0516', '57014', 499, () => ['the statement was cancelled']),
   /** `seconds`: null where the session's own `statement_timeout` stopped it. */
@@ -356,82 +353,82 @@ export const ERRORS = Object.freeze({
     p.seconds === null
       ? 'canceling statement due to statement timeout' // in Postgres' words, which clients look for
       : `the statement ran longer than ${p.seconds} s and was stopped`,
-    p.seconds === null ? null : 'ask for less, or filter more',
+    p.seconds === null ? null : 'read fewer rows, or add a filter',
   ]),
   rowCap: row('E0518', '54000', 400, (p: { limit: number }) => [
     `the result has more than ${p.limit} rows`,
     'add a LIMIT, or use a cursor',
   ]),
   stepCap: row('E0519', '54000', 400, (p: { what: string; limit: number; unit: string; hint: string }) => [
-    `${p.what} has more than ${p.limit} ${p.unit}, and without the rest the answer would be wrong`,
+    `${p.what} has more than ${p.limit} ${p.unit}, and a partial answer would be wrong`,
     p.hint,
   ]),
   rowTooLarge: row('E0530', '54000', 400, (p: { limitMib: number }) => [
     `one row of the answer is larger than ${p.limitMib} MiB`,
-    'select fewer columns, or parts of long values, as in left(value, 1000); OSL_MAX_ROW_MIB is the limit',
+    'select fewer columns, or parts of long values, as in left(value, 1000); OSL_MAX_ROW_MIB sets the limit',
   ]),
   costCap: row('E0527', '54001', 400, () => [
-    'the database would take more for this question than a role of yours allows for one',
-    'ask for less of it at a time: fewer relations, or a filter on a key',
+    'the estimated cost of this query exceeds the limit of your roles',
+    'read fewer tables, or filter on a key',
   ]),
   formMissing: row('E0528', '0A000', 400, (p: { form: string }) => [
-    `the database of this question has no ${p.form}, by its own documentation`,
-    'ask for it in another form',
+    `the database of this query does not support ${p.form}, according to its documentation`,
+    'write the query in another way',
   ]),
   noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
     `operator ${p.operator} needs a language model, and none is configured`,
   ]),
   contentUnavailable: row('E0522', '55000', 503, (p: { facet: string; reason: string }) => [
-    `the content of facet \`${p.facet}\` cannot be served: ${p.reason}`,
-    'the operator can mend it with `osl index`',
+    `the content of facet \`${p.facet}\` is unavailable: ${p.reason}`,
+    'the operator can rebuild it with `osl index`',
   ]),
   modelUnavailable: row('E0522', '55000', 503, (p: { facet: string; reason: string }) => [
-    `the embedding model of facet \`${p.facet}\` cannot be asked: ${p.reason}`,
-    'ask again later; the operator looks at the endpoint in `OSL_EMBEDDINGS_URL` and the model that the facet names',
+    `the embedding model of facet \`${p.facet}\` is unavailable: ${p.reason}`,
+    'try again later; the operator should check the endpoint in `OSL_EMBEDDINGS_URL` and the model named by the facet',
   ]),
   rerankerUnavailable: row('E0522', '55000', 503, (p: { reranker: string; reason: string }) => [
-    `the reranker \`${p.reranker}\` cannot be asked: ${p.reason}`,
-    'ask again later, or without `rerank`; the operator looks at the endpoint that the manifest names for it',
+    `the reranker \`${p.reranker}\` is unavailable: ${p.reason}`,
+    'try again later, or without `rerank`; the operator should check its endpoint in the manifest',
   ]),
   storeClosed: row('E0522', '55000', 503, (p: { facet: string; reason: string }) => [
     `the content of facet \`${p.facet}\` cannot be served: the gateway ${p.reason}`,
-    "the operator can mend it: the server's log names the variable that holds the credentials",
+    "the server's log names the variable that holds the credentials",
   ]),
   auditUnavailable: row('E5030', '57P03', 503, () => [
-    'the audit log cannot be written, so everything is refused',
+    'the audit log cannot be written, so all requests are refused',
   ]),
   auditUnreadable: row('E5037', '58030', 503, () => [
-    'the audit log cannot be read now, or took too long to read',
-    "verifying it says whether it holds; the server's log has the cause",
+    'the audit log cannot be read, or reading it took too long',
+    "the server's log has the cause; verify the audit log to see whether it is intact",
   ]),
   controlUnavailable: row('E5036', '57P03', 503, () => [
-    'the database that gateways share does not answer: nothing was published',
-    'try again; if it was written after all, the same change is answered as published already',
+    'the control database does not respond: nothing was published',
+    'try again; if the change was saved after all, the answer says that it is already published',
   ]),
   limitsUnknown: row('E5038', '57P03', 503, () => [
-    'the store in which gateways count limits together has not answered since this gateway started',
+    'the store of shared rate limits has not responded since this gateway started',
     "try again in a moment; the server's log has the cause",
   ]),
   overloaded: row('E5031', '53300', 503, (p: { retryAfterSeconds: number }) => [
-    'the server is at its capacity',
+    'the server is at capacity',
     `try again in ${p.retryAfterSeconds} s`,
   ]),
   answerMemory: row('E5039', '53200', 503, (p: { retryAfterSeconds: number }) => [
-    'the answers under way hold all the memory that there is for them, or your own hold half of it',
-    `try again in ${p.retryAfterSeconds} s, or ask for less; OSL_ANSWER_MEMORY_MIB is the limit`,
+    'running queries use all the memory for answers, or yours use half of it',
+    `try again in ${p.retryAfterSeconds} s, or read fewer rows; OSL_ANSWER_MEMORY_MIB sets the limit`,
   ]),
   issuerUnavailable: row('E5033', '57P03', 503, (p: { retryAfterSeconds: number }) => [
-    'the keys of the issuer of this token cannot be had now, so it can be neither believed nor refused',
+    "the keys of this token's issuer cannot be fetched now, so the token cannot be checked",
     `try again in ${p.retryAfterSeconds} s; the server's log has the cause`,
   ]),
   ownerUnreached: row('E5034', '08006', 503, () => [
-    'the request is on record, but the owner of the policy could not be told of it',
-    'ask again later; the operator finds the cause in the log',
+    'the request is recorded, but the policy owner could not be notified',
+    "try again later; the server's log has the cause",
   ]),
   shuttingDown: row('E5032', '57P01', 503, () => ['the server is shutting down']),
   internal: row('E5000', 'XX000', 500, () => [
     'something went wrong inside the gateway',
-    "the server's log has the cause under this request id",
+    "the server's log has the cause under this request ID",
   ]),
 
   // ---- HTTP
@@ -440,18 +437,18 @@ export const ERRORS = Object.freeze({
     p.elsewhere ?? null,
   ]),
   noSession: row('E4040', '42704', 404, () => [
-    'there is no such session, and no request of this id runs',
-    'list them again: it may be over',
+    'no session and no running request has this ID',
+    'list them again: it may have ended',
   ]),
   foreignOrigin: row('E4030', '28000', 403, () => [
     'this host or origin is not served here',
-    'the operator names others with OSL_MCP_HOSTS and OSL_MCP_ORIGINS',
+    'the operator can allow others with OSL_MCP_HOSTS and OSL_MCP_ORIGINS',
   ]),
   methodNotAllowed: row('E4050', '0A000', 405, (p: { allowed: string }) => [
     `this path answers ${p.allowed} only`,
   ]),
   noArrowValue: row('E4060', '22000', 406, (p: { column: string; what: string }) => [
-    `column \`${p.column}\` holds ${p.what}, which Arrow cannot carry in its type`,
+    `column \`${p.column}\` holds ${p.what}, which its Arrow type cannot represent`,
     `select the column as text, leave such values out, or ${WAYS.json.rest}`,
   ]),
   bodyTooLarge: row('E4130', '54000', 413, (p: { limit: number }) => [

@@ -142,7 +142,7 @@ export const WRONG: readonly Wrong[] = [
     'E0511',
     '1:31',
     'table name `c` is given twice',
-    'give each FROM item an alias of its own',
+    'give each FROM item its own alias',
   ]),
   wrong('user:ann', 'select 1 from customer c join "order" o on o.region ‸= c.region', [
     'E0514',

@@ -102,7 +102,7 @@ t.test('an answer that is none is E0522, and nothing is served from it', async (
     const reply = await retrieve(5, `not asked before: ${name}`);
     t.same([reply.status, reply.code], [503, 'E0522'], name);
     t.notOk(reply.raw.includes('sk-123'), 'the endpoint is not quoted');
-    t.ok(reply.raw.includes('the embedding model of facet `notes` cannot be asked'), name);
+    t.ok(reply.raw.includes('the embedding model of facet `notes` is unavailable'), name);
     t.notOk(reply.raw.includes('osl index'), 'which would not mend it');
   }
 });

@@ -419,7 +419,7 @@ t.test('an answer that is none refuses the question, and the server is not quote
     server.answer = answer;
     const refused = await ask('user:dec', notes(', rerank => true'));
     t.match(refused, { status: 503, code: 'E0522', message: reason }, name);
-    t.match(refused.message, /^the reranker `cohere` cannot be asked/);
+    t.match(refused.message, /^the reranker `cohere` is unavailable/);
     t.notOk(refused.raw.includes('secret detail'));
   }
   server.answer = () => undefined;
@@ -491,7 +491,7 @@ t.test('a subject may send so many passages a day: a question is sent whole or n
   const counted = (who: string, where = '') =>
     ask(who, `${notes(", rerank => 'counted'", 'text', 3)}${where}`);
   const refused = await counted('user:dec');
-  t.match(refused, { status: 429, code: 'E4290', message: /`counted` today is sent/ });
+  t.match(refused, { status: 429, code: 'E4290', message: /`counted` is used up/ });
   t.match(refused.raw.toString('utf8'), /retry-after\s\d+/);
   t.equal(server.asked.length, 0);
   const { outcome } = await (await forms.wire('user:dec')).simple(notes(", rerank => 'counted'", 'text', 3));

@@ -198,7 +198,7 @@ test('a purpose counts where policy and token allow it, and stands in the log', 
   for (const text of await often(() => asked({ 'osl-purpose': 'care' }))) t.notMatch(text, CLEAR);
   for (const purpose of ['ads', 'nonsense', '', '%FF', 'audit%00', 'AUDIT', 'audit,care']) {
     const refused = await rest.ask('user:ada', { osql: OSQL }, { headers: { 'osl-purpose': purpose } });
-    t.match(refused.json(), { status: 403, code: 'E2101', detail: /does not allow this purpose/ }, purpose);
+    t.match(refused.json(), { status: 403, code: 'E2101', detail: /this purpose is not allowed/ }, purpose);
   }
   const twice = await rest.send('/osl/query', {
     method: 'POST',

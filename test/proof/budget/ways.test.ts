@@ -182,7 +182,7 @@ t.test('a draft that takes too long is refused, and the next is judged', async (
   t.match((await ask(metrics.at(6_000))).json(), {
     code: 'E0511',
     sqlstate: '54001',
-    detail: 'the draft cannot be judged: it takes more than 500 ms',
+    detail: 'the draft cannot be checked: it takes more than 500 ms',
   });
   t.match(rest.test.lines, [{ message: 'a draft was not judged', fields: { task: 'judge' } }]);
   t.match((await ask('lexicon: { client: { refers_to: customer } }')).json(), { ok: true });

@@ -232,7 +232,7 @@ async function ofServer(
     t.match(await psql(server, admin, 'show pools; show version'), /OSL Gateway/, 'two in one');
     t.match(await psql(server, admin, 'reload'), /RELOAD/);
     t.match(await psql(server, admin, 'pause'), /PAUSE is not supported/);
-    t.match(await psql(server, admin, 'kill 1'), /there is no such session/);
+    t.match(await psql(server, admin, 'kill 1'), /no session and no running request/);
     for (const nonsense of ['show nothing', 'select 1', 'drop table x', 'kill', 'show pools pools'])
       t.match(await psql(server, admin, nonsense), /this is no command of osl_admin/, nonsense);
     const client = await connect(adminPgPort, 'user:admin', 'osl_admin', admin);
@@ -288,7 +288,7 @@ async function ofServer(
     for (const _ of clients) t.equal(await status(revoked), 401);
     await Promise.all(ends);
     t.equal(await status(analyst), 200, 'another token of the same subject');
-    t.match(await cli('revoke', '--session', '1'), { code: 1, stderr: /there is no such session/ });
+    t.match(await cli('revoke', '--session', '1'), { code: 1, stderr: /no session and no running request/ });
     t.match(await cli('revoke', revoked.slice(0, revoked.lastIndexOf('.'))), {
       code: 2,
       stderr: /this is no whole token/,

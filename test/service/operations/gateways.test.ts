@@ -131,7 +131,7 @@ if (SKIP !== false) {
     const committed = await activate(policyText('id'));
     const ends = await Promise.all(running.map(({ ended }) => ended));
     for (const { code, message, at } of ends) {
-      t.match(message, /what this caller may see has changed since the question began/);
+      t.match(message, /your access changed while the query was running/);
       t.equal(code, '55000', 'a statement that ran was ended, for its rights were gone');
       t.ok(
         at - committed < BOUND_MS + machine.allowed(),

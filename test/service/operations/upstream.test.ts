@@ -355,7 +355,7 @@ t.test(
     await t.test('a database that is down: E0523 and a line, until it is up again', async (t) => {
       const { mark } = world;
       await own.down();
-      t.match(await world.osql(t, AGES), /^502 E0523 08006: the database of this question does not answer/);
+      t.match(await world.osql(t, AGES), /^502 E0523 08006: the database of this query does not respond/);
       t.match(await world.wire(PLACES), '08006 E0523 hint');
       await server.said('the database does not answer');
       const down = world.since(mark).filter(({ level }) => Number(level) >= 50);

@@ -236,7 +236,7 @@ t.test('what is not taken', async (t) => {
   const refused: readonly (readonly [string, string, string, RegExp])[] = [
     ['an ID token given as an access token', erin.idToken, ACCESS, /kind|aud/],
     ['an access token given as an ID token', erin.accessToken, ID, /kind/],
-    ['an opaque access token', opaque.accessToken, ACCESS, /three parts/],
+    ['an opaque access token', opaque.accessToken, ACCESS, /not a JWT/],
     ['claims that no rule takes', nobody.idToken, ID, /no rule/],
     ['another audience', access({ aud: 'https://other.example' }), ACCESS, /aud/],
     ['no audience', access({ aud: undefined }), ACCESS, /aud/],
@@ -269,7 +269,7 @@ t.test('what is not taken', async (t) => {
       ACCESS,
       /./,
     ],
-    ['nonsense', 'nonsense', ACCESS, /three parts/],
+    ['nonsense', 'nonsense', ACCESS, /not a JWT/],
     ['too large', `${access()}${'A'.repeat(9_000)}`, ACCESS, /larger/],
   ];
   for (const [what, token, type, why] of refused) {

@@ -139,7 +139,7 @@ test('a temporary table is refused by its name, with what to write instead', asy
     t.match(await client.query(text).catch((e) => e), {
       code: '25006',
       message: 'temporary tables are not supported: OSL-SQL is read-only',
-      hint: 'put what it would hold into a WITH query of the statement that reads it',
+      hint: 'use a WITH query in the statement that reads it',
     });
   t.match(await client.query('create table t (x int)').catch((e) => e), { code: '25006', message: /CREATE/ });
   await client.end();

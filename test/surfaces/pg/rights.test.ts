@@ -60,7 +60,7 @@ for (const [name, { begin, again }] of Object.entries(WAYS)) {
     t.match(said.join('\n'), /D ada@/, 'the first portion comes');
     await serve(TIGHTER);
     const after = (await client.ask(again)).join('\n');
-    t.match(after, /E ERROR 55000 what this caller may see has changed .*\[D E2003, request/);
+    t.match(after, /E ERROR 55000 your access changed .*\[D E2003, request/);
     t.notMatch(after, /\nD |^D /);
   });
 }

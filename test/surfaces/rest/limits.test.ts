@@ -16,7 +16,7 @@ test('limits', async (t) => {
     const refused = replies.filter((r) => r.status === 429);
     t.ok(refused.length >= 4, `${refused.length} refused`);
     for (const reply of refused) {
-      t.match(reply.json(), { code: 'E4290', sqlstate: '53400', detail: /limit of this subject/ });
+      t.match(reply.json(), { code: 'E4290', sqlstate: '53400', detail: /rate limit exceeded for this subject/ });
       t.match(reply.headers['retry-after'], /^[1-9]\d*$/);
       t.match(await rest.trail(reply.requestId), [{ subject: 'user:ann', decision: 'error', code: 'E4290' }]);
     }
@@ -36,7 +36,7 @@ test('limits', async (t) => {
     const limited = replies.filter((r) => r.status === 429);
     t.equal(limited.length, 40);
     for (const reply of limited) {
-      t.match(reply.json(), { code: 'E4290', detail: /without a valid token came from this address$/ });
+      t.match(reply.json(), { code: 'E4290', detail: /without a valid token from this address$/ });
       t.ok(reply.headers['retry-after']);
     }
     const since = async () => (await rest.test.records()).slice(before);

@@ -160,7 +160,7 @@ t.test('the demo from its first start to its end', async (t) => {
     t.match(await osl(['explain', ...as, people]), { code: 0, stdout: /form +sql\n/ });
     t.match(await osl(['query', ...as, 'select * from supply.readme']), {
       code: 1,
-      stderr: /^error E0512: table `supply\.readme` is outside the allowlist[\s\S]*\^/,
+      stderr: /^error E0512: table `supply\.readme` is not on the allowlist[\s\S]*\^/,
     });
   });
 
@@ -208,7 +208,7 @@ t.test('the demo from its first start to its end', async (t) => {
     t.match(await osl(['explain', ...at, '--subject', 'user:analyst', '--plan', text]), {
       code: 1,
       stdout: '',
-      stderr: /^error E2101: what goes to the database is shown to admins only\n/,
+      stderr: /^error E2101: only admins can see the SQL sent to the database\n/,
     });
   });
 

@@ -34,7 +34,7 @@ test('publishing from a terminal', async (t) => {
   await t.test('a fragment', async (t) => {
     const refused = await run(['publish', 'orders.yaml'], []);
     t.equal(refused.code, 1);
-    t.match(refused.stderr, /^error E2101: what is served is authored by admins only\n/);
+    t.match(refused.stderr, /^error E2101: only admins can publish\n/);
     const stale = await run(['publish', 'orders.yaml', '--base-version', '0'.repeat(32)]);
     t.equal(stale.code, 1);
     t.match(stale.stderr, /^error E4120: /);

@@ -116,7 +116,7 @@ test('answers in Arrow', async (t) => {
       t.match(reply.json(), {
         status: 406,
         code: 'E4060',
-        detail: `${what}, which Arrow cannot carry in its type`,
+        detail: `${what}, which its Arrow type cannot represent`,
       });
       t.equal(reply.headers['content-type'], 'application/problem+json');
       t.match(await rest.trail(reply.requestId), [
