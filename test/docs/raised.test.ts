@@ -144,7 +144,10 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   rerankerUnavailable: { file: 'test/language/forms/rerank.test.ts', shows: 'is unavailable' },
   rerankBudget: { file: 'test/language/forms/rerank.test.ts', shows: 'E4290' },
   storeClosed: { file: 'test/service/operations/upstream.test.ts', shows: 'E0522' },
-  tokenUsed: { file: 'test/publishing/single-use.test.ts', shows: 'this token was already used for a change' },
+  tokenUsed: {
+    file: 'test/publishing/single-use.test.ts',
+    shows: 'this token was already used for a change',
+  },
   addressLimited: { file: 'test/surfaces/rest/limits.test.ts', shows: 'without a valid token' },
   execution: { file: 'test/proof/conformance/checks/access.ts', shows: "code: 'E0510'" },
   evaluation: { as: 'user:ann', osql: 'select 1 / (id - id) from customer' },

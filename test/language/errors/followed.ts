@@ -14,8 +14,7 @@ export const FOLLOWED: Readonly<Record<string, string>> = {
     'select id from customer c order by c::text',
   'qualify it with a table alias, or cast its arguments':
     'select c.id from customer c join "order" o on o.customer_id = c.id',
-  'give each FROM item its own alias':
-    'select 1 from customer c join "order" o on c.id = o.customer_id',
+  'give each FROM item its own alias': 'select 1 from customer c join "order" o on c.id = o.customer_id',
   [keysHere('c.id, o.id, o.customer_id')]: 'select 1 from customer c join "order" o on o.customer_id = c.id',
   [keysHere('customer.id, product.id')]:
     'select 1 from customer join "order" on "order".customer_id = customer.id',

@@ -16,7 +16,11 @@ test('limits', async (t) => {
     const refused = replies.filter((r) => r.status === 429);
     t.ok(refused.length >= 4, `${refused.length} refused`);
     for (const reply of refused) {
-      t.match(reply.json(), { code: 'E4290', sqlstate: '53400', detail: /rate limit exceeded for this subject/ });
+      t.match(reply.json(), {
+        code: 'E4290',
+        sqlstate: '53400',
+        detail: /rate limit exceeded for this subject/,
+      });
       t.match(reply.headers['retry-after'], /^[1-9]\d*$/);
       t.match(await rest.trail(reply.requestId), [{ subject: 'user:ann', decision: 'error', code: 'E4290' }]);
     }
