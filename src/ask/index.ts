@@ -1,12 +1,32 @@
 /** The one way of every request, and the requests that ask the graph's data, its description, or for a session. */
 
 export { type Answer, ask, prepare } from './data/ask.js';
+export { explainPlan } from './data/explain.js';
+export { asOfText, type Freshness } from './data/freshness.js';
 export type { AnswerParts, RunningParts } from './data/parts.js';
 export type { Delivery, Question } from './data/question.js';
+export { Snapshots } from './data/snapshots.js';
+export { timeZoneNamed } from './data/time-zone.js';
+export { isShort } from './parsing/index.js';
 export type { Body } from './request/asked.js';
-export type { Call } from './request/call.js';
+export { breakGlass, type GlassParts } from './request/break-glass.js';
+export type { Call, Origin } from './request/call.js';
 export { type Caller, type Versions, versionsOf } from './request/caller.js';
+export { type Held, heldNow } from './request/held.js';
 export type { DecidingParts, PlanNotes, RecordingParts, RequestParts } from './request/parts.js';
 export { type Answering, consider, type Decision, respond } from './request/respond.js';
+export {
+  accountLogin,
+  certificateLogin,
+  login,
+  refusedCommand,
+  refusedConnection,
+  renew,
+  rightsNow,
+  sessionCommand,
+  TooManyGuesses,
+} from './request/session.js';
 export { type SingleUse, useUp } from './request/single-use.js';
 export { ForeignFault, publicError } from './request/told.js';
+export type { AnswerReceiver, RunValues, TimeLimit } from './routes/fast-question.js';
+export { type PreparedQuestion, Questions, type SessionQuestions } from './routes/questions.js';

@@ -1,4 +1,4 @@
-import { InternalError, type QueryError, queryError } from 'osl-compiler';
+import { type GovernedPlan, InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { Identity } from '../../../policy/index.js';
 import { type BoundValue, type RowSink, type ShortAnswer, ShortRun, ValueError } from '../../engine/index.js';
 import { CountedSink, run } from '../data/ask.js';
@@ -7,10 +7,9 @@ import { requireWhole } from '../data/question.js';
 import { PermittedRequest } from '../request/permitted-request.js';
 import { publicError } from '../request/told.js';
 import type { Literals, Route } from './route.js';
-import type { RouteBook } from './route-book.js';
 
-/** A question of a route. */
-export interface RoutedQuestion {
+/** Question of a known shape, with the route that it takes. */
+interface RoutedQuestion extends RunValues {
   readonly route: Route;
   readonly identity: Identity;
   /** Null: it gets one. */
@@ -20,30 +19,74 @@ export interface RoutedQuestion {
   readonly start: number;
   readonly end: number;
   readonly literals: Literals;
+  readonly timeout: TimeLimit;
+}
+
+/** Values of one run of a statement. */
+export interface RunValues {
   /** Values of `$1 …`. */
   readonly parameters: readonly BoundValue[];
   readonly resultFormats: readonly (0 | 1)[];
-  /** After so many ms it is stopped. `own`: its session's own limit, not the service's. */
-  readonly timeout: { readonly ms: number; readonly own: boolean };
 }
 
-/** Hears how a question ended, once, and never before `begin` has returned. */
-export interface FastAsker {
+/** Time after which a question is stopped. */
+export interface TimeLimit {
+  readonly ms: number;
+  /** True if it is the limit of its session, not the service's. */
+  readonly own: boolean;
+}
+
+/** Receiver of answers: hears how a question ended, once, and never before the call that began it has returned. */
+export interface AnswerReceiver {
   /** As of `Delivery`. */
   readonly whole: boolean;
-  /** Every row. The decision is on record. */
-  answered(route: Route, rows: Uint8Array, count: number): void;
-  /** The answer is long after all: it comes through what this gives. */
-  streaming(route: Route): FastSink;
-  /** `text` is what the place of the error refers to; empty where it has none. */
-  failed(route: Route, error: QueryError, requestId: string, text: string): void;
+  /** Takes every row. The decision is on record. */
+  answered(plan: GovernedPlan, rows: Uint8Array, count: number): void;
+  /** Gives a sink for an answer that is long after all. */
+  streaming(plan: GovernedPlan): LongAnswerSink;
+  /** `text` is what the place of the error refers to; empty if it has none. */
+  failed(plan: GovernedPlan, error: QueryError, requestId: string, text: string): void;
 }
 
-/** Takes a long answer; ended once. */
-interface FastSink extends RowSink {
+/** Sink of a long answer; ended once. */
+interface LongAnswerSink extends RowSink {
   /** `truncated`: a cap on the answer held rows back. */
   finished(count: number, truncated: boolean, requestId: string): void;
   failed(error: QueryError, requestId: string, text: string): void;
+}
+
+/** Interval in ms between looks at who has taken too long: so much longer a question may take than it is allowed. */
+const EVERY_MS = 100;
+
+/** Clock for all questions that are under way, in the place of a timer for each. */
+export class Sweep {
+  readonly #open = new Set<FastQuestion>();
+  #timer: NodeJS.Timeout | null = null;
+
+  add(one: FastQuestion): void {
+    this.#open.add(one);
+    this.#timer ??= setInterval(() => this.#look(), EVERY_MS).unref();
+  }
+
+  delete(one: FastQuestion): void {
+    this.#open.delete(one);
+  }
+
+  #look(): void {
+    if (this.#open.size === 0 && this.#timer !== null) {
+      clearInterval(this.#timer);
+      this.#timer = null;
+    }
+    const now = performance.now();
+    for (const one of [...this.#open]) one.stopIfLate(now);
+  }
+}
+
+/** What the questions of one surface have in common. */
+export interface FastQuestions {
+  readonly sweep: Sweep;
+  /** Number of questions that went by a route. */
+  taken: number;
 }
 
 /**
@@ -53,8 +96,8 @@ interface FastSink extends RowSink {
  */
 export class FastQuestion implements ShortAnswer {
   readonly #parts: AnswerParts;
-  readonly #asker: FastAsker;
-  readonly #book: Pick<RouteBook, 'sweep' | 'taken'>;
+  readonly #receiver: AnswerReceiver;
+  readonly #all: FastQuestions;
   readonly #request: PermittedRequest;
   #run = new ShortRun(this);
   #asked: RoutedQuestion | null = null;
@@ -68,10 +111,10 @@ export class FastQuestion implements ShortAnswer {
   /** Wakes what waits for the decision. */
   #wake: (() => void) | null = null;
 
-  constructor(parts: AnswerParts, asker: FastAsker, book: Pick<RouteBook, 'sweep' | 'taken'>) {
+  constructor(parts: AnswerParts, receiver: AnswerReceiver, all: FastQuestions) {
     this.#parts = parts;
-    this.#asker = asker;
-    this.#book = book;
+    this.#receiver = receiver;
+    this.#all = all;
     this.#request = new PermittedRequest(parts, () => this.#onRecorded());
   }
 
@@ -88,8 +131,8 @@ export class FastQuestion implements ShortAnswer {
     this.#rows = null;
     this.#failure = null;
     this.#stopAt = performance.now() + question.timeout.ms;
-    this.#book.sweep.add(this);
-    this.#book.taken += 1;
+    this.#all.sweep.add(this);
+    this.#all.taken += 1;
     route.statement.begin(this.#run, values, resultFormats);
     return true;
   }
@@ -167,7 +210,7 @@ export class FastQuestion implements ShortAnswer {
     if (recorded !== 'recorded') {
       if (this.#rows === null && this.#failure === null) this.#letGo();
       this.#rest();
-      this.#asker.failed(route, publicError(this.#parts, requestId, recorded), requestId, '');
+      this.#receiver.failed(route.plan, publicError(this.#parts, requestId, recorded), requestId, '');
     } else if (this.#failure !== null) {
       const { error, cancelled } = this.#failure;
       this.#fail(asked, error, cancelled);
@@ -175,7 +218,7 @@ export class FastQuestion implements ShortAnswer {
       const rows = this.#rows;
       this.#rest();
       this.#request.answered(this.#count, rows.length);
-      this.#asker.answered(route, rows, this.#count);
+      this.#receiver.answered(route.plan, rows, this.#count);
     }
   }
 
@@ -184,7 +227,7 @@ export class FastQuestion implements ShortAnswer {
     const { told, text } = this.#placed(asked, error);
     this.#rest();
     this.#request.ended(cancelled ? 'cancelled' : 'error', 0, told);
-    this.#asker.failed(asked.route, told, requestId, text);
+    this.#receiver.failed(asked.route.plan, told, requestId, text);
   }
 
   /** What the asker is told of `error`, and the text that its place refers to. */
@@ -199,20 +242,20 @@ export class FastQuestion implements ShortAnswer {
     this.#rows = null;
     this.#failure = null;
     this.#going = null;
-    this.#book.sweep.delete(this);
+    this.#all.sweep.delete(this);
   }
 
   /** Asks at the governed door, under the same decision. */
   async #goOn(asked: RoutedQuestion, signal: AbortSignal): Promise<void> {
     const { route, literals, parameters, resultFormats } = asked;
     const { requestId } = this.#request;
-    const sink = this.#asker.streaming(route);
+    const sink = this.#receiver.streaming(route.plan);
     const counted = new CountedSink(sink);
     const recorded = this.#untilRecorded();
     try {
       const plan = route.planWith(literals);
       if (plan === null) throw new InternalError('a question of a route has another plan');
-      const delivery = { parameters, resultFormats, signal, maxRows: 0, whole: this.#asker.whole };
+      const delivery = { parameters, resultFormats, signal, maxRows: 0, whole: this.#receiver.whole };
       const { caller } = route.permit;
       const { rows, truncated } = await run(this.#parts, caller, plan, delivery, recorded, () => counted);
       await recorded;

@@ -1,50 +1,53 @@
-import type { WireStatement } from '../../../wire/index.js';
-import { engineOf } from '../../ask/data/runtime/step.js';
-import type { Snapshots } from '../../ask/data/snapshots.js';
-import { ask, type Delivery, prepare, type Question } from '../../ask/index.js';
-import type { Body } from '../../ask/request/asked.js';
+import type { Bind, ColumnDescription, WireStatement } from '../../../wire/index.js';
+import type { Delivery, PreparedQuestion, Snapshots } from '../../ask/index.js';
 import { MemoryShare } from '../../engine/index.js';
 import { DataPortal, type Run } from './data-portal.js';
-import { Learned } from './learned.js';
 import { audible } from './notices.js';
 import type { SessionParts } from './session-parts.js';
 import { columnsOf } from './told-of-plan.js';
 
-/** A question about data, and the route that its runs have made. */
-export interface DataStatement extends WireStatement {
-  readonly learned: Learned;
+/** Question about data: its plan describes it, and each run decides anew. */
+export class DataStatement implements WireStatement {
+  readonly question: PreparedQuestion;
+  readonly parameterTypes: readonly number[];
+  readonly columns: readonly ColumnDescription[];
+  readonly #run: Run;
+  readonly #mayPause: () => boolean;
+
+  constructor(question: PreparedQuestion, run: Run, mayPause: () => boolean) {
+    this.question = question;
+    this.parameterTypes = question.plan.clientOids;
+    this.columns = columnsOf(question.plan.outputs);
+    this.#run = run;
+    this.#mayPause = mayPause;
+  }
+
+  open(bind: Bind): DataPortal {
+    return new DataPortal(this.question.plan, bind, this.#run, this.#mayPause());
+  }
 }
 
-export function isDataStatement(statement: WireStatement): statement is DataStatement {
-  return 'learned' in statement && statement.learned instanceof Learned;
-}
-
-/** A question about data: the spine compiles it, whose plan describes it, and each run decides anew. @throws WireError */
+/** Has a question about data compiled. @throws WireError */
 export async function dataStatement(
   session: SessionParts,
   text: string,
   parameterOids: readonly number[],
 ): Promise<DataStatement> {
-  const { service, caller, rights, records, settings, state, running } = session;
-  const body: Body = { kind: 'wire', text };
+  const { service, questions, caller, rights, records, settings, state, running } = session;
   const mayBeOld = (): boolean => !state.inBlock && settings.again() === 'given before';
-  const first: Question = { ...caller.newCall(), body, parameterOids, mayBeOld: mayBeOld() };
-  const prepared = await records.translate(first.requestId, text, () => prepare(service, first));
-  const { plan } = prepared;
+  const body = { kind: 'wire', text } as const;
+  const first = { ...caller.newCall(), body, parameterOids, mayBeOld: mayBeOld() };
+  const prepared = await records.translate(first.requestId, text, () => questions.prepare(first));
   const unrun = records.hold(first, () => prepared.record());
-  const learned = new Learned(session, text);
   const run: Run = {
     ask: (delivery) => {
       const call = records.unrun.release(unrun) ? first : caller.newCall();
-      const question: Question = { ...call, body, parameterOids, prepared, mayBeOld: mayBeOld() };
       session.activity.asks(text);
-      return records.translate(call.requestId, text, () =>
-        ask(service, question, withSettings(session, delivery)).then((answer) => {
-          session.settings.tellFreshness(answer.freshness);
-          learned.from(question, answer);
-          return answer;
-        }),
-      );
+      return records.translate(call.requestId, text, async () => {
+        const answer = await prepared.run(call, mayBeOld(), withSettings(session, delivery));
+        settings.tellFreshness(answer.freshness);
+        return answer;
+      });
     },
     cancellable: (work) => {
       state.block.requireUsable();
@@ -58,14 +61,9 @@ export async function dataStatement(
     memory: () => new MemoryShare(service.memory, caller.identity.subject),
     audible: (notices) => audible(settings, notices),
   };
-  const native = engineOf(service, plan).kind === 'postgres';
-  return {
-    parameterTypes: plan.clientOids,
-    columns: columnsOf(plan.outputs),
-    // What has the one session of a block must not hold it up for its client, who may ask for more meanwhile.
-    open: (bind) => new DataPortal(plan, bind, run, snapshotsOf(session) === null && native),
-    learned,
-  };
+  const native = prepared.engineKind === 'postgres';
+  // What has the one session of a block must not hold it up for its client, who may ask for more meanwhile.
+  return new DataStatement(prepared, run, () => native && snapshotsOf(session) === null);
 }
 
 function withSettings(session: SessionParts, delivery: Delivery): Delivery {

@@ -1,8 +1,6 @@
 import { explain } from 'osl-compiler';
 import { error, type Portal, type WireStatement } from '../../../wire/index.js';
-import { explainPlan } from '../../ask/data/explain.js';
-import { prepare, type Question } from '../../ask/index.js';
-import type { Body } from '../../ask/request/asked.js';
+import { type Body, explainPlan, prepare, type Question } from '../../ask/index.js';
 import { dataRow } from '../../engine/index.js';
 import { type ExplainNode, type PlanFormat, planFormat } from './explain-options.js';
 import { planDocument, planLines } from './plan-text.js';

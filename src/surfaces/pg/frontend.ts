@@ -12,17 +12,18 @@ import {
   type WireServer,
   wrongPassword,
 } from '../../../wire/index.js';
-import type { AnswerParts, RequestParts } from '../../ask/index.js';
-import type { Call } from '../../ask/request/call.js';
-import type { Held } from '../../ask/request/held.js';
 import {
+  type AnswerParts,
   accountLogin,
+  type Call,
   certificateLogin,
+  type Held,
   login,
+  Questions,
+  type RequestParts,
   refusedCommand,
   TooManyGuesses,
-} from '../../ask/request/session.js';
-import { RouteBook } from '../../ask/routes/index.js';
+} from '../../ask/index.js';
 import type { CatalogDoor } from '../catalog/index.js';
 import { OpenSessions, type SessionCounts } from './open-sessions.js';
 import { type OwnSessions, SessionRegister } from './own-sessions.js';
@@ -56,7 +57,7 @@ const MAX_ADDRESS_SESSIONS = 5_000;
 export interface PgFrontend extends WireServer {
   /** The sessions that are open here. */
   readonly register: SessionRegister;
-  /** Questions that went by a route, in the turn in which they came. */
+  /** Number of questions of a known shape, answered in the turn in which they came. */
   readonly fastQuestions: number;
 }
 
@@ -71,7 +72,7 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
   const caps = { subject: maxSubjectSessions, address: maxAddressSessions };
   const { sessions = new OpenSessions(caps), own: all, admits = () => true, ...wire } = others;
   const register = new SessionRegister();
-  const routes = new RouteBook();
+  const questions = new Questions(service);
   const server = createWireServer(
     {
       ...wire,
@@ -81,7 +82,7 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
           error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
         }),
     },
-    handlerOf(service, catalogs, { sessions, register, own: all ?? register, admits }, routes),
+    handlerOf(service, catalogs, { sessions, register, own: all ?? register, admits }, questions),
   );
   // What runs hears of it first, and says why it ends.
   const unfollow = service.revoked.follow(() => register.endOver());
@@ -95,7 +96,7 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
       return server.connections;
     },
     get fastQuestions() {
-      return routes.taken;
+      return questions.known;
     },
   };
 }
@@ -111,7 +112,7 @@ function handlerOf(
   service: AnswerParts,
   catalogs: CatalogDoor | null,
   { sessions, register, own, admits }: KnownSessions,
-  routes: RouteBook,
+  questions: Questions,
 ): Handler {
   return {
     scram: (user) => {
@@ -135,7 +136,7 @@ function handlerOf(
         const ended = await sessions.open(identity.subject, remoteAddress);
         if (ended === null) throw await refuse(tooMany(identity));
         const owner = { identity, held, address: remoteAddress, sessions: own, ended };
-        const session = new PgSession(service, owner, settings, control, catalogs, routes);
+        const session = new PgSession(service, owner, settings, control, catalogs, questions);
         session.enter(register, control);
         return session;
       } catch (failure) {

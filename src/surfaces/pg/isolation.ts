@@ -1,6 +1,5 @@
 import { error } from '../../../wire/index.js';
-import { Snapshots } from '../../ask/data/snapshots.js';
-import type { RunningParts } from '../../ask/index.js';
+import { type RunningParts, Snapshots } from '../../ask/index.js';
 import type { SessionSettings } from './settings.js';
 
 const LEVEL = 'transaction_isolation';

@@ -1,5 +1,5 @@
 import { oneStatement, type Parsed, type ParsedText, parseText, QueryError } from 'osl-compiler';
-import { isShort } from '../../ask/parsing/index.js';
+import { isShort } from '../../ask/index.js';
 import type { SessionParts } from './session-parts.js';
 
 /** The text parsed; a long one in another thread. @throws QueryError E0511 */

@@ -1,7 +1,5 @@
 import type { RefusedEvent } from '../../../wire/index.js';
-import type { RequestParts } from '../../ask/index.js';
-import type { Call } from '../../ask/request/call.js';
-import { refusedConnection } from '../../ask/request/session.js';
+import { type Call, type RequestParts, refusedConnection } from '../../ask/index.js';
 
 /** Records what failed before there was a session of the wire. */
 export function recordRefusedConnection(

@@ -2,10 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { queryError } from 'osl-compiler';
 import { type Identity, isExpired, REVOKED } from '../../../policy/index.js';
 import { fatal, type WireError } from '../../../wire/index.js';
-import { breakGlass, type GlassParts } from '../../ask/request/break-glass.js';
-import type { Call, Origin } from '../../ask/request/call.js';
-import { type Held, heldNow } from '../../ask/request/held.js';
-import { renew, rightsNow } from '../../ask/request/session.js';
+import {
+  breakGlass,
+  type Call,
+  type GlassParts,
+  type Held,
+  heldNow,
+  type Origin,
+  renew,
+  rightsNow,
+} from '../../ask/index.js';
 
 /** Who asks in a session: the bearer of a token, which may be renewed, or who the policy knows without one, and may change. */
 export class SessionCaller {

@@ -1,5 +1,5 @@
 import { type ColumnDescription, error, type WireStatement } from '../../../wire/index.js';
-import { sessionCommand } from '../../ask/request/session.js';
+import { sessionCommand } from '../../ask/index.js';
 import type { SettingChange } from '../catalog/index.js';
 import type { Command } from './command.js';
 import { type CommandResult, commandStatement, textColumn } from './command-statement.js';

@@ -1,6 +1,5 @@
 import type { Awaitable, SessionControl } from '../../../wire/index.js';
-import type { AnswerParts } from '../../ask/index.js';
-import type { RouteBook } from '../../ask/routes/index.js';
+import type { AnswerParts, Questions } from '../../ask/index.js';
 import type { CatalogDoor, CatalogSession, SessionSignal } from '../catalog/index.js';
 import type { Activity } from './activity.js';
 import type { Cursors } from './cursor.js';
@@ -31,8 +30,8 @@ export interface SessionParts {
   };
   /** Null: questions about the catalog are questions like any other, and refused. */
   readonly catalogs: CatalogDoor | null;
-  /** What questions like those that were asked may go by. */
-  readonly routes: RouteBook;
+  /** Door for the questions of all sessions. */
+  readonly questions: Questions;
   /** The process id of BackendKeyData; 0 before that is sent. */
   readonly processId: () => number;
 }

@@ -1,8 +1,6 @@
 import { QueryError } from 'osl-compiler';
 import { WireError } from '../../../wire/index.js';
-import type { RequestParts } from '../../ask/index.js';
-import type { Call } from '../../ask/request/call.js';
-import { refusedCommand, sessionCommand } from '../../ask/request/session.js';
+import { type Call, type RequestParts, refusedCommand, sessionCommand } from '../../ask/index.js';
 import { type Prepared, Unrun } from './unrun.js';
 import { UnwritableRow } from './unwritable-row.js';
 import { wireError } from './wire-error.js';

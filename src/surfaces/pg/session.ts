@@ -11,9 +11,7 @@ import type {
   WireError,
   WireStatement,
 } from '../../../wire/index.js';
-import type { AnswerParts } from '../../ask/index.js';
-import type { Held } from '../../ask/request/held.js';
-import type { RouteBook } from '../../ask/routes/index.js';
+import type { AnswerParts, Held, Questions } from '../../ask/index.js';
 import { MemoryShare } from '../../engine/index.js';
 import type { CatalogDoor, CatalogSession } from '../catalog/index.js';
 import { Activity } from './activity.js';
@@ -64,7 +62,7 @@ export class PgSession implements SessionHandler {
     settings: SessionSettings,
     control: SessionControl,
     catalogs: CatalogDoor | null,
-    routes: RouteBook,
+    questions: Questions,
   ) {
     const purpose = (): string | null => settings.show(PURPOSE).value || null;
     const caller = new SessionCaller(service, identity, held, address, purpose);
@@ -87,7 +85,7 @@ export class PgSession implements SessionHandler {
       },
       running: new Running(() => settings.milliseconds('statement_timeout')),
       catalogs,
-      routes,
+      questions,
       processId: () => control.processId,
     };
   }

@@ -1,6 +1,5 @@
 import { error, type WireError } from '../../../wire/index.js';
-import { asOfText, type Freshness } from '../../ask/data/freshness.js';
-import type { Delivery } from '../../ask/index.js';
+import { asOfText, type Delivery, type Freshness } from '../../ask/index.js';
 import type { OutputSetting, PlanSetting, StatementSettings } from '../../engine/index.js';
 import { ValueFault } from './setting-kinds.js';
 import { CACHE, FRESHNESS, SETTINGS, type Setting } from './setting-list.js';

@@ -1,6 +1,6 @@
 import type { parse } from 'osl-compiler';
 import { error, type Portal, WireError, type WireStatement } from '../../../wire/index.js';
-import { sessionCommand } from '../../ask/request/session.js';
+import { sessionCommand } from '../../ask/index.js';
 import { argumentsOf } from './execute-arguments.js';
 import type { SessionParts } from './session-parts.js';
 import { declaredTypeOf } from './type-name.js';

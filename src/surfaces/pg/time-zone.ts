@@ -1,5 +1,4 @@
-import { timeZoneNamed } from '../../ask/data/time-zone.js';
-import type { RunningParts } from '../../ask/index.js';
+import { type RunningParts, timeZoneNamed } from '../../ask/index.js';
 import type { Command } from './command.js';
 import { invalid } from './settings.js';
 

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, QueryError } from 'osl-compiler';
-import { type Answer, type AnswerParts, ask, type Delivery, type Question } from '../../../ask/index.js';
-import { askByRoute, learn, RouteBook } from '../../../ask/routes/index.js';
+import { type AnswerParts, type Question, Questions } from '../../../ask/index.js';
 import { AnswerStream } from '../answer-stream.js';
 import { type QueryRequest, readQueryRequest } from '../bodies/query.js';
 import type { Encoding } from '../encoding.js';
@@ -13,12 +12,9 @@ import { QUERY_OPERATION } from '../openapi/operations.js';
 import { readRequest } from '../read-request.js';
 import { sendJson } from '../send-json.js';
 
-/** What questions like those that were asked may go by: the same text means one thing as `osql` and another as `sql`. */
-type Books = Readonly<Record<'osql' | 'sql', RouteBook>>;
-
 /** `POST /osl/query`: questions, and with `explain: true` their plans. */
 export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
-  const books: Books = { osql: new RouteBook(), sql: new RouteBook() };
+  const questions = new Questions(service);
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request.call, 'query', () => readQueryRequest(request));
     const mayBeOld = !ANEW.test(request.headers['cache-control'] ?? '');
@@ -26,8 +22,7 @@ export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight:
     const { body } = asked;
     const text = 'text' in body ? body.text : null;
     return inflight.run(reply.raw, { call: request.call, action: 'query', text }, async (signal) => {
-      if (!asked.explain)
-        return streamAnswer(service, books, question, asked, request, reply, inflight, signal);
+      if (!asked.explain) return streamAnswer(questions, question, asked, request, reply, inflight, signal);
       return sendJson(
         reply,
         question.requestId,
@@ -38,8 +33,7 @@ export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight:
 }
 
 async function streamAnswer(
-  service: AnswerParts,
-  books: Books,
+  questions: Questions,
   question: Question,
   asked: QueryRequest,
   request: FastifyRequest,
@@ -50,7 +44,7 @@ async function streamAnswer(
   const encoding = await encodingOf(layoutOf(request.headers.accept));
   const stream = new AnswerStream(reply, question.requestId, encoding);
   try {
-    const answer = await answered(service, books, question, {
+    const answer = await questions.answer(question, {
       parameters: asked.parameters,
       resultFormats: (plan) => encoding.formats(plan),
       copies: encoding.copies,
@@ -69,24 +63,6 @@ async function streamAnswer(
 
 /** A client that wants an answer of now says so as it would of any cache. */
 const ANEW = /\bno-(?:cache|store)\b/i;
-
-/** By a route, where one is known; else the one way, which may make one. */
-async function answered(
-  service: AnswerParts,
-  books: Books,
-  question: Question,
-  delivery: Delivery,
-): Promise<Answer> {
-  const { body } = question;
-  if (body.kind !== 'osql' && body.kind !== 'sql') return ask(service, question, delivery);
-  const book = books[body.kind];
-  const bytes = Buffer.from(body.text, 'utf8');
-  const fast = askByRoute(service, book, question, bytes, delivery);
-  if (fast !== null) return fast;
-  const answer = await ask(service, question, delivery);
-  learn(service, book, question, { bytes }, answer, false);
-  return answer;
-}
 
 /** Arrow's library takes its time to load, and only answers in Arrow wait for it. */
 async function encodingOf(layout: Layout): Promise<Encoding> {

@@ -1,0 +1,373 @@
+import type { GovernedPlan } from 'osl-compiler';
+import { type Identity, isExpired } from '../../../policy/index.js';
+import type { RowSink } from '../../engine/index.js';
+import { type Answer, ask, prepare, redactionOf } from '../data/ask.js';
+import type { AnswerParts } from '../data/parts.js';
+import { type Delivery, formatsOf, type Prepared, type Question } from '../data/question.js';
+import { engineOf } from '../data/runtime/index.js';
+import type { Call, Credentials, Origin } from '../request/call.js';
+import { type Caller, callerAgain, stands, versionsOf } from '../request/caller.js';
+import {
+  type AnswerReceiver,
+  FastQuestion,
+  type FastQuestions,
+  type RunValues,
+  Sweep,
+  type TimeLimit,
+} from './fast-question.js';
+import type { Literals, Route } from './route.js';
+import { RouteBook, type TextRoute, type TextRoutes } from './route-book.js';
+
+/**
+ * Questions about data from one surface. For each it is decided here whether it is of a known shape, and so answered in
+ * the turn in which it comes, or takes the one way, which may make it known.
+ */
+export class Questions {
+  readonly #parts: AnswerParts;
+  readonly #fast: FastQuestions = { sweep: new Sweep(), taken: 0 };
+  /** The same text means one thing as `osql` and another as `sql`. */
+  readonly #books = { osql: new RouteBook(), sql: new RouteBook(), wire: new RouteBook() };
+
+  constructor(parts: AnswerParts) {
+    this.#parts = parts;
+  }
+
+  /** Number of questions that were of a known shape. */
+  get known(): number {
+    return this.#fast.taken;
+  }
+
+  /** Answers a question. Throws as `ask`. */
+  async answer(question: Question, delivery: Delivery): Promise<Answer> {
+    const { body } = question;
+    if (body.kind === 'metrics') return ask(this.#parts, question, delivery);
+    const book = this.#books[body.kind];
+    const bytes = Buffer.from(body.text, 'utf8');
+    const known = this.#answerKnown(book, question, bytes, delivery);
+    if (known !== null) return known;
+    const answer = await ask(this.#parts, question, delivery);
+    book.learn(this.#parts, question, { bytes }, answer, false);
+    return answer;
+  }
+
+  /** Compiles a question of the wire for a client that runs it later. Throws as `prepare`. */
+  async prepare(
+    question: Question & { readonly body: { readonly kind: 'wire' } },
+  ): Promise<PreparedQuestion> {
+    const prepared = await prepare(this.#parts, question);
+    return new PreparedQuestion(this.#parts, this.#books.wire, question.body.text, prepared);
+  }
+
+  /** Questions of a session of the wire, whose answers `receiver` takes. */
+  ofSession(session: QuestioningSession, receiver: AnswerReceiver): SessionQuestions {
+    return new SessionQuestions(this.#parts, this.#books.wire, this.#fast, session, receiver);
+  }
+
+  /** Null, and nothing has happened, if it must take the one way. The answer is of the route's plan but for its literals. */
+  #answerKnown(
+    book: RouteBook,
+    question: Question,
+    bytes: Buffer,
+    delivery: Delivery,
+  ): Promise<Answer> | null {
+    const parts = this.#parts;
+    // What belongs to a trace is told stage by stage.
+    if (question.traceparent !== undefined && parts.observing.traces) return null;
+    const identity = verifiedIdentity(parts, question.credentials);
+    const caller = identity === null ? null : callerAgain(parts, identity, question);
+    if (caller === null) return null;
+    let answer: Promise<Answer> | null = null;
+    book.of(caller).offer(bytes, 0, bytes.length, question.parameterOids, (route, literals) => {
+      answer = this.#begin({ question, delivery, caller, route, literals, bytes });
+      return answer !== null;
+    });
+    return answer;
+  }
+
+  /** Null if the route does not lead to the answer after all. */
+  #begin(known: KnownQuestion): Promise<Answer> | null {
+    const { question, delivery, caller, route, literals, bytes } = known;
+    const { signal, parameters } = delivery;
+    const promise: AnswerPromise = { resolve: () => undefined, reject: () => undefined };
+    const answer = new Promise<Answer>((resolve, reject) => {
+      promise.resolve = resolve;
+      promise.reject = reject;
+    });
+    const fast = new FastQuestion(this.#parts, receiverOf(known, promise), this.#fast);
+    const begins = fast.begin({
+      route,
+      literals,
+      identity: caller.identity,
+      requestId: question.requestId,
+      bytes,
+      start: 0,
+      end: bytes.length,
+      parameters,
+      resultFormats: formatsOf(delivery, route.plan),
+      timeout: { ms: this.#parts.caps.timeoutMs, own: false },
+    });
+    if (!begins) return null;
+    const onAbort = (): void => fast.cancel();
+    if (signal?.aborted === true) onAbort();
+    else signal?.addEventListener('abort', onAbort, { once: true });
+    return answer.finally(() => signal?.removeEventListener('abort', onAbort));
+  }
+}
+
+/** Who calls, if that needs no look at a token that was not looked at before. */
+function verifiedIdentity({ verifier }: AnswerParts, credentials: Credentials): Identity | null {
+  if (credentials.kind === 'bearer')
+    return credentials.token === null ? null : verifier.known(credentials.token);
+  return isExpired(credentials.identity, Date.now()) ? null : credentials.identity;
+}
+
+interface KnownQuestion {
+  readonly question: Question;
+  readonly delivery: Delivery;
+  readonly caller: Caller;
+  readonly route: Route;
+  readonly literals: Literals;
+  readonly bytes: Buffer;
+}
+
+interface AnswerPromise {
+  resolve(answer: Answer): void;
+  reject(error: unknown): void;
+}
+
+function receiverOf(
+  { question, delivery, caller, route: { plan } }: KnownQuestion,
+  promise: AnswerPromise,
+): AnswerReceiver {
+  const { sink } = delivery;
+  // No route has runtime relations.
+  const open = (): RowSink =>
+    typeof sink === 'function' ? sink(plan, versionsOf(caller), redactionOf(plan, [])) : sink;
+  const give = (rows: number, truncated: boolean): void =>
+    promise.resolve({
+      requestId: question.requestId,
+      plan,
+      caller,
+      versions: versionsOf(caller),
+      rows,
+      truncated,
+      clipped: false,
+      redactedFields: NONE,
+      indexes: NONE,
+      errors: NONE,
+      permits: null,
+      freshness: null,
+    });
+  return {
+    whole: delivery.whole === true,
+    answered: (_plan, rows, count) => {
+      try {
+        const given = open();
+        const writing = count === 0 ? undefined : given.write(rows, count);
+        if (writing === undefined) give(count, false);
+        else writing.then(() => give(count, false), promise.reject);
+      } catch (error) {
+        promise.reject(error);
+      }
+    },
+    streaming: () => ({ ...open(), finished: give, failed: (error) => promise.reject(error) }),
+    failed: (_plan, error) => promise.reject(error),
+  };
+}
+
+const NONE: readonly never[] = Object.freeze([]);
+
+/** Statement of the wire that was compiled, to be run as often as its client likes. */
+export class PreparedQuestion {
+  readonly plan: GovernedPlan;
+  readonly #parts: AnswerParts;
+  readonly #book: RouteBook;
+  readonly #text: string;
+  readonly #prepared: Prepared;
+  /** Route of this very text, with the caller's `$1 …`; null until a run has made one. */
+  #route: TextRoute | null = null;
+  #bytes: Buffer | null = null;
+  #runs = 0;
+
+  constructor(parts: AnswerParts, book: RouteBook, text: string, prepared: Prepared) {
+    this.#parts = parts;
+    this.#book = book;
+    this.#text = text;
+    this.#prepared = prepared;
+    this.plan = prepared.plan;
+  }
+
+  /** Kind of the database that its plan runs on. */
+  get engineKind(): 'postgres' | 'pglite' {
+    return engineOf(this.#parts, this.plan).kind;
+  }
+
+  /** Puts on record that it was compiled, if no run does so. @throws QueryError E5030 */
+  record(): Promise<void> {
+    return this.#prepared.record();
+  }
+
+  /** Runs it for `call`, by the one way. Throws as `ask`. */
+  async run(call: Call, mayBeOld: boolean, delivery: Delivery): Promise<Answer> {
+    const prepared = this.#prepared;
+    const { body, parameterOids } = prepared;
+    const question: Question = { ...call, body, parameterOids, prepared, mayBeOld };
+    const answer = await ask(this.#parts, question, delivery);
+    this.#runs += 1;
+    if (this.#route?.route.isOf(answer.caller) !== true)
+      this.#route = this.#book.learn(this.#parts, question, this, answer, this.#runs > 1);
+    return answer;
+  }
+
+  /** UTF-8 of its text: made once it is needed, since most statements run once. */
+  get bytes(): Buffer {
+    this.#bytes ??= Buffer.from(this.#text, 'utf8');
+    return this.#bytes;
+  }
+
+  /** Its route for `caller`; null if there is none. */
+  routeFor(caller: Caller): TextRoute | null {
+    return this.#route?.route.isOf(caller) === true ? this.#route : null;
+  }
+
+  get hasRoute(): boolean {
+    return this.#route !== null;
+  }
+}
+
+/** Session of the wire, as far as its questions depend on it. */
+export interface QuestioningSession {
+  readonly identity: Identity;
+  /** Another object once the session says something else of where its questions come from. */
+  readonly origin: Origin;
+  newCall(): Call;
+}
+
+/** Who asks, and what is served, as they were when they were last looked at; and the routes of that. */
+interface SessionRoutes {
+  readonly caller: Caller;
+  readonly origin: Origin;
+  readonly routes: TextRoutes;
+}
+
+/** Questions of one session of the wire that are of a known shape: begun in the turn in which their bytes came. */
+export class SessionQuestions {
+  readonly #parts: AnswerParts;
+  readonly #book: RouteBook;
+  readonly #fast: FastQuestions;
+  readonly #session: QuestioningSession;
+  readonly #receiver: AnswerReceiver;
+  /** Made with the first question of a known shape: most sessions of a pool rest. */
+  #question: FastQuestion | null = null;
+  #routes: SessionRoutes | null = null;
+
+  constructor(
+    parts: AnswerParts,
+    book: RouteBook,
+    fast: FastQuestions,
+    session: QuestioningSession,
+    receiver: AnswerReceiver,
+  ) {
+    this.#parts = parts;
+    this.#book = book;
+    this.#fast = fast;
+    this.#session = session;
+    this.#receiver = receiver;
+  }
+
+  /**
+   * Begins the question whose text is the UTF-8 of bytes [start, end), with these types declared for its parameters. False,
+   * and nothing has happened, if it must be prepared.
+   *
+   * @param valuesOf gives the values of the run, once its columns are known
+   */
+  begin(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    parameterTypes: readonly number[],
+    valuesOf: (plan: GovernedPlan) => RunValues,
+    timeout: TimeLimit,
+  ): boolean {
+    const known = this.#routesNow();
+    if (known === null) return false;
+    const { identity } = known.caller;
+    return known.routes.offer(bytes, start, end, parameterTypes, (route, literals) => {
+      const { parameters, resultFormats } = valuesOf(route.plan);
+      // Field by field: to spread an object costs as much as the rest of this.
+      return this.#one().begin({
+        route,
+        literals,
+        identity,
+        requestId: null,
+        bytes,
+        start,
+        end,
+        parameters,
+        resultFormats,
+        timeout,
+      });
+    });
+  }
+
+  /** Begins a run of `prepared`. False, and nothing has happened, if it must be run by the one way. */
+  beginPrepared(prepared: PreparedQuestion, values: RunValues, timeout: TimeLimit): boolean {
+    const known = prepared.hasRoute ? this.#routesNow() : null;
+    const found = known === null ? null : prepared.routeFor(known.caller);
+    if (known === null || found === null) return false;
+    const { bytes } = prepared;
+    return this.#one().begin({
+      route: found.route,
+      literals: found.literals,
+      identity: known.caller.identity,
+      requestId: null,
+      bytes,
+      start: 0,
+      end: bytes.length,
+      parameters: values.parameters,
+      resultFormats: values.resultFormats,
+      timeout,
+    });
+  }
+
+  /** True while a question is on its way. */
+  get isAsking(): boolean {
+    return this.#question?.isAsking === true;
+  }
+
+  /** Objects that the question reads which is on its way; null if none is. */
+  get reads(): readonly string[] | null {
+    return this.#question?.reads ?? null;
+  }
+
+  /** Stops the question on its way. */
+  cancel(): void {
+    this.#question?.cancel();
+  }
+
+  #one(): FastQuestion {
+    this.#question ??= new FastQuestion(this.#parts, this.#receiver, this.#fast);
+    return this.#question;
+  }
+
+  /** Null if it is for the one way to judge who asks now, and what is served. */
+  #routesNow(): SessionRoutes | null {
+    const { identity, origin } = this.#session;
+    const { manifest, snapshot } = this.#parts.model();
+    const known = this.#routes?.caller;
+    if (
+      known?.identity !== identity ||
+      known.manifest !== manifest ||
+      known.snapshot !== snapshot ||
+      this.#routes?.origin !== origin ||
+      !stands(known)
+    )
+      this.#routes = this.#routesOf(identity, origin);
+    return this.#routes;
+  }
+
+  #routesOf(identity: Identity, origin: Origin): SessionRoutes | null {
+    const caller = callerAgain(this.#parts, identity, this.#session.newCall());
+    return caller === null ? null : { caller, origin, routes: this.#book.of(caller) };
+  }
+}
