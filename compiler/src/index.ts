@@ -83,7 +83,7 @@ export {
   queryError,
 } from './errors/errors.js';
 export { hintOn, type Surface, WAYS } from './errors/surface-hints.js';
-export { EVALUATION_FAULTS, EXAMPLES, isEvaluationFault, NEGATIVE_COUNTS } from './errors/value-faults.js';
+export { EVALUATION_FAULTS, isEvaluationFault, NEGATIVE_COUNTS } from './errors/value-faults.js';
 export { type Explanation, explain } from './explain.js';
 export { noticesOf } from './explain-runtime.js';
 export {
@@ -176,18 +176,21 @@ export { declaredOid, elementOid } from './types/declared-types.js';
 export { enumName, STORED_PATTERN, type StoredType, storedType } from './types/stored.js';
 export {
   type ArrayType,
+  type ArrowForm,
   arrayOf,
   elementOf,
   isArray,
   isComparable,
+  isMoment,
+  isNumber,
+  type JsonForm,
   lengthOf,
-  MULTIRANGE_TYPES,
   oidOf,
-  RANGE_TYPES,
   SCALAR_TYPES,
   type ScalarType,
   type TypeName,
   typeNamed,
   typeOfOid,
+  typeRow,
 } from './types/types.js';
 export type { AskedWorld } from './world.js';

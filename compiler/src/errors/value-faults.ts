@@ -1,63 +1,14 @@
-import { SCALAR_TYPES, type ScalarType } from '../types/types.js';
+import { SCALAR_TYPES, typeRow } from '../types/types.js';
 
-/** A literal of each type, for hints; a test sends every one of them. */
-export const EXAMPLES: Readonly<Record<ScalarType, string>> = {
-  bool: 'true',
-  int2: '100',
-  int4: '100',
-  int8: '100',
-  float4: '1.5',
-  float8: '1.5',
-  numeric: '1.5',
-  text: 'text',
-  bpchar: 'text',
-  uuid: '123e4567-e89b-12d3-a456-426614174000',
-  date: '2026-01-31',
-  time: '10:30:00',
-  timestamp: '2026-01-31 10:30:00',
-  timestamptz: '2026-01-31 10:30:00+00',
-  interval: '3 days 04:05:06',
-  bytea: '\\xdeadbeef',
-  varbit: '101',
-  jsonb: '{"a": 1}',
-  json: '{"a": 1}',
-  inet: '192.0.2.1',
-  cidr: '192.0.2.0/24',
-  macaddr: '08:00:2b:01:02:03',
-  macaddr8: '08:00:2b:01:02:03:04:05',
-  money: '12.50',
-  timetz: '10:30:00+00',
-  tsvector: 'open source',
-  tsquery: 'open & source',
-  int4range: '[1,5)',
-  int8range: '[1,5)',
-  numrange: '[1.5,2.5)',
-  daterange: '[2026-01-01,2026-02-01)',
-  tsrange: '[2026-01-01 00:00,2026-02-01 00:00)',
-  tstzrange: '[2026-01-01 00:00+00,2026-02-01 00:00+00)',
-  int4multirange: '{[1,5),[7,9)}',
-  int8multirange: '{[1,5),[7,9)}',
-  nummultirange: '{[1.5,2.5)}',
-  datemultirange: '{[2026-01-01,2026-02-01)}',
-  tsmultirange: '{[2026-01-01 00:00,2026-02-01 00:00)}',
-  tstzmultirange: '{[2026-01-01 00:00+00,2026-02-01 00:00+00)}',
-};
-
-const BOUNDS: Readonly<Partial<Record<ScalarType, string>>> = {
-  int2: 'from -32768 to 32767',
-  int4: 'from -2147483648 to 2147483647',
-  int8: 'from -9223372036854775808 to 9223372036854775807',
-};
-
-/** How a literal of `type` is written; null for a type that has no example. */
+/** Hint with an example of a literal of `type`; null for a type that has none. */
 export function literalHint(type: string): string | null {
   const [element = type] = type.split('[]');
   const scalar = SCALAR_TYPES.find((known) => known === element);
   if (scalar === undefined) return null;
-  const bounds = BOUNDS[scalar];
-  if (type !== scalar) return `write an array as '{${arrayItem(EXAMPLES[scalar])}}'`;
-  return bounds === undefined
-    ? `write a value of type ${scalar} as '${EXAMPLES[scalar]}'`
+  const { bounds, example } = typeRow(scalar);
+  if (type !== scalar) return `write an array as '{${arrayItem(example)}}'`;
+  return bounds === null
+    ? `write a value of type ${scalar} as '${example}'`
     : `values of type ${scalar} are whole numbers ${bounds}`;
 }
 

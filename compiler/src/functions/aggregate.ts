@@ -1,7 +1,6 @@
-import type { TypeName } from '../types/types.js';
+import { INTEGERS, NUMBERS, type TypeName } from '../types/types.js';
 import { aggregate, orderedSet, STABLE } from './define.js';
 import type { FunctionDefinition } from './definition.js';
-import { INTEGERS, NUMBERS } from './families.js';
 
 /** Types with an order that aggregates know. */
 const ORDERED = [

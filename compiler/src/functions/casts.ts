@@ -1,7 +1,6 @@
-import { arrayOf, RANGES, SCALAR_TYPES, type ScalarType, type TypeName } from '../types/types.js';
+import { arrayOf, NUMBERS, RANGES, SCALAR_TYPES, type ScalarType, type TypeName } from '../types/types.js';
 import { cast, LEAKPROOF, type Traits } from './define.js';
 import type { CastDefinition } from './definition.js';
-import { NUMBERS } from './families.js';
 
 function casts(
   from: TypeName,

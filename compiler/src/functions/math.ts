@@ -1,7 +1,6 @@
-import type { TypeName } from '../types/types.js';
+import { INTEGERS, NUMBERS, type TypeName } from '../types/types.js';
 import { scalar, VOLATILE } from './define.js';
 import type { FunctionDefinition } from './definition.js';
-import { INTEGERS, NUMBERS } from './families.js';
 
 /** A function that takes `count` values of one type and gives one of it. */
 function within(name: string, types: readonly TypeName[], count = 1): readonly FunctionDefinition[] {

@@ -1,7 +1,6 @@
-import type { TypeName } from '../types/types.js';
+import { FLOATS, INTEGERS, MOMENTS, NUMBERS, type TypeName } from '../types/types.js';
 import { infix, LEAKPROOF, prefix, type Traits } from './define.js';
 import type { ArgumentType, OperatorDefinition } from './definition.js';
-import { FLOATS, INTEGERS, MOMENTS, NUMBERS } from './families.js';
 
 /** `left name right` for each pair of `types`, narrowest first; the result is the wider one. */
 function overPairs(name: string, types: readonly TypeName[]): readonly OperatorDefinition[] {

@@ -2,10 +2,12 @@ import {
   arrayOf,
   isComparable,
   lengthOf,
+  type ModifierKind,
   oidOf,
   type ScalarType,
   type TypeName,
   typeNamed,
+  typeRow,
 } from './types.js';
 
 /**
@@ -60,7 +62,7 @@ function isVarchar(word: string): boolean {
 const VARCHAR = { oid: 1043, arrayOid: 1015 } as const;
 
 function varchar(numbers: readonly number[] | null, array: boolean): DeclaredColumn | null {
-  const modifier = numbers === null ? -1 : modifierOf('varchar', numbers);
+  const modifier = numbers === null ? -1 : modifierOf('characters', numbers);
   if (modifier === null) return null;
   const sql = `varchar${numbers === null ? '' : `(${numbers.join()})`}${array ? '[]' : ''}`;
   const oid = array ? VARCHAR.arrayOid : VARCHAR.oid;
@@ -72,7 +74,7 @@ const BITS = { oid: 1560, arrayOid: 1561 } as const;
 
 /** `bit(n)`, whose values are those of `varbit` of that length. */
 function bits(numbers: readonly number[], array: boolean): DeclaredColumn | null {
-  const modifier = modifierOf('varbit', numbers);
+  const modifier = modifierOf('bits', numbers);
   if (modifier === null) return null;
   const sql = `bit(${numbers.join()})${array ? '[]' : ''}`;
   const oid = array ? BITS.arrayOid : BITS.oid;
@@ -80,7 +82,7 @@ function bits(numbers: readonly number[], array: boolean): DeclaredColumn | null
 }
 
 function modified(element: ScalarType, numbers: readonly number[], array: boolean): DeclaredColumn | null {
-  const modifier = modifierOf(element, numbers);
+  const modifier = modifierOf(typeRow(element).modifier, numbers);
   if (modifier === null) return null;
   const type = array ? arrayOf(element) : element;
   const sql = `${element}(${numbers.join()})${array ? '[]' : ''}`;
@@ -96,62 +98,28 @@ const MAX_BITS = 83_886_080;
 /** Every field of an interval. */
 const ALL_FIELDS = 0x7fff;
 
-/** The `atttypmod` of `type(numbers)`, or null where there is no such type. */
-function modifierOf(type: ScalarType | 'varchar', numbers: readonly number[]): number | null {
+/** The `atttypmod` of a type with these numbers in parentheses; null if there is no such type. */
+function modifierOf(kind: ModifierKind | null, numbers: readonly number[]): number | null {
   const [first = -1, second, ...more] = numbers;
-  if (more.length > 0 || (second !== undefined && type !== 'numeric')) return null;
-  switch (type) {
-    case 'varchar':
-    case 'bpchar':
+  if (more.length > 0 || (second !== undefined && kind !== 'decimal')) return null;
+  switch (kind) {
+    case 'characters':
       return first >= 1 && first <= MAX_CHARACTERS ? first + HEADER : null;
-    case 'varbit':
+    case 'bits':
       return first >= 1 && first <= MAX_BITS ? first : null;
-    case 'numeric': {
+    case 'decimal': {
       const scale = second ?? 0;
       if (first < 1 || first > 1000 || scale < -1000 || scale > 1000) return null;
       return ((first << 16) | (scale & 0x7ff)) + HEADER;
     }
-    case 'time':
-    case 'timestamp':
-    case 'timestamptz':
-    case 'timetz':
+    case 'seconds':
       return first <= 6 ? first : null;
     case 'interval':
       return first <= 6 ? (ALL_FIELDS << 16) | first : null;
-    case 'bool':
-    case 'int2':
-    case 'int4':
-    case 'int8':
-    case 'float4':
-    case 'float8':
-    case 'text':
-    case 'uuid':
-    case 'date':
-    case 'bytea':
-    case 'jsonb':
-    case 'inet':
-    case 'cidr':
-    case 'macaddr':
-    case 'macaddr8':
-    case 'money':
-    case 'tsvector':
-    case 'tsquery':
-    case 'int4range':
-    case 'int8range':
-    case 'numrange':
-    case 'daterange':
-    case 'tsrange':
-    case 'tstzrange':
-    case 'int4multirange':
-    case 'int8multirange':
-    case 'nummultirange':
-    case 'datemultirange':
-    case 'tsmultirange':
-    case 'tstzmultirange':
-    case 'json':
+    case null:
       return null;
     default: {
-      const unknown: never = type;
+      const unknown: never = kind;
       return unknown;
     }
   }

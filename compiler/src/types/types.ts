@@ -1,163 +1,207 @@
+/** `pg_type.typcategory` of types of values: boolean, date, network, number, range, string, timespan, other, bits. */
+export type ValueCategory = 'B' | 'D' | 'I' | 'N' | 'R' | 'S' | 'T' | 'U' | 'V';
+
 /**
- * The closed set of value types that a model may expose and that OSL-SQL computes with.
- *
- * A name is Postgres' own short name, so that it can be emitted as a cast target without translation. `bpchar` is
- * `char(n)`: blanks at its end count neither in comparisons nor as text. Bits are `varbit`, of whatever length they are. `json` has no equality and no order, and is the
- * type of values alone: a column of it is read as its text.
+ * Form of a value in JSON answers: `number`, `float` (NaN and infinities are strings), `bool`, `json` and `jsonb` (the
+ * value itself), a string that needs no escape (`plain`) or may need some (`string`), `base64`, RFC 3339 timestamps.
  */
-export const SCALAR_TYPES = [
-  'bool',
-  'int2',
-  'int4',
-  'int8',
-  'float4',
-  'float8',
-  'numeric',
-  'text',
-  'bpchar',
-  'uuid',
-  'date',
-  'time',
-  'timestamp',
-  'timestamptz',
-  'interval',
-  'bytea',
-  'varbit',
-  'jsonb',
-  'inet',
-  'cidr',
-  'macaddr',
-  'macaddr8',
-  'money',
-  'timetz',
-  'tsvector',
-  'tsquery',
-  'int4range',
-  'int8range',
-  'numrange',
-  'daterange',
-  'tsrange',
-  'tstzrange',
-  'int4multirange',
-  'int8multirange',
-  'nummultirange',
-  'datemultirange',
-  'tsmultirange',
-  'tstzmultirange',
-  'json',
-] as const;
+export type JsonForm =
+  | ('bool' | 'number' | 'float' | 'json' | 'jsonb')
+  | ('plain' | 'string' | 'base64' | 'timestamp' | 'timestamptz');
 
-export type ScalarType = (typeof SCALAR_TYPES)[number];
-export type ArrayType = `${ScalarType}[]`;
-export type TypeName = ScalarType | ArrayType;
+/** Form of a value in Arrow answers; `text`: Arrow has no such type, and Postgres' text is sent. */
+export type ArrowForm =
+  | ('bool' | 'int16' | 'int32' | 'int64' | 'float32' | 'float64' | 'numeric' | 'utf8' | 'text' | 'binary')
+  | ('uuid' | 'jsonb' | 'date' | 'time' | 'timestamp' | 'timestamptz' | 'interval');
 
-interface TypeFacts {
+/** Numbers that a type takes in parentheses: `bpchar(n)`, `varbit(n)`, `numeric(p,s)`, `time(n)`, `interval(n)`. */
+export type ModifierKind = 'characters' | 'bits' | 'decimal' | 'seconds' | 'interval';
+
+interface TypeRow {
   readonly oid: number;
   readonly arrayOid: number;
   /** Wire `typlen`: bytes of a fixed-width value, -1 for variable width. */
   readonly length: number;
+  readonly category: ValueCategory;
+  readonly json: JsonForm;
+  readonly arrow: ArrowForm;
+  /** A literal of the type, for hints. */
+  readonly example: string;
+  /** True if Postgres prefers the type within its category. */
+  readonly isPreferred: boolean;
+  /** Postgres' `format_type`; the model's own name unless given. */
+  readonly sqlName: string | null;
+  /** Further spellings that a query or a manifest may use, all lower case. */
+  readonly aliases: readonly string[];
+  readonly modifier: ModifierKind | null;
+  /** Range of an integer, in words. */
+  readonly bounds: string | null;
 }
 
-const FACTS: Readonly<Record<ScalarType, TypeFacts>> = {
-  bool: { oid: 16, arrayOid: 1000, length: 1 },
-  int2: { oid: 21, arrayOid: 1005, length: 2 },
-  int4: { oid: 23, arrayOid: 1007, length: 4 },
-  int8: { oid: 20, arrayOid: 1016, length: 8 },
-  float4: { oid: 700, arrayOid: 1021, length: 4 },
-  float8: { oid: 701, arrayOid: 1022, length: 8 },
-  numeric: { oid: 1700, arrayOid: 1231, length: -1 },
-  text: { oid: 25, arrayOid: 1009, length: -1 },
-  bpchar: { oid: 1042, arrayOid: 1014, length: -1 },
-  uuid: { oid: 2950, arrayOid: 2951, length: 16 },
-  date: { oid: 1082, arrayOid: 1182, length: 4 },
-  time: { oid: 1083, arrayOid: 1183, length: 8 },
-  timestamp: { oid: 1114, arrayOid: 1115, length: 8 },
-  timestamptz: { oid: 1184, arrayOid: 1185, length: 8 },
-  interval: { oid: 1186, arrayOid: 1187, length: 16 },
-  bytea: { oid: 17, arrayOid: 1001, length: -1 },
-  varbit: { oid: 1562, arrayOid: 1563, length: -1 },
-  jsonb: { oid: 3802, arrayOid: 3807, length: -1 },
-  inet: { oid: 869, arrayOid: 1041, length: -1 },
-  cidr: { oid: 650, arrayOid: 651, length: -1 },
-  macaddr: { oid: 829, arrayOid: 1040, length: 6 },
-  macaddr8: { oid: 774, arrayOid: 775, length: 8 },
-  money: { oid: 790, arrayOid: 791, length: 8 },
-  timetz: { oid: 1266, arrayOid: 1270, length: 12 },
-  tsvector: { oid: 3614, arrayOid: 3643, length: -1 },
-  tsquery: { oid: 3615, arrayOid: 3645, length: -1 },
-  int4range: { oid: 3904, arrayOid: 3905, length: -1 },
-  int8range: { oid: 3926, arrayOid: 3927, length: -1 },
-  numrange: { oid: 3906, arrayOid: 3907, length: -1 },
-  daterange: { oid: 3912, arrayOid: 3913, length: -1 },
-  tsrange: { oid: 3908, arrayOid: 3909, length: -1 },
-  tstzrange: { oid: 3910, arrayOid: 3911, length: -1 },
-  int4multirange: { oid: 4451, arrayOid: 6150, length: -1 },
-  int8multirange: { oid: 4536, arrayOid: 6157, length: -1 },
-  nummultirange: { oid: 4532, arrayOid: 6151, length: -1 },
-  datemultirange: { oid: 4535, arrayOid: 6155, length: -1 },
-  tsmultirange: { oid: 4533, arrayOid: 6152, length: -1 },
-  tstzmultirange: { oid: 4534, arrayOid: 6153, length: -1 },
-  json: { oid: 114, arrayOid: 199, length: -1 },
+function row(
+  [oid, arrayOid, length]: readonly [oid: number, arrayOid: number, length: number],
+  category: ValueCategory,
+  json: JsonForm,
+  arrow: ArrowForm,
+  example: string,
+  more: Partial<TypeRow> = {},
+): TypeRow {
+  const defaults = { isPreferred: false, sqlName: null, aliases: [], modifier: null, bounds: null };
+  return Object.freeze({ ...defaults, oid, arrayOid, length, category, json, arrow, example, ...more });
+}
+
+/**
+ * The closed set of value types that a model may expose and that OSL-SQL computes with: one row each, with all that the
+ * product says of a type.
+ *
+ * A name is Postgres' own short name, so that it can be emitted as a cast target without translation. `bpchar` is
+ * `char(n)`: trailing blanks count neither in comparisons nor as text. Bits are `varbit`, whatever their length. `json`
+ * has no equality and no order, and is the type of values alone: a column of it is read as its text.
+ */
+const TYPES = {
+  bool: row([16, 1000, 1], 'B', 'bool', 'bool', 'true', { isPreferred: true, sqlName: 'boolean' }),
+  int2: row([21, 1005, 2], 'N', 'number', 'int16', '100', {
+    sqlName: 'smallint',
+    bounds: 'from -32768 to 32767',
+  }),
+  int4: row([23, 1007, 4], 'N', 'number', 'int32', '100', {
+    sqlName: 'integer',
+    aliases: ['int'],
+    bounds: 'from -2147483648 to 2147483647',
+  }),
+  int8: row([20, 1016, 8], 'N', 'plain', 'int64', '100', {
+    sqlName: 'bigint',
+    bounds: 'from -9223372036854775808 to 9223372036854775807',
+  }),
+  float4: row([700, 1021, 4], 'N', 'float', 'float32', '1.5', { sqlName: 'real' }),
+  float8: row([701, 1022, 8], 'N', 'float', 'float64', '1.5', {
+    isPreferred: true,
+    sqlName: 'double precision',
+    aliases: ['double', 'float'],
+  }),
+  numeric: row([1700, 1231, -1], 'N', 'plain', 'numeric', '1.5', {
+    aliases: ['decimal'],
+    modifier: 'decimal',
+  }),
+  text: row([25, 1009, -1], 'S', 'string', 'utf8', 'text', {
+    isPreferred: true,
+    aliases: ['varchar', 'string', 'character varying'],
+  }),
+  bpchar: row([1042, 1014, -1], 'S', 'string', 'utf8', 'text', {
+    sqlName: 'character',
+    aliases: ['char'],
+    modifier: 'characters',
+  }),
+  uuid: row([2950, 2951, 16], 'U', 'plain', 'uuid', '123e4567-e89b-12d3-a456-426614174000'),
+  date: row([1082, 1182, 4], 'D', 'plain', 'date', '2026-01-31'),
+  time: row([1083, 1183, 8], 'D', 'plain', 'time', '10:30:00', {
+    sqlName: 'time without time zone',
+    modifier: 'seconds',
+  }),
+  timestamp: row([1114, 1115, 8], 'D', 'timestamp', 'timestamp', '2026-01-31 10:30:00', {
+    sqlName: 'timestamp without time zone',
+    modifier: 'seconds',
+  }),
+  timestamptz: row([1184, 1185, 8], 'D', 'timestamptz', 'timestamptz', '2026-01-31 10:30:00+00', {
+    isPreferred: true,
+    sqlName: 'timestamp with time zone',
+    modifier: 'seconds',
+  }),
+  interval: row([1186, 1187, 16], 'T', 'plain', 'interval', '3 days 04:05:06', {
+    isPreferred: true,
+    modifier: 'interval',
+  }),
+  bytea: row([17, 1001, -1], 'U', 'base64', 'binary', '\\xdeadbeef'),
+  varbit: row([1562, 1563, -1], 'V', 'plain', 'text', '101', {
+    isPreferred: true,
+    sqlName: 'bit varying',
+    modifier: 'bits',
+  }),
+  jsonb: row([3802, 3807, -1], 'U', 'jsonb', 'jsonb', '{"a": 1}'),
+  inet: row([869, 1041, -1], 'I', 'plain', 'text', '192.0.2.1', { isPreferred: true }),
+  cidr: row([650, 651, -1], 'I', 'plain', 'text', '192.0.2.0/24'),
+  macaddr: row([829, 1040, 6], 'U', 'plain', 'text', '08:00:2b:01:02:03'),
+  macaddr8: row([774, 775, 8], 'U', 'plain', 'text', '08:00:2b:01:02:03:04:05'),
+  money: row([790, 791, 8], 'N', 'string', 'text', '12.50'),
+  timetz: row([1266, 1270, 12], 'D', 'plain', 'text', '10:30:00+00', {
+    sqlName: 'time with time zone',
+    modifier: 'seconds',
+  }),
+  tsvector: row([3614, 3643, -1], 'U', 'string', 'text', 'open source'),
+  tsquery: row([3615, 3645, -1], 'U', 'string', 'text', 'open & source'),
+  int4range: row([3904, 3905, -1], 'R', 'string', 'text', '[1,5)'),
+  int8range: row([3926, 3927, -1], 'R', 'string', 'text', '[1,5)'),
+  numrange: row([3906, 3907, -1], 'R', 'string', 'text', '[1.5,2.5)'),
+  daterange: row([3912, 3913, -1], 'R', 'string', 'text', '[2026-01-01,2026-02-01)'),
+  tsrange: row([3908, 3909, -1], 'R', 'string', 'text', '[2026-01-01 00:00,2026-02-01 00:00)'),
+  tstzrange: row([3910, 3911, -1], 'R', 'string', 'text', '[2026-01-01 00:00+00,2026-02-01 00:00+00)'),
+  int4multirange: row([4451, 6150, -1], 'R', 'string', 'text', '{[1,5),[7,9)}'),
+  int8multirange: row([4536, 6157, -1], 'R', 'string', 'text', '{[1,5),[7,9)}'),
+  nummultirange: row([4532, 6151, -1], 'R', 'string', 'text', '{[1.5,2.5)}'),
+  datemultirange: row([4535, 6155, -1], 'R', 'string', 'text', '{[2026-01-01,2026-02-01)}'),
+  tsmultirange: row([4533, 6152, -1], 'R', 'string', 'text', '{[2026-01-01 00:00,2026-02-01 00:00)}'),
+  tstzmultirange: row([4534, 6153, -1], 'R', 'string', 'text', '{[2026-01-01 00:00+00,2026-02-01 00:00+00)}'),
+  json: row([114, 199, -1], 'U', 'json', 'utf8', '{"a": 1}'),
 };
 
-/** Spellings that a query or a manifest may use for a type, all lower case. */
-const ALIASES: ReadonlyMap<string, ScalarType> = new Map<string, ScalarType>([
+export type ScalarType = keyof typeof TYPES;
+export type ArrayType = `${ScalarType}[]`;
+export type TypeName = ScalarType | ArrayType;
+
+export const SCALAR_TYPES = Object.freeze(Object.keys(TYPES)) as readonly ScalarType[]; // its own keys
+
+/** The row of a scalar type. */
+export function typeRow(type: ScalarType): TypeRow {
+  return TYPES[type];
+}
+
+const SPELLINGS: ReadonlyMap<string, ScalarType> = new Map([
   ...SCALAR_TYPES.map((t): [string, ScalarType] => [t, t]),
-  ['boolean', 'bool'],
-  ['smallint', 'int2'],
-  ['integer', 'int4'],
-  ['int', 'int4'],
-  ['bigint', 'int8'],
-  ['real', 'float4'],
-  ['double precision', 'float8'],
-  ['double', 'float8'],
-  ['float', 'float8'],
-  ['decimal', 'numeric'],
-  ['varchar', 'text'],
-  ['char', 'bpchar'],
-  ['character', 'bpchar'],
-  ['string', 'text'],
-  ['character varying', 'text'],
-  ['timestamp without time zone', 'timestamp'],
-  ['timestamp with time zone', 'timestamptz'],
-  ['time without time zone', 'time'],
-  ['time with time zone', 'timetz'],
-  ['bit varying', 'varbit'],
+  ...SCALAR_TYPES.flatMap((t) => {
+    const { sqlName, aliases } = TYPES[t];
+    return [...(sqlName === null ? [] : [sqlName]), ...aliases].map((name): [string, ScalarType] => [
+      name,
+      t,
+    ]);
+  }),
 ]);
 
 /** Every spelling of a scalar type. */
-export const TYPE_SPELLINGS: readonly string[] = Object.freeze([...ALIASES.keys()]);
+export const TYPE_SPELLINGS: readonly string[] = Object.freeze([...SPELLINGS.keys()]);
 
 const BY_OID: ReadonlyMap<number, TypeName> = new Map(
   SCALAR_TYPES.flatMap((t): [number, TypeName][] => [
-    [FACTS[t].oid, t],
-    [FACTS[t].arrayOid, `${t}[]`],
+    [TYPES[t].oid, t],
+    [TYPES[t].arrayOid, `${t}[]`],
   ]),
 );
 
-/** Names in SQL of the types that Postgres calls otherwise than the model does. */
-const SQL_NAMES: ReadonlyMap<ScalarType, string> = new Map<ScalarType, string>([
-  ['bool', 'boolean'],
-  ['int2', 'smallint'],
-  ['int4', 'integer'],
-  ['int8', 'bigint'],
-  ['float4', 'real'],
-  ['float8', 'double precision'],
-  ['bpchar', 'character'],
-  ['time', 'time without time zone'],
-  ['timetz', 'time with time zone'],
-  ['timestamp', 'timestamp without time zone'],
-  ['timestamptz', 'timestamp with time zone'],
-  ['varbit', 'bit varying'],
-]);
+/** Families of types, narrowest first: operators and functions have an overload for each member. */
+export const INTEGERS = ['int2', 'int4', 'int8'] as const;
+export const FLOATS = ['float4', 'float8'] as const;
+export const NUMBERS = [...INTEGERS, ...FLOATS, 'numeric'] as const;
+export const MOMENTS = ['date', 'timestamp', 'timestamptz'] as const;
+
+const NUMBER_SET: ReadonlySet<string> = new Set(NUMBERS);
+const MOMENT_SET: ReadonlySet<string> = new Set(MOMENTS);
+
+/** True for integers, floats and `numeric`. */
+export function isNumber(type: string): boolean {
+  return NUMBER_SET.has(type);
+}
+
+/** True for `date`, `timestamp` and `timestamptz`. */
+export function isMoment(type: string): boolean {
+  return MOMENT_SET.has(type);
+}
 
 /** `type` as Postgres' `format_type` writes it: `timestamp with time zone[]`. */
 export function sqlNameOf(type: TypeName): string {
   if (isArray(type)) return `${sqlNameOf(elementOf(type))}[]`;
-  return SQL_NAMES.get(type) ?? type;
+  return TYPES[type].sqlName ?? type;
 }
 
-/** Whether values of `type` can be compared, grouped and ordered. */
+/** True if values of `type` can be compared, grouped and ordered. */
 export function isComparable(type: TypeName): boolean {
   return type !== 'json' && type !== 'json[]';
 }
@@ -166,10 +210,10 @@ export function isComparable(type: TypeName): boolean {
 export function typeNamed(name: string): TypeName | null {
   const lower = name.trim().toLowerCase();
   if (lower.endsWith('[]')) {
-    const element = ALIASES.get(lower.slice(0, -2));
+    const element = SPELLINGS.get(lower.slice(0, -2));
     return element === undefined ? null : `${element}[]`;
   }
-  return ALIASES.get(lower) ?? null;
+  return SPELLINGS.get(lower) ?? null;
 }
 
 export function isArray(type: TypeName): type is ArrayType {
@@ -186,7 +230,7 @@ export function arrayOf(type: ScalarType): ArrayType {
 
 /** The Postgres OID of `type`, the same on every server. */
 export function oidOf(type: TypeName): number {
-  return isArray(type) ? FACTS[elementOf(type)].arrayOid : FACTS[type].oid;
+  return isArray(type) ? TYPES[elementOf(type)].arrayOid : TYPES[type].oid;
 }
 
 export function typeOfOid(oid: number): TypeName | null {
@@ -195,10 +239,10 @@ export function typeOfOid(oid: number): TypeName | null {
 
 /** Wire `typlen` of `type`. */
 export function lengthOf(type: TypeName): number {
-  return isArray(type) ? -1 : FACTS[type].length;
+  return isArray(type) ? -1 : TYPES[type].length;
 }
 
-/** The types whose values are ranges, with what these are ranges of and what holds several of them. */
+/** Range types, with the type of their bounds and their multirange. */
 export const RANGES = [
   { range: 'int4range', element: 'int4', multirange: 'int4multirange' },
   { range: 'int8range', element: 'int8', multirange: 'int8multirange' },
@@ -215,7 +259,7 @@ type MultirangeType = RangeFamily['multirange'];
 const BY_RANGE: ReadonlyMap<string, RangeFamily> = new Map(RANGES.map((f) => [f.range, f]));
 const BY_MULTIRANGE: ReadonlyMap<string, RangeFamily> = new Map(RANGES.map((f) => [f.multirange, f]));
 
-/** What `type` is the range of, or null where it is none. */
+/** The family of a range type; null for any other type. */
 export function familyOfRange(type: string): RangeFamily | null {
   return BY_RANGE.get(type) ?? null;
 }

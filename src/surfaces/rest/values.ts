@@ -1,33 +1,29 @@
-import { elementOf, isArray, type ScalarType, type TypeName } from 'osl-compiler';
+import { elementOf, isArray, type JsonForm, type ScalarType, type TypeName, typeRow } from 'osl-compiler';
 import { arrayValue } from './array-value.js';
 import { type JsonBytes, pieceByPiece, shortValue, type ValueWriter, type WriteValue } from './json-bytes.js';
 
 /**
- * How values of `type` are written: int2, int4 and floats as numbers (NaN and infinities as strings), int8 and
+ * Writer of values of `type` in JSON answers: int2, int4 and floats as numbers (NaN and infinities as strings), int8 and
  * numeric as strings, since JSON's readers round them; timestamps by RFC 3339, bytea as base64, jsonb as itself,
  * arrays as arrays, all else as Postgres' text.
  */
 export function valueWriter(type: TypeName): ValueWriter {
-  return isArray(type) ? arrayValue(SCALARS[elementOf(type)]) : SCALARS[type];
+  return isArray(type) ? arrayValue(scalarWriter(elementOf(type))) : scalarWriter(type);
 }
 
 /**
- * How the key that a passage carries is written: as a string whatever its type, the one that other columns of the type
- * are where these are strings too. Source: contract, retrieval passage.
+ * Writer of the key that a passage carries: a string whatever its type, and the one that other columns of the type have
+ * where these are strings too. Source: contract, retrieval passage.
  */
 export function keyWriter(type: TypeName): ValueWriter {
-  return UNQUOTED.has(type) || isArray(type) ? SCALARS.text : SCALARS[type];
+  return isArray(type) || UNQUOTED.has(typeRow(type).json) ? WRITERS.string : scalarWriter(type);
 }
 
-const UNQUOTED: ReadonlySet<TypeName> = new Set<TypeName>([
-  'bool',
-  'int2',
-  'int4',
-  'float4',
-  'float8',
-  'jsonb',
-  'json',
-]);
+const UNQUOTED: ReadonlySet<JsonForm> = new Set<JsonForm>(['bool', 'number', 'float', 'json', 'jsonb']);
+
+function scalarWriter(type: ScalarType): ValueWriter {
+  return WRITERS[typeRow(type).json];
+}
 
 const copied: WriteValue = (source, start, end, out) => out.copy(source, start, end);
 const verbatim = pieceByPiece('json', copied);
@@ -35,47 +31,17 @@ const plain: ValueWriter = {
   ...pieceByPiece('string', copied),
   write: (source, start, end, out) => out.plain(source, start, end),
 };
-const string = pieceByPiece('string', (source, start, end, out) => out.escaped(source, start, end));
 
-const SCALARS: Readonly<Record<ScalarType, ValueWriter>> = {
+const WRITERS: Readonly<Record<JsonForm, ValueWriter>> = {
   bool: shortValue(bool),
-  int2: verbatim,
-  int4: verbatim,
-  int8: plain,
-  float4: shortValue(float),
-  float8: shortValue(float),
-  numeric: plain,
-  text: string,
-  bpchar: string,
-  uuid: plain,
-  date: plain,
-  time: plain,
+  number: verbatim,
+  float: shortValue(float),
+  plain,
+  string: pieceByPiece('string', (source, start, end, out) => out.escaped(source, start, end)),
   timestamp: shortValue(timestamp),
   timestamptz: shortValue(timestamptz),
-  interval: plain,
-  bytea: pieceByPiece('string', base64, 2),
+  base64: pieceByPiece('string', base64, 2),
   jsonb: verbatim,
-  inet: plain,
-  cidr: plain,
-  macaddr: plain,
-  macaddr8: plain,
-  varbit: plain,
-  money: string,
-  timetz: plain,
-  tsvector: string,
-  tsquery: string,
-  int4range: string,
-  int8range: string,
-  numrange: string,
-  daterange: string,
-  tsrange: string,
-  tstzrange: string,
-  int4multirange: string,
-  int8multirange: string,
-  nummultirange: string,
-  datemultirange: string,
-  tsmultirange: string,
-  tstzmultirange: string,
   json: pieceByPiece('json', onOneLine),
 };
 

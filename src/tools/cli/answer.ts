@@ -1,3 +1,4 @@
+import { isNumber } from 'osl-compiler';
 import type { AnswerBody } from './client.js';
 import { formatCsv } from './csv.js';
 import { shownFigure } from './figure.js';
@@ -5,8 +6,6 @@ import { type Cell, formatTable, rowCount } from './table.js';
 
 export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'arrow', 'parquet', 'markdown'] as const;
 export type Format = (typeof FORMATS)[number];
-
-const NUMERIC: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'float4', 'float8', 'numeric']);
 
 /** The answer in `body`, or null where it is none. */
 export function answerOf(body: Readonly<Record<string, unknown>>): AnswerBody | null {
@@ -16,7 +15,7 @@ export function answerOf(body: Readonly<Record<string, unknown>>): AnswerBody | 
 /** The rows as an aligned table with their number, figures as their metrics show them, and what the reader must know. */
 export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
   const columns = answer.columns.map(({ name, type }) => {
-    return { name, align: isNumeric(type) ? ('right' as const) : ('left' as const) };
+    return { name, align: isNumber(type) ? ('right' as const) : ('left' as const) };
   });
   const table = formatTable(columns, shownCells(answer), maxWidth);
   return [table, rowCount(answer.row_count, answer.truncated), ...notesOn(answer)]
@@ -36,7 +35,7 @@ export function shownCells({ columns, rows }: AnswerBody): readonly (readonly Ce
 
 export function formatAnswerCsv(answer: AnswerBody, exact = false): string {
   return formatCsv(
-    answer.columns.map(({ name, type }) => ({ name, numeric: isNumeric(type) })),
+    answer.columns.map(({ name, type }) => ({ name, numeric: isNumber(type) })),
     cellsOf(answer),
     exact,
   );
@@ -63,11 +62,6 @@ function cellsOf(answer: AnswerBody): readonly (readonly Cell[])[] {
 export function cellOf(value: unknown): Cell {
   if (value === null || value === undefined) return null;
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
-}
-
-/** Whether values of the type are numbers. */
-export function isNumeric(type: string): boolean {
-  return NUMERIC.has(type);
 }
 
 function isAnswer(body: object): body is AnswerBody {

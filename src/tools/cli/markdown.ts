@@ -1,4 +1,5 @@
-import { isNumeric, notesOn, shownCells } from './answer.js';
+import { isNumber } from 'osl-compiler';
+import { notesOn, shownCells } from './answer.js';
 import type { AnswerBody } from './client.js';
 import { visible } from './output.js';
 import { type Cell, NULL_TEXT } from './table.js';
@@ -9,7 +10,7 @@ import { type Cell, NULL_TEXT } from './table.js';
  */
 export function formatMarkdown(answer: AnswerBody): string {
   const head = answer.columns.map(({ name }) => literal(name));
-  const rule = answer.columns.map(({ type }) => (isNumeric(type) ? '---:' : '---'));
+  const rule = answer.columns.map(({ type }) => (isNumber(type) ? '---:' : '---'));
   const rows = shownCells(answer).map((cells) => cells.map(cellText));
   const table = [head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`);
   return [table.join('\n'), ...notesOn(answer).map(literal)].join('\n\n');

@@ -1,10 +1,9 @@
-import { type Column, identifier, type Relation } from 'osl-compiler';
+import { type Column, identifier, isNumber, type Relation } from 'osl-compiler';
 import { isModelName, type Manifest, type ManifestDocument } from '../../model/manifest/index.js';
 import { moneyOf } from './measures.js';
 
 type Metrics = NonNullable<ManifestDocument['metrics']>;
 
-const NUMBERS: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8']);
 /** Of one entity, beside its count. */
 const MOST_COLUMNS = 4;
 
@@ -38,7 +37,7 @@ function amountsOf(
   links: ReadonlySet<string>,
 ): readonly Column[] {
   return columns
-    .filter((c) => NUMBERS.has(c.type) && c.sensitivity === null && moneyOf(c.name) !== null)
+    .filter((c) => isNumber(c.type) && c.sensitivity === null && moneyOf(c.name) !== null)
     .filter((c) => !primaryKey.includes(c.name) && !links.has(`${entity}.${c.name}`))
     .slice(0, MOST_COLUMNS);
 }

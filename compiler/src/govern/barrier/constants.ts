@@ -1,5 +1,6 @@
 import type { LiteralSlots, LiteralTest } from '../../bind/index.js';
 import type { Expr, Query } from '../../plan/plan.js';
+import { isMoment } from '../../types/types.js';
 
 /**
  * Whether a value that no row takes part in can be seen never to fail: the moments that reports compare with,
@@ -100,10 +101,7 @@ function isOfOurTime(expr: Expr, literals: LiteralSlots, budget: Budget): boolea
     case 'cast':
       // A text may be no moment, however it looks.
       return (
-        MOMENTS.has(expr.type) &&
-        MOMENTS.has(expr.arg.type) &&
-        expr.modifiers.length === 0 &&
-        isSound(expr.arg)
+        isMoment(expr.type) && isMoment(expr.arg.type) && expr.modifiers.length === 0 && isSound(expr.arg)
       );
     case 'call':
       if (expr.definition.name === 'make_date') return isDay(expr.args, literals);
@@ -111,7 +109,7 @@ function isOfOurTime(expr: Expr, literals: LiteralSlots, budget: Budget): boolea
     case 'operation':
       return (
         (expr.definition.name === '+' || expr.definition.name === '-') &&
-        MOMENTS.has(expr.type) &&
+        isMoment(expr.type) &&
         budget.steps-- > 0 &&
         expr.left !== null &&
         isSound(expr.left) &&
@@ -155,7 +153,6 @@ export function isOneRow(query: Query, literals: LiteralSlots): boolean {
 const isFewRows: LiteralTest = (text) => /^(?:0|[1-9]\d{0,8})$/.test(text);
 const isNoneOrOne: LiteralTest = (text) => text === '0' || text === '1';
 
-const MOMENTS: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz']);
 const CALLS: ReadonlySet<string> = new Set(['now', 'date_trunc']);
 
 /** Small counts, days of a four-digit year, and intervals of one part that is less than two thousand years. */

@@ -2,7 +2,7 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid takes the keyboard as one.
 import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import './grid.css';
-import { type GridCell, type GridData, isNumber, widthsOf } from './grid-data.js';
+import { type GridCell, type GridData, isAmount, widthsOf } from './grid-data.js';
 import { scrollTo, windowOf } from './window.js';
 
 interface DataGridProps {
@@ -91,7 +91,7 @@ export function DataGrid({ label, data, version = 0, onChoose, chosen, headOf }:
             // biome-ignore lint/suspicious/noArrayIndexKey: a column is its place.
             key={i}
             role="columnheader"
-            className={isNumber(column.type) ? 'grid-number' : ''}
+            className={isAmount(column.type) ? 'grid-number' : ''}
             title={`${column.name} ${column.type}`}
           >
             <span className="grid-name">{column.name}</span> <span className="grid-type">{column.type}</span>
@@ -109,7 +109,7 @@ export function DataGrid({ label, data, version = 0, onChoose, chosen, headOf }:
                   key={i}
                   id={`${id}-${row}-${i}`}
                   cell={data.cell(row, i)}
-                  right={isNumber(column.type)}
+                  right={isAmount(column.type)}
                   isActive={row === active.row && i === active.column}
                   isChosen={chosen?.row === row && chosen.column === i}
                   onClick={() => {

@@ -1,4 +1,6 @@
-/** What a grid shows: columns, and cells as text. */
+import { isNumber } from 'osl-compiler/types';
+
+/** Content of a grid: columns, and cells as text. */
 export interface GridData {
   readonly columns: readonly GridColumn[];
   readonly rows: number;
@@ -20,10 +22,9 @@ export interface GridCell {
   readonly text: string;
 }
 
-const NUMBERS = /^(?:int[248]|float[48]|numeric|money)\b/;
-
-export function isNumber(type: string): boolean {
-  return NUMBERS.test(type);
+/** True for types whose values are aligned right. */
+export function isAmount(type: string): boolean {
+  return isNumber(type) || type === 'money';
 }
 
 const LEAST = 64;

@@ -1,6 +1,6 @@
 import type { AnswerColumn } from '../../api/ask.js';
 import type { GridCell, GridData } from '../../parts/grid/grid-data.js';
-import { isNumber } from '../../parts/grid/grid-data.js';
+import { isAmount } from '../../parts/grid/grid-data.js';
 import { type RowStore, textOf } from '../../parts/rows/row-store.js';
 
 /** What a masked cell of a text says, whatever its value. */
@@ -40,7 +40,7 @@ export function answerGrid(store: RowStore, columns: readonly AnswerColumn[], ma
       if (mask === 'perhaps') return { kind: 'masked', text: 'masked or NULL' };
       if (value === null) return { kind: 'null', text: 'NULL' };
       if (value === '') return { kind: 'empty', text: '' };
-      const kind = isNumber(head?.type ?? '') ? 'number' : typeof value === 'boolean' ? 'flag' : 'text';
+      const kind = isAmount(head?.type ?? '') ? 'number' : typeof value === 'boolean' ? 'flag' : 'text';
       return { kind, text: textOf(value) };
     },
   };

@@ -1,5 +1,5 @@
+import { isMoment, isNumber } from 'osl-compiler/types';
 import type { ChartSeries, ChartSpec } from '../../parts/chart/chart-spec.js';
-import { isNumber } from '../../parts/grid/grid-data.js';
 
 /** A column as the choice of a chart sees it, and the values to draw. */
 export interface ChartInput {
@@ -8,7 +8,6 @@ export interface ChartInput {
   at(row: number, column: number): unknown;
 }
 
-const TIMES = /^(?:date|timestamp|timestamptz)$/;
 /** Bars, series and points beyond these are left out, and the chart says so. */
 const MOST_BARS = 40;
 const MOST_SERIES = 8;
@@ -22,10 +21,10 @@ export function chartFor(input: ChartInput): ChartSpec | null {
   const { columns, rows } = input;
   const where = (fits: (type: string) => boolean): readonly number[] =>
     columns.flatMap(({ type }, i) => (fits(type) ? [i] : []));
-  const times = where((type) => TIMES.test(type));
+  const times = where(isMoment);
   const figures = where(isNumber);
   const categories = where(
-    (type) => !isNumber(type) && !TIMES.test(type) && !/\[\]$|^(?:jsonb|bytea)$/.test(type),
+    (type) => !isNumber(type) && !isMoment(type) && !/\[\]$|^(?:jsonb|bytea)$/.test(type),
   );
   const [time, figure, category] = [times[0], figures[0], categories[0]];
   if (rows === 0 || figure === undefined) return null;

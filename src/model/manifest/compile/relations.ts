@@ -1,4 +1,4 @@
-import type { Column, Relation, TypeName } from 'osl-compiler';
+import { type Column, isMoment, type Relation } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { BridgeDocument, EntityDocument, ManifestDocument } from '../document.js';
@@ -114,8 +114,6 @@ function relationOf(
   };
 }
 
-const TIMES: ReadonlySet<TypeName> = new Set<TypeName>(['date', 'timestamp', 'timestamptz']);
-
 /** The column that says when a row happened, or null. */
 function timeOf(
   name: string | undefined,
@@ -129,7 +127,7 @@ function timeOf(
   if (column === undefined) {
     const known = columns.map((c) => `${entity}.${c.name}`);
     problems.unknown(path, 'column', `${entity}.${name}`, known);
-  } else if (!TIMES.has(column.type)) {
+  } else if (!isMoment(column.type)) {
     const message = `\`${name}\` is ${column.type}, which is no time`;
     problems.add(CODES.typeMismatch, path, message, 'a time dimension is a date, timestamp or timestamptz');
   }

@@ -1,4 +1,4 @@
-import { FEATURES, GRAINS, STORED_PATTERN } from 'osl-compiler';
+import { declaredColumn, FEATURES, GRAINS, SCALAR_TYPES, STORED_PATTERN } from 'osl-compiler';
 import { LANGUAGES } from '../../facets/languages.js';
 import { MODEL_NAME } from '../name.js';
 import { TABLE_PART } from '../table-name.js';
@@ -29,30 +29,8 @@ const tableColumn = closed(
       description:
         'The Postgres type, with its length or precision where it has one: `varchar(20)`, `numeric(12,2)`, `timestamp(3)`. A column without a declared type is not exposed.',
       examples: [
-        ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'bpchar', 'uuid', 'date'],
-        ...[
-          'time',
-          'timestamp',
-          'timestamptz',
-          'interval',
-          'bytea',
-          'jsonb',
-          'inet',
-          'cidr',
-          'macaddr',
-          'macaddr8',
-          'money',
-          'timetz',
-          'bit(8)',
-          'varbit',
-          'tsvector',
-          'int4range',
-          'daterange',
-          'int4multirange',
-          'text[]',
-          'varchar(20)',
-          'numeric(12,2)',
-        ],
+        ...SCALAR_TYPES.filter((type) => declaredColumn(type) !== null),
+        ...['bit(8)', 'text[]', 'varchar(20)', 'numeric(12,2)'],
       ],
     },
     stored: {

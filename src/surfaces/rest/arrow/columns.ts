@@ -15,14 +15,13 @@ import {
   Utf8,
 } from 'apache-arrow';
 import {
+  type ArrowForm,
   elementOf,
-  InternalError,
   isArray,
-  MULTIRANGE_TYPES,
   type OutputColumn,
-  RANGE_TYPES,
   type ScalarType,
   type TypeName,
+  typeRow,
 } from 'osl-compiler';
 import type { Column } from './column.js';
 import { decimalLayout } from './decimal.js';
@@ -32,7 +31,7 @@ import { TextListColumn } from './text-list-column.js';
 import { date, interval, time, timestamp } from './time-values.js';
 import { BoolColumn, BytesColumn, ListColumn, verbatim } from './variable-columns.js';
 
-/** What the field of an answer's column says beside its name and Arrow type. */
+/** The field of an answer's column, with the model's type and masking as metadata. */
 export function fieldOf({ name, type, source }: OutputColumn, redacted: boolean, column: Column): Field {
   const metadata = new Map([
     ['osl.type', type],
@@ -66,27 +65,9 @@ export function columnOf({ type, name, form }: OutputColumn): Column {
   return isAsText(element) ? new TextListColumn(items, name) : new ListColumn(items, name);
 }
 
-/** Types whose values are strings here: Arrow has none like them. They are asked for as Postgres' text. */
-const AS_TEXT = [
-  'inet',
-  'cidr',
-  'macaddr',
-  'macaddr8',
-  'money',
-  'timetz',
-  'varbit',
-  'tsvector',
-  'tsquery',
-  ...RANGE_TYPES,
-  ...MULTIRANGE_TYPES,
-] as const;
-
-type AsText = (typeof AS_TEXT)[number];
-
-const AS_TEXT_SET: ReadonlySet<ScalarType> = new Set(AS_TEXT);
-
-function isAsText(type: ScalarType): type is AsText {
-  return AS_TEXT_SET.has(type);
+/** True for types that Arrow does not have: their values are strings here, and are requested as Postgres' text. */
+function isAsText(type: ScalarType): boolean {
+  return typeRow(type).arrow === 'text';
 }
 
 /** The format in which values of `type` are gathered: 0 Postgres' text, 1 its binary. */
@@ -95,71 +76,35 @@ export function formatOf(type: TypeName): 0 | 1 {
 }
 
 function scalarColumn(type: ScalarType, name: string): Column {
-  if (isAsText(type)) return new BytesColumn(new Utf8(), verbatim());
-  switch (type) {
-    case 'bool':
-      return new BoolColumn(new Bool());
-    case 'text':
-    case 'bpchar':
-    case 'json':
-      return new BytesColumn(new Utf8(), verbatim());
-    case 'numeric':
-      return new BytesColumn(new Utf8(), (source, start, _end, out) => numericText(source, start, out));
-    case 'jsonb': // after the byte that says how it is written
-      return new BytesColumn(new Utf8(), verbatim(1));
-    case 'bytea':
-      return new BytesColumn(new Binary(), verbatim());
-    case 'int2':
-    case 'int4':
-    case 'int8':
-    case 'float4':
-    case 'float8':
-    case 'uuid':
-    case 'date':
-    case 'time':
-    case 'timestamp':
-    case 'timestamptz':
-    case 'interval':
-      return new FixedColumn(layoutOf(type), name);
-    default: {
-      const unknown: never = type;
-      throw new InternalError(`no Arrow column for ${String(unknown)}`);
-    }
-  }
+  return COLUMNS[typeRow(type).arrow](name);
 }
 
-type FixedType = Exclude<
-  ScalarType,
-  'bool' | 'text' | 'bpchar' | 'numeric' | 'jsonb' | 'json' | 'bytea' | AsText
->;
+const fixed =
+  (layout: () => Layout) =>
+  (name: string): Column =>
+    new FixedColumn(layout(), name);
+const utf8 = () => new BytesColumn(new Utf8(), verbatim());
 
-function layoutOf(type: FixedType): Layout {
-  switch (type) {
-    case 'int2':
-      return { type: new Int16(), width: 2, view: Int16Array, write: reverse(2) };
-    case 'int4':
-      return { type: new Int32(), width: 4, view: Int32Array, write: reverse(4) };
-    case 'int8':
-      return { type: new Int64(), width: 8, view: BigInt64Array, write: reverse(8) };
-    case 'float4':
-      return { type: new Float32(), width: 4, view: Float32Array, write: reverse(4) };
-    case 'float8':
-      return { type: new Float64(), width: 8, view: Float64Array, write: reverse(8) };
-    case 'uuid':
-      return { type: new FixedSizeBinary(16), width: 16, view: Uint8Array, write: copy(16) };
-    case 'date':
-      return { type: new DateDay(), width: 4, view: Int32Array, write: date };
-    case 'time':
-      return { type: new TimeMicrosecond(), width: 8, view: BigInt64Array, write: time };
-    case 'timestamp':
-      return { type: new TimestampMicrosecond(), width: 8, view: BigInt64Array, write: timestamp };
-    case 'timestamptz':
-      return { type: new TimestampMicrosecond('UTC'), width: 8, view: BigInt64Array, write: timestamp };
-    case 'interval':
-      return { type: new IntervalMonthDayNano(), width: 16, view: Int32Array, write: interval };
-    default: {
-      const unknown: never = type;
-      throw new InternalError(`no Arrow layout for ${String(unknown)}`);
-    }
-  }
+const COLUMNS: Readonly<Record<ArrowForm, (name: string) => Column>> = {
+  text: utf8,
+  utf8,
+  bool: () => new BoolColumn(new Bool()),
+  numeric: () => new BytesColumn(new Utf8(), (source, start, _end, out) => numericText(source, start, out)),
+  jsonb: () => new BytesColumn(new Utf8(), verbatim(1)), // after the version byte
+  binary: () => new BytesColumn(new Binary(), verbatim()),
+  int16: fixed(() => ({ type: new Int16(), width: 2, view: Int16Array, write: reverse(2) })),
+  int32: fixed(() => ({ type: new Int32(), width: 4, view: Int32Array, write: reverse(4) })),
+  int64: fixed(() => ({ type: new Int64(), width: 8, view: BigInt64Array, write: reverse(8) })),
+  float32: fixed(() => ({ type: new Float32(), width: 4, view: Float32Array, write: reverse(4) })),
+  float64: fixed(() => ({ type: new Float64(), width: 8, view: Float64Array, write: reverse(8) })),
+  uuid: fixed(() => ({ type: new FixedSizeBinary(16), width: 16, view: Uint8Array, write: copy(16) })),
+  date: fixed(() => ({ type: new DateDay(), width: 4, view: Int32Array, write: date })),
+  time: fixed(() => ({ type: new TimeMicrosecond(), width: 8, view: BigInt64Array, write: time })),
+  timestamp: fixed(() => moment(null)),
+  timestamptz: fixed(() => moment('UTC')),
+  interval: fixed(() => ({ type: new IntervalMonthDayNano(), width: 16, view: Int32Array, write: interval })),
+};
+
+function moment(zone: string | null): Layout {
+  return { type: new TimestampMicrosecond(zone), width: 8, view: BigInt64Array, write: timestamp };
 }

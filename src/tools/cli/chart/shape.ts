@@ -1,5 +1,5 @@
-import type { MetricFormat } from 'osl-compiler';
-import { cellOf, isNumeric } from '../answer.js';
+import { isMoment, isNumber, type MetricFormat } from 'osl-compiler';
+import { cellOf } from '../answer.js';
 import type { AnswerBody } from '../client.js';
 import { NULL_TEXT } from '../table.js';
 
@@ -67,13 +67,11 @@ interface Parts {
   readonly words: readonly Column[];
 }
 
-const TIMES: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz']);
-
 function partsOf({ columns }: AnswerBody): Parts {
   return {
-    times: columns.filter(({ type }) => TIMES.has(type)),
-    measures: columns.filter(({ type }) => isNumeric(type)),
-    words: columns.filter(({ type }) => !TIMES.has(type) && !isNumeric(type)),
+    times: columns.filter(({ type }) => isMoment(type)),
+    measures: columns.filter(({ type }) => isNumber(type)),
+    words: columns.filter(({ type }) => !isMoment(type) && !isNumber(type)),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Column, Relation } from 'osl-compiler';
+import { type Column, isMoment, type Relation } from 'osl-compiler';
 import type { PolicyDocument } from '../../../../policy/document.js';
 import type { Manifest, ManifestDocument, Path } from '../../../model/manifest/index.js';
 import { TakenNames } from '../names.js';
@@ -153,11 +153,10 @@ function fieldOf(column: Column, relation: Relation, words: Words): OssieField {
     ...(sensitivity !== null && { sensitivity }),
     ...(required && { nullable: false }),
   };
-  const temporal = type === 'date' || type === 'timestamp' || type === 'timestamptz';
   return {
     name,
     expression: { dialects: [{ dialect: 'ANSI_SQL', expression: identifier(physical) }] },
-    ...(temporal && { dimension: { is_time: relation.timeDimension === name } }),
+    ...(isMoment(type) && { dimension: { is_time: relation.timeDimension === name } }),
     ...(description !== null && { description }),
     datatype,
     ...contextOf(words, `${relation.name}.${name}`),

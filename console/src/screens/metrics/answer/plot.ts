@@ -1,3 +1,4 @@
+import { isNumber } from 'osl-compiler/types';
 import type { ChartSeries, ChartSpec } from '../../../parts/chart/chart-spec.js';
 import { timeOf } from '../choice/period.js';
 import { type AnswerColumn, type Reading, type Row, wordOf } from './columns.js';
@@ -28,7 +29,7 @@ export type Drawing =
  */
 export function drawingOf(reading: Reading, pairs: readonly Pair[] | null): Drawing {
   const { time, categories, figures, rows } = reading;
-  const drawn = figures.filter((f) => isNumeric(f.type));
+  const drawn = figures.filter((f) => isNumber(f.type));
   if (rows.length === 0) return { kind: 'none', why: 'There are no rows.' };
   if (drawn.length === 0)
     return { kind: 'none', why: 'None of these metrics is a number: the table has them.' };
@@ -48,11 +49,6 @@ export function drawingOf(reading: Reading, pairs: readonly Pair[] | null): Draw
 interface Axis {
   readonly column: AnswerColumn;
   readonly isTime: boolean;
-}
-
-/** Types of which a chart can be made. Source: the model's types. */
-export function isNumeric(type: string): boolean {
-  return /^(int2|int4|int8|float4|float8|numeric)/.test(type);
 }
 
 function tilesOf(

@@ -1,3 +1,4 @@
+import { isMoment } from 'osl-compiler/types';
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import { reachedFrom, stepsOf } from './routes.js';
 
@@ -49,13 +50,9 @@ function offeredOf(
     type: column.type,
     description: column.description,
     masked: column.masked,
-    isTime: isTime(column.type),
+    isTime: isMoment(column.type),
     filterable: /^[A-Za-z0-9_]{1,200}$/.test(name),
   };
-}
-
-function isTime(type: string): boolean {
-  return type === 'date' || type.startsWith('timestamp');
 }
 
 /** Entities whose rows a plan takes, from its full names: `osl.entities.order`. */
