@@ -6,7 +6,7 @@ import {
   lexicalQuery,
   termsOf,
 } from '../../src/content/index.js';
-import { openEngine, type SystemDoor } from '../../src/engine/index.js';
+import { openEngine, type SystemEngine } from '../../src/engine/index.js';
 import { parseManifest } from '../../src/model/manifest/index.js';
 
 const MANIFEST = `version: 1
@@ -74,7 +74,7 @@ export async function openCorpusStore(corpora: ReadonlyMap<string, string>): Pro
 }
 
 async function best(
-  system: SystemDoor,
+  system: SystemEngine,
   text: string,
   k: number,
   documents: number,

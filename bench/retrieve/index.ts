@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from 'pg';
 import { openEmbeddingEndpoint } from '../../src/content/index.js';
-import { openEngine, type SystemDoor } from '../../src/engine/index.js';
+import { openEngine, type SystemEngine } from '../../src/engine/index.js';
 import { type Findings, type Measure, measure, quantile, type Table } from '../report.js';
 import { cpuSeconds } from '../support/child.js';
 import { connected } from '../support/client.js';
@@ -150,7 +150,7 @@ interface Ours {
 
 /** The product as a user runs it, asked over the wire. */
 async function ours(
-  system: SystemDoor,
+  system: SystemEngine,
   server: PgvectorServer,
   embeddings: Embeddings,
   asked: readonly Asked[],

@@ -14,7 +14,7 @@ import { lexicalWeights, measuredLength } from '../../src/content/lexical/bm25.j
 import { dropStore } from '../../src/content/store/control.js';
 import { createIndexes, fillWords, storeName } from '../../src/content/store/ddl.js';
 import { beginRun } from '../../src/content/store/run.js';
-import { openEngine, type SystemDoor } from '../../src/engine/index.js';
+import { openEngine, type SystemEngine } from '../../src/engine/index.js';
 import { STORE_SCHEMA, storeTable } from '../../src/model/facets/store-names.js';
 import { type Facet, parseManifest } from '../../src/model/manifest/index.js';
 import { residentMib } from '../support/child.js';
@@ -175,7 +175,7 @@ function facet(): Facet {
 }
 
 /** The product's own store: rows are copied straight into it, and indexes are made as the indexer makes them. */
-async function load(system: SystemDoor, words: (count: number) => string, size: number): Promise<void> {
+async function load(system: SystemEngine, words: (count: number) => string, size: number): Promise<void> {
   const note = facet();
   const version = note.versions.get('raw');
   if (version === undefined) throw new Error('the facet has one version');

@@ -8,7 +8,7 @@ import {
   storeTables,
 } from '../../src/content/store/ddl.js';
 import { beginRun } from '../../src/content/store/run.js';
-import type { SystemDoor } from '../../src/engine/index.js';
+import type { SystemEngine } from '../../src/engine/index.js';
 import { STORE_SCHEMA, storeTable } from '../../src/model/facets/store-names.js';
 import { type Facet, parseManifest } from '../../src/model/manifest/index.js';
 import { CHUNKS_PER_ENTITY, type Corpus, type SyntheticChunk } from './corpus.js';
@@ -35,7 +35,7 @@ function versionOf(facet: Facet) {
 }
 
 /** The table of the entities that `count` passages are of. */
-export async function makeEntities(system: SystemDoor, count: number): Promise<void> {
+export async function makeEntities(system: SystemEngine, count: number): Promise<void> {
   await system.script(`
     create schema if not exists bench;
     drop table if exists bench.entity;
@@ -50,7 +50,7 @@ export async function makeEntities(system: SystemDoor, count: number): Promise<v
  * straight into the store, and signs and indexes are made as the indexer makes them.
  */
 export async function loadStore(
-  system: SystemDoor,
+  system: SystemEngine,
   corpus: Corpus,
   embedder: Embedder,
   count: number,
@@ -75,7 +75,7 @@ export async function loadStore(
 
 /** Says that the store is whole, and lets it be read. */
 export async function settleStore(
-  system: SystemDoor,
+  system: SystemEngine,
   facet: Facet,
   embedder: Embedder,
   count: number,
@@ -92,7 +92,7 @@ export async function settleStore(
 
 /** Bytes of a store's tables, and of their indexes. */
 export async function storeBytes(
-  system: SystemDoor,
+  system: SystemEngine,
   facet: string,
   embedder: Embedder,
 ): Promise<{ readonly rows: number; readonly indexes: number }> {
@@ -105,7 +105,7 @@ export async function storeBytes(
 }
 
 /** The store serves either facet: they differ in what may be done with its index, and in nothing that it holds. */
-export async function serveAs(system: SystemDoor, approximate: boolean): Promise<void> {
+export async function serveAs(system: SystemEngine, approximate: boolean): Promise<void> {
   const facet = facetOf(approximate);
   const settings = settingsHash(facet, versionOf(facet), DEFAULT_MIN_LENGTH);
   await system.query(`update ${STORE_SCHEMA}.facet set settings = $1 where facet = $2`, [

@@ -13,6 +13,6 @@ export { EncoderEnded, EncoderThread } from './operators/encoder-thread.js';
 export type { EncoderJob } from './operators/messages.js';
 export { encoderTexts } from './operators/texts.js';
 export { MOST_WORK, workOf } from './operators/work.js';
-export { DEFAULT_MIN_LENGTH, indexedTimes, openStore } from './store/control.js';
+export { DEFAULT_MIN_LENGTH, indexedTimes, openStore, type ServedStore } from './store/control.js';
 export { settledAt, type TableName } from './store/settled.js';
 export { vectorText } from './store/vector-text.js';

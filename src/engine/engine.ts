@@ -1,42 +1,20 @@
 import type { AnswerMemory } from './answer-memory.js';
-import type { DataNodes } from './data-nodes.js';
-import type { GovernedDoor, SystemDoor } from './doors.js';
-import type { EnginePool } from './engine-pool.js';
-import type { Ailment } from './health.js';
-import type { OutOfService } from './out-of-service.js';
+import type { GovernedEngine } from './governed.js';
+import type { OutOfServiceCause } from './out-of-service.js';
 import type { ReachChange } from './reach.js';
 import type { SpoolRoom } from './spool/spool-room.js';
+import type { SystemEngine } from './system.js';
 import type { TellUpstreamError } from './upstream-words.js';
 
-/** A database: its two doors, and how it stands. */
-export interface Engine {
-  readonly kind: 'pglite' | 'postgres';
-  readonly governed: GovernedDoor;
-  /** What the governed door refuses, as it is gone from the database. */
-  readonly outOfService: OutOfService;
-  readonly system: SystemDoor;
-  /**
-   * False until a first session was had and looked at, where the engine was opened without one (`EngineSurroundings`):
-   * both doors refuse until then (`databaseDown`).
-   */
-  readonly reached: boolean;
-  /** Resolves once `reached` is true. Never rejects. */
-  readonly whenReached: Promise<void>;
-  /** The server's version, as in `18.6`; empty until it is reached. */
-  readonly serverVersion: string;
-  /** What an operator should mend, found at the first session. */
-  readonly warnings: readonly string[];
-  /**
-   * The time zone that `text` names, as the upstream shows it; null where it knows none of that name. Throws
-   * QueryError as `execute` does.
-   */
-  timeZone(text: string): Promise<string | null>;
-  /** Why no governed session answers within two seconds; null where one does. */
-  ailment(): Promise<Ailment | null>;
-  /** The servers behind it, of tables that are not its own. */
-  readonly nodes: DataNodes;
-  /** The sessions with it, by what they are for. */
-  pools(): readonly EnginePool[];
+/**
+ * An open database: the two engines to it, apart, and its life cycle. Service start and tools hold it, and hand each room
+ * the part that it needs.
+ */
+export interface OpenedEngine {
+  readonly governed: GovernedEngine;
+  readonly system: SystemEngine;
+  /** From now on questions about these relations are refused, and about no others. */
+  takeOutOfService(relations: ReadonlyMap<string, OutOfServiceCause>): void;
   /** Logs in with other credentials from the next session on; those that are open stay. */
   renew(urls: { readonly url: string | null; readonly systemUrl: string | null }): void;
   close(): Promise<void>;

@@ -8,79 +8,211 @@ import {
   relationsRead,
   type Slot,
 } from 'osl-compiler';
-import type { GovernedDoor } from './doors.js';
-import type { OutOfService } from './out-of-service.js';
+import type { DataNodes } from './data-nodes.js';
+import { type Ailment, ailmentOf, UNREACHED } from './health.js';
+import type { OutOfService, OutOfServiceCause } from './out-of-service.js';
+import type { EnginePool } from './pool.js';
 import type { Runner } from './runner.js';
-import { shortStatement } from './short.js';
+import { type ShortStatement, shortStatement } from './short.js';
 import { throwCause } from './source-check.js';
-import type { StatementReads, UpstreamStatement, ValueSource } from './statement.js';
+import type {
+  BoundValue,
+  ExecuteOptions,
+  ExecuteResult,
+  IsolationLevel,
+  RowSink,
+  StatementReads,
+  TransactionSnapshot,
+  UpstreamStatement,
+  ValueSource,
+} from './statement.js';
+import { timeZones } from './time-zones.js';
 import { connectionLost } from './upstream-error.js';
 
-/** The door that takes a `GovernedPlan` and nothing else. While it is not open all of them are refused (`databaseDown`). */
-export function governedDoor(
-  runner: Runner,
-  outOfService: OutOfService,
-  snapshot: GovernedDoor['snapshot'],
-  lacking: (sql: string) => string | null = () => null,
-  isOpen: () => boolean = () => true,
-): GovernedDoor {
-  /** What the database's grammar lacks for each statement that was asked for. */
-  const lacks = new WeakMap<GovernedStatement, string | null>();
-  const lackOf = (statement: GovernedStatement): string | null => {
-    const known = lacks.get(statement);
-    if (known !== undefined) return known;
-    const found = lacking(statement.sql);
-    lacks.set(statement, found);
-    return found;
-  };
-  const sendable = (plan: GovernedPlan): GovernedStatement => {
+/** The server behind an engine, as its first session found it. */
+interface ServerFacts {
+  /** The role that governed statements run as. */
+  readonly role: string;
+  /** As in `18.6`. */
+  readonly serverVersion: string;
+  /** Each says what an operator should mend. */
+  readonly warnings: readonly string[];
+}
+
+/** Parts of a `GovernedEngine`, for those who open one. */
+interface GovernedParts {
+  readonly kind: 'pglite' | 'postgres';
+  readonly runner: Runner;
+  readonly outOfService: OutOfService;
+  readonly nodes: DataNodes;
+  /** Null until a first session was had. */
+  readonly server: () => ServerFacts | null;
+  readonly whenReached: Promise<void>;
+  readonly pools: () => readonly EnginePool[];
+  readonly snapshot: (level: IsolationLevel, subject: string | null) => TransactionSnapshot | null;
+  /** The form of a statement that the server's grammar lacks; null if it has them all. */
+  readonly lacking: (sql: string) => string | null;
+}
+
+/**
+ * A database as questions reach it: it takes a `GovernedPlan` and nothing else. Until it is reached it refuses every
+ * plan (`databaseDown`). The sessions behind it are private at run time too.
+ */
+export class GovernedEngine {
+  readonly #parts: GovernedParts;
+  readonly #timeZone: (text: string) => Promise<string | null>;
+  /** By statement: the form that the server's grammar lacks. */
+  readonly #lacks = new WeakMap<GovernedStatement, string | null>();
+
+  constructor(parts: GovernedParts) {
+    this.#parts = parts;
+    this.#timeZone = timeZones(parts.runner);
+    Object.freeze(this);
+  }
+
+  get kind(): 'pglite' | 'postgres' {
+    return this.#parts.kind;
+  }
+
+  /** The role that governed statements run as. Throws QueryError `databaseDown` until it is reached. */
+  get role(): string {
+    const server = this.#parts.server();
+    if (server === null) throw connectionLost();
+    return server.role;
+  }
+
+  /** False until a first session was had and inspected. */
+  get reached(): boolean {
+    return this.#parts.server() !== null;
+  }
+
+  /** Resolves once `reached` is true. Never rejects. */
+  get whenReached(): Promise<void> {
+    return this.#parts.whenReached;
+  }
+
+  /** Empty until it is reached. */
+  get serverVersion(): string {
+    return this.#parts.server()?.serverVersion ?? '';
+  }
+
+  get warnings(): readonly string[] {
+    return this.#parts.server()?.warnings ?? [];
+  }
+
+  /** Relations that are refused, as their tables are gone from the database or are others. */
+  get outOfService(): ReadonlyMap<string, OutOfServiceCause> {
+    return this.#parts.outOfService.relations;
+  }
+
+  /** The servers behind it, of tables that are not its own. */
+  get nodes(): DataNodes {
+    return this.#parts.nodes;
+  }
+
+  pools(): readonly EnginePool[] {
+    return this.#parts.pools();
+  }
+
+  /** Why no governed session answers within two seconds; null if one does. */
+  async ailment(): Promise<Ailment | null> {
+    return this.reached ? ailmentOf(this.#parts.runner) : UNREACHED;
+  }
+
+  /** The time zone that `text` names, as the upstream shows it; null if it knows none. Throws as `execute`. */
+  timeZone(text: string): Promise<string | null> {
+    return this.#timeZone(text);
+  }
+
+  /**
+   * A snapshot for the statements of one subject, who must end it; null where the engine keeps none. It holds nothing
+   * before its first statement, which fails with `overloaded` where too many are held.
+   */
+  snapshot(level: IsolationLevel, subject: string | null): TransactionSnapshot | null {
+    return this.#parts.snapshot(level, subject);
+  }
+
+  /**
+   * Runs `plan` read-only with `values` for its slots, in order.
+   *
+   * Throws QueryError: `execution` (by SQLSTATE only), `databaseDown`, `sourceDenied`, `sourceGone`, `sourceChanged`,
+   * `cancelled`, `timedOut`, `overloaded`, `shuttingDown`. Throws InternalError if `plan` was not minted by `govern`.
+   * Errors of the sink are rethrown.
+   */
+  async execute(
+    plan: GovernedPlan,
+    values: readonly BoundValue[],
+    options: ExecuteOptions,
+    sink: RowSink,
+  ): Promise<ExecuteResult> {
+    const { runner, outOfService } = this.#parts;
+    const statement = this.#sendable(plan);
+    if (values.length !== statement.parameterOids.length)
+      throw new InternalError(`${values.length} values for ${statement.parameterOids.length} slots`);
+    outOfService.check(statement.reads);
+    return runner
+      .runStatement(statement, values, options, sink)
+      .catch((error: unknown) => throwCause(error, runner, plan, statement.reads, options));
+  }
+
+  /**
+   * Reads how the database would run `plan`, whatever the values of its slots: the lines of EXPLAIN without ANALYZE, in
+   * text. Throws as `execute`.
+   */
+  async explain(
+    plan: GovernedPlan,
+    options: Omit<ExecuteOptions, 'resultFormats' | 'snapshot'>,
+    sink: RowSink,
+  ): Promise<ExecuteResult> {
+    const { runner } = this.#parts;
+    const { reads, ...statement } = this.#sendable(plan);
+    const settings = [...(options.settings ?? []), WHATEVER_THE_VALUES];
+    return runner
+      .runStatement(
+        { ...statement, reads, asks: 'plan' },
+        [],
+        { ...options, resultFormats: [], settings },
+        sink,
+      )
+      .catch((error: unknown) => throwCause(error, runner, plan, reads, options));
+  }
+
+  /**
+   * The statement of `plan`, for runs while it is short; null where the engine shares no sessions. Throws InternalError
+   * if `plan` was not minted by `govern`.
+   */
+  short(plan: GovernedPlan): ShortStatement | null {
+    const { outOfService, runner } = this.#parts;
+    const { lanes, backstopSeconds, onUpstreamError } = runner;
     const statement = statementOf(plan);
-    if (!isOpen()) throw connectionLost();
-    const form = lackOf(statement);
+    // What is refused is refused where it is executed.
+    if (lanes === null || !this.reached || this.#lackOf(statement) !== null) return null;
+    return shortStatement({ lanes, outOfService, backstopSeconds, onUpstreamError }, statement);
+  }
+
+  /**
+   * Throws as `execute` if a relation that `plan` reads is out of service: before an answer that was given before is given
+   * again. Throws InternalError if `plan` was not minted by `govern`.
+   */
+  requireInService(plan: GovernedPlan): void {
+    this.#parts.outOfService.check(statementOf(plan).reads);
+  }
+
+  #sendable(plan: GovernedPlan): GovernedStatement {
+    const statement = statementOf(plan);
+    if (!this.reached) throw connectionLost();
+    const form = this.#lackOf(statement);
     if (form !== null) throw queryError('formMissing', { form });
     return statement;
-  };
-  return {
-    snapshot,
-    short(plan) {
-      const { lanes, backstopSeconds, onUpstreamError } = runner;
-      const statement = statementOf(plan);
-      // What is refused is refused where it is executed.
-      if (lanes === null || !isOpen() || lackOf(statement) !== null) return null;
-      return shortStatement({ lanes, outOfService, backstopSeconds, onUpstreamError }, statement);
-    },
-    execute(plan, values, options, sink) {
-      try {
-        const statement = sendable(plan);
-        if (values.length !== statement.parameterOids.length) {
-          throw new InternalError(`${values.length} values for ${statement.parameterOids.length} slots`);
-        }
-        outOfService.check(statement.reads);
-        return runner
-          .runStatement(statement, values, options, sink)
-          .catch((error: unknown) => throwCause(error, runner, plan, statement.reads, options));
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    },
-    requireInService: (plan) => outOfService.check(statementOf(plan).reads),
-    explain(plan, options, sink) {
-      try {
-        const { reads, ...statement } = sendable(plan);
-        const settings = [...(options.settings ?? []), WHATEVER_THE_VALUES];
-        return runner
-          .runStatement(
-            { ...statement, reads, asks: 'plan' },
-            [],
-            { ...options, resultFormats: [], settings },
-            sink,
-          )
-          .catch((error: unknown) => throwCause(error, runner, plan, reads, options));
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    },
-  };
+  }
+
+  #lackOf(statement: GovernedStatement): string | null {
+    const known = this.#lacks.get(statement);
+    if (known !== undefined) return known;
+    const found = this.#parts.lacking(statement.sql);
+    this.#lacks.set(statement, found);
+    return found;
+  }
 }
 
 /** A plan made for the very values would show them: a caller's, those of policy, and keys. */

@@ -1,15 +1,15 @@
-/** The two doors to a database, governed and system, over a native Postgres or an embedded one. */
+/** The two engines to a database, governed and system, over a native Postgres or an embedded one. */
 
 export { type AnswerBounds, AnswerMemory, LARGE_ROW_BYTES, MemoryShare, noMemory } from './answer-memory.js';
 export { unreachableNodes } from './data-nodes.js';
-export type { CopyRows, CopyTarget, GovernedDoor, SystemDoor, SystemQueries } from './doors.js';
-export type { Engine, EngineEvents } from './engine.js';
-export type { EnginePool } from './engine-pool.js';
+export type { EngineEvents, OpenedEngine } from './engine.js';
 export type { Party } from './fair-share.js';
 export { FairShare } from './fair-share.js';
+export type { GovernedEngine } from './governed.js';
 export { type EngineConfig, openEngine } from './open.js';
 export { type OutOfServiceCause, objectsOutOfService } from './out-of-service.js';
 export type { PgliteConfig } from './pglite/engine.js';
+export type { EnginePool } from './pool.js';
 export type { PostgresConfig } from './postgres/engine.js';
 export { withoutLogin, withoutPassword } from './postgres/hosts.js';
 export { type Listening, listenOn } from './postgres/notifications.js';
@@ -32,6 +32,7 @@ export type {
   StatementSettings,
   TransactionSnapshot,
 } from './statement.js';
+export type { SystemEngine, SystemQueries } from './system.js';
 export { SLICE_BYTES, turns } from './turns.js';
 export { objectsText, stopError, ValueError } from './upstream-error.js';
 export { NoSystemCredentials, UpstreamFailure } from './upstream-failure.js';

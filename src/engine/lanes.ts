@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { EnginePool } from './engine-pool.js';
 import { type Execution, SHARED_ROWS } from './execution.js';
+import type { EnginePool } from './pool.js';
 import type { PlanMode, UpstreamStatement } from './statement.js';
 import type { UpstreamSession } from './upstream-session.js';
 

@@ -1,5 +1,5 @@
 import { unboundedMemory } from './answer-memory.js';
-import type { Engine, EngineSurroundings } from './engine.js';
+import type { EngineSurroundings, OpenedEngine } from './engine.js';
 import { openPglite, type PgliteConfig } from './pglite/engine.js';
 import { openPostgres, type PostgresConfig } from './postgres/engine.js';
 
@@ -9,7 +9,7 @@ export type EngineConfig = PgliteConfig | PostgresConfig;
 export async function openEngine(
   config: EngineConfig,
   surroundings: Partial<EngineSurroundings> = {},
-): Promise<Engine> {
+): Promise<OpenedEngine> {
   const ignored = (): void => undefined;
   const heard = {
     onUpstreamError: ignored,

@@ -29,7 +29,7 @@ export class OutOfService {
 
 /** How many entities and bridges no question reaches, as what they rest on is gone from the database, or is another. */
 export function objectsOutOfService(
-  engines: ReadonlyMap<string, { readonly outOfService: OutOfService }>,
+  engines: ReadonlyMap<string, { readonly outOfService: ReadonlyMap<string, OutOfServiceCause> }>,
 ): number {
-  return [...engines.values()].reduce((sum, engine) => sum + engine.outOfService.relations.size, 0);
+  return [...engines.values()].reduce((sum, engine) => sum + engine.outOfService.size, 0);
 }

@@ -1,7 +1,6 @@
 import { quoteIdentifier } from 'osl-compiler';
 import { tableSql } from '../base/table-sql.js';
 import { textParser } from '../postgres/index.js';
-import type { CopyRows, CopyTarget, SystemDoor, SystemQueries } from './doors.js';
 import type { Pool } from './pool.js';
 import { DataRowReader } from './protocol/data-row.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
@@ -10,7 +9,7 @@ import { inItsPlace, parseErrorResponse } from './upstream-error.js';
 import { UpstreamFailure } from './upstream-failure.js';
 import type { Job, UpstreamSession } from './upstream-session.js';
 import type { UpstreamError } from './upstream-words.js';
-import { copyBatches, textValue } from './values.js';
+import { type CopyRows, copyBatches, textValue } from './values.js';
 
 /** Lends a session in its system state to `work`, and takes it back whatever happens. */
 export type WithSession = <T>(work: (session: UpstreamSession) => Promise<T>) => Promise<T>;
@@ -49,28 +48,66 @@ export function givenUpAfter(silenceMs: number, session: UpstreamSession): () =>
   return () => clearInterval(timer);
 }
 
-/** The system door over whatever `withSession` lends. `reader` is the role that governed statements run as. */
-export function systemDoor(withSession: WithSession, reader: () => string): SystemDoor {
-  const transaction = <T>(work: (tx: SystemQueries) => Promise<T>): Promise<T> =>
-    withSession((session) => inTransaction(session, () => work(queriesOn(session))));
-  return {
-    get reader() {
-      return reader();
-    },
-    query: (sql, params) => withSession((session) => query(session, sql, params)),
-    script: (ddl) => withSession((session) => script(session, ddl)),
-    copyIn: (target, rows) => transaction((tx) => tx.copyIn(target, rows)),
-    transaction,
-    grantRead: (schema) => {
-      const [s, r] = [quoteIdentifier(schema), quoteIdentifier(reader())];
-      return withSession((session) =>
-        script(
-          session,
-          `GRANT USAGE ON SCHEMA ${s} TO ${r}; GRANT SELECT ON ALL TABLES IN SCHEMA ${s} TO ${r}`,
-        ),
-      );
-    },
-  };
+/** Statements of the gateway's own: of a `SystemEngine`, and of one transaction of it. */
+export interface SystemQueries {
+  /**
+   * One statement; `$n` are `params`. Values come back as `pg` decodes them: int8 and numeric as strings,
+   * timestamps as Date, json parsed, bytea as Buffer. Throws UpstreamFailure.
+   */
+  query(sql: string, params?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  /** Any number of statements without parameters. */
+  script(ddl: string): Promise<void>;
+  /** Loads rows of text-format values with COPY, all or none; returns their number. */
+  copyIn(target: CopyTarget, rows: CopyRows): Promise<number>;
+}
+
+interface CopyTarget {
+  readonly schema: string;
+  readonly table: string;
+  readonly columns: readonly string[];
+}
+
+/** A database under the gateway's own credentials: static statements, generated DDL and COPY, never a caller's text. */
+export class SystemEngine implements SystemQueries {
+  readonly #lend: WithSession;
+  readonly #reader: () => string;
+
+  /** @param reader the role that governed statements run as */
+  constructor(lend: WithSession, reader: () => string) {
+    this.#lend = lend;
+    this.#reader = reader;
+    Object.freeze(this);
+  }
+
+  /** The role that governed statements run as. */
+  get reader(): string {
+    return this.#reader();
+  }
+
+  query(sql: string, params?: readonly unknown[]): Promise<Record<string, unknown>[]> {
+    return this.#lend((session) => query(session, sql, params));
+  }
+
+  script(ddl: string): Promise<void> {
+    return this.#lend((session) => script(session, ddl));
+  }
+
+  copyIn(target: CopyTarget, rows: CopyRows): Promise<number> {
+    return this.transaction((tx) => tx.copyIn(target, rows));
+  }
+
+  /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
+  transaction<T>(work: (tx: SystemQueries) => Promise<T>): Promise<T> {
+    return this.#lend((session) => inTransaction(session, () => work(queriesOn(session))));
+  }
+
+  /** Lets the governed role read every table that `schema` holds now. */
+  grantRead(schema: string): Promise<void> {
+    const [s, r] = [quoteIdentifier(schema), quoteIdentifier(this.reader)];
+    return this.script(
+      `GRANT USAGE ON SCHEMA ${s} TO ${r}; GRANT SELECT ON ALL TABLES IN SCHEMA ${s} TO ${r}`,
+    );
+  }
 }
 
 /** The system statements of one session, in whatever state it is. */

@@ -1,5 +1,4 @@
 import { QueryError } from 'osl-compiler';
-import type { Engine } from './engine.js';
 import { textValuesOf } from './protocol/data-row.js';
 import type { Runner } from './runner.js';
 import type { UpstreamStatement } from './statement.js';
@@ -18,7 +17,7 @@ const SHOW: UpstreamStatement = {
 };
 
 /** Asks the upstream what zone a text names, once for each text. */
-export function timeZones(runner: Runner): Engine['timeZone'] {
+export function timeZones(runner: Runner): (text: string) => Promise<string | null> {
   const known = new Map<string, string | null>();
   return async (text) => {
     if (text === '' || text.length > LONGEST || text.includes('\0')) return null;

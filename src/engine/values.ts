@@ -1,6 +1,7 @@
 import { InternalError } from 'osl-compiler';
-import type { CopyRows } from './doors.js';
 import type { BoundValue } from './statement.js';
+
+export type CopyRows = Iterable<readonly (string | null)[]> | AsyncIterable<readonly (string | null)[]>;
 
 /** Bytes of COPY text after which a batch is sent. */
 const BATCH_BYTES = 2_097_152;

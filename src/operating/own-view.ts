@@ -68,7 +68,7 @@ export function ownView(parts: ViewedParts, own: OwnState): ProcessView {
       engine.pools().map((pool): PoolView => ({ process: name, connector, ...pool })),
     ),
     caches: cachesOf(parts, own),
-    out_of_service: engines.flatMap(([, engine]) => [...engine.outOfService.relations.keys()]),
+    out_of_service: engines.flatMap(([, engine]) => [...engine.outOfService.keys()]),
   };
 }
 

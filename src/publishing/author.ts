@@ -1,5 +1,6 @@
 import { queryError } from 'osl-compiler';
 import type { PolicySnapshot } from '../../policy/index.js';
+import type { UpstreamParts } from '../ask/graph/upstream.js';
 import {
   type Call,
   type Caller,
@@ -19,6 +20,7 @@ import type { Publishing } from './store/index.js';
 export interface PublishingParts
   extends RequestParts,
     SingleUse,
+    UpstreamParts,
     Pick<RunningParts, 'engines' | 'rowRights'> {
   readonly publishing: Publishing;
   readonly drafting: Drafting;

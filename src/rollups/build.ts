@@ -1,6 +1,6 @@
 import { quoteIdentifier } from 'osl-compiler';
 import { tableSql } from '../base/table-sql.js';
-import type { Engine, SystemQueries } from '../engine/index.js';
+import type { SystemEngine, SystemQueries } from '../engine/index.js';
 import type { RollupFacts } from '../model/manifest/index.js';
 import { STATE, STATE_DDL } from './state.js';
 
@@ -22,9 +22,8 @@ const LOCK_TIMEOUT = '10s';
  *
  * @throws UpstreamFailure, NoSystemCredentials
  */
-export async function buildRollup(engine: Engine, facts: RollupFacts): Promise<BuiltRollup> {
+export async function buildRollup(system: SystemEngine, facts: RollupFacts): Promise<BuiltRollup> {
   const started = performance.now();
-  const { system } = engine;
   // Whoever may not create schemas is refused even one that there is.
   const [known] = await system.query('SELECT to_regnamespace($1::text) IS NOT NULL AS there', [
     facts.rollup.schema,

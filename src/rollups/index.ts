@@ -2,4 +2,4 @@
 
 export { type BuiltRollup, buildRollup } from './build.js';
 export { RollupStanding } from './standing.js';
-export { readStates } from './state.js';
+export { type RollupState, readStates } from './state.js';

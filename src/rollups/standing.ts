@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Engine } from '../engine/index.js';
 import type { Manifest } from '../model/manifest/index.js';
-import { type RollupState, readStates } from './state.js';
+import type { RollupState } from './state.js';
 
 /** Rollups that questions may be answered from now. */
 export interface UsableRollups {
@@ -10,6 +9,9 @@ export interface UsableRollups {
   /** Their names, as part of the key of plans that rest on them. */
   readonly key: string;
 }
+
+/** Reads the rollups of a connector's database; null while it cannot be asked. */
+type ReadStates = (connector: string) => Promise<readonly RollupState[] | null>;
 
 const NONE: UsableRollups = Object.freeze({ builtAt: new Map(), key: '' });
 
@@ -24,7 +26,7 @@ const START_MS = 2_000;
  */
 export class RollupStanding {
   readonly #manifest: () => Manifest;
-  readonly #engines: ReadonlyMap<string, Engine>;
+  readonly #readStates: ReadStates;
   readonly #onFault: (connector: string, error: unknown) => void;
   readonly #states = new Map<string, readonly RollupState[]>();
   readonly #faulty = new Set<string>();
@@ -34,11 +36,11 @@ export class RollupStanding {
   /** @param onFault hears once of each connector that its rollups cannot be looked at */
   constructor(
     manifest: () => Manifest,
-    engines: ReadonlyMap<string, Engine>,
+    readStates: ReadStates,
     onFault: (connector: string, error: unknown) => void,
   ) {
     this.#manifest = manifest;
-    this.#engines = engines;
+    this.#readStates = readStates;
     this.#onFault = onFault;
   }
 
@@ -69,10 +71,10 @@ export class RollupStanding {
     const connectors = new Set([...this.#manifest().rollups.values()].map((r) => r.connector));
     await Promise.all(
       [...connectors].map(async (name) => {
-        const engine = this.#engines.get(name);
-        if (engine === undefined || !engine.reached) return;
         try {
-          this.#states.set(name, await readStates(engine));
+          const states = await this.#readStates(name);
+          if (states === null) return;
+          this.#states.set(name, states);
           this.#faulty.delete(name);
         } catch (error) {
           this.#states.delete(name);

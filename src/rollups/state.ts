@@ -1,4 +1,4 @@
-import { type Engine, UpstreamFailure } from '../engine/index.js';
+import { type SystemEngine, UpstreamFailure } from '../engine/index.js';
 
 /** Which rollups are built, of what and when; written in the transaction that builds one. */
 export const STATE = 'osl_rollups.state';
@@ -19,9 +19,9 @@ const UNDEFINED_TABLE = '42P01';
 const UNDEFINED_SCHEMA = '3F000';
 
 /** Those of one database; none where nothing was ever built there. @throws UpstreamFailure, NoSystemCredentials */
-export async function readStates(engine: Engine): Promise<readonly RollupState[]> {
+export async function readStates(system: SystemEngine): Promise<readonly RollupState[]> {
   try {
-    const rows = await engine.system.query(
+    const rows = await system.query(
       `SELECT s.rollup, s.fingerprint, (extract(epoch FROM s.built_at) * 1000)::float8 AS built, s.rows
        FROM ${STATE} AS s WHERE to_regclass('osl_rollups.' || quote_ident(s.table_name)) IS NOT NULL`,
     );

@@ -1,4 +1,4 @@
-import { type SystemDoor, type SystemQueries, UpstreamFailure } from '../engine/index.js';
+import { type SystemEngine, type SystemQueries, UpstreamFailure } from '../engine/index.js';
 import type { GuardedTable, RowSecurity } from './design.js';
 import { FUNCTIONS } from './functions.js';
 import { signedRights } from './rights.js';
@@ -14,7 +14,7 @@ export interface Standing {
 }
 
 /** Looks, as the governed role, at what stands; reads no row. Throws UpstreamFailure where it may not look. */
-export function standingOf(door: SystemDoor, design: RowSecurity, key: Uint8Array): Promise<Standing> {
+export function standingOf(door: SystemEngine, design: RowSecurity, key: Uint8Array): Promise<Standing> {
   return door.transaction(async (tx) => {
     await tx.script('set transaction read only; set local search_path = pg_catalog, pg_temp');
     const relations = await relationsIn(tx, design);

@@ -1,4 +1,4 @@
-import type { SystemDoor } from '../engine/index.js';
+import type { SystemEngine } from '../engine/index.js';
 import type { RowSecurity } from './design.js';
 import { COMMENT, ROWS_POLICY, rowSecurityScript } from './script.js';
 import { SCHEMA } from './sql.js';
@@ -13,7 +13,7 @@ export class CannotWrite extends Error {}
  * @throws CannotWrite; UpstreamFailure, and nothing is changed then
  */
 export async function writeRowSecurity(
-  door: SystemDoor,
+  door: SystemEngine,
   design: RowSecurity,
   key: Uint8Array,
 ): Promise<void> {
@@ -23,7 +23,7 @@ export async function writeRowSecurity(
   });
 }
 
-async function mayWrite(door: SystemDoor, { tables, role }: RowSecurity): Promise<void> {
+async function mayWrite(door: SystemEngine, { tables, role }: RowSecurity): Promise<void> {
   const [row] = await door.query(
     `select pg_catalog.has_database_privilege(current_database(), 'CREATE') as creates,
             array(select n.nspname || '.' || c.relname

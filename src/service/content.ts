@@ -19,7 +19,6 @@ import {
   type ChatEndpoint,
   ContentError,
   type ContentErrorName,
-  DEFAULT_MIN_LENGTH,
   type Embedder,
   type EmbedderSettings,
   EncoderEnded,
@@ -31,9 +30,7 @@ import {
   MOST_WORK,
   occurrencesOf,
   openEmbedder,
-  openStore,
   remembering,
-  settledAt,
   type TableName,
   termsInSteps,
   vectorText,
@@ -42,12 +39,13 @@ import {
   workOf,
   writtenInSteps,
 } from '../content/serving.js';
-import { type Engine, NoSystemCredentials, stopError, UpstreamFailure } from '../engine/index.js';
+import { NoSystemCredentials, stopError, UpstreamFailure } from '../engine/index.js';
 import { type ArgumentValues, checkArguments, InvalidArgument } from '../model/facets/arguments.js';
 import { type Facet, indexedFacet, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
 import { IndexTimes } from './index-times.js';
 import { reranking } from './reranking.js';
 import { placesOf, type Share, WHOLE } from './share.js';
+import type { SystemReads } from './system-reads.js';
 
 /** What content rests on: which model embeds, and which one answers. */
 export interface ContentSettings {
@@ -91,7 +89,7 @@ function embedderKey({ embeddingModel, embedding }: Facet): string {
 /** The content plane over the stores beside each facet's source. */
 export function contentPlane(
   manifest: () => Manifest,
-  engines: ReadonlyMap<string, Engine>,
+  reads: SystemReads,
   settings: ContentSettings,
   log: ServiceLog,
   dataDir: string,
@@ -109,7 +107,7 @@ export function contentPlane(
   });
   // By the facet as one manifest declares it: under another declaration a store is checked anew.
   const checked = new WeakMap<Facet, Map<string, Checked>>();
-  const times = new IndexTimes(engines);
+  const times = new IndexTimes(reads);
   const embedderOf = (facet: Facet): Promise<Embedder> => {
     const key = embedderKey(facet);
     const known =
@@ -132,14 +130,14 @@ export function contentPlane(
     checked.set(facet, stores);
     const known = stores.get(version);
     if (known !== undefined && known.at > Date.now() - TRUST_MS) return known.store;
-    const engine = engines.get(facet.connector);
-    if (engine === undefined)
-      throw queryError('contentUnavailable', { facet: name, reason: 'its connector is not open' });
-    const { epoch, indexedAt, isCutAsDeclared } = await told(name, async () =>
-      openStore(engine.system, facet, version, await embedderOf(facet), DEFAULT_MIN_LENGTH),
+    const found = await told(name, async () =>
+      reads.readStore(facet, version, await embedderOf(facet)),
     ).catch((error: unknown) => {
       throw storeFault(error, facet, manifest(), log);
     });
+    if (found === null)
+      throw queryError('contentUnavailable', { facet: name, reason: 'its connector is not open' });
+    const { epoch, indexedAt, isCutAsDeclared } = found;
     if (!isCutAsDeclared && known === undefined)
       log.warn('passages are served as they were cut before the manifest said otherwise: run `osl index`', {
         facet: name,
@@ -162,10 +160,8 @@ export function contentPlane(
       }
     },
     indexedAt: (names: readonly string[]) => times.of(manifest(), names),
-    async settledAt(name: string, tables: readonly TableName[]) {
-      const engine = engines.get(facetNamed(name).connector);
-      return engine === undefined ? null : settledAt(engine.system, tables);
-    },
+    settledAt: async (name: string, tables: readonly TableName[]) =>
+      reads.readSettled(facetNamed(name).connector, tables),
     lexicalQuery: async (name: string, text: string) => {
       const { language } = facetNamed(name);
       if (language !== null && text.length > LONGEST_OF_A_LANGUAGE)

@@ -1,9 +1,9 @@
-import { type Engine, type EngineConfig, withoutLogin } from '../engine/index.js';
+import { type EngineConfig, type OpenedEngine, withoutLogin } from '../engine/index.js';
 import type { ReloadStep } from './reload.js';
 
 /** An engine with what it was opened with. */
 export interface OpenEngine {
-  readonly engine: Engine;
+  readonly engine: OpenedEngine;
   readonly config: EngineConfig;
 }
 

@@ -1,25 +1,26 @@
-import { quoteIdentifier } from 'osl-compiler';
 import type { DataEpochs } from '../ask/data/parts.js';
 import type { ServiceLog } from '../base/log.js';
-import { tableSql } from '../base/table-sql.js';
 import { messageOf } from '../base/thrown.js';
 import { within } from '../base/within.js';
-import { type Engine, listenOn } from '../engine/index.js';
+import { listenOn } from '../engine/index.js';
 import type { CacheRule, Connector } from '../model/manifest/index.js';
 import { systemUrlVariable } from '../model/manifest/index.js';
 import { connectorUrl } from './connector-url.js';
 import { DATA_CHANNEL, DataSignals } from './data-signals.js';
 import { NextRead } from './next-read.js';
+import type { SystemReads } from './system-reads.js';
 
 /** How long a question may wait for a watermark; without one it is read from the database. ms */
 const PATIENCE_MS = 2_000;
 /** After one could not be read questions do not wait for it. ms */
 const REST_MS = 5_000;
 
+type Watermarks = Pick<SystemReads, 'readWatermark'>;
+
 /** The epochs of a service, and what ends them. */
 export function databaseEpochs(
   connectors: () => ReadonlyMap<string, Connector>,
-  engines: ReadonlyMap<string, Engine>,
+  reads: Watermarks,
   log: ServiceLog,
 ): { readonly epochs: DataEpochs; readonly close: () => Promise<void> } {
   const signals = new DataSignals(async (name, heard, gone) => {
@@ -28,7 +29,7 @@ export function databaseEpochs(
       connector === undefined ? null : await connectorUrl(process.env, systemUrlVariable(connector));
     return url === null ? null : listenOn(url, DATA_CHANNEL, heard, gone, 'osl results');
   }, log);
-  return { epochs: new DatabaseEpochs(engines, signals, log), close: () => signals.close() };
+  return { epochs: new DatabaseEpochs(reads, signals, log), close: () => signals.close() };
 }
 
 /**
@@ -37,7 +38,7 @@ export function databaseEpochs(
  * looks for itself: the database is what they have in common.
  */
 class DatabaseEpochs implements DataEpochs {
-  readonly #engines: ReadonlyMap<string, Engine>;
+  readonly #reads: Watermarks;
   readonly #signals: DataSignals;
   readonly #log: ServiceLog;
   readonly #watermarks = new Map<string, NextRead<string>>();
@@ -46,8 +47,8 @@ class DatabaseEpochs implements DataEpochs {
   /** Of which it was told that their watermark cannot be read. */
   readonly #unread = new Set<string>();
 
-  constructor(engines: ReadonlyMap<string, Engine>, signals: DataSignals, log: ServiceLog) {
-    this.#engines = engines;
+  constructor(reads: Watermarks, signals: DataSignals, log: ServiceLog) {
+    this.#reads = reads;
     this.#signals = signals;
     this.#log = log;
   }
@@ -89,11 +90,9 @@ class DatabaseEpochs implements DataEpochs {
     const key = JSON.stringify([connector, schema, table, column]);
     let read = this.#watermarks.get(key);
     if (read === undefined) {
-      const sql = `SELECT max(${quoteIdentifier(column)})::text AS watermark FROM ${tableSql({ schema, table })}`;
-      read = new NextRead(async () => {
-        const [row] = (await this.#engines.get(connector)?.system.query(sql)) ?? [];
-        return String(row?.['watermark'] ?? '');
-      });
+      read = new NextRead(
+        async () => (await this.#reads.readWatermark(connector, { schema, table }, column)) ?? '',
+      );
       this.#watermarks.set(key, read);
     }
     return read;

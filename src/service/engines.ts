@@ -4,8 +4,8 @@ import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 import {
   type AnswerMemory,
-  type Engine,
   type EngineConfig,
+  type OpenedEngine,
   openEngine,
   type ReachChange,
   type SpoolRoom,
@@ -38,23 +38,23 @@ export async function openEngines(
   log: ServiceLog,
   serving: ServingEngines | null = null,
 ): Promise<{
-  readonly engines: ReadonlyMap<string, Engine>;
+  readonly databases: ReadonlyMap<string, OpenedEngine>;
   readonly opened: ReadonlyMap<string, OpenEngine>;
   readonly close: () => Promise<void>;
 }> {
-  const engines = new Map<string, Engine>();
+  const databases = new Map<string, OpenedEngine>();
   const opened = new Map<string, OpenEngine>();
   const close = async (): Promise<void> => {
-    for (const engine of [...engines.values()].reverse()) await engine.close();
+    for (const engine of [...databases.values()].reverse()) await engine.close();
   };
   try {
     for (const connector of manifest.connectors.values()) {
       const config = await engineConfig(connector, settings, serving !== null);
       const engine = await openConnector(connector, config, log, serving);
-      engines.set(connector.name, engine);
+      databases.set(connector.name, engine);
       opened.set(connector.name, { engine, config });
     }
-    return { engines, opened, close };
+    return { databases, opened, close };
   } catch (error) {
     await close();
     throw error;
@@ -66,7 +66,7 @@ async function openConnector(
   config: EngineConfig,
   log: ServiceLog,
   serving: ServingEngines | null,
-): Promise<Engine> {
+): Promise<OpenedEngine> {
   const { name } = connector;
   const admit = async (): Promise<void> => {
     await serving?.admit(connector).catch((error: unknown) => {
@@ -90,12 +90,13 @@ async function openConnector(
     if (config.kind === 'pglite' || error instanceof StartProblem) throw error;
     throw new StartProblem(`connector \`${name}\`, ${shownUrl(config)}: ${connectFault(error)}`);
   });
-  const late = !engine.reached;
-  void engine.whenReached.then(() => {
+  const { governed } = engine;
+  const late = !governed.reached;
+  void governed.whenReached.then(() => {
     reached = true;
     if (late)
       log.warn('connector opens sessions: its questions are answered from now on', { connector: name });
-    for (const warning of engine.warnings) log.warn(warning, { connector: name });
+    for (const warning of governed.warnings) log.warn(warning, { connector: name });
   });
   return engine;
 }

@@ -8,7 +8,7 @@ import {
   type OnIndexProgress,
   openEmbedder,
 } from '../content/index.js';
-import { type Engine, NoSystemCredentials } from '../engine/index.js';
+import { NoSystemCredentials, type OpenedEngine, type SystemEngine } from '../engine/index.js';
 import { STORE_SCHEMA } from '../model/facets/store-names.js';
 import {
   type Connector,
@@ -33,7 +33,7 @@ export interface IndexRound {
  */
 export async function indexContent(
   manifest: Manifest,
-  engines: ReadonlyMap<string, Engine>,
+  engines: ReadonlyMap<string, OpenedEngine>,
   settings: ContentSettings,
   names: readonly string[],
   onProgress: OnIndexProgress,
@@ -41,7 +41,7 @@ export async function indexContent(
 ): Promise<readonly IndexSummary[]> {
   const summaries: IndexSummary[] = [];
   for (const facet of facetsNamed(manifest, names)) {
-    const engine = engineOf(engines, facet);
+    const system = systemOf(engines, facet);
     const embedder = await openEmbedder(
       facet.embeddingModel,
       { endpoint: settings.embeddings },
@@ -50,14 +50,14 @@ export async function indexContent(
     try {
       summaries.push(
         ...(await indexFacet(
-          engine.system,
+          system,
           manifest,
           facet,
           { embedder, readAt, ...(signal && { signal }) },
           onProgress,
         )),
       );
-      await engine.system.grantRead(STORE_SCHEMA);
+      await system.grantRead(STORE_SCHEMA);
     } catch (error) {
       throw faultOf(error, manifest, facet);
     }
@@ -72,12 +72,12 @@ export async function indexContent(
  */
 export async function contentStanding(
   manifest: Manifest,
-  engines: ReadonlyMap<string, Engine>,
+  engines: ReadonlyMap<string, OpenedEngine>,
   names: readonly string[],
 ): Promise<readonly IndexStanding[]> {
   const standings: IndexStanding[] = [];
   for (const facet of facetsNamed(manifest, names)) {
-    const { system } = engineOf(engines, facet);
+    const system = systemOf(engines, facet);
     for (const version of facet.versions.values()) {
       const standing = indexStanding(system, manifest, facet, version);
       standings.push(
@@ -102,10 +102,10 @@ function facetsNamed(manifest: Manifest, names: readonly string[]): readonly Fac
 }
 
 /** @throws StartProblem */
-function engineOf(engines: ReadonlyMap<string, Engine>, { connector }: Facet): Engine {
+function systemOf(engines: ReadonlyMap<string, OpenedEngine>, { connector }: Facet): SystemEngine {
   const engine = engines.get(connector);
   if (engine === undefined) throw new StartProblem(`connector \`${connector}\` is not open`);
-  return engine;
+  return engine.system;
 }
 
 function faultOf(error: unknown, { connectors }: Manifest, { connector }: Facet): unknown {

@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import { indexedTimes } from '../content/serving.js';
-import type { Engine } from '../engine/index.js';
 import { type Facet, indexedFacets, type Manifest } from '../model/manifest/index.js';
+import type { SystemReads } from './system-reads.js';
 
 /** How long it is believed when texts were read. */
 const TRUST_MS = 5_000;
@@ -15,12 +14,12 @@ const NONE: Times = new Map();
 
 /** When the texts of facets were last read, as the databases with their stores know it. */
 export class IndexTimes {
-  readonly #engines: ReadonlyMap<string, Engine>;
+  readonly #reads: Pick<SystemReads, 'readIndexTimes'>;
   /** By connector. */
   readonly #known = new Map<string, { readonly until: number; readonly times: Promise<Times> }>();
 
-  constructor(engines: ReadonlyMap<string, Engine>) {
-    this.#engines = engines;
+  constructor(reads: Pick<SystemReads, 'readIndexTimes'>) {
+    this.#reads = reads;
   }
 
   /** Of each of `names` the oldest of its stores; nothing of one of which any is not there. */
@@ -43,11 +42,12 @@ export class IndexTimes {
   }
 
   #read(connector: string): Promise<Times> {
-    const engine = this.#engines.get(connector);
-    if (engine === undefined) return Promise.resolve(NONE);
     const known = this.#known.get(connector);
     if (known !== undefined && known.until > Date.now()) return known.times;
-    const reading = indexedTimes(engine.system).catch(() => NONE);
+    const reading = this.#reads.readIndexTimes(connector).then(
+      (times) => times ?? NONE,
+      () => NONE,
+    );
     const waiting = new AbortController();
     const late = setTimeout(PATIENCE_MS, NONE, { signal: waiting.signal }).catch(() => NONE);
     const times = Promise.race([reading, late]).finally(() => waiting.abort());

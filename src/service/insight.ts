@@ -23,18 +23,18 @@ export function insightOf(service: Service, settings: Pick<Settings, 'dataDir' |
 }
 
 /** How rollups stand; null where a database does not say. */
-async function rollupViews({ model, engines, log }: Service) {
-  const { manifest } = model();
+async function rollupViews(service: Service) {
+  const { manifest } = service.model();
   if (manifest.rollups.size === 0) return [];
   try {
-    const reports = await rollupReports(manifest, engines, []);
+    const reports = await rollupReports(manifest, service, []);
     return reports.map(({ builtAt, maxAgeSeconds, ...report }) => ({
       ...report,
       built_at: builtAt,
       max_age_seconds: maxAgeSeconds,
     }));
   } catch (error) {
-    log.warn('rollups could not be looked at for who asked', { cause: messageOf(error) });
+    service.log.warn('rollups could not be looked at for who asked', { cause: messageOf(error) });
     return null;
   }
 }

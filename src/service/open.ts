@@ -15,7 +15,7 @@ import { createStrangers } from '../ask/request/strangers.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
-import { AnswerMemory } from '../engine/index.js';
+import { AnswerMemory, type OpenedEngine } from '../engine/index.js';
 import type { Connector } from '../model/manifest/index.js';
 import type { Model, PartsReached } from '../model/model.js';
 import { createDrafting } from '../publishing/drafting/index.js';
@@ -49,6 +49,7 @@ import type { Service } from './service.js';
 import type { Settings } from './settings.js';
 import { type Sharing, sharing } from './sharing.js';
 import { spoolOf } from './spool.js';
+import { type SystemReads, systemReads } from './system-reads.js';
 import { takeOver } from './take-over.js';
 import { openTrust, type TokenTrust } from './token-trust.js';
 import { type Change, preparedVersion } from './version-change.js';
@@ -57,6 +58,8 @@ import { watchEngines } from './watch.js';
 /** A service that is open: its parts run, nothing listens yet. */
 export interface OpenService {
   readonly service: Service;
+  /** The databases with their system engines, for tools alone: a surface receives `service`. */
+  readonly databases: ReadonlyMap<string, OpenedEngine>;
   readonly keys: TenantKeys;
   /** Why it began without a policy; null where it has one. */
   readonly policyFault: PolicyFault | null;
@@ -126,11 +129,13 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
     const admit = (connector: Connector): Promise<void> =>
       requireRowSecurityOf(connector, served.model, keys, log);
     const {
-      engines,
+      databases,
       opened,
       close: closeEngines,
     } = await openEngines(first.manifest, settings, log, { spool, memory, admit });
     closing.push(closeEngines);
+    const engines = new Map([...databases].map(([name, { governed }]) => [name, governed]));
+    const reads = systemReads(databases);
     const unwatch = watchEngines(engines, log);
     closing.push(async () => unwatch());
     const marks = await openMarks(seat, first.tenant, audit, log);
@@ -154,7 +159,7 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
     closing.push(() => parsing.close());
     const drafting = createDrafting({ log });
     closing.push(() => drafting.close());
-    const { epochs, close: closeEpochs } = databaseEpochs(() => first.manifest.connectors, engines, log);
+    const { epochs, close: closeEpochs } = databaseEpochs(() => first.manifest.connectors, reads, log);
     closing.push(closeEpochs);
     const reached = (): PartsReached => ({
       control: control(),
@@ -186,10 +191,11 @@ async function openedIn(settings: Settings, log: ServiceLog, seat: Seat): Promis
       { ...keys, trust },
       opened,
       parts,
+      reads,
       shares,
       close,
     );
-    return Object.freeze({ ...open, over });
+    return Object.freeze({ ...open, databases, over });
   } catch (error) {
     await close();
     throw error;
@@ -269,9 +275,10 @@ async function serviceOf(
   keys: TenantKeys & { readonly trust: TokenTrust },
   opened: ReadonlyMap<string, OpenEngine>,
   parts: OpenParts,
+  reads: SystemReads,
   { publish }: Sharing,
   close: () => Promise<void>,
-): Promise<Omit<OpenService, 'over'>> {
+): Promise<Omit<OpenService, 'over' | 'databases'>> {
   const { engines, lineage } = parts;
   const answers = new KeptAnswers(settings.resultCache, parts.memory);
   const underway = new Underway(parts.revoked);
@@ -316,7 +323,7 @@ async function serviceOf(
   if (defaultConnector === undefined) throw new StartProblem('the manifest declares no connector');
   const rollups = new RollupStanding(
     () => served.model.manifest,
-    engines,
+    reads.readRollupStates,
     (connector, error) =>
       log.warn('rollups cannot be looked at: none is used', { connector, cause: messageOf(error) }),
   );
@@ -343,13 +350,15 @@ async function serviceOf(
     glasses: openGlasses(join(settings.dataDir, 'break-glass'), settings.alarms.url, log),
     probes,
     ...parts,
+    readCatalog: reads.readCatalog,
+    readRollupStates: reads.readRollupStates,
     defaultConnector,
     maskKeys: maskKeys(keys.masking, first.tenant),
     rowRights: rowRightsOf(engines, keys),
     owner: ownerOf(settings.owner, log),
     plans: createPlanCache(settings.planCacheBytes),
     rollups,
-    content: contentPlane(() => served.model.manifest, engines, settings.content, log, settings.dataDir),
+    content: contentPlane(() => served.model.manifest, reads, settings.content, log, settings.dataDir),
     permitted: new PermittedSets(settings.exactUpTo),
     words: new PermittedWords(),
     answers,

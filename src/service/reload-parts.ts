@@ -1,5 +1,4 @@
 import { StartProblem } from '../base/start-problem.js';
-import type { Engine } from '../engine/index.js';
 import type { Manifest } from '../model/manifest/index.js';
 import type { Model } from '../model/model.js';
 import { type OpenEngine, renewal } from './credentials.js';
@@ -9,7 +8,7 @@ import type { ReloadPart } from './reload.js';
 import type { Settings } from './settings.js';
 
 /** @throws StartProblem */
-export function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, Engine>): void {
+export function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, unknown>): void {
   const names = [...next.manifest.connectors.keys()];
   if (names.length === engines.size && names.every((n) => engines.has(n))) return;
   throw new StartProblem(

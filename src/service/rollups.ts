@@ -1,7 +1,8 @@
 import { StartProblem } from '../base/start-problem.js';
-import { type Engine, NoSystemCredentials } from '../engine/index.js';
+import { NoSystemCredentials, type OpenedEngine, type SystemEngine } from '../engine/index.js';
 import { type Manifest, type RollupFacts, systemUrlVariable } from '../model/manifest/index.js';
-import { type BuiltRollup, buildRollup, readStates } from '../rollups/index.js';
+import { type BuiltRollup, buildRollup } from '../rollups/index.js';
+import type { SystemReads } from './system-reads.js';
 
 /** How one rollup stands. */
 export interface RollupReport {
@@ -14,7 +15,7 @@ export interface RollupReport {
   readonly maxAgeSeconds: number;
 }
 
-type Engines = ReadonlyMap<string, Engine>;
+type Engines = ReadonlyMap<string, OpenedEngine>;
 
 /** Builds these rollups, all of them unless named, one after the other. @throws StartProblem, UpstreamFailure */
 export async function buildRollups(
@@ -24,19 +25,20 @@ export async function buildRollups(
   onBuilt: (built: BuiltRollup) => void,
 ): Promise<void> {
   for (const facts of chosen(manifest, names))
-    onBuilt(await withCredentials(manifest, facts, () => buildRollup(engineOf(engines, facts), facts)));
+    onBuilt(await withCredentials(manifest, facts, () => buildRollup(systemOf(engines, facts), facts)));
 }
 
 /** How these rollups stand, all of them unless named. @throws StartProblem, UpstreamFailure */
 export async function rollupReports(
   manifest: Manifest,
-  engines: Engines,
+  { readRollupStates }: Pick<SystemReads, 'readRollupStates'>,
   names: readonly string[],
 ): Promise<readonly RollupReport[]> {
   const reports: RollupReport[] = [];
   for (const facts of chosen(manifest, names)) {
-    const { rollup, fingerprint, maxAgeMs } = facts;
-    const states = await withCredentials(manifest, facts, () => readStates(engineOf(engines, facts)));
+    const { rollup, connector, fingerprint, maxAgeMs } = facts;
+    const states = await withCredentials(manifest, facts, () => readRollupStates(connector));
+    if (states === null) throw new StartProblem(`connector \`${connector}\` is not open`);
     const found = states.find((s) => s.rollup === rollup.name);
     const isOld = found !== undefined && Date.now() - found.builtAt > maxAgeMs;
     const state =
@@ -71,10 +73,10 @@ function chosen({ rollups }: Manifest, names: readonly string[]): readonly Rollu
   });
 }
 
-function engineOf(engines: Engines, { connector }: RollupFacts): Engine {
+function systemOf(engines: Engines, { connector }: RollupFacts): SystemEngine {
   const engine = engines.get(connector);
   if (engine === undefined) throw new StartProblem(`connector \`${connector}\` is not open`);
-  return engine;
+  return engine.system;
 }
 
 async function withCredentials<T>(

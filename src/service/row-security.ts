@@ -1,7 +1,7 @@
 import { InternalError } from 'osl-compiler';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
-import { type Engine, surveyPostgres } from '../engine/index.js';
+import { type GovernedEngine, surveyPostgres } from '../engine/index.js';
 import type { Connector } from '../model/manifest/index.js';
 import type { Model } from '../model/model.js';
 import {
@@ -21,7 +21,7 @@ const MOST_TOLD = 3;
 
 /** Signers of the rights that statements carry, one for each connector that is open. */
 export function rowRightsOf(
-  engines: ReadonlyMap<string, Engine>,
+  engines: ReadonlyMap<string, GovernedEngine>,
   keys: TenantKeys,
 ): (connector: string) => RightsSigner {
   const signers = new Map(
@@ -29,7 +29,7 @@ export function rowRightsOf(
       const version = ({ manifest, snapshot }: RightsSource): string => {
         const connector = manifest.connectors.get(name);
         if (connector === undefined) throw new InternalError(`connector ${name} is not declared`);
-        return rowSecurityOf(connector, engine.system.reader, manifest.catalog, snapshot).version;
+        return rowSecurityOf(connector, engine.role, manifest.catalog, snapshot).version;
       };
       return [name, new RightsSigner(rowSecurityKey(keys, name), version)];
     }),

@@ -10,10 +10,15 @@ import type { KeptPolicy, PartsReached } from '../model/model.js';
 import type { PublishingParts } from '../publishing/author.js';
 import type { Lineage } from './lineage/index.js';
 import type { Revocations } from './revocations.js';
+import type { SystemReads } from './system-reads.js';
 import type { TokenTrust } from './token-trust.js';
 
 /** A service that is open, put together once at start: what answers, publishes, and tells of itself. */
-export interface Service extends AnswerParts, PublishingParts, AccessRequestParts {
+export interface Service
+  extends AnswerParts,
+    PublishingParts,
+    AccessRequestParts,
+    Pick<SystemReads, 'readCatalog' | 'readRollupStates'> {
   /** Null while the policy that serves, if any does, is the newest. */
   keptPolicy(): KeptPolicy | null;
   /** The fault of the newest policy, for operators: it names files. Null while that one serves. */

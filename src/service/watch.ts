@@ -1,5 +1,5 @@
 import type { ServiceLog } from '../base/log.js';
-import type { Engine } from '../engine/index.js';
+import type { GovernedEngine } from '../engine/index.js';
 
 const EVERY_MS = 5_000;
 
@@ -8,7 +8,7 @@ const EVERY_MS = 5_000;
  * again: whatever the reason, refused connections, a cut network or a stall. Returns what ends it.
  */
 export function watchEngines(
-  engines: ReadonlyMap<string, Engine>,
+  engines: ReadonlyMap<string, GovernedEngine>,
   log: ServiceLog,
   everyMs: number = EVERY_MS,
 ): () => void {
@@ -21,7 +21,7 @@ export function watchEngines(
   };
 }
 
-function watch(connector: string, engine: Engine, log: ServiceLog, everyMs: number): () => void {
+function watch(connector: string, engine: GovernedEngine, log: ServiceLog, everyMs: number): () => void {
   let since: number | null = null;
   let asking = false;
   let over = false;
@@ -51,7 +51,12 @@ function watch(connector: string, engine: Engine, log: ServiceLog, everyMs: numb
 }
 
 /** As `watch`, of the servers behind a database. */
-function watchNodes(connector: string, { nodes }: Engine, log: ServiceLog, everyMs: number): () => void {
+function watchNodes(
+  connector: string,
+  { nodes }: GovernedEngine,
+  log: ServiceLog,
+  everyMs: number,
+): () => void {
   let asking = false;
   let over = false;
   const look = async (): Promise<void> => {

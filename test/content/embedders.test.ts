@@ -8,7 +8,7 @@ import {
   openEmbeddingEndpoint,
   openTransformers,
 } from '../../src/content/index.js';
-import { openEngine, type SystemDoor } from '../../src/engine/index.js';
+import { openEngine, type SystemEngine } from '../../src/engine/index.js';
 import { parseManifest } from '../../src/model/manifest/index.js';
 import {
   createShop,
@@ -282,7 +282,7 @@ test('an OpenAI-compatible endpoint', async (t) => {
 });
 
 /** The table beside the store, in the order of chunk ids. */
-async function signs(system: SystemDoor): Promise<unknown> {
+async function signs(system: SystemEngine): Promise<unknown> {
   const rows = await system.query(
     'select chunk_id, bits::text as bits from osl_content.article__raw__bits order by chunk_id',
   );

@@ -1,7 +1,7 @@
 import { ready } from 'osl-compiler';
 import type { Embedder, IndexOptions, IndexSummary } from '../../src/content/index.js';
 import { indexFacet, lexicalEmbedder } from '../../src/content/index.js';
-import { type Engine, openEngine, type SystemDoor } from '../../src/engine/index.js';
+import { type OpenedEngine, openEngine, type SystemEngine } from '../../src/engine/index.js';
 import type { Facet, Manifest } from '../../src/model/manifest/index.js';
 import { parseManifest } from '../../src/model/manifest/index.js';
 import { emptyDatabaseOfItsOwn } from '../support/embedded-data.js';
@@ -77,7 +77,7 @@ export function facetOf({ facets }: Manifest): Facet {
 }
 
 /** The embedded engine, or with OSL_TEST_ENGINE=postgres a native one, which must have pgvector. */
-export async function testEngine(): Promise<Engine> {
+export async function testEngine(): Promise<OpenedEngine> {
   if (process.env['OSL_TEST_ENGINE'] !== 'postgres')
     return openEngine({ kind: 'pglite', dataDir: await emptyDatabaseOfItsOwn() });
   const postgres = await startNativePostgres();
@@ -164,7 +164,7 @@ export function prose(word: string, count: number): string {
 }
 
 export async function createShop(
-  system: SystemDoor,
+  system: SystemEngine,
   people: readonly Person[] = PEOPLE,
   articles: readonly Article[] = ARTICLES,
 ): Promise<void> {
@@ -187,7 +187,7 @@ export async function createShop(
   for (const a of articles) await putArticle(system, a);
 }
 
-export async function putArticle(system: SystemDoor, a: Article): Promise<void> {
+export async function putArticle(system: SystemEngine, a: Article): Promise<void> {
   await system.query(
     `insert into shop.article values ($1, $2, $3, $4, $5, 7, $6)
      on conflict (id) do update set product = $2, author = $3, title = $4, words = $5, body = $6`,
@@ -196,7 +196,7 @@ export async function putArticle(system: SystemDoor, a: Article): Promise<void> 
 }
 
 export async function indexShop(
-  system: SystemDoor,
+  system: SystemEngine,
   version: string,
   more: Partial<IndexOptions> = {},
   of: Manifest = manifest,
@@ -208,12 +208,12 @@ export async function indexShop(
 }
 
 /** Every row of a version's store, in the order of chunk ids. */
-export function storeRows(system: SystemDoor, version: string): Promise<Record<string, unknown>[]> {
+export function storeRows(system: SystemEngine, version: string): Promise<Record<string, unknown>[]> {
   return system.query(`select * from osl_content."article__${version}" order by chunk_id`);
 }
 
 /** Every row of what is derived from a version's passages. */
-export function derivedRows(system: SystemDoor, version: string): Promise<Record<string, unknown>[]> {
+export function derivedRows(system: SystemEngine, version: string): Promise<Record<string, unknown>[]> {
   return system.query(
     `select * from osl_content."article__${version}__derived" order by chunk_id, attribute`,
   );

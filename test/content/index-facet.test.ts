@@ -23,9 +23,10 @@ import {
 } from '../../src/content/index.js';
 import { measuredLength } from '../../src/content/lexical/bm25.js';
 import { ngramVector } from '../../src/content/lexical/ngrams.js';
-import { openEngine, type SystemDoor, type SystemQueries } from '../../src/engine/index.js';
+import { openEngine, type SystemEngine, type SystemQueries } from '../../src/engine/index.js';
 import type { ArgumentValues } from '../../src/model/facets/arguments.js';
 import { NO_NATIVE, nativeFixture } from '../engine/fixture.js';
+import { replacing } from '../support/replacing.js';
 import { systemRoleScript } from '../support/system-role.js';
 import {
   ARTICLES,
@@ -472,7 +473,7 @@ test('indexing', async (t) => {
   });
 });
 
-async function ranked(system: SystemDoor, text: string, permitted: string): Promise<Row[]> {
+async function ranked(system: SystemEngine, text: string, permitted: string): Promise<Row[]> {
   const terms = termsOf(text);
   const [all] = await system.query(`select count(*) as n from osl_content.article__raw where ${permitted}`);
   const found = await system.query(
@@ -556,14 +557,13 @@ test('the role of the system credentials, as the docs make it, is enough to inde
 });
 
 /** The door as another role sees it. */
-function asRole(system: SystemDoor, role: string): SystemDoor {
+function asRole(system: SystemEngine, role: string): SystemEngine {
   const transaction = <T>(work: (tx: SystemQueries) => Promise<T>): Promise<T> =>
     system.transaction(async (tx) => {
       await tx.script(`set local role ${role}`);
       return work(tx);
     });
-  return {
-    reader: system.reader,
+  return replacing(system, {
     transaction,
     query: (sql, params) => transaction((tx) => tx.query(sql, params)),
     script: (ddl) => transaction((tx) => tx.script(ddl)),
@@ -574,7 +574,7 @@ function asRole(system: SystemDoor, role: string): SystemDoor {
           `grant usage on schema ${schema} to ${system.reader}; grant select on all tables in schema ${schema} to ${system.reader}`,
         ),
       ),
-  };
+  });
 }
 
 test('a server without pgvector says so before anything is made', async (t) => {

@@ -1,5 +1,5 @@
 import { unboundedMemory } from '../../src/engine/answer-memory.js';
-import type { Engine } from '../../src/engine/engine.js';
+import type { OpenedEngine } from '../../src/engine/engine.js';
 import { openPglite } from '../../src/engine/pglite/engine.js';
 import { openPostgres } from '../../src/engine/postgres/engine.js';
 import type { ReachChange } from '../../src/engine/reach.js';
@@ -12,7 +12,7 @@ export { NO_BINARIES, NO_NATIVE, startOwnPostgres } from '../support/native-post
 
 export interface Fixture {
   readonly name: 'pglite' | 'postgres';
-  readonly engine: Engine;
+  readonly engine: OpenedEngine;
   /** The seam under the governed door. */
   readonly runner: Runner;
   /** What the upstream said, for the log. */

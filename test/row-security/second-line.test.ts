@@ -3,7 +3,7 @@ import { compile, type GovernedPlan } from 'osl-compiler';
 import { Client } from 'pg';
 import t from 'tap';
 import { effectiveAccess, type Identity, sessionRights } from '../../policy/index.js';
-import { type Engine, surveyPostgres } from '../../src/engine/index.js';
+import { type GovernedEngine, surveyPostgres } from '../../src/engine/index.js';
 import type { Connector } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/model.js';
 import { rightsKey, rowSecurityOf, signedRights, writeRowSecurity } from '../../src/row-security/index.js';
@@ -15,6 +15,7 @@ import { settingsFrom } from '../../src/service/settings.js';
 import { allClear } from '../proof/oracle/copies.js';
 import { type Caller, SURFACES, startFrontends } from '../support/frontends.js';
 import { NO_NATIVE, startNativePostgres } from '../support/native-postgres.js';
+import { replacing } from '../support/replacing.js';
 import { temporary } from '../tools/cli/support.js';
 import { asOwner, POLICY, project, SCRIPT, URL_ENV } from './hr.js';
 
@@ -53,25 +54,15 @@ const NO_RIGHTS = '42501';
 /** `open` with a compiler that has forgotten whose question it is: every row and column of every entity, in the clear. */
 function forgetful(open: OpenService, text: () => string): OpenService {
   const { service } = open;
-  const broken = (engine: Engine): Engine => ({
-    ...engine,
-    ailment: () => engine.ailment(),
-    pools: () => engine.pools(),
-    renew: (urls) => engine.renew(urls),
-    timeZone: (zone) => engine.timeZone(zone),
-    close: () => engine.close(),
-    governed: {
-      snapshot: (level, subject) => engine.governed.snapshot(level, subject),
-      requireInService: (plan) => engine.governed.requireInService(plan),
+  const broken = (engine: GovernedEngine): GovernedEngine =>
+    replacing(engine, {
       short: () => null, // each question comes by here
-      explain: (plan, options, sink) => engine.governed.explain(plan, options, sink),
       execute: (_plan, _values, options, sink) => {
         const { catalog } = service.model().manifest;
         const plan: GovernedPlan = compile(text(), catalog, allClear(catalog));
-        return engine.governed.execute(plan, [], options, sink);
+        return engine.execute(plan, [], options, sink);
       },
-    },
-  });
+    });
   const engines = new Map([...service.engines].map(([name, engine]) => [name, broken(engine)]));
   return { ...open, service: { ...service, engines } satisfies Service };
 }

@@ -3,12 +3,13 @@ import { connect, type Socket } from 'node:net';
 import { emit } from 'osl-compiler';
 import type { AuditEntry, AuditUnavailable } from '../../policy/audit/index.js';
 import { mintToken } from '../../policy/index.js';
-import type { Engine } from '../../src/engine/engine.js';
+import type { GovernedEngine } from '../../src/engine/index.js';
 import type { OpenService } from '../../src/service/open.js';
 import type { Service } from '../../src/service/service.js';
 import { createHttpServer } from '../../src/surfaces/http/server.js';
 import { createPgFrontend } from '../../src/surfaces/pg/index.js';
 import * as wire from '../wire/support/bytes.js';
+import { replacing } from './replacing.js';
 import { watchedLog } from './watched-log.js';
 
 /** The three ways in which a caller can put the same question. */
@@ -138,33 +139,15 @@ export async function startFrontends(open: OpenService, { fast = false } = {}): 
 }
 
 /** `engine`, with a note of what goes through its governed door. */
-function watched(engine: Engine, statements: ReceivedStatement[]): Engine {
-  return {
-    kind: engine.kind,
-    outOfService: engine.outOfService,
-    nodes: engine.nodes,
-    system: engine.system,
-    reached: engine.reached,
-    whenReached: engine.whenReached,
-    serverVersion: engine.serverVersion,
-    warnings: engine.warnings,
-    timeZone: (text) => engine.timeZone(text),
-    ailment: () => engine.ailment(),
-    pools: () => engine.pools(),
-    renew: (urls) => engine.renew(urls),
-    close: () => engine.close(),
-    governed: {
-      snapshot: (level, subject) => engine.governed.snapshot(level, subject),
-      requireInService: (plan) => engine.governed.requireInService(plan),
-      short: () => null, // each question comes by here
-      explain: (plan, options, sink) => engine.governed.explain(plan, options, sink),
-      execute: (plan, values, options, sink) => {
-        const texts = values.map((v) => (v.bytes === null ? null : Buffer.from(v.bytes).toString('utf8')));
-        statements.push({ sql: emit(plan).sql, values: texts });
-        return engine.governed.execute(plan, values, options, sink);
-      },
+function watched(engine: GovernedEngine, statements: ReceivedStatement[]): GovernedEngine {
+  return replacing(engine, {
+    short: () => null, // each question comes by here
+    execute: (plan, values, options, sink) => {
+      const texts = values.map((v) => (v.bytes === null ? null : Buffer.from(v.bytes).toString('utf8')));
+      statements.push({ sql: emit(plan).sql, values: texts });
+      return engine.execute(plan, values, options, sink);
     },
-  };
+  });
 }
 
 // ---- wire -----------------------------------------------------------------------------------------------------

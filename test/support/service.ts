@@ -10,7 +10,7 @@ import {
 } from '../../policy/audit/index.js';
 import { mintToken } from '../../policy/index.js';
 import type { ServiceLog } from '../../src/base/log.js';
-import type { Engine } from '../../src/engine/index.js';
+import type { OpenedEngine } from '../../src/engine/index.js';
 import { type OpenService, openService } from '../../src/service/open.js';
 import type { Service } from '../../src/service/service.js';
 import { type Settings, settingsFrom } from '../../src/service/settings.js';
@@ -54,7 +54,7 @@ export interface LogLine {
 export interface TestService {
   readonly open: OpenService;
   readonly service: Service;
-  readonly engine: Engine;
+  readonly engine: OpenedEngine;
   /** Where the audit log is. */
   readonly auditDir: string;
   readonly policyFile: string;
@@ -153,9 +153,9 @@ function recorder(lines: LogLine[]): ServiceLog {
   return { info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-async function filled(open: OpenService, options: TestServiceOptions): Promise<Engine> {
+async function filled(open: OpenService, options: TestServiceOptions): Promise<OpenedEngine> {
   try {
-    const engine = open.service.engines.get(open.service.defaultConnector);
+    const engine = open.databases.get(open.service.defaultConnector);
     if (engine === undefined) throw new Error('the service has no engine');
     await engine.system.script(options.script ?? SHOP_SCRIPT);
     await engine.system.grantRead(options.schema ?? 'shop');
@@ -166,7 +166,12 @@ async function filled(open: OpenService, options: TestServiceOptions): Promise<E
   }
 }
 
-function testService(dir: string, open: OpenService, engine: Engine, lines: readonly LogLine[]): TestService {
+function testService(
+  dir: string,
+  open: OpenService,
+  engine: OpenedEngine,
+  lines: readonly LogLine[],
+): TestService {
   const { service, keys } = open;
   const auditDir = join(dir, 'data', 'audit');
   return {

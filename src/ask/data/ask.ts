@@ -176,7 +176,7 @@ export class CountedSink implements RowSink {
 /** Where rows go; it is made once the rows are known that the answer rests on. */
 type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
 
-/** Runs the plan of a decision that is being recorded: rows wait until it is. Throws as `GovernedDoor.execute`. */
+/** Runs the plan of a decision that is being recorded: rows wait until it is. Throws as `GovernedEngine.execute`. */
 export function run(
   parts: AnswerParts,
   caller: Caller,
@@ -262,7 +262,7 @@ async function execute(
     copies,
   };
   const live = (into: RowSink, stopped: AbortSignal | null): Promise<ExecuteResult> =>
-    engine.governed.execute(plan, values, { ...options, ...charged, signal: stopped }, into);
+    engine.execute(plan, values, { ...options, ...charged, signal: stopped }, into);
   const rest = { runtime, indexes: indexes.list() };
   const mayKeep = delivery.again !== undefined && delivery.maxRows === 0 && snapshots === undefined;
   const keeping =
@@ -283,7 +283,7 @@ async function execute(
       mayReuse: delivery.again === 'given before',
       spending,
       signal: time.signal,
-      requireInService: () => engine.governed.requireInService(plan),
+      requireInService: () => engine.requireInService(plan),
       live: (into) => live(into, time.signal),
     },
     sink,

@@ -1,8 +1,8 @@
 import type { GovernedPlan } from 'osl-compiler';
 import {
   type BoundValue,
-  type Engine,
   eachDataRow,
+  type GovernedEngine,
   type MemoryShare,
   type StatementSettings,
   type TransactionSnapshot,
@@ -31,7 +31,7 @@ const ROW_BYTES = 200;
 
 /** Runs a governed plan and keeps its rows: for the steps before a statement, which are bounded. */
 export async function collect(
-  engine: Engine,
+  engine: GovernedEngine,
   plan: GovernedPlan,
   values: readonly BoundValue[],
   { memory, ...limits }: CollectLimits,
@@ -51,7 +51,7 @@ export async function collect(
       return all.length <= AT_ONCE ? read(all) : readInTurns(all, read);
     },
   };
-  const { truncated } = await engine.governed.execute(plan, values, { resultFormats: [], ...limits }, sink);
+  const { truncated } = await engine.execute(plan, values, { resultFormats: [], ...limits }, sink);
   return { rows, truncated };
 }
 

@@ -31,7 +31,7 @@ function costCapOf({ access, snapshot }: Caller): number | null {
  * Asks the database what it reckons for `plan` whatever its values, where a role of the caller's sets a cap on that.
  * Undefined where none does.
  *
- * @throws QueryError E0527 beyond the cap, and what `GovernedDoor.explain` throws
+ * @throws QueryError E0527 beyond the cap, and what `GovernedEngine.explain` throws
  */
 export function withinCost(
   parts: RunningParts,
@@ -75,7 +75,7 @@ async function ask(parts: RunningParts, caller: Caller, plan: GovernedPlan): Pro
     settings: settingsFor(parts, caller, plan, undefined),
     ...timeCharge(parts.limiter, caller),
   };
-  await engineOf(parts, plan).governed.explain(plan, options, sink);
+  await engineOf(parts, plan).explain(plan, options, sink);
   const cost = /\(cost=[\d.]+?\.\.([\d.]+) /.exec(first ?? '')?.[1];
   if (cost === undefined) throw new InternalError('the database gave no estimate');
   return Number(cost);

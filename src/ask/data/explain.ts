@@ -119,6 +119,6 @@ async function upstreamPlan(
     signal,
     settings: settingsFor(parts, caller, plan, undefined),
   };
-  const { truncated } = await engineOf(parts, plan).governed.explain(plan, options, sink);
+  const { truncated } = await engineOf(parts, plan).explain(plan, options, sink);
   return { plan: lines.join('\n'), ...(truncated && { truncated: true }) };
 }

@@ -1,5 +1,5 @@
 import type { GovernedPlan, GovernedStore } from 'osl-compiler';
-import type { AnswerMemory, BoundValue, Engine, MemoryShare } from '../../engine/index.js';
+import type { AnswerMemory, BoundValue, GovernedEngine, MemoryShare } from '../../engine/index.js';
 import type { CacheRule, Manifest } from '../../model/manifest/index.js';
 import type { RightsSigner } from '../../row-security/index.js';
 import type { Parsing } from '../parsing/index.js';
@@ -118,7 +118,7 @@ export interface DataEpochs {
 /** What runs plans. */
 export interface RunningParts {
   /** By connector name. */
-  readonly engines: ReadonlyMap<string, Engine>;
+  readonly engines: ReadonlyMap<string, GovernedEngine>;
   /** Runs what reads no relation, such as `SELECT 1`. */
   readonly defaultConnector: string;
   readonly maskKeys: MaskKeys;

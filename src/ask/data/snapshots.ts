@@ -1,11 +1,11 @@
 import { queryError } from 'osl-compiler';
-import type { Engine, IsolationLevel, TransactionSnapshot } from '../../engine/index.js';
+import type { GovernedEngine, IsolationLevel, TransactionSnapshot } from '../../engine/index.js';
 
 /** The snapshots of one transaction of a caller: one of each connector that it asks. */
 export class Snapshots {
   readonly #level: IsolationLevel;
   readonly #subject: string;
-  readonly #byEngine = new Map<Engine, TransactionSnapshot>();
+  readonly #byEngine = new Map<GovernedEngine, TransactionSnapshot>();
 
   constructor(level: IsolationLevel, subject: string) {
     this.#level = level;
@@ -13,10 +13,10 @@ export class Snapshots {
   }
 
   /** @throws QueryError E0511 where the engine keeps none */
-  of(engine: Engine): TransactionSnapshot {
+  of(engine: GovernedEngine): TransactionSnapshot {
     const known = this.#byEngine.get(engine);
     if (known !== undefined) return known;
-    const begun = engine.governed.snapshot(this.#level, this.#subject);
+    const begun = engine.snapshot(this.#level, this.#subject);
     if (begun === null)
       throw queryError('unresolvable', {
         detail: 'the embedded engine keeps no snapshot for the statements of a transaction',

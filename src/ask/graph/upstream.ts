@@ -1,6 +1,6 @@
 import { messageOf } from '../../base/thrown.js';
 import { NoSystemCredentials, UpstreamFailure } from '../../engine/index.js';
-import { readUpstream, type UpstreamSchema } from '../../model/discovery/index.js';
+import type { UpstreamSchema } from '../../model/discovery/index.js';
 import { systemUrlVariable } from '../../model/manifest/index.js';
 import type { RunningParts } from '../data/parts.js';
 import type { DecidingParts, RecordingParts } from '../request/parts.js';
@@ -9,7 +9,10 @@ import type { DecidingParts, RecordingParts } from '../request/parts.js';
 export interface UpstreamParts
   extends Pick<RunningParts, 'engines'>,
     Pick<DecidingParts, 'model'>,
-    Pick<RecordingParts, 'log'> {}
+    Pick<RecordingParts, 'log'> {
+  /** Reads the tables and columns that a database declares; null if the connector is not open. */
+  readCatalog(connector: string): Promise<UpstreamSchema | null>;
+}
 
 /** What a connector's database declares, or in words why that could not be read; the operator hears the rest. */
 export async function upstreamOf(
@@ -17,10 +20,8 @@ export async function upstreamOf(
   requestId: string,
   connector: string,
 ): Promise<UpstreamSchema | string> {
-  const engine = parts.engines.get(connector);
-  if (engine === undefined) return 'it is not open';
   try {
-    return await readUpstream(engine.system);
+    return (await parts.readCatalog(connector)) ?? 'it is not open';
   } catch (error) {
     parts.log.warn('catalog not read', {
       connector,

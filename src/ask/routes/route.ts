@@ -68,7 +68,7 @@ export class Route {
     // What may be given again is looked for by the one way, and so is whether a rollup still holds.
     if (plan.rollup !== null || plan.passedRollups.length > 0) return 'never';
     if (parts.answers.isOn && cacheRulesOf(caller.manifest, plan) !== null) return 'never';
-    const statement = engineOf(parts, plan).governed.short(plan);
+    const statement = engineOf(parts, plan).short(plan);
     if (statement === null) return 'never';
     if (!statement.isReady()) return 'not yet';
     const sources = sourcesOf(parts, answer);

@@ -1,4 +1,4 @@
-import type { SystemDoor, SystemQueries } from '../../engine/index.js';
+import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { derivedTable, STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
@@ -14,7 +14,7 @@ import type { SourceDocument } from './source.js';
 
 /** What every batch of a run needs. */
 export interface IndexContext {
-  readonly system: SystemDoor;
+  readonly system: SystemEngine;
   readonly facet: Facet;
   readonly run: Run;
   readonly redactors: Redactors;

@@ -1,4 +1,4 @@
-import type { SystemDoor, SystemQueries } from '../../engine/index.js';
+import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { Facet, FacetVersion, Manifest } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
@@ -86,7 +86,7 @@ const DEFAULT_BATCH = 50;
  * and those of the embedder; UpstreamFailure; what `signal` aborts with
  */
 export async function indexFacet(
-  system: SystemDoor,
+  system: SystemEngine,
   manifest: Manifest,
   facet: Facet,
   options: IndexOptions,
@@ -116,7 +116,7 @@ function checkWidth(facet: Facet, { layout }: Embedder): void {
 }
 
 async function indexVersion(
-  system: SystemDoor,
+  system: SystemEngine,
   manifest: Manifest,
   facet: Facet,
   version: FacetVersion,
@@ -163,7 +163,7 @@ const MEASURED = 2_000;
 
 /** What BM25 divides lengths by in a store that is to be made; a number that nobody reads where one is there. */
 async function firstLength(
-  system: SystemDoor,
+  system: SystemEngine,
   facet: Facet,
   version: FacetVersion,
   { layout, fingerprint }: Embedder,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { SystemDoor, SystemQueries } from '../../engine/index.js';
+import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { findsByWords } from '../../model/facets/embedding-models.js';
 import { STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { Facet, FacetVersion } from '../../model/manifest/index.js';
@@ -189,7 +189,7 @@ export interface ServedStore extends StoreState {
  * @throws ContentError `storeMissing`, `storeMismatch`, `storeBuilding`, `unknownVersion`
  */
 export async function openStore(
-  system: SystemQueries & Pick<SystemDoor, 'transaction'>,
+  system: SystemQueries & Pick<SystemEngine, 'transaction'>,
   facet: Facet,
   version: string,
   embedder: Embedder,
@@ -228,7 +228,7 @@ export function versionNamed(facet: Facet, version: string): FacetVersion {
 
 /** Removes a facet version's store and everything that is known of it. */
 export async function dropStore(
-  system: Pick<SystemDoor, 'transaction'>,
+  system: Pick<SystemEngine, 'transaction'>,
   facet: string,
   version: string,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { SystemDoor, SystemQueries } from '../../engine/index.js';
+import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { STORE_SCHEMA, storeTable } from '../../model/facets/store-names.js';
 import type { Facet, FacetVersion } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
@@ -28,7 +28,7 @@ export interface Run {
  * @param averageLength that of a new store
  */
 export function beginRun(
-  system: Pick<SystemDoor, 'transaction'>,
+  system: Pick<SystemEngine, 'transaction'>,
   facet: Facet,
   version: FacetVersion,
   embedder: Embedder,

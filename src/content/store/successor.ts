@@ -1,5 +1,5 @@
 import { quoteIdentifier } from 'osl-compiler';
-import type { SystemDoor, SystemQueries } from '../../engine/index.js';
+import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import {
   bitsTable,
   derivedTable,
@@ -21,7 +21,7 @@ export function successorOf(version: string): string {
 
 /** Puts the successor, which must be ready, in its place. Does nothing where another did so meanwhile. */
 export function succeed(
-  system: Pick<SystemDoor, 'transaction'>,
+  system: Pick<SystemEngine, 'transaction'>,
   facet: string,
   version: string,
 ): Promise<void> {

@@ -3,15 +3,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { AnswerMemory } from '../answer-memory.js';
 import { NO_NODES } from '../data-nodes.js';
-import type { Engine, EngineSurroundings } from '../engine.js';
-import { governedDoor } from '../governed.js';
-import { ailmentOf } from '../health.js';
-import { OutOfService } from '../out-of-service.js';
+import type { EngineSurroundings, OpenedEngine } from '../engine.js';
+import { GovernedEngine } from '../governed.js';
+import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Reach } from '../reach.js';
 import { Runner } from '../runner.js';
-import { lendFrom, systemDoor } from '../system.js';
-import { timeZones } from '../time-zones.js';
+import { lendFrom, SystemEngine } from '../system.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { checkMajor, lockDataDir } from './lock.js';
 import { Modes, READER } from './modes.js';
@@ -38,7 +36,7 @@ const MAX_MEMORY = 1_073_741_824;
 export async function openPglite(
   config: PgliteConfig,
   { onUpstreamError, onReach, spool, memory }: EngineSurroundings,
-): Promise<{ readonly engine: Engine; readonly runner: Runner }> {
+): Promise<{ readonly engine: OpenedEngine; readonly runner: Runner }> {
   const place = takePlace(config.dataDir);
   const servers = new Servers(place.dataDir, config.maxMemory ?? MAX_MEMORY, memory);
   try {
@@ -64,31 +62,33 @@ export async function openPglite(
       runsAgain: false,
       govern: (session) => servers.modes.toGoverned(session),
     });
-    const system = systemDoor(
-      lendFrom(pool, (session) => servers.modes.toSystem(session)),
-      () => READER,
-    );
+    const lend = lendFrom(pool, (session) => servers.modes.toSystem(session));
+    const system = new SystemEngine(lend, () => READER);
     const [version] = await system.query(`SELECT pg_catalog.current_setting('server_version') AS v`);
+    const server = { role: READER, serverVersion: String(version?.['v']), warnings: [] };
     const outOfService = new OutOfService();
-    const engine: Engine = {
+    const governed = new GovernedEngine({
       kind: 'pglite',
-      governed: governedDoor(runner, outOfService, () => null),
+      runner,
       outOfService,
-      system,
-      reached: true,
-      whenReached: Promise.resolve(),
-      serverVersion: String(version?.['v']),
-      warnings: [],
-      timeZone: timeZones(runner),
-      ailment: () => ailmentOf(runner),
       nodes: NO_NODES,
+      server: () => server,
+      whenReached: Promise.resolve(),
       pools: () => [pool.seen('questions')],
+      snapshot: () => null,
+      lacking: () => null,
+    });
+    const engine: OpenedEngine = Object.freeze({
+      governed,
+      system,
+      takeOutOfService: (relations: ReadonlyMap<string, OutOfServiceCause>) =>
+        outOfService.replace(relations),
       renew: () => undefined, // nobody logs in
       async close() {
         await servers.stop(pool);
         place.giveBack();
       },
-    };
+    });
     return { engine, runner };
   } catch (error) {
     await servers.kill();

@@ -1,19 +1,17 @@
 import { PostgresClient } from '../../postgres/index.js';
 import type { AnswerMemory } from '../answer-memory.js';
 import { ForeignNodes } from '../data-nodes.js';
-import type { Engine, EngineEvents, EngineSurroundings } from '../engine.js';
-import { governedDoor } from '../governed.js';
-import { ailmentOf, UNREACHED } from '../health.js';
+import type { EngineEvents, EngineSurroundings, OpenedEngine } from '../engine.js';
+import { GovernedEngine } from '../governed.js';
 import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
-import { OutOfService } from '../out-of-service.js';
+import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Reach } from '../reach.js';
 import { Runner, type RunnerOptions } from '../runner.js';
 import { governedSettings, type Timeouts } from '../settings.js';
 import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
 import type { PlanMode } from '../statement.js';
-import { lendFrom, systemDoor } from '../system.js';
-import { timeZones } from '../time-zones.js';
+import { lendFrom, SystemEngine } from '../system.js';
 import { connectionLost } from '../upstream-error.js';
 import { NoSystemCredentials } from '../upstream-failure.js';
 import { UpstreamSession } from '../upstream-session.js';
@@ -61,7 +59,7 @@ const SYSTEM_WAIT_MS = 60_000;
 export async function openPostgres(
   config: PostgresConfig,
   { onUpstreamError, onReach, spool, memory, serving }: EngineSurroundings,
-): Promise<{ readonly engine: Engine; readonly runner: Runner }> {
+): Promise<{ readonly engine: OpenedEngine; readonly runner: Runner }> {
   if (config.url !== null) checkUrl(config.url);
   const statementMs = config.statementTimeoutMs ?? 300_000;
   const logins = new LoginsNow(config);
@@ -111,46 +109,34 @@ export async function openPostgres(
     if (first.report === null) throw connectionLost();
     return first.report;
   };
-  const engine: Engine = {
+  const governed = new GovernedEngine({
     kind: 'postgres',
-    governed: governedDoor(
-      runner,
-      outOfService,
-      (level, subject) => new PinnedSnapshot({ ...shape, level, subject }),
-      (sql) => lackingFor(reported().kind, sql),
-      () => first.report !== null,
-    ),
+    runner,
     outOfService,
-    system: systemDoor(
-      system === null ? refuseSystem : lendFrom(system, undefined, serving?.systemSilenceMs),
-      () => reported().role,
-    ),
-    get reached() {
-      return first.report !== null;
-    },
-    whenReached: first.whenReached,
-    get serverVersion() {
-      return first.report?.serverVersion ?? '';
-    },
-    get warnings() {
-      return first.report?.warnings ?? [];
-    },
-    timeZone: timeZones(runner),
-    ailment: async () => (first.report === null ? UNREACHED : ailmentOf(runner)),
     nodes: new ForeignNodes(() => foreign?.servers ?? [], running),
+    server: () => first.report,
+    whenReached: first.whenReached,
     pools: () => [
       pool.seen('questions'),
       ...(lanes === null ? [] : [lanes.seen(reach.state)]),
       ...(system === null ? [] : [system.seen('system')]),
     ],
-    renew: (next) => logins.renew(next),
+    snapshot: (level, subject) => new PinnedSnapshot({ ...shape, level, subject }),
+    lacking: (sql) => lackingFor(reported().kind, sql),
+  });
+  const lend = system === null ? refuseSystem : lendFrom(system, undefined, serving?.systemSilenceMs);
+  const engine: OpenedEngine = Object.freeze({
+    governed,
+    system: new SystemEngine(lend, () => reported().role),
+    takeOutOfService: (relations: ReadonlyMap<string, OutOfServiceCause>) => outOfService.replace(relations),
+    renew: (next: Logins) => logins.renew(next),
     async close() {
       first.close();
       pool.close();
       lanes?.close();
       system?.close();
     },
-  };
+  });
   return { engine, runner };
 }
 

@@ -1,6 +1,5 @@
 import { unboundedMemory } from '../answer-memory.js';
-import type { SystemDoor } from '../doors.js';
-import { givenUpAfter, systemDoor } from '../system.js';
+import { givenUpAfter, SystemEngine } from '../system.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import { examineRole, type RoleReport } from './role.js';
@@ -8,7 +7,7 @@ import { examineRole, type RoleReport } from './role.js';
 /** One connection to a server that may not be fit to serve: for setting up and for looking why. */
 export interface Survey {
   /** Runs as the role of the URL, whatever that may do. Its `reader` is that role. */
-  readonly system: SystemDoor;
+  readonly system: SystemEngine;
   readonly report: RoleReport;
   close(): void;
 }
@@ -25,7 +24,7 @@ export async function surveyPostgres(url: string): Promise<Survey> {
   const [report] = reports;
   if (report === undefined) throw new Error('the role was not looked at');
   const session = new UpstreamSession(transport, unboundedMemory());
-  const system = systemDoor(
+  const system = new SystemEngine(
     (work) => work(session),
     () => report.role,
   );

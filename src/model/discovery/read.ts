@@ -1,5 +1,5 @@
 import { arrayText } from 'osl-compiler';
-import type { SystemDoor } from '../../engine/index.js';
+import type { SystemEngine } from '../../engine/index.js';
 import type {
   ForeignKey,
   RelationKind,
@@ -114,7 +114,7 @@ select c.nspname::text as schema, c.relname::text as name, c.relkind::text as ki
  * @throws UpstreamFailure, and Error where the connector has no system credentials
  */
 export async function readUpstream(
-  system: SystemDoor,
+  system: SystemEngine,
   schemas: readonly string[] | null = null,
   most: number = MAX_RELATIONS,
 ): Promise<UpstreamSchema> {

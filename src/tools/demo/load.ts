@@ -1,4 +1,4 @@
-import type { SystemDoor, SystemQueries } from '../../engine/doors.js';
+import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { lockFingerprint } from './lock.js';
 import { readSupplyChain } from './read.js';
 import { DemoProblem, type OnProgress, type SupplyChain } from './rows.js';
@@ -14,7 +14,7 @@ export type DemoProgress = (step: 'read' | 'load', done: number, total: number) 
  * @throws DemoProblem, UpstreamFailure
  */
 export async function ensureDemo(
-  system: SystemDoor,
+  system: SystemEngine,
   root: string,
   onProgress: DemoProgress = () => {},
 ): Promise<boolean> {
@@ -37,7 +37,7 @@ export async function ensureDemo(
  * @throws DemoProblem where a schema `supply` exists that is not ours; UpstreamFailure
  */
 export async function loadDemo(
-  system: SystemDoor,
+  system: SystemEngine,
   chain: SupplyChain,
   onProgress: OnProgress = () => {},
 ): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { quoteIdentifier } from 'osl-compiler';
 import { tableSql } from '../../base/table-sql.js';
-import { type SystemDoor, UpstreamFailure } from '../../engine/index.js';
+import { type SystemEngine, UpstreamFailure } from '../../engine/index.js';
 import { type Candidate, type CandidateColumn, isExposable } from '../../model/discovery/index.js';
 import { isMeasure } from './measures.js';
 import { wordsOf } from './words.js';
@@ -28,7 +28,7 @@ export function declaredKey(candidate: Candidate): readonly string[] | null {
  * Finds the columns that identify the rows of a table without a key by counting, on the rows that are there now: one
  * column, or a pair. A column that some row leaves empty is none.
  */
-export async function countKey(system: SystemDoor, candidate: Candidate): Promise<FoundKey> {
+export async function countKey(system: SystemEngine, candidate: Candidate): Promise<FoundKey> {
   const likely = likelyColumns(candidate).slice(0, MOST_COLUMNS);
   if (likely.length === 0) return { kind: 'none', reason: 'it has no key, and no column that could be one' };
   // Whoever makes a table puts the parts of its key first.
@@ -60,7 +60,7 @@ export async function countKey(system: SystemDoor, candidate: Candidate): Promis
 
 /** For each set of columns, the distinct values among rows that have all of them. */
 async function count(
-  system: SystemDoor,
+  system: SystemEngine,
   { schema, table }: Candidate,
   sets: readonly (readonly string[])[],
 ): Promise<{ readonly rows: number; readonly distinct: readonly number[] }> {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { quoteIdentifier } from 'osl-compiler';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { tableSql } from '../../base/table-sql.js';
-import type { SystemDoor } from '../../engine/index.js';
+import type { SystemEngine } from '../../engine/index.js';
 import type { Candidate } from '../../model/discovery/index.js';
 
 /** A role that may log in and read some tables, and nothing else. */
@@ -20,7 +20,7 @@ export interface ReaderRole {
  * @throws UpstreamFailure, where the role exists already for example
  */
 export async function makeReader(
-  system: SystemDoor,
+  system: SystemEngine,
   name: string,
   tables: readonly Candidate[],
   url: string,

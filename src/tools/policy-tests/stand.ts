@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ServiceLog } from '../../base/log.js';
+import type { SystemEngine } from '../../engine/index.js';
 import { LEXICAL_MODEL } from '../../model/facets/embedding-models.js';
 import type { ManifestDocument, Table } from '../../model/manifest/index.js';
 import { indexContent } from '../../service/index-content.js';
 import { loadModel } from '../../service/model.js';
-import { openService } from '../../service/open.js';
+import { type OpenService, openService } from '../../service/open.js';
 import type { Service } from '../../service/service.js';
 import { type Settings, settingsFrom } from '../../service/settings.js';
 import type { JsonRow, PolicyTests } from './document.js';
@@ -46,8 +47,8 @@ export async function openStand({ manifestFile, policyFile, data }: PolicyTests)
       remove();
     };
     try {
-      await fill(open.service, data);
-      await index(open.service, settings.content);
+      await fill(open, data);
+      await index(open, settings.content);
       return Object.freeze({ service: open.service, close });
     } catch (error) {
       await close();
@@ -71,11 +72,14 @@ function onEmbedded(document: ManifestDocument): object {
   return { ...document, connectors: Object.fromEntries(connectors), entities: Object.fromEntries(entities) };
 }
 
-async function fill(service: Service, data: ReadonlyMap<string, readonly JsonRow[]>): Promise<void> {
+async function fill(
+  { service, databases }: OpenService,
+  data: ReadonlyMap<string, readonly JsonRow[]>,
+): Promise<void> {
   const { connectors } = service.model().manifest;
   const left = new Set(data.keys());
   for (const connector of connectors.values()) {
-    const engine = service.engines.get(connector.name);
+    const engine = databases.get(connector.name);
     if (engine === undefined) continue;
     await engine.system.script(tablesSql(connector));
     for (const [key, table] of connector.tables) {
@@ -91,19 +95,22 @@ async function fill(service: Service, data: ReadonlyMap<string, readonly JsonRow
 }
 
 /** Of the facets, those that need no server of a model: the others have no passages here. */
-async function index(service: Service, settings: Settings['content']): Promise<void> {
+async function index({ service, databases }: OpenService, settings: Settings['content']): Promise<void> {
   const { manifest } = service.model();
   const offline = [...manifest.facets.values()].filter(
     (f) => f.legOf === null && f.embeddingModel === LEXICAL_MODEL,
   );
   if (offline.length === 0) return;
   const names = offline.map((f) => f.name);
-  await indexContent(manifest, service.engines, settings, names, () => undefined);
+  await indexContent(manifest, databases, settings, names, () => undefined);
 }
 
-type System = NonNullable<ReturnType<Service['engines']['get']>>['system'];
-
-async function copyIn(system: System, key: string, table: Table, rows: readonly JsonRow[]): Promise<void> {
+async function copyIn(
+  system: SystemEngine,
+  key: string,
+  table: Table,
+  rows: readonly JsonRow[],
+): Promise<void> {
   if (rows.length === 0) return;
   const { columns, rows: texts } = copyOf(table, rows);
   const { schema, table: name } = table;

@@ -2,6 +2,7 @@ import { emit } from 'osl-compiler';
 import t from 'tap';
 import { PermittedSets } from '../../../src/ask/data/runtime/permitted.js';
 import type { Service } from '../../../src/service/service.js';
+import { replacing } from '../../support/replacing.js';
 import { at, startForms } from './fixture.js';
 import {
   insertNotes,
@@ -41,21 +42,17 @@ const forms = await startForms(
     permitted: { areMany: (...args) => sets.areMany(...args) },
     engines: new Map(
       [...service.engines].map(([name, engine]) => {
-        const { execute } = engine.governed;
-        const governed: typeof engine.governed = {
-          ...engine.governed,
-          execute(plan, values, ...rest) {
-            const { sql } = emit(plan);
-            const mark = [APPROXIMATE, SIGNS, EXACT].find((operator) => sql.includes(operator));
-            if (mark !== undefined) {
-              sent.push(mark);
-              if (mark === APPROXIMATE)
-                last = { sql, values: values.map((v) => Buffer.from(v.bytes ?? []).toString('utf8')) };
-            }
-            return execute(plan, values, ...rest);
-          },
+        const execute: typeof engine.execute = (plan, values, ...rest) => {
+          const { sql } = emit(plan);
+          const mark = [APPROXIMATE, SIGNS, EXACT].find((operator) => sql.includes(operator));
+          if (mark !== undefined) {
+            sent.push(mark);
+            if (mark === APPROXIMATE)
+              last = { sql, values: values.map((v) => Buffer.from(v.bytes ?? []).toString('utf8')) };
+          }
+          return engine.execute(plan, values, ...rest);
         };
-        return [name, { ...engine, governed }];
+        return [name, replacing(engine, { execute })];
       }),
     ),
   }),

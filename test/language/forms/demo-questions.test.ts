@@ -43,10 +43,10 @@ const quiet = (): void => undefined;
 if (postgres === null) await emptyDatabases(settings.dataDir, manifest);
 const open = await openService(settings, { info: quiet, warn: quiet, error: quiet });
 const { service } = open;
-const engine = service.engines.get(service.defaultConnector);
+const engine = open.databases.get(service.defaultConnector);
 if (engine === undefined) throw new Error('the demo has one connector');
 await ensureDemo(engine.system, root);
-await indexContent(service.model().manifest, service.engines, settings.content, [], quiet);
+await indexContent(service.model().manifest, open.databases, settings.content, [], quiet);
 const fronts = await startFrontends(open);
 t.teardown(async () => {
   await fronts.stop();

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { contentPlane } from '../../../src/service/content.js';
 import { indexContent } from '../../../src/service/index-content.js';
+import { systemReads } from '../../../src/service/system-reads.js';
 import { json } from '../../content/server.js';
 import { startForms } from './fixture.js';
 import {
@@ -32,7 +33,10 @@ t.teardown(async () => {
   await forms.close();
   await server.close();
 });
-const { service, engine } = forms.test;
+const { open, service, engine } = forms.test;
+
+const planeOf = () =>
+  contentPlane(() => service.model().manifest, systemReads(open.databases), content, service.log, '.');
 const retrieve = (topK = 5, query = some[3]?.body ?? ''): Promise<Awaited<ReturnType<typeof forms.ask>>> =>
   forms.ask('user:ann', `select cite, score from RETRIEVE(facet => 'notes', query => $1, top_k => ${topK})`, {
     parameters: [query],
@@ -117,7 +121,7 @@ t.test('indexing with such answers fails, and leaves the store as it was', async
   // A model of another width is another model, for which the store is made anew: see below.
   for (const [name, answer] of BROKEN.filter(([name]) => name !== 'another width')) {
     server.answer = answer;
-    const indexed = indexContent(service.model().manifest, service.engines, content, [], () => undefined);
+    const indexed = indexContent(service.model().manifest, open.databases, content, [], () => undefined);
     await t.rejects(indexed, { name: 'ContentError' }, name);
     t.ok(JSON.stringify(await rows()) === JSON.stringify(before), name);
   }
@@ -129,28 +133,28 @@ t.test('a store that another width was indexed with is not read', async (t) => {
     json(r, { data: input.map((_, index) => ({ index, embedding: [1, 2, 3, 4, 5] })) });
   };
   server.answer = wide;
-  const plane = contentPlane(() => service.model().manifest, service.engines, content, service.log, '.');
+  const plane = planeOf();
   await t.rejects(plane.ready('notes', 'raw'), { code: 'E0522', message: /another embedder/ });
   server.answer = working;
-  const again = contentPlane(() => service.model().manifest, service.engines, content, service.log, '.');
+  const again = planeOf();
   await t.resolves(again.ready('notes', 'raw'), 'the same model serves');
   server.answer = (asked, r) => {
     const input = asked.body['input'] as readonly string[]; // as we send it
     if (input.length > 1) json(r, {}, 500);
     else wide(asked, r);
   };
-  const indexed = indexContent(service.model().manifest, service.engines, content, [], () => undefined);
+  const indexed = indexContent(service.model().manifest, open.databases, content, [], () => undefined);
   await t.rejects(
     indexed,
     { name: 'ContentError' },
     'another is begun beside it for the other model, and fails',
   );
-  const half = contentPlane(() => service.model().manifest, service.engines, content, service.log, '.');
+  const half = planeOf();
   await t.rejects(half.ready('notes', 'raw'), { code: 'E0522' }, 'what is half built is not read');
   server.answer = working;
-  const kept = contentPlane(() => service.model().manifest, service.engines, content, service.log, '.');
+  const kept = planeOf();
   await t.resolves(kept.ready('notes', 'raw'), 'and the first still serves its own model');
   await forms.reindex();
-  const built = contentPlane(() => service.model().manifest, service.engines, content, service.log, '.');
+  const built = planeOf();
   await t.resolves(built.ready('notes', 'raw'));
 });

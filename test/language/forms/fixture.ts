@@ -55,8 +55,8 @@ export async function startForms(
   const fronts = await startFrontends({ ...test.open, service: serve(test.service) });
   const content = options.settings?.content ?? settingsFrom({}, '/').content;
   const reindex = async (): Promise<void> => {
-    const { service } = test;
-    await indexContent(service.model().manifest, service.engines, content, [], () => undefined);
+    const { service, open } = test;
+    await indexContent(service.model().manifest, open.databases, content, [], () => undefined);
   };
   await reindex();
   const callerOf = (subject: string): Caller => ({ subject, aclRoles: ceilingOf(test.open, subject) });

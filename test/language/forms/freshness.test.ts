@@ -18,14 +18,14 @@ const forms = await startForms({
   schema: 'press',
 });
 t.teardown(() => forms.close());
-const { service, engine } = forms.test;
+const { open, service, engine } = forms.test;
 const content = settingsFrom({}, '/').content;
 
 const FOUND = "select text from RETRIEVE(facet => 'notes', query => 'windmill gazebo', top_k => 50)";
 
 /** A round of `osl index`; null: one that a changed row brought about. */
 const round = (readAt: Date | null) =>
-  indexContent(service.model().manifest, service.engines, content, [], () => undefined, { readAt });
+  indexContent(service.model().manifest, open.databases, content, [], () => undefined, { readAt });
 
 const indexesOf = async (subject: string, osql = FOUND): Promise<unknown> =>
   at((await forms.ask(subject, osql)).json, 'indexes');
@@ -103,7 +103,7 @@ t.test('a round that a changed row brought about is not told: the row may be hid
 });
 
 t.test('the operator is told how many rows a store is behind: what the next round then does', async (t) => {
-  const standing = () => contentStanding(service.model().manifest, service.engines, ['notes']);
+  const standing = () => contentStanding(service.model().manifest, open.databases, ['notes']);
   const [before] = await standing();
   t.match(before, { version: 'raw', state: 'ready', behind: { added: 0, changed: 0, removed: 0 } });
   await engine.system.script(`

@@ -1,8 +1,9 @@
 import { emit, type GovernedPlan } from 'osl-compiler';
 import t from 'tap';
 import { PermittedSets } from '../../../src/ask/data/runtime/permitted.js';
-import type { BoundValue, Engine } from '../../../src/engine/index.js';
+import type { BoundValue, GovernedEngine } from '../../../src/engine/index.js';
 import type { Service } from '../../../src/service/service.js';
+import { replacing } from '../../support/replacing.js';
 import { startForms } from './fixture.js';
 import {
   insertNotes,
@@ -44,18 +45,14 @@ const forms = await startForms(
 t.teardown(() => forms.close());
 const { system } = forms.test.engine;
 
-function watched(engine: Engine): Engine {
-  return {
-    ...engine,
-    governed: {
-      ...engine.governed,
-      async execute(plan, values, options, sink) {
-        const given = leaking === null ? values : await leaky(plan, values, leaking);
-        sent.push({ plan, values: given });
-        return engine.governed.execute(plan, given, options, sink);
-      },
+function watched(engine: GovernedEngine): GovernedEngine {
+  return replacing(engine, {
+    async execute(plan, values, options, sink) {
+      const given = leaking === null ? values : await leaky(plan, values, leaking);
+      sent.push({ plan, values: given });
+      return engine.execute(plan, given, options, sink);
     },
-  };
+  });
 }
 
 function slotNamed(plan: GovernedPlan, name: string): number {

@@ -185,7 +185,7 @@ const forms = await startForms({
   settings: { content },
 });
 t.teardown(() => forms.close());
-const { service, engine, open } = forms.test;
+const { engine, open } = forms.test;
 
 const ask = (facet: string, query: string, lang: string, more = '', by = 'user:ann') =>
   forms.ask(
@@ -276,7 +276,7 @@ t.test('another language is another store, built beside the one that is served',
     { facet: 'plain', version: 'raw', state: 'ready' },
   ];
   t.same(await states(), served);
-  await indexContent(parseManifest(changed, 'm.yaml'), service.engines, content, [], () => undefined);
+  await indexContent(parseManifest(changed, 'm.yaml'), open.databases, content, [], () => undefined);
   t.same(await states(), [
     ...served.slice(0, 2),
     { facet: 'german', version: 'raw~next', state: 'ready' },

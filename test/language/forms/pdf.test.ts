@@ -89,7 +89,7 @@ const forms = await startForms({
     insert into press.paper values ${values.join(', ')};`,
 });
 t.teardown(() => forms.close());
-const { service, engine } = forms.test;
+const { open, service, engine } = forms.test;
 
 for (const facet of ['papers', 'scans']) {
   t.test(`passages of \`${facet}\` are of one page each, without what is redacted`, async (t) => {
@@ -112,7 +112,7 @@ t.test('a document that cannot be read is named, and left out', async (t) => {
   const index = () =>
     indexContent(
       service.model().manifest,
-      service.engines,
+      open.databases,
       settingsFrom({}, '/').content,
       ['papers'],
       () => undefined,

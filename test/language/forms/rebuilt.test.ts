@@ -29,14 +29,14 @@ const forms = await startForms({
   schema: 'press',
 });
 t.teardown(() => forms.close());
-const { service, engine, open } = forms.test;
+const { engine, open } = forms.test;
 const file = join(dirname(forms.test.policyFile), 'manifest.yaml');
 const content = settingsFrom({}, '/').content;
 
 const asked = (what = 'cite, score, text') =>
   forms.ask('user:ann', `select ${what} from RETRIEVE(facet => 'notes', query => 'w1 w2 w3', top_k => 5)`);
 const index = (manifest: string, onProgress: () => void = () => undefined) =>
-  indexContent(parseManifest(manifest, 'm.yaml'), service.engines, content, [], onProgress);
+  indexContent(parseManifest(manifest, 'm.yaml'), open.databases, content, [], onProgress);
 const stores = (): Promise<readonly Record<string, unknown>[]> =>
   engine.system.query('select version, state from osl_content.facet order by version');
 

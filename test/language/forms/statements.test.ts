@@ -1,6 +1,6 @@
 import t from 'tap';
 import { lexicalQuery, settledAt, termsOf } from '../../../src/content/index.js';
-import type { SystemDoor } from '../../../src/engine/index.js';
+import type { SystemEngine } from '../../../src/engine/index.js';
 import {
   NOTES as ARTICLES,
   ARTICLES_MANIFEST,
@@ -189,7 +189,7 @@ const SAME = `select score from RETRIEVE(facet => 'notes', query => 'windmill re
 const IN_EU = "a.region = 'eu'";
 
 /** By brute force over what `user:eu` may see, or `where` says. */
-async function compared(system: SystemDoor, query: string, where = IN_EU): Promise<readonly unknown[]> {
+async function compared(system: SystemEngine, query: string, where = IN_EU): Promise<readonly unknown[]> {
   const permitted = `from osl_content."notes__masked" n join press.article a on a.id = n.entity_key where ${where}`;
   const counted = async (more: string, values: readonly unknown[]): Promise<number> => {
     const [row] = await system.query(`select count(*) as n ${permitted}${more}`, values);

@@ -33,7 +33,7 @@ const open = await openService(
   }),
   { info: quiet, warn: quiet, error: quiet },
 );
-const [engine] = open.service.engines.values();
+const [engine] = open.databases.values();
 if (engine === undefined) throw new Error('the demo has one connector');
 await ensureDemo(engine.system, root);
 const fronts = await startFrontends(open);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test, test } from 'tap';
-import { type Engine, openEngine } from '../../../src/engine/index.js';
+import { type OpenedEngine, openEngine } from '../../../src/engine/index.js';
 import {
   type Candidate,
   candidateFor,
@@ -54,7 +54,7 @@ test('what a native database holds', { skip }, async (t) => {
   await discovers(t, engine);
 });
 
-async function discovers(t: Test, engine: Engine): Promise<void> {
+async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
   const { system } = engine;
   await t.test('an empty database has nothing', async (t) => {
     t.strictSame(await readUpstream(system), { relations: [], truncated: false });

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SystemDoor } from '../../../src/engine/doors.js';
+import type { SystemEngine } from '../../../src/engine/index.js';
 import { type OpenService, openService } from '../../../src/service/open.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { emptyDatabases } from '../../support/embedded-data.js';
@@ -325,7 +325,7 @@ export interface Shop {
   readonly dir: string;
   /** Puts another policy in force, as a reload does. */
   govern(policyText: string): Promise<void>;
-  readonly system: SystemDoor;
+  readonly system: SystemEngine;
   /** What the operator's log was told. */
   readonly logged: string[];
   close(): Promise<void>;
@@ -359,7 +359,7 @@ export async function openShop(hidden: Hidden = REAL, keysOf: Shop | null = null
   };
   await emptyDatabases(settings.dataDir, manifest);
   const open = await openService(settings, { info: note, warn: note, error: note });
-  const [engine] = open.service.engines.values();
+  const [engine] = open.databases.values();
   if (engine === undefined) throw new Error('the shop has one connector');
   await engine.system.script(shopScript(hidden));
   await engine.system.grantRead('shop');

@@ -71,8 +71,8 @@ async function withNotes(): Promise<TestService> {
     embedded: true,
   });
   const { content } = settingsFrom({}, process.cwd());
-  const { service } = notes;
-  await indexContent(service.model().manifest, service.engines, content, [], () => undefined);
+  const { open, service } = notes;
+  await indexContent(service.model().manifest, open.databases, content, [], () => undefined);
   return notes;
 }
 

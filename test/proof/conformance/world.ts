@@ -244,8 +244,8 @@ export async function openWorld(): Promise<World> {
       schema: 'lib',
       settings: { publicKeyFiles: [{ kid: null, file: issuer }], content },
     });
-    const { service } = opened.test;
-    await indexContent(service.model().manifest, service.engines, content, [], () => undefined);
+    const { open, service } = opened.test;
+    await indexContent(service.model().manifest, open.databases, content, [], () => undefined);
     return opened;
   };
   const withModel = { OSL_CHAT_URL: model.url, OSL_CHAT_MODEL: 'm1' };

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import type { AuditEntry, AuditLog } from '../../../policy/audit/index.js';
 import { createGuesses } from '../../../policy/index.js';
-import { type Engine, openEngine } from '../../../src/engine/index.js';
+import { type OpenedEngine, openEngine } from '../../../src/engine/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js';
@@ -90,7 +90,7 @@ export async function openWorld(options: WorldOptions): Promise<World | null> {
     },
   };
   const alone = postgres === null || back === null ? null : await unshared(through(back, postgres));
-  const engines = alone === null ? service.engines : new Map([[service.defaultConnector, alone]]);
+  const engines = alone === null ? service.engines : new Map([[service.defaultConnector, alone.governed]]);
   const frontend = createPgFrontend({ ...settings, engines });
   const { port } = await frontend.listen(0, '127.0.0.1');
   const sharing = createPgFrontend(settings);
@@ -132,7 +132,7 @@ function upstreamOf(server: NativePostgres | undefined): Promise<NativePostgres 
 }
 
 /** One session, shared by nobody: a statement that holds it is in everybody's way. */
-function unshared(url: string): Promise<Engine> {
+function unshared(url: string): Promise<OpenedEngine> {
   return openEngine(
     { kind: 'postgres', url, systemUrl: null, poolSize: 1, sharedSessions: 0 },
     { onUpstreamError: () => undefined },

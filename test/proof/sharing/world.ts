@@ -156,7 +156,7 @@ export async function startWorld(postgres: NativePostgres): Promise<World> {
     sharedSessions: 1,
     waitMs: 30_000,
   });
-  const engines = new Map([[shop.service.defaultConnector, engine]]);
+  const engines = new Map([[shop.service.defaultConnector, engine.governed]]);
   const frontend = createPgFrontend({ ...shop.service, engines }, {});
   const { port } = await frontend.listen(0, '127.0.0.1');
   const rest = await createHttpServer(shop.service);

@@ -1,6 +1,7 @@
 import t, { test } from 'tap';
 import { DEFAULT_LIMITS } from '../../../policy/index.js';
 import { openEngine } from '../../../src/engine/index.js';
+import { systemReads } from '../../../src/service/system-reads.js';
 import { fc } from '../../support/fast-check.js';
 import { inOneMoment } from '../../support/moment.js';
 import { startNativePostgres } from '../../support/native-postgres.js';
@@ -254,7 +255,13 @@ const skip = native === null && 'no native Postgres is installed here';
 test('a connector without system credentials is told of, not passed over', { skip }, async (t) => {
   if (native === null) throw new Error('it is skipped then');
   const engine = await openEngine({ kind: 'postgres', url: native.readerUrl, systemUrl: null, poolSize: 1 });
-  const blind = await startRest({ serve: (service) => ({ ...service, engines: new Map([['db', engine]]) }) });
+  const blind = await startRest({
+    serve: (service) => ({
+      ...service,
+      engines: new Map([['db', engine.governed]]),
+      readCatalog: systemReads(new Map([['db', engine]])).readCatalog,
+    }),
+  });
   t.teardown(async () => {
     await blind.close();
     await engine.close();

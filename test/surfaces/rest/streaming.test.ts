@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { queryError } from 'osl-compiler';
 import { type Test, test } from 'tap';
-import type { Engine, GovernedDoor } from '../../../src/engine/index.js';
+import type { GovernedEngine } from '../../../src/engine/index.js';
 import type { Service } from '../../../src/service/service.js';
+import { replacing } from '../../support/replacing.js';
 import { call, connected } from '../mcp/support.js';
 import { eventually, startRest } from './fixture.js';
 import { ALL, answerOf, BREAKS, begin, LARGE, outcomeOf, ROWS } from './large.js';
@@ -124,7 +125,7 @@ test('large answers', async (t) => {
 
 /** An engine whose statements run until they are cancelled, or for `ms`. */
 function slow(service: Service, ms: number, seen: { running: number }): Service {
-  const execute: GovernedDoor['execute'] = (_plan, _values, { signal }) =>
+  const execute: GovernedEngine['execute'] = (_plan, _values, { signal }) =>
     new Promise((resolve, reject) => {
       seen.running += 1;
       const timer = setTimeout(() => resolve({ rows: 0, truncated: false }), ms);
@@ -133,8 +134,9 @@ function slow(service: Service, ms: number, seen: { running: number }): Service 
         reject(queryError('cancelled', {}));
       });
     });
-  const wrapped = (engine: Engine): Engine => ({ ...engine, governed: { ...engine.governed, execute } });
-  const engines = new Map([...service.engines].map(([name, engine]) => [name, wrapped(engine)]));
+  const engines = new Map(
+    [...service.engines].map(([name, engine]) => [name, replacing(engine, { execute })]),
+  );
   return { ...service, engines };
 }
 

@@ -6,11 +6,12 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'tap';
-import type { SystemDoor } from '../../../src/engine/index.js';
 import { openEngine } from '../../../src/engine/index.js';
+import { SystemEngine } from '../../../src/engine/system.js';
 import { DemoProblem, ensureDemo, loadDemo, readSupplyChain } from '../../../src/tools/demo/index.js';
 import { emptyDatabaseOfItsOwn } from '../../support/embedded-data.js';
 import { processorMs } from '../../support/processor.js';
+import { replacing } from '../../support/replacing.js';
 
 /** Tests run from the repository's root, whose own installation is the demo. */
 const ROOT = process.cwd();
@@ -181,17 +182,14 @@ test('the demo', async (t) => {
 
 test('a start with the demo loaded is quick', async (t) => {
   const calls: string[] = [];
-  const system: SystemDoor = {
-    reader: 'nobody',
+  const refused = (): Promise<never> => Promise.reject(new Error('no session'));
+  const system = replacing(new SystemEngine(refused, () => 'nobody'), {
     query: async (sql) => {
       calls.push(sql);
       return [{ there: true }];
     },
-    script: () => Promise.reject(new Error('no DDL')),
-    copyIn: async () => 0,
-    transaction: () => Promise.reject(new Error('no transaction')),
     grantRead: async () => {},
-  };
+  });
   t.equal(await ensureDemo(system, ROOT), false);
   t.equal(calls.length, 2);
 });

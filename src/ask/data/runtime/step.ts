@@ -1,5 +1,5 @@
 import { emit, type GovernedPlan, InternalError, queryError } from 'osl-compiler';
-import type { Engine } from '../../../engine/index.js';
+import type { GovernedEngine } from '../../../engine/index.js';
 import { timeCharge } from '../charging.js';
 import { type CollectLimits, collect } from '../collect.js';
 import type { RunningParts, StepInput } from '../parts.js';
@@ -40,7 +40,7 @@ export async function step(
 export function engineOf(
   parts: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   plan: GovernedPlan,
-): Engine {
+): GovernedEngine {
   const name = plan.connector ?? parts.defaultConnector;
   const engine = parts.engines.get(name);
   if (engine === undefined) throw new InternalError(`connector ${name} is not open`);

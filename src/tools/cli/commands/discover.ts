@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Survey, SystemDoor } from '../../../engine/index.js';
+import type { Survey, SystemEngine } from '../../../engine/index.js';
 import type { Candidate, UpstreamSchema } from '../../../model/discovery/index.js';
 import type { Manifest } from '../../../model/manifest/index.js';
 import { EXIT, Failure, usage } from '../exit.js';
@@ -74,11 +74,11 @@ async function ofManifest(flags: DiscoverFlags): Promise<Found> {
   const { openEngines } = await import('../../../service/engines.js');
   const { operatorLog } = await import('../log.js');
   const manifest = await loadManifest(settings.manifestFile);
-  const { engines, close } = await openEngines(manifest, settings, operatorLog());
+  const { databases, close } = await openEngines(manifest, settings, operatorLog());
   try {
     const surveys = await surveysOf(manifest);
     try {
-      const doors = [...engines].map(
+      const doors = [...databases].map(
         ([name, { system }]) => [name, surveys.get(name)?.system ?? system] as const,
       );
       return { manifest, candidates: await candidatesOf(new Map(doors), manifest) };
@@ -130,7 +130,7 @@ async function ofUrl(url: string): Promise<Found> {
 }
 
 async function candidatesOf(
-  doors: ReadonlyMap<string, SystemDoor>,
+  doors: ReadonlyMap<string, SystemEngine>,
   manifest: Manifest,
 ): Promise<readonly Candidate[]> {
   const { candidatesIn, MAX_RELATIONS, readUpstream } = await import('../../../model/discovery/index.js');

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { IndexStanding, IndexSummary, OnIndexProgress } from '../../../content/index.js';
-import type { Engine } from '../../../engine/index.js';
+import type { OpenedEngine } from '../../../engine/index.js';
 import type { Manifest } from '../../../model/manifest/index.js';
 import { wordText } from '../../../service/word-text.js';
 import {
@@ -62,14 +62,14 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
   const { manifest } = await loadServed(settings);
   const progress = await createProgress();
   const log = operatorLog();
-  const { engines, close } = await openEngines(manifest, settings, log);
+  const { databases, close } = await openEngines(manifest, settings, log);
   const stop = new AbortController();
   const round = async (some: readonly string[], readAt: Date | null): Promise<void> => {
     const wanted = some.length > 0 ? some : names;
     try {
       const show: OnIndexProgress = (p) =>
         progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total, paceText(p));
-      const summaries = await indexContent(manifest, engines, settings.content, wanted, show, {
+      const summaries = await indexContent(manifest, databases, settings.content, wanted, show, {
         signal: stop.signal,
         readAt,
       });
@@ -81,7 +81,7 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
     }
   };
   try {
-    if (flags.status) return await tellStanding(manifest, engines, names, flags.json === true);
+    if (flags.status) return await tellStanding(manifest, databases, names, flags.json === true);
     if (!flags.watch) return await round([], new Date());
     const { signallingUrls } = await import('../../../service/index-signals.js');
     const { watchIndex } = await import('./index-watch.js');
@@ -101,12 +101,12 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
 
 async function tellStanding(
   manifest: Manifest,
-  engines: ReadonlyMap<string, Engine>,
+  databases: ReadonlyMap<string, OpenedEngine>,
   names: readonly string[],
   asJson: boolean,
 ): Promise<void> {
   const { contentStanding } = await import('../../../service/index-content.js');
-  const standings = await contentStanding(manifest, engines, names);
+  const standings = await contentStanding(manifest, databases, names);
   if (asJson) printJson(standings);
   else for (const standing of standings) print(standingText(standing));
 }

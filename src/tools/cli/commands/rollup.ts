@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Engine } from '../../../engine/index.js';
+import type { OpenedEngine } from '../../../engine/index.js';
 import type { Manifest } from '../../../model/manifest/index.js';
 import type { RollupReport } from '../../../service/rollups.js';
 import { dataDirOption, manifestOption, policyOption, type ServerFlags, settingsOfModel } from '../flags.js';
@@ -51,9 +51,9 @@ export function addRollup(program: Command): void {
 
 async function runBuild(names: readonly string[], flags: RollupFlags): Promise<void> {
   const { buildRollups } = await import('../../../service/rollups.js');
-  await withEngines(flags, async (manifest, engines) => {
+  await withEngines(flags, async (manifest, databases) => {
     const all: object[] = [];
-    await buildRollups(manifest, engines, names, (built) => {
+    await buildRollups(manifest, databases, names, (built) => {
       all.push(built);
       const seconds = (built.milliseconds / 1_000).toFixed(1);
       if (flags.json !== true)
@@ -65,8 +65,9 @@ async function runBuild(names: readonly string[], flags: RollupFlags): Promise<v
 
 async function runStatus(names: readonly string[], flags: RollupFlags): Promise<void> {
   const { rollupReports } = await import('../../../service/rollups.js');
-  await withEngines(flags, async (manifest, engines) => {
-    const reports = await rollupReports(manifest, engines, names);
+  const { systemReads } = await import('../../../service/system-reads.js');
+  await withEngines(flags, async (manifest, databases) => {
+    const reports = await rollupReports(manifest, systemReads(databases), names);
     if (flags.json === true) printJson(reports);
     else for (const report of reports) print(`${report.rollup} (${report.entity}): ${stateText(report)}`);
   });
@@ -88,7 +89,7 @@ function stateText({ state, builtAt, rows, maxAgeSeconds }: RollupReport): strin
 
 async function withEngines(
   flags: RollupFlags,
-  work: (manifest: Manifest, engines: ReadonlyMap<string, Engine>) => Promise<void>,
+  work: (manifest: Manifest, databases: ReadonlyMap<string, OpenedEngine>) => Promise<void>,
 ): Promise<void> {
   const settings = settingsOfModel(flags);
   const { ready } = await import('osl-compiler');
@@ -97,9 +98,9 @@ async function withEngines(
   const { operatorLog } = await import('../log.js');
   await ready();
   const { manifest } = await loadServed(settings);
-  const { engines, close } = await openEngines(manifest, settings, operatorLog());
+  const { databases, close } = await openEngines(manifest, settings, operatorLog());
   try {
-    await work(manifest, engines);
+    await work(manifest, databases);
   } finally {
     await close();
   }

@@ -1,4 +1,4 @@
-import type { SystemDoor } from '../../../engine/index.js';
+import type { SystemEngine } from '../../../engine/index.js';
 import type { Candidate } from '../../../model/discovery/index.js';
 import { countKey, declaredKey, type FoundKey, tableOf } from '../../init/index.js';
 import { usage } from '../exit.js';
@@ -26,7 +26,7 @@ export interface Keyless {
 /** Gives every candidate its key: the one that a flag names, the declared one, or one that is found by counting. */
 export async function withKeys(
   candidates: readonly Candidate[],
-  system: SystemDoor,
+  system: SystemEngine,
   flags: InitFlags,
   progress: Progress,
 ): Promise<Keyed> {

@@ -1,7 +1,7 @@
 import { INSTALLATION_ROOT } from '../../../base/package-root.js';
 import { StartProblem } from '../../../base/start-problem.js';
 import { indexContent } from '../../../service/index-content.js';
-import type { Service } from '../../../service/service.js';
+import type { OpenService } from '../../../service/open.js';
 import { isThisMachine } from '../../../service/settings/admin.js';
 import type { Settings } from '../../../service/settings.js';
 import { demoSignIn } from '../../../surfaces/console/demo.js';
@@ -23,8 +23,12 @@ export const DEMO: Demo = Object.freeze({
       : null,
 });
 
-async function load(service: Service, settings: Settings, progress: Progress): Promise<void> {
-  const engine = service.engines.get(service.defaultConnector);
+async function load(
+  { service, databases }: OpenService,
+  settings: Settings,
+  progress: Progress,
+): Promise<void> {
+  const engine = databases.get(service.defaultConnector);
   if (engine === undefined) throw new StartProblem('the demo has no connector');
   await operatorsWords(
     ensureDemo(engine.system, INSTALLATION_ROOT, (step, done, total) =>
@@ -34,7 +38,7 @@ async function load(service: Service, settings: Settings, progress: Progress): P
   );
   const { manifest } = service.model();
   await operatorsWords(
-    indexContent(manifest, service.engines, settings.content, [], (p) =>
+    indexContent(manifest, databases, settings.content, [], (p) =>
       progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total),
     ),
     settings,

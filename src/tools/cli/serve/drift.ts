@@ -1,5 +1,5 @@
 import type { Service } from '../../../service/service.js';
-import { inspectDrift } from './inspect.js';
+import { type InspectedService, inspectDrift } from './inspect.js';
 
 /** How often it is seen whether a question met a table or column that is gone or another. */
 const HEAR_MS = 250;
@@ -13,7 +13,8 @@ const MET = ['E0525', 'E0526'] as const;
  * Looks each `everyMs`, and soon after a question met something, whether the databases have what the manifest declares:
  * objects go out of service, and come back, without a reload. 0: only a start and a reload look. Gives what ends it.
  */
-export function watchDrift(service: Service, everyMs: number): () => void {
+export function watchDrift(open: InspectedService, everyMs: number): () => void {
+  const { service } = open;
   if (everyMs === 0) return () => undefined;
   let lookedAt = performance.now();
   let met = metBy(service);
@@ -25,7 +26,7 @@ export function watchDrift(service: Service, everyMs: number): () => void {
     looking = true;
     met = now;
     try {
-      await inspectDrift(service);
+      await inspectDrift(open);
     } finally {
       lookedAt = performance.now();
       looking = false;

@@ -3,17 +3,21 @@ import type { OutOfServiceCause } from '../../../engine/index.js';
 import { keylessEntities, type Manifest, tableName } from '../../../model/manifest/index.js';
 import type { Model } from '../../../model/model.js';
 import { recordEvent } from '../../../service/events.js';
+import type { OpenService } from '../../../service/open.js';
 import type { Service } from '../../../service/service.js';
 import type { Settings } from '../../../service/settings.js';
 import { type Gone, inspectDatabases, lookForDrift } from '../doctor/database.js';
 import type { Finding } from '../doctor/finding.js';
 import { dataDirFindings, issuerFindings, tlsFindings } from '../doctor/machine.js';
 
+export type InspectedService = Pick<OpenService, 'service' | 'databases'>;
+
 /**
  * Looks at what `osl doctor` looks at, warns of what is not well, and takes out of service what the databases no longer
  * have. Never keeps a server from starting: what it could not look at serves as it is.
  */
-export async function inspect(service: Service, settings: Settings): Promise<void> {
+export async function inspect(open: InspectedService, settings: Settings): Promise<void> {
+  const { service } = open;
   const { log, engines } = service;
   const model = service.model();
   const keyless = keylessEntities(model.manifest);
@@ -22,7 +26,7 @@ export async function inspect(service: Service, settings: Settings): Promise<voi
     const { findings, gone } = await inspectDatabases(reachedOf(model, engines), settings);
     for (const connector of engines.keys()) {
       const found = gone.get(connector);
-      if (found !== undefined) await takeOut(service, connector, missingIn(model.manifest, connector, found));
+      if (found !== undefined) await takeOut(open, connector, missingIn(model.manifest, connector, found));
     }
     const told = new Set([...engines.values()].flatMap((engine) => engine.warnings));
     warnOf(
@@ -52,26 +56,27 @@ function warnOf(findings: readonly Finding[], isNew: (finding: Finding) => boole
 }
 
 /** Looks once whether the databases still have what the manifest declares; those that cannot be looked at stay as they are. */
-export async function inspectDrift(service: Service): Promise<void> {
+export async function inspectDrift(open: InspectedService): Promise<void> {
+  const { service } = open;
   const { manifest } = service.model();
   for (const [connector, gone] of await lookForDrift({ manifest }))
     if (service.model().manifest === manifest)
-      await takeOut(service, connector, missingIn(manifest, connector, gone));
+      await takeOut(open, connector, missingIn(manifest, connector, gone));
 }
 
 /** From now on these are out of service, and no others of the connector. What changes has a line and a record. */
 async function takeOut(
-  service: Service,
+  { service, databases }: InspectedService,
   connector: string,
   missing: ReadonlyMap<string, Missing>,
 ): Promise<void> {
   const { log } = service;
-  const engine = service.engines.get(connector);
-  if (engine === undefined) return;
-  const before = engine.outOfService.relations;
+  const database = databases.get(connector);
+  if (database === undefined) return;
+  const before = database.governed.outOfService;
   const out = [...missing].filter(([object, { cause }]) => before.get(object) !== cause);
   const back = [...before.keys()].filter((object) => !missing.has(object));
-  engine.outOfService.replace(new Map([...missing].map(([object, { cause }]) => [object, cause])));
+  database.takeOutOfService(new Map([...missing].map(([object, { cause }]) => [object, cause])));
   for (const [object, { cause, what }] of out)
     log.error('out of service until it is mended', { connector, object, [cause]: what });
   for (const object of back) log.warn('in service again', { connector, object });

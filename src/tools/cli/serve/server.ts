@@ -86,7 +86,7 @@ export interface Common {
 /** Additions of the demo to a server. `osl demo` alone has a value of this type. */
 export interface Demo {
   /** Loads its data. */
-  load(service: Service, settings: Settings, progress: Progress): Promise<void>;
+  load(open: OpenService, settings: Settings, progress: Progress): Promise<void>;
   /** Sign-in without a password; null where that is not safe. */
   signIn(settings: Settings): DemoSignIn | null;
 }
@@ -147,10 +147,10 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
     progress.step('starting');
     const open = await operatorsWords(openService(settings, log, seat), settings);
     closing.push(() => open.close());
-    await options.demo?.load(open.service, settings, progress);
-    await inspect(open.service, settings);
+    await options.demo?.load(open, settings, progress);
+    await inspect(open, settings);
     for (const engine of open.service.engines.values())
-      if (!engine.reached) void engine.whenReached.then(() => inspect(open.service, settings));
+      if (!engine.reached) void engine.whenReached.then(() => inspect(open, settings));
     const late: { operator: OperatorParts | null } = { operator: null };
     const operator = (): OperatorParts => {
       if (late.operator === null) throw new InternalError('the server has not begun');
@@ -160,7 +160,7 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
     const { cancel, register, figures, own } = fronts;
     const reload = async (): Promise<Reloaded> => {
       const told = await open.reload(more);
-      await inspect(open.service, settings);
+      await inspect(open, settings);
       return told;
     };
     const operated = options.common?.operated ?? operatedAlone(own, reload);
@@ -173,7 +173,7 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
       const prepared = await open.prepare(change, more);
       const take = async (): Promise<Reloaded> => {
         const told = await prepared.take();
-        void inspect(open.service, settings);
+        void inspect(open, settings);
         return told;
       };
       return { take, drop: () => prepared.drop() };
@@ -188,7 +188,7 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
       renewDraft: (id) => open.renewDraft(id),
       lookAtRevoked: () => open.service.revocations.look(),
     });
-    const unwatchDrift = watchDrift(open.service, settings.driftMs);
+    const unwatchDrift = watchDrift(open, settings.driftMs);
     closing.push(async () => unwatchDrift());
     closing.push(openMetricExport(settings, log, figures));
     const ports = { ...(await fronts.listen()), ...(await admin.listen()) };

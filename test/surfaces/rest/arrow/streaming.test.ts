@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { RecordBatchReader } from 'apache-arrow';
 import { test } from 'tap';
+import { replacing } from '../../../support/replacing.js';
 import { eventually, startRest } from '../fixture.js';
 import { ALL, answerOf, BREAKS, begin, LARGE, outcomeOf, ROWS } from '../large.js';
 import { asJson, readArrow } from './read.js';
@@ -134,14 +135,14 @@ test('a reader that stops pauses the database, and is cut off with the time of i
     serve: (service) => {
       const engines = new Map(
         [...service.engines].map(([name, engine]) => {
-          const execute: typeof engine.governed.execute = (plan, values, options, sink) =>
-            engine.governed.execute(plan, values, options, {
+          const execute: typeof engine.execute = (plan, values, options, sink) =>
+            engine.execute(plan, values, options, {
               write: (rows, count) => {
                 delivered += count;
                 return sink.write(rows, count);
               },
             });
-          return [name, { ...engine, governed: { ...engine.governed, execute } }] as const;
+          return [name, replacing(engine, { execute })] as const;
         }),
       );
       return { ...service, engines };

@@ -1,0 +1,58 @@
+import { quoteIdentifier } from 'osl-compiler';
+import { tableSql } from '../base/table-sql.js';
+import {
+  DEFAULT_MIN_LENGTH,
+  type Embedder,
+  indexedTimes,
+  openStore,
+  type ServedStore,
+  settledAt,
+  type TableName,
+} from '../content/serving.js';
+import type { OpenedEngine, SystemEngine } from '../engine/index.js';
+import { readUpstream, type UpstreamSchema } from '../model/discovery/index.js';
+import type { Facet } from '../model/manifest/index.js';
+import { type RollupState, readStates } from '../rollups/index.js';
+
+/**
+ * Reads under the gateway's own credentials that serve requests: each by name, so that nothing else can be asked of a
+ * database. Null if the connector is not open.
+ */
+export interface SystemReads {
+  /** Tables and columns that the database declares. */
+  readCatalog(connector: string): Promise<UpstreamSchema | null>;
+  /** The greatest value of a column, as text; empty if the table has no rows. */
+  readWatermark(connector: string, table: TableName, column: string): Promise<string | null>;
+  /** Null also until the connector is reached. */
+  readRollupStates(connector: string): Promise<readonly RollupState[] | null>;
+  /** The store of a facet's version that may be read. Throws as `openStore`. */
+  readStore(facet: Facet, version: string, embedder: Embedder): Promise<ServedStore | null>;
+  /** Times at which the stores of a connector were read, by facet and version. */
+  readIndexTimes(connector: string): Promise<ReadonlyMap<string, ReadonlyMap<string, string>> | null>;
+  /** State of the data as a `pg_snapshot`; null also if something else may change `tables`. */
+  readSettled(connector: string, tables: readonly TableName[]): Promise<string | null>;
+}
+
+export function systemReads(databases: ReadonlyMap<string, OpenedEngine>): SystemReads {
+  const on = async <T>(connector: string, read: (system: SystemEngine) => Promise<T>): Promise<T | null> => {
+    const database = databases.get(connector);
+    return database === undefined ? null : read(database.system);
+  };
+  return Object.freeze({
+    readCatalog: (connector: string) => on(connector, readUpstream),
+    readWatermark: (connector: string, table: TableName, column: string) =>
+      on(connector, async (system) => {
+        const [row] = await system.query(
+          `SELECT max(${quoteIdentifier(column)})::text AS watermark FROM ${tableSql(table)}`,
+        );
+        return String(row?.['watermark'] ?? '');
+      }),
+    readRollupStates: async (connector: string) =>
+      databases.get(connector)?.governed.reached === true ? on(connector, readStates) : null,
+    readStore: (facet: Facet, version: string, embedder: Embedder) =>
+      on(facet.connector, (system) => openStore(system, facet, version, embedder, DEFAULT_MIN_LENGTH)),
+    readIndexTimes: (connector: string) => on(connector, indexedTimes),
+    readSettled: (connector: string, tables: readonly TableName[]) =>
+      on(connector, (system) => settledAt(system, tables)),
+  });
+}
