@@ -84,7 +84,7 @@ if (SKIP !== false || postgres === null) {
     t.ok((await why.textContent())?.includes(HOSTILE), 'a filter of the policy is shown as text');
     await accessible(t, page, 'an explanation');
     await page.getByLabel('Primary key of a row').fill('2');
-    await visit.click('button', 'Is it seen?');
+    await visit.click('button', 'Check access');
     await why.getByText(/is seen, by roles\.analyst\.grants\[0\]/).waitFor();
     t.equal(visit.clicks(), 1, 'explain a masked cell: one click in the matrix, one for a row of it');
     await page.getByLabel('Acting for somebody').fill('user:admin > agent:helper');
@@ -124,10 +124,10 @@ if (SKIP !== false || postgres === null) {
     const { page } = visit;
     await visit.click('tab', 'Drafts');
     await visit.click('button', /^Draft /);
-    await page.getByRole('heading', { name: 'Who gains, who loses' }).waitFor();
+    await page.getByRole('heading', { name: 'Access gained and lost' }).waitFor();
     t.equal(visit.clicks(), 2, 'see who gains by a draft: two clicks');
     t.match(await page.getByRole('article').textContent(), /auditor.*gainsosl\.entities\.account\.label/s);
-    await page.getByText('Its text').click();
+    await page.getByText('Draft source').click();
     await accessible(t, page, 'a draft');
     await visit.click('tab', 'Tests');
     await visit.click('button', 'Run the tests');
@@ -170,7 +170,7 @@ if (SKIP !== false || postgres === null) {
     await records.getByRole('row').nth(1).click();
     const story = page.getByRole('complementary', { name: 'One request' });
     await story.getByText(/query \(structured\) over rest, about account: allowed/).waitFor();
-    await story.getByText(/ended ok, 2 rows left/).waitFor();
+    await story.getByText(/succeeded, 2 rows returned/).waitFor();
     await until(async () => {
       await page.getByRole('button', { name: 'Prove and check' }).click();
       await page.waitForTimeout(300);
@@ -224,14 +224,14 @@ if (SKIP !== false || postgres === null) {
     const records = page.getByRole('grid', { name: 'Records' });
     await records.getByRole('row').nth(3).click();
     const story = page.getByRole('complementary', { name: 'One request' });
-    await story.getByText('Particulars').first().waitFor();
-    for (const particulars of await story.getByText('Particulars').all()) await particulars.click();
+    await story.getByText('Details').first().waitFor();
+    for (const particulars of await story.getByText('Details').all()) await particulars.click();
     await until(async () => {
       const rows = await records.getByRole('row').count();
       for (let i = 1; i < Math.min(rows, 6); i += 1) {
         await records.getByRole('row').nth(i).click();
-        await story.getByText('Particulars').first().waitFor();
-        for (const particulars of await story.getByText('Particulars').all()) await particulars.click();
+        await story.getByText('Details').first().waitFor();
+        for (const particulars of await story.getByText('Details').all()) await particulars.click();
         if ((await story.textContent())?.includes('onerror=') === true) return true;
       }
       return false;
@@ -268,11 +268,11 @@ if (SKIP !== false || postgres === null) {
     await row.waitFor({ state: 'detached' });
     t.equal(visit.clicks(), 2, 'end a session: two clicks');
     for (const [tab, words] of [
-      ['Latency', 'half within'],
+      ['Latency', 'p50'],
       ['Pools', 'questions'],
       ['Limits', 'rows a hour, each subject'],
       ['Freshness', 'nothing: the manifest file alone'],
-      ['Lineage', 'Nobody is told of lineage'],
+      ['Lineage', 'No lineage receivers configured'],
     ] as const) {
       await visit.click('tab', tab);
       await page.getByText(words).first().waitFor();
@@ -291,7 +291,10 @@ if (SKIP !== false || postgres === null) {
     server.hangUp();
     const alert = page.getByRole('alert').filter({ hasText: 'The newest policy is missing or invalid' });
     await alert.waitFor();
-    t.match(await alert.textContent(), /policy\.yaml:\d+:\d+: .*The last valid one serves for \d+ min more/);
+    t.match(
+      await alert.textContent(),
+      /policy\.yaml:\d+:\d+: .*The last valid policy stays in force for \d+ min more/,
+    );
     await accessible(t, page, 'a warning of the policy');
     writeFileSync(place.policy, good);
     server.hangUp();

@@ -25,7 +25,7 @@ test('a million rows, a question that is cancelled, and screens of any size', { 
   const { page } = visit;
   await page.goto(`${origin}/console/`);
   await page.getByRole('button', { name: /^user:ann/ }).click();
-  await page.getByText('Ask what you may see').waitFor();
+  await page.getByText('Query your data').waitFor();
 
   await t.test('a million rows are there, from the first to the last', async (t) => {
     await ask(page, "select g as n, g || ' of many' as words from generate_series(1, 1000000) g");

@@ -39,7 +39,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
   await enter(page, origin, /^user:ann/);
 
   await t.test('the first view is small, and it is well for everybody', async (t) => {
-    await page.getByText('Ask what you may see').waitFor();
+    await page.getByText('Query your data').waitFor();
     const loaded = (await page.evaluate(
       "performance.getEntriesByType('resource').map((e) => e.name).filter((n) => n.includes('/console/assets/'))",
     )) as readonly string[];
@@ -146,10 +146,10 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
   await t.test('the plan says what is read, masked, and by which grants', async (t) => {
     await write(page, 'select name, email from osl.entities.customer');
     await visit.click('button', 'Explain');
-    await page.getByRole('heading', { name: 'Deciding grants' }).waitFor();
+    await page.getByRole('heading', { name: 'Grants used' }).waitFor();
     t.match(
       await page.getByRole('region', { name: 'Answer' }).textContent(),
-      /scan osl\.entities\.customer[\s\S]*email masked[\s\S]*Deciding grantsg\w+/,
+      /scan osl\.entities\.customer[\s\S]*email masked[\s\S]*Grants usedg\w+/,
     );
     await accessible(t, page, 'a plan');
     visit.clean(t);
@@ -172,7 +172,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
     const other = await Visit.start(browser, origin);
     await enter(other.page, link.replace(/\/console.*/, ''), /^user:ada/, link.replace(/.*\/console\//, ''));
     t.equal(await written(other.page), 'select count(*) from osl.entities.customer');
-    await other.page.getByText('Ask what you may see').waitFor();
+    await other.page.getByText('Query your data').waitFor();
     const after = (await rest.test.records()).filter((r) => r.action === 'query').length;
     t.equal(after, before, 'nothing was asked');
     await other.click('button', 'Run');
@@ -213,11 +213,11 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
       .fill(await rest.test.token('user:ann', { issuedAt }));
     await visit.click('button', 'Sign in');
     await write(page, 'select 42 as answer');
-    await page.getByText('Your token has ended. What you typed is kept.').waitFor({ timeout: 60_000 });
+    await page.getByText('Your token has expired. What you typed is kept.').waitFor({ timeout: 60_000 });
     t.equal(await written(page), 'select 42 as answer');
     await accessible(t, page, 'a token that has ended');
     await page.reload();
-    await page.getByText('What you may ask about could not be loaded').waitFor();
+    await page.getByText('The schema could not be loaded').waitFor();
     await page.getByText('the token has ended: sign in again').waitFor();
     t.equal(await page.getByText('Looking what you may ask about').count(), 0);
     await accessible(t, page, 'a token that had ended before the page was loaded');
@@ -226,7 +226,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
       .getByRole('dialog')
       .getByRole('button', { name: /^user:ann/ })
       .click();
-    await page.getByRole('heading', { name: 'Ask what you may see' }).waitFor();
+    await page.getByRole('heading', { name: 'Query your data' }).waitFor();
     t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the focus is not lost');
     t.equal(await written(page), 'select 42 as answer');
     await page.getByRole('button', { name: 'Run' }).click();

@@ -114,7 +114,7 @@ test('nothing that is shown becomes markup', { skip: SKIP, timeout: 300_000 }, a
       if (await ask.isVisible()) await ask.click();
       await page.waitForLoadState('networkidle');
       await untouched(hash.slice(0, 40));
-      t.equal(await page.getByText('This screen has a fault').count(), 0, hash.slice(0, 40));
+      t.equal(await page.getByText('This page could not be loaded').count(), 0, hash.slice(0, 40));
     }
   });
   await visit.close();

@@ -10,7 +10,7 @@ test('figures, picked without typing', { skip: SKIP, timeout: 300_000 }, async (
   const { page } = visit;
   await page.goto(`${origin}/console/#/metrics`);
   await visit.click('button', /^user:ann/);
-  await page.getByRole('heading', { name: 'Pick a figure' }).waitFor();
+  await page.getByRole('heading', { name: 'Choose a metric' }).waitFor();
   await accessible(t, page, 'the first view');
   const cells = (): Promise<readonly string[]> => page.getByRole('gridcell').allTextContents();
   const group = (name: RegExp) =>
@@ -115,7 +115,7 @@ test('figures, picked without typing', { skip: SKIP, timeout: 300_000 }, async (
   await t.test('a link carries the question and no rights', async (t) => {
     const link = `${origin}/console/#/metrics?metric=revenue&by=product__category&compare=previous_year`;
     await page.goto(link);
-    await page.getByText('A link brought this question').waitFor();
+    await page.getByText('This query came from a link').waitFor();
     const before = (await rest.test.records()).length;
     await page.getByRole('region', { name: 'Metrics' }).getByRole('checkbox').first().waitFor();
     t.equal((await rest.test.records()).length, before, 'it asks nothing by itself');

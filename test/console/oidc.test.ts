@@ -29,7 +29,7 @@ test('signing in with a provider, in the browser', { skip: SKIP }, async (t) => 
     await page.locator('button[type=submit]').click();
     const consent = page.locator('button[type=submit]');
     await Promise.race([consent.click(), page.getByRole('button', { name: /Asking as/ }).waitFor()]);
-    await page.getByRole('button', { name: /Asking as user:erin/ }).waitFor();
+    await page.getByRole('button', { name: /Signed in as user:erin/ }).waitFor();
     t.equal(new URL(page.url()).search, '', 'no code stays in the address');
     visit.faults.splice(0); // what the provider's own pages load is none of ours
     t.match(
@@ -48,7 +48,7 @@ test('signing in with a provider, in the browser', { skip: SKIP }, async (t) => 
     const kept = await page.evaluate('JSON.stringify([localStorage, document.cookie])');
     t.notMatch(kept, /eyJ/, 'no token outlives the tab');
     await page.reload();
-    await page.getByRole('button', { name: /Asking as user:erin/ }).waitFor();
+    await page.getByRole('button', { name: /Signed in as user:erin/ }).waitFor();
     visit.clean(t);
   });
 

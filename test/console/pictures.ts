@@ -130,7 +130,7 @@ async function takePicture(
   const page = await context.newPage();
   await page.goto(`${origin}/console/`);
   await page.getByRole('button', { name: as }).first().click();
-  await page.getByText('Ask what you may see').waitFor();
+  await page.getByText('Query your data').waitFor();
   await take(page);
   await page.mouse.move(0, 0);
   const path = join(folder, `${name}.png`);

@@ -200,10 +200,10 @@ test('signing in, looking, and signing out', { skip: SKIP }, async (t) => {
 
   await t.test('a reload keeps who asks; another tab does not know', async () => {
     await page.reload();
-    await page.getByRole('button', { name: /Asking as user:ann/ }).waitFor();
+    await page.getByRole('button', { name: /Signed in as user:ann/ }).waitFor();
     const other = await visit.context.newPage();
     await other.goto(`${origin}/console/`);
-    await other.getByRole('heading', { name: 'Look at the demo as' }).waitFor();
+    await other.getByRole('heading', { name: 'Sign in to the demo as' }).waitFor();
     await other.close();
   });
 
@@ -216,7 +216,7 @@ test('signing in, looking, and signing out', { skip: SKIP }, async (t) => {
 
   await t.test('signing out forgets the token', async (t) => {
     await visit.click('button', 'Sign out');
-    await page.getByRole('heading', { name: 'Look at the demo as' }).waitFor();
+    await page.getByRole('heading', { name: 'Sign in to the demo as' }).waitFor();
     t.equal(await page.evaluate('JSON.stringify(sessionStorage)'), '{}');
     visit.clean(t);
   });
@@ -228,7 +228,7 @@ test('signing in, looking, and signing out', { skip: SKIP }, async (t) => {
     t.match(await page.getByRole('alert').textContent(), /no actor token/);
     await box.fill(await rest.test.token('user:ada'));
     await visit.click('button', 'Sign in');
-    await page.getByRole('button', { name: /Asking as user:ada/ }).waitFor();
+    await page.getByRole('button', { name: /Signed in as user:ada/ }).waitFor();
     t.equal(await page.evaluate('document.activeElement.id'), 'main');
     visit.clean(t);
   });

@@ -18,7 +18,7 @@ export class Boundary extends Component<BoundaryProps, State> {
   static getDerivedStateFromError(error: unknown): State {
     if (isLoadFault(error)) return { title: RELOAD_TITLE, fault: RELOAD_WORDS };
     return {
-      title: 'This screen has a fault',
+      title: 'This page could not be loaded',
       fault: error instanceof Error ? error.message : String(error),
     };
   }

@@ -6,7 +6,7 @@ interface EndedBarProps {
 export function EndedBar({ onSignIn }: EndedBarProps) {
   return (
     <div className="ended" role="alert">
-      <span>Your token has ended. What you typed is kept.</span>
+      <span>Your token has expired. What you typed is kept.</span>
       <button type="button" className="primary" onClick={onSignIn}>
         Sign in again
       </button>

@@ -32,9 +32,9 @@ export function Header({ caller, version, screen, screens, onSwitch, onLeave }: 
           type="button"
           className="who"
           onClick={onSwitch}
-          title={`Asking as ${caller.identity.chain.join(' → ')}; choose another`}
+          title={`Signed in as ${caller.identity.chain.join(' → ')}; choose another`}
         >
-          <span className="hidden">Asking as </span>
+          <span className="hidden">Signed in as </span>
           {caller.identity.chain.join(' → ')}
         </button>
         <ThemeButton />

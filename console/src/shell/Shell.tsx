@@ -42,7 +42,7 @@ export function Shell() {
       <main className="front">
         <div className="front-card">
           <Brand />
-          <p className="quiet">Ask governed data. You see what your policy shows you, and why.</p>
+          <p className="quiet">Query governed data. You see what the policy allows you to see, and why.</p>
           {signedIn.fault !== null && (
             <p role="alert" className="sign-in-fault">
               Signing in did not work: {signedIn.fault}

@@ -79,7 +79,7 @@ interface DemoCallersProps {
 function DemoCallers({ callers, busy, onChoose }: DemoCallersProps) {
   return (
     <section>
-      <h2>Look at the demo as</h2>
+      <h2>Sign in to the demo as</h2>
       <ul className="sign-in-callers">
         {callers.map(({ chain, about }) => (
           <li key={chain.join(' ')}>

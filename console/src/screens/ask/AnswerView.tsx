@@ -53,7 +53,7 @@ export function AnswerView({ state, schema }: AnswerViewProps) {
   const current = tabs.find(({ name }) => name === tab)?.name ?? (withPassages ? 'passages' : 'table');
   const why = chosen === null || described === null ? null : whyObjects(columns[chosen.column], described);
   if (state.kind === 'answered' && store.rows === 0)
-    return <Empty title="No rows" text="The question is a good one; nothing that you may see answers it." />;
+    return <Empty title="No rows" text="No rows match among the rows that you can see." />;
   return (
     <div className="ask-shown">
       <Tabs label="Answer" tabs={tabs} chosen={current} onChoose={setTab}>

@@ -25,7 +25,7 @@ export function Dialogs({ open, draft, library, onClose, onTake }: DialogsProps)
       <Dialog title="Questions" open={open === 'library'} onClose={onClose}>
         <LibraryView library={library} onTake={onTake} />
       </Dialog>
-      <Dialog title="Save this question" open={open === 'save'} onClose={onClose}>
+      <Dialog title="Save this query" open={open === 'save'} onClose={onClose}>
         <SaveForm
           onSave={(name) => {
             const isKept = library.save({ ...draft, name, at: Date.now() });
@@ -34,14 +34,14 @@ export function Dialogs({ open, draft, library, onClose, onTake }: DialogsProps)
           }}
         />
       </Dialog>
-      <Dialog title="Share this question" open={open === 'share'} onClose={onClose}>
+      <Dialog title="Share this query" open={open === 'share'} onClose={onClose}>
         <p>
           Whoever opens the link sees the question, and runs it under their own rights. It holds no rows, and
           nothing runs by itself.
         </p>
         <CopyText label="Link" text={linkTo(draft, location.origin)} />
       </Dialog>
-      <Dialog title="Ask it from elsewhere" open={open === 'copy'} onClose={onClose}>
+      <Dialog title="Run it elsewhere" open={open === 'copy'} onClose={onClose}>
         <CopyAs draft={draft} />
       </Dialog>
     </>
@@ -71,8 +71,8 @@ function SaveForm({ onSave }: { readonly onSave: (name: string) => boolean }) {
       <button type="submit" className="primary" disabled={name.trim() === ''}>
         Save question
       </button>
-      <p className="quiet">Kept in this browser, for you alone on this server.</p>
-      {isLost && <p role="alert">This browser keeps nothing for pages: it could not be saved.</p>}
+      <p className="quiet">Stored in this browser only, for this server and your user.</p>
+      {isLost && <p role="alert">This browser blocks storage, so the query could not be saved.</p>}
     </form>
   );
 }

@@ -12,21 +12,24 @@ interface ExamplesProps {
 export function Examples({ known: { schema, error, again }, onTake }: ExamplesProps) {
   if (error !== null)
     return (
-      <Empty title="What you may ask about could not be loaded">
+      <Empty title="The schema could not be loaded">
         <ErrorBox error={error} />
         <button type="button" onClick={again}>
           Try again
         </button>
       </Empty>
     );
-  if (schema === null) return <p className="quiet loading">Looking what you may ask about …</p>;
+  if (schema === null) return <p className="quiet loading">Loading the schema …</p>;
   const examples = examplesOf(schema);
   if (examples.length === 0)
     return (
-      <Empty title="Nothing is shown to you yet" text="No grant of the policy covers you. Ask its owner." />
+      <Empty
+        title="You have no access yet"
+        text="No grant of the policy applies to you. Ask the policy owner."
+      />
     );
   return (
-    <Empty title="Ask what you may see" text="Write a question, or begin with one of these.">
+    <Empty title="Query your data" text="Write a query, or start with one of these.">
       <ul className="ask-examples">
         {examples.map(({ about, text }) => (
           <li key={text}>

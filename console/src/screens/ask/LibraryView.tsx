@@ -39,7 +39,7 @@ interface HistoryProps {
 }
 
 function History({ history, onTake, onForget }: HistoryProps) {
-  if (history.length === 0) return <p className="quiet ask-none">Nothing was asked here yet.</p>;
+  if (history.length === 0) return <p className="quiet ask-none">No queries yet.</p>;
   return (
     <>
       <ul className="ask-kept">
@@ -66,7 +66,7 @@ interface SavedListProps {
 }
 
 function SavedList({ saved, onTake, onForget }: SavedListProps) {
-  if (saved.length === 0) return <p className="quiet ask-none">Nothing is saved yet.</p>;
+  if (saved.length === 0) return <p className="quiet ask-none">No saved queries yet.</p>;
   return (
     <ul className="ask-kept">
       {saved.map((one) => (

@@ -25,7 +25,7 @@ export function PlanView({ plan }: PlanViewProps) {
             </code>
           ))}
         </p>
-        <h3>Deciding grants</h3>
+        <h3>Grants used</h3>
         <p>
           {plan.grants.length === 0 && 'none'}
           {plan.grants.map((grant) => (
@@ -58,7 +58,7 @@ export function PlanView({ plan }: PlanViewProps) {
         ))}
         {plan.sql !== undefined && (
           <>
-            <h3>What the database gets</h3>
+            <h3>SQL sent to the database</h3>
             <pre className="plan-sql">{plan.sql}</pre>
           </>
         )}

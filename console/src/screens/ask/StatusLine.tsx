@@ -23,7 +23,7 @@ export function StatusLine({ state }: StatusLineProps) {
             </span>
           )}
           {state.trailer?.truncated === true && (
-            <span className="ask-told">Cut by the gateway: there are more rows.</span>
+            <span className="ask-told">Truncated by the gateway: there are more rows.</span>
           )}
           {(state.trailer?.notices ?? []).map((notice) => (
             <span key={notice} className="ask-told">

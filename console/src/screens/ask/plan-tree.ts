@@ -33,11 +33,11 @@ function factOf(name: string, value: unknown): readonly PlanFact[] {
   if (name === 'object' || name === 'facet' || value === false || value === null || value === 0) return [];
   if (name === 'columns') return columnFacts(value);
   if (name === 'row_filter')
-    return value === 'none' ? [] : [{ text: 'only rows that your grants show', tone: 'filtered' }];
+    return value === 'none' ? [] : [{ text: 'only rows that your grants allow', tone: 'filtered' }];
   if (name === 'guarded') return [{ text: 'hidden rows are guarded against errors', tone: 'plain' }];
   if (name === 'fenced') return [{ text: 'fenced', tone: 'plain' }];
   if (name === 'minimum_group_size')
-    return [{ text: `groups of ${String(value)} at least`, tone: 'filtered' }];
+    return [{ text: `groups of at least ${String(value)}`, tone: 'filtered' }];
   if (value === true) return [{ text: words(name), tone: 'plain' }];
   const shown = typeof value === 'object' ? JSON.stringify(value) : String(value);
   return [{ text: `${words(name)}: ${shown}`, tone: 'plain' }];

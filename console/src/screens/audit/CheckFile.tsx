@@ -76,7 +76,7 @@ export function CheckFile() {
       </div>
       {fault !== null && <p role="alert">{fault}</p>}
       {given !== null && keys.trim() === '' && (
-        <p role="status">Now the key: without one nothing is proved.</p>
+        <p role="status">Now the key: without it nothing is proved.</p>
       )}
       {verdicts.map((verdict, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a proof is its place in the file.
@@ -84,8 +84,8 @@ export function CheckFile() {
       ))}
       {given === null && (
         <Empty
-          title="Checked here, and sent nowhere"
-          text="The browser hashes the record, walks to the signed root and verifies the signature, by code of its own."
+          title="Checked in your browser; nothing is sent"
+          text="The browser hashes the record, follows the proof to the signed root and verifies the signature."
         />
       )}
     </div>

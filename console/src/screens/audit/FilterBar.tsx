@@ -11,7 +11,7 @@ const TEXTS = [
   { name: 'object', title: 'Object', hint: 'person' },
   { name: 'action', title: 'Action', hint: 'query, login' },
   { name: 'code', title: 'Code', hint: 'E2101' },
-  { name: 'request', title: 'Request', hint: 'its id' },
+  { name: 'request', title: 'Request', hint: 'request ID' },
 ] as const;
 
 /** What is looked for in the log. */
@@ -60,9 +60,9 @@ export function FilterBar({ filter, onChange, onAgain }: FilterBarProps) {
         </select>
       </label>
       <label className="bar-field bar-narrow">
-        <span>Within the last</span>
+        <span>Time range</span>
         <select value={filter.since} onChange={(event) => onChange({ ...filter, since: event.target.value })}>
-          <option value="">always</option>
+          <option value="">all</option>
           {SINCE.map(({ name }) => (
             <option key={name} value={name}>
               {name}
@@ -71,7 +71,7 @@ export function FilterBar({ filter, onChange, onAgain }: FilterBarProps) {
         </select>
       </label>
       <button type="button" className="bar-button" onClick={onAgain}>
-        Look again
+        Refresh
       </button>
     </search>
   );

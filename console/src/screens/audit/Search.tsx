@@ -34,13 +34,11 @@ export function Search() {
           />
         )}
         {records.length === 0 && !isLoading && error === null && !hasMore && (
-          <Empty title="No record matches" text="Ask for less, or for a longer time." />
+          <Empty title="No record matches" text="Remove a filter or widen the time range." />
         )}
         <p className="audit-foot quiet" role="status">
           <span>
-            {isLoading
-              ? 'Reading the log …'
-              : `${counted(records.length)} records${hasMore ? ' so far' : ''}`}
+            {isLoading ? 'Loading …' : `${counted(records.length)} records${hasMore ? ' so far' : ''}`}
           </span>
           {hasMore && !isLoading && (
             <button type="button" onClick={more}>

@@ -44,7 +44,7 @@ export function Story({ request, onClose }: StoryProps) {
         </button>
       </header>
       {error !== null && <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />}
-      {value === null && error === null && <p className="quiet">Reading the log …</p>}
+      {value === null && error === null && <p className="quiet">Loading …</p>}
       {value !== null && (
         <ol className="story-line">
           {value.records.map((record) => (
@@ -64,7 +64,7 @@ function Happened({ record }: { readonly record: AuditRecord }) {
       <p className="quiet">{momentOf(record.ts)}</p>
       <p>{sentenceOf(record)}</p>
       <details>
-        <summary>Particulars</summary>
+        <summary>Details</summary>
         <dl>
           {particularsOf(record).map(([name, value]) => (
             <div key={name}>

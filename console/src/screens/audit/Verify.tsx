@@ -45,7 +45,7 @@ export function Verify() {
 
 function Standing({ job: { state, progress, ended_at, by } }: { readonly job: VerificationJob }) {
   if (state === 'running') return <Progress progress={progress} />;
-  if (ended_at === null) return <span className="quiet">Not verified since the server began.</span>;
+  if (ended_at === null) return <span className="quiet">Not verified since the server started.</span>;
   return (
     <span className="quiet">
       {momentOf(ended_at).slice(0, 19)}

@@ -26,7 +26,7 @@ export function resultOf({ kind, decision, outcome, code }: AuditRecord): {
   return { text: code === null ? text : `${text} ${code}`, tone };
 }
 
-/** One sentence of the story of a request. */
+/** One sentence about a record. */
 export function sentenceOf(record: AuditRecord): string {
   const { kind, action, surface, form, decision, outcome, rows, duration_us, code } = record;
   switch (kind) {
@@ -38,9 +38,10 @@ export function sentenceOf(record: AuditRecord): string {
         : `${asked}: ${decision ?? 'refused'}${code === null ? '' : ` with ${code}`}`;
     }
     case 'outcome': {
-      const gave = rows === null ? '' : `, ${counted(rows)} ${rows === 1 ? 'row' : 'rows'} left`;
-      const took = duration_us === null ? '' : `, after ${tookOf(duration_us)}`;
-      return `ended ${outcome ?? ''}${code === null ? '' : ` with ${code}`}${gave}${took}`;
+      const result = outcome === 'ok' ? 'succeeded' : (outcome ?? 'ended');
+      const returned = rows === null ? '' : `, ${counted(rows)} ${rows === 1 ? 'row' : 'rows'} returned`;
+      const took = duration_us === null ? '' : ` in ${tookOf(duration_us)}`;
+      return `${result}${code === null ? '' : ` with ${code}`}${returned}${took}`;
     }
     case 'event':
       return action;
@@ -59,7 +60,7 @@ export function particularsOf(record: AuditRecord): readonly (readonly [name: st
     ['policy', versions?.policy ?? null],
     ['manifest', versions?.manifest ?? null],
     ['statement', statement_hmac === null ? null : `${statement_hmac} (its keyed fingerprint)`],
-    ['says', detail ?? null],
+    ['detail', detail ?? null],
     ['place', `record ${seq} of ${writer}, opening ${epoch}`],
   ];
   return all.filter((entry): entry is readonly [string, string] => entry[1] !== null);

@@ -93,7 +93,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
     return (
       <Empty
         title="Your map is empty"
-        text="No grant of the policy shows you anything. Who owns the policy can change that."
+        text="No grant of the policy applies to you. The policy owner can change that."
       />
     );
   return (

@@ -105,7 +105,7 @@ function Brought({ choice, onAsk }: BroughtProps) {
       title={[choice.metrics.join(', '), ...(groups.length === 0 ? [] : [`by ${groups.join(', ')}`])].join(
         ' ',
       )}
-      text="A link brought this question. It is asked under your rights, and recorded as yours, when you say so."
+      text="This query came from a link. It runs with your access, and is recorded as yours, once you start it."
     >
       <button type="button" className="primary" onClick={onAsk}>
         Ask it

@@ -30,9 +30,9 @@ export function Screen() {
         return (
           <Empty
             title="You have no metrics"
-            text="The manifest declares none, or no grant of yours shows every column of one."
+            text="The manifest declares none, or your grants do not cover all columns that they need."
           >
-            <a href="#/map">Look at your map</a>
+            <a href="#/map">Open your map</a>
           </Empty>
         );
       return <MetricsView caller={caller} thread={catalog.thread} />;

@@ -12,7 +12,7 @@ export function FreshnessPanel() {
     adminGet<Freshness>(caller, '/admin/freshness', {}, signal),
   );
   if (error !== null) return <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />;
-  if (value === null) return <p className="quiet">Asking the databases …</p>;
+  if (value === null) return <p className="quiet">Checking the databases …</p>;
   const { indexes, rollups, published, activation, versions } = value;
   const now = Date.now();
   return (
@@ -47,7 +47,7 @@ export function FreshnessPanel() {
             <li key={facet}>
               <code>{facet}</code>
               {indexed_at === null ? (
-                <span className="warning-text">not known: is it indexed?</span>
+                <span className="warning-text">unknown: has it been indexed?</span>
               ) : (
                 <span title={indexed_at}>read {agoOf(indexed_at, now)} ago</span>
               )}
@@ -57,7 +57,7 @@ export function FreshnessPanel() {
       </section>
       <section>
         <h3>Rollups</h3>
-        {rollups === null && <p className="warning-text">Their database does not say.</p>}
+        {rollups === null && <p className="warning-text">Their database does not report it.</p>}
         {rollups?.length === 0 && <p className="quiet">The manifest declares none.</p>}
         <ul className="ages">
           {rollups?.map(({ rollup, entity, state, built_at, rows }) => (

@@ -13,7 +13,7 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
   const shape = JSON.stringify(lines.slice(0, MOST_BARS));
   const spec = useMemo(() => specOf(JSON.parse(shape) as readonly LatencyLine[]), [shape]); // what was just written
   if (lines.length === 0)
-    return <Empty title="No request was answered yet" text="What requests take stands here, by form." />;
+    return <Empty title="No requests yet" text="Request durations appear here, by query form." />;
   return (
     <div className="latency">
       <Scroll label="Latency">
@@ -22,7 +22,7 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
             <tr>
               <th scope="col">form</th>
               <th scope="col">over</th>
-              {['requests', 'mean', 'half within', '95 % within', '99 % within'].map((name) => (
+              {['requests', 'mean', 'p50', 'p95', 'p99'].map((name) => (
                 <th key={name} scope="col" className="number">
                   {name}
                 </th>
@@ -77,7 +77,7 @@ function specOf(lines: readonly LatencyLine[]): ChartSpec {
     kind: 'bar',
     x: { name: '', scale: 'category' },
     y: { name: 'ms' },
-    series: [series('half within', (l) => l.p50), series('95 % within', (l) => l.p95)],
+    series: [series('p50', (l) => l.p50), series('p95', (l) => l.p95)],
     note: 'Since the server began, in milliseconds',
   };
 }

@@ -31,7 +31,7 @@ export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
           type="search"
           list="limits-subjects"
           value={subject}
-          placeholder="a subject, for what each has for itself"
+          placeholder="filter by subject"
           onChange={(event) => setSubject(event.target.value)}
         />
         <datalist id="limits-subjects">

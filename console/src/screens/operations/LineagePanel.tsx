@@ -10,13 +10,13 @@ export function LineagePanel({ figures: { lineage, lineage_lag } }: { readonly f
   if (lineage.length === 0)
     return (
       <Empty
-        title="Nobody is told of lineage"
-        text="OSL_LINEAGE names receivers of events about what is published and read."
+        title="No lineage receivers configured"
+        text="Set OSL_LINEAGE to send events about published versions and queries."
       />
     );
   return (
     <>
-      <Scroll label="Receivers of lineage">
+      <Scroll label="Lineage receivers">
         <table className="plain-table">
           <thead>
             <tr>

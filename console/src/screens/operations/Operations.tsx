@@ -53,7 +53,7 @@ export function Operations() {
   return (
     <div className="operations">
       {error !== null && <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />}
-      {value === null && error === null && <p className="quiet">Looking at the server …</p>}
+      {value === null && error === null && <p className="quiet">Loading …</p>}
       {value !== null && (
         <>
           <Summary live={value} />
@@ -106,10 +106,10 @@ function Summary({ live: { processes, sessions, pools, figures } }: { readonly l
   return (
     <div className="summary">
       <Figure title="sessions and requests" value={counted(sessions.length)} />
-      <Figure title="requests since the start" value={counted(asked)} />
+      <Figure title="requests since start" value={counted(asked)} />
       <Figure title="refused" value={counted(refused)} />
-      <Figure title="wait for the database" value={counted(waiting)} bad={waiting > 0} />
-      <Figure title="audit log" value={failing ? 'takes nothing' : 'writes'} bad={failing} />
+      <Figure title="waiting for the database" value={counted(waiting)} bad={waiting > 0} />
+      <Figure title="audit log" value={failing ? 'failing' : 'healthy'} bad={failing} />
     </div>
   );
 }

@@ -69,15 +69,15 @@ function PolicyWarning({ processes, now }: Pick<ProcessesProps, 'processes'> & {
       The newest policy is missing or invalid: <code>{one.policy_fault}</code>.{' '}
       {until === null
         ? 'Every request is refused.'
-        : `The last valid one serves for ${inTimeOf(until, now)} more; then every request is refused.`}
+        : `The last valid policy stays in force for ${inTimeOf(until, now)} more; then every request is refused.`}
     </p>
   );
 }
 
 function stateOf({ draining, policy, policy_kept_until, audit, out_of_service }: ProcessView): string {
-  if (audit.failing !== null) return `the audit log takes nothing: ${audit.failing}`;
-  if (policy === null) return 'no policy: everything is refused';
-  if (draining) return 'takes no new sessions';
-  if (policy_kept_until !== null) return 'serves the last valid policy';
-  return out_of_service.length > 0 ? `out of service: ${out_of_service.join(', ')}` : 'serves';
+  if (audit.failing !== null) return `audit log failing: ${audit.failing}`;
+  if (policy === null) return 'no policy: all requests are refused';
+  if (draining) return 'draining: no new sessions';
+  if (policy_kept_until !== null) return 'running with the last valid policy';
+  return out_of_service.length > 0 ? `out of service: ${out_of_service.join(', ')}` : 'running';
 }

@@ -16,12 +16,12 @@ interface SessionsProps {
 
 type What = 'cancel' | 'end';
 
-/** Sessions of the wire and requests that are being answered, each with what may be done to it. */
+/** Sessions of the wire and requests that are being answered, each with actions to it. */
 export function Sessions({ sessions, onDone }: SessionsProps) {
   const [asked, setAsked] = useState<{ readonly session: SessionView; readonly what: What } | null>(null);
   if (sessions.length === 0)
     return (
-      <Empty title="Nobody is connected" text="Sessions of the wire and requests under way stand here." />
+      <Empty title="No active sessions" text="Active Postgres sessions and running requests appear here." />
     );
   const now = Date.now();
   return (
@@ -38,7 +38,7 @@ export function Sessions({ sessions, onDone }: SessionsProps) {
                 what runs
               </th>
               <th scope="col">
-                <span className="hidden">what may be done</span>
+                <span className="hidden">actions</span>
               </th>
             </tr>
           </thead>

@@ -28,17 +28,17 @@ export function AccessRequests() {
         <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />
       </div>
     );
-  if (value === null) return <p className="quiet policy-pad">Reading the audit log …</p>;
+  if (value === null) return <p className="quiet policy-pad">Loading the audit log …</p>;
   const { requests, next } = value;
   return (
     <div className="policy-pad">
       {requests.length === 0 && next === null && (
         <Empty
-          title="Nobody asked for access"
-          text="Whoever sees something masked may ask for it, with osl why --request or POST /osl/access-requests."
+          title="No access requests"
+          text="Callers can request access to masked columns with osl why --request or POST /osl/access-requests."
         />
       )}
-      {requests.length === 0 && next !== null && <p className="quiet">None among the newest records.</p>}
+      {requests.length === 0 && next !== null && <p className="quiet">None in the newest records.</p>}
       <ul className="requests" aria-label="Access requests">
         {requests.map((request) => (
           <Request key={request.request_id} request={request} />
@@ -66,7 +66,7 @@ function Request({ request }: { readonly request: AccessRequestView }) {
     <li className="request">
       <p>
         <strong>{chain.join(' → ')}</strong> asked for{' '}
-        {object === null ? <em>something that there is not</em> : <code>{object}</code>}{' '}
+        {object === null ? <em>an object that does not exist</em> : <code>{object}</code>}{' '}
         <span className="quiet">{momentOf(at).slice(0, 19)}</span>
       </p>
       {offer !== null && <Offered offer={offer} />}
@@ -76,7 +76,7 @@ function Request({ request }: { readonly request: AccessRequestView }) {
 }
 
 function Offered({ offer: { declared, sees, roles, grant } }: { readonly offer: Offer }) {
-  if (!declared) return <p className="quiet">It is no more.</p>;
+  if (!declared) return <p className="quiet">It no longer exists.</p>;
   return (
     <>
       <p>
@@ -84,7 +84,7 @@ function Offered({ offer: { declared, sees, roles, grant } }: { readonly offer: 
       </p>
       {sees !== 'clear' && grant !== null && (
         <div className="offer">
-          <p className="quiet">The least grant that would show it in the clear</p>
+          <p className="quiet">The smallest grant that would show it unmasked</p>
           <pre>{grantText(grant)}</pre>
         </div>
       )}

@@ -27,11 +27,11 @@ export function DraftJudged({ draft, name }: DraftJudgedProps) {
     <article className="draft">
       <h2>{name}</h2>
       {judged.error !== null && <ErrorBox error={judged.error} />}
-      {judged.value === null && judged.error === null && <p className="quiet">Judging it …</p>}
+      {judged.value === null && judged.error === null && <p className="quiet">Checking the draft …</p>}
       {judged.value !== null && <Verdict judged={judged.value} />}
       {text.value?.draft !== undefined && (
         <details open={judged.value?.ok === false}>
-          <summary>Its text</summary>
+          <summary>Draft source</summary>
           <pre className="draft-text">{text.value.draft.text}</pre>
         </details>
       )}
@@ -64,8 +64,8 @@ function Gains({ diff: { access, changes } }: { readonly diff: Difference }) {
   return (
     <>
       <section>
-        <h3>Who gains, who loses</h3>
-        {access.length === 0 && <p className="quiet">Nobody: every role sees as much as before.</p>}
+        <h3>Access gained and lost</h3>
+        {access.length === 0 && <p className="quiet">No role gains or loses access.</p>}
         {access.map(({ role, subjects, changes: of }) => (
           <div key={role} className="gain">
             <p>
@@ -85,7 +85,7 @@ function Gains({ diff: { access, changes } }: { readonly diff: Difference }) {
         ))}
       </section>
       <section>
-        <h3>What changes of the graph</h3>
+        <h3>Changes to the graph</h3>
         <ul className="graph-changes">
           {changes.map(({ change, kind, name }) => (
             <li key={`${change} ${kind} ${name}`}>

@@ -21,12 +21,12 @@ export function Drafts() {
         <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />
       </div>
     );
-  if (value === null) return <p className="quiet policy-pad">Looking for drafts …</p>;
+  if (value === null) return <p className="quiet policy-pad">Loading drafts …</p>;
   if (value.drafts.length === 0)
     return (
       <Empty
-        title="There is no draft"
-        text="A draft is a change of the graph that is kept and judged before it serves: osl publish --draft, or POST /osl/objects."
+        title="No drafts"
+        text="A draft is a saved change that is checked before it is published: osl publish --draft, or POST /osl/objects."
       />
     );
   const draft = value.drafts.find(({ id }) => id === chosen) ?? null;
@@ -54,7 +54,7 @@ export function Drafts() {
         {draft === null ? (
           <Empty
             title="Choose a draft"
-            text="It is judged as publishing it would be, and marked as validated where it could serve. Nothing is published."
+            text="The draft is validated as if it were published, and marked as valid if it could be. Nothing is published."
           />
         ) : (
           <DraftJudged key={draft.id} draft={draft} name={nameOf(draft)} />

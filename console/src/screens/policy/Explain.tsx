@@ -76,11 +76,11 @@ function Reasons({ value }: { readonly value: AccessExplanation }) {
       </ul>
       {taken_away_by.length > 0 && (
         <section>
-          <h3>Taken away by</h3>
+          <h3>Restricted by</h3>
           <ul className="why-taken">
             {taken_away_by.map(({ subject, would_see }) => (
               <li key={subject}>
-                <strong>{subject}</strong>: without it the others would see it <SightPill sight={would_see} />
+                <strong>{subject}</strong>: without it, it would be <SightPill sight={would_see} />
               </li>
             ))}
           </ul>
@@ -143,7 +143,7 @@ interface RowQuestionProps {
   readonly onAsk: (row: readonly string[] | null) => void;
 }
 
-/** Whether one row is there for the subject, by its primary key. */
+/** Whether one row is there for the subject, by primary key. */
 function RowQuestion({ row, onAsk }: RowQuestionProps) {
   const [text, setText] = useState('');
   return (
@@ -162,10 +162,10 @@ function RowQuestion({ row, onAsk }: RowQuestionProps) {
         <input
           id="why-key"
           value={text}
-          placeholder="its primary key"
+          placeholder="primary key"
           onChange={(event) => setText(event.target.value)}
         />
-        <button type="submit">Is it seen?</button>
+        <button type="submit">Check access</button>
       </form>
       {row !== null && (
         <p role="status">
@@ -176,7 +176,7 @@ function RowQuestion({ row, onAsk }: RowQuestionProps) {
           ) : (
             <>
               Row <code>{row.key.join(', ')}</code> is not seen, or there is none.{' '}
-              {row.taken_away_by.length > 0 && `Taken away by ${row.taken_away_by.join(', ')}.`}
+              {row.taken_away_by.length > 0 && `Restricted by ${row.taken_away_by.join(', ')}.`}
             </>
           )}
         </p>

@@ -33,15 +33,12 @@ export function Matrix() {
             <ErrorBox error={error} fix={{ label: 'Try again', take: state.again }} />
           </div>
         )}
-        {first === null && error === null && <p className="quiet policy-pad">Looking who sees what …</p>}
+        {first === null && error === null && <p className="quiet policy-pad">Loading access …</p>}
         {first !== null && first.row_count === 0 && (
-          <Empty
-            title="No column is called so"
-            text="Try a part of its name, such as email, or of its entity."
-          />
+          <Empty title="No matching column" text="Try a part of its name, such as email, or of its entity." />
         )}
         {first !== null && first.row_count > 0 && first.subjects.length === 0 && (
-          <Empty title="Nobody sees it so" text="No subject of the policy matches. Change the filter." />
+          <Empty title="No matching subject" text="No subject of the policy matches. Change the filter." />
         )}
         {first !== null && first.row_count > 0 && first.subjects.length > 0 && (
           <MatrixGrid state={state} first={first} chosen={cell} onChoose={setCell} />

@@ -18,7 +18,7 @@ export function PolicyTestsPanel() {
   if (job === null)
     return (
       <div className="policy-pad">
-        {error === null ? <p className="quiet">Looking for tests …</p> : <ErrorBox error={error} />}
+        {error === null ? <p className="quiet">Loading tests …</p> : <ErrorBox error={error} />}
       </div>
     );
   if (job.state === 'none')
@@ -63,7 +63,7 @@ function Standing({ job: { state, progress, ended_at, by } }: { readonly job: Po
         </span>
       );
     case 'never':
-      return <span className="quiet">They have not run since the server began.</span>;
+      return <span className="quiet">Not run since the server started.</span>;
     case 'none':
       return null;
     default: {
@@ -96,11 +96,11 @@ function Results({ result, serving }: ResultsProps) {
         </Card>
         {coverage !== null && (
           <Card
-            title="Rules held"
+            title="Rule coverage"
             figure={`${coverage.changes === 0 ? 100 : Math.floor((100 * coverage.held) / coverage.changes)} %`}
             good={coverage.unheld.length === 0}
           >
-            {counted(coverage.held)} of {counted(coverage.changes)} changes fail a test
+            {counted(coverage.held)} of {counted(coverage.changes)} changed rules were caught
           </Card>
         )}
         <Card
@@ -111,8 +111,8 @@ function Results({ result, serving }: ResultsProps) {
           {serving === null
             ? ''
             : tested.policy === serving
-              ? 'is the one that serves'
-              : `another one serves: ${serving.slice(0, 8)}`}
+              ? 'is in force'
+              : `another one is in force: ${serving.slice(0, 8)}`}
         </Card>
       </div>
       <ul className="test-list" aria-label="Tests">
@@ -134,7 +134,7 @@ function Results({ result, serving }: ResultsProps) {
       )}
       {coverage !== null && coverage.unheld.length > 0 && (
         <section>
-          <h3>No test notices if somebody changes</h3>
+          <h3>Changes to these rules would not fail any test</h3>
           <ul className="unheld">
             {coverage.unheld.map(({ rule, change }) => (
               <li key={`${rule} ${change}`}>

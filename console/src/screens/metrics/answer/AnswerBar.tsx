@@ -43,7 +43,7 @@ export function AnswerBar({ choice, onChoice }: AnswerBarProps) {
               value={choice.order === null ? '' : signed(choice.order)}
               onChange={(e) => onChoice({ ...choice, order: orderOf(e.target.value) })}
             >
-              <option value="">as it comes</option>
+              <option value="">unsorted</option>
               {names.flatMap((name) => [
                 <option key={`-${name}`} value={`-${name}`}>
                   {name} ↓
@@ -68,7 +68,7 @@ export function AnswerBar({ choice, onChoice }: AnswerBarProps) {
         </>
       )}
       <fieldset className="answer-copies">
-        <legend className="hidden">Take along</legend>
+        <legend className="hidden">Export</legend>
         <button
           type="button"
           onClick={() => setCopied({ title: 'curl', text: curlOf(body, location.origin) })}

@@ -66,8 +66,10 @@ export function FilterValues({ name, metric, filter, onFilter, onClose }: Filter
           <option value="not_empty">is not empty</option>
         </select>
         {fault !== null && <ErrorBox error={fault} />}
-        {values === null && fault === null && <p className="quiet">asking for its values …</p>}
-        {isMasked && <p className="quiet">It is masked for you, so are its values here.</p>}
+        {values === null && fault === null && <p className="quiet">loading its values …</p>}
+        {isMasked && (
+          <p className="quiet">This column is masked for you, so its values are masked here too.</p>
+        )}
         {values !== null && (operator === 'is' || operator === 'is_not') && (
           <>
             {values.length > 12 && (

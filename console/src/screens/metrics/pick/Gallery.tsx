@@ -17,8 +17,10 @@ export function Gallery({ thread, onPick }: GalleryProps) {
   return (
     <div className="gallery">
       <header>
-        <h2>Pick a figure</h2>
-        <p className="quiet">Each means the same in every tool, and counts the rows that you may see.</p>
+        <h2>Choose a metric</h2>
+        <p className="quiet">
+          Each metric has one definition for all tools, and is computed over the rows that you may see.
+        </p>
         {(answer?.total ?? 0) > 12 || term !== '' ? (
           <input
             type="search"
