@@ -237,11 +237,11 @@ function sightText(sight: Sight, rules: readonly string[], label: string | null)
   switch (sight) {
     case 'clear':
       return [
-        `${by} ${rules.length === 1 ? 'shows' : 'show'} it in the clear, in the rows that ${rules.length === 1 ? 'it shows' : 'they show'}`,
+        `${by} ${rules.length === 1 ? 'shows' : 'show'} it unmasked, in the rows that ${rules.length === 1 ? 'it shows' : 'they show'}`,
       ];
     case 'partly_masked':
       return [
-        `${by} show it: in the clear in the rows of those with \`unmask: [${label ?? ''}]\`, masked in the others`,
+        `${by} show it: unmasked in the rows of those with \`unmask: [${label ?? ''}]\`, masked in the others`,
       ];
     case 'masked':
       return [

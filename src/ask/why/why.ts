@@ -64,7 +64,7 @@ function whyOf(caller: Caller, object: NamedObject): Why {
 }
 
 const SHOWN_AS = {
-  redact: '`[redacted]`, or NULL where it is no text',
+  redact: '`[redacted]`, or NULL if it is not text',
   null: 'NULL',
   hash: 'a keyed hash: equal for equal values',
   partial: 'the first character and `***`',
@@ -73,25 +73,25 @@ const SHOWN_AS = {
 } as const;
 
 function becauseOf(sight: Exclude<Sight, 'nothing'>, grants: number): readonly string[] {
-  const each = grants === 1 ? 'your grant that covers it' : `each of your ${grants} grants that cover it`;
+  const each = grants === 1 ? 'your grant' : `each of your ${grants} grants`;
   switch (sight) {
     case 'clear':
-      return ['a grant of yours shows it in the clear, in each row that you see of it'];
+      return ['your grant shows it unmasked in every row that you see'];
     case 'partly_masked':
-      return [
-        'it is sensitive: in some rows that you see a grant of yours shows it in the clear, in others none does',
-      ];
+      return ['it is sensitive: unmasked in some of the rows that you see, masked in the others'];
     case 'masked':
-      return [`it is sensitive, and ${each} shows it masked: in filters, joins and groups too`];
+      return [
+        `it is sensitive, and ${each} shows only its masked value; filters, joins and groups use the masked value too`,
+      ];
     case 'aggregates':
-      return [`${each} lets it into figures over large enough groups, and shows no row`];
+      return [`${each} allows it in aggregates over large enough groups only, and shows no single row`];
     default:
       return assertNever(sight);
   }
 }
 
 function delegated(chainLength: number): readonly string[] {
-  return chainLength > 1 ? ['you act for others: what each of the chain may see counts, and no more'] : [];
+  return chainLength > 1 ? ['you act for others: you see only what everybody in the chain may see'] : [];
 }
 
 /** The refusal of a question for the object: a name that the caller may not know tells nothing here either. */

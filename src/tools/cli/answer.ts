@@ -49,7 +49,8 @@ export function notesOn(answer: AnswerNotes): readonly string[] {
   const notes: string[] = [];
   if (answer.redacted_columns.length > 0) notes.push(`masked: ${answer.redacted_columns.join(', ')}`);
   const conditions = answer.redacted_conditions ?? [];
-  if (conditions.length > 0) notes.push(`masked where it decides of the answer: ${conditions.join(', ')}`);
+  if (conditions.length > 0)
+    notes.push(`warning: masked column used in a filter, join, group or sort: ${conditions.join(', ')}`);
   if (answer.truncated) notes.push('truncated: there are more rows than the server gives at once');
   return notes;
 }

@@ -93,7 +93,10 @@ t.test('an answer says how many rows, what is masked, and that there are more', 
     '(1 row)\n',
   );
   const filtered = { ...ANSWER, redacted_columns: [], redacted_conditions: ['person.email'] };
-  t.equal(formatAnswer(filtered).split('\n').at(-2), 'masked where it decides of the answer: person.email');
+  t.equal(
+    formatAnswer(filtered).split('\n').at(-2),
+    'warning: masked column used in a filter, join, group or sort: person.email',
+  );
 });
 
 t.test('CSV tells NULL from the empty text, and quotes what needs it', async (t) => {
