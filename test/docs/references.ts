@@ -9,70 +9,80 @@ const example = (name: string): string =>
 
 export const MANIFEST_REFERENCE: Reference = {
   title: 'The manifest',
-  intro: `A manifest says what there is: databases, entities, links, text, metrics, words. Who may see it is the matter of the [policy](policy.md). \`osl init\` writes both for a database that you have; \`osl validate\` checks them and shows each fault at its place; \`osl diff\` shows what a change does.
+  intro: `A manifest describes your data: databases, entities, links, text, metrics and business terms. The [policy](policy.md) defines who may see it.
 
-This page is written from the JSON Schema that the server itself checks with. Editors that know YAML schemas complete and check these files: \`osl init\` puts the schemas beside them, and a first line such as \`# yaml-language-server: $schema=./manifest.schema.json\`. The examples are parts of one file, [\`examples/reference/manifest.yaml\`](../examples/reference/manifest.yaml), which has every key there is.`,
+- \`osl init\` writes both files for an existing database.
+- \`osl validate\` checks them and shows each error at its place.
+- \`osl diff\` shows the effect of a change.
+
+This page is generated from the JSON Schema with which the server checks the file. Editors with support for YAML schemas complete and check both files: \`osl init\` writes the schemas beside them, and the first line of a file names its schema, such as \`# yaml-language-server: $schema=./manifest.schema.json\`. The examples are parts of one file that has every key, [\`examples/reference/manifest.yaml\`](../examples/reference/manifest.yaml).`,
   schema: MANIFEST_SCHEMA,
   example: example('manifest'),
   sections: {
-    version: 'The version of the format, not of your model.',
+    version: 'The version of the file format, not of your model.',
     tenant:
-      'Whose model this is. The policy names the same tenant, else it is refused with P0115, and a token of another is refused with E3001.',
+      'The owner of the model. The policy must name the same tenant, otherwise it is refused with P0115. A token of another tenant is refused with E3001.',
     connectors:
-      'The databases, and of each the tables and columns that the model is made of. This is also where personal and otherwise sensitive data are declared: by a person, per column; nothing is guessed from names. A label has the mask that the policy gives it, and is `deny` where it has none.\n\nThe URL in the variable `url_env` is of a role that may read and nothing else. A second variable, of the same name with `_SYSTEM` behind it, has a role that may create tables in a schema of its own: `osl index`, `osl discover`, suggestions and facets need it, questions do not. Its SQL: [System credentials](operations.md#system-credentials).',
+      'The databases, with the tables and columns that the model uses. Personal and otherwise sensitive data are also declared here, by a person and per column; nothing is guessed from names. The policy defines the mask of each label; a label without a mask is `deny`.\n\nThe URL in the variable `url_env` belongs to a role that can only read. A second variable, with the same name and the suffix `_SYSTEM`, belongs to a role that may create tables in schemas of its own: `osl index`, `osl discover`, suggestions and facets need it, other queries do not. SQL for that role: [System credentials](operations.md#system-credentials).',
     entities:
-      'What questions are asked about. The sealed keys (`entity_key_columns`) are the columns on which OSL-SQL joins; a key of several columns is joined on all of them. On anything else it joins where `features.joins` is `any` ([features](#features)).\n\nA computed column is an expression over one row and the rows that it refers to ([decision 67](decisions/0067-computed-columns.md)). Who may see all that it reads sees it, over masked values where those are masked, and NULL where the row that it refers to is hidden; a grant does not name it. `sensitivity` adds a label of its own: then it is for those alone who are shown that label in the clear ([decision 72](decisions/0072-foreign-schemas.md)).\n\nWhat `cache` does, and what it tells, [caching.md](caching.md) says.',
+      'The things that can be queried. OSL-SQL joins on the join keys (`entity_key_columns`, also called *sealed keys*); a key of several columns must be joined on all of them. Joins on anything else need `features.joins: any` ([features](#features)).\n\nA computed column is an expression over one row and the rows that it refers to ([decision 67](decisions/0067-computed-columns.md)). Everyone who may see everything it reads can see it, without a grant that names it. It is computed from masked values if those are masked, and is NULL if the row it refers to is hidden. `sensitivity` adds a label: then only callers who see that label unmasked can see the column ([decision 72](decisions/0072-foreign-schemas.md)).\n\n`cache` is explained in [caching.md](caching.md), including what a cached result may reveal.',
     relationships:
-      'Foreign keys, as metrics and TRAVERSE walk them; a key of several columns is a list at both ends. Metrics walk from many to one only, so that no join inflates a sum.',
+      'Foreign keys, which metrics and TRAVERSE follow. A key of several columns is a list at both ends. Metrics follow them only from many to one, so no join inflates a sum.',
     bridges:
-      'Tables that link many to many. In the domain map a bridge is one edge; in OSL-SQL it can be joined under its name, with grants of its own.',
+      'Tables that link two entities many to many. In the domain map a bridge is one edge. In OSL-SQL it can be joined under its own name, with its own grants.',
     rollups:
-      'Pre-aggregations: tables of what was aggregated before, from which questions are answered where that changes nothing but how old the answer is ([caching.md](caching.md#pre-aggregations)). `osl rollup build` builds them.',
+      'Pre-aggregations: tables of precomputed aggregates. A query reads one if that changes nothing about the result except its age ([caching.md](caching.md#pre-aggregations)). Build them with `osl rollup build`.',
     rerankers:
-      'Models elsewhere that order passages anew where RETRIEVE asks for it and a grant on the facet says `decode: true`; a facet names those that its passages may be sent to ([retrieval.md](retrieval.md#rerankers), [content.md](content.md#rerankers)).',
+      'External models that reorder passages. One is used if RETRIEVE requests it, a grant on the facet has `decode: true`, and the facet lists it ([retrieval.md](retrieval.md#rerankers), [content.md](content.md#rerankers)).',
     facets:
-      'Text to be asked with RETRIEVE. Each version is a store of its own, redacted before it is cut, indexed and embedded; a caller is served the version that leaves out exactly what it may not read ([content.md](content.md), [retrieval.md](retrieval.md)).',
-    metrics: 'Named figures, the same in every tool ([metrics.md](metrics.md)).',
-    lexicon: 'The words of the business, which `GET /osl/schema/resolve` finds.',
-    traverse: 'How far a walk through the graph may go.',
-    operators: 'Over how many rows operators may go ([operators.md](operators.md#over-rows)).',
+      'Facets: text that can be searched with RETRIEVE. Each version is stored separately, and redacted before it is cut into passages, indexed and embedded. A caller reads the version that leaves out exactly what the caller may not see ([content.md](content.md), [retrieval.md](retrieval.md)).',
+    metrics: 'Named aggregates, with the same result in every tool ([metrics.md](metrics.md)).',
+    lexicon: 'Business terms, which `GET /osl/schema/resolve` finds.',
+    traverse: 'Limits of TRAVERSE.',
+    operators: 'The number of rows that operators may process ([operators.md](operators.md#over-rows)).',
     features:
-      "`joins` says what relations may be joined on. `declared`, the default, is the contract: equalities of sealed keys, in whatever syntax and at whatever depth, else E0514. `any` is an extension that allows any predicate, or none: **set it where BI tools connect**, which join to their own subqueries on any column ([bi.md](bi.md)). It is of OSL-SQL alone; raw SQL joins on anything, passages on sealed keys in either case ([decision 112](decisions/0112-the-join-rule.md)).\n\nThe others switch extensions of the contract's forms off ([forms and extensions](osl-sql.md#forms-and-extensions)); they are on unless told. What is off is refused with E0511, which names the switch, for every caller and on every surface, raw SQL too. `features` of the schema tells planners. What BI tools ask of the catalog (`\\d`) and metrics bodies are not touched.",
-    raw_sql: 'Tables that SQL may name as they are called upstream ([raw-sql.md](raw-sql.md)).',
+      '`joins` decides on what relations may be joined:\n\n- `declared`, the default, is the contract: only equality of join keys, in any syntax and at any depth; anything else is E0514.\n- `any` is an extension that allows any predicate, or none. **Set it if BI tools connect**: they join to their own subqueries on any column ([bi.md](bi.md)).\n\nThe setting applies to OSL-SQL only. Raw SQL joins on anything, and passages join on join keys in both cases ([decision 112](decisions/0112-the-join-rule.md)).\n\nThe other keys switch off extensions to the forms of the contract ([forms and extensions](osl-sql.md#forms-and-extensions)); all are on by default. A query that uses a disabled one is refused with E0511, which names the key, for every caller and on every surface, raw SQL too. Planners find the settings in `features` of the schema. Catalog queries of BI tools (`\\d`) and metrics bodies are not affected.',
+    raw_sql: 'Tables that SQL may call by their original names ([raw-sql.md](raw-sql.md)).',
   },
 };
 
 export const POLICY_REFERENCE: Reference = {
   title: 'The policy',
-  intro: `A policy says who may see what of the [manifest](manifest.md). What it does not grant does not exist for a caller. It is read at start and at each reload, whole or not at all.
+  intro: `A policy defines who may see which parts of the [manifest](manifest.md). What it does not grant does not exist for a caller. The gateway reads the whole file at startup and at each reload; if any of it is invalid, none of it is applied.
 
-This page is written from the JSON Schema that the server itself checks with. The examples are parts of [\`examples/reference/policy.yaml\`](../examples/reference/policy.yaml).
+This page is generated from the JSON Schema with which the server checks the file. The examples are parts of [\`examples/reference/policy.yaml\`](../examples/reference/policy.yaml).
 
-**How rights are worked out.** A token claims roles (\`acl_roles\`). A role counts where it is below the ceiling of every subject in the token's chain: roles are intersected by name, so an agent needs the roles of whom it acts for in its own ceiling. The grants of the roles that remain are united, cell by cell: a column of a row is seen where one grant covers both. Row filters with \`attribute(…)\` must hold for every subject of the chain; a missing attribute makes the filter false. Deny rules beat every grant.`,
+**How the rights of a caller are computed:**
+
+1. A token names a *subject* (a user, service or agent) and claims roles (\`acl_roles\`). Its *chain* lists everyone involved, for example an agent and the user for whom it acts.
+2. A role counts only if it is in the *ceiling* (the roles that a subject may use) of every subject in the chain. An agent therefore needs the roles of its user in its own ceiling.
+3. The grants of the remaining roles are united cell by cell: a column of a row is visible if one grant covers both.
+4. Row filters with \`attribute(…)\` must hold for every subject of the chain. If an attribute is missing, the filter is false.
+5. Deny rules override every grant.`,
   schema: POLICY_SCHEMA,
   example: example('policy'),
   sections: {
-    version: 'The version of the format.',
+    version: 'The version of the file format.',
     tenant: 'The tenant of the manifest.',
     subjects:
-      'Everybody who may appear in a token, as `sub` or in the chain. One who is not here has an empty ceiling, and takes every right from a chain.\n\nAn attribute is text, a number, true or false, a list of these, or `{any: true}`, which matches everything. It must fit each column that a filter of the subject\'s roles compares it with, else the policy is refused (P0110): numbers fit numeric columns, `true` and `false` boolean ones, and text is read as the column\'s type. Between quotes, a number is text: write `"007"` so, and more than 15 digits. An empty list matches nothing.',
+      'Everyone who may appear in a token, as `sub` or in the chain. A subject that is not listed has an empty ceiling; a chain that contains it therefore has no rights.\n\nAn attribute is text, a number, true or false, a list of these, or `{any: true}`, which matches everything. Its type must fit each column with which a filter of the subject\'s roles compares it, otherwise the policy is refused (P0110): numbers fit numeric columns, `true` and `false` boolean columns, and text is read as the column\'s type. A number in quotes is text: write `"007"` in quotes, and numbers of more than 15 digits. An empty list matches nothing.',
     roles:
-      "A grant shows columns of one entity, bridge or facet. `rows` is SQL over its columns; literals, `attribute(…)` and what [functions.md](functions.md) lists may be used. With `min_group_size` a grant shows no rows, only figures over groups of so many entities. `starts`, `ends`, `when` and `for` say when a grant counts; where all of that does not hold, the grant is not there. They are looked at for every request, with the clock of this machine, the peer of its own socket and the token as it was verified: a right ends at once, also for sessions, cursors and portals that are open ([decision 91](decisions/0091-grants-with-conditions.md)).\n\n`break_glass` is for emergencies: the grant counts for `minutes` after the caller has said why, in the header `OSL-Break-Glass` (percent-encoded; REST and `/mcp`, with each request) or by `SET osl.break_glass = '…'` (until `RESET`, `DISCARD ALL` or the end of the session), `per_day` times in 24 hours. The reason is in the audit log, word for word, as the request `break_glass`; each decision under it has its id. The server logs an error and, where `OSL_ALARM_URL` is set, tells that. Only a person breaks a glass: a token whose chain is longer does not.",
+      "A grant shows columns of one entity, bridge or facet (text about an entity that can be searched). `rows` is an SQL predicate over its columns; it may use literals, `attribute(…)` and the functions in [functions.md](functions.md). With `min_group_size` a grant shows no rows, only aggregates over groups of at least that many entities.\n\n`starts`, `ends`, `when` and `for` limit when a grant applies; unless all of them hold, the grant does not exist. They are checked for every request, with this machine's clock, the remote address of the connection, and the verified token. A right therefore ends at once, also in open sessions, cursors and portals ([decision 91](decisions/0091-grants-with-conditions.md)).\n\n`break_glass` is for emergencies. The caller activates the grant by stating a reason: in the header `OSL-Break-Glass` (percent-encoded; REST and `/mcp`, with each request) or with `SET osl.break_glass = '…'` (until `RESET`, `DISCARD ALL` or the end of the session). It is then active for `minutes`, at most `per_day` times in 24 hours. The audit log records the reason word for word as the request `break_glass`, and each decision made under it refers to its ID. The server logs an error and, if `OSL_ALARM_URL` is set, sends an alarm there. Only a person can use it: tokens with a longer chain cannot.",
     privacy_units:
-      'Where one person has many rows, `min_group_size: 10` on visits could be ten visits of one. With a unit it is ten of those whom the column tells apart. The column need not be granted. `dominance` needs an entity that has one row for each: with a unit it is refused.',
+      'If one person has many rows, `min_group_size: 10` on visits could mean ten visits of one person. With a privacy unit it means ten different values of the given column, for example ten customers. The column need not be granted. `dominance` needs an entity with one row per person: together with a privacy unit it is refused.',
     purposes:
-      'What data may be asked for. A purpose counts where it is among `purposes` of every subject in the chain and, where the token has a claim `purpose` (a text or a list), in that. A request names its own in the header `OSL-Purpose`, or by `SET osl.purpose`; one that is not allowed is refused. Without one, the claim counts where it is a single purpose. The decision in the audit log has it.',
+      'The purposes for which data may be queried. A purpose is allowed if it is among the `purposes` of every subject in the chain and, if the token has a claim `purpose` (text or a list), in that claim. A request states its purpose in the header `OSL-Purpose` or with `SET osl.purpose`; a purpose that is not allowed is refused. Without one, the claim applies if it has a single purpose. The decision in the audit log contains the purpose.',
     masks:
-      'How cells of a sensitivity label are shown to those without `unmask`. `redact`: text as `[redacted]`, other types as NULL. `null`: NULL. `hash`: of a text its keyed hash, equal for equal values, so that it can be joined and counted. `partial`: of a text its first character and `***`. `year`: of a date or a moment the beginning of its year. On columns of other types these three are as `redact`. `deny`: the column cannot be used at all.',
+      'How cells with a sensitivity label are shown to callers without `unmask`:\n\n- `redact`: text becomes `[redacted]`, other types NULL.\n- `null`: NULL.\n- `hash`: a keyed hash of a text. Equal values have equal hashes, so they can be joined and counted.\n- `partial`: the first character of a text and `***`.\n- `year`: the first day of the year of a date or timestamp.\n- `deny`: the column cannot be used at all.\n\nOn columns of other types `hash`, `partial` and `year` act like `redact`.',
     order:
-      'Entities whose answers come in the order of their keys wherever a question leaves the order open. Without it the planner chooses, by statistics that hidden rows shape ([threat model](threat-model.md)).',
+      'Entities whose results are sorted by key wherever a query leaves the order open. Without it the planner chooses the order, using statistics that include hidden rows ([threat model](threat-model.md)).',
     limits:
-      'Requests a second and subject, each kind in a bucket of its own; and under `subject`, `tenant` and in a role (`limits`) what may be taken in a second, minute, hour or day: requests, rows and bytes of answers, and seconds of a session of the database. Each of those that name a caller holds. A window begins with its first request. What is spent refuses the next question before it runs: 429 with `Retry-After`, when the window ends; on the wire 53400. An answer that is under way goes on to its end, so what is under way at a time may go beyond. Several processes [have one count](operations.md#limits).',
+      'Requests per second of each subject, counted separately for each kind of request. Under `subject`, `tenant` and in a role (`limits`) further limits per second, minute, hour or day: requests, returned rows and bytes, and seconds of a database session. All limits that apply to a caller must hold. A window begins with its first request. If a limit is used up, the next query is refused before it runs: 429 with `Retry-After` (the end of the window), or 53400 on the Postgres port. A running query is not stopped, so queries that run at the same time may exceed a limit. Several processes [count together](operations.md#limits).',
     exchange:
-      'How people and agents whom an issuer of identity tokens knows become subjects ([identity.md](identity.md#exchange)): the first rule that takes a token decides. Such a subject need not be listed; where it is, it has no more than both give it. A rule that is changed in anything, or removed, ends the tokens that it made.',
+      'Maps people and agents known to an issuer of identity tokens to subjects ([identity.md](identity.md#exchange)). The first rule that matches a token applies. The resulting subject need not be listed under `subjects`; if it is, it has only the rights that both allow. Changing or removing a rule invalidates the tokens made by it.',
     service_accounts:
-      'Logins of the wire with a password, for tools that cannot bring a token. `osl scram` makes the verifier; the password itself is nowhere. Over TLS the proof is bound to the certificate that the client was shown (SCRAM-SHA-256-PLUS, `channel_binding=require` of libpq).',
+      'Logins with a password on the Postgres port, for tools that cannot send a token. `osl scram` creates the verifier; the password itself is stored nowhere. Over TLS the proof is bound to the server certificate that the client received (SCRAM-SHA-256-PLUS, `channel_binding=require` in libpq).',
     certificates:
-      'Who a client certificate is, where the server asks for one ([operations.md](operations.md#client-certificates)). Over REST and MCP it takes the place of a token that was not sent; on the wire the user that logs in is the subject of the rule, and no password is asked for. A certificate that fits no rule, or several, is nobody.',
+      'Maps client certificates to subjects, if the server requests certificates ([operations.md](operations.md#client-certificates)). Over REST and MCP a certificate replaces a token that was not sent. On the Postgres port the user name must be the subject of the rule, and no password is requested. A certificate that matches no rule, or several rules, identifies nobody.',
   },
 };

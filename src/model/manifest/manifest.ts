@@ -182,7 +182,7 @@ export interface FacetEmbedding {
 export interface Reranker {
   readonly name: string;
   readonly protocol: RerankProtocol;
-  /** The variable with its URL; its key, if it wants one, is in the variable of that name with `_KEY` behind it. */
+  /** Name of the environment variable with its URL. An API key, if needed, is in the variable of the same name with the suffix `_KEY`. */
   readonly urlEnv: string;
   readonly model: string;
   /** How many passages it is sent for a question, at most. */

@@ -87,7 +87,7 @@ export const POLICY_TESTS_SCHEMA = {
   title: 'Tests of an OSL Gateway policy',
   ...closed(
     {
-      version: { const: 1, description: 'The version of this format: 1.' },
+      version: { const: 1, description: 'Version of this format: 1.' },
       manifest: { ...TEXT, description: 'The manifest; relative to this file. Default: manifest.yaml.' },
       policy: { ...TEXT, description: 'The policy; relative to this file. Default: policy.yaml.' },
       data: named(

@@ -250,13 +250,13 @@ export const MANIFEST_CASES: readonly Case[] = [
     name: 'an empty file',
     from: MANIFEST,
     to: '',
-    told: ['1:1-1 M1001 the file must be a mapping, not nothing (A semantic graph over Postgres.)'],
+    told: ['1:1-1 M1001 the file must be a mapping, not nothing (A semantic model over Postgres.)'],
   },
   {
     name: 'a list instead of a mapping',
     from: MANIFEST,
     to: '- 1\n',
-    told: ['1:1-4 M1001 the file must be a mapping, not a list (A semantic graph over Postgres.)'],
+    told: ['1:1-4 M1001 the file must be a mapping, not a list (A semantic model over Postgres.)'],
   },
   {
     name: 'a misspelt key at the top',
@@ -291,7 +291,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     from: 'primary_key: [id]\n    columns:',
     to: 'primary_key: id\n    columns:',
     told: [
-      '30:18-20 M1001 `primary_key` must be a list, not text (Columns of the entity that identify a row. Without it there is no TRAVERSE to it, no `evidence`, no relationship that leads to it and no order among equal rows.)',
+      '30:18-20 M1001 `primary_key` must be a list, not text (Columns that identify a row. Without it there is no TRAVERSE to the entity, no `evidence`, no relationship that leads to it, and no fixed order of equal rows.)',
     ],
   },
   {
@@ -299,7 +299,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     from: 'sum(amount), filter: amount > 0',
     to: '3',
     told: [
-      "54:41-42 M1001 `expression` must be text, not a number (An aggregate over the entity's columns: `sum(amount)`; of a derived metric, an expression over metrics: `revenue - refunds`.)",
+      "54:41-42 M1001 `expression` must be text, not a number (Aggregate over the entity's columns: `sum(amount)`; for a derived metric an expression over metrics: `revenue - refunds`.)",
     ],
   },
   {
@@ -319,8 +319,8 @@ export const MANIFEST_CASES: readonly Case[] = [
     from: 'body: { type: text }',
     to: 'body: { type: true, pii: maybe }',
     told: [
-      '12:25-29 M1001 `type` must be text, not true or false (The Postgres type, with its length or precision where it has one: `varchar(20)`, `numeric(12,2)`, `timestamp(3)`. A column without a declared type is not exposed.)',
-      '12:36-41 M1001 `pii` must be true or false, not text (Personal data: short for `sensitivity: pii`.)',
+      '12:25-29 M1001 `type` must be text, not true or false (Postgres type with its length or precision, if any: `varchar(20)`, `numeric(12,2)`, `timestamp(3)`. A column without a declared type is not exposed.)',
+      '12:36-41 M1001 `pii` must be true or false, not text (True for personal data; short for `sensitivity: pii`.)',
     ],
   },
   {
@@ -328,14 +328,14 @@ export const MANIFEST_CASES: readonly Case[] = [
     from: 'kind: pglite',
     to: 'kind: pglight',
     told: [
-      '4:11-18 M1004 `kind` must be one of pglite, postgres (`pglite`: the embedded engine. `postgres`: a server, reached by `url_env`.)',
+      '4:11-18 M1004 `kind` must be one of pglite, postgres (`pglite`: the embedded engine. `postgres`: a server at the URL in `url_env`.)',
     ],
   },
   {
     name: 'another format version',
     from: 'version: 1',
     to: 'version: 2',
-    told: ['1:10-11 M1004 `version` must be 1 (The version of this format: 1.)'],
+    told: ['1:10-11 M1004 `version` must be 1 (Version of this format: 1.)'],
   },
   {
     name: 'an entity name with a hyphen',
@@ -358,7 +358,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     from: '  customer:\n    source',
     to: '  constructor: 1\n  customer:\n    source',
     told: [
-      '28:16-17 M1001 `constructor` must be a mapping, not a number (A thing that questions are asked about.)',
+      '28:16-17 M1001 `constructor` must be a mapping, not a number (A thing that can be queried, such as a customer.)',
     ],
   },
   {
@@ -366,7 +366,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     from: '      sales.tags:',
     to: '      tags:',
     told: [
-      '17:7-11 M1005 `tags` cannot be a name here (A table is written with its schema: `sales.orders`; a part with a dot in quotes: `sales."orders.old"`.)',
+      '17:7-11 M1005 `tags` cannot be a name here (Table with its schema: `sales.orders`; quote a part that contains a dot: `sales."orders.old"`.)',
     ],
   },
   {
@@ -374,7 +374,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     from: 'source: db.sales.orders\n    primary',
     to: 'source: sales.orders\n    primary',
     told: [
-      '24:13-25 M1005 `source` cannot be `sales.orders` (Where the rows are: `connector.schema.table`, or `{connector, table}`.)',
+      '24:13-25 M1005 `source` cannot be `sales.orders` (Table with the rows: `connector.schema.table`, or `{connector, table}`.)',
     ],
   },
   {
@@ -382,7 +382,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     from: 'columns: [id, customer_id, amount]',
     to: 'columns: [id, customer_id, id]',
     told: [
-      '27:5-12 M1004 `columns` names `id` twice (What is exposed, in the order of `*`: a list of names, or names with `{column, description}`.)',
+      '27:5-12 M1004 `columns` names `id` twice (Exposed columns, in the order of `*`: a list of names, or names with `{column, description}`.)',
     ],
   },
   {
@@ -390,7 +390,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     from: 'primary_key: [id]\n    columns:',
     to: 'primary_key: []\n    columns:',
     told: [
-      '30:5-16 M1004 `primary_key` must not be empty (Columns of the entity that identify a row. Without it there is no TRAVERSE to it, no `evidence`, no relationship that leads to it and no order among equal rows.)',
+      '30:5-16 M1004 `primary_key` must not be empty (Columns that identify a row. Without it there is no TRAVERSE to the entity, no `evidence`, no relationship that leads to it, and no fixed order of equal rows.)',
     ],
   },
   {
@@ -637,7 +637,7 @@ export const MANIFEST_CASES: readonly Case[] = [
     from: 'primary_key: [id]\n    entity_key',
     to: 'primary_key: [id]\n    derived: { kind: { facet: notes, operator: RANK, labels: [a] } }\n    entity_key',
     told: [
-      '26:48-52 M1004 `operator` must be one of CLASSIFY, TAG (`CLASSIFY`: the one best label. `TAG`: all labels of at least `threshold`.)',
+      '26:48-52 M1004 `operator` must be one of CLASSIFY, TAG (`CLASSIFY`: the best label. `TAG`: all labels that score at least `threshold`.)',
     ],
   },
   {
@@ -839,7 +839,7 @@ lexicon:`,
     from: 'lexicon:\n',
     to: '  m: { type: cumulative, metric: revenue, window: 0 days }\nlexicon:\n',
     told: [
-      '55:51-57 M1005 `window` cannot be `0 days` (How far back a cumulative metric looks from the end of each period: `7 days`, `1 month`; of a conversion, how long after an event one may follow it.)',
+      '55:51-57 M1005 `window` cannot be `0 days` (Cumulative metric: length of the window before the end of each period: `7 days`, `1 month`. Conversion: maximum time between an event and the one that follows.)',
     ],
   },
   {
@@ -847,7 +847,7 @@ lexicon:`,
     from: 'lexicon:\n',
     to: '  m: { type: cumulative, metric: revenue, grain_to_date: fortnight }\nlexicon:\n',
     told: [
-      '55:58-67 M1004 `grain_to_date` must be one of second, minute, hour, day, week, month, quarter, year (A cumulative metric begins anew with each of these: `month` gives month to date.)',
+      '55:58-67 M1004 `grain_to_date` must be one of second, minute, hour, day, week, month, quarter, year (Period at whose start a cumulative metric restarts: `month` gives month to date.)',
     ],
   },
   {
@@ -957,7 +957,7 @@ export const POLICY_CASES: readonly Case[] = [
     from: 'pii: redact',
     to: 'pii: null',
     told: [
-      '9:15-19 M1004 `pii` must be one of redact, null, hash, partial, year, deny (How a masked cell is shown; write "null" in quotes.)',
+      '9:15-19 M1004 `pii` must be one of redact, null, hash, partial, year, deny (Display of a masked cell; write "null" in quotes.)',
     ],
   },
   {
@@ -998,7 +998,7 @@ export const POLICY_CASES: readonly Case[] = [
     name: 'a limit of nothing',
     from: 'masks:',
     to: 'limits: { query: 0 }\nmasks:',
-    told: ['9:18-19 M1004 `query` must be > 0 (Requests a second and subject.)'],
+    told: ['9:18-19 M1004 `query` must be > 0 (Requests per second of each subject.)'],
   },
   {
     name: 'a subject with a blank',
@@ -1021,7 +1021,7 @@ export const POLICY_CASES: readonly Case[] = [
     from: 'rows: amount > 0',
     to: 'rows: true',
     told: [
-      '8:42-46 M1001 `rows` must be text, not true or false (A predicate: only these rows, with moments on the clock of UTC. Absent: all rows.)',
+      '8:42-46 M1001 `rows` must be text, not true or false (SQL predicate that selects the visible rows; times are UTC. Default: all rows.)',
     ],
   },
   {

@@ -118,11 +118,11 @@ t.test('completion of names: entities, columns, roles, labels, tables, in their 
 t.test('hover: what a key means, and over an object who may see it, by which grant', async (t) => {
   t.match(
     await editor.hover(policy, POLICY.replace('masks:', 'ma|sks:')),
-    /The mask of each sensitivity label/,
+    /Mask of each sensitivity label/,
   );
   t.match(
     await editor.hover(policy, POLICY.replace('unmask: [person] }', 'un|mask: [person] }')),
-    /Sensitivity labels shown in the clear/,
+    /Sensitivity labels that are shown unmasked/,
   );
   const email = await editor.hover(
     manifest,

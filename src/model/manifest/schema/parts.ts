@@ -1,6 +1,6 @@
 import { MODEL_NAME_PATTERN, NAME_PATTERN } from '../name.js';
 
-/** What the two schemas share. Descriptions are what an editor shows and what a diagnostic gives as its hint. */
+/** Parts of both schemas. Editors show the descriptions, and diagnostics use them as hints. */
 
 export const DRAFT = 'http://json-schema.org/draft-07/schema#';
 
@@ -8,7 +8,7 @@ export const TEXT = { type: 'string', minLength: 1, maxLength: 4000 } as const;
 
 export const DEPRECATED = {
   ...TEXT,
-  description: 'Why it should not be used any more, and what to use instead. It still answers.',
+  description: 'Why it should no longer be used, and what to use instead. It can still be queried.',
 } as const;
 
 export const NAME_RULE = {
@@ -18,7 +18,7 @@ export const NAME_RULE = {
     'A name is a letter or underscore, then letters, digits and underscores, 63 at most; two underscores at its start are reserved.',
 } as const;
 
-/** What the semantic model calls its parts, and questions quote as SQL does. */
+/** Name of a part of the model; queries quote it as in SQL. */
 export const MODEL_RULE = {
   type: 'string',
   pattern: MODEL_NAME_PATTERN,
@@ -26,7 +26,7 @@ export const MODEL_RULE = {
     'A name is a letter of any script or an underscore, then letters, digits, underscores and single blanks between them, 63 bytes of composed (NFC) UTF-8 at most; two underscores at its start are reserved.',
 } as const;
 
-/** Names of upstream tables and columns are quoted when emitted, so that nearly anything goes. */
+/** Names of upstream tables and columns; they are quoted in emitted SQL, so nearly any character is allowed. */
 export const PHYSICAL_NAME = {
   type: 'string',
   pattern: '^[^\\u0000]{1,63}$',

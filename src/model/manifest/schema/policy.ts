@@ -19,13 +19,13 @@ const attribute = {
 
 const subject = closed(
   {
-    ceiling: list(NAME_RULE, 'Data roles that the subject can ever have, 256 at most.'),
-    purposes: list(NAME_RULE, 'What the subject can ever ask for, of `purposes`.'),
-    admin: list(NAME_RULE, 'Admin roles that the subject can ever have, e.g. TENANT_ADMIN.'),
-    attributes: named(NAME_RULE, attribute, 'What `attribute(…)` in a row filter refers to.'),
+    ceiling: list(NAME_RULE, 'Data roles that the subject may use, at most 256.'),
+    purposes: list(NAME_RULE, 'Purposes, from `purposes`, that the subject may state.'),
+    admin: list(NAME_RULE, 'Admin roles that the subject may use, such as TENANT_ADMIN.'),
+    attributes: named(NAME_RULE, attribute, 'Values of `attribute(…)` in row filters.'),
   },
   ['ceiling'],
-  'Who a token may speak for.',
+  'A user, service or agent that tokens may name.',
 );
 
 const moment = {
@@ -40,28 +40,29 @@ const when = closed(
     hours: closed(
       { from: timeOfDay, to: timeOfDay },
       ['from', 'to'],
-      'From one time of day until another, on the clock of `zone`; over midnight where the first is the later one.',
+      'Time of day in `zone`, from `from` until `to`; across midnight if `from` is later.',
     ),
     days: {
       type: 'array',
       items: { enum: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] },
       minItems: 1,
       uniqueItems: true,
-      description: 'Days on which `hours` begin.',
+      description: 'Weekdays on which `hours` begin.',
     },
-    zone: { ...TEXT, description: 'A time zone of the IANA database, such as Europe/Berlin.' },
+    zone: { ...TEXT, description: 'IANA time zone, such as Europe/Berlin.' },
     surfaces: {
       type: 'array',
       items: { enum: ['rest', 'wire', 'mcp'] },
       minItems: 1,
       uniqueItems: true,
-      description: 'Where the server took the request in. `osl mcp` asks through `rest`.',
+      description: 'Surfaces that received the request; `wire` is the Postgres port. `osl mcp` uses `rest`.',
     },
     networks: {
       type: 'array',
       items: { type: 'string' },
       minItems: 1,
-      description: "CIDRs of the peer's socket. No header is believed: behind a proxy the peer is the proxy.",
+      description:
+        "Networks (CIDR) of the connection's remote address. Headers are ignored: behind a proxy it is the proxy's address.",
     },
     claims: named(
       TEXT,
@@ -69,13 +70,13 @@ const when = closed(
         type: ['string', 'number', 'boolean', 'array'],
         items: { type: ['string', 'number', 'boolean'] },
         minItems: 1,
-        description: 'A value, or a list of which one will do.',
+        description: 'A value, or a list of accepted values.',
       },
-      'Claims of the token, each of which has such a value.',
+      'Required token claims with their values; all must match.',
     ),
   },
   [],
-  'Of the request all of this must hold.',
+  'Conditions on the request; all must hold.',
 );
 const amount = {
   type: 'integer',
@@ -87,16 +88,20 @@ const amount = {
 const QUOTA = {
   per: {
     enum: ['second', 'minute', 'hour', 'day'],
-    description: 'The window; it begins with its first request.',
+    description: 'Length of the window, which begins with its first request.',
   },
   bucket: {
     enum: ['query', 'sample', 'schema', 'authoring', 'catalog'],
-    description: 'Which requests. Default: query.',
+    description: 'Kind of requests. Default: query.',
   },
-  requests: { ...amount, description: 'How many.' },
-  rows: { ...amount, description: 'Rows of answers to questions.' },
-  bytes: { ...amount, description: 'Their bytes, as the database sends them.' },
-  seconds: { ...amount, maximum: 1_000_000_000, description: 'Seconds of a session of the database.' },
+  requests: { ...amount, description: 'Number of requests.' },
+  rows: { ...amount, description: 'Rows returned by queries.' },
+  bytes: { ...amount, description: 'Bytes of these rows as the database sends them.' },
+  seconds: {
+    ...amount,
+    maximum: 1_000_000_000,
+    description: 'Seconds for which queries hold a database session.',
+  },
 } as const;
 
 function quotas<I>(items: I, description: string) {
@@ -105,19 +110,19 @@ function quotas<I>(items: I, description: string) {
 
 const grant = closed(
   {
-    on: { ...MODEL_RULE, description: 'An entity or a bridge.' },
+    on: { ...MODEL_RULE, description: 'Entity, bridge or facet.' },
     columns: {
       type: ['string', 'array'],
       pattern: '^\\*$',
       items: MODEL_RULE,
       uniqueItems: true,
-      description: 'A list of columns, or "*" (in quotes) for all of them, also those that come later.',
+      description: 'List of columns, or "*" (in quotes) for all, including columns added later.',
     },
     rows: {
       ...TEXT,
-      description: 'A predicate: only these rows, with moments on the clock of UTC. Absent: all rows.',
+      description: 'SQL predicate that selects the visible rows; times are UTC. Default: all rows.',
     },
-    unmask: list(NAME_RULE, 'Sensitivity labels shown in the clear.'),
+    unmask: list(NAME_RULE, 'Sensitivity labels that are shown unmasked.'),
     decode: {
       type: 'boolean',
       description: 'On a facet: passages may be sent to a language model or a reranker. Default: false.',
@@ -126,26 +131,26 @@ const grant = closed(
       type: 'integer',
       minimum: 2,
       maximum: 1_000_000,
-      description: 'No row output: only aggregates over at least so many entities.',
+      description: 'Show no rows, only aggregates over at least this many entities.',
     },
     metrics: list(
       MODEL_RULE,
-      'Only these metrics, over `columns` to filter and group by. Needs `min_group_size`.',
+      'Allow only these metrics; `columns` are then for filters and GROUP BY. Needs `min_group_size`.',
     ),
     distinct: named(
       MODEL_RULE,
-      { type: 'integer', minimum: 2, maximum: 1_000_000, description: 'How many values.' },
-      'Beside `min_group_size`: how many values of each of these columns a group must have.',
+      { type: 'integer', minimum: 2, maximum: 1_000_000, description: 'Minimum number of distinct values.' },
+      'With `min_group_size`: minimum number of distinct values that a group must have in each of these columns.',
     ),
     dominance: {
       type: 'integer',
       minimum: 1,
       maximum: 99,
       description:
-        'Beside `min_group_size`: how many percent of a sum, average or deviation one row may contribute; figures of which one contributes more are NULL.',
+        'With `min_group_size`: the largest share, in percent, that one row may have in a sum, average or deviation; an aggregate with a larger share is NULL.',
     },
-    starts: { ...moment, description: 'The grant counts from this moment on.' },
-    ends: { ...moment, description: 'The grant counts until this moment, and not at it.' },
+    starts: { ...moment, description: 'Start of validity.' },
+    ends: { ...moment, description: 'End of validity (exclusive).' },
     when,
     break_glass: closed(
       {
@@ -153,40 +158,44 @@ const grant = closed(
           type: 'integer',
           minimum: 1,
           maximum: 1_440,
-          description: 'How long the grant counts after the glass was broken.',
+          description: 'Minutes for which the grant is active after the reason was given.',
         },
         per_day: {
           type: 'integer',
           minimum: 1,
           maximum: 100,
-          description: 'How often a subject may break it in 24 hours.',
+          description: 'Times that a subject may activate it in 24 hours.',
         },
       },
       ['minutes', 'per_day'],
-      'The grant counts for who breaks the glass: states a reason, which is on record, and alarms.',
+      'Emergency access: the grant is active only after the caller states a reason, which is recorded and raises an alarm.',
     ),
-    for: list(NAME_RULE, 'The grant counts for requests with one of these `purposes`.'),
+    for: list(NAME_RULE, 'The grant applies only to requests with one of these `purposes`.'),
   },
   ['on', 'columns'],
-  'Some columns and rows of one entity or bridge.',
+  'Visible columns and rows of one entity, bridge or facet.',
 );
 
 const denial = closed(
-  { on: MODEL_RULE, columns: list(MODEL_RULE, 'Absent: the whole relation.') },
+  { on: MODEL_RULE, columns: list(MODEL_RULE, 'Default: the whole relation.') },
   ['on'],
-  'What members may not use, whatever other roles grant.',
+  'Columns or relations that members cannot use, whatever other roles grant.',
 );
 
 const role = closed(
   {
     description: TEXT,
-    grants: { type: 'array', items: grant, description: 'What members see; the union of it.' },
-    deny: { type: 'array', items: denial, description: 'Beats every grant.' },
+    grants: { type: 'array', items: grant, description: 'Grants of the role; members see their union.' },
+    deny: {
+      type: 'array',
+      items: denial,
+      description: 'Columns or relations denied to members; overrides every grant.',
+    },
     max_cost: {
       type: 'number',
       exclusiveMinimum: 0,
       description:
-        "What the database's planner may reckon for one question of a member; the least of a caller's roles holds. It reads statistics that hidden rows shape.",
+        "Maximum cost estimate of the database's planner for one query of a member; the lowest of a caller's roles applies. The estimate depends on statistics that include hidden rows.",
     },
     limits: quotas(
       closed(
@@ -194,13 +203,13 @@ const role = closed(
           ...QUOTA,
           each: {
             enum: ['subject'],
-            description: 'Each member has it for itself. Absent: all of them together.',
+            description: 'The limit applies to each member separately. Default: to all members together.',
           },
         },
         ['per'],
         'One limit.',
       ),
-      'What members may take.',
+      'Limits for members.',
     ),
   },
   ['grants'],
@@ -210,53 +219,55 @@ const role = closed(
 const perSecond = {
   type: 'number',
   exclusiveMinimum: 0,
-  description: 'Requests a second and subject.',
+  description: 'Requests per second of each subject.',
 } as const;
 
 const serviceAccount = closed(
   {
-    subject: { ...SUBJECT_NAME, description: 'One of `subjects`: whose rights a session has.' },
+    subject: { ...SUBJECT_NAME, description: 'One of `subjects`; sessions have its rights.' },
     scram: {
       type: 'string',
       writeOnly: true,
       pattern:
         '^SCRAM-SHA-256\\$(409[6-9]|4[1-9]\\d\\d|[5-9]\\d{3}|\\d{5,7}):[A-Za-z0-9+/]+=*\\$[A-Za-z0-9+/]{43}=:[A-Za-z0-9+/]{43}=$',
-      description: 'The verifier of its password; `osl scram` makes it.',
+      description: 'SCRAM verifier of the password; create it with `osl scram`.',
     },
-    acl_roles: list(NAME_RULE, "Data roles that a session claims. Absent: the subject's ceiling."),
+    acl_roles: list(NAME_RULE, "Data roles of the sessions. Default: the subject's ceiling."),
   },
   ['subject', 'scram'],
-  'A login of the wire with a password, for tools that cannot bring a token.',
+  'A login with a password on the Postgres port, for tools that cannot send a token.',
 );
 
 const certificate = closed(
   {
-    subject: { ...SUBJECT_NAME, description: 'One of `subjects`: who its holder is.' },
-    acl_roles: list(NAME_RULE, "Data roles that it claims. Absent: the subject's ceiling."),
+    subject: {
+      ...SUBJECT_NAME,
+      description: 'One of `subjects`; the holder of the certificate has its rights.',
+    },
+    acl_roles: list(NAME_RULE, "Data roles of the holder. Default: the subject's ceiling."),
     dn: {
       ...TEXT,
       description:
-        'Its subject as RFC 2253 writes it, as `openssl x509 -subject -nameopt RFC2253,-esc_msb` does.',
+        "The certificate's subject in RFC 2253 notation, as `openssl x509 -subject -nameopt RFC2253,-esc_msb` prints it.",
     },
-    cn: { ...TEXT, description: 'The common name of its subject, where that has one.' },
-    dns: { ...TEXT, description: 'A DNS name among its alternative names.' },
-    uri: { ...TEXT, description: 'A URI among them, such as a SPIFFE ID.' },
-    email: { ...TEXT, description: 'An address among them.' },
+    cn: { ...TEXT, description: 'Common name of its subject.' },
+    dns: { ...TEXT, description: 'A DNS subject alternative name.' },
+    uri: { ...TEXT, description: 'A URI subject alternative name, such as a SPIFFE ID.' },
+    email: { ...TEXT, description: 'An e-mail subject alternative name.' },
     issuer: {
       ...TEXT,
-      description: 'Who signed it, as RFC 2253 writes it. Absent: any authority of OSL_TLS_CLIENT_CA.',
+      description: 'Its issuer in RFC 2253 notation. Default: any authority in OSL_TLS_CLIENT_CA.',
     },
   },
   ['subject'],
-  'Whose client certificate stands for whom; all that is said must fit, and one rule alone.',
+  'Maps client certificates to a subject. All keys of a rule must match, and exactly one rule.',
 );
 
 const CLAIM = {
   type: 'string',
   minLength: 1,
   maxLength: 256,
-  description:
-    'A claim by its name, or by a JSON pointer that begins with `/`, such as `/realm_access/roles`.',
+  description: 'Name of a claim, or a JSON pointer that begins with `/`, such as `/realm_access/roles`.',
 } as const;
 
 const attributeSource = {
@@ -265,66 +276,67 @@ const attributeSource = {
   properties: {
     any: { const: true },
     claim: CLAIM,
-    among: list(SCALAR, 'Values that count; others do not.'),
+    among: list(SCALAR, 'Accepted values; others are ignored.'),
   },
   additionalProperties: false,
   description:
-    'A value, a list of values, `{any: true}`, or `{claim: …}` with the values that count (`among`).',
+    'A value, a list of values, `{any: true}`, or `{claim: …}` with the accepted values (`among`).',
 } as const;
 
 const exchangeRule = closed(
   {
-    name: { ...NAME_RULE, description: 'What the audit log calls it.' },
-    issuer: { ...TEXT, description: 'An issuer of identity tokens, as the file of issuers names it.' },
+    name: { ...NAME_RULE, description: 'Name of the rule in the audit log.' },
+    issuer: { ...TEXT, description: 'Issuer of identity tokens, as named in the issuers file.' },
     when: named(
       CLAIM,
       {
         type: ['string', 'boolean', 'array'],
         items: { type: 'string' },
         minItems: 1,
-        description: 'A value, true or false, or a list of values of which it is or holds one.',
+        description:
+          'A value, true or false, or a list of values; the claim must equal or contain one of them.',
       } as const,
-      'Claims that a token must have; all of them must hold.',
+      'Claims that a token must have; all must match.',
     ),
     subject: {
       ...TEXT,
       description:
-        'Who it becomes: text with claims between braces, such as `user:{sub}`. An `email` counts where it is verified.',
+        'Resulting subject: text with claims in braces, such as `user:{sub}`. `email` is used only if it is verified.',
     },
-    ceiling: list(NAME_RULE, 'Data roles that such a subject can ever have, 256 at most.'),
-    admin: list(NAME_RULE, 'Admin roles that it can ever have, where it asks for them.'),
+    ceiling: list(NAME_RULE, 'Data roles that such a subject may use, at most 256.'),
+    admin: list(NAME_RULE, 'Admin roles that it may use if it requests them.'),
     roles: closed(
       {
         claim: CLAIM,
         map: named(
           { type: 'string', minLength: 1 },
           { type: ['string', 'array'], items: NAME_RULE, description: 'A data role, or several.' } as const,
-          'Data roles by the value of the claim.',
+          'Data roles for each value of the claim.',
         ),
       },
       ['claim', 'map'],
-      'Which data roles it brings. Absent: the whole ceiling.',
+      'Data roles from a claim. Default: the whole ceiling.',
     ),
     attributes: named(
       NAME_RULE,
       attributeSource,
-      'What `attribute(…)` in a row filter refers to. A claim that is not there leaves it missing.',
+      'Values of `attribute(…)` in row filters. If the claim is missing, so is the attribute.',
     ),
-    purposes: list(NAME_RULE, 'What it can ever ask for, of `purposes`.'),
-    claims: list(CLAIM, 'Claims that are taken over as they are, for conditions of grants.'),
+    purposes: list(NAME_RULE, 'Purposes, from `purposes`, that it may state.'),
+    claims: list(CLAIM, 'Claims copied unchanged, for use in conditions of grants.'),
     direct: {
       type: 'boolean',
-      description: 'An access token is good as it is, without an exchange beforehand. Default: false.',
+      description: 'Accept an access token directly, without a token exchange. Default: false.',
     },
   },
   ['name', 'issuer', 'subject', 'ceiling'],
-  'How people and agents whom an issuer knows become subjects.',
+  'Maps people and agents known to an issuer to subjects.',
 );
 
 const exchangeRules = {
   type: 'array',
   items: exchangeRule,
-  description: 'Rules by which tokens of issuers become actor tokens; the first that takes one decides.',
+  description: 'Rules that turn tokens of issuers into actor tokens; the first matching rule applies.',
 } as const;
 
 /** JSON Schema (draft 7) of a policy file. */
@@ -333,30 +345,37 @@ export const POLICY_SCHEMA = {
   title: 'OSL policy',
   ...closed(
     {
-      version: { const: 1, description: 'The version of this format: 1.' },
-      tenant: { ...NAME_RULE, description: 'Tokens of another tenant are refused.' },
-      subjects: named(SUBJECT_NAME, subject, 'Who may ask. A subject that is not here has no rights.'),
+      version: { const: 1, description: 'Version of this format: 1.' },
+      tenant: { ...NAME_RULE, description: 'Owner of the model; tokens of another tenant are refused.' },
+      subjects: named(
+        SUBJECT_NAME,
+        subject,
+        'Users, services and agents. A subject that is not listed has no rights.',
+      ),
       roles: named(NAME_RULE, role, 'Data roles by name.'),
       masks: named(
         NAME_RULE,
         {
           enum: ['redact', 'null', 'hash', 'partial', 'year', 'deny'],
-          description: 'How a masked cell is shown; write "null" in quotes.',
+          description: 'Display of a masked cell; write "null" in quotes.',
         },
-        'The mask of each sensitivity label; a label that is not here is `deny`.',
+        'Mask of each sensitivity label; a label that is not listed is `deny`.',
       ),
       order: named(
         NAME_RULE,
         {
           enum: ['by_key'],
-          description: 'Answers that read it have a total order, by key where the question leaves it open.',
+          description: 'Results that read it have a total order: by key if the query leaves it open.',
         },
-        'Entities and bridges whose hidden rows may not show in the order of an answer; it costs a sort.',
+        'Entities and bridges whose hidden rows must not influence the order of a result; costs a sort.',
       ),
       limits: closed(
         {
-          subject: quotas(closed(QUOTA, ['per'], 'One limit.'), 'Of each subject, beside those of a second.'),
-          tenant: quotas(closed(QUOTA, ['per'], 'One limit.'), 'Of all subjects together.'),
+          subject: quotas(
+            closed(QUOTA, ['per'], 'One limit.'),
+            'Limits of each subject, in addition to those per second.',
+          ),
+          tenant: quotas(closed(QUOTA, ['per'], 'One limit.'), 'Limits of all subjects together.'),
           query: perSecond,
           sample: perSecond,
           schema: perSecond,
@@ -368,27 +387,27 @@ export const POLICY_SCHEMA = {
       ),
       privacy_units: named(
         MODEL_RULE,
-        { ...MODEL_RULE, description: 'A column of it. Rows without a value are in no figure.' },
-        'By entity or bridge: the column that tells whose a row is; `min_group_size` counts those.',
+        { ...MODEL_RULE, description: 'A column of it. Rows where it is NULL are not aggregated.' },
+        'For an entity or bridge: the column that identifies the person a row belongs to; `min_group_size` counts its distinct values.',
       ),
       purposes: named(
         NAME_RULE,
         closed({ description: TEXT }, [], 'A purpose.'),
-        'What data may be asked for. A token names them in the claim `purpose`, a request in `OSL-Purpose` or `SET osl.purpose`.',
+        'Purposes of data use. A token names them in the claim `purpose`, a request in `OSL-Purpose` or `SET osl.purpose`.',
       ),
       service_accounts: named(
         NAME_RULE,
         serviceAccount,
-        'Logins of the wire that prove a password, by name.',
+        'Logins with a password on the Postgres port, by name.',
       ),
       certificates: named(
         NAME_RULE,
         certificate,
-        'Client certificates that stand in for a token, by a name of your own.',
+        'Client certificates accepted instead of a token, by a name of your choice.',
       ),
       exchange: exchangeRules,
     },
     ['version', 'tenant', 'subjects', 'roles', 'masks'],
-    'Who may see what.',
+    'Who may see which data.',
   ),
 } as const;
