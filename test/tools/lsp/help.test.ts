@@ -116,10 +116,7 @@ t.test('completion of names: entities, columns, roles, labels, tables, in their 
 });
 
 t.test('hover: what a key means, and over an object who may see it, by which grant', async (t) => {
-  t.match(
-    await editor.hover(policy, POLICY.replace('masks:', 'ma|sks:')),
-    /Mask of each sensitivity label/,
-  );
+  t.match(await editor.hover(policy, POLICY.replace('masks:', 'ma|sks:')), /Mask of each sensitivity label/);
   t.match(
     await editor.hover(policy, POLICY.replace('unmask: [person] }', 'un|mask: [person] }')),
     /Sensitivity labels that are shown unmasked/,
