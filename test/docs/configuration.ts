@@ -265,7 +265,7 @@ export const SECTIONS: readonly Section[] = [
         default: 'reopen',
       },
       OSL_AUDIT_SINK: {
-        what: 'Where the records go: segment files in the data directory, or [tables of a Postgres](audit.md#in-a-postgres).',
+        what: 'Where the records go: segment files in the data directory, or [tables of a Postgres](audit.md#store-the-log-in-postgres).',
         default: 'files',
       },
       OSL_AUDIT_URL: {
@@ -275,7 +275,7 @@ export const SECTIONS: readonly Section[] = [
       },
       OSL_AUDIT_URL_FILE: { what: 'The same, in a file.', takes: 'a file', default: '' },
       OSL_AUDIT_RETENTION_DAYS: {
-        what: 'Segments whose records are all older go, [signed for](audit.md#what-is-kept-no-more); 0 keeps all.',
+        what: 'Segments whose records are all older go, [signed for](audit.md#delete-old-records); 0 keeps all.',
         default: '0',
       },
       OSL_AUDIT_ARCHIVE: {
@@ -284,7 +284,7 @@ export const SECTIONS: readonly Section[] = [
         default: '',
       },
       OSL_AUDIT_WITNESS: {
-        what: '[Who keeps checkpoints](audit.md#anchored-outside) beside the log: directories, `s3://`, `postgres://` and `https://` URLs.',
+        what: '[Who keeps checkpoints](audit.md#external-witnesses) beside the log: directories, `s3://`, `postgres://` and `https://` URLs.',
         takes: 'names, with commas',
         default: '',
       },
