@@ -24,16 +24,21 @@ export {
   type Edge,
   type FacetStore,
   type FacetVersion,
+  formatUnit,
+  fullName,
   type Joins,
   labelsOf,
   type Metric,
+  type MetricFormat,
   type MetricInput,
+  plainName,
   type RatioMetric,
   type ReadColumn,
   type Relation,
   type RolledColumn,
   type Rollup,
   type RollupMeasure,
+  type Room,
   type SameColumns,
   type SimpleMetric,
 } from './catalog/catalog.js';
@@ -45,10 +50,15 @@ export {
   featuresBy,
   NO_FEATURES,
 } from './catalog/features.js';
-export { fullName, plainName, type Room } from './catalog/full-name.js';
-export { GRAINS, type Grain, grainNamed, type Span, windowNamed } from './catalog/grain.js';
-export { type Instant, instantNamed } from './catalog/instant.js';
-export { formatUnit, type MetricFormat } from './catalog/metric-format.js';
+export {
+  GRAINS,
+  type Grain,
+  grainNamed,
+  type Instant,
+  instantNamed,
+  type Span,
+  windowNamed,
+} from './catalog/grain.js';
 export type { MetricsRequest } from './catalog/metrics-request.js';
 export {
   type ArgumentType,
@@ -84,8 +94,7 @@ export {
 } from './errors/errors.js';
 export { hintOn, type Surface, WAYS } from './errors/surface-hints.js';
 export { EVALUATION_FAULTS, isEvaluationFault, NEGATIVE_COUNTS } from './errors/value-faults.js';
-export { type Explanation, explain } from './explain.js';
-export { noticesOf } from './explain-runtime.js';
+export { type Explanation, explain, noticesOf } from './explain.js';
 export {
   FUNCTIONS,
   type FunctionDefinition,
@@ -102,14 +111,13 @@ export type {
 } from './govern/governed-plan.js';
 export { GovernedPlan, mayBeRedacted } from './govern/governed-plan.js';
 export { isVisibleFlag, REDACTED, visibleColumnName } from './govern/mask.js';
-export { columnsRead } from './govern/reads.js';
 export { isPlainTime, isRepeatable } from './govern/repeatable.js';
+export { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './govern/rollup/rolled-block.js';
 export type { PassedRollup } from './govern/rollup/rollup.js';
-export { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './govern/rollup/rollup-columns.js';
 export { type GovernedSample, governSample, type SampledColumn, type SampleKind } from './govern/sample.js';
 export { isStored, type StoredName, stored } from './govern/store/columns.js';
 export type { PlanTemplate } from './govern/template.js';
-export { type VisibleColumn, visibleColumns } from './govern/visible.js';
+export { columnsRead, type VisibleColumn, visibleColumns } from './govern/visible.js';
 export { LIMITS } from './limits.js';
 export {
   type ColumnLineage,
@@ -140,11 +148,11 @@ export {
   type Retrieval,
   type RuntimeRelation,
   type Traversal,
+  type WantedRows,
   walkedKey,
+  wantedRows,
 } from './plan/runtime.js';
 export { literalText, type ValueSources, valuesOf } from './plan/values.js';
-export { type WantedRows, wantedRows } from './plan/wanted-rows.js';
-export { type CommonNames, isCommon, withClauseNames } from './text/common-names.js';
 export { formsOf, type SqlForm, type StatementForms } from './text/forms.js';
 export {
   applyGrammar,
@@ -156,12 +164,12 @@ export {
   parse,
   parseText,
   prepareText,
+  queryWithin,
   ready,
   type StatementText,
   splitStatements,
   statementTexts,
 } from './text/parse.js';
-export { queryWithin } from './text/query-within.js';
 export { type PlainLiteral, type ShapedText, shapeOf } from './text/shape.js';
 export { arrayElements, arrayText, identifier, quoteIdentifier, quoteLiteral } from './text/sql-text.js';
 export { charactersBefore, nearest, positionOfIndex } from './text/text.js';
@@ -170,10 +178,13 @@ export {
   type DeclaredColumn,
   decimalOf,
   declaredColumn,
+  enumName,
+  STORED_PATTERN,
+  type StoredType,
   spelledColumn,
+  storedType,
 } from './types/column-form.js';
 export { declaredOid, elementOid } from './types/declared-types.js';
-export { enumName, STORED_PATTERN, type StoredType, storedType } from './types/stored.js';
 export {
   type ArrayType,
   type ArrowForm,
@@ -194,3 +205,4 @@ export {
   typeRow,
 } from './types/types.js';
 export type { AskedWorld } from './world.js';
+export { type CommonNames, isCommon, withClauseNames } from './world.js';

@@ -1,7 +1,6 @@
 import type { FuncCall, Node, RangeVar } from '@pgsql/types';
 import { nameParts, stringOf } from './bind/ast.js';
-import type { Catalog } from './catalog/catalog.js';
-import { fullName, plainName } from './catalog/full-name.js';
+import { type Catalog, fullName, plainName } from './catalog/catalog.js';
 import { operatorNamed } from './catalog/operators.js';
 import { QueryError } from './errors/errors.js';
 import { functionsNamed } from './functions/index.js';

@@ -1,5 +1,6 @@
 import type { Relation } from '../catalog/catalog.js';
 import { InternalError, queryError } from '../errors/errors.js';
+import { fingerprint } from '../plan/fingerprint.js';
 import type { Expr } from '../plan/plan.js';
 import { GROUPS_ONLY } from './groups-only.js';
 
@@ -135,4 +136,25 @@ function withMetric(access: RelationAccess, metric: string): RelationAccess {
     return read === undefined ? g : Object.freeze({ ...g, columns: new Set([...g.columns, ...read]) });
   });
   return Object.freeze({ ...access, grants: Object.freeze(grants) });
+}
+
+/** The distinct filters of `grants`, or null where one of them lets every row through. */
+export function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | null {
+  const distinct = new Map<string, Expr>();
+  for (const { filter } of grants) {
+    if (filter === null) return null;
+    distinct.set(fingerprint(filter), filter);
+  }
+  return [...distinct.values()];
+}
+
+/** Whether some of `grants` lets every row through that any of `all` does, judged by their texts. */
+export function sameRows(grants: readonly RelationGrant[], all: readonly RelationGrant[]): boolean {
+  if (grants.length === 0) return false;
+  const mine = filtersOf(grants);
+  if (mine === null) return true;
+  const theirs = filtersOf(all);
+  if (theirs === null) return false;
+  const have = new Set(mine.map(fingerprint));
+  return theirs.every((f) => have.has(fingerprint(f)));
 }

@@ -1,19 +1,47 @@
 import type { Access } from '../access/access.js';
-import type { Catalog, Joins } from '../catalog/catalog.js';
+import type { Catalog, Joins, MetricFormat } from '../catalog/catalog.js';
 import type { Features } from '../catalog/features.js';
-import { queryError } from '../errors/errors.js';
-import type { Expr, Query, SourceId } from '../plan/plan.js';
+import { type Position, queryError } from '../errors/errors.js';
+import type { Expr, Form, Query, Slot, SourceId } from '../plan/plan.js';
+import type { RuntimeRelation } from '../plan/runtime.js';
 import { firstWord, type Parsed, startOf } from '../text/parse.js';
 import type { DeclaredType } from '../types/declared-types.js';
+import type { TypeName } from '../types/types.js';
 import { kindOf, TEMPORARY } from './ast.js';
-import type { BoundPlan } from './bound-plan.js';
 import { BindContext, type World } from './context.js';
 import { requireExpandable } from './expanded.js';
 import { refuseCollationsThatMeet } from './expressions/collation.js';
 import { formOf } from './form.js';
+import type { LiteralSlots } from './literals.js';
 import { finishRelation, withUsedColumns } from './runtime/finish-runtime.js';
 import { bindQuery } from './select/query.js';
 import { requireSealedJoins } from './unsealed.js';
+
+/** A bound query: what the caller asked, resolved, not yet governed. */
+export interface BoundPlan {
+  readonly form: Form;
+  readonly query: Query;
+  /** The join rule that it was bound under; null where there is none. */
+  readonly joins: Joins | null;
+  readonly runtime: readonly RuntimeRelation[];
+  readonly slots: readonly Slot[];
+  /** Type OIDs of `$1 … $n`: those that the client declared, and for the others what their use says. */
+  readonly clientOids: readonly number[];
+  /** Names of the metrics that it computes. */
+  readonly metrics: readonly string[];
+  /** What its reader calls the columns. */
+  readonly columns: readonly {
+    readonly name: string;
+    readonly type: TypeName;
+    /** Of a metric that says so. */
+    readonly format?: MetricFormat;
+  }[];
+  /** Where a bound expression stands in the caller's text. */
+  readonly positionOf: (expr: Expr) => Position | null;
+  readonly positionOfSource: (source: SourceId) => Position | null;
+  /** Where the literals among `slots` come from. */
+  readonly literals: LiteralSlots;
+}
 
 /**
  * Resolves names, types and forms against what this caller may see; nothing else exists for it.

@@ -1,8 +1,7 @@
 import type { A_Const } from '@pgsql/types';
 import type { Access } from '../access/access.js';
-import type { Catalog, Joins, OwnLabel } from '../catalog/catalog.js';
+import type { Catalog, Joins, MetricFormat, OwnLabel, Relation } from '../catalog/catalog.js';
 import { FEATURES, type Feature, type Features } from '../catalog/features.js';
-import type { MetricFormat } from '../catalog/metric-format.js';
 import {
   type ErrorName,
   type ErrorParameters,
@@ -11,7 +10,7 @@ import {
   queryError,
 } from '../errors/errors.js';
 import { LIMITS } from '../limits.js';
-import type { Expr, LiteralValue, Parameter, Select, Slot } from '../plan/plan.js';
+import type { Expr, LiteralValue, Parameter, Query, Select, Slot, SourceId } from '../plan/plan.js';
 import type { PlainList } from '../text/lexical.js';
 import { placeOfWord } from '../text/parse.js';
 import { positionAt, type SourceText } from '../text/text.js';
@@ -20,10 +19,8 @@ import type { TypeName } from '../types/types.js';
 import type { Location } from './ast.js';
 import { ClientParameters } from './client-parameters.js';
 import { writtenSizeOf } from './expanded.js';
-import { LabelledColumns } from './labelled.js';
 import { type Carried, LiteralSlots, WrittenLiteral } from './literals.js';
 import type { RuntimeDraft } from './runtime/runtime-draft.js';
-import { ShownRows } from './shown-rows.js';
 
 /**
  * What the names of a statement mean: entities and their columns, or tables and theirs. Either way policy holds for
@@ -413,5 +410,66 @@ export class BindContext {
       clientOids: this.clients.oids(),
       metrics: Object.freeze([...this.#metrics]),
     };
+  }
+}
+
+/**
+ * The columns of a statement's FROM items that are read as text and are labels of an enum. A cast of one to text stays
+ * in the plan until `govern/enum-order.ts` has given the others their order: Postgres orders the text as any text.
+ */
+class LabelledColumns {
+  readonly #columns = new Map<SourceId, ReadonlySet<string>>();
+
+  /** A key is joined on as it is, whatever it is cast to. */
+  ofRelation(source: SourceId, { columns, sealedKeys }: Relation): void {
+    const labelled = columns.filter((c) => c.labels !== undefined && !sealedKeys.includes(c.name));
+    this.#note(
+      source,
+      labelled.map((c) => c.name),
+    );
+  }
+
+  ofQuery(source: SourceId, query: Query): void {
+    if (this.#columns.size > 0) this.#note(source, this.#outputsOf(query));
+  }
+
+  has(expr: Expr): boolean {
+    return expr.kind === 'column' && this.#columns.get(expr.source)?.has(expr.name) === true;
+  }
+
+  #outputsOf(query: Query): readonly string[] {
+    if (query.kind === 'set_operation') return this.#outputsOf(query.left);
+    if (query.kind === 'values') return [];
+    return query.outputs.flatMap(({ expr }, i) => (this.has(expr) ? [`c${i + 1}`] : []));
+  }
+
+  #note(source: SourceId, names: readonly string[]): void {
+    if (names.length > 0) this.#columns.set(source, new Set(names));
+  }
+}
+
+/**
+ * Whole rows that stand in a statement by themselves, as in `SELECT c FROM customer c`. They are text here, and rows to
+ * Postgres, whose equality and order are other than those of text: so they can be shown, and nothing else.
+ */
+class ShownRows {
+  readonly #places = new Map<Expr, Location>();
+
+  /** Takes note of `row`, which stands at `at`. */
+  note(row: Expr, at: Location): Expr {
+    this.#places.set(row, at);
+    return row;
+  }
+
+  has(expr: Expr): boolean {
+    return this.#places.has(expr);
+  }
+
+  /** The place of a row that is no output of the statement itself; undefined where each is one. */
+  misplaced(whole: Query): { readonly at: Location } | undefined {
+    if (this.#places.size === 0) return undefined;
+    const shown = new Set(whole.kind === 'select' ? whole.outputs.map((o) => o.expr) : []);
+    const found = [...this.#places].find(([row]) => !shown.has(row));
+    return found === undefined ? undefined : { at: found[1] };
   }
 }

@@ -1,13 +1,13 @@
 /** Binding: names, types and forms of what was asked, against what its caller may see. */
+
+export type { BoundPlan } from './bind.js';
 export { bind } from './bind.js';
-export type { BoundPlan } from './bound-plan.js';
 export type { World } from './context.js';
 export { couldBe } from './expressions/coerce.js';
 export { fanOutOf } from './from/fan-out.js';
 export { type Carried, carriedText, LiteralSlots, type LiteralTest, WrittenLiteral } from './literals.js';
 export { columnsOf } from './manifest/computed.js';
-export { type ComputedFacts, computedFacts } from './manifest/computed-facts.js';
-export { metricColumns } from './manifest/metric-columns.js';
+export { type ComputedFacts, computedFacts, metricColumns } from './manifest/computed-facts.js';
 export { bindPredicate } from './manifest/standalone.js';
 export { bindMetrics } from './metrics/bind-metrics.js';
 export { inputsOf } from './metrics/inputs.js';

@@ -4,7 +4,7 @@ import { NO_FEATURES } from '../catalog/features.js';
 import { selectOf } from '../plan/nodes.js';
 import type { ColumnRef, Expr, SourceId } from '../plan/plan.js';
 import { visitExpr } from '../plan/walk.js';
-import type { BoundPlan } from './bound-plan.js';
+import type { BoundPlan } from './bind.js';
 import { BindContext } from './context.js';
 import { columnValue } from './expressions/expression.js';
 import { columnsOf, joinParents } from './manifest/computed.js';

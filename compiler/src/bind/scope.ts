@@ -1,6 +1,6 @@
+import type { Node } from '@pgsql/types';
 import type { RelationAccess } from '../access/access.js';
-import { type ComputedColumn, columnOf, type Relation } from '../catalog/catalog.js';
-import type { MetricFormat } from '../catalog/metric-format.js';
+import { type ComputedColumn, columnOf, type MetricFormat, type Relation } from '../catalog/catalog.js';
 import { columnRef } from '../plan/nodes.js';
 import type { ColumnRef, CommonTable, EntityScan, FromItem, Operation } from '../plan/plan.js';
 import { nearestIdentifier } from '../text/text.js';
@@ -103,7 +103,7 @@ export interface Scope {
 }
 
 /** A column that stands for both sides of USING. */
-export interface UsingColumn {
+interface UsingColumn {
   readonly source: number;
   readonly name: string;
 }
@@ -347,4 +347,23 @@ function qualifiedName({ relation }: ScopeItem, name: string, ctx: BindContext):
   if (relation === null) return name;
   const table = ctx.world === 'physical' ? `${relation.schema}.${relation.table}` : relation.name;
   return `${table}.${name}`;
+}
+
+/** A FROM clause: its tree, and its items as names see them, left to right. */
+export interface BoundItem {
+  readonly item: FromItem;
+  readonly items: readonly ScopeItem[];
+  /** Whether an entity or bridge stands in it by its name, and not only what queries made of some. */
+  readonly named: boolean;
+  /** Whether passages, a walk or evidence stand in it, at any depth. */
+  readonly content: boolean;
+  /** Columns that USING joined. */
+  readonly using?: readonly UsingColumn[];
+}
+
+/** A whole FROM clause. */
+export interface BoundFrom extends BoundItem {
+  readonly using: readonly UsingColumn[];
+  /** The conjuncts of WHERE that join what commas separate; they filter no more. */
+  readonly keys: ReadonlySet<Node>;
 }

@@ -3,7 +3,6 @@ import type { ColumnForm } from '../types/column-form.js';
 import type { TypeName } from '../types/types.js';
 import type { Features } from './features.js';
 import type { Grain, Span } from './grain.js';
-import type { MetricFormat } from './metric-format.js';
 
 /** What the compiler knows of the published semantic graph. Frozen; made once per manifest version. */
 export interface Catalog {
@@ -318,4 +317,46 @@ export function labelsOf({ columns, computed = [] }: Relation): ReadonlySet<stri
 
 export function columnOf(relation: Relation, name: string): Column | null {
   return relation.columns.find((c) => c.name === name) ?? null;
+}
+
+/** How a metric's figures are meant to be shown; what a manifest does not say is absent. No answer is changed by it. */
+export interface MetricFormat {
+  /** `percent`: 0.25 is 25 percent. */
+  readonly kind: 'number' | 'percent' | 'currency';
+  /** Of `currency`: its code by ISO 4217. */
+  readonly currency?: string;
+  /** Of `number`: what is counted or measured, `kg`. */
+  readonly unit?: string;
+  /** Digits behind the point. */
+  readonly decimals?: number;
+}
+
+/** What figures of `format` are in, for readers of descriptions: `percent`, `EUR`, `kg`; null where it does not say. */
+export function formatUnit({ kind, currency, unit }: MetricFormat): string | null {
+  switch (kind) {
+    case 'percent':
+      return 'percent';
+    case 'currency':
+      return currency ?? null;
+    case 'number':
+      return unit ?? null;
+    default: {
+      const unknown: never = kind;
+      return unknown;
+    }
+  }
+}
+
+/** The rooms that full names of objects begin with: `osl.entities.person`, `osl.facets.readme`, `osl.metrics.revenue`. */
+export type Room = 'entities' | 'facets' | 'metrics';
+
+/** `osl.metrics.revenue` of `revenue`. */
+export function fullName(room: Room, name: string): string {
+  return `osl.${room}.${name}`;
+}
+
+/** The name alone, where it was written in full; no name of an object has a dot in it. */
+export function plainName(room: Room, written: string): string {
+  const lead = `osl.${room}.`;
+  return written.startsWith(lead) ? written.slice(lead.length) : written;
 }

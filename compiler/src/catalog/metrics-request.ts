@@ -1,5 +1,4 @@
-import type { Grain } from './grain.js';
-import type { Instant } from './instant.js';
+import type { Grain, Instant } from './grain.js';
 
 /** A metrics question in one form, however it was spelled. Names are the caller's; their case does not count. */
 export interface MetricsRequest {

@@ -1,5 +1,5 @@
 import { INTEGERS, NUMBERS, type TypeName } from '../types/types.js';
-import { aggregate, orderedSet, STABLE } from './define.js';
+import { aggregate, orderedSet, STABLE, windowed } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
 /** Types with an order that aggregates know. */
@@ -92,4 +92,44 @@ export const AGGREGATE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze(
   orderedSet('percentile_disc', ['float8', 'anyelement'], 'anyelement'),
   orderedSet('percentile_disc', ['float8[]', 'anyelement'], 'anyarray'),
   orderedSet('mode', ['anyelement'], 'anyelement'),
+]);
+
+/**
+ * Where a row would stand among those that are aggregated: `rank(5) WITHIN GROUP (ORDER BY x)`. They take as many values
+ * as there are keys, each of its key's type; in the table their names are those of window functions.
+ */
+export const HYPOTHETICAL: ReadonlyMap<string, FunctionDefinition> = new Map(
+  (
+    [
+      ['rank', 'int8'],
+      ['dense_rank', 'int8'],
+      ['percent_rank', 'float8'],
+      ['cume_dist', 'float8'],
+    ] as const
+  ).map(([name, result]) => [name, orderedSet(name, ['any', 'any'], result)]),
+);
+
+/** Whether `definition` is one of these, and not the window function of the same name. */
+export function isHypothetical(definition: FunctionDefinition): boolean {
+  return HYPOTHETICAL.get(definition.name) === definition;
+}
+
+/** Functions that need OVER; every aggregate may have it too. */
+export const WINDOW_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
+  windowed('row_number', [], 'int8'),
+  windowed('rank', [], 'int8'),
+  windowed('dense_rank', [], 'int8'),
+  windowed('percent_rank', [], 'float8'),
+  windowed('cume_dist', [], 'float8'),
+  windowed('ntile', ['int4'], 'int4'),
+
+  windowed('lag', ['anyelement'], 'anyelement'),
+  windowed('lag', ['anyelement', 'int4'], 'anyelement'),
+  windowed('lag', ['anycompatible', 'int4', 'anycompatible'], 'anycompatible'),
+  windowed('lead', ['anyelement'], 'anyelement'),
+  windowed('lead', ['anyelement', 'int4'], 'anyelement'),
+  windowed('lead', ['anycompatible', 'int4', 'anycompatible'], 'anycompatible'),
+  windowed('first_value', ['anyelement'], 'anyelement'),
+  windowed('last_value', ['anyelement'], 'anyelement'),
+  windowed('nth_value', ['anyelement', 'int4'], 'anyelement'),
 ]);

@@ -1,7 +1,48 @@
 import { RANGES } from '../types/types.js';
-import { growing, scalar } from './define.js';
+import { growing, STABLE, scalar, type Traits } from './define.js';
 import type { FunctionDefinition } from './definition.js';
-import { SEARCH_FUNCTIONS } from './searches.js';
+
+const NAMES = [
+  'arabic armenian basque catalan danish dutch english finnish french german greek hindi hungarian indonesian irish',
+  'italian lithuanian nepali norwegian portuguese romanian russian serbian simple spanish swedish tamil turkish yiddish',
+].flatMap((line) => line.split(' '));
+
+/** The text search configurations that every Postgres has. Those of a database's own are its operator's to name. */
+export const CONFIGURATIONS: ReadonlySet<string> = new Set(NAMES.flatMap((n) => [n, `pg_catalog.${n}`]));
+
+const CONFIGURED: Traits = Object.freeze({ unit: CONFIGURATIONS });
+
+/** Whether the first argument of `definition` is a text search configuration: a `regconfig` in Postgres. */
+export function isConfigured(definition: FunctionDefinition): boolean {
+  return definition.structural.get(0) === CONFIGURATIONS;
+}
+
+/** With a configuration, and in the database's own. */
+function either(
+  name: string,
+  args: Parameters<typeof scalar>[1],
+  result: Parameters<typeof scalar>[2],
+): readonly FunctionDefinition[] {
+  return [scalar(name, args, result, STABLE), scalar(name, ['text', ...args], result, CONFIGURED)];
+}
+
+/** Searches for words, and what is made of what they find. */
+const SEARCH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
+  ...['plainto_tsquery', 'phraseto_tsquery', 'websearch_to_tsquery', 'to_tsquery'].flatMap((name) =>
+    either(name, ['text'], 'tsquery'),
+  ),
+  ...either('to_tsvector', ['text'], 'tsvector'),
+  ...either('ts_headline', ['text', 'tsquery'], 'text'),
+  ...either('ts_headline', ['text', 'tsquery', 'text'], 'text'),
+  ...['ts_rank', 'ts_rank_cd'].flatMap((name) => [
+    ...growing(name, ['tsvector', 'tsquery'], ['int4'], 'float4'),
+    ...growing(name, ['float4[]', 'tsvector', 'tsquery'], ['int4'], 'float4'),
+  ]),
+  scalar('numnode', ['tsquery'], 'int4'),
+  scalar('querytree', ['tsquery'], 'text'),
+  scalar('strip', ['tsvector'], 'tsvector'),
+  scalar('length', ['tsvector'], 'int4'),
+]);
 
 /** Parts of addresses. */
 const ADDRESSES: readonly FunctionDefinition[] = [

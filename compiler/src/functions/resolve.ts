@@ -1,22 +1,18 @@
+import { InternalError } from '../errors/errors.js';
 import type { TypeName } from '../types/types.js';
-import { AGGREGATE_FUNCTIONS } from './aggregate.js';
-import { ARRAY_FUNCTIONS } from './array.js';
+import { AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS } from './aggregate.js';
 import { type Candidate, candidate, type Resolution, selectCandidate } from './candidates.js';
 import type { Operand } from './coercion.js';
-import { CONDITIONAL_FUNCTIONS } from './conditional.js';
 import { DATETIME_FUNCTIONS } from './datetime.js';
 import type { ArgumentType, FunctionDefinition, OperatorDefinition, ResultType } from './definition.js';
-import { FORMAT_FUNCTIONS } from './format.js';
 import { groupBy } from './group.js';
 import { JSON_FUNCTIONS } from './json.js';
 import { MATH_FUNCTIONS } from './math.js';
 import { OPERATORS } from './operators.js';
 import { PLACE_FUNCTIONS } from './place.js';
 import { bindPolymorphic, concreteType } from './polymorphic.js';
-import { REGEXP_FUNCTIONS } from './regexp.js';
-import { ROW_FUNCTIONS } from './rows.js';
-import { STRING_FUNCTIONS } from './string.js';
-import { WINDOW_FUNCTIONS } from './window.js';
+import { ARRAY_FUNCTIONS, CONDITIONAL_FUNCTIONS, ROW_FUNCTIONS } from './rows.js';
+import { FORMAT_FUNCTIONS, REGEXP_FUNCTIONS, STRING_FUNCTIONS } from './string.js';
 
 /** Every overload that the language can call. */
 export const FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
@@ -162,4 +158,26 @@ export function resolveOperator(name: string, left: Operand | undefined, right: 
   const list = left === undefined ? named.prefix : named.infix;
   const actual = left === undefined ? [right] : [left, right];
   return settle(exact ?? selectCandidate(list, actual), actual);
+}
+
+/**
+ * The function that the compiler itself calls on arguments of these types.
+ *
+ * @throws InternalError where the language's table has none
+ */
+export function neededFunction(name: string, types: readonly TypeName[]): Resolution<FunctionDefinition> {
+  const found = resolveFunction(name, types);
+  if (typeof found === 'string') throw new InternalError(`${name}(${types.join(', ')}) is ${found}`);
+  return found;
+}
+
+/**
+ * The infix operator that the compiler itself uses on operands of these types.
+ *
+ * @throws InternalError where the language's table has none
+ */
+export function neededOperator(name: string, left: TypeName, right: TypeName): OperatorDefinition {
+  const found = resolveOperator(name, left, right);
+  if (typeof found === 'string') throw new InternalError(`${left} ${name} ${right} is ${found}`);
+  return found.definition;
 }

@@ -1,6 +1,35 @@
 import type { TypeName } from '../types/types.js';
-import { makingRows, STABLE } from './define.js';
+import { growing, makingRows, STABLE, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
+
+/** Arrays; none that makes rows of one. */
+export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
+  scalar('array_length', ['anyarray', 'int4'], 'int4'),
+  scalar('cardinality', ['anyarray'], 'int4'),
+  scalar('array_ndims', ['anyarray'], 'int4'),
+  scalar('array_dims', ['anyarray'], 'text'),
+  scalar('array_lower', ['anyarray', 'int4'], 'int4'),
+  scalar('array_upper', ['anyarray', 'int4'], 'int4'),
+
+  ...growing('array_position', ['anycompatiblearray', 'anycompatible'], ['int4'], 'int4'),
+  scalar('array_positions', ['anycompatiblearray', 'anycompatible'], 'int4[]'),
+
+  scalar('array_append', ['anycompatiblearray', 'anycompatible'], 'anycompatiblearray'),
+  scalar('array_prepend', ['anycompatible', 'anycompatiblearray'], 'anycompatiblearray'),
+  scalar('array_cat', ['anycompatiblearray', 'anycompatiblearray'], 'anycompatiblearray'),
+
+  scalar('array_remove', ['anycompatiblearray', 'anycompatible'], 'anycompatiblearray'),
+  scalar('array_replace', ['anycompatiblearray', 'anycompatible', 'anycompatible'], 'anycompatiblearray'),
+  scalar('trim_array', ['anyarray', 'int4'], 'anyarray'),
+
+  ...growing('array_to_string', ['anyarray', 'text'], ['text'], 'text', STABLE),
+]);
+
+/** Counts of nulls; COALESCE, NULLIF, GREATEST and LEAST are grammar, not functions. */
+export const CONDITIONAL_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
+  scalar('num_nulls', ['any'], 'int4', { variadic: 'any' }),
+  scalar('num_nonnulls', ['any'], 'int4', { variadic: 'any' }),
+]);
 
 /** Whole numbers, numbers and moments, each with its step; dates count as moments of the session's zone. */
 const SERIES: readonly FunctionDefinition[] = [
@@ -39,7 +68,7 @@ export const ROW_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
 ]);
 
 /** One column of the rows that a function makes; without a name it takes that of the alias, or of the function. */
-export interface RowColumn {
+interface RowColumn {
   readonly name: string | null;
   readonly type: TypeName;
 }

@@ -97,3 +97,32 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('like_escape', ['bytea', 'bytea'], 'bytea'),
   ...growing('similar_to_escape', ['text'], ['text'], 'text'),
 ]);
+
+/** Conversions that follow a template. */
+export const FORMAT_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
+  scalar('to_char', ['int4', 'text'], 'text', STABLE),
+  scalar('to_char', ['int8', 'text'], 'text', STABLE),
+  scalar('to_char', ['float4', 'text'], 'text', STABLE),
+  scalar('to_char', ['float8', 'text'], 'text', STABLE),
+  scalar('to_char', ['numeric', 'text'], 'text', STABLE),
+  scalar('to_char', ['timestamp', 'text'], 'text', STABLE),
+  scalar('to_char', ['timestamptz', 'text'], 'text', STABLE),
+  scalar('to_char', ['interval', 'text'], 'text', STABLE),
+  scalar('to_date', ['text', 'text'], 'date', STABLE),
+  scalar('to_timestamp', ['float8'], 'timestamptz'),
+  scalar('to_timestamp', ['text', 'text'], 'timestamptz', STABLE),
+  scalar('to_number', ['text', 'text'], 'numeric', STABLE),
+]);
+
+/** POSIX regular expressions; none that returns a set. */
+export const REGEXP_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
+  ...growing('regexp_like', ['text', 'text'], ['text'], 'bool'),
+  ...growing('regexp_count', ['text', 'text'], ['int4', 'text'], 'int4'),
+  ...growing('regexp_instr', ['text', 'text'], ['int4', 'int4', 'int4', 'text', 'int4'], 'int4'),
+  ...growing('regexp_substr', ['text', 'text'], ['int4', 'int4', 'text', 'int4'], 'text'),
+  ...growing('regexp_match', ['text', 'text'], ['text'], 'text[]'),
+  ...growing('regexp_replace', ['text', 'text', 'text'], ['int4'], 'text'),
+  scalar('regexp_replace', ['text', 'text', 'text', 'text'], 'text'),
+  ...growing('regexp_replace', ['text', 'text', 'text', 'int4', 'int4'], ['text'], 'text'),
+  ...growing('regexp_split_to_array', ['text', 'text'], ['text'], 'text[]'),
+]);

@@ -17,7 +17,7 @@ import type {
   WindowCall,
 } from '../plan/plan.js';
 import { allQueries, changed, columnsOf, leavesOf, mapped, mapQuery } from '../plan/walk.js';
-import { enumName } from '../types/stored.js';
+import { enumName } from '../types/column-form.js';
 import type { EnumValues, LabelledEnum } from './enum-values.js';
 import type { GovernedSlots } from './slots.js';
 

@@ -2,7 +2,7 @@ import type { LiteralSlots, WrittenLiteral } from '../bind/index.js';
 import { type Column, columnOf } from '../catalog/catalog.js';
 import type { ColumnRef, EntityScan, Expr, FromItem, Query, SourceId } from '../plan/plan.js';
 import { allQueries, leavesOf } from '../plan/walk.js';
-import { storedType } from '../types/stored.js';
+import { storedType } from '../types/column-form.js';
 import { columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 

@@ -1,5 +1,4 @@
-import { type Access, type RelationAccess, rowAccess } from '../access/access.js';
-import { sameRows } from '../access/granted-rows.js';
+import { type Access, type RelationAccess, rowAccess, sameRows } from '../access/access.js';
 import type { Catalog, FacetStore, FacetVersion, Relation } from '../catalog/catalog.js';
 import { InternalError } from '../errors/errors.js';
 import { columnRule } from './mask.js';

@@ -1,9 +1,9 @@
-import { instantNamed } from '../catalog/instant.js';
+import { instantNamed } from '../catalog/grain.js';
 import type { OperatorDefinition } from '../functions/index.js';
 import { fingerprint } from '../plan/fingerprint.js';
 import { allOf, anyOf, isNotNull, operationNode } from '../plan/nodes.js';
 import type { BaseColumn, Expr, Literal } from '../plan/plan.js';
-import { storedType } from '../types/stored.js';
+import { storedType } from '../types/column-form.js';
 import { arrayOf, elementOf, isArray, type ScalarType } from '../types/types.js';
 
 /**

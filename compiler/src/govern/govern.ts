@@ -5,7 +5,7 @@ import { assertNever } from '../errors/errors.js';
 import { isKeyEquality } from '../plan/key-equality.js';
 import type { Expr, FromItem, Operation, Query, Select, SourceId } from '../plan/plan.js';
 import { allQueries, columnsOf, leavesOf, mapQuery } from '../plan/walk.js';
-import { behindBarrier } from './barrier/barrier.js';
+import { behindBarrier, fenceGroupingSets } from './barrier/barrier.js';
 import { inEnumOrder } from './enum-order.js';
 import { EnumValues } from './enum-values.js';
 import { PassageFields } from './facet-fields.js';
@@ -16,7 +16,6 @@ import {
   mint,
   stepsOfWalk,
 } from './governed-plan.js';
-import { fenceGroupingSets } from './grouping-sets.js';
 import { scanAccesses } from './groups.js';
 import { isKeyCondition, joinKeys, onKeys } from './keys.js';
 import { keepMinima } from './minimum.js';
@@ -26,11 +25,10 @@ import { describeOutputs } from './outputs.js';
 import { pushEnumEqualities } from './push.js';
 import { chooseRollup, type RollupChoice } from './rollup/rollup.js';
 import { governRuntime } from './runtime.js';
-import { governScan } from './scan.js';
+import { governScan, refuseSamples } from './scan.js';
 import type { ScanAccesses } from './scan-access.js';
 import { sendKeys } from './sent-keys.js';
 import { GovernedSlots } from './slots.js';
-import { refuseSamples } from './table-sample.js';
 import { verifyRollup } from './verify/rollup.js';
 import { verify } from './verify/verify.js';
 

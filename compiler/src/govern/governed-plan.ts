@@ -1,5 +1,4 @@
-import type { FacetStore } from '../catalog/catalog.js';
-import type { MetricFormat } from '../catalog/metric-format.js';
+import type { FacetStore, MetricFormat } from '../catalog/catalog.js';
 import { InternalError, type Position } from '../errors/errors.js';
 import type { Form, Query, Slot } from '../plan/plan.js';
 import type { Hydration, OperatedRows, Retrieval, Traversal } from '../plan/runtime.js';

@@ -3,7 +3,7 @@ import type { GroupsOnlyReason } from '../access/groups-only.js';
 import { fanOutOf, type LiteralSlots } from '../bind/index.js';
 import { isKeyEquality } from '../plan/key-equality.js';
 import type { Aggregate, EntityScan, Expr, FromItem, Select, SourceId } from '../plan/plan.js';
-import { callsVolatile } from '../plan/volatile.js';
+import { callsVolatile } from '../plan/relations-read.js';
 import {
   allQueries,
   childrenOf,

@@ -1,11 +1,12 @@
 import {
   type Access,
+  filtersOf,
   grantsOn,
   type RelationAccess,
   type RelationGrant,
+  sameRows,
   showsRows,
 } from '../access/access.js';
-import { filtersOf, sameRows } from '../access/granted-rows.js';
 import { GROUPS_ONLY, type GroupsOnlyReason, inPlaceOfMetric } from '../access/groups-only.js';
 import type { BoundPlan } from '../bind/index.js';
 import { columnOf, type Relation } from '../catalog/catalog.js';

@@ -1,12 +1,13 @@
-import type { MaskKind, RelationAccess } from '../access/access.js';
-import { filtersOf, sameRows } from '../access/granted-rows.js';
+import { filtersOf, type MaskKind, type RelationAccess, sameRows } from '../access/access.js';
 import { type Column, columnOf, type Relation } from '../catalog/catalog.js';
 import { assertNever, InternalError } from '../errors/errors.js';
+import type { FunctionDefinition } from '../functions/definition.js';
+import { neededFunction, neededOperator } from '../functions/index.js';
 import { fingerprint } from '../plan/fingerprint.js';
-import { castTo, FALSE, inType, TRUE } from '../plan/nodes.js';
+import { callNode, castTo, FALSE, inType, operationNode, TRUE } from '../plan/nodes.js';
 import type { Expr, GovernedColumn } from '../plan/plan.js';
+import type { TypeName } from '../types/types.js';
 import { anyRow } from './folded-filters.js';
-import { maskCall, textConcat } from './mask-functions.js';
 import type { GovernedSlots } from './slots.js';
 
 /** The text that stands for a masked text value, everywhere. */
@@ -264,4 +265,41 @@ function choose(arms: readonly { readonly when: Expr; readonly result: Expr }[],
     otherwise,
     type: otherwise.type,
   });
+}
+
+/** Functions that masks need and callers may not name. */
+const PRIVATE: ReadonlyMap<string, FunctionDefinition> = new Map(
+  (
+    [
+      ['sha256', ['bytea'], 'bytea'],
+      ['convert_to', ['text', 'text'], 'bytea'],
+      ['encode', ['bytea', 'text'], 'text'],
+    ] as const
+  ).map(([name, args, result]) => [
+    name,
+    Object.freeze({
+      name,
+      kind: 'scalar',
+      arguments: Object.freeze([...args]),
+      variadic: null,
+      result,
+      volatility: 'immutable',
+      leakproof: false,
+      structural: new Map(),
+    } satisfies FunctionDefinition),
+  ]),
+);
+
+/** A call that a mask makes; `name` must take exactly these types. */
+function maskCall(name: string, args: readonly Expr[]): Expr {
+  const own = PRIVATE.get(name);
+  if (own !== undefined) return callNode(own, args, own.result as TypeName); // no private function is polymorphic
+  const types = args.map((a) => a.type);
+  const { definition, result } = neededFunction(name, types);
+  return callNode(definition, args, result);
+}
+
+/** `left || right`, both of `type`. */
+function textConcat(type: 'text' | 'bytea', left: Expr, right: Expr): Expr {
+  return operationNode(neededOperator('||', type, type), left, right, type);
 }

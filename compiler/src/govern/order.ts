@@ -2,8 +2,7 @@ import type { RelationAccess } from '../access/access.js';
 import { columnOf, type Relation } from '../catalog/catalog.js';
 import { queryError } from '../errors/errors.js';
 import { fingerprint, Positions } from '../plan/fingerprint.js';
-import { groupingOf } from '../plan/grouping.js';
-import { ascending, columnRef, columnRefs } from '../plan/nodes.js';
+import { ascending, columnRef, columnRefs, groupingOf } from '../plan/nodes.js';
 import type {
   Aggregate,
   Expr,

@@ -1,6 +1,5 @@
 import type { BoundPlan } from '../bind/index.js';
-import { columnOf } from '../catalog/catalog.js';
-import { fullName } from '../catalog/full-name.js';
+import { columnOf, fullName } from '../catalog/catalog.js';
 import { assertNever, queryError } from '../errors/errors.js';
 import type { ColumnRef, EntityScan, Expr, GovernedScan, Query } from '../plan/plan.js';
 import { ASKED_COLUMNS, EVIDENCE, REDACTED_FIELDS } from '../plan/runtime.js';

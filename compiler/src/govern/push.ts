@@ -1,5 +1,5 @@
 import { InternalError } from '../errors/errors.js';
-import { enumEquality } from '../plan/enum-equality.js';
+import { enumEquality } from '../plan/key-equality.js';
 import type { Expr, FromItem, GovernedScan, Query, Select, SourceId } from '../plan/plan.js';
 import { mapChildren, mapQuery, visitExpr } from '../plan/walk.js';
 

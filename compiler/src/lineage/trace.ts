@@ -1,3 +1,4 @@
+import type { Relation } from '../catalog/catalog.js';
 import { assertNever, InternalError } from '../errors/errors.js';
 import type { FunctionDefinition } from '../functions/definition.js';
 import type { GovernedPlan, GovernedRuntime } from '../govern/governed-plan.js';
@@ -11,9 +12,8 @@ import {
   type SortKey,
   type WindowCall,
 } from '../plan/plan.js';
-import { stepValues } from '../plan/recursion.js';
+import { stepValues } from '../plan/relations-read.js';
 import { boundExprs, childrenOf, conditionsOf, leavesOf, sortExprs } from '../plan/walk.js';
-import { fieldOf } from './fields.js';
 import {
   atLeast,
   deciding,
@@ -336,4 +336,34 @@ function policyIn(transformation: Transformation, scan: GovernedScan | null): Tr
 /** How many there are says little of what they are; OpenLineage calls a count a mask. */
 function aggregateTransformation(as: Transformation, { name }: FunctionDefinition): Transformation {
   return atLeast(as, 'AGGREGATION', name === 'count');
+}
+
+/** A column as the semantic graph names it. */
+interface Field {
+  readonly object: string;
+  readonly column: string;
+}
+
+/** What a facet's store keeps of a passage, by what readers know it as; everything else in it is made from its text. */
+const STORED: ReadonlyMap<string, string> = new Map([
+  ['chunk_id', 'cite'],
+  ['doc_id', 'cite'],
+  ['source', 'cite'],
+  ['start_char', 'cite'],
+  ['end_char', 'cite'],
+  ['sha256', 'cite'],
+  ['redacted_fields', 'redacted_fields'],
+]);
+
+function objectOf(relation: Relation): string {
+  return relation.kind === 'facet' ? `osl.facets.${relation.name}` : `osl.entities.${relation.name}`;
+}
+
+/** The field behind the upstream column `physical` of `relation`. */
+function fieldOf(relation: Relation, physical: string): Field {
+  const object = objectOf(relation);
+  const declared = relation.columns.find((c) => c.physical === physical && !c.name.startsWith('#'));
+  if (declared !== undefined) return { object, column: declared.name };
+  if (relation.kind === 'facet') return { object, column: STORED.get(physical) ?? 'text' };
+  throw new InternalError(`column ${physical} of ${relation.name} is not declared`);
 }

@@ -1,5 +1,6 @@
 import type { FunctionDefinition, OperatorDefinition } from '../functions/definition.js';
 import type { Expr, Output, Query, SortKey } from './plan.js';
+import { childrenOf } from './walk.js';
 
 const known = new WeakMap<Expr, string>();
 
@@ -41,6 +42,27 @@ export class Positions {
   of(expr: Expr): number | null {
     return this.#byOutput.get(expr) ?? this.#byText.get(fingerprint(expr)) ?? null;
   }
+}
+
+/** A test that is true for values equal to one of `groupBy`. */
+export function keyFinder(groupBy: readonly Expr[]): (expr: Expr) => boolean {
+  const keys = new Set(groupBy.map(fingerprint));
+  // Only a value as large as a key can be one: what a value is in words is written for those alone.
+  const sizes = new Map<Expr, number>();
+  const keySizes = new Set(groupBy.map((key) => sizeOf(key, sizes)));
+  return (expr) => keySizes.has(sizeOf(expr, sizes)) && keys.has(fingerprint(expr));
+}
+
+/** Values that `expr` consists of, queries in it not entered. */
+function sizeOf(expr: Expr, sizes: Map<Expr, number>): number {
+  const children = childrenOf(expr);
+  if (children.length === 0) return 1;
+  const before = sizes.get(expr);
+  if (before !== undefined) return before;
+  let size = 1;
+  for (const child of children) size += sizeOf(child, sizes);
+  sizes.set(expr, size);
+  return size;
 }
 
 /** The kinds that make up most questions by hand; JSON says the same of all others, their definitions written out. */

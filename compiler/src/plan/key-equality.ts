@@ -1,4 +1,5 @@
-import type { ColumnRef, DistinctTest, Expr, Operation } from './plan.js';
+import { storedType } from '../types/column-form.js';
+import type { BaseColumn, ColumnRef, DistinctTest, Expr, Operation, Parameter } from './plan.js';
 
 /** Equates columns of two FROM items; NULL equals nothing. */
 export type KeyEquality = Operation & { readonly left: ColumnRef; readonly right: ColumnRef };
@@ -23,4 +24,25 @@ function isNullSafeEquality(expr: Expr): expr is NullSafeEquality {
 /** Whether `expr` equates columns of two FROM items, either way. */
 export function equatesColumns(expr: Expr): expr is KeyEquality | NullSafeEquality {
   return isKeyEquality(expr) || isNullSafeEquality(expr);
+}
+
+/** A column that is stored as an enum, compared with a value of the statement. */
+export interface EnumEquality {
+  readonly base: BaseColumn;
+  /** The enum, as SQL names it. */
+  readonly sql: string;
+  readonly value: Parameter;
+}
+
+/** What `operation` is of that kind, or null. */
+export function enumEquality({ left, definition, right }: Operation): EnumEquality | null {
+  if (definition.name !== '=' || left === null) return null;
+  return sides(left, right) ?? sides(right, left);
+}
+
+function sides(base: Expr, value: Expr): EnumEquality | null {
+  if (base.kind !== 'base' || base.stored === undefined || value.kind !== 'parameter') return null;
+  if (value.type !== 'text') return null;
+  const type = storedType(base.stored);
+  return type?.isEnum === true ? { base, sql: type.sql, value } : null;
 }

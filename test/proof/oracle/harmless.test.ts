@@ -1,8 +1,8 @@
 import { Client } from 'pg';
 import t, { type Test } from 'tap';
+import type * as Units from '../../../compiler/src/functions/datetime.js';
 import type * as Operators from '../../../compiler/src/functions/operators.js';
 import type * as Resolve from '../../../compiler/src/functions/resolve.js';
-import type * as Units from '../../../compiler/src/functions/units.js';
 import type * as Constants from '../../../compiler/src/govern/barrier/constants.js';
 import type * as Harmless from '../../../compiler/src/govern/barrier/harmless.js';
 import type * as Proofs from '../../../compiler/src/govern/verify/proofs.js';
@@ -25,7 +25,7 @@ const { ROUNDED } = (await compiled('govern/barrier/constants.js')) as typeof Co
 const { FUNCTIONS } = (await compiled('functions/resolve.js')) as typeof Resolve;
 const { upholds } = (await compiled('govern/verify/proofs.js')) as typeof Proofs;
 const { OPERATORS } = (await compiled('functions/operators.js')) as typeof Operators;
-const units = (await compiled('functions/units.js')) as typeof Units;
+const units = (await compiled('functions/datetime.js')) as typeof Units;
 
 /** Values of each type that a table may hold, as SQL. */
 const EXTREMES: Record<string, readonly string[]> = {

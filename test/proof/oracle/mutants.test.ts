@@ -222,11 +222,11 @@ const MUTANTS: readonly Mutant[] = [
     'asks(c) && query.groupingSets === null && ',
     'asks(c) && ',
   ),
-  mutant('samples are of what is shown', 'table-sample', 'leaf.filter === null &&', ''),
+  mutant('samples are of what is shown', 'scan', 'leaf.filter === null &&', ''),
   mutant('what is drawn is fenced', 'barrier/barrier', 'if (isVolatile(root))', 'if (false)'),
   mutant('nothing is drawn beside what is counted', 'group-fault', 'callsVolatile)', '() => false)'),
   mutant('with ties there are more rows', 'barrier/constants', 'query.withTies ||', ''),
-  mutant('grouping sets are fenced', 'grouping-sets', "q.kind === 'select'", 'false'),
+  mutant('grouping sets are fenced', 'barrier/barrier', "q.kind === 'select'", 'false'),
   mutant(
     'a set without keys is a group',
     'minimum',

@@ -1,18 +1,16 @@
 import type { A_Expr, Node } from '@pgsql/types';
 import type { OperatorDefinition } from '../../functions/definition.js';
-import { allOf, anyOf, inType } from '../../plan/nodes.js';
+import { allOf, anyOf, inType, TRUE } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import { arrayOf, isArray, type TypeName } from '../../types/types.js';
 import { type Location, nameParts, required } from '../ast.js';
 import type { BindContext } from '../context.js';
 import type { Environment } from '../environment.js';
-import { quotient, remainder } from '../metrics/division.js';
+import { chooseOverload } from './call.js';
 import { type Bound, coerce, elementTypeOf, typeOfBound } from './coerce.js';
 import { bindExpression } from './expression.js';
-import { bindIn } from './in-list.js';
-import { infix, operatorFor, prefix } from './infix.js';
-import { bindPathOperator } from './path-operator.js';
-import { attributeArgument, bindAttributeMatch } from './policy-attribute.js';
+import { attributeArgument, bindAttributeMatch, bindIn } from './in-list.js';
+import { infix, operatorFor, prefix, quotient, remainder } from './infix.js';
 import { bindRowDistinct, bindRowOperator } from './row.js';
 
 /** Everything that the grammar writes with an operator. */
@@ -163,4 +161,27 @@ function castElements(array: Expr, element: TypeName, location: Location, ctx: B
   if (isArray(element)) throw ctx.unsupported('an array of arrays', location);
   const type = arrayOf(element);
   return inType(array, type);
+}
+
+const FUNCTIONS: ReadonlyMap<string, string> = new Map([
+  ['@?', 'jsonb_path_exists'],
+  ['@@', 'jsonb_path_match'],
+]);
+
+/** `doc @? path` and `doc @@ path` of jsonb, as the functions that they are, with errors silent. Null of anything else. */
+function bindPathOperator(
+  name: string,
+  left: Bound,
+  right: Bound,
+  at: Location,
+  ctx: BindContext,
+): Expr | null {
+  const called = FUNCTIONS.get(name);
+  if (called === undefined || left.kind === 'untyped' || typeOfBound(left) !== 'jsonb') return null;
+  const path = right.kind === 'untyped' || right.type === 'text' ? coerce(right, 'text', ctx) : null;
+  if (path?.kind !== 'parameter')
+    throw ctx.unsupported('a path that is no constant', at, 'write the path as text');
+  const given = [left, path, ctx.constant('{}', 'jsonb'), TRUE];
+  const { definition, args, type } = chooseOverload(called, given, at, ctx);
+  return ctx.at(Object.freeze({ kind: 'call', definition, args, type }), at);
 }

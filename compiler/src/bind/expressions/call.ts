@@ -1,5 +1,6 @@
 import type { FuncCall, Node, SortBy } from '@pgsql/types';
 import { OPERATORS } from '../../catalog/operators.js';
+import { UNIT_NAMES } from '../../functions/datetime.js';
 import type { FunctionDefinition } from '../../functions/definition.js';
 import {
   columnsOfRows,
@@ -9,23 +10,19 @@ import {
   neededFunction,
   resolveFunction,
 } from '../../functions/index.js';
-import { UNIT_NAMES } from '../../functions/units.js';
 import { callNode, isNotNull, TRUE } from '../../plan/nodes.js';
 import type { Aggregate, Expr, SortKey } from '../../plan/plan.js';
 import { someExpr, sortExprs } from '../../plan/walk.js';
 import { nearest } from '../../text/text.js';
 import { sqlNameOf, type TypeName } from '../../types/types.js';
-import { type Location, nameParts, rowItems } from '../ast.js';
+import { type Location, nameParts, required, rowItems, ZERO } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { type Environment, insideCall } from '../environment.js';
 import { bindMeasure, bindMetricAggregate } from '../metrics/measure.js';
 import { bindOperatorCall } from '../runtime/operator.js';
 import { isLocal } from '../scope.js';
-import { type Bound, coerce, typeOfBound } from './coerce.js';
-import { requireComparable } from './comparable.js';
+import { type Bound, coerce, commonType, requireComparable, typeOfBound } from './coerce.js';
 import { bindExpression, bindPredicateNode } from './expression.js';
-import { bindHypothetical } from './hypothetical.js';
-import { inPlaces } from './parts-by-name.js';
 import { bindArgument, bindRowToJson, countedRow } from './whole-row.js';
 import { bindWindow } from './window.js';
 
@@ -256,7 +253,7 @@ function countOfRows(items: readonly Bound[], ctx: BindContext) {
 }
 
 /** In Postgres an aggregate over outer columns alone belongs to the outer query; here it has no node. */
-export function refuseOuterOnly(call: Aggregate, env: Environment, location: Location): void {
+function refuseOuterOnly(call: Aggregate, env: Environment, location: Location): void {
   const isOuter = (e: Expr): boolean => e.kind === 'column' && !isLocal(env.scope, e.source);
   const isInner = (e: Expr): boolean => e.kind === 'column' && isLocal(env.scope, e.source);
   if (someExpr(call, isOuter) && !someExpr(call, isInner))
@@ -318,3 +315,76 @@ const INSTEAD: ReadonlyMap<string, string> = new Map([
 const SHOWN_OVERLOADS = 4;
 
 const OPERATOR_WORDS: readonly string[] = ['measure', ...Object.keys(OPERATORS).map((o) => o.toLowerCase())];
+
+/** `rank(a, …) WITHIN GROUP (ORDER BY x, …)`: as many values as keys, each pair in the type that both convert to. */
+function bindHypothetical(definition: FunctionDefinition, node: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  const { name, result } = definition;
+  const at = node.location;
+  if (!env.aggregates) {
+    const detail = `aggregate \`${name}\` is not allowed in ${env.clause}`;
+    throw ctx.error('grouping', { detail, hint: aggregateHint(env.clause) }, at);
+  }
+  const given = node.args ?? [];
+  const sorts = (node.agg_order ?? []).map((n) => ('SortBy' in n ? n.SortBy : {}));
+  if (given.length !== sorts.length || given.length === 0) {
+    const detail = `\`${name}\` takes a value for each key of WITHIN GROUP`;
+    throw ctx.error('grouping', { detail, hint: `${name}(5) WITHIN GROUP (ORDER BY x)` }, at);
+  }
+  const inner = insideCall(env, `the arguments of \`${name}\``, false);
+  const pairs = sorts.map((sort, i) => {
+    const [key, value] = [
+      bindExpression(required(sort.node), inner),
+      bindExpression(required(given[i]), inner),
+    ];
+    const type = commonType([key, value], ctx, at);
+    return { value: coerce(value, type, ctx), key: sortKey(sort, coerce(key, type, ctx), ctx) };
+  });
+  const call: Aggregate = Object.freeze({
+    kind: 'aggregate',
+    definition,
+    args: Object.freeze(pairs.map((p) => p.value)),
+    distinct: false,
+    filter:
+      node.agg_filter === undefined
+        ? null
+        : bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false)),
+    orderBy: Object.freeze(pairs.map((p) => p.key)),
+    metric: null,
+    type: result === 'int8' ? 'int8' : 'float8',
+  });
+  for (const key of sortExprs(call.orderBy)) requireComparable(key.type, at, ctx);
+  refuseOuterOnly(call, env, at);
+  return ctx.at(call, at);
+}
+
+/** Functions of Postgres whose arguments have names and are 0 unless given. */
+const PARTS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['make_interval', ['years', 'months', 'weeks', 'days', 'hours', 'mins', 'secs']],
+]);
+
+/**
+ * `make_interval(days => 3)` with its arguments in their places; the call itself where it names none, or where its
+ * function has no names.
+ *
+ * @throws QueryError E0511 for a name that the function has not, or that is given twice
+ */
+function inPlaces(name: string, call: FuncCall, ctx: BindContext): FuncCall {
+  const parts = PARTS.get(name);
+  const args = call.args ?? [];
+  if (parts === undefined || !args.some((a) => 'NamedArgExpr' in a)) return call;
+  const placed = new Map<number, Node>();
+  let last = 0;
+  for (const [i, arg] of args.entries()) {
+    const named = 'NamedArgExpr' in arg ? arg.NamedArgExpr : null;
+    const at = named === null ? i : parts.indexOf(named.name ?? '');
+    if (at < 0 || placed.has(at)) {
+      const detail = `\`${name}\` ${at < 0 ? 'has no argument' : 'is given twice'} \`${named?.name ?? parts[at]}\``;
+      throw ctx.mismatch(detail, named?.location ?? call.location, `it takes ${parts.join(', ')}`);
+    }
+    const value = named === null ? arg : named.arg;
+    if (value !== undefined) placed.set(at, value);
+    last = Math.max(last, at);
+  }
+  return { ...call, args: Array.from({ length: last + 1 }, (_, i) => placed.get(i) ?? ZERO) };
+}

@@ -1,13 +1,14 @@
-import type { TypeName as TypeNode } from '@pgsql/types';
+import type { Node, TypeName as TypeNode } from '@pgsql/types';
 import { CONFIGURATIONS, castBetween, resolveFunction } from '../../functions/index.js';
 import { callNode, castTo } from '../../plan/nodes.js';
-import type { Expr } from '../../plan/plan.js';
+import type { BitNumber, Expr } from '../../plan/plan.js';
 import { nearest } from '../../text/text.js';
 import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '../../types/types.js';
-import { integerOf, type Location, nameParts } from '../ast.js';
+import { integerOf, type Location, nameParts, required, stringOf } from '../ast.js';
+import type { BindContext } from '../context.js';
 import type { Environment } from '../environment.js';
 import { type Bound, coerce } from './coerce.js';
-import { bindOneByte, isOneByte } from './one-byte.js';
+import { bindExpression } from './expression.js';
 
 /** `CAST(bound AS type)`, `bound::type` and `type 'literal'`. */
 export function bindCast(bound: Bound, node: TypeNode, location: Location, env: Environment): Expr {
@@ -137,4 +138,71 @@ function bindIntervalCast(
     throw env.ctx.unsupported('this form of INTERVAL', location, "write INTERVAL '7 days'");
   }
   return env.ctx.at(env.ctx.constant(`${value.literal.read().trim()} ${field}`, 'interval'), location);
+}
+
+/** Whether the type is `"char"`, one byte; `char` without quotes is `pg_catalog.bpchar` to the grammar. */
+function isOneByte({ names = [] }: TypeNode): boolean {
+  const [first, second] = names.map(stringOf);
+  return (second ?? first) === 'char' && (second === undefined || first === 'pg_catalog');
+}
+
+/**
+ * `'r'::"char"`: the first byte of a literal, as a text. Of what else there is, and of a letter that takes several
+ * bytes, Postgres makes bytes that are no text.
+ *
+ * @throws QueryError E0511
+ */
+function bindOneByte(bound: Bound, at: Location, ctx: BindContext): Expr {
+  const value = bound.kind === 'untyped' ? bound.value : { literal: null };
+  if (value === null) return ctx.at(Object.freeze({ kind: 'null', type: 'text' }), at);
+  const first = 'literal' in value ? value.literal?.read().slice(0, 1) : undefined;
+  if (first === undefined || first > '\u007f')
+    throw ctx.unsupported('`"char"` of anything but a literal in ASCII', at, 'use left(…, 1)');
+  return ctx.at(ctx.constant(first, 'text'), at);
+}
+
+/** How many bits an integer of the type has. */
+const BITS: ReadonlyMap<TypeName, number> = new Map<TypeName, number>([
+  ['int4', 32],
+  ['int8', 64],
+]);
+
+/**
+ * `text::bit(n)::bigint`, the way to read a number from hexadecimal digits (`'x' || md5(…)`): bits are no type of their
+ * own, so the two casts are one. Null for any other cast.
+ */
+export function bindBitNumber(
+  arg: Node | undefined,
+  type: TypeName,
+  location: Location,
+  env: Environment,
+): BitNumber | null {
+  if (arg === undefined || !('TypeCast' in arg)) return null;
+  const { ctx } = env;
+  const most = BITS.get(type);
+  const modifiers = arg.TypeCast.typeName?.typmods ?? [];
+  const length = modifiers.length === 0 ? 1 : integerOf(modifiers[0]);
+  if (most === undefined || length === null || modifiers.length > 1 || length < 1 || length > most) {
+    const hint = 'bits are read as numbers: ::bit(64)::bigint, ::bit(32)::int';
+    throw ctx.unsupported(`bit(${length ?? '…'}) as ${type}`, location, hint);
+  }
+  const bits = bindExpression(required(arg.TypeCast.arg), env);
+  if (bits.kind !== 'untyped' && bits.type !== 'text') {
+    throw ctx.mismatch(`a value of type ${bits.type} is no text of bits`, location, "write 'x' || md5(…)");
+  }
+  const text = coerce(bits, 'text', ctx);
+  const number = Object.freeze({
+    kind: 'bit_number',
+    arg: text,
+    length,
+    type: type === 'int4' ? 'int4' : 'int8',
+  });
+  return ctx.at(number satisfies BitNumber, location);
+}
+
+/** Whether a value is cast to bits. */
+export function isBitCast(node: Node | undefined): boolean {
+  const type: TypeNode | undefined =
+    node !== undefined && 'TypeCast' in node ? node.TypeCast.typeName : undefined;
+  return nameParts(type?.names).join('.') === 'bit' && (type?.arrayBounds ?? []).length === 0;
 }

@@ -2,11 +2,23 @@ import { castBetween, commonType as commonTypeOf } from '../../functions/index.j
 import { castTo } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import type { PlainList } from '../../text/lexical.js';
-import { arrayOf, elementOf, isArray, type ScalarType, type TypeName } from '../../types/types.js';
+import {
+  arrayOf,
+  elementOf,
+  isArray,
+  isComparable,
+  type ScalarType,
+  type TypeName,
+} from '../../types/types.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type LiteralTest, WrittenLiteral } from '../literals.js';
-import { isPossibleDay, isPossibleMoment, isPossibleTime } from '../temporal-literals.js';
+import {
+  isPossibleDay,
+  isPossibleMoment,
+  isPossibleTime,
+  type LiteralTest,
+  WrittenLiteral,
+} from '../literals.js';
 
 /** A quoted literal, NULL, or `$n` whose type only its surroundings decide. */
 interface Untyped {
@@ -179,4 +191,13 @@ export function arrayTypeOf(type: TypeName, ctx: BindContext, location: Location
 export function elementTypeOf(type: TypeName, ctx: BindContext, location: Location): ScalarType {
   if (!isArray(type)) throw ctx.mismatch(`an array is needed here, not ${type}`, location);
   return elementOf(type);
+}
+
+/**
+ * Refuses to group, sort or tell apart by a value of a type without an equality.
+ *
+ * @throws QueryError E0511, 42883 as in Postgres
+ */
+export function requireComparable(type: TypeName, at: Location, ctx: BindContext): void {
+  if (!isComparable(type)) throw ctx.error('unknownOperator', { signature: `${type} = ${type}` }, at);
 }

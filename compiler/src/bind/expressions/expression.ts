@@ -15,8 +15,7 @@ import type {
   TypeName as TypeNode,
 } from '@pgsql/types';
 import { resolveFunction } from '../../functions/index.js';
-import { MOST_GROUPED } from '../../plan/grouping.js';
-import { callNode, castTo, inType } from '../../plan/nodes.js';
+import { callNode, castTo, inType, MOST_GROUPED } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import { type ArrayType, arrayOf, elementOf, isArray } from '../../types/types.js';
 import { constructOf, type Location, placeOf, required, stringOf } from '../ast.js';
@@ -25,12 +24,10 @@ import { type Environment, insideCall } from '../environment.js';
 import { computedValue } from '../manifest/computed.js';
 import { findColumn, resolveColumn, type ScopeColumn, type ScopeItem } from '../scope.js';
 import { bindArithmetic } from './a-expr.js';
-import { bindBitNumber, isBitCast } from './bit-number.js';
 import { bindCall } from './call.js';
-import { bindCast, configurationIn, convert, typeOfNode } from './cast.js';
-import { arrayTypeOf, type Bound, coerce, commonType, elementTypeOf } from './coerce.js';
+import { bindBitNumber, bindCast, configurationIn, convert, isBitCast, typeOfNode } from './cast.js';
+import { arrayTypeOf, type Bound, coerce, commonType, elementTypeOf, requireComparable } from './coerce.js';
 import { bindCollate } from './collation.js';
-import { requireComparable } from './comparable.js';
 import { infix } from './infix.js';
 import { bindRowNullTest } from './row.js';
 import { inOlderFunctions } from './standard-json.js';

@@ -1,14 +1,13 @@
-import type { A_Expr } from '@pgsql/types';
+import type { A_Expr, Node } from '@pgsql/types';
 import type { OperatorDefinition } from '../../functions/definition.js';
 import type { Expr } from '../../plan/plan.js';
 import type { PlainList } from '../../text/lexical.js';
 import { arrayOf, isArray, type TypeName } from '../../types/types.js';
-import { type Location, placeOf, required } from '../ast.js';
+import { constantText, type Location, nameParts, placeOf, required } from '../ast.js';
 import type { Environment } from '../environment.js';
 import { type Bound, coerce, commonType, listOf, typeOfBound } from './coerce.js';
-import { bindExpression } from './expression.js';
-import { operatorFor } from './infix.js';
-import { attributeArgument, bindAttributeMatch } from './policy-attribute.js';
+import { bindExpression, bindValue } from './expression.js';
+import { equalityOf, operatorFor } from './infix.js';
 import { bindRowIn } from './row.js';
 
 /** IN lists of plain values become one array parameter, so that their length is not part of the plan. */
@@ -83,4 +82,32 @@ function comparedWith(
 function inArray(arg: Expr, definition: OperatorDefinition, array: Expr, negated: boolean): Expr {
   const quantifier = negated ? 'all' : 'any';
   return Object.freeze({ kind: 'quantified', definition, quantifier, arg, array, type: 'bool' });
+}
+
+/** The name in `attribute('name')`, or null where `node` is something else or stands in a query. */
+export function attributeArgument(node: Node, env: Environment): string | null {
+  if (!env.policy || !('FuncCall' in node)) return null;
+  const call = node.FuncCall;
+  if (nameParts(call.funcname).join('.') !== 'attribute') return null;
+  const arg = call.args?.[0];
+  const name = arg === undefined || call.args?.length !== 1 ? null : constantText(arg);
+  if (name === null) {
+    throw env.ctx.mismatch('attribute() takes one quoted name', call.location, "attribute('region')");
+  }
+  return name;
+}
+
+/** `value = attribute('name')`: true if the value is one of the attribute's. */
+export function bindAttributeMatch(
+  value: Node,
+  attribute: string,
+  location: Location,
+  env: Environment,
+): Expr {
+  const arg = bindValue(value, env);
+  const equality = equalityOf(arg.type, location, env.ctx);
+  return env.ctx.at(
+    Object.freeze({ kind: 'attribute_match', arg, equality, attribute, subject: null, type: 'bool' }),
+    location,
+  );
 }

@@ -9,7 +9,6 @@ import { type Environment, insideCall } from '../environment.js';
 import { aggregateOf, chooseOverload, sortKey, unknownFunction } from './call.js';
 import { coerce } from './coerce.js';
 import { bindExpression, bindPredicateNode, bindValue } from './expression.js';
-import { extended } from './named-window.js';
 
 /** `function(…) OVER (…)`. */
 export function bindWindow(name: string, node: FuncCall, env: Environment): Expr {
@@ -178,4 +177,32 @@ function exclusion(bits: number): Frame['exclude'] {
   if ((bits & EXCLUDE_CURRENT_ROW) !== 0) return 'current row';
   if ((bits & EXCLUDE_GROUP) !== 0) return 'group';
   return (bits & EXCLUDE_TIES) !== 0 ? 'ties' : null;
+}
+
+/**
+ * `(w ORDER BY … ROWS …)`: window `base` with what `window` adds to it, by Postgres' rules: the partitions are those of
+ * the base, an order may be added where it has none, and a base with a frame is no base.
+ */
+export function extended(window: WindowDef, base: WindowDef, ctx: BindContext): WindowDef {
+  const { location } = window;
+  const name = base.name ?? '';
+  const fault =
+    window.partitionClause !== undefined
+      ? `window \`${name}\` has its PARTITION BY, which cannot be given again`
+      : window.orderClause !== undefined && base.orderClause !== undefined
+        ? `window \`${name}\` has its ORDER BY, which cannot be given again`
+        : ((base.frameOptions ?? 0) & NONDEFAULT) !== 0
+          ? `window \`${name}\` has a frame, so that no other can extend it`
+          : null;
+  if (fault !== null) throw ctx.error('windowing', { detail: fault }, location);
+  const { frameOptions, startOffset, endOffset } = window;
+  const orderClause = window.orderClause ?? base.orderClause;
+  return {
+    ...(location === undefined ? {} : { location }),
+    ...(frameOptions === undefined ? {} : { frameOptions }),
+    ...(startOffset === undefined ? {} : { startOffset }),
+    ...(endOffset === undefined ? {} : { endOffset }),
+    ...(base.partitionClause === undefined ? {} : { partitionClause: base.partitionClause }),
+    ...(orderClause === undefined ? {} : { orderClause }),
+  };
 }

@@ -2,9 +2,16 @@ import type { Node } from '@pgsql/types';
 import type { Operation } from '../../plan/plan.js';
 import { leavesOf } from '../../plan/walk.js';
 import { nameParts, placeOf, stringOf } from '../ast.js';
-import type { BoundFrom, BoundItem } from '../bound-from.js';
 import type { BindContext } from '../context.js';
-import { innerScope, lookUp, referenceOf, resolveColumn, type ScopeItem } from '../scope.js';
+import {
+  type BoundFrom,
+  type BoundItem,
+  innerScope,
+  lookUp,
+  referenceOf,
+  resolveColumn,
+  type ScopeItem,
+} from '../scope.js';
 import { isMade, joined, plainEquality, refuseTwice } from './join.js';
 
 interface Placed {

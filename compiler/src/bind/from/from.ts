@@ -1,25 +1,39 @@
-import type { FuncCall, Node, RangeFunction, RangeSubselect, RangeVar } from '@pgsql/types';
+import type { FuncCall, Node, RangeFunction, RangeSubselect, RangeTableSample, RangeVar } from '@pgsql/types';
 import type { Relation } from '../../catalog/catalog.js';
-import type { CommonTableRef, Derived, EntityScan, RecursionRef } from '../../plan/plan.js';
+import type {
+  CommonTableRef,
+  Derived,
+  EntityScan,
+  Parameter,
+  RecursionRef,
+  TableSample,
+} from '../../plan/plan.js';
 import { quoteLiteral } from '../../text/sql-text.js';
 import { nearestIdentifier } from '../../text/text.js';
-import { constructOf, nameParts, placeOf, required } from '../ast.js';
-import type { BoundFrom, BoundItem } from '../bound-from.js';
+import { constructOf, type Location, nameParts, placeOf, required } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { isOfRowIn } from '../expressions/rows-in.js';
+import { plainEnvironment } from '../environment.js';
+import { coerce } from '../expressions/coerce.js';
+import { bindExpression } from '../expressions/expression.js';
+import { isOfRowIn } from '../expressions/row.js';
 import { columnsOf } from '../manifest/computed.js';
 import { withDeniedContent, withEvidence } from '../runtime/joint.js';
 import { bindRetrieve } from '../runtime/retrieve.js';
 import { bindTraverse } from '../runtime/traverse.js';
-import { type CommonTableEntry, innerScope, type Scope, type ScopeItem } from '../scope.js';
+import {
+  type BoundFrom,
+  type BoundItem,
+  type CommonTableEntry,
+  innerScope,
+  type Scope,
+  type ScopeItem,
+} from '../scope.js';
 import { bindQuery } from '../select/query.js';
-import { type Around, aroundCall } from './around-call.js';
 import { joinCommas } from './commas.js';
 import { bindJoin, refuseTwice } from './join.js';
 import { allowedTable, physicalColumnsFor } from './physical.js';
 import { renamedDerived, renamedEntity } from './renamed.js';
-import { bindRowSource, isRowSource } from './rows.js';
-import { sampled } from './table-sample.js';
+import { type Around, aroundCall, bindRowSource, isRowSource } from './rows.js';
 
 /** @param where the conjuncts of WHERE, which may hold the keys of a join by commas */
 export function bindFrom(
@@ -242,4 +256,35 @@ function bindDerived(
       },
     ],
   };
+}
+
+const METHODS: ReadonlyMap<string, TableSample['method']> = new Map([
+  ['bernoulli', 'bernoulli'],
+  ['system', 'system'],
+]);
+
+/** `item TABLESAMPLE method (percent) [REPEATABLE (seed)]`. Whether the caller may sample it is policy's to say. */
+function sampled(node: RangeTableSample, bound: BoundItem, ctx: BindContext): BoundItem {
+  const at = ctx.wordNear('tablesample', 'before', node.location);
+  const { item } = bound;
+  const method = METHODS.get(nameParts(node.method).join('.'));
+  if (item.kind !== 'entity')
+    throw ctx.unsupported('TABLESAMPLE of what is no table', at, 'sample the entity itself');
+  const [percent, ...more] = node.args ?? [];
+  if (method === undefined || percent === undefined || more.length > 0)
+    throw ctx.unsupported('this method of TABLESAMPLE', at, 'use BERNOULLI (percent) or SYSTEM (percent)');
+  const sample: TableSample = Object.freeze({
+    method,
+    percent: given(percent, 'float4', at, ctx),
+    seed: node.repeatable === undefined ? null : given(node.repeatable, 'float8', at, ctx),
+  });
+  return { ...bound, item: Object.freeze({ ...item, sample }) };
+}
+
+/** A number that is written, or a parameter. */
+function given(node: Node, type: 'float4' | 'float8', at: Location, ctx: BindContext): Parameter {
+  const env = plainEnvironment(ctx, innerScope(null, [], new Map()), 'TABLESAMPLE');
+  const value = coerce(bindExpression(node, env), type, ctx);
+  if (value.kind === 'parameter') return value;
+  throw ctx.unsupported('a computed number in TABLESAMPLE', at, 'write the number, or a parameter');
 }

@@ -3,7 +3,6 @@ import { columnsOfRows, functionsNamed } from '../../functions/index.js';
 import type { RowSource } from '../../plan/plan.js';
 import { arrayOf, type TypeName } from '../../types/types.js';
 import type { Location } from '../ast.js';
-import type { BoundItem } from '../bound-from.js';
 import type { BindContext } from '../context.js';
 import type { Environment } from '../environment.js';
 import { chooseOverload } from '../expressions/call.js';
@@ -11,8 +10,7 @@ import { typeOfNode } from '../expressions/cast.js';
 import { coerce } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
 import { bindArgument } from '../expressions/whole-row.js';
-import type { BoundColumn, Scope } from '../scope.js';
-import { type Around, aroundCall } from './around-call.js';
+import type { BoundColumn, BoundItem, Scope } from '../scope.js';
 import { renamedDerived } from './renamed.js';
 
 /** Functions whose columns the question lists, with the one that makes the JSON objects that these are read from. */
@@ -167,4 +165,20 @@ function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): vo
   const construct = around.find(([is]) => is)?.[1];
   if (construct === undefined) return;
   throw ctx.unsupported(`${construct} at a function in FROM`, call.location);
+}
+
+/** Whether a construct stands where it is not taken, and what it is called. */
+export type Around = readonly [is: boolean, construct: string];
+
+/** What the grammar lets stand with the arguments of a call, and after it, and no function in FROM takes. */
+export function aroundCall(call: FuncCall): readonly Around[] {
+  return [
+    [call.agg_distinct === true, 'DISTINCT'],
+    [call.agg_order !== undefined, 'ORDER BY among arguments'],
+    [call.agg_filter !== undefined, 'FILTER'],
+    [call.agg_within_group === true, 'WITHIN GROUP'],
+    [call.agg_star === true, '`*` as an argument'],
+    [call.over !== undefined, 'OVER'],
+    [call.func_variadic === true, 'VARIADIC'],
+  ];
 }

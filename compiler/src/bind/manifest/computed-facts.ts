@@ -5,10 +5,14 @@ import {
   labelsOf,
   type ReadColumn,
   type Relation,
+  type SimpleMetric,
 } from '../../catalog/catalog.js';
 import { NO_FEATURES } from '../../catalog/features.js';
+import { InternalError } from '../../errors/errors.js';
 import type { Expr } from '../../plan/plan.js';
-import { queryOf, someExpr } from '../../plan/walk.js';
+import { allQueries, leavesOf, queryOf, someExpr } from '../../plan/walk.js';
+import { parse } from '../../text/parse.js';
+import { bind } from '../bind.js';
 import { BindContext } from '../context.js';
 import { columnValue } from '../expressions/expression.js';
 import { innerScope, resolveColumn, type ScopeItem, withParents } from '../scope.js';
@@ -84,4 +88,20 @@ function wholly(relation: Relation): RelationAccess {
   };
   WHOLLY.set(relation, access);
   return access;
+}
+
+/**
+ * The columns of its entity that a metric reads. What its filters read of parents is none of them: parents have grants of
+ * their own.
+ *
+ * @throws QueryError where the metric's text has no meaning
+ */
+export function metricColumns(metric: SimpleMetric, catalog: Catalog): ReadonlySet<string> {
+  const entity = catalog.relations.get(metric.entity);
+  if (entity === undefined) throw new InternalError(`metric ${metric.name} is of no entity`);
+  const access = everything(catalog);
+  const text = `select measure("${metric.name}") from osl.entities."${entity.name}"`;
+  const { query } = bind(parse(text), catalog, access, NO_FEATURES, []);
+  const leaves = allQueries(query).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
+  return new Set(leaves.flatMap((l) => (l.kind === 'entity' && l.relation === entity ? l.columns : [])));
 }

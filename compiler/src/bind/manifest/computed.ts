@@ -1,6 +1,5 @@
 import type { Node } from '@pgsql/types';
-import type { Access, RelationAccess } from '../../access/access.js';
-import { sameRows } from '../../access/granted-rows.js';
+import { type Access, type RelationAccess, sameRows } from '../../access/access.js';
 import {
   type Catalog,
   type ComputedColumn,
@@ -25,8 +24,7 @@ import {
   type ScopeColumn,
   type ScopeItem,
 } from '../scope.js';
-import { expressionNode } from './expression-node.js';
-import { ofManifest } from './of-manifest.js';
+import { expressionNode, ofManifest } from './expression-node.js';
 
 /**
  * The columns of `relation` that this access knows of, and those that are computed of them. A computed column is known

@@ -1,6 +1,10 @@
 import type { Node } from '@pgsql/types';
 import { queryError } from '../../errors/errors.js';
+import type { Expr } from '../../plan/plan.js';
 import { parse } from '../../text/parse.js';
+import type { BindContext } from '../context.js';
+import { WrittenLiteral } from '../literals.js';
+import { settingsFree } from './settings-free.js';
 
 /** What makes an expression a statement, so that the one parser serves both. */
 export const PREFIX = 'select ';
@@ -32,4 +36,18 @@ function parsedExpression(text: string): Node {
     throw queryError('syntax', { detail: 'one expression is needed here' });
   }
   return value.val;
+}
+
+/** A value that the manifest states, with its literals in the slots of `ctx`: the same under all settings of a session. */
+export function ofManifest(value: Expr, ctx: BindContext): Expr {
+  return settingsFree(value, {
+    valueOf: (e) => ctx.literalValue(e),
+    make: (v, type) =>
+      ctx.literal(
+        typeof v === 'string'
+          ? new WrittenLiteral(v, null)
+          : v.map((item) => (item === null ? null : new WrittenLiteral(item, null))),
+        type,
+      ),
+  });
 }

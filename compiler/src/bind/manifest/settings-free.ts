@@ -3,9 +3,9 @@ import { resolveFunction, resolveOperator } from '../../functions/index.js';
 import { callNode, inType, operationNode } from '../../plan/nodes.js';
 import type { Call, Cast, Expr, LiteralValue, Operation } from '../../plan/plan.js';
 import { mapChildren } from '../../plan/walk.js';
-import { isSettingsFreeType } from '../../types/stored.js';
+import { isSettingsFreeType } from '../../types/column-form.js';
 import { elementOf, isArray, type ScalarType, type TypeName } from '../../types/types.js';
-import { isSettingsFree, withOffset } from '../temporal-literals.js';
+import { isSettingsFree, withOffset } from '../literals.js';
 
 /** How the literals of a tree are looked at and made: policy has them in it, a metric in the statement's slots. */
 export interface LiteralForm {

@@ -1,22 +1,19 @@
 import type { Access } from '../../access/access.js';
-import type { Catalog, Metric } from '../../catalog/catalog.js';
+import type { Catalog, Metric, MetricFormat } from '../../catalog/catalog.js';
 import { NO_FEATURES } from '../../catalog/features.js';
-import type { MetricFormat } from '../../catalog/metric-format.js';
 import type { MetricsRequest } from '../../catalog/metrics-request.js';
 import { InternalError, queryError } from '../../errors/errors.js';
 import type { Expr, Query, SortKey } from '../../plan/plan.js';
-import type { BoundPlan } from '../bound-plan.js';
+import type { BoundPlan } from '../bind.js';
 import { BindContext } from '../context.js';
 import { withUsedColumns } from '../runtime/finish-runtime.js';
-import { type Answer, combineParts } from './combine.js';
 import { conversionPart } from './conversion.js';
 import { cumulativePart } from './cumulative.js';
 import { type Key, keyOf, sameKey } from './dimensions.js';
 import { metricAndInputs } from './inputs.js';
-import { leafKey, leavesOf, metricCalled } from './leaves.js';
 import { dimensionNamed } from './names.js';
-import { type Asked, type Part, simplePart } from './part.js';
-import { aggregating } from './readable.js';
+import { type Answer, type Asked, combineParts, type Part, simplePart } from './part.js';
+import { aggregating, leafKey, leavesOf, metricCalled } from './readable.js';
 import { metricValue } from './value.js';
 import { type Condition, conditionsOf, predicateOf } from './where.js';
 

@@ -5,9 +5,8 @@ import { attributed } from './attributed.js';
 import { allRowsOf, derivedRows, materialized, tableRows, unnamedOutputs } from './build.js';
 import { baseEvents, laterRows } from './converted.js';
 import { valueOfKey } from './dimensions.js';
-import { type Leaf, unknownMetric } from './leaves.js';
 import { type Asked, asUnknown, type Part, rowConditions, sourceOf, withinTime } from './part.js';
-import { aggregating } from './readable.js';
+import { aggregating, type Leaf, unknownMetric } from './readable.js';
 
 /**
  * A conversion metric: the events that follow, in the groups of the base events that they are attributed to. Conditions

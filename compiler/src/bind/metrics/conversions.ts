@@ -6,9 +6,8 @@ import { mapChildren, someExpr } from '../../plan/walk.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { attributed, type Events, type Later } from './attributed.js';
-import type { Branch } from './branch.js';
 import { materialized, tableRows, unnamedOutputs } from './build.js';
-import type { JoinedRows } from './joined-rows.js';
+import type { Branch, JoinedRows } from './joined-rows.js';
 
 /** A conversion metric of a SELECT whose FROM has its base events. */
 export interface Converted {

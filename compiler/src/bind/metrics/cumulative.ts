@@ -15,13 +15,11 @@ import {
   unnamedOutputs,
 } from './build.js';
 import { type Key, timeOf, valueOfKey } from './dimensions.js';
-import { type Leaf, unknownMetric } from './leaves.js';
 import { type Asked, asUnknown, type Part, rowConditions, sourceOf } from './part.js';
 import { type Deferred, deferAggregates } from './partial.js';
-import { aggregating } from './readable.js';
+import { aggregating, type Leaf, unknownMetric } from './readable.js';
 import type { Source } from './source.js';
-import { takesRow, unitOf } from './span.js';
-import { inUtc, notAfter, shownPeriod, truncateTime } from './time.js';
+import { inUtc, notAfter, shownPeriod, takesRow, truncateTime, unitOf } from './time.js';
 import { aggregateOverItem, metricNamed, metricValue } from './value.js';
 
 /**

@@ -1,6 +1,7 @@
+import type { Node } from '@pgsql/types';
 import type { Catalog, Metric } from '../../catalog/catalog.js';
 import { assertNever } from '../../errors/errors.js';
-import { namesIn } from './tree.js';
+import { stringOf } from '../ast.js';
 import { type LeafMetric, metricNamed, parsedOnce } from './value.js';
 
 /**
@@ -26,7 +27,7 @@ export function inputsOf(metric: Metric): readonly string[] {
 }
 
 /** A leaf, and the filters that ratios on the way to it add. */
-export interface LeafUse {
+interface LeafUse {
   readonly metric: LeafMetric;
   readonly filters: readonly string[];
 }
@@ -64,4 +65,21 @@ export function metricAndInputs(metric: Metric, catalog: Catalog): readonly stri
     metric.name,
     ...inputsOf(metric).flatMap((name) => metricAndInputs(metricNamed(name, catalog), catalog)),
   ];
+}
+
+/** The names of columns anywhere in a tree; the parser's nodes are plain objects and arrays. */
+export function namesIn(node: Node): readonly string[] {
+  const names: string[] = [];
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    if ('ColumnRef' in value)
+      names.push(nameOfRef(value as Extract<Node, { ColumnRef: unknown }>)); // by its only key
+    else for (const member of Object.values(value)) visit(member);
+  };
+  visit(node);
+  return names;
+}
+
+function nameOfRef(node: Extract<Node, { ColumnRef: unknown }>): string {
+  return (node.ColumnRef.fields ?? []).map(stringOf).join('.');
 }

@@ -6,9 +6,9 @@ import {
   type CumulativeMetric,
   columnOf,
   type Metric,
+  plainName,
   type Relation,
 } from '../../catalog/catalog.js';
-import { plainName } from '../../catalog/full-name.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
 import { columnRef, isNotNull } from '../../plan/nodes.js';
@@ -31,9 +31,8 @@ import {
   type ScopeItem,
 } from '../scope.js';
 import { baseEvents, laterRows } from './converted.js';
-import { filterAggregates } from './filter.js';
 import { leafUses, metricAndInputs } from './inputs.js';
-import { isPresent, overPresent } from './presence.js';
+import { filterAggregates, isPresent, overPresent } from './presence.js';
 import { aggregating, isDenied, isReadable, readableMetrics } from './readable.js';
 import {
   aggregateOverItem,

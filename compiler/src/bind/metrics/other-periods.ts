@@ -6,12 +6,10 @@ import type { Aggregate, ColumnRef, CommonTable, Expr, Query, Select, SourceId }
 import { someExpr, visitExpr } from '../../plan/walk.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { Branch, BranchRows } from './branch.js';
 import { call, joinedOn, materialized, tableRows, unnamedOutputs } from './build.js';
-import type { JoinedRows } from './joined-rows.js';
+import type { Branch, BranchRows, JoinedRows } from './joined-rows.js';
 import { deferAggregates, isAdditive } from './partial.js';
-import { takesRow, unitOf } from './span.js';
-import { truncateTime } from './time.js';
+import { takesRow, truncateTime, unitOf } from './time.js';
 
 /** A metric that takes rows of other periods than the group's own: a running total, or one of an earlier period. */
 export interface Spanned {

@@ -3,12 +3,11 @@ import { columnRef, FALSE, selectOf, TRUE } from '../../plan/nodes.js';
 import type { Aggregate, ColumnRef, CommonTable, Expr, Query, Select } from '../../plan/plan.js';
 import { someExpr } from '../../plan/walk.js';
 import type { BindContext } from '../context.js';
-import type { Branch } from './branch.js';
 import { aggregate, allRowsOf, materialized, tableRows, unnamedOutputs } from './build.js';
 import { type Converted, conversionBranch } from './conversions.js';
-import { filterAggregates } from './filter.js';
-import type { JoinedRows } from './joined-rows.js';
+import type { Branch, JoinedRows } from './joined-rows.js';
 import { periodBranch, type Spanned } from './other-periods.js';
+import { filterAggregates } from './presence.js';
 
 /** The metrics of a SELECT that take other rows than those of its FROM and WHERE. */
 export interface OtherRows {

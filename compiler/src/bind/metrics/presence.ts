@@ -1,7 +1,6 @@
-import { isNotNull } from '../../plan/nodes.js';
+import { allOf, isNotNull } from '../../plan/nodes.js';
 import type { Aggregate, Expr, FromItem, SourceId } from '../../plan/plan.js';
 import { leavesOf, mapChildren } from '../../plan/walk.js';
-import { filterAggregates } from './filter.js';
 
 /** Aggregates that pass over a NULL by themselves. */
 const SKIPPING: ReadonlySet<string> = new Set([
@@ -51,4 +50,16 @@ export function isPresent(from: FromItem, source: SourceId): Expr | null {
     }
   }
   return null;
+}
+
+/** `expr` with `filter` on every aggregate in it. */
+export function filterAggregates(expr: Expr, filter: Expr): Expr {
+  const below = mapChildren(
+    expr,
+    (e) => filterAggregates(e, filter),
+    (q) => q,
+  );
+  if (below.kind !== 'aggregate') return below;
+  const both = below.filter === null ? filter : allOf([below.filter, filter]);
+  return Object.freeze({ ...below, filter: both } satisfies Aggregate);
 }

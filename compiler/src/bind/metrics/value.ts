@@ -12,12 +12,11 @@ import type { Aggregate, Expr } from '../../plan/plan.js';
 import { mapChildren, someExpr } from '../../plan/walk.js';
 import type { Environment } from '../environment.js';
 import { bindPredicateNode, bindValue, columnValue } from '../expressions/expression.js';
+import { quotient } from '../expressions/infix.js';
 import { columnsOf, parentColumn } from '../manifest/computed.js';
-import { expressionNode } from '../manifest/expression-node.js';
-import { ofManifest } from '../manifest/of-manifest.js';
+import { expressionNode, ofManifest } from '../manifest/expression-node.js';
 import { innerScope, resolveColumn, type ScopeItem } from '../scope.js';
-import { quotient } from './division.js';
-import { filterAggregates } from './filter.js';
+import { filterAggregates } from './presence.js';
 
 /** What a metric's figures are computed from: one that looks at rows, and not at other metrics' results. */
 export type LeafMetric = SimpleMetric | CumulativeMetric | ConversionMetric;

@@ -1,5 +1,5 @@
 import type { EntityScan, Expr, InQuery, Query } from '../../plan/plan.js';
-import { isVolatile } from '../../plan/volatile.js';
+import { isVolatile } from '../../plan/relations-read.js';
 import { allQueries, exprsOf, leavesOf, queryOf, visitExpr } from '../../plan/walk.js';
 import type { ScopeItem } from '../scope.js';
 import type { RetrievalDraft } from './runtime-draft.js';

@@ -1,7 +1,6 @@
 import type { FuncCall } from '@pgsql/types';
 import type { RelationAccess } from '../../access/access.js';
-import type { FacetStore, Relation } from '../../catalog/catalog.js';
-import { plainName } from '../../catalog/full-name.js';
+import { type FacetStore, plainName, type Relation } from '../../catalog/catalog.js';
 import { columnRef } from '../../plan/nodes.js';
 import type { ColumnRef, Expr } from '../../plan/plan.js';
 import { isOfPassage, ORDINAL, PASSAGE_COLUMNS } from '../../plan/runtime.js';
@@ -10,12 +9,20 @@ import { identifier } from '../../text/sql-text.js';
 import { nearestInLiteral } from '../../text/text.js';
 import type { TypeName } from '../../types/types.js';
 import { constantText } from '../ast.js';
-import type { BoundItem } from '../bound-from.js';
 import type { BindContext } from '../context.js';
-import { type ScopeColumn, type ScopeItem, visibleColumn } from '../scope.js';
-import { ASKING_ARGUMENTS, askedColumns } from './asked-columns.js';
-import { constantArgument, requiredCount } from './constant-argument.js';
-import { LEG_ARGUMENTS, legArguments } from './legs.js';
+import { type BoundItem, type ScopeColumn, type ScopeItem, visibleColumn } from '../scope.js';
+import {
+  ASKING_ARGUMENTS,
+  askedColumns,
+  constantArgument,
+  LEG_ARGUMENTS,
+  legArguments,
+  PAGE_ARGUMENTS,
+  pageArguments,
+  RERANK,
+  requiredCount,
+  rerankArgument,
+} from './legs.js';
 import {
   locationOf,
   type NamedArguments,
@@ -23,8 +30,6 @@ import {
   namedArguments,
   requiredArgument,
 } from './named-arguments.js';
-import { PAGE_ARGUMENTS, pageArguments } from './page.js';
-import { RERANK, rerankArgument } from './rerank.js';
 import { draftScan, type RetrievalDraft } from './runtime-draft.js';
 
 /** `RETRIEVE(facet => '…', query => '…', top_k => n)` in FROM. */

@@ -1,17 +1,15 @@
 import type { FuncCall } from '@pgsql/types';
-import type { Relation } from '../../catalog/catalog.js';
-import { plainName } from '../../catalog/full-name.js';
+import { plainName, type Relation } from '../../catalog/catalog.js';
 import { columnRef } from '../../plan/nodes.js';
 import type { EntityScan, FromItem, RuntimeScan } from '../../plan/plan.js';
 import { PATH, walkedKey } from '../../plan/runtime.js';
 import { nearestInLiteral } from '../../text/text.js';
 import type { TypeName } from '../../types/types.js';
 import { constantText } from '../ast.js';
-import type { BoundItem } from '../bound-from.js';
 import type { BindContext } from '../context.js';
 import { infix } from '../expressions/infix.js';
 import { columnsOf } from '../manifest/computed.js';
-import type { ScopeColumn } from '../scope.js';
+import type { BoundItem, ScopeColumn } from '../scope.js';
 import {
   countArgument,
   locationOf,
@@ -22,8 +20,7 @@ import {
 } from './named-arguments.js';
 import { type Direction, hopOf, MAX_HOPS, routeOf } from './route.js';
 import { draftScan, mostPerHop, type TraversalDraft } from './runtime-draft.js';
-import { type KeyColumn, keyOf, keysArgument } from './walk-keys.js';
-import { startQuery } from './walk-start.js';
+import { type KeyColumn, keyOf, keysArgument, startQuery } from './walk-keys.js';
 
 const DEFAULT_HOPS = 4;
 

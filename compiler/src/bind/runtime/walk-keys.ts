@@ -1,6 +1,6 @@
 import type { Node } from '@pgsql/types';
 import type { Relation } from '../../catalog/catalog.js';
-import type { Expr } from '../../plan/plan.js';
+import type { Expr, Query } from '../../plan/plan.js';
 import { type ArrayType, arrayOf, isArray, type ScalarType } from '../../types/types.js';
 import { nameParts, placeOf } from '../ast.js';
 import type { BindContext } from '../context.js';
@@ -8,6 +8,7 @@ import { plainEnvironment } from '../environment.js';
 import { coerce } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
 import { columnsFor, innerScope, type ScopeColumn } from '../scope.js';
+import { bindQuery } from '../select/query.js';
 import { type NamedArguments, refuseComputed, requiredArgument } from './named-arguments.js';
 
 /** One column of the key by which the rows of an entity are walked. */
@@ -117,4 +118,22 @@ function constant(node: Node, type: ScalarType | ArrayType, args: NamedArguments
   const value = coerce(bindExpression(node, env), type, ctx, at);
   refuseComputed(value, 'keys', at, ctx);
   return value;
+}
+
+/**
+ * `keys => (SELECT …)` or `keys => ARRAY(SELECT …)`: the query whose rows are the keys that a walk starts from. It sees
+ * nothing of what is around it. Null where the keys are values.
+ */
+export function startQuery(args: NamedArguments, key: readonly KeyColumn[], ctx: BindContext): Query | null {
+  const node = args.byName.get('keys');
+  const link = node !== undefined && 'SubLink' in node ? node.SubLink : null;
+  const select = link?.subselect;
+  const isList = link?.subLinkType === 'EXPR_SUBLINK' || link?.subLinkType === 'ARRAY_SUBLINK';
+  if (link === null || !isList || select === undefined || !('SelectStmt' in select)) return null;
+  ctx.requireFeature('subqueries', link.location);
+  const { query, columns } = bindQuery(select.SelectStmt, ctx, null);
+  const fits = columns.length === key.length && columns.every((c, i) => c.type === key[i]?.type);
+  if (fits) return query;
+  const wanted = key.map((c) => `${c.name} ${c.type}`).join(', ');
+  throw ctx.mismatch(`the query of \`keys\` must yield the key of the anchor: ${wanted}`, link.location);
 }

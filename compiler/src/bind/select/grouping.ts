@@ -1,9 +1,144 @@
-import { fingerprint } from '../../plan/fingerprint.js';
-import type { Expr, Query } from '../../plan/plan.js';
+import type { GroupingSet, Node, SelectStmt } from '@pgsql/types';
+import { LIMITS } from '../../limits.js';
+import { fingerprint, keyFinder } from '../../plan/fingerprint.js';
+import type { Expr, Query, Select } from '../../plan/plan.js';
 import { childrenOf, exprsOf, partsOf, queryOf, readsAround, visitExpr } from '../../plan/walk.js';
+import { type Location, placeOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { localSources, type Scope } from '../scope.js';
-import { keyFinder } from './group-keys.js';
+
+/** Indices of keys that group together. */
+type Keys = readonly number[];
+
+/**
+ * GROUP BY as its keys and, where it has ROLLUP, CUBE, GROUPING SETS or `()`, the sets that these stand for, written
+ * out: the items of GROUP BY multiply, the items of GROUPING SETS follow each other.
+ *
+ * @throws QueryError E0511 where there are more than `LIMITS.groupingSets`
+ */
+export function bindGroups(
+  stmt: SelectStmt,
+  bindKey: (node: Node) => Expr,
+  ctx: BindContext,
+): Pick<Select, 'groupBy' | 'groupingSets'> {
+  const nodes = stmt.groupClause ?? [];
+  if (!nodes.some((n) => 'GroupingSet' in n || isPlainRow(n)))
+    return { groupBy: Object.freeze(nodes.map(bindKey)), groupingSets: null };
+  return new GroupingSets(bindKey, ctx, placeOf(nodes[0])).written(nodes, stmt.groupDistinct === true);
+}
+
+/** `(a, b)`, which in GROUP BY is a list and no row. */
+function isPlainRow(node: Node): boolean {
+  return 'RowExpr' in node && node.RowExpr.row_format === 'COERCE_IMPLICIT_CAST';
+}
+
+class GroupingSets {
+  readonly #bindKey: (node: Node) => Expr;
+  readonly #ctx: BindContext;
+  readonly #at: Location;
+  readonly #keys: Expr[] = [];
+  readonly #known = new Map<string, number>();
+
+  constructor(bindKey: (node: Node) => Expr, ctx: BindContext, at: Location) {
+    this.#bindKey = bindKey;
+    this.#ctx = ctx;
+    this.#at = at;
+  }
+
+  written(nodes: readonly Node[], distinct: boolean): Pick<Select, 'groupBy' | 'groupingSets'> {
+    let sets: readonly Keys[] = [[]];
+    for (const node of nodes) {
+      const own = this.#setsOf(node);
+      this.#bound(sets.length * own.length);
+      sets = sets.flatMap((before) => own.map((keys) => this.#joined([before, keys])));
+    }
+    if (distinct) sets = [...new Map(sets.map((s) => [[...s].sort((a, b) => a - b).join(), s])).values()];
+    this.#spend(sets);
+    const groupBy = Object.freeze([...this.#keys]);
+    // One set is what GROUP BY itself means.
+    if (sets.length === 1) return { groupBy, groupingSets: null };
+    return { groupBy, groupingSets: Object.freeze(sets.map((s) => Object.freeze([...s]))) };
+  }
+
+  #setsOf(node: Node): readonly Keys[] {
+    if (!('GroupingSet' in node)) return [this.#list(node)];
+    const { content = [], kind } = node.GroupingSet as GroupingSet;
+    switch (kind) {
+      case 'GROUPING_SET_EMPTY':
+        return [[]];
+      case 'GROUPING_SET_ROLLUP': {
+        const lists = content.map((n) => this.#list(n));
+        this.#bound(lists.length + 1);
+        return [...lists.keys(), lists.length].reverse().map((n) => this.#joined(lists.slice(0, n)));
+      }
+      case 'GROUPING_SET_CUBE': {
+        const lists = content.map((n) => this.#list(n));
+        this.#bound(2 ** lists.length);
+        const all = 2 ** lists.length - 1;
+        return Array.from({ length: all + 1 }, (_, left) =>
+          this.#joined(lists.filter((_, i) => ((all - left) & (1 << (lists.length - 1 - i))) !== 0)),
+        );
+      }
+      case 'GROUPING_SET_SETS': {
+        const sets: Keys[] = [];
+        for (const n of content) {
+          sets.push(...this.#setsOf(n));
+          this.#bound(sets.length);
+        }
+        return sets;
+      }
+      default:
+        return content.map((n) => this.#list(n));
+    }
+  }
+
+  /** The keys of one item: `a`, or `(a, b)`. */
+  #list(node: Node): Keys {
+    const items = isPlainRow(node) && 'RowExpr' in node ? (node.RowExpr.args ?? []) : [node];
+    return [...new Set(items.map((item) => this.#index(item)))];
+  }
+
+  #index(node: Node): number {
+    const key = this.#bindKey(node);
+    const text = fingerprint(key);
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    this.#known.set(text, this.#keys.length);
+    this.#ctx.requireColumns(this.#keys.length + 1, 'GROUP BY', this.#at);
+    return this.#keys.push(key) - 1;
+  }
+
+  #bound(count: number): void {
+    if (count <= LIMITS.groupingSets) return;
+    const what = 'the number of its grouping sets';
+    throw this.#ctx.error('tooComplex', { what, limit: LIMITS.groupingSets }, this.#at);
+  }
+
+  /** The keys of several lists, each once. */
+  #joined(lists: readonly Keys[]): Keys {
+    const [first = [], ...more] = lists.filter((l) => l.length > 0);
+    if (more.length === 0) return first;
+    this.#ctx.spend(
+      this.#at,
+      lists.reduce((sum, l) => sum + l.length, 0),
+    );
+    return [...new Set(lists.flat())];
+  }
+
+  /** Each set writes its keys again: all that they are made of beyond the keys themselves. */
+  #spend(sets: readonly Keys[]): void {
+    const sizes = this.#keys.map((key) => {
+      let size = 0;
+      visitExpr(key, () => size++);
+      return size - 1;
+    });
+    for (const set of sets)
+      this.#ctx.spend(
+        this.#at,
+        set.reduce((sum, i) => sum + (sizes[i] ?? 0), 0),
+      );
+  }
+}
 
 /** Above GROUP BY, a column of this level may stand only inside an aggregate or as part of a grouped expression. */
 export function checkGrouping(

@@ -1,20 +1,18 @@
 import type { Node, SelectStmt, SortBy, WindowDef } from '@pgsql/types';
-import type { MetricFormat } from '../../catalog/metric-format.js';
+import type { MetricFormat } from '../../catalog/catalog.js';
 import { LIMITS } from '../../limits.js';
 import { fingerprint } from '../../plan/fingerprint.js';
 import { ascending } from '../../plan/nodes.js';
 import type { Expr, FromItem, Output, Select, SortKey } from '../../plan/plan.js';
 import { someExpr, sortExprs } from '../../plan/walk.js';
 import { conjunctsOf, constructOf, integerOf, placeOf, required, stringOf } from '../ast.js';
-import type { BoundFrom } from '../bound-from.js';
 import type { BindContext } from '../context.js';
 import type { Environment } from '../environment.js';
 import { sortKey } from '../expressions/call.js';
-import { requireComparable } from '../expressions/comparable.js';
+import { requireComparable } from '../expressions/coerce.js';
 import { bindPredicateNode, bindValue, columnValue } from '../expressions/expression.js';
-import { extended } from '../expressions/named-window.js';
-import { existsOfRows } from '../expressions/rows-in.js';
-import { windowNamed } from '../expressions/window.js';
+import { existsOfRows } from '../expressions/row.js';
+import { extended, windowNamed } from '../expressions/window.js';
 import { bindFrom } from '../from/from.js';
 import { joinParents } from '../manifest/computed.js';
 import { OwnGrain } from '../metrics/own-grain.js';
@@ -25,6 +23,7 @@ import { takeStoreFilters } from '../runtime/retrieve.js';
 import { RowOperators } from '../runtime/row-operators.js';
 import {
   type BoundColumn,
+  type BoundFrom,
   innerScope,
   isSealedIn,
   localSources,
@@ -33,12 +32,9 @@ import {
   type Scope,
   type ScopeItem,
 } from '../scope.js';
-import { checkGrouping, refuseOtherGroupings } from './grouping.js';
-import { bindGroups } from './grouping-sets.js';
-import { defaultName } from './output-name.js';
+import { bindGroups, checkGrouping, refuseOtherGroupings } from './grouping.js';
 import { type BoundQuery, bindLimit } from './query.js';
-import { SelectList } from './select-list.js';
-import { expandStar, starOf } from './star.js';
+import { defaultName, expandStar, SelectList, starOf } from './star.js';
 
 /** Binds one SELECT level. */
 export function bindSelect(

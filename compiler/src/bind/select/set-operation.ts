@@ -6,8 +6,7 @@ import type { TypeName } from '../../types/types.js';
 import { integerOf, placeOf, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { sortKey } from '../expressions/call.js';
-import { type Bound, coerce, commonType } from '../expressions/coerce.js';
-import { requireComparable } from '../expressions/comparable.js';
+import { type Bound, coerce, commonType, requireComparable } from '../expressions/coerce.js';
 import type { BoundColumn, Scope } from '../scope.js';
 import { type BoundQuery, bindLimit, bindQuery, undecided } from './query.js';
 

@@ -1,9 +1,12 @@
-import type { A_Indirection, ResTarget } from '@pgsql/types';
+import type { A_Indirection, Node, ResTarget, SubLink } from '@pgsql/types';
+import { plainName } from '../../catalog/catalog.js';
+import { fingerprint, Positions } from '../../plan/fingerprint.js';
 import { columnRef } from '../../plan/nodes.js';
 import type { Expr, Output } from '../../plan/plan.js';
 import { nearestIdentifier } from '../../text/text.js';
-import { type Location, stringOf } from '../ast.js';
+import { constantText, type Location, nameParts, required, stringOf } from '../ast.js';
 import type { Environment } from '../environment.js';
+import { STANDARD_JSON_NAMES } from '../expressions/standard-json.js';
 import {
   isMeant,
   isNameable,
@@ -33,7 +36,7 @@ function starOfRow({ arg, indirection = [] }: A_Indirection): readonly string[] 
 }
 
 /** What a column of an item stands for: itself, or what a computed one is written out to. */
-export type ColumnValue = (
+type ColumnValue = (
   found: { readonly ref: Expr; readonly item: ScopeItem; readonly column: ScopeColumn },
   ctx: Environment['ctx'],
   at: Location,
@@ -102,4 +105,117 @@ function starOutput(
   if (column.computed === undefined && column.merged === undefined) ctx.use(source, column.name);
   const expr: Expr = toValue({ ref, item, column }, ctx, target.location);
   return { name: shown.split(TWICE)[0] ?? shown, expr };
+}
+
+/** The name that Postgres would give the column. */
+export function defaultName(node: Node): string {
+  if ('ColumnRef' in node) return stringOf(node.ColumnRef.fields?.at(-1));
+  if ('FuncCall' in node) {
+    const name = nameParts(node.FuncCall.funcname).at(-1) ?? '?column?';
+    const arg = node.FuncCall.args?.[0];
+    return name === 'measure' && arg !== undefined ? measureName(arg) : name;
+  }
+  if ('TypeCast' in node) {
+    const inner = node.TypeCast.arg === undefined ? '?column?' : defaultName(node.TypeCast.arg);
+    return inner === '?column?' ? (nameParts(node.TypeCast.typeName?.names).at(-1) ?? inner) : inner;
+  }
+  if ('A_Const' in node && node.A_Const.boolval !== undefined) return 'bool';
+  if ('CaseExpr' in node) {
+    const last = node.CaseExpr.defresult === undefined ? 'case' : defaultName(node.CaseExpr.defresult);
+    return last === '?column?' ? 'case' : last;
+  }
+  if ('CoalesceExpr' in node) return 'coalesce';
+  if ('GroupingFunc' in node) return 'grouping';
+  if ('CollateClause' in node) return defaultName(required(node.CollateClause.arg));
+  if ('MinMaxExpr' in node) return node.MinMaxExpr.op === 'IS_LEAST' ? 'least' : 'greatest';
+  if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_NULLIF') return 'nullif';
+  if ('A_ArrayExpr' in node) return 'array';
+  if ('RowExpr' in node) return 'row';
+  if ('A_Indirection' in node) return fieldName(node.A_Indirection);
+  if ('SQLValueFunction' in node) return (node.SQLValueFunction.op ?? '').replace('SVFOP_', '').toLowerCase();
+  if ('SubLink' in node) return subqueryName(node.SubLink);
+  return STANDARD_JSON_NAMES.get(Object.keys(node)[0] ?? '') ?? '?column?';
+}
+
+/** The last field that is named, else the name of what the subscripts are of. */
+function fieldName({ arg, indirection = [] }: A_Indirection): string {
+  const field = indirection.findLast((i) => 'String' in i);
+  if (field !== undefined) return stringOf(field);
+  return arg === undefined ? '?column?' : defaultName(arg);
+}
+
+/** Of scalar subqueries, which are named after the one in them. */
+const NAMES = new WeakMap<SubLink, string>();
+
+function subqueryName(node: SubLink): string {
+  const name = NAMES.get(node) ?? nameOfSubquery(node);
+  NAMES.set(node, name);
+  return name;
+}
+
+function nameOfSubquery(node: SubLink): string {
+  if (node.subLinkType === 'EXISTS_SUBLINK') return 'exists';
+  if (node.subLinkType === 'ARRAY_SUBLINK') return 'array';
+  const select =
+    node.subselect !== undefined && 'SelectStmt' in node.subselect ? node.subselect.SelectStmt : {};
+  const first = select.targetList?.[0];
+  if (node.subLinkType !== 'EXPR_SUBLINK' || first === undefined || !('ResTarget' in first))
+    return '?column?';
+  return first.ResTarget.name ?? defaultName(required(first.ResTarget.val));
+}
+
+function measureName(arg: Node): string {
+  if ('ColumnRef' in arg) return stringOf(arg.ColumnRef.fields?.at(-1));
+  return plainName('metrics', constantText(arg) ?? 'measure');
+}
+
+/** The outputs of a SELECT as GROUP BY, ORDER BY and DISTINCT ON look for them, each list gone through once. */
+export class SelectList {
+  readonly #outputs: readonly Output[];
+  #byName: ReadonlyMap<string, readonly Output[]> | null = null;
+  #positions: Positions | null = null;
+  readonly #several = new Map<string, boolean>();
+
+  constructor(outputs: readonly Output[]) {
+    this.#outputs = outputs;
+  }
+
+  get length(): number {
+    return this.#outputs.length;
+  }
+
+  /** The output at `position`, from 1. */
+  at(position: number): Output | undefined {
+    return this.#outputs[position - 1];
+  }
+
+  named(name: string): readonly Output[] {
+    this.#byName ??= groupByName(this.#outputs);
+    return this.#byName.get(name) ?? [];
+  }
+
+  /** Whether outputs of that name are not all the same expression. */
+  meansSeveral(name: string): boolean {
+    const known = this.#several.get(name);
+    if (known !== undefined) return known;
+    const several = new Set(this.named(name).map((o) => fingerprint(o.expr))).size > 1;
+    this.#several.set(name, several);
+    return several;
+  }
+
+  /** The position, from 1, of the first output that is `expr`. */
+  positionOf(expr: Expr): number | null {
+    this.#positions ??= new Positions(this.#outputs);
+    return this.#positions.of(expr);
+  }
+}
+
+function groupByName(outputs: readonly Output[]): ReadonlyMap<string, readonly Output[]> {
+  const names = new Map<string, Output[]>();
+  for (const output of outputs) {
+    const same = names.get(output.name);
+    if (same === undefined) names.set(output.name, [output]);
+    else same.push(output);
+  }
+  return names;
 }

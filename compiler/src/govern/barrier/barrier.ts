@@ -1,11 +1,12 @@
 import type { LiteralSlots } from '../../bind/index.js';
 import type { Expr, FromItem, Query, Select, SourceId } from '../../plan/plan.js';
-import { isVolatile } from '../../plan/volatile.js';
+import { isVolatile } from '../../plan/relations-read.js';
 import {
   allQueries,
   childrenOf,
   conditionsOf,
   leavesOf,
+  mapQuery,
   nestingIn,
   queryOf,
   someExpr,
@@ -193,4 +194,17 @@ function isOfGroups(condition: Expr): boolean {
   const visit = (e: Expr): boolean =>
     e.kind === 'aggregate' || e.kind === 'grouping' || childrenOf(e).some(visit);
   return visit(condition);
+}
+
+/**
+ * A fence around every level of several grouping sets: no condition from outside runs before the groups are made. One
+ * on a key could not ask whether the rows below are shown, for the set without keys has a row where there is none.
+ */
+export function fenceGroupingSets(root: Query, slots: GovernedSlots): Query {
+  return mapQuery(root, {
+    query: (q) =>
+      q.kind === 'select' && q.groupingSets !== null && q.offset === null
+        ? Object.freeze({ ...q, offset: slots.literal('0', 'int8') })
+        : q,
+  });
 }

@@ -5,8 +5,7 @@ import type { EntityScan, Query, Select } from '../../plan/plan.js';
 import { allQueries, changed, leavesOf, mapQuery, nestingIn, visitExpr } from '../../plan/walk.js';
 import { columnRule } from '../mask.js';
 import type { GovernedSlots } from '../slots.js';
-import { RolledBlock } from './rolled-block.js';
-import { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './rollup-columns.js';
+import { ROLLUP_ROWS, ROLLUP_TIME, RolledBlock, type RollupFault } from './rolled-block.js';
 
 /** A rollup of an entity that a question reads, which does not answer it. */
 export interface PassedRollup {

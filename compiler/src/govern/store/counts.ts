@@ -1,5 +1,4 @@
-import { accessTo } from '../../access/access.js';
-import { filtersOf } from '../../access/granted-rows.js';
+import { accessTo, filtersOf } from '../../access/access.js';
 import type { FacetVersion, Relation } from '../../catalog/catalog.js';
 import { neededOperator } from '../../functions/index.js';
 import { columnRef, operationNode, selectOf } from '../../plan/nodes.js';

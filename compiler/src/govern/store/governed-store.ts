@@ -1,5 +1,4 @@
-import { type Access, type RelationAccess, rowAccess } from '../../access/access.js';
-import { sameRows } from '../../access/granted-rows.js';
+import { type Access, type RelationAccess, rowAccess, sameRows } from '../../access/access.js';
 import { columnsFor, type LiteralSlots } from '../../bind/index.js';
 import type { Catalog, Relation } from '../../catalog/catalog.js';
 import { servedAccess, versionDue } from '../facet-version.js';

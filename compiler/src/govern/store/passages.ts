@@ -1,4 +1,5 @@
 import type { FacetVersion, Relation } from '../../catalog/catalog.js';
+import { InternalError } from '../../errors/errors.js';
 import { neededFunction, neededOperator } from '../../functions/index.js';
 import { ascending, columnRef, operationNode, selectOf } from '../../plan/nodes.js';
 import type {
@@ -10,6 +11,7 @@ import type {
   GovernedColumn,
   Output,
   Select,
+  SortKey,
 } from '../../plan/plan.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { count } from '../minimum.js';
@@ -24,7 +26,6 @@ import {
   TERMS,
 } from './columns.js';
 import { countUpToLimit } from './counts.js';
-import { bestOfDocuments } from './documents.js';
 import { storePlan } from './plan.js';
 import {
   besideStore,
@@ -236,4 +237,31 @@ function sharesWords({ request, slots }: StoreView): readonly Expr[] {
   if (request.facet.lane !== 'lexical') return [];
   const right = slots.given('terms', 'int4[]');
   return [operationNode(SHARES, TERMS.expr, right)];
+}
+
+/** Passages of which each document keeps the first, with the same outputs, in `order`. */
+function bestOfDocuments(
+  { request }: StoreView,
+  found: Pick<Select, 'from' | 'where' | 'outputs'>,
+  order: readonly string[],
+): Pick<Select, 'from' | 'where' | 'outputs' | 'orderBy'> {
+  const within = (name: string): Expr => outputNamed(found.outputs, name).expr;
+  const document = within(stored('doc_id'));
+  const query = selectOf({
+    ...found,
+    distinctOn: [document],
+    orderBy: [document, ...order.map(within)].map(ascending),
+  });
+  const id = request.source + SOURCES_BESIDE.documents;
+  const outputs = found.outputs.map(({ name, expr }, i): Output => {
+    return { name, expr: columnRef(id, `c${i + 1}`, expr.type) };
+  });
+  const orderBy = order.map((name): SortKey => ascending(outputNamed(outputs, name).expr));
+  return { from: { kind: 'derived', id, query }, where: [], outputs, orderBy };
+}
+
+function outputNamed(outputs: readonly Output[], name: string): Output {
+  const output = outputs.find((o) => o.name === name);
+  if (output === undefined) throw new InternalError(`the passages have no column ${name}`);
+  return output;
 }
