@@ -106,7 +106,7 @@ export const SECTIONS: readonly Section[] = [
         default: '10',
       },
       OSL_CORS_ORIGINS: {
-        what: 'Whose [pages](rest.md#from-a-page-in-a-browser) may call REST from a browser.',
+        what: 'Whose [pages](rest.md#cors-calls-from-a-web-page) may call REST from a browser.',
         takes: 'origins, with commas',
         default: '',
       },

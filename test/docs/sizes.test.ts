@@ -24,7 +24,7 @@ const count = (value: number): string => value.toLocaleString('en-US');
 const SIZES: readonly (readonly [what: string, most: string, beyond: string])[] = [
   ['characters (UTF-16 units) of a statement, on every surface', count(LIMITS.text), '54000, E0511'],
   [
-    'a message of the wire, such as a statement or the values of its parameters',
+    'a protocol message, such as a statement or the values of its parameters',
     bytes(wire.maxMessageBytes),
     '08P01, and the session ends',
   ],
@@ -35,14 +35,14 @@ const SIZES: readonly (readonly [what: string, most: string, beyond: string])[] 
   [
     'rows that a portal or cursor holds for a client that does not read',
     bytes(HELD_BYTES),
-    '54000, where the question cannot pause',
+    '54000, if the query cannot pause',
   ],
   ['a token, which is the password', bytes(MAX_TOKEN_BYTES), 'E3001'],
-  ['rows of an answer (`OSL_MAX_ROWS`)', count(caps.rows), '54000; over REST `truncated`'],
-  ['bytes of an answer (`OSL_MAX_RESULT_MIB`)', bytes(caps.bytes), '54000; over REST `truncated`'],
-  ['a row of an answer (`OSL_MAX_ROW_MIB`)', bytes(load.answers.rowBytes), '54000, E0530'],
-  ['a body over REST', bytes(BODY_LIMIT), 'E4130'],
-  ['the head of a request over REST', bytes(HEAD_LIMIT), 'E0511'],
+  ['rows of a result (`OSL_MAX_ROWS`)', count(caps.rows), '54000; over REST `truncated`'],
+  ['bytes of a result (`OSL_MAX_RESULT_MIB`)', bytes(caps.bytes), '54000; over REST `truncated`'],
+  ['a row of a result (`OSL_MAX_ROW_MIB`)', bytes(load.answers.rowBytes), '54000, E0530'],
+  ['body of a REST request', bytes(BODY_LIMIT), 'E4130'],
+  ['headers of a REST request', bytes(HEAD_LIMIT), 'E0511'],
 ];
 
 test('docs/bi.md has the sizes that the code has', (t) => {

@@ -63,7 +63,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The request mixes shapes: entities with tables in one statement, or several of `osql`, `sql` and `metrics` in one body.',
       'Use one of them in each request.',
-      'rest.md#answers',
+      'rest.md#results',
     ),
   ],
   [
@@ -87,7 +87,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The statement was cancelled: by you, by your connection that ended, or by an operator (`osl kill`).',
       'Ask again, if you did not mean to.',
-      'rest.md#answers',
+      'rest.md#results',
     ),
   ],
   [
@@ -295,7 +295,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'A value of the answer cannot be written in Arrow, such as an infinite date.',
       'Cast the column to text, or ask for JSON.',
-      'rest.md#answers',
+      'rest.md#results',
     ),
   ],
   [
