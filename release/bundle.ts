@@ -1,8 +1,9 @@
 /**
  * Makes what the package runs: `dist/package/`, all our modules and some libraries in few files.
  *
- * What `package.json` lists in `dependencies` stays a package of its own, which npm installs and `npm audit` sees;
- * anything else that is imported is taken in, with its licence. Entries are the command and each file that runs as a
+ * What `package.json` lists in `dependencies` stays a package of its own, which npm installs. Anything else that is
+ * imported is taken in, with its licence: it stands in the `dependencies` of the workspace `release/bundled`, so that
+ * `npm audit --omit=dev` in a checkout covers it. Entries are the command and each file that runs as a
  * thread or a process of its own; they lie in one folder, so that a URL beside `import.meta.url` is right wherever
  * its module went.
  */

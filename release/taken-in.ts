@@ -18,12 +18,9 @@ interface PackageFile {
   readonly version: string;
   readonly license?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
-  readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
 const FOLDER = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//;
-/** What builds the console, or types it, and leaves nothing in it. */
-const BUILDERS = /^(vite|@vitejs\/.*|@types\/.*)$/;
 
 /** The packages of which something is in what esbuild made. */
 export function bundled({ outputs }: Metafile): readonly string[] {
@@ -42,12 +39,7 @@ export function ofConsole(root: string): readonly string[] {
       visit(folder, Object.keys(fileOf(root, folder).dependencies ?? {}));
     }
   };
-  const { dependencies = {}, devDependencies = {} } = fileOf(root, 'console');
-  const named = Object.keys({ ...dependencies, ...devDependencies });
-  visit(
-    'console',
-    named.filter((name) => !BUILDERS.test(name)),
-  );
+  visit('console', Object.keys(fileOf(root, 'console').dependencies ?? {}));
   return [...found];
 }
 

@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { type ZipEntry, zip } from './zip.js';
+import { zipSync } from 'fflate';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const HERE = join(ROOT, 'clients', 'vscode');
@@ -21,7 +21,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.vsixmanifest': 'text/xml',
 };
 
-/** What of `package.json` the archive's own manifest says again. */
+/** Members of `package.json` that the archive's own manifest repeats. */
 interface Extension {
   readonly name: string;
   readonly displayName: string;
@@ -31,6 +31,16 @@ interface Extension {
   readonly categories: readonly string[];
   readonly engines: { readonly vscode: string };
 }
+
+/** A file of the archive. */
+interface ZipEntry {
+  /** With `/` between its parts. */
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/** The first day that the format has, so that the same files make the same archive. */
+const DAY = new Date(1980, 0, 1);
 
 /** Packs the extension into `folder`; gives the archive's path. */
 export async function pack(folder: string): Promise<string> {
@@ -49,7 +59,8 @@ export async function pack(folder: string): Promise<string> {
   ];
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${extension.name}-${extension.version}.vsix`);
-  writeFileSync(file, zip(entries));
+  const files = Object.fromEntries(entries.map(({ name, bytes }) => [name, bytes]));
+  writeFileSync(file, zipSync(files, { level: 9, mtime: DAY }));
   return file;
 }
 

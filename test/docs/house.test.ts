@@ -165,3 +165,40 @@ test('what emits errors is made where somebody hears them', (t) => {
   );
   t.end();
 });
+
+test('what the product imports stands in `dependencies`, where `npm audit --omit=dev` sees it', (t) => {
+  const manifests = ['.', 'compiler', 'console', 'release/bundled'].map(
+    (folder) => JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as Manifest, // our own files
+  );
+  const listed = new Set(
+    manifests.flatMap(({ dependencies, peerDependencies }) =>
+      Object.keys({ ...dependencies, ...peerDependencies }),
+    ),
+  );
+  const imported = ['src', 'policy', 'wire', 'compiler/src', 'console/src', 'clients'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => /\.tsx?$/.test(file) && !BUILDS.test(file))
+      .flatMap((file) => {
+        const text = readFileSync(join(ROOT, folder, file), 'utf8');
+        return [...text.matchAll(OF_PACKAGE)].map(([, from = '', called]) => packageOf(called ?? from));
+      }),
+  );
+  t.ok(imported.length > 150);
+  t.strictSame([...new Set(imported)].filter((name) => !listed.has(name)).sort(), []);
+  t.end();
+});
+
+interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+/** Files that build something and are in nothing that is published. */
+const BUILDS = /(^|\/)(make-|pack\.ts)|\.d\.ts$/;
+/** An import or export of values from a package, or a call of `import`. Node's own and ours are left out. */
+const OF_PACKAGE =
+  /^(?:import|export) (?!type )[^;']* from '((?!node:|\.|osl-|vscode')[^']+)';$|\bimport\('((?!node:|\.|osl-)[^']+)'\)/gm;
+
+function packageOf(specifier: string): string {
+  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+}

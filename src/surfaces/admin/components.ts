@@ -270,7 +270,7 @@ const FRESHNESS = object({
   versions: VERSIONS,
 });
 
-export const RECORD_PAGE = object({ request_id: REQUEST_ID, records: list(ref('AuditRecord')), next: NEXT });
+const RECORD_PAGE = object({ request_id: REQUEST_ID, records: list(ref('AuditRecord')), next: NEXT });
 
 export const ACCESS_REQUESTS = object({
   request_id: REQUEST_ID,
