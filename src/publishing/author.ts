@@ -61,10 +61,9 @@ export function authored<T>(
 /** What serves, with what it is made of. */
 export type Standing = Served & { readonly snapshot: PolicySnapshot };
 
-export function groundOf(
-  { publishing }: Pick<PublishingParts, 'publishing'>,
-  { manifest, snapshot }: Pick<Standing, 'manifest' | 'snapshot'>,
-): Standing {
-  const { objects } = publishing.versions.head ?? EMPTY_OVERLAY;
-  return { base: publishing.file().document, objects, manifest, snapshot };
+/** @throws QueryError E2001 */
+export function groundOf({ manifest, snapshot, file, published }: Caller['model']): Standing {
+  if (snapshot === null) throw queryError('noSnapshot', {});
+  const { objects } = published ?? EMPTY_OVERLAY;
+  return { base: file.document, objects, manifest, snapshot };
 }

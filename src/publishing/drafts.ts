@@ -87,7 +87,7 @@ export async function validateDraft(
       const draft = draftNamed(parts, id);
       const step = { action: 'publish', text: draft.text, placed: draft.placed } as const;
       const { subject } = caller.identity;
-      return { draft, stepped: await parts.drafting.workOut(step, groundOf(parts, caller), subject) };
+      return { draft, stepped: await parts.drafting.workOut(step, groundOf(caller.model), subject) };
     },
     answer: async ({ draft, stepped }, caller) => {
       const versions = versionsOf(caller);
@@ -107,15 +107,15 @@ export async function validateDraft(
 
 /** Lists what is published, the newest versions, and all drafts. Throws as `candidates`. */
 export async function publications(parts: PublishingParts, call: Call): Promise<Publications> {
-  return authored(parts, call, 'objects', null, ({ manifest }) => {
-    const { versions, drafts, file } = parts.publishing;
-    const objects = pathsIn(versions.head?.objects ?? {}).map((name): PublishedObject => {
-      const over_file = memberAt(file().document, name) !== undefined;
+  return authored(parts, call, 'objects', null, ({ manifest, model: { file, published } }) => {
+    const { versions, drafts } = parts.publishing;
+    const objects = pathsIn(published?.objects ?? {}).map((name): PublishedObject => {
+      const over_file = memberAt(file.document, name) !== undefined;
       return { name, state: manifest.deprecated.has(name) ? 'deprecated' : 'published', over_file };
     });
     return {
       version: manifest.version,
-      base: file().version,
+      base: file.version,
       objects,
       history: versions.history.slice(-LISTED).reverse(),
       drafts: drafts.all().map((draft) => toldOf(parts, draft)),

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { queryError, WAYS } from 'osl-compiler';
 import { type Unread, upstreamOf, upstreamsOf } from '../ask/graph/upstream.js';
 import { type Call, versionsOf } from '../ask/index.js';
@@ -43,7 +42,7 @@ export async function candidates(parts: PublishingParts, call: Call): Promise<Ca
 /** Drafts a fragment and stores nothing. @throws QueryError E1001 where there is nothing to draft, and as `candidates` */
 export async function suggest(parts: PublishingParts, call: Call, wish: Wish): Promise<Judged<Suggestion>> {
   return authored(parts, call, 'suggest', JSON.stringify(wish), async ({ identity: { subject } }) => {
-    const served = await servedNow(parts);
+    const served = groundOf(parts.model());
     return { ...(await suggestion(parts, call, served, subject, wish)), versions: versionsOf(served) };
   });
 }
@@ -55,19 +54,10 @@ export async function validate(
   proposal: Proposal,
 ): Promise<Judged<Judgement>> {
   return authored(parts, call, 'validate', proposal.text, async ({ identity: { subject } }) => {
-    const served = await servedNow(parts);
+    const served = groundOf(parts.model());
     const judgement = await parts.drafting.judge(proposal, served, subject);
     return { ...judgement, versions: versionsOf(served) };
   });
-}
-
-/** What a draft is judged against: what serves when it is its turn. @throws QueryError E2001 */
-async function servedNow(parts: PublishingParts): Promise<Standing> {
-  // A turn of its own: what is published, and what serves of that, change together, but not in one step.
-  await setImmediate();
-  const { manifest, snapshot } = parts.model();
-  if (snapshot === null) throw queryError('noSnapshot', {});
-  return groundOf(parts, { manifest, snapshot });
 }
 
 async function suggestion(

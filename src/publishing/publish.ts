@@ -110,10 +110,10 @@ async function workedOut(
   request: ChangeRequest,
 ): Promise<{ readonly stepped: Stepped; readonly made: Made | null }> {
   const { step, draft, restores } = await stepOf(parts, request);
-  const stepped = await parts.drafting.workOut(step, groundOf(parts, caller), caller.identity.subject);
+  const stepped = await parts.drafting.workOut(step, groundOf(caller.model), caller.identity.subject);
   // What is asked for a second time, as after a lost answer, is there; then it matters to nobody what it was made for.
   if (stepped.ok && stepped.published) return { stepped, made: null };
-  mustBeFor(request.base, caller);
+  mustBeFor(request.base, caller, parts.publishing);
   return { stepped, made: { action: step.action, draft, restores } };
 }
 
@@ -127,13 +127,13 @@ async function commit(
 ): Promise<VersionSummary> {
   const { identity } = caller;
   const { objects, over, manifest, snapshot, diff } = worked;
-  const { versions, file, serve } = publishing;
+  const { versions, serve } = publishing;
   const next: Sealed = versions.next({
     at: new Date().toISOString(),
     author: { subject: identity.subject, chain: identity.chain },
     request_id: requestId,
     ...made,
-    base: file().version,
+    base: caller.model.file.version,
     manifest: manifest.version,
     policy: snapshot.version,
     changes: diff.changes,
@@ -143,7 +143,7 @@ async function commit(
   });
   await shared(publishing, next, caller);
   const summary = await versions.append(next);
-  await serve({ manifest, snapshot });
+  await serve(caller.model.over({ manifest, snapshot }, next.version));
   const { id, number } = next.version;
   log.info('published', { request_id: requestId, version: id, number, manifest: manifest.version });
   return summary;
@@ -166,10 +166,16 @@ async function shared({ share }: Publishing, sealed: Sealed, { manifest }: Calle
   }
 }
 
-function mustBeFor(base: string | null, { manifest }: Caller): void {
+/** Also refuses what would be laid over something else than the newest version, which this process could not take up. */
+function mustBeFor(
+  base: string | null,
+  { manifest, model: { published } }: Caller,
+  { versions }: Publishing,
+): void {
   const current = manifest.version;
   if (base === null) throw queryError('baseRequired', { current });
-  if (base !== current) throw queryError('baseChanged', { current });
+  if (base !== current || (published?.id ?? null) !== (versions.head?.id ?? null))
+    throw queryError('baseChanged', { current });
 }
 
 /**

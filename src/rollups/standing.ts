@@ -45,9 +45,10 @@ export class RollupStanding {
   }
 
   /** Looks now, and from now on. */
-  async start(): Promise<void> {
+  async start(): Promise<this> {
     await Promise.race([this.look(), sleep(START_MS, undefined, { ref: false })]);
     this.#again();
+    return this;
   }
 
   usable(manifest: Manifest): UsableRollups {

@@ -9,15 +9,17 @@ import {
   openAuditLog,
 } from '../../policy/audit/index.js';
 import type { ServiceLog } from '../base/log.js';
-import { codeOf } from '../base/thrown.js';
+import { codeOf, messageOf } from '../base/thrown.js';
 import type { Witnesses } from '../witness/index.js';
 import { type AuditKeeping, sinkUrl } from './settings/audit.js';
 import type { Settings } from './settings.js';
 
-export interface OpenAudit {
+interface OpenAudit {
   readonly audit: AuditLog;
   /** Resolves, with why, when nothing can be answered any more and the process should end; else never. */
   readonly over: Promise<string>;
+  /** A log that has failed cannot be closed cleanly; that it failed is known by then. */
+  close(): Promise<void>;
 }
 
 /** The audit log as the settings have it; what becomes of it is told to the operator at once. */
@@ -70,7 +72,11 @@ export async function openAudit(
     ...(keeping.retention !== null && { retention: keeping.retention }),
     ...(store !== null && { store, waits: true }),
   });
-  return { audit, over };
+  const close = (): Promise<void> =>
+    audit
+      .close()
+      .catch((error: unknown) => log.error('the audit log could not be closed', { error: messageOf(error) }));
+  return { audit, over, close };
 }
 
 /** Why nothing can go to the directory of `OSL_AUDIT_ARCHIVE`; null where something can, and where none is named. */

@@ -3,28 +3,94 @@ import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 import {
-  type AnswerMemory,
+  AnswerMemory,
   type EngineConfig,
+  type GovernedEngine,
   type OpenedEngine,
   openEngine,
   type ReachChange,
-  type SpoolRoom,
+  SpoolRoom,
   wordsOf,
 } from '../engine/index.js';
 import { type Connector, type Manifest, systemUrlVariable, urlVariable } from '../model/manifest/index.js';
+import type { ServedModel } from '../model/served-model.js';
 import { connectFault, withoutPassword } from './connect-fault.js';
 import { CommandFailed, connectorUrl, namesUrl } from './connector-url.js';
 import type { OpenEngine } from './credentials.js';
+import type { TenantKeys } from './keys.js';
+import { requireRowSecurityOf } from './row-security.js';
 import { sessionsFor } from './settings/pools.js';
 import type { Settings } from './settings.js';
 import { sharedOut, WHOLE } from './share.js';
+import { type SystemReads, systemReads } from './system-reads.js';
+import { watchEngines } from './watch.js';
 
 /** What a process that serves adds: see `Serving` of the engine. */
-export interface ServingEngines {
+interface ServingEngines {
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
   /** Resolves once statements may run in the database of a connector that answers. */
   admit(connector: Connector): Promise<void>;
+}
+
+/** Engines that serve, the gateway's own reads of their databases, and the memory that answers take. */
+export interface StartedEngines {
+  readonly databases: ReadonlyMap<string, OpenedEngine>;
+  readonly engines: ReadonlyMap<string, GovernedEngine>;
+  /** Name of the connector that runs what reads no relation. */
+  readonly defaultConnector: string;
+  readonly reads: SystemReads;
+  readonly opened: ReadonlyMap<string, OpenEngine>;
+  readonly memory: AnswerMemory;
+  readonly spool: SpoolRoom | null;
+  close(): Promise<void>;
+}
+
+/** Opens the engines of what serves, and watches whether they answer. Throws as `openEngines`. */
+export async function startEngines(
+  model: () => ServedModel,
+  keys: TenantKeys,
+  settings: Settings,
+  log: ServiceLog,
+): Promise<StartedEngines> {
+  const memory = new AnswerMemory(settings.load.answers);
+  const spool = spoolOf(settings, log);
+  const { manifest } = model();
+  const [defaultConnector] = manifest.connectors.keys();
+  if (defaultConnector === undefined) throw new StartProblem('the manifest declares no connector');
+  const { databases, opened, close } = await openEngines(manifest, settings, log, {
+    spool,
+    memory,
+    admit: (connector) => requireRowSecurityOf(connector, model(), keys, log),
+  });
+  const engines = new Map([...databases].map(([name, { governed }]) => [name, governed]));
+  const unwatch = watchEngines(engines, log);
+  return {
+    databases,
+    engines,
+    defaultConnector,
+    reads: systemReads(databases),
+    opened,
+    memory,
+    spool,
+    close: async () => {
+      unwatch();
+      await close();
+    },
+  };
+}
+
+/** Room for rows of slow readers on the disk; null if the settings have none. */
+function spoolOf({ dataDir, load }: Settings, log: ServiceLog): SpoolRoom | null {
+  if (load.spoolBytes === 0) return null;
+  return new SpoolRoom({
+    dir: join(dataDir, 'spool'),
+    bytes: load.spoolBytes,
+    onFault: (error) =>
+      log.warn('the disk takes no rows of slow readers: they keep their sessions with the database', {
+        error: messageOf(error),
+      }),
+  });
 }
 
 /**

@@ -1,17 +1,26 @@
 import { randomUUID } from 'node:crypto';
-import type { AuditEntry } from '../../policy/audit/index.js';
+import type { AuditEntry, AuditLog } from '../../policy/audit/index.js';
+import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
+import type { ServedModel } from '../model/served-model.js';
 import { PolicyFault } from './model.js';
 import type { PolicyState } from './policy-standing.js';
 import { type Prepared, prepareAll, type Reloaded, type ReloadPart } from './reload.js';
-import type { Service } from './service.js';
+
+/** What records of the service itself are made with. */
+export interface EventParts {
+  readonly audit: Pick<AuditLog, 'append'>;
+  readonly tenant: string;
+  readonly log: ServiceLog;
+  model(): ServedModel;
+}
 
 /**
  * Records what became of the service itself. Never rejects: a log that takes nothing says so itself, counts what it refused
  * in its record `audit.gap`, and has every request refused meanwhile.
  */
 export async function recordEvent(
-  { audit, tenant, model, log }: Service,
+  { audit, tenant, model, log }: EventParts,
   action: string,
   detail: object,
 ): Promise<void> {
@@ -38,7 +47,7 @@ export async function recordEvent(
  * @param withoutPolicy what follows of a policy that is missing or invalid
  */
 export async function preparedReload(
-  service: Service,
+  service: EventParts,
   parts: readonly ReloadPart[],
   withoutPolicy: (fault: PolicyFault) => PolicyState,
 ): Promise<Prepared> {

@@ -8,7 +8,7 @@ import { Control } from './control.js';
 import { tenantKeys } from './keys.js';
 import type { Lineage } from './lineage/index.js';
 import { endOf } from './lineage/outbox/state.js';
-import { leftLineage } from './lineage.js';
+import { LINEAGE_CLOSE_MS, leftLineage } from './lineage.js';
 import { aloneIn } from './seat.js';
 import { type First, loadFirst, publishedDir } from './served.js';
 import type { Settings } from './settings.js';
@@ -38,17 +38,17 @@ export async function openKeeper(
 ): Promise<Keeper> {
   const keys = tenantKeys(settings.dataDir, settings.keysDir);
   const { auditDir, lineageDir } = aloneIn(settings.dataDir);
-  const { audit, over } = await openAudit(settings, auditDir, first.tenant, log);
+  const { audit, over } = await openAudit(settings, auditDir, first.model.tenant, log);
   const left: Lineage[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(left.map((lineage) => lineage.close(LINEAGE_CLOSE_MS)));
     await audit.close();
   };
   try {
-    const ended = await takeOver(settings, first.tenant, audit, log, workers);
+    const ended = await takeOver(settings, first.model.tenant, audit, log, workers);
     // The supervisor's own chain was that of a server of one process, or will be.
     const own = { auditDir, lineageDir, end: endOf(audit) };
-    left.push(...(await leftLineage(settings, first, [own, ...ended], log)));
+    left.push(...(await leftLineage(settings, first.model, [own, ...ended], log)));
     await joined(control, keys, log);
     await (await Versions.open(publishedDir(settings))).sweep();
   } catch (error) {
@@ -57,9 +57,6 @@ export async function openKeeper(
   }
   return Object.freeze({ first, audit, over, close });
 }
-
-/** As of a server of one process, ms. */
-const LINEAGE_CLOSE_MS = 3_000;
 
 /** What a server would serve, without opening anything. Throws as `openService` does. */
 export async function lookFirst(settings: Settings, log: ServiceLog): Promise<First> {

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import type { AuditLog } from '../../policy/audit/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { version } from '../base/package-root.js';
-import type { Model } from '../model/model.js';
+import { messageOf } from '../base/thrown.js';
+import type { ServedModel } from '../model/served-model.js';
 import { CommandFailed, connectorUrl } from './connector-url.js';
 import type { Lineage, LineageOptions } from './lineage/index.js';
 import { endOf, journalIn } from './lineage/outbox/state.js';
@@ -10,23 +11,51 @@ import type { Seat } from './seat.js';
 import type { Settings } from './settings.js';
 import type { EndedChain } from './take-over.js';
 
-type Tenanted = Model & { readonly tenant: string };
+/** Lineage of a process that serves; `lineage` is null if the settings name no receiver. */
+export interface StartedLineage {
+  readonly lineage: Lineage | null;
+  /** Tells receivers what serves now. What serves does so whether or not they can be told; at the next start they are. */
+  announce(): Promise<void>;
+  close(): Promise<void>;
+}
 
 /**
- * Lineage as the settings have it; null where they name no receiver.
+ * Starts to tell receivers what is published and read, and what chains that have ended left.
  *
  * @throws ManifestProblems, StartProblem
  */
-export async function lineageOf(
+export async function startLineage(
   settings: Settings,
-  model: Tenanted,
+  model: () => ServedModel,
   { auditDir, lineageDir, announces }: Seat,
   audit: AuditLog,
+  ended: readonly EndedChain[],
   log: ServiceLog,
-): Promise<Lineage | null> {
+): Promise<StartedLineage> {
   const chain = { auditDir, dir: lineageDir, end: endOf(audit), audit, announces };
-  return opened(settings, model, chain, log);
+  const lineage = await opened(settings, model(), chain, log);
+  const left = await leftLineage(settings, model(), ended, log);
+  await lineage?.announce(model().manifest);
+  lineage?.follow(() => model().manifest);
+  return {
+    lineage,
+    announce: () =>
+      announced(lineage, model()).catch((error: unknown) =>
+        log.error('lineage was not told what is published', { error: messageOf(error) }),
+      ),
+    close: async () => {
+      await lineage?.close(LINEAGE_CLOSE_MS);
+      for (const one of left) await one.close(LINEAGE_CLOSE_MS);
+    },
+  };
 }
+
+async function announced(lineage: Lineage | null, { manifest }: ServedModel): Promise<void> {
+  await lineage?.announce(manifest);
+}
+
+/** What is on its way to a receiver may end; the outbox keeps the rest. ms */
+export const LINEAGE_CLOSE_MS = 3_000;
 
 /**
  * What of `chains` is not told yet is told beside: they are those of workers that there are no more, or of one process
@@ -36,7 +65,7 @@ export async function lineageOf(
  */
 export async function leftLineage(
   settings: Settings,
-  model: Tenanted,
+  model: ServedModel,
   chains: readonly EndedChain[],
   log: ServiceLog,
 ): Promise<readonly Lineage[]> {
@@ -52,7 +81,7 @@ export async function leftLineage(
 
 async function opened(
   { lineageFile }: Settings,
-  { manifest, tenant }: Tenanted,
+  { manifest, tenant }: ServedModel,
   chain: Pick<LineageOptions, 'auditDir' | 'dir' | 'end' | 'audit' | 'announces'>,
   log: ServiceLog,
 ): Promise<Lineage | null> {

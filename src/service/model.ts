@@ -7,21 +7,13 @@ import {
   loadPolicyDocument,
   type Manifest,
   ManifestProblems,
-  type Overlay,
   type PolicyFile,
   readManifestText,
 } from '../model/manifest/index.js';
-import type { Model } from '../model/model.js';
-import type { FileLayer } from '../publishing/store/index.js';
+import { type FileLayer, type PublishedLayer, ServedModel } from '../model/served-model.js';
 
 /** Gives the text of a file. Throws as `readManifestText`. */
 export type ReadText = (file: string) => Promise<string>;
-
-/** What serves, and the manifest file's own part of it. */
-export interface LoadedModel extends Model {
-  readonly tenant: string;
-  readonly file: FileLayer;
-}
 
 /** Nobody can tell which policy is to serve, as while the control database does not answer. */
 export class PolicyUnknown extends ManifestProblems {
@@ -77,9 +69,9 @@ export class PolicyFault extends Error {
 export async function loadModel(
   manifestFile: string,
   policyFile: string,
-  published: Overlay | null,
+  published: PublishedLayer | null,
   read: ReadText = readManifestText,
-): Promise<LoadedModel> {
+): Promise<ServedModel> {
   const { manifest, base, baseVersion } = await loadLayered(manifestFile, published ?? EMPTY_OVERLAY, read);
   const file = Object.freeze({ document: base, version: baseVersion });
   const policy = await policyIn(policyFile, read);
@@ -90,7 +82,7 @@ export async function loadModel(
   if (policy instanceof ManifestProblems) throw faulty(policy);
   const snapshot = compilePolicy(policy, manifest);
   if (snapshot instanceof ManifestProblems) throw faulty(snapshot);
-  return Object.freeze({ manifest, snapshot, tenant: policy.document.tenant, file });
+  return new ServedModel({ manifest, snapshot, tenant: policy.document.tenant, file, published });
 }
 
 async function policyIn(file: string, read: ReadText): Promise<PolicyFile | ManifestProblems> {

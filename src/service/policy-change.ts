@@ -1,5 +1,7 @@
 import { compilingSnapshot, PolicyProblems, type PolicySnapshot } from '../../policy/index.js';
 import { inTurns } from '../base/in-turns.js';
+import type { ServiceLog } from '../base/log.js';
+import { messageOf } from '../base/thrown.js';
 import {
   compilePublishable,
   EMPTY_OVERLAY,
@@ -7,22 +9,65 @@ import {
   ManifestProblems,
   parsePolicyDocument,
 } from '../model/manifest/index.js';
-import type { Model } from '../model/model.js';
-import type { Publishing, Version } from '../publishing/store/index.js';
+import type { ServedModel } from '../model/served-model.js';
+import type { Versions } from '../publishing/store/index.js';
+import { PolicyFault, PolicyUnknown } from './model.js';
+import type { Prepared, Reloaded } from './reload.js';
+import type { Serving } from './serving.js';
 
-/** What serves now, and the published version that its manifest has. */
-export interface Ground {
-  readonly publishing: Pick<Publishing, 'versions' | 'file'>;
-  readonly model: Model;
-  readonly head: string | null;
+/** Parts of a service that take up a policy, and what others have published, without a reload. */
+export interface PolicyParts {
+  readonly policyFile: string;
+  readonly versions: Versions;
+  readonly serving: Serving;
+  readonly log: ServiceLog;
+  /** Gives the text of the policy. Throws as `readManifestText`. */
+  readonly read: (file: string) => Promise<string>;
+  /** Called once a policy was taken up. */
+  taken(model: ServedModel): void;
+  record(detail: object): Promise<void>;
 }
 
-/** What would serve, whole. */
-export interface Followed {
-  readonly manifest: Manifest;
-  readonly snapshot: PolicySnapshot;
-  /** The published version in it. */
-  readonly head: string | null;
+const NOTHING: Reloaded = Object.freeze({ now: [], kept: [] });
+const UNCHANGED: Prepared = Object.freeze({ take: async () => NOTHING, drop: async () => undefined });
+
+/**
+ * Reads and checks the policy and what is published, and takes them up together. An invalid policy leaves the last valid one
+ * in force for a time; what others have published, and this process cannot serve, ends all answers at once.
+ *
+ * @param same the policy that serves stays, if one does: only what is published is looked at
+ * @param brokenSince the policy, if it is broken, has been so since then, ms since 1970
+ * @throws PolicyFault, once it is on record
+ */
+export async function preparedPolicy(
+  parts: PolicyParts,
+  same: boolean,
+  brokenSince?: number,
+): Promise<Prepared> {
+  const { policyFile, versions, serving, log, record } = parts;
+  const served = serving.model;
+  try {
+    const text = same && served.snapshot !== null ? null : await parts.read(policyFile);
+    const { model, policy } = await modelOver(served, versions, policyFile, text);
+    const { manifest } = model;
+    const isSame = manifest === served.manifest && policy === served.snapshot?.version;
+    if (isSame && serving.isSound) return UNCHANGED;
+    return {
+      take: async () => {
+        serving.take(model);
+        parts.taken(model);
+        log.info('took up a policy', { manifest: manifest.version, policy });
+        await record({ state: 'active' });
+        return { now: [`manifest ${manifest.version}, policy ${policy}`], kept: [] };
+      },
+      drop: () => record({ state: 'refused', why: 'another worker' }),
+    };
+  } catch (error) {
+    const fault = faultOf(error, parts);
+    const state = serving.losePolicy(fault, brokenSince);
+    await record({ state, why: error instanceof Error ? error.name : 'unknown' });
+    throw fault;
+  }
 }
 
 /**
@@ -32,35 +77,47 @@ export interface Followed {
  * @param policy a text to read; null for the policy that serves
  * @throws ManifestProblems, PolicyProblems, PublishedDamaged: then it cannot be served here
  */
-export async function followed(
-  { publishing, model, head }: Ground,
+async function modelOver(
+  served: ServedModel,
+  versions: Versions,
   policyFile: string,
   policy: string | null,
-): Promise<Followed> {
-  const { versions, file } = publishing;
+): Promise<{ readonly model: ServedModel; readonly policy: string }> {
   await versions.renew();
-  const now = versions.head?.id ?? null;
-  const manifest = now === head ? model.manifest : layered(file().document, versions.head);
-  const { catalog, tenant } = manifest;
-  if (policy === null) {
-    const { snapshot } = model;
-    if (snapshot === null) throw new TypeError('no policy serves');
-    return {
-      manifest,
-      snapshot: await inTurns(compilingSnapshot(snapshot.document, catalog, tenant)),
-      head: now,
-    };
-  }
-  const source = parsePolicyDocument(policy, policyFile);
+  const { head } = versions;
+  const manifest =
+    head?.id === served.published?.id
+      ? served.manifest
+      : compilePublishable(served.file.document, (head ?? EMPTY_OVERLAY).objects).manifest;
+  const snapshot = await (policy === null
+    ? policyAgain(served, manifest)
+    : policyOf(policy, policyFile, manifest));
+  return { model: served.over({ manifest, snapshot }, head), policy: snapshot.version };
+}
+
+/** The policy that serves, compiled against another manifest. */
+function policyAgain({ snapshot }: ServedModel, { catalog, tenant }: Manifest): Promise<PolicySnapshot> {
+  if (snapshot === null) throw new TypeError('no policy serves');
+  return inTurns(compilingSnapshot(snapshot.document, catalog, tenant));
+}
+
+async function policyOf(text: string, file: string, { catalog, tenant }: Manifest): Promise<PolicySnapshot> {
+  const source = parsePolicyDocument(text, file);
   try {
-    const snapshot = await inTurns(compilingSnapshot(source.document, catalog, tenant));
-    return { manifest, snapshot, head: now };
+    return await inTurns(compilingSnapshot(source.document, catalog, tenant));
   } catch (error) {
     if (!(error instanceof PolicyProblems)) throw error;
-    throw new ManifestProblems(source.diagnostics(error.problems), policy);
+    throw new ManifestProblems(source.diagnostics(error.problems), text);
   }
 }
 
-function layered(base: Parameters<typeof compilePublishable>[0], head: Version | null): Manifest {
-  return compilePublishable(base, (head ?? EMPTY_OVERLAY).objects).manifest;
+/**
+ * A policy that is invalid, or one that is unknown: also if it does not fit what others have published since, which may
+ * have taken something away.
+ */
+function faultOf(error: unknown, { policyFile, versions, serving }: PolicyParts): PolicyFault {
+  const { manifest, file, published, tenant } = serving.model;
+  const isInvalid = error instanceof ManifestProblems && versions.head?.id === published?.id;
+  const problems = isInvalid ? error : new PolicyUnknown(policyFile, messageOf(error));
+  return new PolicyFault(problems, { manifest, file, tenant });
 }

@@ -42,19 +42,21 @@ export interface TokenTrust {
   readonly lifetimeMs: () => number;
   /** Issuers of identity tokens, and as which client people log in with each; null: with none. */
   readonly logins: () => readonly { readonly issuer: string; readonly login: LoginConfig | null }[];
-  /** By which policy tokens are exchanged: none, until this is told. */
-  follow(snapshot: () => PolicySnapshot | null): void;
   /** Reads keys and issuers anew. */
   readonly reload: ReloadPart;
   /** Fetches no keys any more. */
   close(): void;
 }
 
-/** @throws StartProblem, ManifestProblems */
-export async function openTrust(
+/**
+ * @param snapshot gives the policy by which tokens are exchanged
+ * @throws StartProblem, ManifestProblems
+ */
+export async function startTrust(
   settings: Settings,
   tenant: string,
   { signing, exchangeKey: ownKey }: TrustKeys,
+  snapshot: () => PolicySnapshot | null,
   log: ServiceLog,
 ): Promise<TokenTrust> {
   let forget: () => void = () => undefined;
@@ -83,12 +85,11 @@ export async function openTrust(
     now: Date.now,
     issuerOf: (issuer: unknown) => issuers.identity(issuer),
   };
-  let snapshot = (): PolicySnapshot | null => null;
   const any = (): boolean => issuers.configs.some((config) => config.tokens === 'identity');
   const verifier = withDirectTokens(actors, {
     ...reader,
     verifyActor: actors.verify,
-    snapshot: () => snapshot(),
+    snapshot,
     any,
   });
   const parties: ExchangeParts = { ...reader, verifyActor: actors.verify, key: () => exchanging };
@@ -128,9 +129,6 @@ export async function openTrust(
       issuers.configs
         .filter((config) => config.tokens === 'identity')
         .map(({ names, login }) => ({ issuer: names[0] ?? '', login })),
-    follow: (served: () => PolicySnapshot | null) => {
-      snapshot = served;
-    },
     reload,
     close: () => issuers.close(null),
   });

@@ -2,8 +2,10 @@ import { compilingSnapshot } from '../../policy/index.js';
 import { inTurns } from '../base/in-turns.js';
 import { compilePublishable, EMPTY_OVERLAY } from '../model/manifest/index.js';
 import type { Model } from '../model/model.js';
+import type { ServedModel } from '../model/served-model.js';
 import type { Prepared, Reloaded } from './reload.js';
 import type { Service } from './service.js';
+import type { Serving } from './serving.js';
 
 /** What all processes of a server take up together. */
 export type Change =
@@ -22,18 +24,20 @@ const NOTHING: Reloaded = Object.freeze({ now: [], kept: [] });
  *
  * @throws PublishedDamaged
  */
-export async function preparedVersion(service: Service, serve: (next: Model) => void): Promise<Prepared> {
+export async function preparedVersion(
+  service: Pick<Service, 'publishing' | 'drafting' | 'log'>,
+  serving: Serving,
+): Promise<Prepared> {
   const { publishing, log } = service;
   const { versions } = publishing;
-  const before = versions.head?.id ?? null;
-  const { objects: published } = versions.head ?? EMPTY_OVERLAY;
+  const { model } = serving;
   await versions.renew();
-  if ((versions.head?.id ?? null) === before)
-    return { take: async () => NOTHING, drop: async () => undefined };
-  const next = await composed(service, versions.head ?? EMPTY_OVERLAY, published);
+  const { head } = versions;
+  if (head?.id === model.published?.id) return { take: async () => NOTHING, drop: async () => undefined };
+  const next = model.over(await composed(service, model, head ?? EMPTY_OVERLAY), head);
   return {
     take: async () => {
-      serve(next);
+      serving.takePublished(next);
       log.info('took up what was published', { manifest: next.manifest.version });
       return NOTHING;
     },
@@ -44,15 +48,16 @@ export async function preparedVersion(service: Service, serve: (next: Model) => 
 type Overlay = typeof EMPTY_OVERLAY;
 
 async function composed(
-  { publishing, drafting, model }: Service,
+  { drafting }: Pick<Service, 'drafting'>,
+  served: ServedModel,
   head: Overlay,
-  published: Overlay['objects'],
 ): Promise<Model> {
-  const { document: base } = publishing.file();
-  const { manifest, snapshot } = model();
+  const { manifest, snapshot, file, published } = served;
+  const { document: base } = file;
   // Nobody is answered, so nobody waits for the compiler.
   if (snapshot === null) return { manifest: compilePublishable(base, head.objects).manifest, snapshot };
-  const ground = { base, objects: published, manifest, snapshot };
+  const { objects } = published ?? EMPTY_OVERLAY;
+  const ground = { base, objects, manifest, snapshot };
   const worked = await drafting.workOut({ action: 'rollback', to: head }, ground, 'service');
   if (!worked.ok) throw new Error('what another worker published does not compile here');
   const next = worked.manifest;

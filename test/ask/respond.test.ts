@@ -21,7 +21,7 @@ import {
 import { Observing } from '../../src/ask/request/observing.js';
 import { createStrangers } from '../../src/ask/request/strangers.js';
 import { parseManifest, parsePolicyDocument } from '../../src/model/manifest/index.js';
-import type { Model } from '../../src/model/model.js';
+import { ServedModel } from '../../src/model/served-model.js';
 import { inOneMoment } from '../support/moment.js';
 import { SHOP_MANIFEST, SHOP_POLICY } from '../support/shop.js';
 
@@ -31,6 +31,8 @@ const manifest = parseManifest(SHOP_MANIFEST, 'shop.yaml');
 const { document } = parsePolicyDocument(SHOP_POLICY, 'policy.yaml');
 const { tenant } = document;
 const snapshot = compileSnapshot(document, manifest.catalog, tenant);
+const file = { document: { version: 1, connectors: {}, entities: {} }, version: manifest.version } as const;
+const served = new ServedModel({ tenant, manifest, snapshot, file, published: null });
 const issuedAt = Math.floor(Date.now() / 1_000);
 const ANN: Identity = Object.freeze({
   tenant,
@@ -47,7 +49,7 @@ const ANN: Identity = Object.freeze({
 interface Case {
   readonly request?: Partial<Decision<string> & Answering<string, string>>;
   readonly call?: Partial<Call>;
-  readonly model?: Model;
+  readonly model?: ServedModel;
   /** The answer, or the error. */
   readonly hears: string;
   readonly log: readonly string[];
@@ -106,7 +108,7 @@ const CASES: Readonly<Record<string, Case>> = {
     log: ['probe error 22P02'],
   },
   'without a policy nothing is decided': {
-    model: { manifest, snapshot: null },
+    model: served.underPolicy(null),
     request: { decide: crash },
     hears: 'E2001',
     log: ['probe error E2001'],
@@ -125,7 +127,7 @@ const CASES: Readonly<Record<string, Case>> = {
 };
 
 /** The parts of a service that a request goes through, all of them real: no engine, no compiler, no surface. */
-async function startParts(t: Test, model: Model = { manifest, snapshot }) {
+async function startParts(t: Test, model = served) {
   const dir = t.testdir();
   const audit = await openAuditLog({ dir, tenant });
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -228,7 +230,7 @@ test('a request counts once, and is refused beyond its limit', async (t) => {
 });
 
 test('a request that was considered goes on, or is settled, or is another one', async (t) => {
-  let model: Model = { manifest, snapshot };
+  let model = served;
   const { parts, recorded } = await startParts(t, model);
   const changing = { ...parts, model: () => model };
   const call = callOf();
@@ -236,7 +238,7 @@ test('a request that was considered goes on, or is settled, or is another one', 
   t.equal(considered.isOf(call), true);
   t.equal(considered.isOf(callOf()), false, 'another request');
   t.equal(considered.isOf({ ...call, credentials: { kind: 'session', identity: { ...ANN } } }), false);
-  model = { manifest, snapshot: compileSnapshot(document, manifest.catalog, tenant) };
+  model = served.underPolicy(compileSnapshot(document, manifest.catalog, tenant));
   t.equal(considered.isOf(call), false, 'another policy');
   await considered.rest().settle();
   t.strictSame(await recorded(call), ['probe allow', 'probe ok, 0 rows']);

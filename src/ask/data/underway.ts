@@ -2,9 +2,6 @@ import { type GovernedPlan, queryError, relationsRead } from 'osl-compiler';
 import type { Identity, PolicySnapshot, Revoking } from '../../../policy/index.js';
 import type { Caller } from '../request/caller.js';
 
-/** What serves; `snapshot` is null where no policy does. */
-type Served = Pick<Caller, 'manifest'> & { readonly snapshot: PolicySnapshot | null };
-
 /** A statement that runs. */
 export interface Run {
   /** Aborts when its asker ends it, or once its caller's rights are others. */
@@ -30,7 +27,7 @@ export class Underway {
     });
   }
 
-  begin(caller: Caller, plan: GovernedPlan, signal: AbortSignal | null, served: Served): Run {
+  begin(caller: Caller, plan: GovernedPlan, signal: AbortSignal | null, served: Caller['model']): Run {
     const running = { caller, plan, stop: new AbortController() };
     const { stop } = running;
     const onAbort = (): void => stop.abort(signal?.reason);
@@ -48,7 +45,7 @@ export class Underway {
   }
 
   /** Something else serves from now on: what runs under rights that are gone ends. */
-  changed(model: Served): void {
+  changed(model: Caller['model']): void {
     for (const running of this.#running) endUnlessKept(running, model);
   }
 
@@ -57,8 +54,8 @@ export class Underway {
   }
 }
 
-function endUnlessKept({ caller, plan, stop }: Running, served: Served): void {
-  if (caller.snapshot === served.snapshot && caller.manifest === served.manifest) return;
+function endUnlessKept({ caller, plan, stop }: Running, served: Caller['model']): void {
+  if (caller.model === served) return;
   if (!keeps(caller, plan, served)) stop.abort(queryError('rightsChanged', {}));
 }
 
@@ -66,7 +63,7 @@ function endUnlessKept({ caller, plan, stop }: Running, served: Served): void {
  * Whether a statement may go on. Where a policy says the same as before of everybody in the caller's chain and of each role
  * that it claims, and the relations are declared as they were, its rights are those that it has.
  */
-function keeps({ identity, manifest, snapshot }: Caller, plan: GovernedPlan, now: Served): boolean {
+function keeps({ identity, manifest, snapshot }: Caller, plan: GovernedPlan, now: Caller['model']): boolean {
   if (now.snapshot === null) return false;
   return samePolicy(identity, snapshot, now.snapshot) && sameRelations(plan, manifest, now.manifest);
 }

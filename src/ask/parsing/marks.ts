@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AuditEntry, AuditSurface } from '../../../policy/audit/index.js';
+import type { AuditEntry, AuditLog, AuditSurface } from '../../../policy/audit/index.js';
 import { namesIn } from '../../base/files.js';
+import type { ServiceLog } from '../../base/log.js';
+import { messageOf } from '../../base/thrown.js';
 
 /** What a long text that is being compiled is known by; as in the audit log, never the text itself. */
 export interface Mark {
@@ -54,6 +56,26 @@ export class Marks {
   }
 }
 
+/** Opens the marks of a process. What an earlier one left in `dir` is told the operator, and recorded. */
+export async function startMarks(
+  dir: string,
+  tenant: string,
+  audit: AuditLog,
+  log: ServiceLog,
+): Promise<Marks> {
+  const marks = new Marks(dir);
+  await marks.open();
+  const told = marks.left(async (mark) => {
+    log.error('the gateway ended while it compiled this question', { ...mark });
+    await audit.whenOpen;
+    await audit.append(unfinishedEntry(mark, tenant));
+  });
+  if (audit.stats().failure === null) await told;
+  else
+    told.catch((error: unknown) => log.error('what was left was not recorded', { cause: messageOf(error) }));
+  return marks;
+}
+
 /** Null for a file that was not written to its end: then nothing had been compiled. */
 function markIn(text: string): Mark | null {
   try {
@@ -64,6 +86,6 @@ function markIn(text: string): Mark | null {
 }
 
 /** The record of a question that the gateway did not live to decide. */
-export function unfinishedEntry({ size: _, ...mark }: Mark, tenant: string): AuditEntry {
+function unfinishedEntry({ size: _, ...mark }: Mark, tenant: string): AuditEntry {
   return { ...mark, kind: 'decision', tenant, decision: 'error', code: 'E5000' };
 }

@@ -10,7 +10,7 @@ import {
   REVOKED,
 } from '../../../policy/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
-import type { Model } from '../../model/model.js';
+import type { ServedModel } from '../../model/served-model.js';
 import { type Call, circumstancesOf } from './call.js';
 import { certificateIdentity } from './held.js';
 import type { DecidingParts } from './parts.js';
@@ -19,6 +19,8 @@ import type { DecidingParts } from './parts.js';
 export interface Caller {
   readonly identity: Identity;
   readonly access: EffectiveAccess;
+  /** What served when it was decided who calls; another object once anything of it is another. */
+  readonly model: ServedModel;
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
   /** What the request is for, where policy and token allow it to be for that. */
@@ -30,7 +32,7 @@ export interface Caller {
 
 /** Who is told who calls, and under which versions. */
 interface Knowing {
-  knows(identity: Identity, model: Model): void;
+  knows(identity: Identity, model: ServedModel): void;
   /** What the records are to say of the caller beside who it is. */
   says(of: string | null): void;
 }
@@ -104,8 +106,9 @@ export function callerAs(
   ledger: Knowing,
   call: Call,
 ): Caller {
-  const { manifest, snapshot } = parts.model();
-  ledger.knows(identity, { manifest, snapshot });
+  const model = parts.model();
+  const { manifest, snapshot } = model;
+  ledger.knows(identity, model);
   requireNotRevoked(parts, identity);
   if (snapshot === null) throw queryError('noSnapshot', {});
   const circumstances = circumstancesOf(call);
@@ -114,6 +117,7 @@ export function callerAs(
   const caller = Object.freeze({
     identity,
     access: effectiveAccess(identity, snapshot, manifest.catalog, circumstances),
+    model,
     manifest,
     snapshot,
     purpose,

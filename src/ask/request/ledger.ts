@@ -6,7 +6,7 @@ import {
   undeclaredObject,
 } from '../../../policy/audit/index.js';
 import type { Identity } from '../../../policy/index.js';
-import type { Model } from '../../model/model.js';
+import type { ServedModel } from '../../model/served-model.js';
 import type { Mark } from '../parsing/marks.js';
 import { type Asked, mentionedBy, statementOf, wasRead } from './asked.js';
 import type { Call } from './call.js';
@@ -48,7 +48,7 @@ export class Ledger implements DecisionRecord {
   readonly #statement: string | null;
   #fingerprint: string | null = null;
   #identity: Identity | null = null;
-  #model: Model | null = null;
+  #model: ServedModel | null = null;
   #touched: Touched | null = null;
   #plan: string | null = null;
   #said: string | null = null;
@@ -72,7 +72,7 @@ export class Ledger implements DecisionRecord {
     return this.#identity !== null;
   }
 
-  knows(identity: Identity, model: Model): void {
+  knows(identity: Identity, model: ServedModel): void {
     this.#identity = identity;
     this.#model = model;
   }

@@ -2,7 +2,7 @@ import type { GovernedPlan } from 'osl-compiler';
 import type { AuditLog } from '../../../policy/audit/index.js';
 import type { Limiter, Revoking, TokenVerifier } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
-import type { Model } from '../../model/model.js';
+import type { ServedModel } from '../../model/served-model.js';
 import type { Call } from './call.js';
 import type { Observing } from './observing.js';
 
@@ -10,7 +10,7 @@ import type { Observing } from './observing.js';
 export interface DecidingParts {
   readonly tenant: string;
   /** Read once per request, so that a reload never shows half of itself. */
-  model(): Model;
+  model(): ServedModel;
   readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
   /** Asked of every caller, after its token was verified or its session went on. */
   readonly revoked: Revoking;

@@ -132,15 +132,13 @@ export class Considered<D> {
 
   /** Whether it is this request of this caller that goes on, under what was served when it was let in. */
   isOf({ requestId, credentials, origin }: Call): boolean {
-    const { manifest, snapshot } = this.#parts.model();
     return (
       requestId === this.#call.requestId &&
       credentials.kind === 'session' &&
       credentials.identity === this.caller.identity &&
       origin === this.#call.origin &&
       stands(this.caller) &&
-      manifest === this.caller.manifest &&
-      snapshot === this.caller.snapshot
+      this.#parts.model() === this.caller.model
     );
   }
 

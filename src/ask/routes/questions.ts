@@ -353,12 +353,10 @@ export class SessionQuestions {
   /** Null if it is for the one way to judge who asks now, and what is served. */
   #routesNow(): SessionRoutes | null {
     const { identity, origin } = this.#session;
-    const { manifest, snapshot } = this.#parts.model();
     const known = this.#routes?.caller;
     if (
       known?.identity !== identity ||
-      known.manifest !== manifest ||
-      known.snapshot !== snapshot ||
+      known.model !== this.#parts.model() ||
       this.#routes?.origin !== origin ||
       !stands(known)
     )

@@ -29,7 +29,7 @@ export class RouteBook {
    * or policy, be it one that reads the same.
    */
   of(caller: Caller): TextRoutes {
-    const { identity, access, manifest, snapshot } = caller;
+    const { identity, access, model } = caller;
     const key = JSON.stringify([
       identity.tenant,
       identity.chain,
@@ -38,7 +38,7 @@ export class RouteBook {
       saidOf(caller),
     ]);
     const known = this.#byCaller.get(key);
-    if (known?.caller.manifest === manifest && known.caller.snapshot === snapshot) return known.routes;
+    if (known?.caller.model === model) return known.routes;
     const routes = new TextRoutes();
     this.#byCaller.set(key, { caller, routes });
     return routes;

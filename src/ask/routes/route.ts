@@ -81,10 +81,9 @@ export class Route {
   /** Whether it was learned of a caller with these rights, who said the same, and under what is served to this one. */
   isOf(other: Caller): boolean {
     const { caller } = this.permit;
-    const { access, manifest, snapshot } = other;
+    const { access, model } = other;
     return (
-      caller.manifest === manifest &&
-      caller.snapshot === snapshot &&
+      caller.model === model &&
       caller.access.signature === access.signature &&
       caller.access.claimed === access.claimed &&
       saidOf(caller) === saidOf(other)

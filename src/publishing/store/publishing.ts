@@ -1,15 +1,8 @@
 import { join } from 'node:path';
 import { Serial } from '../../base/serial.js';
-import type { ManifestDocument } from '../../model/manifest/index.js';
-import type { Model } from '../../model/model.js';
+import type { ServedModel } from '../../model/served-model.js';
 import { type Changed, Drafts } from './drafts.js';
 import { type Sealed, Versions } from './versions.js';
-
-/** The manifest file as it was last loaded, and the version that it would have alone. */
-export interface FileLayer {
-  readonly document: ManifestDocument;
-  readonly version: string;
-}
 
 /** What the spine needs to publish. */
 export interface Publishing {
@@ -17,15 +10,13 @@ export interface Publishing {
   readonly drafts: Drafts;
   /** Runs `work` when every change and reload before it has ended: what it reads stays so until it ends. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
-  /** What was published is a layer over this. */
-  file(): FileLayer;
   /**
    * Publishes it for all gateways, where there are others: `outdated` where one of them has published, or another policy
    * serves; `unavailable` where they cannot be told.
    */
   share(sealed: Sealed): Promise<'shared' | 'outdated' | 'unavailable'>;
   /** Serves another model from now on. Questions that have begun keep theirs. Resolves once lineage was told; never rejects. */
-  serve(model: Model): Promise<void>;
+  serve(model: ServedModel): Promise<void>;
 }
 
 /** @throws PublishedDamaged */
@@ -44,8 +35,7 @@ export async function createPublishing(
     /** Told once a draft has changed on the disk. */
     readonly draftChanged: Changed;
     readonly share: Publishing['share'];
-    readonly file: () => FileLayer;
-    readonly serve: (model: Model) => Promise<void>;
+    readonly serve: (model: ServedModel) => Promise<void>;
   },
 ): Promise<Publishing> {
   const versions = await Versions.open(dir);

@@ -51,10 +51,10 @@ const UNLIMITED = Object.freeze(Object.fromEntries(LIMIT_BUCKETS.map((bucket) =>
 
 /** The service with another policy and without limits of requests: tests come faster than callers do. */
 function partsUnder(service: Service, snapshot: PolicySnapshot): AnswerParts {
-  const { manifest } = service.model();
+  const model = service.model().underPolicy(snapshot);
   return {
     ...service,
-    model: () => ({ manifest, snapshot }),
+    model: () => model,
     plans: createPlanCache(PLANS_BYTES),
     limiter: createLimiter({ limits: { ...snapshot.limits, ...UNLIMITED } }),
   };

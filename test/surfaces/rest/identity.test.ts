@@ -104,8 +104,8 @@ test('who asks', async (t) => {
   });
 
   await t.test('without a policy everything is refused', async (t) => {
-    const model = rest.test.service.model();
-    const closed = await startRest({ serve: (s) => ({ ...s, model: () => ({ ...model, snapshot: null }) }) });
+    const model = rest.test.service.model().underPolicy(null);
+    const closed = await startRest({ serve: (s) => ({ ...s, model: () => model }) });
     t.teardown(() => closed.close());
     const reply = await closed.ask('user:ann', { osql: 'SELECT 1' });
     t.match(reply.json(), { status: 503, code: 'E2001' });

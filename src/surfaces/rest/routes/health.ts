@@ -80,8 +80,8 @@ export function healthRoutes(app: FastifyInstance, service: StandingParts, infli
 function stateOf(service: StandingParts): object {
   const { control, limits, issuers } = service.reached();
   const engines = [...service.engines.values()].every(
-    ({ reached, pools }) =>
-      reached && pools().every((pool) => pool.purpose === 'system' || pool.reach !== 'lost'),
+    (engine) =>
+      engine.reached && engine.pools().every((pool) => pool.purpose === 'system' || pool.reach !== 'lost'),
   );
   const parts = {
     engines,

@@ -36,7 +36,7 @@ export async function runServer(flags: RunFlags, demo: Demo | null): Promise<voi
   void tellOfArchive(settings, log);
   if (demo === null && settings.workers !== 1) {
     const first = await lookFirst(settings, log);
-    const count = workersFor(settings, first.manifest);
+    const count = workersFor(settings, first.model.manifest);
     if (count > 1) return superviseWorkers(flags, settings, first, count);
   }
   const progress = await createProgress();
@@ -84,7 +84,7 @@ async function superviseWorkers(
   if (flags.json === true) print(JSON.stringify(listening(server.record, settings.dataDir)));
   else
     print(
-      `${banner(server.record, settings.dataDir, first, settings.console !== 'off')}\n${count} workers. Ctrl-C stops the server.`,
+      `${banner(server.record, settings.dataDir, first.model, settings.console !== 'off')}\n${count} workers. Ctrl-C stops the server.`,
     );
   const why = await Promise.race([told, server.over]);
   if (why !== undefined) {

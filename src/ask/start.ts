@@ -1,0 +1,93 @@
+import type { AuditLog } from '../../policy/audit/index.js';
+import type { Revoking } from '../../policy/index.js';
+import type { ServiceLog } from '../base/log.js';
+import type { AnswerMemory } from '../engine/index.js';
+import type { ServedModel } from '../model/served-model.js';
+import { KeptAnswers, type KeptBounds } from './data/kept-answers.js';
+import { maskKeys } from './data/mask-keys.js';
+import type { AnswerParts, Caps } from './data/parts.js';
+import { createPlanCache } from './data/plan-cache.js';
+import { PermittedSets } from './data/runtime/permitted.js';
+import { PermittedWords } from './data/runtime/statistics.js';
+import { Underway } from './data/underway.js';
+import { createParsing } from './parsing/index.js';
+import { startMarks } from './parsing/marks.js';
+import { createProbes, type Probes } from './request/probes.js';
+import { createStrangers, type Strangers } from './request/strangers.js';
+
+/** What questions rest on when they begin to be answered. */
+export interface AskFoundation {
+  readonly tenant: string;
+  readonly audit: AuditLog;
+  readonly log: ServiceLog;
+  readonly revoked: Revoking;
+  readonly memory: AnswerMemory;
+  /** Secret that keys of `hash` masks are derived from. */
+  readonly masking: Uint8Array;
+  /** Directory in which long texts are marked while they are compiled. */
+  readonly marksDir: string;
+  /** Calls `follower` with each model that serves from now on. */
+  follow(follower: (model: ServedModel) => void): void;
+}
+
+export interface AskSettings {
+  readonly caps: Caps;
+  readonly resultCache: KeptBounds;
+  readonly planCacheBytes: number;
+  readonly exactUpTo: number;
+  readonly probeWindowMs: number;
+}
+
+type Started =
+  | 'answers'
+  | 'caps'
+  | 'marks'
+  | 'maskKeys'
+  | 'parsing'
+  | 'permitted'
+  | 'plans'
+  | 'underway'
+  | 'words';
+
+/** What answers questions, but for engines, content and callers. */
+export interface AskingParts extends Pick<AnswerParts, Started> {
+  readonly strangers: Strangers;
+  readonly probes: Probes;
+}
+
+/** Starts what answers questions: caches, the threads that parse, counts of those who are turned away. */
+export async function startAsk(
+  { tenant, audit, log, revoked, memory, masking, marksDir, follow }: AskFoundation,
+  { caps, resultCache, planCacheBytes, exactUpTo, probeWindowMs: windowMs }: AskSettings,
+): Promise<{ readonly asking: AskingParts; close(): Promise<void> }> {
+  const marks = await startMarks(marksDir, tenant, audit, log);
+  const parsing = createParsing({ log });
+  const answers = new KeptAnswers(resultCache, memory);
+  const underway = new Underway(revoked);
+  const strangers = createStrangers({ tenant, audit, log });
+  const probes = createProbes({ tenant, audit, log, windowMs });
+  follow((model) => {
+    underway.changed(model);
+    // What is kept has the versions in its key: this is for the memory.
+    answers.clear();
+  });
+  const asking = {
+    marks,
+    parsing,
+    answers,
+    underway,
+    strangers,
+    probes,
+    caps,
+    maskKeys: maskKeys(masking, tenant),
+    plans: createPlanCache(planCacheBytes),
+    permitted: new PermittedSets(exactUpTo),
+    words: new PermittedWords(),
+  };
+  const close = async (): Promise<void> => {
+    strangers.settle();
+    probes.settle();
+    await parsing.close();
+  };
+  return { asking, close };
+}

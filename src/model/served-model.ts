@@ -1,0 +1,65 @@
+import type { PolicySnapshot } from '../../policy/index.js';
+import type { Manifest, ManifestDocument, Overlay } from './manifest/index.js';
+import type { Model } from './model.js';
+
+/** Manifest file as it was last loaded, and the version that it would have alone. */
+export interface FileLayer {
+  readonly document: ManifestDocument;
+  readonly version: string;
+}
+
+/** Published version, a layer over the manifest file. */
+export type PublishedLayer = Overlay & { readonly id: string };
+
+interface ServedParts extends Model {
+  readonly tenant: string;
+  /** What was published is a layer over this. */
+  readonly file: FileLayer;
+  /** Null while nothing is published. */
+  readonly published: PublishedLayer | null;
+}
+
+/**
+ * Everything that serves together, frozen. Whoever reads it once has it whole: the private field keeps anybody from putting
+ * one together of parts of two. What serves is replaced in one place, `Serving` of `src/service/serving.ts`.
+ */
+export class ServedModel implements ServedParts {
+  readonly #parts: ServedParts;
+
+  constructor(parts: ServedParts) {
+    this.#parts = Object.freeze({ ...parts });
+    Object.freeze(this);
+  }
+
+  get tenant(): string {
+    return this.#parts.tenant;
+  }
+
+  get manifest(): Manifest {
+    return this.#parts.manifest;
+  }
+
+  /** Null while no policy is loaded: then everything is refused. */
+  get snapshot(): PolicySnapshot | null {
+    return this.#parts.snapshot;
+  }
+
+  get file(): FileLayer {
+    return this.#parts.file;
+  }
+
+  get published(): PublishedLayer | null {
+    return this.#parts.published;
+  }
+
+  /** The same under another policy; null: under none. */
+  underPolicy(snapshot: PolicySnapshot | null): ServedModel {
+    return new ServedModel({ ...this.#parts, snapshot });
+  }
+
+  /** Manifest and policy over the same manifest file, with what is published now. */
+  over(next: Model, published: PublishedLayer | null): ServedModel {
+    const { manifest, snapshot } = next;
+    return new ServedModel({ ...this.#parts, manifest, snapshot, published });
+  }
+}
