@@ -1,4 +1,4 @@
-import { applyGrammar, compile, compileTemplate, type Emitted, emit, ready } from 'osl-compiler';
+import { applyGrammar, compile, compileTemplate, type EmittedSql, emit, ready } from 'osl-compiler';
 import { createPlanCache } from '../../src/ask/data/plan-cache.js';
 import { type Findings, type Measure, measure, median, paired, quantile, type Table } from '../report.js';
 import { correctness } from './correctness.js';
@@ -98,7 +98,7 @@ function times(n: number, work: (text: string) => unknown): readonly number[] {
 }
 
 /** Text to governed SQL as the spine has it, the making of the cache's key included. */
-function asker(): (text: string) => Emitted {
+function asker(): (text: string) => EmittedSql {
   const { catalog, access } = syntheticModel(10, 10);
   const cache = createPlanCache(64 * 2 ** 20);
   return (text) => {

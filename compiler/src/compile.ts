@@ -8,7 +8,7 @@ import { queryError } from './errors/errors.js';
 import { govern } from './govern/govern.js';
 import type { GovernedPlan } from './govern/governed-plan.js';
 import { PlanTemplate } from './govern/template.js';
-import { type Parsed, parse } from './text/parse.js';
+import { type ParsedStatement, parse } from './text/parse.js';
 import type { ShapedText } from './text/shape.js';
 import { declaredType } from './types/declared-types.js';
 import { type AskedWorld, worldOf } from './world.js';
@@ -25,7 +25,7 @@ export interface CompileOptions {
   /** What names mean; default: OSL-SQL. */
   readonly world?: AskedWorld;
   /** The statement of the text, where that was parsed before. */
-  readonly parsed?: Parsed;
+  readonly parsed?: ParsedStatement;
   /** Rollups that may answer it: those that are built, and not too old. Default: none. */
   readonly rollups?: ReadonlySet<string>;
 }
@@ -67,7 +67,7 @@ export function compileMetrics(
   }
 }
 
-export interface Compiled {
+export interface CompiledStatement {
   readonly plan: GovernedPlan;
   /** The plan of all texts like this one; null where only this text has it. */
   readonly template: PlanTemplate | null;
@@ -85,7 +85,7 @@ export function compileTemplate(
   catalog: Catalog,
   access: Access,
   options: CompileOptions = {},
-): Compiled {
+): CompiledStatement {
   const steps = compiling(text, shaped, catalog, access, options);
   for (;;) {
     const step = steps.next();
@@ -103,7 +103,7 @@ export function* compiling(
   catalog: Catalog,
   access: Access,
   options: CompileOptions = {},
-): Generator<void, Compiled> {
+): Generator<void, CompiledStatement> {
   try {
     const parsed = options.parsed ?? parse(text);
     yield;
@@ -133,7 +133,7 @@ function requireSendable(plan: GovernedPlan): GovernedPlan {
 
 /** For `place-of-fault.ts` alone, beside the steps above. */
 export function boundPlan(
-  parsed: Parsed,
+  parsed: ParsedStatement,
   catalog: Catalog,
   access: Access,
   options: CompileOptions,

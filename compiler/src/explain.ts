@@ -16,18 +16,18 @@ import {
   SHOWN,
   type Slot,
 } from './plan/plan.js';
-import { EVIDENCE, type Page } from './plan/runtime.js';
+import { EVIDENCE, type PassagePage } from './plan/runtime.js';
 import { columnsOf, leavesOf } from './plan/walk.js';
 
 /** One step of a logical plan, as its reader may see it: no filter's columns, no role names, no values. */
-export interface Explanation {
+export interface PlanExplanation {
   readonly step: string;
   readonly detail: Readonly<Record<string, unknown>>;
-  readonly inputs: readonly Explanation[];
+  readonly inputs: readonly PlanExplanation[];
 }
 
 /** The logical plan of a governed query, from the outside in. */
-export function explain(plan: GovernedPlan): Explanation {
+export function explain(plan: GovernedPlan): PlanExplanation {
   const explained = explainQuery(plan.query, plan);
   const passed = plan.passedRollups;
   if (passed.length === 0) return explained;
@@ -35,7 +35,7 @@ export function explain(plan: GovernedPlan): Explanation {
   return step(explained.step, { ...explained.detail, rollups_not_used: why }, explained.inputs);
 }
 
-function explainQuery(query: Query, plan: GovernedPlan): Explanation {
+function explainQuery(query: Query, plan: GovernedPlan): PlanExplanation {
   switch (query.kind) {
     case 'values':
       return step('values', { rows: query.rows.length }, []);
@@ -70,7 +70,7 @@ function explainQuery(query: Query, plan: GovernedPlan): Explanation {
   }
 }
 
-function explainFrom(item: FromItem, plan: GovernedPlan): Explanation {
+function explainFrom(item: FromItem, plan: GovernedPlan): PlanExplanation {
   switch (item.kind) {
     case 'entity':
       return step('scan', { object: item.relation.name, governed: false }, []);
@@ -119,7 +119,7 @@ function conditionsIn({ sealed, on }: Join): { keys?: number; predicates?: numbe
   return { ...(sealed ? { keys } : {}), ...(sealed && predicates === 0 ? {} : { predicates }) };
 }
 
-function explainRows(item: RuntimeScan, plan: GovernedPlan): Explanation {
+function explainRows(item: RuntimeScan, plan: GovernedPlan): PlanExplanation {
   const slot = plan.slots[item.slot];
   const runtime = slot?.kind === 'runtime' ? plan.runtime[slot.index] : undefined;
   if (runtime === undefined) throw new InternalError(`no rows are worked out for slot ${item.slot}`);
@@ -127,7 +127,11 @@ function explainRows(item: RuntimeScan, plan: GovernedPlan): Explanation {
   return step(name, { ...detail }, steps.map(explain));
 }
 
-function step(name: string, detail: Record<string, unknown>, inputs: readonly Explanation[]): Explanation {
+function step(
+  name: string,
+  detail: Record<string, unknown>,
+  inputs: readonly PlanExplanation[],
+): PlanExplanation {
   return Object.freeze({ step: name, detail: Object.freeze(detail), inputs: Object.freeze([...inputs]) });
 }
 
@@ -170,10 +174,10 @@ function explainRuntime(runtime: GovernedRuntime, slots: readonly Slot[]): Runti
   }
 }
 
-type Retrieval = Extract<GovernedRuntime, { kind: 'retrieval' }>;
+type GovernedRetrieval = Extract<GovernedRuntime, { kind: 'retrieval' }>;
 
 function retrieval(
-  { relation, store, checkedKeys }: Retrieval,
+  { relation, store, checkedKeys }: GovernedRetrieval,
   slots: readonly Slot[],
 ): Record<string, unknown> {
   const { facet, topK, page, rerank, filters, operators, columns } = relation;
@@ -201,7 +205,7 @@ function retrieval(
  * How passages are found: where few are permitted, and where many are. Which of the two it is this time would need a
  * look at the data, which an explanation does not take.
  */
-function laneOf({ facet, legs }: Retrieval['relation'], store: GovernedStore | null): unknown {
+function laneOf({ facet, legs }: GovernedRetrieval['relation'], store: GovernedStore | null): unknown {
   if (legs.mode === 'lexical') return 'exact';
   const indexed = facet.approximate && (store === null || store.nearest?.byIndex !== null);
   return { few: 'exact', many: indexed ? 'approximate index' : 'signs, then exact' };
@@ -214,12 +218,15 @@ function statedNumber(expr: Expr, slots: readonly Slot[]): unknown {
 }
 
 /** By which legs, of a facet that has two. */
-function legsOf({ facet, legs }: Retrieval['relation']): Record<string, unknown> {
+function legsOf({ facet, legs }: GovernedRetrieval['relation']): Record<string, unknown> {
   if (facet.lexicalLeg === undefined) return {};
   return legs.mode === 'hybrid' ? { mode: legs.mode, fuse: legs.fuse } : { mode: legs.mode };
 }
 
-function pageOf({ per, skip, minScore, diversity }: Page, slots: readonly Slot[]): Record<string, unknown> {
+function pageOf(
+  { per, skip, minScore, diversity }: PassagePage,
+  slots: readonly Slot[],
+): Record<string, unknown> {
   return {
     ...(per === 'passage' ? {} : { per }),
     ...(skip === null ? {} : { skip: statedNumber(skip, slots) }),

@@ -31,6 +31,7 @@ export {
   type Metric,
   type MetricFormat,
   type MetricInput,
+  type ObjectNamespace,
   plainName,
   type RatioMetric,
   type ReadColumn,
@@ -38,7 +39,6 @@ export {
   type RolledColumn,
   type Rollup,
   type RollupMeasure,
-  type Room,
   type SameColumns,
   type SimpleMetric,
 } from './catalog/catalog.js';
@@ -56,29 +56,29 @@ export {
   grainNamed,
   type Instant,
   instantNamed,
-  type Span,
+  type PeriodSpan,
   windowNamed,
 } from './catalog/grain.js';
 export type { MetricsRequest } from './catalog/metrics-request.js';
 export {
-  type ArgumentType,
   type DecoderName,
   type EncoderName,
   OPERATORS,
   type OperatorArgument,
+  type OperatorArgumentType,
   type OperatorName,
   type OperatorSignature,
   operatorNamed,
 } from './catalog/operators.js';
 export {
-  type Compiled,
+  type CompiledStatement,
   type CompileOptions,
   compile,
   compileMetrics,
   compileTemplate,
   compiling,
 } from './compile.js';
-export { type Emitted, emit } from './emit/emit.js';
+export { type EmittedSql, emit } from './emit/emit.js';
 export { type MatchedAttribute, predicateSql } from './emit/predicate.js';
 export { type SourceProbe, sourceProbes } from './emit/source-probes.js';
 export {
@@ -94,7 +94,7 @@ export {
 } from './errors/errors.js';
 export { hintOn, type Surface, WAYS } from './errors/surface-hints.js';
 export { EVALUATION_FAULTS, isEvaluationFault, NEGATIVE_COUNTS } from './errors/value-faults.js';
-export { type Explanation, explain, noticesOf } from './explain.js';
+export { explain, noticesOf, type PlanExplanation } from './explain.js';
 export {
   FUNCTIONS,
   type FunctionDefinition,
@@ -127,7 +127,7 @@ export {
   type Influence,
   type Transformation,
 } from './lineage/column-lineage.js';
-export { type Mentioned, mentionedIn } from './mentioned.js';
+export { type MentionedNames, mentionedIn } from './mentioned.js';
 export { placedFault } from './place-of-fault.js';
 export { isKeyLookUp } from './plan/key-look-up.js';
 export type { AttributeMatch, Expr, Form, Slot } from './plan/plan.js';
@@ -144,7 +144,7 @@ export {
   ORDINAL,
   PASSAGE_COLUMNS,
   PATH,
-  type Page,
+  type PassagePage,
   type Retrieval,
   type RuntimeRelation,
   type Traversal,
@@ -158,9 +158,9 @@ export {
   applyGrammar,
   type Grammar,
   oneStatement,
-  type Parsed,
+  type ParsedStatement,
   type ParsedText,
-  type Prepared,
+  type PreparedText,
   parse,
   parseText,
   prepareText,

@@ -4,25 +4,25 @@ import { type Catalog, fullName, plainName } from './catalog/catalog.js';
 import { operatorNamed } from './catalog/operators.js';
 import { QueryError } from './errors/errors.js';
 import { functionsNamed } from './functions/index.js';
-import { type Parsed, parse } from './text/parse.js';
+import { type ParsedStatement, parse } from './text/parse.js';
 import { type AskedWorld, worldOf } from './world.js';
 
 /** What a statement names, for the record of a question that was refused: who asked for what. */
-export interface Mentioned {
+export interface MentionedNames {
   /** Full names (`osl.entities.person`) of what is declared, whether or not the asker may see it; sorted. */
   readonly declared: readonly string[];
   /** Names that the catalog, or of functions the language, does not have, as they were written; sorted. */
   readonly undeclared: readonly string[];
 }
 
-const NOTHING: Mentioned = Object.freeze({ declared: Object.freeze([]), undeclared: Object.freeze([]) });
+const NOTHING: MentionedNames = Object.freeze({ declared: Object.freeze([]), undeclared: Object.freeze([]) });
 
 /**
  * The entities, bridges, facets, metrics and unknown functions that `text` names, told from its syntax tree alone. Nothing of a text that is
  * out of grammar. Time linear in the text.
  */
-export function mentionedIn(text: string, asked: AskedWorld, catalog: Catalog): Mentioned {
-  let parsed: Parsed;
+export function mentionedIn(text: string, asked: AskedWorld, catalog: Catalog): MentionedNames {
+  let parsed: ParsedStatement;
   let physical: boolean;
   try {
     parsed = parse(text);
@@ -31,7 +31,7 @@ export function mentionedIn(text: string, asked: AskedWorld, catalog: Catalog): 
     if (error instanceof QueryError) return NOTHING;
     throw error;
   }
-  const found = new Found(catalog);
+  const found = new NameCollector(catalog);
   for (const node of nodesOf(parsed.node)) {
     if ('CommonTableExpr' in node) found.hides(node.CommonTableExpr.ctename ?? '');
     else if ('RangeVar' in node) found.table(node.RangeVar, physical);
@@ -52,7 +52,7 @@ function* nodesOf(root: Node): Generator<Node> {
   }
 }
 
-class Found {
+class NameCollector {
   readonly #catalog: Catalog;
   readonly #declared = new Set<string>();
   readonly #undeclared = new Set<string>();
@@ -96,7 +96,7 @@ class Found {
     }
   }
 
-  all(): Mentioned {
+  all(): MentionedNames {
     for (const name of this.#tables) if (!this.#hidden.has(name)) this.#relation(name);
     return Object.freeze({
       declared: Object.freeze([...this.#declared].sort()),

@@ -3,7 +3,7 @@ import { nameParts } from './bind/ast.js';
 import type { World } from './bind/index.js';
 import type { Catalog } from './catalog/catalog.js';
 import { queryError } from './errors/errors.js';
-import type { Parsed } from './text/parse.js';
+import type { ParsedStatement } from './text/parse.js';
 import { positionAt } from './text/text.js';
 
 /**
@@ -47,7 +47,7 @@ export type AskedWorld = World | 'either';
  *
  * @throws QueryError E0513 where it names both entities and tables
  */
-export function worldOf(parsed: Parsed, asked: AskedWorld, catalog: Catalog): World {
+export function worldOf(parsed: ParsedStatement, asked: AskedWorld, catalog: Catalog): World {
   if (asked === 'semantic') return 'semantic';
   if (asked === 'either' && (catalog.rawTables?.size ?? 0) === 0) return 'semantic';
   const found = namesIn(parsed.node, asked === 'physical' ? 'physical' : 'semantic');
@@ -59,7 +59,7 @@ export function worldOf(parsed: Parsed, asked: AskedWorld, catalog: Catalog): Wo
 }
 
 /** The byte offset of the first name of each world; null where there is none. */
-interface Found {
+interface WorldNames {
   semantic: number | null;
   physical: number | null;
 }
@@ -67,8 +67,8 @@ interface Found {
 /** Calls that only OSL-SQL has. */
 const SEMANTIC_CALLS: ReadonlySet<string> = new Set(['retrieve', 'traverse', 'measure']);
 
-function namesIn(node: Node, bare: World): Found {
-  const found: Found = { semantic: null, physical: null };
+function namesIn(node: Node, bare: World): WorldNames {
+  const found: WorldNames = { semantic: null, physical: null };
   const note = (world: World, location: number | undefined): void => {
     found[world] ??= location ?? 0;
   };

@@ -4,7 +4,7 @@ import type { Features } from '../catalog/features.js';
 import { type Position, queryError } from '../errors/errors.js';
 import type { Expr, Form, Query, Slot, SourceId } from '../plan/plan.js';
 import type { RuntimeRelation } from '../plan/runtime.js';
-import { firstWord, type Parsed, startOf } from '../text/parse.js';
+import { firstWord, type ParsedStatement, startOf } from '../text/parse.js';
 import type { DeclaredType } from '../types/declared-types.js';
 import type { TypeName } from '../types/types.js';
 import { kindOf, TEMPORARY } from './ast.js';
@@ -49,7 +49,7 @@ export interface BoundPlan {
  * @throws QueryError E0511, E0512, E0513, E0514, E2101
  */
 export function bind(
-  parsed: Parsed,
+  parsed: ParsedStatement,
   catalog: Catalog,
   access: Access,
   features: Features,
@@ -110,7 +110,7 @@ const QUESTIONS_OF_ANOTHER_KIND: ReadonlySet<string> = new Set([
   'DiscardStmt',
 ]);
 
-function refuseStatement({ node, source }: Parsed) {
+function refuseStatement({ node, source }: ParsedStatement) {
   const kind = Object.keys(node)[0] ?? '';
   const word = firstWord(source);
   const command =
@@ -125,7 +125,7 @@ function refuseStatement({ node, source }: Parsed) {
     : queryError('readOnly', { command }, startOf(source));
 }
 
-function makesTemporary(node: Parsed['node']): boolean {
+function makesTemporary(node: ParsedStatement['node']): boolean {
   const made =
     'CreateStmt' in node
       ? node.CreateStmt.relation

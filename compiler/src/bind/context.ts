@@ -19,7 +19,7 @@ import type { TypeName } from '../types/types.js';
 import type { Location } from './ast.js';
 import { ClientParameters } from './client-parameters.js';
 import { writtenSizeOf } from './expanded.js';
-import { type Carried, LiteralSlots, WrittenLiteral } from './literals.js';
+import { type CarriedLiterals, LiteralSlots, WrittenLiteral } from './literals.js';
 import type { RuntimeDraft } from './runtime/runtime-draft.js';
 
 /**
@@ -379,7 +379,7 @@ export class BindContext {
   }
 
   /** A parameter that carries what was written; equal literals of one type share it. */
-  literal(value: Carried, type: TypeName): Parameter {
+  literal(value: CarriedLiterals, type: TypeName): Parameter {
     return Object.freeze({ kind: 'parameter', slot: this.#literals.slotOf(value, type), type });
   }
 

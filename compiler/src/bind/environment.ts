@@ -5,7 +5,7 @@ import type { BindContext } from './context.js';
 import type { Scope } from './scope.js';
 
 /** What an expression may use where it stands. */
-export interface Environment {
+export interface BindEnvironment {
   readonly ctx: BindContext;
   readonly scope: Scope;
   /** The clause, for messages: `WHERE`, `GROUP BY`, … */
@@ -26,14 +26,14 @@ export interface Environment {
   readonly withinMetric?: boolean;
 }
 
-const NO_WINDOWS: Environment['namedWindows'] = new Map();
+const NO_WINDOWS: BindEnvironment['namedWindows'] = new Map();
 
 /** An expression of rows in `scope`: no aggregates, no windows, nothing of policy. */
-export function plainEnvironment(ctx: BindContext, scope: Scope, clause: string): Environment {
+export function plainEnvironment(ctx: BindContext, scope: Scope, clause: string): BindEnvironment {
   return { ctx, scope, clause, aggregates: false, windows: false, namedWindows: NO_WINDOWS, policy: false };
 }
 
 /** `env` for what stands inside an aggregate or window call. */
-export function insideCall(env: Environment, clause: string, aggregates: boolean): Environment {
+export function insideCall(env: BindEnvironment, clause: string, aggregates: boolean): BindEnvironment {
   return { ...env, clause, aggregates, windows: false, rows: false };
 }

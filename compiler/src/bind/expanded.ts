@@ -13,19 +13,19 @@ import {
 } from '../plan/walk.js';
 
 /** Of a query as it is written out: its values and FROM items, those of the queries in it too. */
-interface Size {
+interface WrittenSize {
   readonly values: number;
   readonly items: number;
 }
 
 /** Of queries, which never change. */
-const SIZES = new WeakMap<Query, Size>();
+const SIZES = new WeakMap<Query, WrittenSize>();
 
 /**
  * The size of `query` as it is written out, where a query that stands in several places counts in each. Worked out once
  * for each query, and never by writing it out; sums that are too large lose digits, never that they are large.
  */
-function writtenSize(query: Query): Size {
+function writtenSize(query: Query): WrittenSize {
   const known = SIZES.get(query);
   if (known !== undefined) return known;
   let [values, items] = [0, query.kind === 'select' ? leavesOf(query.from).length : 0];
@@ -44,7 +44,7 @@ function writtenSize(query: Query): Size {
 }
 
 /** The size of `expr` as it is written out. */
-export function writtenSizeOf(expr: Expr): Size {
+export function writtenSizeOf(expr: Expr): WrittenSize {
   let [values, items] = [0, 0];
   visitExpr(expr, (e) => {
     values++;
@@ -78,7 +78,7 @@ export function requireExpandable(root: Query): void {
   requireSize(new Expansion(root).sizeOf(root), 'a NOT MATERIALIZED one wherever it is read');
 }
 
-function requireSize({ values, items }: Size, counted: string): void {
+function requireSize({ values, items }: WrittenSize, counted: string): void {
   if (values > LIMITS.expanded)
     throw queryError('tooComplex', {
       what: 'the number of its values, derived columns written out,',
@@ -95,7 +95,7 @@ class Expansion {
   readonly #queries = new Map<SourceId, Query>();
   /** The common tables that Postgres writes out where they are read. */
   readonly #inlined = new Map<number, Query>();
-  readonly #sizes = new Map<Query, Size>();
+  readonly #sizes = new Map<Query, WrittenSize>();
   readonly #known = new Map<Expr, number>();
   /** By FROM item and column. */
   readonly #columns = new Map<SourceId, Map<string, number>>();
@@ -122,7 +122,7 @@ class Expansion {
     }
   }
 
-  sizeOf(query: Query): Size {
+  sizeOf(query: Query): WrittenSize {
     const known = this.#sizes.get(query);
     if (known !== undefined) return known;
     const inside = nestingIn(query).map((n) => n.query);

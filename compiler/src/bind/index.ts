@@ -5,7 +5,13 @@ export { bind } from './bind.js';
 export type { World } from './context.js';
 export { couldBe } from './expressions/coerce.js';
 export { fanOutOf } from './from/fan-out.js';
-export { type Carried, carriedText, LiteralSlots, type LiteralTest, WrittenLiteral } from './literals.js';
+export {
+  type CarriedLiterals,
+  carriedText,
+  LiteralSlots,
+  type LiteralTest,
+  WrittenLiteral,
+} from './literals.js';
 export { columnsOf } from './manifest/computed.js';
 export { type ComputedFacts, computedFacts, metricColumns } from './manifest/computed-facts.js';
 export { bindPredicate } from './manifest/standalone.js';

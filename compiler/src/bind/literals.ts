@@ -57,10 +57,10 @@ export class WrittenLiteral {
 }
 
 /** What a slot carries: one literal, or the items of an IN list. */
-export type Carried = WrittenLiteral | readonly (WrittenLiteral | null)[];
+export type CarriedLiterals = WrittenLiteral | readonly (WrittenLiteral | null)[];
 
 /** Whether all of it stands in the caller's text. */
-function isWritten(value: Carried): boolean {
+function isWritten(value: CarriedLiterals): boolean {
   const parts = value instanceof WrittenLiteral ? [value] : value;
   return parts.every((part) => part === null || part.node !== null);
 }
@@ -69,7 +69,7 @@ function isWritten(value: Carried): boolean {
 export class LiteralSlots {
   readonly #slots: Slot[];
   readonly #byValue = new Map<string, number>();
-  readonly #carried = new Map<number, Carried[]>();
+  readonly #carried = new Map<number, CarriedLiterals[]>();
   readonly #written: WrittenLiteral[] = [];
 
   /** `slots` are those of the statement; literals are added to them. */
@@ -85,7 +85,7 @@ export class LiteralSlots {
   }
 
   /** The slot of `value` as `type`. */
-  slotOf(value: Carried, type: TypeName): number {
+  slotOf(value: CarriedLiterals, type: TypeName): number {
     const plain: LiteralValue =
       value instanceof WrittenLiteral
         ? carriedText(value)
@@ -129,7 +129,7 @@ export class LiteralSlots {
   }
 
   /** By slot; each entry of one slot has the same value. */
-  get carried(): ReadonlyMap<number, readonly Carried[]> {
+  get carried(): ReadonlyMap<number, readonly CarriedLiterals[]> {
     return this.#carried;
   }
 }

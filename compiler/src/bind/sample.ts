@@ -48,7 +48,7 @@ export function bindSample(relation: Relation, catalog: Catalog, access: Access)
     const expr = columnValue(resolveColumn(scope, [name], ctx, undefined), ctx, undefined);
     return { name, stored: computed === undefined, expr };
   });
-  const reads = new Reads(item);
+  const reads = new StoredReads(item);
   const values = bound.map((value) => Object.freeze({ ...value, reads: reads.under(value.expr) }));
   const scan = Object.freeze({ kind: 'entity', id: source, relation, columns: [] } as const);
   const query = selectOf({ from: joinParents(scan, [item]), outputs: [] });
@@ -66,7 +66,7 @@ export function bindSample(relation: Relation, catalog: Catalog, access: Access)
 }
 
 /** The stored columns under values, each with the FROM item that has it. */
-class Reads {
+class StoredReads {
   readonly #own: ScopeItem;
   readonly #items = new Map<SourceId, ScopeItem>();
   /** The keys of the last step to each parent. */

@@ -66,7 +66,7 @@ export interface ScopeItem {
 }
 
 /** A column as a query writes it. */
-export interface Reference {
+export interface ColumnReference {
   /** The FROM item; null where only the column is named. */
   readonly alias: string | null;
   readonly name: string;
@@ -78,7 +78,7 @@ export interface Reference {
  * `column`, `item.column`, `entities.relation.column` or `osl.entities.relation.column`; null for anything else. In raw
  * SQL the schema is that of a table.
  */
-export function referenceOf(parts: readonly string[], world: World): Reference | null {
+export function referenceOf(parts: readonly string[], world: World): ColumnReference | null {
   const [name = '', alias = null, schema = null] = [parts.at(-1), parts.at(-2), parts.at(-3)];
   const here = world === 'physical' || (schema ?? 'entities') === 'entities';
   const known = here && (parts.at(-4) ?? 'osl') === 'osl';
@@ -255,7 +255,7 @@ export function isLocal(scope: Scope, source: number): boolean {
 }
 
 /** Like `resolveColumn`, but null where nothing has that name. */
-export function lookUp(scope: Scope, reference: Reference, ctx: BindContext, location: Location) {
+export function lookUp(scope: Scope, reference: ColumnReference, ctx: BindContext, location: Location) {
   const { alias, name } = reference;
   let level = 0;
   for (let at: Scope | null = scope; at !== null; at = at.parent, level++) {
@@ -289,7 +289,7 @@ function scalarNamed(scope: Scope, name: string) {
 }
 
 /** Whether `reference` could mean a column of `item`. */
-export function isMeant(item: ScopeItem, { alias, name, schema }: Reference): boolean {
+export function isMeant(item: ScopeItem, { alias, name, schema }: ColumnReference): boolean {
   if (alias === null) return item.joined?.has(name) !== true;
   return item.alias === alias && (schema === null || item.schema === schema);
 }

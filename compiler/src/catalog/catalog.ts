@@ -2,7 +2,7 @@ import { groupBy } from '../functions/group.js';
 import type { ColumnForm } from '../types/column-form.js';
 import type { TypeName } from '../types/types.js';
 import type { Features } from './features.js';
-import type { Grain, Span } from './grain.js';
+import type { Grain, PeriodSpan } from './grain.js';
 
 /** What the compiler knows of the published semantic graph. Frozen; made once per manifest version. */
 export interface Catalog {
@@ -196,7 +196,7 @@ export interface CumulativeMetric {
   readonly entity: string;
   /** A metric of one entity that is not cumulative. */
   readonly metric: string;
-  readonly span: Span;
+  readonly span: PeriodSpan;
 }
 
 /** How many events of one kind were followed by one of another, of the same entity. */
@@ -215,7 +215,7 @@ export interface ConversionMetric {
   /** The columns in which an event and the one that follows it are equal; at least one pair. */
   readonly same: readonly SameColumns[];
   /** How long after an event one may follow it; null: for ever. */
-  readonly window: Extract<Span, { kind: 'window' }> | null;
+  readonly window: Extract<PeriodSpan, { kind: 'window' }> | null;
   readonly calculation: 'conversions' | 'conversion_rate';
 }
 
@@ -348,15 +348,15 @@ export function formatUnit({ kind, currency, unit }: MetricFormat): string | nul
 }
 
 /** The rooms that full names of objects begin with: `osl.entities.person`, `osl.facets.readme`, `osl.metrics.revenue`. */
-export type Room = 'entities' | 'facets' | 'metrics';
+export type ObjectNamespace = 'entities' | 'facets' | 'metrics';
 
 /** `osl.metrics.revenue` of `revenue`. */
-export function fullName(room: Room, name: string): string {
+export function fullName(room: ObjectNamespace, name: string): string {
   return `osl.${room}.${name}`;
 }
 
 /** The name alone, where it was written in full; no name of an object has a dot in it. */
-export function plainName(room: Room, written: string): string {
+export function plainName(room: ObjectNamespace, written: string): string {
   const lead = `osl.${room}.`;
   return written.startsWith(lead) ? written.slice(lead.length) : written;
 }

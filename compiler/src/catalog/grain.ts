@@ -4,7 +4,7 @@ export const GRAINS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'quar
 export type Grain = (typeof GRAINS)[number];
 
 /** Which rows a cumulative metric takes for a period: all before its end, or from some time on, or of another period. */
-export type Span =
+export type PeriodSpan =
   | { readonly kind: 'unbounded' }
   /** The `count` units that end with the period. */
   | { readonly kind: 'window'; readonly count: number; readonly unit: Grain }
@@ -22,7 +22,7 @@ export function grainNamed(text: string): Grain | null {
 }
 
 /** `7 days`, `1 month`: a whole number from 1 to 9,999 and a grain; null for anything else. */
-export function windowNamed(text: string): Extract<Span, { kind: 'window' }> | null {
+export function windowNamed(text: string): Extract<PeriodSpan, { kind: 'window' }> | null {
   const [, digits, word] = /^ *([1-9]\d{0,3}) +([a-z]+?)s? *$/.exec(text) ?? [];
   const unit = GRAINS.find((g) => g === word);
   return unit === undefined ? null : Object.freeze({ kind: 'window', count: Number(digits), unit });

@@ -4,12 +4,12 @@ import type { TypeName } from '../types/types.js';
  * What an argument may be. `labels` is `text[]` or a jsonb array of `{label, description, examples}`; `schema`
  * is a jsonb object, the JSON Schema of an object.
  */
-export type ArgumentType = 'text' | 'float8' | 'int4' | 'labels' | 'schema';
+export type OperatorArgumentType = 'text' | 'float8' | 'int4' | 'labels' | 'schema';
 
 export interface OperatorArgument {
   /** For `name => value`. */
   readonly name: string;
-  readonly type: ArgumentType;
+  readonly type: OperatorArgumentType;
   /** Whether it may also stand by its place, after the column. */
   readonly positional: boolean;
   /** Whether the service works an absent one out of the question and its facet. */
@@ -33,7 +33,11 @@ export interface OperatorSignature {
   readonly query: 'never' | { readonly unless: string };
 }
 
-function argument(name: string, type: ArgumentType, more: Partial<OperatorArgument> = {}): OperatorArgument {
+function argument(
+  name: string,
+  type: OperatorArgumentType,
+  more: Partial<OperatorArgument> = {},
+): OperatorArgument {
   const bare = { positional: false, worked: false, default: null, min: null, max: null };
   return Object.freeze({ name, type, ...bare, ...more });
 }

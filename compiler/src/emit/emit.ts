@@ -5,7 +5,7 @@ import { emitQuery } from './query.js';
 import { Writer } from './writer.js';
 
 /** Governed SQL for Postgres. */
-export interface Emitted {
+export interface EmittedSql {
   /** `$1 … $n`, each with an explicit type, are the values of `slots` in order. */
   readonly sql: string;
   readonly slots: readonly Slot[];
@@ -21,7 +21,7 @@ interface Text {
 const texts = new WeakMap<Query, Text>();
 
 /** The SQL of a governed plan, the same text each time. Nothing that a caller wrote is in it. */
-export function emit(plan: GovernedPlan): Emitted {
+export function emit(plan: GovernedPlan): EmittedSql {
   if (!GovernedPlan.is(plan)) throw new InternalError('only a GovernedPlan can be emitted');
   const { sql, order } = sqlOf(plan);
   return { sql, slots: order.map((i) => slotAt(plan, i)) };

@@ -13,7 +13,7 @@ export interface ErrorEntry<P> {
   readonly hint: (p: P) => string | null;
 }
 
-type Nothing = Record<never, never>;
+type NoParameters = Record<never, never>;
 
 interface UnknownFunction {
   readonly signature: string;
@@ -40,7 +40,7 @@ function literalFault({ sqlstate }: InvalidLiteral): string {
  * A row of the catalogue: code, SQLSTATE, HTTP status, and what the two texts are made of (message, then hint).
  * The parameters an error is raised with are those that `says` declares; a row without any is raised with `{}`.
  */
-function row<P = Nothing>(
+function row<P = NoParameters>(
   code: string,
   sqlstate: string,
   http: number,

@@ -1,7 +1,7 @@
 /** Where a hint is read: what one has to type is not what another has to send. */
 export type Surface = 'rest' | 'wire' | 'cli';
 
-type Phrase = Readonly<Record<Surface, string>>;
+type SurfacePhrase = Readonly<Record<Surface, string>>;
 
 /** What a hint says of the way in, for each surface. The catalogue has REST's words; `hintOn` puts others in their place. */
 export const WAYS = Object.freeze({
@@ -50,10 +50,13 @@ export const WAYS = Object.freeze({
     wire: 'ask for text',
     cli: 'ask with --json',
   },
-} satisfies Readonly<Record<string, Phrase>>);
+} satisfies Readonly<Record<string, SurfacePhrase>>);
 
 /** The hint as `surface` has to say it. */
 export function hintOn(surface: Surface, hint: string | null): string | null {
   if (hint === null || surface === 'rest') return hint;
-  return Object.values<Phrase>(WAYS).reduce((text, way) => text.replace(way.rest, () => way[surface]), hint);
+  return Object.values<SurfacePhrase>(WAYS).reduce(
+    (text, way) => text.replace(way.rest, () => way[surface]),
+    hint,
+  );
 }

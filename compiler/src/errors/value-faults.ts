@@ -24,10 +24,10 @@ export type CountClause = 'LIMIT' | 'OFFSET';
 /** What Postgres says of a negative count of each clause. */
 export const NEGATIVE_COUNTS: Readonly<Record<CountClause, string>> = { LIMIT: '2201W', OFFSET: '2201X' };
 
-type Words = readonly [message: string, hint: string | null];
+type FaultText = readonly [message: string, hint: string | null];
 
 /** What an evaluation that failed is told as, by SQLSTATE: the words of the database could hold values. */
-export const EVALUATION_FAULTS: ReadonlyMap<string, Words> = new Map<string, Words>([
+export const EVALUATION_FAULTS: ReadonlyMap<string, FaultText> = new Map<string, FaultText>([
   ['21000', ['a subquery used as a value returned more than one row', 'give it an aggregate, or LIMIT 1']],
   [
     '22000',

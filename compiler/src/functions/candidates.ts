@@ -5,16 +5,16 @@ import type { ArgumentType, ResultType } from './definition.js';
 import { bindPolymorphic, isPolymorphic } from './polymorphic.js';
 
 /** An overload that takes as many arguments as the call has. */
-export interface Candidate<Definition> {
+export interface OverloadCandidate<Definition> {
   readonly definition: Definition;
   readonly arguments: readonly ArgumentType[];
   readonly polymorphic: boolean;
   /** What a call of it comes to, where no argument has a say in that; else null. */
-  readonly concrete: Resolution<Definition> | null;
+  readonly concrete: ResolvedOverload<Definition> | null;
 }
 
 /** A call whose overload is settled. `argumentTypes` are what each argument must be converted to. */
-export interface Resolution<Definition> {
+export interface ResolvedOverload<Definition> {
   readonly definition: Definition;
   readonly argumentTypes: readonly TypeName[];
   readonly result: TypeName;
@@ -23,7 +23,7 @@ export interface Resolution<Definition> {
 export function candidate<D extends { readonly result: ResultType }>(
   definition: D,
   args: readonly ArgumentType[],
-): Candidate<D> {
+): OverloadCandidate<D> {
   const { result } = definition;
   const concrete = args.every(isConcrete) && isConcrete(result);
   return Object.freeze({
@@ -40,7 +40,7 @@ function isConcrete(type: ArgumentType): type is TypeName {
 }
 
 /** Whether the arguments can be passed to `to` with no conversion but implicit ones. */
-function accepts(to: Candidate<unknown>, actual: readonly Operand[]): boolean {
+function accepts(to: OverloadCandidate<unknown>, actual: readonly Operand[]): boolean {
   const declared = to.arguments;
   for (let i = 0; i < actual.length; i++) {
     const given = actual[i];
@@ -56,8 +56,11 @@ function accepts(to: Candidate<unknown>, actual: readonly Operand[]): boolean {
 }
 
 /** The members of `list` with the highest score. */
-function best<D>(list: readonly Candidate<D>[], score: (c: Candidate<D>) => number): readonly Candidate<D>[] {
-  let kept: Candidate<D>[] = [];
+function best<D>(
+  list: readonly OverloadCandidate<D>[],
+  score: (c: OverloadCandidate<D>) => number,
+): readonly OverloadCandidate<D>[] {
+  let kept: OverloadCandidate<D>[] = [];
   let highest = -1;
   for (const each of list) {
     const points = score(each);
@@ -94,14 +97,14 @@ function isExactOrPreferred(given: TypeName, type: ArgumentType): boolean {
   return given === type || (isPreferred(type) && categoryOf(type) === categoryOf(given));
 }
 
-interface Slot {
+interface ArgumentSlot {
   readonly position: number;
   readonly category: Category;
   readonly preferred: boolean;
 }
 
 /** The category that the candidates agree on at `position`: text wins where they differ; null if none does. */
-function slotAt(position: number, list: readonly Candidate<unknown>[]): Slot | null {
+function slotAt(position: number, list: readonly OverloadCandidate<unknown>[]): ArgumentSlot | null {
   let category: Category | null = null;
   let preferred = false;
   let conflict = false;
@@ -125,8 +128,11 @@ function slotAt(position: number, list: readonly Candidate<unknown>[]): Slot | n
 }
 
 /** The candidates that take, at each unknown argument, the category that the candidates agree on. */
-function byCategory<D>(list: readonly Candidate<D>[], actual: readonly Operand[]): readonly Candidate<D>[] {
-  const slots: Slot[] = [];
+function byCategory<D>(
+  list: readonly OverloadCandidate<D>[],
+  actual: readonly Operand[],
+): readonly OverloadCandidate<D>[] {
+  const slots: ArgumentSlot[] = [];
   for (const [position, given] of actual.entries()) {
     if (given !== null) continue;
     const slot = slotAt(position, list);
@@ -158,13 +164,13 @@ function onlyType(actual: readonly Operand[]): TypeName | null {
  * call that none matches exactly. Each step is taken only if more than one candidate is left.
  */
 export function selectCandidate<D>(
-  all: readonly Candidate<D>[],
+  all: readonly OverloadCandidate<D>[],
   actual: readonly Operand[],
-): Candidate<D> | 'none' | 'ambiguous' {
+): OverloadCandidate<D> | 'none' | 'ambiguous' {
   let list = all.filter((each) => accepts(each, actual));
   if (list.length <= 1) return list[0] ?? 'none';
 
-  const narrow = (next: readonly Candidate<D>[]): Candidate<D> | undefined => {
+  const narrow = (next: readonly OverloadCandidate<D>[]): OverloadCandidate<D> | undefined => {
     list = [...next];
     return list.length === 1 ? list[0] : undefined;
   };

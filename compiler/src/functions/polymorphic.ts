@@ -11,7 +11,7 @@ import { commonType, type Operand } from './coercion.js';
 import type { ArgumentType, ResultType } from './definition.js';
 
 /** What the polymorphic types of one call stand for; null where its arguments do not tell. */
-export interface Binding {
+export interface TypeBinding {
   readonly element: TypeName | null;
   readonly array: TypeName | null;
   /** Of the ranges among the arguments. */
@@ -30,7 +30,7 @@ function arrayWith(element: TypeName | null): TypeName | null {
 export function bindPolymorphic(
   declared: readonly ArgumentType[],
   actual: readonly Operand[],
-): Binding | null {
+): TypeBinding | null {
   let element: TypeName | null = null;
   let array: TypeName | null = null;
   let range: RangeFamily | null = null;
@@ -85,7 +85,7 @@ export function bindPolymorphic(
 }
 
 /** The type that `declared` stands for under `binding`, or null where the call leaves it open. */
-export function concreteType(declared: ResultType, binding: Binding): TypeName | null {
+export function concreteType(declared: ResultType, binding: TypeBinding): TypeName | null {
   switch (declared) {
     case 'anyelement':
     case 'anynonarray':

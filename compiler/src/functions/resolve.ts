@@ -1,7 +1,7 @@
 import { InternalError } from '../errors/errors.js';
 import type { TypeName } from '../types/types.js';
 import { AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS } from './aggregate.js';
-import { type Candidate, candidate, type Resolution, selectCandidate } from './candidates.js';
+import { candidate, type OverloadCandidate, type ResolvedOverload, selectCandidate } from './candidates.js';
 import type { Operand } from './coercion.js';
 import { DATETIME_FUNCTIONS } from './datetime.js';
 import type { ArgumentType, FunctionDefinition, OperatorDefinition, ResultType } from './definition.js';
@@ -30,13 +30,13 @@ export const FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...ROW_FUNCTIONS,
 ]);
 
-export type FunctionResolution = Resolution<FunctionDefinition> | 'none' | 'ambiguous';
-export type OperatorResolution = Resolution<OperatorDefinition> | 'none' | 'ambiguous';
+export type FunctionResolution = ResolvedOverload<FunctionDefinition> | 'none' | 'ambiguous';
+export type OperatorResolution = ResolvedOverload<OperatorDefinition> | 'none' | 'ambiguous';
 
 function settle<D extends { readonly result: ResultType }>(
-  chosen: Candidate<D> | 'none' | 'ambiguous',
+  chosen: OverloadCandidate<D> | 'none' | 'ambiguous',
   actual: readonly Operand[],
-): Resolution<D> | 'none' | 'ambiguous' {
+): ResolvedOverload<D> | 'none' | 'ambiguous' {
   if (chosen === 'none' || chosen === 'ambiguous') return chosen;
   if (chosen.concrete !== null) return chosen.concrete;
   const binding = bindPolymorphic(chosen.arguments, actual);
@@ -60,12 +60,12 @@ function matches(declared: readonly ArgumentType[], actual: readonly Operand[]):
 interface NamedFunctions {
   readonly overloads: readonly FunctionDefinition[];
   /** Overloads of a fixed number of arguments, by that number. */
-  readonly fixed: ReadonlyMap<number, readonly Candidate<FunctionDefinition>[]>;
+  readonly fixed: ReadonlyMap<number, readonly OverloadCandidate<FunctionDefinition>[]>;
   readonly variadic: readonly FunctionDefinition[];
 }
 
 const NO_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([]);
-const NO_CANDIDATES: readonly Candidate<FunctionDefinition>[] = Object.freeze([]);
+const NO_CANDIDATES: readonly OverloadCandidate<FunctionDefinition>[] = Object.freeze([]);
 
 const FUNCTIONS_BY_NAME: ReadonlyMap<string, NamedFunctions> = new Map(
   [...groupBy(FUNCTIONS, (f) => f.name)].map(([name, overloads]) => {
@@ -87,10 +87,10 @@ export function functionsNamed(name: string): readonly FunctionDefinition[] {
 }
 
 /** Overloads that can take `arity` arguments, the further ones of a variadic function spelled out. */
-function callable(named: NamedFunctions, arity: number): readonly Candidate<FunctionDefinition>[] {
+function callable(named: NamedFunctions, arity: number): readonly OverloadCandidate<FunctionDefinition>[] {
   const fixed = named.fixed.get(arity) ?? NO_CANDIDATES;
   if (named.variadic.length === 0) return fixed;
-  const expanded: Candidate<FunctionDefinition>[] = [];
+  const expanded: OverloadCandidate<FunctionDefinition>[] = [];
   for (const definition of named.variadic) {
     const { arguments: declared, variadic } = definition;
     if (variadic === null || declared.length > arity) continue;
@@ -119,10 +119,10 @@ export function resolveFunction(
 }
 
 interface NamedOperators {
-  readonly prefix: readonly Candidate<OperatorDefinition>[];
-  readonly infix: readonly Candidate<OperatorDefinition>[];
+  readonly prefix: readonly OverloadCandidate<OperatorDefinition>[];
+  readonly infix: readonly OverloadCandidate<OperatorDefinition>[];
   /** All of them, by the types that they are declared for: see `declaredFor`. */
-  readonly exact: ReadonlyMap<string, Candidate<OperatorDefinition>>;
+  readonly exact: ReadonlyMap<string, OverloadCandidate<OperatorDefinition>>;
 }
 
 function declaredFor(left: ArgumentType | null, right: ArgumentType | null): string {
@@ -131,8 +131,8 @@ function declaredFor(left: ArgumentType | null, right: ArgumentType | null): str
 
 const OPERATORS_BY_NAME: ReadonlyMap<string, NamedOperators> = new Map(
   [...groupBy(OPERATORS, (o) => o.name)].map(([name, overloads]) => {
-    const prefix: Candidate<OperatorDefinition>[] = [];
-    const infix: Candidate<OperatorDefinition>[] = [];
+    const prefix: OverloadCandidate<OperatorDefinition>[] = [];
+    const infix: OverloadCandidate<OperatorDefinition>[] = [];
     for (const o of overloads) {
       if (o.left === null) prefix.push(candidate(o, [o.right]));
       else infix.push(candidate(o, [o.left, o.right]));
@@ -165,7 +165,10 @@ export function resolveOperator(name: string, left: Operand | undefined, right: 
  *
  * @throws InternalError where the language's table has none
  */
-export function neededFunction(name: string, types: readonly TypeName[]): Resolution<FunctionDefinition> {
+export function neededFunction(
+  name: string,
+  types: readonly TypeName[],
+): ResolvedOverload<FunctionDefinition> {
   const found = resolveFunction(name, types);
   if (typeof found === 'string') throw new InternalError(`${name}(${types.join(', ')}) is ${found}`);
   return found;

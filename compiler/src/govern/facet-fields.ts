@@ -5,13 +5,13 @@ import { InternalError } from '../errors/errors.js';
 import type { ColumnRef, SourceId } from '../plan/plan.js';
 import { isOfPassage, type Retrieval, type RuntimeRelation } from '../plan/runtime.js';
 import { servedAccess, versionDue } from './facet-version.js';
-import { columnRule, type Masked } from './mask.js';
+import { columnRule, type MaskExtent } from './mask.js';
 
 /**
  * In which passages a caller sees a mask instead of a field's value. `searched`: in those where the version that is
  * served found something to replace in it, which no plan can know.
  */
-export type FieldMask = Masked | 'searched';
+export type FieldMask = MaskExtent | 'searched';
 
 /**
  * The mask of field `name`, the entity key or metadata, in the passages of `facet`: what policy masks, and what the

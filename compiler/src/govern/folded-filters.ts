@@ -34,11 +34,11 @@ export function anyRow(filters: readonly Expr[]): Expr {
 
 /** Filters that one condition, or fewer than they are, can say. */
 interface Fold {
-  readonly parts: Part[];
+  readonly parts: FilterPart[];
   readonly filters: Expr[];
 }
 
-type Part = ColumnValues | ColumnRange;
+type FilterPart = ColumnValues | ColumnRange;
 
 /** `column` equals one of `values`. */
 interface ColumnValues {

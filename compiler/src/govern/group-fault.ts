@@ -14,7 +14,7 @@ import {
   someExpr,
   visitExpr,
 } from '../plan/walk.js';
-import { type Grounds, isHarmless } from './barrier/harmless.js';
+import { type HarmlessContext, isHarmless } from './barrier/harmless.js';
 import { canBeBounded, canBeSummed } from './bounds.js';
 
 /**
@@ -96,7 +96,7 @@ function joinsOnKeys(item: FromItem | null): boolean {
   return item.sealed && item.on.every(isKeyEquality) && joinsOnKeys(item.left) && joinsOnKeys(item.right);
 }
 
-function groundsOf(literals: LiteralSlots): Grounds {
+function groundsOf(literals: LiteralSlots): HarmlessContext {
   const no = (): boolean => false;
   return { literals, column: () => true, call: no, node: canBeBounded, queries: new WeakMap() };
 }
@@ -154,7 +154,7 @@ function readsKeys(condition: Expr): boolean {
   return visit(condition);
 }
 
-function isPlain(arg: Expr, grounds: Grounds): boolean {
+function isPlain(arg: Expr, grounds: HarmlessContext): boolean {
   if (arg.kind === 'cast') return isHarmless(arg, grounds) && isPlain(arg.arg, grounds);
   return arg.kind === 'column' || arg.kind === 'parameter';
 }

@@ -18,13 +18,14 @@ import {
   sortExprs,
   visitExpr,
 } from '../plan/walk.js';
+import type { GroupedLevels } from './barrier/reach.js';
 import type { PassageField, PassageFields } from './facet-fields.js';
-import { Lineage } from './lineage.js';
+import { StatementLineage } from './lineage.js';
 import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 
 /** What a refusal of the question needs of it. */
-interface Asked {
+interface RefusalContext {
   readonly form: Form;
   /** Where an expression stands in the caller's text. */
   readonly positionOf: (expr: Expr) => Position | null;
@@ -54,11 +55,11 @@ export function joinKeys(
   root: Query,
   accesses: ScanAccesses,
   passages: PassageFields,
-  asked: Asked,
+  asked: RefusalContext,
 ): JoinKeys {
   const pairs = keyPairs(root);
   if (pairs.length === 0) return NO_KEYS;
-  const lineage = new Lineage(root);
+  const lineage = new StatementLineage(root);
   const masked = new Map<SourceId, Set<string>>();
   const checked = new Map<SourceId, Map<string, Position | null>>();
   const fixed = fixedKeys(root);
@@ -99,7 +100,11 @@ function addTo<T>(map: Map<SourceId, T>, source: SourceId, empty: T): T {
 }
 
 /** The fields of passages that `ref` is made of. */
-function fieldsUnder(ref: ColumnRef, lineage: Lineage, passages: PassageFields): readonly PassageField[] {
+function fieldsUnder(
+  ref: ColumnRef,
+  lineage: StatementLineage,
+  passages: PassageFields,
+): readonly PassageField[] {
   return lineage.runtimeColumnsUnder(ref).flatMap((r) => passages.of(r) ?? []);
 }
 
@@ -109,10 +114,10 @@ function fieldsUnder(ref: ColumnRef, lineage: Lineage, passages: PassageFields):
  */
 function refuseMasked(
   ref: ColumnRef,
-  lineage: Lineage,
+  lineage: StatementLineage,
   accesses: ScanAccesses,
   crossesModes: boolean,
-  asked: Asked,
+  asked: RefusalContext,
 ): void {
   for (const { scan, name } of lineage.columnsUnder(ref)) {
     const rule = columnRule(scan.relation, name, accesses.of(scan).access);
@@ -122,7 +127,7 @@ function refuseMasked(
 }
 
 /** In raw SQL a column is called what the caller calls it. */
-function keyNotClear(relation: Relation, ref: ColumnRef, name: string, asked: Asked): QueryError {
+function keyNotClear(relation: Relation, ref: ColumnRef, name: string, asked: RefusalContext): QueryError {
   const column = asked.form === 'sql' ? columnOf(relation, name)?.physical : name;
   return queryError('keyNotClear', { column: column ?? name }, asked.positionOf(ref));
 }
@@ -139,7 +144,7 @@ function isHashed(rule: ColumnRule): boolean {
 function fixedKeys(root: Query): ReadonlySet<Expr> {
   const levels = new Levels(root);
   const fixed = new Set<Expr>();
-  const visit = (query: Query, around: Grouped | null): void => {
+  const visit = (query: Query, around: GroupedLevels | null): void => {
     for (const { refs, joins } of around === null ? [] : keyPairsIn(query)) {
       if (joins) for (const ref of refs) if (isOfGroups(ref, around, levels)) fixed.add(ref);
     }
@@ -158,13 +163,7 @@ function fixedKeys(root: Query): ReadonlySet<Expr> {
   return fixed;
 }
 
-/** The grouped levels above whose groups a query stands, the nearest first. */
-interface Grouped {
-  readonly level: Select;
-  readonly around: Grouped | null;
-}
-
-function isOfGroups({ source }: ColumnRef, around: Grouped | null, levels: Levels): boolean {
+function isOfGroups({ source }: ColumnRef, around: GroupedLevels | null, levels: Levels): boolean {
   for (let at = around; at !== null; at = at.around) if (levels.isOwn(at.level, source)) return true;
   return false;
 }

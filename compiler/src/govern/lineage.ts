@@ -15,7 +15,7 @@ import { recursionIn, stepValues } from '../plan/relations-read.js';
 import { allQueries, childrenOf, leavesOf, visitExpr } from '../plan/walk.js';
 
 /** Where the columns of every FROM item of a statement come from. */
-export class Lineage {
+export class StatementLineage {
   readonly #scans = new Map<SourceId, EntityScan | GovernedScan>();
   readonly #queries = new Map<SourceId, Query>();
   readonly #runtime = new Set<SourceId>();
@@ -108,7 +108,7 @@ export class Lineage {
    * Every scanned column that `expr` is computed from, through derived tables, not through subqueries' filters: each
    * once, however many ways lead to it.
    */
-  columnsUnder(expr: Expr): readonly Scanned[] {
+  columnsUnder(expr: Expr): readonly ScannedColumn[] {
     return [...this.#under(expr).values()];
   }
 
@@ -150,19 +150,19 @@ function callOf({ definition, args, columns }: RowSource): Expr {
 }
 
 /** A scanned column that a value is computed from. */
-export interface Scanned {
+export interface ScannedColumn {
   readonly scan: EntityScan | GovernedScan;
   readonly name: string;
 }
 
-type Under = ReadonlyMap<string, Scanned>;
+type Under = ReadonlyMap<string, ScannedColumn>;
 
 const NOTHING: Under = new Map();
 
 /** All of `parts`: the largest itself where it holds the others. */
 function union(parts: readonly Under[]): Under {
   let whole = NOTHING;
-  let own: Map<string, Scanned> | null = null;
+  let own: Map<string, ScannedColumn> | null = null;
   for (const part of parts) {
     if (part.size === 0 || part === whole) continue;
     if (whole.size === 0) whole = part;

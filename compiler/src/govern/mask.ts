@@ -14,7 +14,7 @@ import type { GovernedSlots } from './slots.js';
 export const REDACTED = '[redacted]';
 
 /** How far a column of a relation is masked for a caller, whatever the row. */
-export type Masked = GovernedColumn['masked'];
+export type MaskExtent = GovernedColumn['masked'];
 
 /** The suffix of a governed column that serves joins: NULL where the value may not be read. */
 const KEY_SUFFIX = '#key';
@@ -55,7 +55,7 @@ function hashOf(name: string): string {
 /** What policy says of one column of one relation, for this caller. */
 export interface ColumnRule {
   readonly column: Column;
-  readonly masked: Masked;
+  readonly masked: MaskExtent;
   readonly mask: MaskKind;
   /** Of the rows in which it is shown in the clear; meaningful where `masked` is `some`. */
   readonly clear: Expr;

@@ -2,19 +2,19 @@ import { columnOf } from '../catalog/catalog.js';
 import type { ColumnRef, Expr } from '../plan/plan.js';
 import { type ColumnForm, declaredColumn } from '../types/column-form.js';
 import { isArray } from '../types/types.js';
-import type { Lineage } from './lineage.js';
+import type { StatementLineage } from './lineage.js';
 
 /**
  * What Postgres says of a value beyond its type, by its own rules: a length or precision comes from a column or a cast,
  * and passes through where all that a value can be have the same.
  */
 export class OutputForms {
-  readonly #lineage: Lineage;
+  readonly #lineage: StatementLineage;
   /** By FROM item and name; null also while it is being worked out, as in a recursive table. */
   readonly #columns = new Map<string, ColumnForm | null>();
   readonly #known = new Map<Expr, ColumnForm | null>();
 
-  constructor(lineage: Lineage) {
+  constructor(lineage: StatementLineage) {
     this.#lineage = lineage;
   }
 

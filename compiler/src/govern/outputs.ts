@@ -13,7 +13,7 @@ import {
   type RedactableColumn,
   stepsOfWalk,
 } from './governed-plan.js';
-import { Lineage, outputsAt } from './lineage.js';
+import { outputsAt, StatementLineage } from './lineage.js';
 import { governedRows, withRowsInPlace } from './operated-rows.js';
 import { OutputForms } from './output-forms.js';
 
@@ -25,7 +25,7 @@ export function describeOutputs(
   passages: PassageFields,
 ) {
   const whole = withRowsInPlace(query, governedRows(runtime));
-  const lineage = new Lineage(whole);
+  const lineage = new StatementLineage(whole);
   const forms = new OutputForms(lineage);
   const scans = governedScans(whole);
   const found = { lineage, forms, passages, runtime };
@@ -85,8 +85,8 @@ function redactedOf(scan: GovernedScan): readonly string[] {
 }
 
 /** The parts of a plan from which its outputs are described. */
-interface Grounds {
-  readonly lineage: Lineage;
+interface OutputSources {
+  readonly lineage: StatementLineage;
   readonly forms: OutputForms;
   readonly passages: PassageFields;
   readonly runtime: readonly GovernedRuntime[];
@@ -95,7 +95,7 @@ interface Grounds {
 function describe(
   column: BoundPlan['columns'][number],
   exprs: readonly Expr[],
-  { lineage, forms, passages, runtime }: Grounds,
+  { lineage, forms, passages, runtime }: OutputSources,
 ) {
   const fields = inAll(exprs, (e) => lineage.runtimeColumnsUnder(e));
   const under = inAll(exprs, (e) => lineage.columnsUnder(e));
@@ -119,7 +119,7 @@ function describe(
  * The columns of scans, passages and walks that `exprs`, the arms of one output, are and nothing else, derived tables
  * looked through; none where an arm is computed.
  */
-function originsOf(exprs: readonly Expr[], lineage: Lineage): readonly ColumnRef[] {
+function originsOf(exprs: readonly Expr[], lineage: StatementLineage): readonly ColumnRef[] {
   const found: ColumnRef[] = [];
   const seen = new Set<string>();
   const open = [...exprs];
@@ -136,7 +136,7 @@ function originsOf(exprs: readonly Expr[], lineage: Lineage): readonly ColumnRef
 }
 
 /** The column of an entity that every origin is; null where they are of several, or of none. */
-function sourceOf(origins: readonly ColumnRef[], lineage: Lineage): string | null {
+function sourceOf(origins: readonly ColumnRef[], lineage: StatementLineage): string | null {
   const names = new Set(
     origins.map(({ source, name }) => {
       const relation = lineage.scanOf(source)?.relation;
@@ -209,7 +209,7 @@ function passageFieldsIn(columns: readonly ColumnRef[]): ReadonlySet<string> | n
 }
 
 /** Whether an aggregate or window call makes up the value, derived tables looked through. */
-function isAggregated(expr: Expr, lineage: Lineage, seen: Set<string> = new Set()): boolean {
+function isAggregated(expr: Expr, lineage: StatementLineage, seen: Set<string> = new Set()): boolean {
   return someExpr(expr, (e) => {
     if (e.kind === 'aggregate' || e.kind === 'window') return true;
     if (e.kind === 'scalar_query')

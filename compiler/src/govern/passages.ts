@@ -2,7 +2,7 @@ import { InternalError } from '../errors/errors.js';
 import { columnRef, FALSE, selectOf, TRUE } from '../plan/nodes.js';
 import {
   type ColumnRef,
-  type Derived,
+  type DerivedTable,
   type Expr,
   type FromItem,
   type GovernedScan,
@@ -46,7 +46,7 @@ export function passagesOf(
   const shown: Output = { name: SHOWN, expr: TRUE };
   const outputs = [...scan.columns.map(({ name }): Output => ({ name, expr: own(name) })), shown];
   const query = selectOf({ from: scan, where: visible, outputs, offset: zero });
-  const from: Derived = { kind: 'derived', id, query };
+  const from: DerivedTable = { kind: 'derived', id, query };
   const ref = (name: string): ColumnRef => {
     const index = outputs.findIndex((o) => o.name === name);
     const output = outputs[index];

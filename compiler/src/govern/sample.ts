@@ -98,13 +98,13 @@ function inRows(access: Access): Access {
 }
 
 /** A value, with what says whether its cell may be read; null where every cell may be. */
-interface Cell {
+interface SampledCell {
   readonly value: SampledValue;
   readonly flag: Expr | null;
 }
 
 /** A cell may be read where all that it is read from may be. A parent that is not there hides nothing. */
-function cellOf(value: SampledValue, access: Access): Cell {
+function cellOf(value: SampledValue, access: Access): SampledCell {
   const flags = value.reads.flatMap(({ relation, ref, ofParent }): readonly Expr[] => {
     if (columnRule(relation, ref.name, accessTo(relation, access)).masked === 'none') return [];
     const flag = columnRef(ref.source, visibleColumnName(ref.name), 'bool');
@@ -117,12 +117,12 @@ function isNotFalse(arg: Expr): Expr {
   return Object.freeze({ kind: 'truth_test', arg, test: 'false', negated: true, type: 'bool' });
 }
 
-function sampledColumn({ value: { name, expr }, flag }: Cell): SampledColumn {
+function sampledColumn({ value: { name, expr }, flag }: SampledCell): SampledColumn {
   return Object.freeze({ name, type: expr.type, visible: flag === null ? null : visibleColumnName(name) });
 }
 
 /** By the key where the caller may read it, else by every stored cell and whether it may be read. */
-function orderOf(cells: readonly Cell[], key: readonly string[] | null): readonly Expr[] {
+function orderOf(cells: readonly SampledCell[], key: readonly string[] | null): readonly Expr[] {
   const stored = cells.filter(({ value }) => value.stored);
   if (key !== null)
     return key.flatMap((name) => stored.filter((c) => c.value.name === name).map((c) => c.value.expr));
@@ -133,7 +133,7 @@ function orderOf(cells: readonly Cell[], key: readonly string[] | null): readonl
 /** `plan` with the cells as its outputs, the flags behind them, and the slot of the limit. */
 function sampledRows(
   plan: BoundPlan,
-  cells: readonly Cell[],
+  cells: readonly SampledCell[],
   order: readonly Expr[],
   slots: GovernedSlots,
 ): BoundPlan {

@@ -23,7 +23,7 @@ export function sendKeys(root: Query, slots: GovernedSlots): Query {
 }
 
 /** A key of a scan, and the column of the rows that it must be in. */
-interface Wanted {
+interface KeyRestriction {
   readonly scan: SourceId;
   readonly key: string;
   readonly among: (key: Expr) => Expr;
@@ -46,7 +46,7 @@ function wantedBy(
   condition: Expr,
   rows: ReadonlyMap<SourceId, RuntimeScan>,
   slots: GovernedSlots,
-): readonly Wanted[] {
+): readonly KeyRestriction[] {
   if (!isKeyEquality(condition)) return [];
   const { definition, left, right } = condition;
   const [given, key] = rows.has(left.source) ? [left, right] : [right, left];
@@ -62,14 +62,14 @@ function wantedBy(
 }
 
 /** `item` with the keys beside the row filters of its scans. */
-function restricted(item: FromItem, wanted: readonly Wanted[]): FromItem {
+function restricted(item: FromItem, wanted: readonly KeyRestriction[]): FromItem {
   if (item.kind === 'governed') return withKeys(item, wanted);
   if (item.kind !== 'join' || item.type === 'full') return item;
   const right = item.type === 'inner' ? restricted(item.right, wanted) : item.right;
   return Object.freeze({ ...item, left: restricted(item.left, wanted), right });
 }
 
-function withKeys(scan: GovernedScan, wanted: readonly Wanted[]): GovernedScan {
+function withKeys(scan: GovernedScan, wanted: readonly KeyRestriction[]): GovernedScan {
   if (scan.minimum !== null) return scan;
   const conditions = wanted.flatMap((w) => {
     const key = w.scan === scan.id ? scan.columns.find((c) => c.name === w.key) : undefined;

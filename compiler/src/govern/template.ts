@@ -1,7 +1,7 @@
 import type { A_Const } from '@pgsql/types';
 import {
   type BoundPlan,
-  type Carried,
+  type CarriedLiterals,
   carriedText,
   type LiteralTest,
   WrittenLiteral,
@@ -21,7 +21,7 @@ interface Hole {
 /** Where the value of one slot comes from: a literal, a constant, or the items of an IN list. */
 type Recipe = Hole | string | readonly (Hole | string | null)[];
 
-interface Filling {
+interface SlotFilling {
   readonly slot: number;
   /** The first gives the value; the others must have the same. */
   readonly recipes: readonly Recipe[];
@@ -37,7 +37,7 @@ export class PlanTemplate {
   readonly plan: GovernedPlan;
   readonly #fixed: readonly { readonly literal: number; readonly value: string }[];
   readonly #tests: readonly { readonly hole: Hole; readonly holds: LiteralTest; readonly outcome: boolean }[];
-  readonly #fillings: readonly Filling[];
+  readonly #fillings: readonly SlotFilling[];
   /** What the verifier's proofs of the plan rest on. */
   readonly #relied: readonly Reliance[];
   /** Literal slots that no text changes, by type and value: a value that equals one would have shared it. */
@@ -187,7 +187,7 @@ function fixedLiterals(
   );
 }
 
-function recipeOf(carried: Carried, holes: ReadonlyMap<WrittenLiteral, Hole>): Recipe {
+function recipeOf(carried: CarriedLiterals, holes: ReadonlyMap<WrittenLiteral, Hole>): Recipe {
   const one = (w: WrittenLiteral): Hole | string => holes.get(w) ?? carriedText(w);
   return carried instanceof WrittenLiteral ? one(carried) : carried.map((w) => (w === null ? null : one(w)));
 }

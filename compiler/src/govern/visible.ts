@@ -11,13 +11,13 @@ import { InternalError } from '../errors/errors.js';
 import type { Expr } from '../plan/plan.js';
 import { visitExpr } from '../plan/walk.js';
 import { type FieldMask, fieldMask } from './facet-fields.js';
-import { columnRule, type Masked, maskComputes } from './mask.js';
+import { columnRule, type MaskExtent, maskComputes } from './mask.js';
 
 /** What a caller may be told of one column that it may use. */
 export interface VisibleColumn {
   readonly column: Column;
   /** In which of the rows that the caller sees the value is masked. */
-  readonly masked: Masked;
+  readonly masked: MaskExtent;
   /** Whether rows show it; otherwise only aggregates over large enough groups may use it. */
   readonly rows: boolean;
   /** Whether the caller can join rows on it: a sealed key that they show, not masked beyond use. */
@@ -66,7 +66,7 @@ function field(relation: Relation, name: string, sealed: boolean, mask: FieldMas
 function computedColumn(computed: ComputedColumn, catalog: Catalog, access: Access): VisibleColumn {
   const { name, type, description, reads, sensitivity } = computed;
   let rows = true;
-  let masked: Masked = 'none';
+  let masked: MaskExtent = 'none';
   for (const read of reads) {
     const relation = catalog.relations.get(read.relation);
     const shown = rowAccess(read.relation, access);

@@ -1,7 +1,7 @@
 import type { GovernedPlan } from '../govern/governed-plan.js';
 import { type Influence, Influences } from './influence.js';
 import { Sources } from './sources.js';
-import { Trace } from './trace.js';
+import { LineageTrace } from './trace.js';
 
 export type { DirectKind, IndirectKind, Influence, Transformation } from './influence.js';
 
@@ -19,9 +19,9 @@ export interface ColumnLineage {
  */
 export function columnLineage(plan: GovernedPlan): ColumnLineage {
   const sources = new Sources(plan.query);
-  const gather = (follow: (trace: Trace) => void): readonly Influence[] => {
+  const gather = (follow: (trace: LineageTrace) => void): readonly Influence[] => {
     const found = new Influences();
-    follow(new Trace(plan, sources, found));
+    follow(new LineageTrace(plan, sources, found));
     return found.list();
   };
   const outputs = plan.outputs.map(({ name }, i) =>

@@ -1,14 +1,12 @@
 import { assertNever, InternalError } from '../errors/errors.js';
-import type { Expr, FromItem, GovernedScan, Query, RecursionRef, RowSource, SourceId } from '../plan/plan.js';
+import type { Expr, FromLeaf, GovernedScan, Query, RecursionRef, RowSource, SourceId } from '../plan/plan.js';
 import { allQueries, columnsOf, leavesOf } from '../plan/walk.js';
-
-type Leaf = Exclude<FromItem, { kind: 'join' }>;
 
 /**
  * Where a FROM item's columns come from: rows of a table, of a query, made by a function of what it is given, or worked
  * out before the statement runs.
  */
-export type Origin =
+export type ColumnOrigin =
   | { readonly kind: 'scan'; readonly scan: GovernedScan }
   | { readonly kind: 'query'; readonly query: Query }
   | { readonly kind: 'rows'; readonly made: RowSource }
@@ -17,7 +15,7 @@ export type Origin =
 
 /** The FROM items of one statement, by what column references name. */
 export class Sources {
-  readonly #leaves = new Map<SourceId, Leaf>();
+  readonly #leaves = new Map<SourceId, FromLeaf>();
   readonly #tables = new Map<number, Query>();
 
   constructor(root: Query) {
@@ -29,13 +27,13 @@ export class Sources {
     }
   }
 
-  origin(source: SourceId): Origin {
+  origin(source: SourceId): ColumnOrigin {
     const leaf = this.#leaves.get(source);
     if (leaf === undefined) throw new InternalError(`source ${source} is no FROM item`);
     return this.originOf(leaf);
   }
 
-  originOf(leaf: Leaf): Origin {
+  originOf(leaf: FromLeaf): ColumnOrigin {
     switch (leaf.kind) {
       case 'governed':
         return { kind: 'scan', scan: leaf };

@@ -32,7 +32,7 @@ const IDENTITY: Transformation = Object.freeze({ type: 'DIRECT', subtype: 'IDENT
 const SUFFIX = /#\w+$/;
 
 /** Follows values and rows of one statement back to the columns they come from, and gathers them. */
-export class Trace implements StepTrace {
+export class LineageTrace implements StepTrace {
   readonly #plan: GovernedPlan;
   readonly #sources: Sources;
   readonly #found: Influences;
@@ -48,8 +48,8 @@ export class Trace implements StepTrace {
   }
 
   /** Follows the statement of a step that this one rests on, into the same gathering. */
-  step(plan: GovernedPlan): Trace {
-    return new Trace(plan, new Sources(plan.query), this.#found);
+  step(plan: GovernedPlan): LineageTrace {
+    return new LineageTrace(plan, new Sources(plan.query), this.#found);
   }
 
   /** What the values of output `index` are made of. */
@@ -339,7 +339,7 @@ function aggregateTransformation(as: Transformation, { name }: FunctionDefinitio
 }
 
 /** A column as the semantic graph names it. */
-interface Field {
+interface GraphColumn {
   readonly object: string;
   readonly column: string;
 }
@@ -360,7 +360,7 @@ function objectOf(relation: Relation): string {
 }
 
 /** The field behind the upstream column `physical` of `relation`. */
-function fieldOf(relation: Relation, physical: string): Field {
+function fieldOf(relation: Relation, physical: string): GraphColumn {
   const object = objectOf(relation);
   const declared = relation.columns.find((c) => c.physical === physical && !c.name.startsWith('#'));
   if (declared !== undefined) return { object, column: declared.name };

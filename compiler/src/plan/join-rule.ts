@@ -1,7 +1,7 @@
 import type { Joins } from '../catalog/catalog.js';
 import { assertNever } from '../errors/errors.js';
 import { isKeyEquality } from './key-equality.js';
-import type { ColumnRef, Expr, FromItem, InQuery, Join, Query, Select, SourceId } from './plan.js';
+import type { ColumnRef, Expr, FromItem, FromLeaf, InQuery, Join, Query, Select, SourceId } from './plan.js';
 import { type IsKeyOf, SealedKeys } from './sealed-keys.js';
 import {
   allQueries,
@@ -64,7 +64,7 @@ function readsOneItem(root: Query): boolean {
 }
 
 /** One query, as columns are named across it. */
-interface Level {
+interface QueryLevel {
   readonly items: readonly SourceId[];
   readonly around: { readonly governed: number; readonly contents: number };
   /** How many queries from the outermost to this one read what policy governs in FROM, as far as that has been read. */
@@ -74,7 +74,7 @@ interface Level {
 }
 
 /** The data that a query reads. */
-interface Reads {
+interface QueryReads {
   /** Entities, bridges, passages, walks or evidence, at any depth. */
   readonly governed: boolean;
   /** Passages, walks or evidence, at any depth. */
@@ -84,7 +84,7 @@ interface Reads {
 }
 
 /** Part of a FROM: the items at positions `start` to `end`, without the last. */
-interface Side {
+interface JoinPart {
   readonly start: number;
   readonly end: number;
   readonly governed: boolean;
@@ -100,10 +100,10 @@ class JoinCheck {
   readonly #keys: SealedKeys;
   readonly #joins: Joins;
   readonly #conditionIn: (condition: Expr) => Expr;
-  readonly #levels = new Map<SourceId, Level>();
+  readonly #levels = new Map<SourceId, QueryLevel>();
   readonly #positions = new Map<SourceId, number>();
   readonly #contents = new Set<SourceId>();
-  readonly #tables = new Map<number, Reads>();
+  readonly #tables = new Map<number, QueryReads>();
   readonly #recursive = new Map<Query, number>();
   /** FROM items so far that policy governs, and those among them of passages, walks and evidence. */
   readonly #read = { governed: 0, content: 0 };
@@ -115,7 +115,7 @@ class JoinCheck {
   }
 
   /** @param around the level of the query around it, whose columns it may name */
-  query(query: Query, around: Level | null): Reads {
+  query(query: Query, around: QueryLevel | null): QueryReads {
     const before = { ...this.#read };
     if (query.kind !== 'values')
       for (const table of query.with) {
@@ -129,7 +129,7 @@ class JoinCheck {
   }
 
   /** @returns the links of the query */
-  #body(query: Query, around: Level | null): Reads['links'] {
+  #body(query: Query, around: QueryLevel | null): QueryReads['links'] {
     if (query.kind === 'select') return this.#select(query, around);
     const level = levelOf([], around);
     for (const e of exprsOf(query)) this.#value(e, level);
@@ -141,7 +141,7 @@ class JoinCheck {
     return left.links.length > 0 && right.links.length > 0 ? [...left.links, ...right.links] : [];
   }
 
-  #select(query: Select, around: Level | null): Reads['links'] {
+  #select(query: Select, around: QueryLevel | null): QueryReads['links'] {
     const leaves = leavesOf(query.from);
     for (const [i, { id }] of leaves.entries()) this.#positions.set(id, i);
     const ids = leaves.map((l) => l.id);
@@ -150,7 +150,7 @@ class JoinCheck {
     for (const id of ids) this.#levels.set(id, level);
     const links: SourceId[] = [];
     const withContent = scansWithContent(query.from);
-    const sides = leaves.map((leaf, i): Side => {
+    const sides = leaves.map((leaf, i): JoinPart => {
       const lateral = leaf.kind === 'derived' && leaf.lateral === true;
       const reads = this.#leaf(leaf, lateral && i > 0 ? level : around);
       if (reads.governed) level.governed = level.around.governed + 1;
@@ -174,7 +174,7 @@ class JoinCheck {
     return links;
   }
 
-  #leaf(leaf: Leaf, around: Level | null): Reads {
+  #leaf(leaf: FromLeaf, around: QueryLevel | null): QueryReads {
     switch (leaf.kind) {
       case 'derived':
         return this.query(leaf.query, around);
@@ -199,7 +199,7 @@ class JoinCheck {
    * The first position in `ids` that an item names which is made of the row beside it or around it; Infinity where it
    * names none of these, null where the item is a relation.
    */
-  #namedByMade(leaf: Leaf, ids: readonly SourceId[]): number | null {
+  #namedByMade(leaf: FromLeaf, ids: readonly SourceId[]): number | null {
     const values = valuesOfMade(leaf);
     if (values === null) return null;
     const own = new Set(ids);
@@ -214,7 +214,7 @@ class JoinCheck {
 
   // -------------------------------------------------------------- joins in FROM
 
-  #side(item: FromItem, leaves: readonly Side[], at: { next: number }, level: Level): Side {
+  #side(item: FromItem, leaves: readonly JoinPart[], at: { next: number }, level: QueryLevel): JoinPart {
     if (item.kind !== 'join') return leaves[at.next++] ?? NO_SIDE;
     const left = this.#side(item.left, leaves, at, level);
     const right = this.#side(item.right, leaves, at, level);
@@ -229,7 +229,7 @@ class JoinCheck {
     };
   }
 
-  #join({ on, strict }: Join, left: Side, right: Side, level: Level): void {
+  #join({ on, strict }: Join, left: JoinPart, right: JoinPart, level: QueryLevel): void {
     const content = left.content || right.content;
     if (this.#joins === 'any' && !content && strict !== true) return;
     if (!left.governed && !right.governed) return;
@@ -247,7 +247,7 @@ class JoinCheck {
   }
 
   /** True if `e` equates a sealed key of each side. */
-  #crosses(e: Expr, left: Side, right: Side): boolean {
+  #crosses(e: Expr, left: JoinPart, right: JoinPart): boolean {
     if (!isKeyEquality(e) || !this.#keys.has(e.left) || !this.#keys.has(e.right)) return false;
     const stands = [e.left, e.right].map((ref) => {
       const position = this.#positions.get(ref.source) ?? -1;
@@ -260,7 +260,7 @@ class JoinCheck {
   // -------------------------------------------------------------- queries inside values
 
   /** True if a conjunct of WHERE equates a sealed key of this level with one of the level around it. */
-  #isLink(conjunct: Expr, level: Level): boolean {
+  #isLink(conjunct: Expr, level: QueryLevel): boolean {
     const e = this.#conditionIn(conjunct);
     if (!isKeyEquality(e) || !this.#keys.has(e.left) || !this.#keys.has(e.right)) return false;
     const [outer, ...more] = outerOf(e, this.#levels, level);
@@ -268,7 +268,7 @@ class JoinCheck {
     return this.#levels.get(outer)?.governed === level.around.governed;
   }
 
-  #value(value: Expr, level: Level): void {
+  #value(value: Expr, level: QueryLevel): void {
     const e = this.#conditionIn(value);
     if (e.kind === 'column') this.#outward(e, level);
     const inner = queryOf(e);
@@ -283,7 +283,7 @@ class JoinCheck {
     if (e.kind === 'call' && e.definition.kind === 'rows') this.#spread('rows', e, e.args, level);
   }
 
-  #in(e: InQuery, reads: Reads, level: Level): void {
+  #in(e: InQuery, reads: QueryReads, level: QueryLevel): void {
     const { arg, query } = e;
     const ofContent = someExpr(arg, (x) => x.kind === 'column' && this.#contents.has(x.source));
     const content = reads.content || ofContent;
@@ -296,7 +296,7 @@ class JoinCheck {
   }
 
   /** Values that a query of rows gives, where each of them is compared or becomes a row again. */
-  #spread(kind: 'quantified' | 'rows', at: Expr, values: readonly Expr[], level: Level): void {
+  #spread(kind: 'quantified' | 'rows', at: Expr, values: readonly Expr[], level: QueryLevel): void {
     if (level.governed === 0) return;
     for (const query of queriesIn(values).filter(isGoverned)) {
       const content = itemsIn(query).some((l) => this.#contents.has(l.id));
@@ -304,11 +304,11 @@ class JoinCheck {
     }
   }
 
-  #mustBeSealed(reads: Reads, level: Level): boolean {
+  #mustBeSealed(reads: QueryReads, level: QueryLevel): boolean {
     return reads.governed && level.governed > 0 && (this.#joins === 'declared' || reads.content);
   }
 
-  #outward(ref: ColumnRef, level: Level): void {
+  #outward(ref: ColumnRef, level: QueryLevel): void {
     const owner = this.#levels.get(ref.source);
     if (owner === undefined || owner === level || owner.governed === level.governed) return;
     const content = this.#contents.has(ref.source) || owner.contents < level.contents;
@@ -316,7 +316,7 @@ class JoinCheck {
     this.#report({ kind: 'outward', at: ref, sides: [...owner.items, ...level.items], content });
   }
 
-  #reportAt(kind: UnsealedJoin['kind'], at: Expr, level: Level, content: boolean): void {
+  #reportAt(kind: UnsealedJoin['kind'], at: Expr, level: QueryLevel, content: boolean): void {
     this.#report({ kind, at, sides: level.items, content });
   }
 
@@ -325,12 +325,10 @@ class JoinCheck {
   }
 }
 
-type Leaf = Exclude<FromItem, { kind: 'join' }>;
-
-const NOTHING: Reads = Object.freeze({ governed: false, content: false, links: Object.freeze([]) });
-const ENTITY: Reads = Object.freeze({ ...NOTHING, governed: true });
-const CONTENT: Reads = Object.freeze({ ...ENTITY, content: true });
-const NO_SIDE: Side = Object.freeze({
+const NOTHING: QueryReads = Object.freeze({ governed: false, content: false, links: Object.freeze([]) });
+const ENTITY: QueryReads = Object.freeze({ ...NOTHING, governed: true });
+const CONTENT: QueryReads = Object.freeze({ ...ENTITY, content: true });
+const NO_SIDE: JoinPart = Object.freeze({
   start: 0,
   end: 0,
   governed: false,
@@ -339,13 +337,13 @@ const NO_SIDE: Side = Object.freeze({
   linked: Object.freeze([]),
 });
 
-function levelOf(items: readonly SourceId[], around: Level | null): Level {
+function levelOf(items: readonly SourceId[], around: QueryLevel | null): QueryLevel {
   const { governed = 0, contents = 0 } = around ?? {};
   return { items, around: { governed, contents }, governed, contents };
 }
 
 /** The FROM items of a query, at any depth. */
-function itemsIn(query: Query): readonly Leaf[] {
+function itemsIn(query: Query): readonly FromLeaf[] {
   return allQueries(query).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
 }
 
@@ -364,13 +362,13 @@ function scansWithContent(from: FromItem | null, found: Set<SourceId> = new Set(
 }
 
 /** The sides of an equality that are columns of other levels. */
-function outerOf(e: Expr, levels: ReadonlyMap<SourceId, Level>, level: Level): readonly SourceId[] {
+function outerOf(e: Expr, levels: ReadonlyMap<SourceId, QueryLevel>, level: QueryLevel): readonly SourceId[] {
   if (!isKeyEquality(e)) return [];
   return [e.left.source, e.right.source].filter((id) => levels.get(id) !== level);
 }
 
 /** The values that an item is made of, where it may be made of the row beside it; null where it has rows of its own. */
-function valuesOfMade(leaf: Leaf): readonly Expr[] | null {
+function valuesOfMade(leaf: FromLeaf): readonly Expr[] | null {
   if (leaf.kind === 'rows') return queriesIn(leaf.args).length > 0 ? null : leaf.args;
   if (leaf.kind !== 'derived' || leaf.lateral !== true || hasFrom(leaf.query)) return null;
   return allQueries(leaf.query).flatMap(exprsOf);

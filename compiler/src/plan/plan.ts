@@ -164,7 +164,7 @@ interface RowPair {
 }
 
 /** `arg op ANY | ALL (array)`; IN lists become one array parameter. */
-interface Quantified {
+interface QuantifiedComparison {
   readonly kind: 'quantified';
   readonly definition: OperatorDefinition;
   readonly quantifier: 'any' | 'all';
@@ -353,7 +353,7 @@ export type Expr =
   | TruthTest
   | DistinctTest
   | RowComparison
-  | Quantified
+  | QuantifiedComparison
   | Membership
   | Case
   | Conditional
@@ -451,7 +451,7 @@ export interface GovernedColumn {
   readonly masked: 'none' | 'some' | 'all';
 }
 
-export interface Derived {
+export interface DerivedTable {
   readonly kind: 'derived';
   readonly id: SourceId;
   readonly query: Query;
@@ -534,13 +534,16 @@ export interface RowSource {
 export type FromItem =
   | EntityScan
   | GovernedScan
-  | Derived
+  | DerivedTable
   | CommonTableRef
   | RecursionRef
   | RuntimeScan
   | RowSource
   | Spine
   | Join;
+
+/** A FROM item that is no join. */
+export type FromLeaf = Exclude<FromItem, { readonly kind: 'join' }>;
 
 export interface CommonTable {
   readonly id: number;

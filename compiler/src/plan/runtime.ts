@@ -51,7 +51,7 @@ export interface Retrieval {
   readonly query: Expr;
   /** int4; at least 1 and at most the facet's `maxTopK`, checked again when its value is known. */
   readonly topK: Expr;
-  readonly page: Page;
+  readonly page: PassagePage;
   readonly legs: Legs;
   readonly asked: readonly AskedColumn[];
   /** Who orders the best passages anew; null where their order is that of the search. */
@@ -67,7 +67,7 @@ export interface Retrieval {
 }
 
 /** Which of the permitted passages, best first, are the answer: those after the first `skip`, `topK` at most. */
-export interface Page {
+export interface PassagePage {
   /** Whether each document counts with its best passage alone. */
   readonly per: 'passage' | 'document';
   /** int4; 0 to `MAX_SKIP`, checked again when its value is known. Null for 0. */

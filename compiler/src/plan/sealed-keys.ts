@@ -1,7 +1,5 @@
-import type { ColumnRef, EntityScan, FromItem, GovernedScan, Query, SourceId } from './plan.js';
+import type { ColumnRef, EntityScan, FromLeaf, GovernedScan, Query, SourceId } from './plan.js';
 import { allQueries, leavesOf } from './walk.js';
-
-type Leaf = Exclude<FromItem, { kind: 'join' }>;
 
 /** True if column `name` of a scan is a sealed key of its relation. */
 export type IsKeyOf = (scan: EntityScan | GovernedScan, name: string) => boolean;
@@ -15,7 +13,7 @@ const BY_NAME: IsKeyOf = ({ relation }, name) => relation.sealedKeys.includes(na
  */
 export class SealedKeys {
   readonly #isKeyOf: IsKeyOf;
-  readonly #leaves = new Map<SourceId, Leaf>();
+  readonly #leaves = new Map<SourceId, FromLeaf>();
   readonly #tables = new Map<number, { readonly query: Query; readonly recursive: boolean }>();
   /** Of tables, by number and position. */
   readonly #ofTables = new Map<number, readonly boolean[]>();

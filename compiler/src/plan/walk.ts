@@ -4,6 +4,7 @@ import type {
   Expr,
   FrameBound,
   FromItem,
+  FromLeaf,
   Query,
   RowSource,
   SortKey,
@@ -83,7 +84,7 @@ export function queryOf(expr: Expr): Query | null {
   return nests(expr) ? expr.query : null;
 }
 
-function nests(expr: Expr): expr is Nesting {
+function nests(expr: Expr): expr is QueryExpr {
   return expr.kind === 'scalar_query' || expr.kind === 'exists' || expr.kind === 'in_query';
 }
 
@@ -305,18 +306,16 @@ function mapFrom(
   }
 }
 
-type Leaf = Exclude<FromItem, { kind: 'join' }>;
-
 /** Every FROM leaf of `item`, left to right. */
-export function leavesOf(item: FromItem | null): readonly Leaf[] {
+export function leavesOf(item: FromItem | null): readonly FromLeaf[] {
   if (item === null) return NOTHING;
   if (item.kind !== 'join') return [item];
-  const leaves: Leaf[] = [];
+  const leaves: FromLeaf[] = [];
   collectLeaves(item, leaves);
   return leaves;
 }
 
-function collectLeaves(item: FromItem, into: Leaf[]): void {
+function collectLeaves(item: FromItem, into: FromLeaf[]): void {
   if (item.kind === 'join') {
     collectLeaves(item.left, into);
     collectLeaves(item.right, into);
@@ -414,19 +413,19 @@ export class Levels {
 }
 
 /** A value with a query in it. */
-export type Nesting = Extract<Expr, { readonly query: Query }>;
+export type QueryExpr = Extract<Expr, { readonly query: Query }>;
 
 /**
  * A query never changes, so its values are looked through once, however many passes ask. What is found must not lead
  * back to the query: V8 would keep each until it collects all garbage, not only what is young.
  */
-const NESTING = new WeakMap<Query, readonly Nesting[]>();
+const NESTING = new WeakMap<Query, readonly QueryExpr[]>();
 
 /** The values of one level, at any depth of them, that have a query in them. */
-export function nestingIn(query: Query): readonly Nesting[] {
+export function nestingIn(query: Query): readonly QueryExpr[] {
   const known = NESTING.get(query);
   if (known !== undefined) return known;
-  const found: Nesting[] = [];
+  const found: QueryExpr[] = [];
   const note = (e: Expr): void => {
     if (nests(e)) found.push(e);
   };

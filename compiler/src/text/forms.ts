@@ -44,7 +44,7 @@ const BARE: ReadonlyMap<string, string> = new Map([
   ['typeName', 'TypeName'],
 ]);
 
-type Fields = Readonly<Record<string, unknown>>;
+type NodeFields = Readonly<Record<string, unknown>>;
 
 /**
  * What a statement that was emitted is made of, read off its text by the grammar of Postgres: what is really sent, and
@@ -73,13 +73,13 @@ export function formsOf(sql: string): StatementForms {
   return found;
 }
 
-function isFields(value: unknown): value is Fields {
+function isFields(value: unknown): value is NodeFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function note(
   kind: string,
-  node: Fields,
+  node: NodeFields,
   found: { forms: Set<SqlForm>; operators: Set<string>; nodes: Set<string> },
 ): void {
   found.nodes.add(kind);
@@ -93,7 +93,7 @@ function symbolOf(name: readonly unknown[]): string {
   return typeof text === 'string' ? text : '?';
 }
 
-function formsIn(kind: string, node: Fields): readonly SqlForm[] {
+function formsIn(kind: string, node: NodeFields): readonly SqlForm[] {
   switch (kind) {
     case 'GroupingSet':
     case 'GroupingFunc':
@@ -129,7 +129,7 @@ function formsIn(kind: string, node: Fields): readonly SqlForm[] {
   }
 }
 
-function rangeForms(node: Fields): readonly SqlForm[] {
+function rangeForms(node: NodeFields): readonly SqlForm[] {
   const functions = Array.isArray(node['functions']) ? node['functions'].length : 0;
   return [
     ...(node['lateral'] === true ? (['LATERAL'] as const) : []),
@@ -138,7 +138,7 @@ function rangeForms(node: Fields): readonly SqlForm[] {
   ];
 }
 
-function selectForms(node: Fields): readonly SqlForm[] {
+function selectForms(node: NodeFields): readonly SqlForm[] {
   const distinct = node['distinctClause'];
   // A plain DISTINCT is a list of one empty node.
   const on = Array.isArray(distinct) && distinct.some((e) => isFields(e) && Object.keys(e).length > 0);
@@ -148,7 +148,7 @@ function selectForms(node: Fields): readonly SqlForm[] {
   ];
 }
 
-function callForms(node: Fields): readonly SqlForm[] {
+function callForms(node: NodeFields): readonly SqlForm[] {
   const sorted = Array.isArray(node['agg_order']) && node['agg_order'].length > 0;
   return [
     ...('agg_filter' in node ? (['FILTER'] as const) : []),

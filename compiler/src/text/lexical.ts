@@ -92,10 +92,10 @@ const QUOTE_CODE = 0x27;
 
 /** Measures `text`. @throws QueryError E0511 where it is beyond what a statement may have */
 export function measure(text: string): Lexical {
-  return new Reader(text).run();
+  return new LexicalReader(text).run();
 }
 
-class Reader {
+class LexicalReader {
   readonly #text: string;
   readonly #lists: PlainList[] = [];
   readonly #comments: Comments[] = [];

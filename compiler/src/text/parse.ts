@@ -13,7 +13,7 @@ import {
 } from './text.js';
 
 /** One statement of the Postgres grammar, with its offsets. Mirrors the text; nothing is resolved. */
-export interface Parsed {
+export interface ParsedStatement {
   readonly source: SourceText;
   readonly node: Node;
   /** Long IN lists by the byte offset of their first item, which stands for the whole list in `node`. */
@@ -35,7 +35,7 @@ export async function ready(): Promise<void> {
 }
 
 /** What a text is to the grammar: the caller's words with some quoted, and long lists as their first item. */
-export interface Prepared {
+export interface PreparedText {
   readonly source: SourceText;
   readonly parsed: string;
   readonly lists: ReadonlyMap<number, PlainList>;
@@ -53,7 +53,7 @@ export type Grammar =
  *
  * @throws QueryError E0511 for a text that is larger or more involved than a statement may be
  */
-export function prepareText(text: string): Prepared {
+export function prepareText(text: string): PreparedText {
   if (text.length > LIMITS.text) throw queryError('tooLarge', { what: 'the text', limit: LIMITS.text });
   const nul = text.indexOf('\0');
   if (nul >= 0)
@@ -79,7 +79,7 @@ export function applyGrammar(parsed: string): Grammar {
 
 /** A text as it was looked at, and what the grammar made of it. */
 export interface ParsedText {
-  readonly prepared: Prepared;
+  readonly prepared: PreparedText;
   readonly grammar: Grammar;
 }
 
@@ -93,12 +93,12 @@ export function parseText(text: string): ParsedText {
  *
  * @throws QueryError E0511 at the place that is out of grammar.
  */
-export function parse(text: string): Parsed {
+export function parse(text: string): ParsedStatement {
   return oneStatement(parseText(text));
 }
 
 /** The only statement of a text. @throws QueryError E0511 as `parse` does */
-export function oneStatement({ prepared, grammar }: ParsedText): Parsed {
+export function oneStatement({ prepared, grammar }: ParsedText): ParsedStatement {
   const { source, lists } = prepared;
   const statements = statementsOf(prepared, grammar);
   const first = statements[0]?.stmt;
@@ -144,7 +144,7 @@ function ascending(text: string, quoted: readonly number[]): (offset: number) =>
 }
 
 /** @throws QueryError E0511 where the text is out of grammar */
-function statementsOf({ source, parsed }: Prepared, grammar: Grammar): readonly RawStmt[] {
+function statementsOf({ source, parsed }: PreparedText, grammar: Grammar): readonly RawStmt[] {
   switch (grammar.kind) {
     case 'statements':
       return grammar.statements;
@@ -170,7 +170,7 @@ type Edit =
  * What the grammar reads. Lists and comments become as many bytes of white space, so that no offset moves but by quotes:
  * the grammar's scanner goes through what opens within a run of operators again and again.
  */
-function editForGrammar(text: string, lexical: Lexical): Prepared {
+function editForGrammar(text: string, lexical: Lexical): PreparedText {
   const edits = editsOf(text, lexical);
   const quoted: number[] = [];
   const lists = new Map<number, PlainList>();

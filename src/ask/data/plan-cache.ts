@@ -1,5 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import { type Compiled, emit, GovernedPlan, type PlanTemplate, type ShapedText, shapeOf } from 'osl-compiler';
+import {
+  type CompiledStatement,
+  emit,
+  GovernedPlan,
+  type PlanTemplate,
+  type ShapedText,
+  shapeOf,
+} from 'osl-compiler';
 
 interface PlanCacheStats {
   /** Questions whose very text was known. */
@@ -23,11 +30,15 @@ export interface PlanCache {
    *
    * @param compile is given what `shapeOf` says of the text; what it throws passes
    */
-  planOf(rights: string, text: string, compile: (shaped: ShapedText | null) => Compiled): GovernedPlan;
+  planOf(
+    rights: string,
+    text: string,
+    compile: (shaped: ShapedText | null) => CompiledStatement,
+  ): GovernedPlan;
   /** The plan of `text` if it is known, and what `shapeOf` says where it is not. */
   look(rights: string, text: string): GovernedPlan | { readonly shaped: ShapedText | null };
   /** Keeps what `text`, of which `shaped` is what `look` said, was compiled to. */
-  keep(rights: string, text: string, shaped: ShapedText | null, compiled: Compiled): void;
+  keep(rights: string, text: string, shaped: ShapedText | null, compiled: CompiledStatement): void;
   /** The template which has the plan of `text`; null where none is known. Counts as no question. */
   templateOf(rights: string, text: string): PlanTemplate | null;
   stats(): PlanCacheStats;
@@ -56,7 +67,12 @@ export function createPlanCache(maxBytes: number): PlanCache {
   });
   const counts = { hits: 0, shapeHits: 0, misses: 0 };
 
-  const keep = (rights: string, text: string, shaped: ShapedText | null, compiled: Compiled): void => {
+  const keep = (
+    rights: string,
+    text: string,
+    shaped: ShapedText | null,
+    compiled: CompiledStatement,
+  ): void => {
     const { plan, template } = compiled;
     if (shaped === null || template === null || shaped.literals.length === 0) {
       const key = textKey(rights, text);

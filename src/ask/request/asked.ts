@@ -1,7 +1,7 @@
 import {
   type Catalog,
   type ErrorName,
-  type Mentioned,
+  type MentionedNames,
   type MetricsRequest,
   mentionedIn,
   QueryError,
@@ -48,7 +48,7 @@ const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
 const LONGEST_READ = 65_536;
 
 /** The objects that `asked` names: declared ones by their full names. */
-export function mentionedBy(asked: Asked, catalog: Catalog): Mentioned {
+export function mentionedBy(asked: Asked, catalog: Catalog): MentionedNames {
   if ('text' in asked && asked.text.length > LONGEST_READ) return { declared: [], undeclared: [] };
   switch (asked.kind) {
     case 'osql':
@@ -73,7 +73,9 @@ export function mentionedBy(asked: Asked, catalog: Catalog): Mentioned {
   }
 }
 
-function sorted(names: readonly (readonly [name: string, declared: boolean, room: string])[]): Mentioned {
+function sorted(
+  names: readonly (readonly [name: string, declared: boolean, room: string])[],
+): MentionedNames {
   return {
     declared: names.flatMap(([name, is, room]) => (is ? [`osl.${room}.${name}`] : [])).sort(),
     undeclared: names.flatMap(([name, is]) => (is ? [] : [name])).sort(),

@@ -1,4 +1,4 @@
-import { oneStatement, type Parsed, type ParsedText, parseText, QueryError } from 'osl-compiler';
+import { oneStatement, type ParsedStatement, type ParsedText, parseText, QueryError } from 'osl-compiler';
 import { isShort } from '../../ask/index.js';
 import type { SessionParts } from './session-parts.js';
 
@@ -13,7 +13,10 @@ export function parseElsewhere({ service, caller }: SessionParts, text: string):
 }
 
 /** The statement of the text; null for one that cannot be parsed, `empty` where it holds none. */
-export async function nodeOf(session: SessionParts, text: string): Promise<Parsed['node'] | 'empty' | null> {
+export async function nodeOf(
+  session: SessionParts,
+  text: string,
+): Promise<ParsedStatement['node'] | 'empty' | null> {
   try {
     return oneStatement(await parseOf(session, text)).node;
   } catch (failure) {

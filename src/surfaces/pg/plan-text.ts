@@ -1,8 +1,8 @@
-import type { Explanation } from 'osl-compiler';
+import type { PlanExplanation } from 'osl-compiler';
 
 /** A governed plan as EXPLAIN tells it. */
 export interface TellablePlan {
-  readonly plan: Explanation;
+  readonly plan: PlanExplanation;
   /** Full names of what it reads, and ids of the grants that it reads them by. */
   readonly objects: readonly string[];
   readonly grants: readonly string[];
@@ -22,7 +22,7 @@ export function planDocument({ plan, objects, grants }: TellablePlan): string {
   return JSON.stringify([{ Plan: nodeOf(plan), Objects: objects, Grants: grants }], null, 2);
 }
 
-function stepLines({ step, detail, inputs }: Explanation, depth: number): readonly string[] {
+function stepLines({ step, detail, inputs }: PlanExplanation, depth: number): readonly string[] {
   const { object, ...others } = detail;
   const facts = Object.entries(others).filter(([, value]) => isSaid(value));
   const lists = facts.filter(([, value]) => Array.isArray(value));
@@ -38,7 +38,7 @@ function stepLines({ step, detail, inputs }: Explanation, depth: number): readon
   ];
 }
 
-function nodeOf({ step, detail, inputs }: Explanation): Readonly<Record<string, unknown>> {
+function nodeOf({ step, detail, inputs }: PlanExplanation): Readonly<Record<string, unknown>> {
   const { object, ...others } = detail;
   const facts = Object.entries(others).map(([name, value]) => [title(name), value]);
   return {

@@ -1,4 +1,4 @@
-import { type Parsed, queryWithin } from 'osl-compiler';
+import { type ParsedStatement, queryWithin } from 'osl-compiler';
 import type { Awaitable, WireStatement } from '../../../wire/index.js';
 import type { Lane } from '../catalog/index.js';
 import { catalogStatement } from './catalog-statement.js';
@@ -48,7 +48,7 @@ async function prepareOther(
 
 async function prepareNode(
   session: SessionParts,
-  node: Parsed['node'],
+  node: ParsedStatement['node'],
   text: string,
   parameterTypes: readonly number[],
 ): Promise<WireStatement> {

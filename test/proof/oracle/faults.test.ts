@@ -1,4 +1,4 @@
-import { type Emitted, emit, type GovernedPlan } from 'osl-compiler';
+import { type EmittedSql, emit, type GovernedPlan } from 'osl-compiler';
 import t from 'tap';
 import type { Answer } from '../golden/engine.js';
 import { tablesSql } from './copies.js';
@@ -31,7 +31,7 @@ interface Found {
 const found = new Map<Fault, Found>();
 let asked = 0;
 
-function faulty(fault: Fault, plan: GovernedPlan): Emitted {
+function faulty(fault: Fault, plan: GovernedPlan): EmittedSql {
   const { query, slots } = fault.applied(plan);
   return emitUngoverned(query, slots);
 }
@@ -40,7 +40,7 @@ function note(fault: Fault, by: Found['by'], question: Question): void {
   found.set(fault, { by, after: asked, question: asAsked(question) });
 }
 
-function sameText(a: Emitted, b: Emitted): boolean {
+function sameText(a: EmittedSql, b: EmittedSql): boolean {
   return a.sql === b.sql && JSON.stringify(a.slots) === JSON.stringify(b.slots);
 }
 
@@ -64,7 +64,7 @@ async function hunt(
   }
 }
 
-async function twinAnswer({ sql, slots }: Emitted, { world }: Stage): Promise<string> {
+async function twinAnswer({ sql, slots }: EmittedSql, { world }: Stage): Promise<string> {
   const answer: Answer = await engine.ask(sql, valuesFor(slots, world));
   return asBytes(answer);
 }

@@ -2,7 +2,7 @@ import {
   type Access,
   type Catalog,
   compile,
-  type Emitted,
+  type EmittedSql,
   QueryError,
   type Relation,
   type RelationAccess,
@@ -31,7 +31,7 @@ const NAMES: ReadonlySet<string> = new Set([
   'denied',
 ]);
 
-export function recompile({ sql }: Pick<Emitted, 'sql'>, catalog: Catalog, access: Access): Recompiled {
+export function recompile({ sql }: Pick<EmittedSql, 'sql'>, catalog: Catalog, access: Access): Recompiled {
   const tables = tablesFor(catalog, access);
   try {
     const plan = compile(readable(sql), tables.catalog, tables.access, { world: 'physical' });

@@ -1,7 +1,7 @@
 import {
   compile,
   compileTemplate,
-  type Emitted,
+  type EmittedSql,
   emit,
   type GovernedPlan,
   oidOf,
@@ -23,7 +23,7 @@ export interface Stage {
   /** The caller's plan; null where policy refuses the key that the question joins on. */
   readonly governed: (question: Question) => GovernedPlan | null;
   /** What the caller is answered. */
-  readonly answer: (emitted: Emitted) => Promise<Answer>;
+  readonly answer: (emitted: EmittedSql) => Promise<Answer>;
   /** What the copies say to the same question. */
   readonly truth: (question: Question) => Promise<Answer>;
 }
@@ -90,7 +90,7 @@ export function planOrRefusal(
   }
 }
 
-export function valuesFor(slots: Emitted['slots'], world: World): readonly (string | null)[] {
+export function valuesFor(slots: EmittedSql['slots'], world: World): readonly (string | null)[] {
   return valuesOf<string | null>(slots, {
     text: (value) => value,
     client: () => null,

@@ -2,10 +2,10 @@ import {
   type ColumnLineage,
   columnLineage,
   compile,
-  type Explanation,
   emit,
   explain,
   type GovernedPlan,
+  type PlanExplanation,
 } from 'osl-compiler';
 import t from 'tap';
 import { tablesSql } from '../../proof/oracle/copies.js';
@@ -91,7 +91,7 @@ async function answers(
 }
 
 /** Columns of the scans that an explanation names. */
-function explained({ detail, inputs }: Explanation): readonly string[] {
+function explained({ detail, inputs }: PlanExplanation): readonly string[] {
   const table = String(detail['object'] ?? '').replace('osl.entities.', '');
   const columns = 'object' in detail && Array.isArray(detail['columns']) ? detail['columns'] : [];
   const own = columns.map((c: unknown) => `${table}.${nameOf(c)}`);

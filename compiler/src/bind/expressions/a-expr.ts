@@ -5,7 +5,7 @@ import type { Expr } from '../../plan/plan.js';
 import { arrayOf, isArray, type TypeName } from '../../types/types.js';
 import { type Location, nameParts, required } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { chooseOverload } from './call.js';
 import { type Bound, coerce, elementTypeOf, typeOfBound } from './coerce.js';
 import { bindExpression } from './expression.js';
@@ -14,7 +14,7 @@ import { infix, operatorFor, prefix, quotient, remainder } from './infix.js';
 import { bindRowDistinct, bindRowOperator } from './row.js';
 
 /** Everything that the grammar writes with an operator. */
-export function bindArithmetic(node: A_Expr, env: Environment): Expr {
+export function bindArithmetic(node: A_Expr, env: BindEnvironment): Expr {
   const { ctx } = env;
   const name = operatorName(node, ctx);
   switch (node.kind) {
@@ -54,7 +54,7 @@ function operatorName(node: A_Expr, ctx: BindContext): string {
   return name;
 }
 
-function bindOperator(name: string, node: A_Expr, env: Environment): Expr {
+function bindOperator(name: string, node: A_Expr, env: BindEnvironment): Expr {
   const { ctx } = env;
   const rows = bindRowOperator(name, node, env);
   if (rows !== null) return rows;
@@ -71,7 +71,7 @@ function bindOperator(name: string, node: A_Expr, env: Environment): Expr {
   return infix(name, left, right, node.location, ctx);
 }
 
-function bindBetween(node: A_Expr, env: Environment): Expr {
+function bindBetween(node: A_Expr, env: BindEnvironment): Expr {
   const { ctx } = env;
   const bounds = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
   const at = node.location;
@@ -90,7 +90,7 @@ function bindBetween(node: A_Expr, env: Environment): Expr {
 /** Both sides of an equality, each in the type that the operator takes. */
 function equalSides(
   node: A_Expr,
-  env: Environment,
+  env: BindEnvironment,
 ): { equality: OperatorDefinition; left: Expr; right: Expr } {
   const { ctx } = env;
   const left = bindExpression(required(node.lexpr), env);
@@ -104,7 +104,7 @@ function equalSides(
   };
 }
 
-function bindDistinct(node: A_Expr, env: Environment): Expr {
+function bindDistinct(node: A_Expr, env: BindEnvironment): Expr {
   const pair = (lexpr: Node, rexpr: Node): Expr => bindDistinct({ ...node, lexpr, rexpr }, env);
   const rows = bindRowDistinct(node, pair, env);
   if (rows !== null) return rows;
@@ -115,7 +115,7 @@ function bindDistinct(node: A_Expr, env: Environment): Expr {
   );
 }
 
-function bindNullIf(node: A_Expr, env: Environment): Expr {
+function bindNullIf(node: A_Expr, env: BindEnvironment): Expr {
   const { left, right } = equalSides(node, env);
   const args = Object.freeze([left, right]);
   return env.ctx.at(
@@ -124,7 +124,7 @@ function bindNullIf(node: A_Expr, env: Environment): Expr {
   );
 }
 
-function bindQuantified(name: string, node: A_Expr, env: Environment): Expr {
+function bindQuantified(name: string, node: A_Expr, env: BindEnvironment): Expr {
   const { ctx } = env;
   const arg = bindExpression(required(node.lexpr), env);
   const list = bindExpression(required(node.rexpr), env);

@@ -17,7 +17,7 @@ import { nearest } from '../../text/text.js';
 import { sqlNameOf, type TypeName } from '../../types/types.js';
 import { type Location, nameParts, required, rowItems, ZERO } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type Environment, insideCall } from '../environment.js';
+import { type BindEnvironment, insideCall } from '../environment.js';
 import { bindMeasure, bindMetricAggregate } from '../metrics/measure.js';
 import { bindOperatorCall } from '../runtime/operator.js';
 import { isLocal } from '../scope.js';
@@ -27,7 +27,7 @@ import { bindArgument, bindRowToJson, countedRow } from './whole-row.js';
 import { bindWindow } from './window.js';
 
 /** A function call: scalar, aggregate or window. */
-export function bindCall(node: FuncCall, env: Environment): Expr {
+export function bindCall(node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   const name = nameParts(node.funcname).join('.');
   if (name === 'measure' && ctx.world === 'semantic') return bindMeasure(node, env);
@@ -58,7 +58,7 @@ export function bindCall(node: FuncCall, env: Environment): Expr {
 }
 
 /** `pg_typeof(x)`: the name of the type of `x`, which is known, as text. What `x` is made of counts as used. */
-function bindTypeOf({ args = [], location }: FuncCall, env: Environment): Expr {
+function bindTypeOf({ args = [], location }: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   const [only, ...more] = args;
   if (only === undefined || more.length > 0)
@@ -79,7 +79,7 @@ function refuseOddities(node: FuncCall, ctx: BindContext): void {
 }
 
 /** A function that makes rows of one column may stand in the select list. */
-function requireRows(name: string, node: FuncCall, env: Environment): void {
+function requireRows(name: string, node: FuncCall, env: BindEnvironment): void {
   const [definition] = functionsNamed(name);
   const single = definition !== undefined && columnsOfRows(definition, 'text').length === 1;
   if (env.rows !== true || !single) {
@@ -89,7 +89,7 @@ function requireRows(name: string, node: FuncCall, env: Environment): void {
   env.ctx.requireFeature('row_functions', node.location);
 }
 
-function bindScalar(name: string, node: FuncCall, env: Environment): Expr {
+function bindScalar(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (
     node.agg_distinct === true ||
@@ -157,7 +157,7 @@ export function aggregateHint(clause: string): string {
   return clause === 'WHERE' ? 'use HAVING' : 'work it out in a derived table first';
 }
 
-function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
+function bindAggregate(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (!env.aggregates) {
     throw ctx.error(
@@ -237,7 +237,7 @@ function rowsCounted({ args = [], agg_distinct }: FuncCall): readonly Node[] | n
 }
 
 /** What `count(t)` of a FROM item counts; null of any other call. */
-function rowCounted({ args = [], agg_distinct }: FuncCall, env: Environment): Expr | null {
+function rowCounted({ args = [], agg_distinct }: FuncCall, env: BindEnvironment): Expr | null {
   const [only, ...more] = args;
   return only === undefined || more.length > 0 || agg_distinct === true ? null : countedRow(only, env);
 }
@@ -253,7 +253,7 @@ function countOfRows(items: readonly Bound[], ctx: BindContext) {
 }
 
 /** In Postgres an aggregate over outer columns alone belongs to the outer query; here it has no node. */
-function refuseOuterOnly(call: Aggregate, env: Environment, location: Location): void {
+function refuseOuterOnly(call: Aggregate, env: BindEnvironment, location: Location): void {
   const isOuter = (e: Expr): boolean => e.kind === 'column' && !isLocal(env.scope, e.source);
   const isInner = (e: Expr): boolean => e.kind === 'column' && isLocal(env.scope, e.source);
   if (someExpr(call, isOuter) && !someExpr(call, isInner))
@@ -317,7 +317,7 @@ const SHOWN_OVERLOADS = 4;
 const OPERATOR_WORDS: readonly string[] = ['measure', ...Object.keys(OPERATORS).map((o) => o.toLowerCase())];
 
 /** `rank(a, …) WITHIN GROUP (ORDER BY x, …)`: as many values as keys, each pair in the type that both convert to. */
-function bindHypothetical(definition: FunctionDefinition, node: FuncCall, env: Environment): Expr {
+function bindHypothetical(definition: FunctionDefinition, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   const { name, result } = definition;
   const at = node.location;

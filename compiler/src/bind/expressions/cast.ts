@@ -6,12 +6,12 @@ import { nearest } from '../../text/text.js';
 import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '../../types/types.js';
 import { integerOf, type Location, nameParts, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { type Bound, coerce } from './coerce.js';
 import { bindExpression } from './expression.js';
 
 /** `CAST(bound AS type)`, `bound::type` and `type 'literal'`. */
-export function bindCast(bound: Bound, node: TypeNode, location: Location, env: Environment): Expr {
+export function bindCast(bound: Bound, node: TypeNode, location: Location, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (isOneByte(node) && node.arrayBounds === undefined) return bindOneByte(bound, location, ctx);
   const type = typeOfNode(node, env);
@@ -50,7 +50,7 @@ const MODIFIABLE: ReadonlySet<TypeName> = new Set<TypeName>([
   'timestamptz',
 ]);
 
-export function typeOfNode(node: TypeNode, env: Environment): TypeName {
+export function typeOfNode(node: TypeNode, env: BindEnvironment): TypeName {
   const parts = nameParts(node.names);
   const bounds = node.arrayBounds?.length ?? 0;
   const written = parts.join('.');
@@ -77,7 +77,7 @@ export function typeOfNode(node: TypeNode, env: Environment): TypeName {
 }
 
 /** The value in `type`, by an explicit cast. */
-export function convert(bound: Bound, type: TypeName, location: Location, env: Environment): Expr {
+export function convert(bound: Bound, type: TypeName, location: Location, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (bound.kind === 'untyped') return coerce(bound, type, ctx);
   if (bound.type === type)
@@ -98,7 +98,12 @@ function castLeakproof(from: TypeName, to: TypeName): boolean | null {
 }
 
 /** `varchar(n)`: the first n characters, which is what an explicit cast to it yields. */
-function truncateText(value: Expr, modifiers: readonly number[], location: Location, env: Environment): Expr {
+function truncateText(
+  value: Expr,
+  modifiers: readonly number[],
+  location: Location,
+  env: BindEnvironment,
+): Expr {
   const { ctx } = env;
   const length = modifiers[0] ?? -1;
   const left = resolveFunction('left', ['text', 'int4']);
@@ -124,7 +129,7 @@ function bindIntervalCast(
   bound: Bound,
   modifiers: readonly number[],
   location: Location,
-  env: Environment,
+  env: BindEnvironment,
 ): Expr {
   const field = INTERVAL_FIELDS.get(modifiers[0] ?? -1);
   const value = bound.kind === 'untyped' ? bound.value : null;
@@ -175,7 +180,7 @@ export function bindBitNumber(
   arg: Node | undefined,
   type: TypeName,
   location: Location,
-  env: Environment,
+  env: BindEnvironment,
 ): BitNumber | null {
   if (arg === undefined || !('TypeCast' in arg)) return null;
   const { ctx } = env;

@@ -21,13 +21,13 @@ import {
 } from '../literals.js';
 
 /** A quoted literal, NULL, or `$n` whose type only its surroundings decide. */
-interface Untyped {
+interface UntypedValue {
   readonly kind: 'untyped';
   readonly value: { readonly literal: WrittenLiteral } | { readonly parameter: number } | null;
   readonly location: Location;
 }
 
-export type Bound = Expr | Untyped;
+export type Bound = Expr | UntypedValue;
 
 /** The type of `bound`, or null while it is undecided. */
 export function typeOfBound(bound: Bound): TypeName | null {
@@ -62,7 +62,7 @@ const NUMERIC: ReadonlySet<TypeName> = new Set<TypeName>([
   'float8',
 ]);
 
-function typeLiteral(untyped: Untyped, type: TypeName, ctx: BindContext): Expr {
+function typeLiteral(untyped: UntypedValue, type: TypeName, ctx: BindContext): Expr {
   const { value, location } = untyped;
   if (value === null) return ctx.at(Object.freeze({ kind: 'null', type }), location);
   if ('literal' in value)

@@ -5,11 +5,11 @@ import { allQueries, exprsOf, visitExpr } from '../../plan/walk.js';
 import { elementOf, isArray } from '../../types/types.js';
 import { nameParts, required } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { bindValue } from './expression.js';
 
 /** `arg COLLATE "C"`: an order of texts from a closed list. */
-export function bindCollate(node: CollateClause, env: Environment): Expr {
+export function bindCollate(node: CollateClause, env: BindEnvironment): Expr {
   const { ctx } = env;
   const name = nameParts(node.collname).join('.');
   if (!COLLATIONS.has(name)) {

@@ -20,7 +20,7 @@ import type { Expr } from '../../plan/plan.js';
 import { type ArrayType, arrayOf, elementOf, isArray } from '../../types/types.js';
 import { constructOf, type Location, placeOf, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type Environment, insideCall } from '../environment.js';
+import { type BindEnvironment, insideCall } from '../environment.js';
 import { computedValue } from '../manifest/computed.js';
 import { findColumn, resolveColumn, type ScopeColumn, type ScopeItem } from '../scope.js';
 import { bindArithmetic } from './a-expr.js';
@@ -35,24 +35,24 @@ import { bindSubLink } from './subquery.js';
 import { bindRowText, isRowName } from './whole-row.js';
 
 /** Binds a value expression; what its surroundings must type stays undecided. */
-export function bindExpression(node: Node, env: Environment): Bound {
+export function bindExpression(node: Node, env: BindEnvironment): Bound {
   if ('ParamRef' in node) env.ctx.spendParameter(node.ParamRef.location);
   else env.ctx.spend();
   return env.ctx.nested(() => bindNode(node, env));
 }
 
 /** Binds a value expression that nothing else types: what is undecided becomes text. */
-export function bindValue(node: Node, env: Environment): Expr {
+export function bindValue(node: Node, env: BindEnvironment): Expr {
   const bound = bindExpression(node, env);
   return bound.kind === 'untyped' ? coerce(bound, 'text', env.ctx) : bound;
 }
 
 /** Binds a predicate. */
-export function bindPredicateNode(node: Node, env: Environment): Expr {
+export function bindPredicateNode(node: Node, env: BindEnvironment): Expr {
   return coerce(bindExpression(node, env), 'bool', env.ctx);
 }
 
-function bindNode(node: Node, env: Environment): Bound {
+function bindNode(node: Node, env: BindEnvironment): Bound {
   const { ctx } = env;
   if ('ColumnRef' in node) return bindColumn(node.ColumnRef, env);
   if ('A_Const' in node) return bindConstant(node.A_Const, env);
@@ -82,7 +82,7 @@ function bindNode(node: Node, env: Environment): Bound {
 }
 
 /** `grouping(a, b)`, where an aggregate may stand; whether its arguments are keys is seen once the keys are known. */
-function bindGrouping({ args = [], location }: GroupingFunc, env: Environment): Expr {
+function bindGrouping({ args = [], location }: GroupingFunc, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (!env.aggregates) {
     const detail = `GROUPING is not allowed in ${env.clause}`;
@@ -97,7 +97,7 @@ function bindGrouping({ args = [], location }: GroupingFunc, env: Environment): 
   return ctx.at(Object.freeze({ kind: 'grouping', args: keys, type: 'int4' }), location);
 }
 
-function bindColumn(node: ColumnRef, env: Environment): Expr {
+function bindColumn(node: ColumnRef, env: BindEnvironment): Expr {
   const { ctx, scope } = env;
   const fields = node.fields ?? [];
   if (fields.some((f) => 'A_Star' in f)) {
@@ -130,7 +130,7 @@ export function columnValue(
   return computed === undefined ? ref : ctx.at(computedValue(computed, item, ctx, bindValue), at);
 }
 
-function bindConstant(node: A_Const, env: Environment): Bound {
+function bindConstant(node: A_Const, env: BindEnvironment): Bound {
   const { ctx } = env;
   const at = node.location;
   if (node.isnull === true) return { kind: 'untyped', value: null, location: at };
@@ -157,13 +157,13 @@ function isInt8(text: string): boolean {
   return value >= -(2n ** 63n) && value < 2n ** 63n;
 }
 
-function bindParameter(number: number, location: number | undefined, env: Environment): Bound {
+function bindParameter(number: number, location: number | undefined, env: BindEnvironment): Bound {
   const known = env.ctx.clients.typeOf(number, location);
   if (known !== null) return env.ctx.at(env.ctx.clients.parameter(number, known, location), location);
   return { kind: 'untyped', value: { parameter: number }, location };
 }
 
-function bindLogic(node: BoolExpr, env: Environment): Expr {
+function bindLogic(node: BoolExpr, env: BindEnvironment): Expr {
   const { ctx } = env;
   const args = Object.freeze((node.args ?? []).map((a) => bindPredicateNode(a, env)));
   const first = args[0];
@@ -174,7 +174,7 @@ function bindLogic(node: BoolExpr, env: Environment): Expr {
   return ctx.at(Object.freeze({ kind, args, type: 'bool' }), node.location);
 }
 
-function bindNullTest(node: NullTest, env: Environment): Expr {
+function bindNullTest(node: NullTest, env: BindEnvironment): Expr {
   const row = bindRowNullTest(node, env);
   if (row !== null) return row;
   const arg = bindValue(required(node.arg), env);
@@ -191,13 +191,13 @@ const TRUTH = {
   IS_NOT_UNKNOWN: ['unknown', true],
 } as const;
 
-function bindTruthTest(node: BooleanTest, env: Environment): Expr {
+function bindTruthTest(node: BooleanTest, env: BindEnvironment): Expr {
   const arg = bindPredicateNode(required(node.arg), env);
   const [test, negated] = TRUTH[node.booltesttype ?? 'IS_TRUE'];
   return env.ctx.at(Object.freeze({ kind: 'truth_test', arg, test, negated, type: 'bool' }), node.location);
 }
 
-function bindTypeCast(node: TypeCast, env: Environment): Bound {
+function bindTypeCast(node: TypeCast, env: BindEnvironment): Bound {
   if (node.typeName === undefined) throw env.ctx.unsupported('this cast', node.location);
   const { arg, typeName } = node;
   const row = arg === undefined ? null : rowAsText(arg, typeName, env);
@@ -213,20 +213,20 @@ function bindTypeCast(node: TypeCast, env: Environment): Bound {
 }
 
 /** `c::text` of a whole row; null for anything else. */
-function rowAsText(arg: Node, typeName: TypeNode, env: Environment): Expr | null {
+function rowAsText(arg: Node, typeName: TypeNode, env: BindEnvironment): Expr | null {
   if (!('RowExpr' in arg || isRowName(arg, env)) || (typeName.typmods ?? []).length > 0) return null;
   return typeOfNode(typeName, env) === 'text' ? bindRowText(arg, env) : null;
 }
 
 /** `$n::type` of a parameter whose declared type has no other use; null for anything else. */
-function castOfForeign(arg: Node | undefined, typeName: TypeNode, env: Environment): Expr | null {
+function castOfForeign(arg: Node | undefined, typeName: TypeNode, env: BindEnvironment): Expr | null {
   if (arg === undefined || !('ParamRef' in arg)) return null;
   const { number = 0, location } = arg.ParamRef;
   const cast = env.ctx.clients.castOfForeign(number, typeOfNode(typeName, env), location);
   return cast === null ? null : env.ctx.at(cast, location);
 }
 
-function bindCase(node: CaseExpr, around: Environment): Expr {
+function bindCase(node: CaseExpr, around: BindEnvironment): Expr {
   const env = { ...around, rows: false };
   const { ctx } = env;
   const whens = (node.args ?? []).map((a) => ('CaseWhen' in a ? a.CaseWhen : {}));
@@ -263,7 +263,7 @@ function bindConditional(
   form: 'coalesce' | 'greatest' | 'least',
   nodes: readonly Node[] | undefined,
   location: number | undefined,
-  env: Environment,
+  env: BindEnvironment,
 ): Expr {
   const inner = { ...env, rows: false };
   const bounds = (nodes ?? []).map((n) => bindExpression(n, inner));
@@ -273,11 +273,11 @@ function bindConditional(
   return env.ctx.at(Object.freeze({ kind: 'conditional', form, args, type }), location);
 }
 
-function bindMinMax(node: MinMaxExpr, env: Environment): Expr {
+function bindMinMax(node: MinMaxExpr, env: BindEnvironment): Expr {
   return bindConditional(node.op === 'IS_LEAST' ? 'least' : 'greatest', node.args, node.location, env);
 }
 
-function bindArray(nodes: readonly Node[], location: number | undefined, env: Environment): Expr {
+function bindArray(nodes: readonly Node[], location: number | undefined, env: BindEnvironment): Expr {
   const { ctx } = env;
   const bounds = nodes.map((n) => bindExpression(n, env));
   if (bounds.length === 0) {
@@ -294,14 +294,14 @@ function bindArray(nodes: readonly Node[], location: number | undefined, env: En
 }
 
 /** `array[…]::type[]`: as in Postgres each item is cast, so that an item without a type has the array's. */
-function bindTypedArray(nodes: readonly Node[], type: ArrayType, at: Location, env: Environment): Expr {
+function bindTypedArray(nodes: readonly Node[], type: ArrayType, at: Location, env: BindEnvironment): Expr {
   const element = elementOf(type);
   const items = Object.freeze(nodes.map((n) => convert(bindExpression(n, env), element, placeOf(n), env)));
   return env.ctx.at(Object.freeze({ kind: 'array', items, type }), at);
 }
 
 /** `a[i]`, `a[i][j]`, `a[i:j]`; `j['key'][0]` of jsonb; `(c).name` of a FROM item. */
-function bindIndirection(node: A_Indirection, env: Environment): Expr {
+function bindIndirection(node: A_Indirection, env: BindEnvironment): Expr {
   const { ctx } = env;
   const { arg, indirection = [] } = node;
   const [first, ...more] = indirection;
@@ -335,7 +335,7 @@ function bindJsonSubscripts(
   value: Expr,
   subscripts: readonly A_Indices[],
   at: Location,
-  env: Environment,
+  env: BindEnvironment,
 ): Expr {
   const { ctx } = env;
   if (subscripts.some((s) => s.is_slice === true))
@@ -364,7 +364,7 @@ const VALUE_FUNCTIONS: ReadonlyMap<string, 'date' | 'timestamp' | 'timestamptz' 
 ]);
 
 /** `CURRENT_DATE` and its kin, as casts of `now()`. Names of users, schemas and databases have no node. */
-function bindValueFunction(node: SQLValueFunction, env: Environment): Expr {
+function bindValueFunction(node: SQLValueFunction, env: BindEnvironment): Expr {
   const { ctx } = env;
   const type = VALUE_FUNCTIONS.get(node.op ?? '');
   const now = resolveFunction('now', []);

@@ -4,14 +4,14 @@ import type { Expr } from '../../plan/plan.js';
 import type { PlainList } from '../../text/lexical.js';
 import { arrayOf, isArray, type TypeName } from '../../types/types.js';
 import { constantText, type Location, nameParts, placeOf, required } from '../ast.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { type Bound, coerce, commonType, listOf, typeOfBound } from './coerce.js';
 import { bindExpression, bindValue } from './expression.js';
 import { equalityOf, operatorFor } from './infix.js';
 import { bindRowIn } from './row.js';
 
 /** IN lists of plain values become one array parameter, so that their length is not part of the plan. */
-export function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
+export function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Expr {
   const { ctx } = env;
   const { location } = node;
   const items = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
@@ -56,7 +56,7 @@ function bindLongIn(
   { type, items }: PlainList,
   negated: boolean,
   location: Location,
-  env: Environment,
+  env: BindEnvironment,
 ): Expr {
   const { ctx } = env;
   const { definition, left, elementType } = comparedWith(arg, type, negated, location, env);
@@ -71,7 +71,7 @@ function comparedWith(
   listType: TypeName | null,
   negated: boolean,
   location: Location,
-  { ctx }: Environment,
+  { ctx }: BindEnvironment,
 ) {
   const argType = typeOfBound(arg) ?? listType ?? 'text';
   const found = operatorFor(negated ? '<>' : '=', argType, listType ?? argType, location, ctx);
@@ -85,7 +85,7 @@ function inArray(arg: Expr, definition: OperatorDefinition, array: Expr, negated
 }
 
 /** The name in `attribute('name')`, or null where `node` is something else or stands in a query. */
-export function attributeArgument(node: Node, env: Environment): string | null {
+export function attributeArgument(node: Node, env: BindEnvironment): string | null {
   if (!env.policy || !('FuncCall' in node)) return null;
   const call = node.FuncCall;
   if (nameParts(call.funcname).join('.') !== 'attribute') return null;
@@ -102,7 +102,7 @@ export function bindAttributeMatch(
   value: Node,
   attribute: string,
   location: Location,
-  env: Environment,
+  env: BindEnvironment,
 ): Expr {
   const arg = bindValue(value, env);
   const equality = equalityOf(arg.type, location, env.ctx);

@@ -2,7 +2,7 @@ import type { A_Expr, Node, NullTest, RangeSubselect } from '@pgsql/types';
 import { allOf, anyOf, isNotNull } from '../../plan/nodes.js';
 import type { Expr, RowComparison } from '../../plan/plan.js';
 import { type Location, nameParts, rowItems } from '../ast.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { coerce, typeOfBound } from './coerce.js';
 import { bindExpression, bindValue } from './expression.js';
 import { infix, operatorFor } from './infix.js';
@@ -12,13 +12,13 @@ import { columnsOfRow } from './whole-row.js';
  * A comparison of two row constructors, as Postgres reads it: `=` is AND and `<>` OR of the pairs' own, and an order is
  * that of the first pair whose sides differ. Null where neither side is a row constructor.
  */
-export function bindRowOperator(name: string, node: A_Expr, env: Environment): Expr | null {
+export function bindRowOperator(name: string, node: A_Expr, env: BindEnvironment): Expr | null {
   if (rowItems(node.lexpr) === null && rowItems(node.rexpr) === null) return null;
   return compared(name, node.lexpr, node.rexpr, node.location, env);
 }
 
 /** `(a, b) [NOT] IN ((1, 2), (3, 4))`; null where the left side is no row constructor. */
-export function bindRowIn(negated: boolean, node: A_Expr, env: Environment): Expr | null {
+export function bindRowIn(negated: boolean, node: A_Expr, env: BindEnvironment): Expr | null {
   if (rowItems(node.lexpr) === null) return null;
   const items = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
   const name = negated ? '<>' : '=';
@@ -30,7 +30,7 @@ export function bindRowIn(negated: boolean, node: A_Expr, env: Environment): Exp
 export function bindRowDistinct(
   node: A_Expr,
   pair: (left: Node, right: Node) => Expr,
-  env: Environment,
+  env: BindEnvironment,
 ): Expr | null {
   if (rowItems(node.lexpr) === null && rowItems(node.rexpr) === null) return null;
   const each = pairsOf(node.lexpr, node.rexpr, node.location, env).map(([l, r]) => pair(l, r));
@@ -38,7 +38,7 @@ export function bindRowDistinct(
 }
 
 /** `(a, b) IS [NOT] NULL`, `c IS [NOT] NULL` of a FROM item: of every item. Null where the operand is no row. */
-export function bindRowNullTest(node: NullTest, env: Environment): Expr | null {
+export function bindRowNullTest(node: NullTest, env: BindEnvironment): Expr | null {
   const items = rowItems(node.arg)?.map((item) => bindValue(item, env)) ?? columnsOfRow(node.arg, env);
   if (items === null) return null;
   const negated = node.nulltesttype === 'IS_NOT_NULL';
@@ -60,7 +60,7 @@ function compared(
   left: Node | undefined,
   right: Node | undefined,
   at: Location,
-  env: Environment,
+  env: BindEnvironment,
 ): Expr {
   const { ctx } = env;
   const order = ORDERS.get(name);
@@ -77,7 +77,7 @@ function ordered(
   operator: RowComparison['operator'],
   nodes: readonly (readonly [Node, Node])[],
   at: Location,
-  env: Environment,
+  env: BindEnvironment,
 ): Expr {
   const { ctx } = env;
   const pairs = nodes.map(([l, r]) => {
@@ -106,7 +106,7 @@ function pairsOf(
   left: Node | undefined,
   right: Node | undefined,
   at: Location,
-  { ctx }: Environment,
+  { ctx }: BindEnvironment,
 ): readonly (readonly [Node, Node])[] {
   const [ls, rs] = [rowItems(left), rowItems(right)];
   if (ls === null || rs === null) {

@@ -1,11 +1,11 @@
 import type { Node, SelectStmt, SubLink } from '@pgsql/types';
 import { neededFunction } from '../../functions/index.js';
 import { columnRef, inType, selectOf } from '../../plan/nodes.js';
-import type { Aggregate, Derived, Expr } from '../../plan/plan.js';
+import type { Aggregate, DerivedTable, Expr } from '../../plan/plan.js';
 import { arrayOf, isArray } from '../../types/types.js';
 import { type Location, nameParts, required, rowItems } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { type BoundQuery, bindQuery } from '../select/query.js';
 import { retypeOutputs } from '../select/set-operation.js';
 import { arrayTypeOf, coerce, typeOfBound } from './coerce.js';
@@ -13,7 +13,7 @@ import { bindExpression } from './expression.js';
 import { operatorFor } from './infix.js';
 
 /** A subquery inside a value: a scalar, a semi- or anti-join, or an array. */
-export function bindSubLink(node: SubLink, env: Environment): Expr {
+export function bindSubLink(node: SubLink, env: BindEnvironment): Expr {
   const { ctx } = env;
   ctx.requireFeature('subqueries', node.location);
   const select = statementOf(node.subselect, env);
@@ -48,17 +48,17 @@ function isEquality({ operName }: SubLink, operator: '=' | '<>'): boolean {
 }
 
 /** `left <> ALL (SELECT …)`, which is `NOT (left IN (SELECT …))`. */
-function notIn(select: SelectStmt, node: SubLink, env: Environment): Expr {
+function notIn(select: SelectStmt, node: SubLink, env: BindEnvironment): Expr {
   const arg = bindInQuery(select, node, env);
   return env.ctx.at(Object.freeze({ kind: 'not', arg, type: 'bool' }), node.location);
 }
 
-function statementOf(node: Node | undefined, env: Environment): SelectStmt {
+function statementOf(node: Node | undefined, env: BindEnvironment): SelectStmt {
   if (node !== undefined && 'SelectStmt' in node) return node.SelectStmt;
   throw env.ctx.unsupported('this subquery', undefined);
 }
 
-function bindScalarQuery(select: SelectStmt, node: SubLink, env: Environment): Expr {
+function bindScalarQuery(select: SelectStmt, node: SubLink, env: BindEnvironment): Expr {
   const { ctx } = env;
   const { query, columns } = bindQuery(select, ctx, env.scope);
   const only = columns[0];
@@ -68,12 +68,12 @@ function bindScalarQuery(select: SelectStmt, node: SubLink, env: Environment): E
   return ctx.at(Object.freeze({ kind: 'scalar_query', query, type: only.type }), node.location);
 }
 
-function bindExists(select: SelectStmt, node: SubLink, env: Environment): Expr {
+function bindExists(select: SelectStmt, node: SubLink, env: BindEnvironment): Expr {
   const { query } = bindQuery(select, env.ctx, env.scope);
   return env.ctx.at(Object.freeze({ kind: 'exists', query, type: 'bool' }), node.location);
 }
 
-function bindInQuery(select: SelectStmt, node: SubLink, env: Environment): Expr {
+function bindInQuery(select: SelectStmt, node: SubLink, env: BindEnvironment): Expr {
   const { ctx } = env;
   const at = node.location;
   const test = required(node.testexpr);
@@ -100,12 +100,12 @@ function bindInQuery(select: SelectStmt, node: SubLink, env: Environment): Expr 
 }
 
 /** `ARRAY(SELECT …)`. */
-function bindArrayQuery(select: SelectStmt, node: SubLink, env: Environment): Expr {
+function bindArrayQuery(select: SelectStmt, node: SubLink, env: BindEnvironment): Expr {
   return arrayOfRows(bindQuery(select, env.ctx, env.scope), node.location, env.ctx);
 }
 
 /** `left op ANY | ALL (SELECT …)` as the same with an array of what the query yields. */
-function bindQuantifiedQuery(select: SelectStmt, node: SubLink, env: Environment): Expr {
+function bindQuantifiedQuery(select: SelectStmt, node: SubLink, env: BindEnvironment): Expr {
   const { ctx } = env;
   const at = node.location;
   const operator = nameParts(node.operName).join('.');
@@ -140,7 +140,7 @@ function arrayOfRows({ query, columns }: BoundQuery, at: Location, ctx: BindCont
   if (only === undefined || more.length > 0)
     throw ctx.mismatch('a subquery used as a value must have one column', at);
   const type = arrayTypeOf(only.type, ctx, at);
-  const from: Derived = Object.freeze({ kind: 'derived', id: ctx.nextSource(), query });
+  const from: DerivedTable = Object.freeze({ kind: 'derived', id: ctx.nextSource(), query });
   const { definition } = neededFunction('array_agg', [only.type]);
   const collected: Aggregate = Object.freeze({
     kind: 'aggregate',

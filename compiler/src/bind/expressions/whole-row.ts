@@ -5,7 +5,7 @@ import type { Expr, FromItem, SourceId } from '../../plan/plan.js';
 import { leavesOf } from '../../plan/walk.js';
 import { type Location, nameParts, placeOf, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { lookUp, type ScopeItem } from '../scope.js';
 import { expandStar } from '../select/star.js';
 import { chooseOverload } from './call.js';
@@ -28,7 +28,7 @@ const TAKES_ROWS: ReadonlySet<string> = new Set(
 const MOST_COLUMNS = 50;
 
 /** Argument `index` of function `name`: of JSON it may be a row, or a path. */
-export function bindArgument(node: Node, name: string, index: number, env: Environment): Bound {
+export function bindArgument(node: Node, name: string, index: number, env: BindEnvironment): Bound {
   if (TAKES_ROWS.has(name))
     return bindRow(node, name.includes('jsonb') ? 'jsonb' : 'json', env) ?? bindExpression(node, env);
   if (PATH_FUNCTIONS.has(name) && index === 1) return bindPath(node, env);
@@ -36,7 +36,7 @@ export function bindArgument(node: Node, name: string, index: number, env: Envir
 }
 
 /** `row_to_json(t)`. */
-export function bindRowToJson(args: readonly Node[], at: number | undefined, env: Environment): Expr {
+export function bindRowToJson(args: readonly Node[], at: number | undefined, env: BindEnvironment): Expr {
   const [only, ...more] = args;
   const row = only === undefined || more.length > 0 ? null : bindRow(only, 'json', env);
   if (row !== null) return row;
@@ -48,7 +48,7 @@ export function bindRowToJson(args: readonly Node[], at: number | undefined, env
  * What `count(t)` of a FROM item counts, since a row counts whatever is in it: TRUE, or where an outer join may have no
  * row, NULL there. Null where `node` is no row.
  */
-export function countedRow(node: Node, env: Environment): Expr | null {
+export function countedRow(node: Node, env: BindEnvironment): Expr | null {
   const item = rowOf(node, env);
   if (item === null) return null;
   if (!mayBeMissing(item.source, env.scope.from ?? null)) return TRUE;
@@ -67,7 +67,7 @@ export function countedRow(node: Node, env: Environment): Expr | null {
 }
 
 /** A path is written as it is, or cast to `jsonpath`, which no value of the model has. */
-function bindPath(node: Node, env: Environment): Expr {
+function bindPath(node: Node, env: BindEnvironment): Expr {
   const { ctx } = env;
   const cast = 'TypeCast' in node ? node.TypeCast : null;
   const written = nameParts(cast?.typeName?.names).join('.') === 'jsonpath' ? required(cast?.arg) : node;
@@ -81,7 +81,7 @@ function bindPath(node: Node, env: Environment): Expr {
  * their names; or the values of ROW(…), as `f1`, `f2`, …. NULL where an outer join has no row. Null where `node` is
  * no row. The names are values beside the SQL, never part of it.
  */
-function bindRow(node: Node, json: 'json' | 'jsonb', env: Environment): Expr | null {
+function bindRow(node: Node, json: 'json' | 'jsonb', env: BindEnvironment): Expr | null {
   const at = placeOf(node);
   if ('RowExpr' in node) {
     const values = (node.RowExpr.args ?? []).map((a) => bindValue(a, env));
@@ -102,7 +102,7 @@ function bindRow(node: Node, json: 'json' | 'jsonb', env: Environment): Expr | n
  * A whole row as the text that Postgres writes for it, `(1,Ada,)`: a FROM item by its name, with the columns that the
  * caller may use, as the caller is shown them; or `ROW(…)`, in which `c.*` may stand. Null where `node` is no row.
  */
-export function bindRowText(node: Node, env: Environment): Expr | null {
+export function bindRowText(node: Node, env: BindEnvironment): Expr | null {
   const at = placeOf(node);
   const textOf = (items: readonly Expr[]): Expr => {
     env.ctx.spend(at, items.length);
@@ -124,7 +124,7 @@ export function bindRowText(node: Node, env: Environment): Expr | null {
 /** True if `node` is the name of a FROM item, in which a field can be named: `(c).name`. */
 export function isRowName(
   node: Node | undefined,
-  env: Environment,
+  env: BindEnvironment,
 ): node is Extract<Node, { ColumnRef: unknown }> {
   return (
     node !== undefined &&
@@ -135,17 +135,23 @@ export function isRowName(
 }
 
 /** The columns of the FROM item that `node` names, bare or with a star behind it; null where it names none. */
-export function columnsOfRow(node: Node | undefined, env: Environment): readonly Expr[] | null {
+export function columnsOfRow(node: Node | undefined, env: BindEnvironment): readonly Expr[] | null {
   const item = node === undefined ? null : rowOf(node, env);
   return item === null || node === undefined ? null : fieldsOf(item, placeOf(node), env).map((f) => f.expr);
 }
 
-function fieldsOf(item: ScopeItem, at: Location, env: Environment): Fields {
+function fieldsOf(item: ScopeItem, at: Location, env: BindEnvironment): RowFields {
   return expandStar([item.alias], { ...(at === undefined ? {} : { location: at }) }, env, columnValue);
 }
 
 /** `whole`, or NULL where an outer join has no row of `item`. */
-function unlessMissing(whole: Expr, item: ScopeItem, fields: Fields, at: Location, env: Environment): Expr {
+function unlessMissing(
+  whole: Expr,
+  item: ScopeItem,
+  fields: RowFields,
+  at: Location,
+  env: BindEnvironment,
+): Expr {
   if (!mayBeMissing(item.source, env.scope.from ?? null)) return whole;
   const tests = fields.flatMap(({ expr }): Expr[] =>
     expr.kind === 'column'
@@ -162,16 +168,16 @@ function objectOf(
   fields: readonly { readonly name: string; readonly expr: Expr }[],
   json: 'json' | 'jsonb',
   at: number | undefined,
-  { ctx }: Environment,
+  { ctx }: BindEnvironment,
 ): Expr {
   ctx.spend(at, fields.length);
   return ctx.at(json === 'json' ? writtenOut(fields, at, ctx) : builtOf(fields, at, ctx), at);
 }
 
-type Fields = readonly { readonly name: string; readonly expr: Expr }[];
+type RowFields = readonly { readonly name: string; readonly expr: Expr }[];
 
 /** `{"a":1,"b":2}` as Postgres writes a row: each member's text, put together. */
-function writtenOut(fields: Fields, at: Location, ctx: BindContext): Expr {
+function writtenOut(fields: RowFields, at: Location, ctx: BindContext): Expr {
   const text = (value: string): Expr => ctx.constant(value, 'text');
   const members = fields.flatMap(({ name, expr }, i) => {
     const { definition, args, type } = chooseOverload('to_json', [expr], at, ctx);
@@ -191,8 +197,8 @@ function writtenOut(fields: Fields, at: Location, ctx: BindContext): Expr {
 }
 
 /** The object as jsonb, which writes itself: of more columns than a function takes, in parts. */
-function builtOf(fields: Fields, at: Location, ctx: BindContext): Expr {
-  const part = (some: Fields): Expr => {
+function builtOf(fields: RowFields, at: Location, ctx: BindContext): Expr {
+  const part = (some: RowFields): Expr => {
     const args = some.flatMap(({ name, expr }) => [ctx.constant(name, 'text'), expr]);
     const empty = functionsNamed('jsonb_build_object').find((f) => f.arguments.length === 0);
     const { definition } =
@@ -208,7 +214,7 @@ function builtOf(fields: Fields, at: Location, ctx: BindContext): Expr {
 }
 
 /** The FROM item that `node` names, bare or with a star behind it, where no column has that name. */
-function rowOf(node: Node, env: Environment): ScopeItem | null {
+function rowOf(node: Node, env: BindEnvironment): ScopeItem | null {
   if (!('ColumnRef' in node) || env.nameOf !== undefined) return null;
   const fields = node.ColumnRef.fields ?? [];
   const [first, star, ...more] = fields;

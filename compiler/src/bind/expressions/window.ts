@@ -5,13 +5,13 @@ import { someExpr } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';
 import { required } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type Environment, insideCall } from '../environment.js';
+import { type BindEnvironment, insideCall } from '../environment.js';
 import { aggregateOf, chooseOverload, sortKey, unknownFunction } from './call.js';
 import { coerce } from './coerce.js';
 import { bindExpression, bindPredicateNode, bindValue } from './expression.js';
 
 /** `function(…) OVER (…)`. */
-export function bindWindow(name: string, node: FuncCall, env: Environment): Expr {
+export function bindWindow(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (!env.windows)
     throw ctx.error(
@@ -65,7 +65,7 @@ export function bindWindow(name: string, node: FuncCall, env: Environment): Expr
 }
 
 /** The window that OVER means: its own text, or one of the WINDOW clause. */
-function windowOf(over: WindowDef | undefined, env: Environment): WindowDef {
+function windowOf(over: WindowDef | undefined, env: BindEnvironment): WindowDef {
   const { ctx } = env;
   if (over === undefined) return {};
   if (over.refname !== undefined)
@@ -77,7 +77,7 @@ function windowOf(over: WindowDef | undefined, env: Environment): WindowDef {
 export function windowNamed(
   name: string,
   { location }: WindowDef,
-  windows: Environment['namedWindows'],
+  windows: BindEnvironment['namedWindows'],
   ctx: BindContext,
 ): WindowDef {
   const named = windows.get(name);
@@ -103,7 +103,7 @@ const EXCLUDE_GROUP = 0x10000;
 const EXCLUDE_TIES = 0x20000;
 
 /** The type of a distance between two values of the one sort key, as Postgres' `in_range` functions take it. */
-function rangeOffset(orderBy: readonly SortKey[], window: WindowDef, { ctx }: Environment): TypeName {
+function rangeOffset(orderBy: readonly SortKey[], window: WindowDef, { ctx }: BindEnvironment): TypeName {
   const [key] = orderBy;
   const type = key !== undefined && orderBy.length === 1 && typeof key.by !== 'number' ? key.by.type : null;
   const offset = type === null ? undefined : DISTANCES.get(type);
@@ -126,7 +126,7 @@ const DISTANCES: ReadonlyMap<TypeName, TypeName> = new Map<TypeName, TypeName>([
   ['interval', 'interval'],
 ]);
 
-function frameOf(window: WindowDef, orderBy: readonly SortKey[], env: Environment): Frame | null {
+function frameOf(window: WindowDef, orderBy: readonly SortKey[], env: BindEnvironment): Frame | null {
   const bits = window.frameOptions ?? 0;
   if ((bits & NONDEFAULT) === 0) return null;
   const mode = (bits & RANGE) !== 0 ? 'range' : (bits & GROUPS) !== 0 ? 'groups' : 'rows';

@@ -14,12 +14,12 @@ import {
 } from '../scope.js';
 import { isMade, joined, plainEquality, refuseTwice } from './join.js';
 
-interface Placed {
+interface CommaItem {
   readonly bound: BoundItem;
   readonly node: Node;
 }
 
-interface Link {
+interface CommaEquality {
   readonly node: Node;
   /** Its place among the conjuncts. */
   readonly order: number;
@@ -31,7 +31,11 @@ interface Link {
  * FROM items that commas separate. Each is joined to those before it by the equalities of sealed keys that WHERE has,
  * which are then part of the join, or by nothing; the rest of WHERE filters.
  */
-export function joinCommas(placed: readonly Placed[], where: readonly Node[], ctx: BindContext): BoundFrom {
+export function joinCommas(
+  placed: readonly CommaItem[],
+  where: readonly Node[],
+  ctx: BindContext,
+): BoundFrom {
   const made = placed.some(isLateral) ? [] : placed.filter((p) => isMade(p.bound.item));
   if (made.length === 0 || made.length === placed.length) return joinOnKeys(placed, where, ctx);
   // What functions make of the others comes after them.
@@ -45,11 +49,11 @@ export function joinCommas(placed: readonly Placed[], where: readonly Node[], ct
 }
 
 /** Whether columns of the items before it are named in it, so that it must stay behind them. */
-function isLateral({ bound }: Placed): boolean {
+function isLateral({ bound }: CommaItem): boolean {
   return leavesOf(bound.item).some((l) => l.kind === 'derived' && l.lateral === true);
 }
 
-function joinOnKeys(placed: readonly Placed[], where: readonly Node[], ctx: BindContext): BoundFrom {
+function joinOnKeys(placed: readonly CommaItem[], where: readonly Node[], ctx: BindContext): BoundFrom {
   const items = placed.flatMap((p) => p.bound.items);
   const using = placed.flatMap((p) => p.bound.using ?? []);
   refuseTwice(items, ctx);
@@ -90,7 +94,11 @@ function joinOnKeys(placed: readonly Placed[], where: readonly Node[], ctx: Bind
 
 const NO_KEYS: ReadonlySet<Node> = new Set();
 
-function linksIn(where: readonly Node[], items: readonly ScopeItem[], ctx: BindContext): readonly Link[] {
+function linksIn(
+  where: readonly Node[],
+  items: readonly ScopeItem[],
+  ctx: BindContext,
+): readonly CommaEquality[] {
   return where.flatMap((node, order) => {
     const equality = sealedEquality(node, items, ctx);
     return equality === null ? [] : [{ node, order, ...equality }];
@@ -120,13 +128,13 @@ function sealedHere(side: Node | undefined, items: readonly ScopeItem[], ctx: Bi
 }
 
 /** For each place of FROM those that a conjunct links it to, with these conjuncts. */
-function neighbours(placed: readonly Placed[], links: readonly Link[]) {
+function neighbours(placed: readonly CommaItem[], links: readonly CommaEquality[]) {
   const placeOfSource = new Map(
     placed.flatMap((p, i) => p.bound.items.map((item) => [item.source, i] as const)),
   );
-  const near = new Map<number, Map<number, Link[]>>();
-  const note = (from: number, to: number, link: Link): void => {
-    const others = near.get(from) ?? new Map<number, Link[]>();
+  const near = new Map<number, Map<number, CommaEquality[]>>();
+  const note = (from: number, to: number, link: CommaEquality): void => {
+    const others = near.get(from) ?? new Map<number, CommaEquality[]>();
     near.set(from, others);
     others.set(to, [...(others.get(to) ?? []), link]);
   };

@@ -2,7 +2,7 @@ import type { FuncCall, Node, RangeFunction, RangeSubselect, RangeTableSample, R
 import type { Relation } from '../../catalog/catalog.js';
 import type {
   CommonTableRef,
-  Derived,
+  DerivedTable,
   EntityScan,
   Parameter,
   RecursionRef,
@@ -33,7 +33,7 @@ import { joinCommas } from './commas.js';
 import { bindJoin, refuseTwice } from './join.js';
 import { allowedTable, physicalColumnsFor } from './physical.js';
 import { renamedDerived, renamedEntity } from './renamed.js';
-import { type Around, aroundCall, bindRowSource, isRowSource } from './rows.js';
+import { aroundCall, bindRowSource, type CallModifier, isRowSource } from './rows.js';
 
 /** @param where the conjuncts of WHERE, which may hold the keys of a join by commas */
 export function bindFrom(
@@ -116,7 +116,7 @@ function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): vo
   const list = node.functions?.[0];
   const columns = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
   const defined = node.coldeflist !== undefined || columns.some((c) => Object.keys(c).length > 0);
-  const around: readonly Around[] = [
+  const around: readonly CallModifier[] = [
     [node.is_rowsfrom === true || node.functions?.length !== 1, 'ROWS FROM'],
     [node.lateral === true, 'LATERAL'],
     [node.ordinality === true, 'WITH ORDINALITY'],
@@ -240,7 +240,7 @@ function bindDerived(
   const id = ctx.nextSource();
   ctx.labelled.ofQuery(id, query);
   const content = ctx.contentRead > before;
-  const item: Derived = Object.freeze({ kind: 'derived', id, query, ...(lateral ? { lateral } : {}) });
+  const item: DerivedTable = Object.freeze({ kind: 'derived', id, query, ...(lateral ? { lateral } : {}) });
   const alias = node.alias?.aliasname ?? `derived ${id}`;
   return {
     item,

@@ -6,7 +6,7 @@ import type { ColumnRef, Expr, FromItem, Join, Logic, Operation, SourceId } from
 import { leavesOf, queryOf, someExpr, visitExpr } from '../../plan/walk.js';
 import { conjunctsOf, type Location, placeOf, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type Environment, plainEnvironment } from '../environment.js';
+import { type BindEnvironment, plainEnvironment } from '../environment.js';
 import { bindPredicateNode } from '../expressions/expression.js';
 import { infix } from '../expressions/infix.js';
 import {
@@ -121,7 +121,7 @@ function equatesKeys(e: Expr, left: BoundItem, right: BoundItem): boolean {
 
 // ---- ON
 
-function bindCondition(node: Node, left: BoundItem, right: BoundItem, env: Environment): Expr {
+function bindCondition(node: Node, left: BoundItem, right: BoundItem, env: BindEnvironment): Expr {
   const { ctx } = env;
   const at = placeOf(node);
   const on = typed(() => bindPredicateNode(node, env), left, right, at, ctx);
@@ -181,7 +181,11 @@ function refuseFull(
   throw ctx.unsupported(construct, at, 'join with = between the two sides');
 }
 
-function onEnvironment(items: readonly ScopeItem[], ctx: BindContext, tables: Scope['tables']): Environment {
+function onEnvironment(
+  items: readonly ScopeItem[],
+  ctx: BindContext,
+  tables: Scope['tables'],
+): BindEnvironment {
   return plainEnvironment(ctx, innerScope(null, items, tables), 'ON');
 }
 

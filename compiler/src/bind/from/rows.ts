@@ -4,7 +4,7 @@ import type { RowSource } from '../../plan/plan.js';
 import { arrayOf, type TypeName } from '../../types/types.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { chooseOverload } from '../expressions/call.js';
 import { typeOfNode } from '../expressions/cast.js';
 import { coerce } from '../expressions/coerce.js';
@@ -27,7 +27,7 @@ export function isRowSource(name: string): boolean {
 }
 
 /** A column of the rows as it is called before an alias lists its columns. */
-interface Column {
+interface RowFunctionColumn {
   readonly name: string;
   readonly type: TypeName;
 }
@@ -45,7 +45,7 @@ export function bindRowSource(
 ): BoundItem {
   refuseAround(node, call, ctx);
   ctx.requireFeature('row_functions', call.location);
-  const env: Environment = { ...PLAIN, ctx, scope };
+  const env: BindEnvironment = { ...PLAIN, ctx, scope };
   const alias = node.alias?.aliasname ?? name;
   const listed = node.coldeflist ?? [];
   const made = OF_OBJECTS.has(name)
@@ -73,7 +73,7 @@ export function bindRowSource(
   };
 }
 
-const PLAIN: Omit<Environment, 'ctx' | 'scope'> = {
+const PLAIN: Omit<BindEnvironment, 'ctx' | 'scope'> = {
   clause: 'FROM',
   aggregates: false,
   windows: false,
@@ -81,9 +81,9 @@ const PLAIN: Omit<Environment, 'ctx' | 'scope'> = {
   policy: false,
 };
 
-interface Made {
+interface BoundRowFunction {
   readonly source: Pick<RowSource, 'definition' | 'args' | 'fields'>;
-  readonly columns: readonly Column[];
+  readonly columns: readonly RowFunctionColumn[];
 }
 
 function madeBy(
@@ -91,8 +91,8 @@ function madeBy(
   listed: readonly Node[],
   call: FuncCall,
   alias: string,
-  env: Environment,
-): Made {
+  env: BindEnvironment,
+): BoundRowFunction {
   const { ctx } = env;
   if (listed.length > 0) {
     const construct = `a list of column definitions at \`${name}\``;
@@ -120,7 +120,12 @@ function madeBy(
 }
 
 /** `jsonb_to_recordset(…) AS t(a int, b text)`: each column is read from each object by its name. */
-function readFromObjects(name: string, listed: readonly Node[], call: FuncCall, env: Environment): Made {
+function readFromObjects(
+  name: string,
+  listed: readonly Node[],
+  call: FuncCall,
+  env: BindEnvironment,
+): BoundRowFunction {
   const { ctx } = env;
   const at = call.location;
   const [only, ...more] = call.args ?? [];
@@ -140,7 +145,7 @@ function readFromObjects(name: string, listed: readonly Node[], call: FuncCall, 
   return { source: { definition, args, fields }, columns };
 }
 
-function columnDefined(node: Node, env: Environment, at: Location): Column {
+function columnDefined(node: Node, env: BindEnvironment, at: Location): RowFunctionColumn {
   const { ctx } = env;
   const { colname, typeName } = 'ColumnDef' in node ? node.ColumnDef : {};
   if (colname === undefined || typeName === undefined) throw ctx.unsupported('this column definition', at);
@@ -156,7 +161,7 @@ function columnDefined(node: Node, env: Environment, at: Location): Column {
 function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): void {
   const list = node.functions?.[0];
   const own = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
-  const around: readonly Around[] = [
+  const around: readonly CallModifier[] = [
     [node.is_rowsfrom === true || node.functions?.length !== 1, 'ROWS FROM'],
     [own.some((c) => Object.keys(c).length > 0), 'a list of column definitions within ROWS FROM'],
     ...aroundCall(call),
@@ -168,10 +173,10 @@ function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): vo
 }
 
 /** Whether a construct stands where it is not taken, and what it is called. */
-export type Around = readonly [is: boolean, construct: string];
+export type CallModifier = readonly [is: boolean, construct: string];
 
 /** What the grammar lets stand with the arguments of a call, and after it, and no function in FROM takes. */
-export function aroundCall(call: FuncCall): readonly Around[] {
+export function aroundCall(call: FuncCall): readonly CallModifier[] {
   return [
     [call.agg_distinct === true, 'DISTINCT'],
     [call.agg_order !== undefined, 'ORDER BY among arguments'],

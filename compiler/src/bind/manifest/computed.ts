@@ -14,7 +14,7 @@ import type { EntityScan, Expr, FromItem, Operation } from '../../plan/plan.js';
 import { identifier } from '../../text/sql-text.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type Environment, plainEnvironment } from '../environment.js';
+import { type BindEnvironment, plainEnvironment } from '../environment.js';
 import { infix } from '../expressions/infix.js';
 import {
   asDeclared,
@@ -98,7 +98,7 @@ export function computedValue(
   computed: ComputedColumn,
   item: ScopeItem,
   ctx: BindContext,
-  bind: (node: Node, env: Environment) => Expr,
+  bind: (node: Node, env: BindEnvironment) => Expr,
 ): Expr {
   return ctx.unplaced(() => writtenOut(computed, item, [], ctx, bind));
 }
@@ -108,14 +108,14 @@ function writtenOut(
   item: ScopeItem,
   within: readonly string[],
   ctx: BindContext,
-  bind: (node: Node, env: Environment) => Expr,
+  bind: (node: Node, env: BindEnvironment) => Expr,
 ): Expr {
   const known = ctx.computedOf(item.source, name);
   if (known !== null) return known;
   const own = `${item.relation?.name}.${name}`;
   if (within.includes(own)) throw ctx.unsupported(`\`${own}\` as a part of itself`, undefined);
   if (sensitivity !== null) ctx.isLabelled({ relation: item.relation?.name ?? '', label: sensitivity });
-  const env: Environment = {
+  const env: BindEnvironment = {
     ...plainEnvironment(ctx, innerScope(null, [], new Map()), 'a computed column'),
     withinMetric: true,
     nameOf: (parts, at) => {
@@ -159,7 +159,7 @@ export function parentColumn(
   parts: readonly string[],
   item: ScopeItem,
   ctx: BindContext,
-  bind: (node: Node, env: Environment) => Expr,
+  bind: (node: Node, env: BindEnvironment) => Expr,
 ): Expr {
   const [first = ''] = parts;
   const own = parts.length > 1 && first === item.relation?.name && !isLink(first, item, ctx);

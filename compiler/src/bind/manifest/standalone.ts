@@ -5,7 +5,7 @@ import type { Expr } from '../../plan/plan.js';
 import { mapChildren, someExpr } from '../../plan/walk.js';
 import { positionOfIndex } from '../../text/text.js';
 import { BindContext } from '../context.js';
-import { type Environment, plainEnvironment } from '../environment.js';
+import { type BindEnvironment, plainEnvironment } from '../environment.js';
 import { bindPredicateNode } from '../expressions/expression.js';
 import { innerScope, type ScopeColumn } from '../scope.js';
 import { expressionNode, PREFIX } from './expression-node.js';
@@ -41,7 +41,7 @@ function bindOver(text: string, relation: Relation): Expr {
   ]);
   const id = ctx.nextSource();
   const scope = innerScope(null, [{ source: id, alias: relation.name, columns, relation }], new Map());
-  const env: Environment = { ...plainEnvironment(ctx, scope, 'a policy predicate'), policy: true };
+  const env: BindEnvironment = { ...plainEnvironment(ctx, scope, 'a policy predicate'), policy: true };
   const bound = bindPredicateNode(expressionNode(text), env);
   const { slots } = ctx.finish();
   if (someExpr(bound, (e) => e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query')) {

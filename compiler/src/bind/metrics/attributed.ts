@@ -9,12 +9,12 @@ import {
   derivedRows,
   joinedOn,
   operation,
-  type Rows,
+  type QueryRows,
   rowNumber,
   tableRows,
   unnamedOutputs,
 } from './build.js';
-import type { Deferred } from './partial.js';
+import type { DeferredAggregates } from './partial.js';
 import { interval } from './time.js';
 
 /**
@@ -35,12 +35,12 @@ export interface Events {
 export interface Later {
   /** Its columns are `same…`, `at`, a number of the event, `inputs…`. */
   readonly table: CommonTable;
-  readonly deferred: Deferred;
+  readonly deferred: DeferredAggregates;
 }
 
 /** The later events, each with the base event that it is attributed to. */
-export interface Attributed {
-  readonly rows: Rows;
+export interface AttributedEvents {
+  readonly rows: QueryRows;
   /** Whether it is this one. */
   readonly where: Expr;
   /** What else is known of the base event. */
@@ -54,7 +54,7 @@ export function attributed(
   bases: CommonTable,
   { table }: Later,
   ctx: BindContext,
-): Attributed {
+): AttributedEvents {
   const width = metric.same.length;
   const base = tableRows(bases, ctx);
   const later = tableRows(table, ctx);

@@ -9,10 +9,16 @@ import { BindContext } from '../context.js';
 import { withUsedColumns } from '../runtime/finish-runtime.js';
 import { conversionPart } from './conversion.js';
 import { cumulativePart } from './cumulative.js';
-import { type Key, keyOf, sameKey } from './dimensions.js';
+import { type DimensionKey, keyOf, sameKey } from './dimensions.js';
 import { metricAndInputs } from './inputs.js';
 import { dimensionNamed } from './names.js';
-import { type Answer, type Asked, combineParts, type Part, simplePart } from './part.js';
+import {
+  combineParts,
+  type EntityFigures,
+  type FigureQuery,
+  type MetricsQuestion,
+  simplePart,
+} from './part.js';
 import { aggregating, leafKey, leavesOf, metricCalled } from './readable.js';
 import { metricValue } from './value.js';
 import { type Condition, conditionsOf, predicateOf } from './where.js';
@@ -39,7 +45,7 @@ export function bindMetrics(request: MetricsRequest, catalog: Catalog, access: A
   const { timeConstraint } = request;
   const onRows = conditions.filter((c) => !isOnGroups(c));
   const answer = combineParts(partsOf(metrics, { keys, conditions: onRows, timeConstraint }, ctx), ctx);
-  const outputs: readonly Shown[] = [
+  const outputs: readonly MetricsOutput[] = [
     ...answer.keys.map((expr, i) => shownKey(expr, keys[i])),
     ...asked.map(({ metric, name }) => ({
       name,
@@ -60,14 +66,14 @@ export function bindMetrics(request: MetricsRequest, catalog: Catalog, access: A
 }
 
 /** An output, with what `order_by` may call it. */
-interface Shown {
+interface MetricsOutput {
   readonly name: string;
   readonly expr: Expr;
   readonly names: readonly string[];
   readonly format?: MetricFormat | undefined;
 }
 
-function shownKey(expr: Expr, key: Key | undefined): Shown {
+function shownKey(expr: Expr, key: DimensionKey | undefined): MetricsOutput {
   const name = key?.name ?? '';
   return { name, expr, names: [name, key?.dimension.shown ?? name] };
 }
@@ -83,7 +89,11 @@ function testedMetrics(conditions: readonly Condition[], ctx: BindContext): read
 }
 
 /** A part for the simple metrics of each entity, and one for each cumulative metric and each conversion. */
-function partsOf(metrics: readonly Metric[], asked: Asked, ctx: BindContext): readonly [Part, ...Part[]] {
+function partsOf(
+  metrics: readonly Metric[],
+  asked: MetricsQuestion,
+  ctx: BindContext,
+): readonly [EntityFigures, ...EntityFigures[]] {
   const leaves = leavesOf(metrics, ctx.catalog);
   if (leaves.length > MOST_LEAVES)
     throw queryError('tooLarge', { what: 'the number of figures', limit: MOST_LEAVES });
@@ -105,7 +115,7 @@ function partsOf(metrics: readonly Metric[], asked: Asked, ctx: BindContext): re
 }
 
 /** The value of `metric` made of the answer's figures. */
-function figure(metric: Metric, answer: Answer, ctx: BindContext): Expr {
+function figure(metric: Metric, answer: FigureQuery, ctx: BindContext): Expr {
   const leaf = (name: string, filters: readonly string[]): Expr => {
     const value = answer.values.get(leafKey(name, filters));
     if (value === undefined) throw new InternalError(`metric ${name} was not computed`);
@@ -115,7 +125,12 @@ function figure(metric: Metric, answer: Answer, ctx: BindContext): Expr {
 }
 
 /** A condition on the groups: it compares metrics, and what the answer is grouped by. */
-function onGroups(condition: Condition, keys: readonly Key[], answer: Answer, ctx: BindContext): Expr {
+function onGroups(
+  condition: Condition,
+  keys: readonly DimensionKey[],
+  answer: FigureQuery,
+  ctx: BindContext,
+): Expr {
   return predicateOf(
     condition,
     (term) => {
@@ -130,7 +145,7 @@ function onGroups(condition: Condition, keys: readonly Key[], answer: Answer, ct
   );
 }
 
-function refuseTwice(outputs: readonly Shown[], ctx: BindContext): void {
+function refuseTwice(outputs: readonly MetricsOutput[], ctx: BindContext): void {
   const seen = new Set<string>();
   for (const { name } of outputs) {
     if (seen.has(name.toLowerCase())) {
@@ -143,7 +158,7 @@ function refuseTwice(outputs: readonly Shown[], ctx: BindContext): void {
 
 function orderOf(
   wanted: MetricsRequest['orderBy'],
-  outputs: readonly Shown[],
+  outputs: readonly MetricsOutput[],
   ctx: BindContext,
 ): readonly SortKey[] {
   return Object.freeze(
@@ -159,7 +174,7 @@ function orderOf(
   );
 }
 
-function finishPlan(query: Query, outputs: readonly Shown[], ctx: BindContext): BoundPlan {
+function finishPlan(query: Query, outputs: readonly MetricsOutput[], ctx: BindContext): BoundPlan {
   const complete = withUsedColumns(query, ctx);
   const columns = outputs.map(({ name, expr, format }) =>
     Object.freeze({ name, type: expr.type, ...(format === undefined ? {} : { format }) }),

@@ -16,12 +16,12 @@ export function unnamedOutputs(exprs: readonly Expr[]): Select['outputs'] {
 }
 
 /** A query as a FROM item, with a reference to each of its columns. */
-export interface Rows {
+export interface QueryRows {
   readonly item: FromItem;
   readonly columns: readonly Expr[];
 }
 
-export function derivedRows(query: Query, ctx: BindContext): Rows {
+export function derivedRows(query: Query, ctx: BindContext): QueryRows {
   const id = ctx.nextSource();
   return { item: Object.freeze({ kind: 'derived', id, query }), columns: columnRefs(id, query) };
 }
@@ -32,7 +32,7 @@ export function materialized(query: Query, ctx: BindContext): CommonTable {
 }
 
 /** One use of a common table. */
-export function tableRows(table: CommonTable, ctx: BindContext): Rows {
+export function tableRows(table: CommonTable, ctx: BindContext): QueryRows {
   const id = ctx.nextSource();
   const item = Object.freeze({ kind: 'cte', id, table: table.id } as const);
   return { item, columns: columnRefs(id, table.query) };

@@ -5,14 +5,21 @@ import { attributed } from './attributed.js';
 import { allRowsOf, derivedRows, materialized, tableRows, unnamedOutputs } from './build.js';
 import { baseEvents, laterRows } from './converted.js';
 import { valueOfKey } from './dimensions.js';
-import { type Asked, asUnknown, type Part, rowConditions, sourceOf, withinTime } from './part.js';
-import { aggregating, type Leaf, unknownMetric } from './readable.js';
+import {
+  asUnknown,
+  type EntityFigures,
+  type MetricsQuestion,
+  rowConditions,
+  sourceOf,
+  withinTime,
+} from './part.js';
+import { aggregating, type LeafFigure, unknownMetric } from './readable.js';
 
 /**
  * A conversion metric: the events that follow, in the groups of the base events that they are attributed to. Conditions
  * choose base events; each group of those is there, though nothing followed.
  */
-export function conversionPart(leaf: Leaf, asked: Asked, ctx: BindContext): Part {
+export function conversionPart(leaf: LeafFigure, asked: MetricsQuestion, ctx: BindContext): EntityFigures {
   const { metric } = leaf;
   if (metric.type !== 'conversion') throw unknownMetric(leaf.asked, ctx);
   const source = sourceOf(metric.entity, leaf.asked, ctx);

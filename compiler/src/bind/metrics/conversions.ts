@@ -10,7 +10,7 @@ import { materialized, tableRows, unnamedOutputs } from './build.js';
 import type { Branch, JoinedRows } from './joined-rows.js';
 
 /** A conversion metric of a SELECT whose FROM has its base events. */
-export interface Converted {
+export interface ConversionUse {
   /** A source that no FROM has. Its columns stand for the later events, as `inputs…` and whether a row is one. */
   readonly placeholder: SourceId;
   readonly item: { readonly source: SourceId; readonly relation: Relation | null };
@@ -24,13 +24,13 @@ export interface Converted {
 }
 
 /** The figure of the later events, over the columns of their placeholder. */
-export function valueOfLater({ placeholder, later }: Pick<Converted, 'placeholder' | 'later'>): Expr {
+export function valueOfLater({ placeholder, later }: Pick<ConversionUse, 'placeholder' | 'later'>): Expr {
   const columns = later.deferred.inputs.map((x, i) => columnRef(placeholder, `c${i + 1}`, x.type));
   return later.deferred.value(columns, columnRef(placeholder, 'taken', 'bool'));
 }
 
 /** The later events, in the groups of the base events that they are attributed to. */
-export function conversionBranch(converted: Converted, rows: JoinedRows, ctx: BindContext): Branch {
+export function conversionBranch(converted: ConversionUse, rows: JoinedRows, ctx: BindContext): Branch {
   const { placeholder, conversion, events, later } = converted;
   const where = [...events.where, ...(converted.filter === null ? [] : [converted.filter])];
   const needed = [...events.same, events.at, ...where].map((e) => rows.columnOf(e));
@@ -71,7 +71,7 @@ function reads(expr: Expr, source: SourceId): boolean {
 /** `call` over the columns of the union. The caller's FILTER has chosen base events, and is gone from it. */
 function overUnion(
   call: Aggregate,
-  { placeholder, filter }: Converted,
+  { placeholder, filter }: ConversionUse,
   columns: readonly Expr[],
   taken: ColumnRef,
 ): Expr {

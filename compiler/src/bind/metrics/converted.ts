@@ -3,12 +3,12 @@ import { InternalError } from '../../errors/errors.js';
 import { selectOf } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import type { ScopeItem } from '../scope.js';
 import type { Events, Later } from './attributed.js';
 import { call, materialized, rowNumber, unnamedOutputs } from './build.js';
 import { deferAggregates } from './partial.js';
-import { columnOf, Source } from './source.js';
+import { columnOf, EntityRows } from './source.js';
 import { inUtc } from './time.js';
 import { aggregateOverItem, conditionsOverItem, metricNamed } from './value.js';
 
@@ -17,14 +17,14 @@ export function baseEvents(
   metric: ConversionMetric,
   filters: readonly string[],
   item: ScopeItem,
-  env: Environment,
+  env: BindEnvironment,
 ): Events {
   const names = metric.same.map((s) => s.base);
   return eventsOf(simpleNamed(metric.base, env.ctx), names, filters, item, env);
 }
 
 /** The events that follow, as rows of `item`. */
-export function laterEvents(metric: ConversionMetric, item: ScopeItem, env: Environment): Events {
+export function laterEvents(metric: ConversionMetric, item: ScopeItem, env: BindEnvironment): Events {
   const names = metric.same.map((s) => s.conversion);
   return eventsOf(simpleNamed(metric.conversion, env.ctx), names, [], item, env);
 }
@@ -34,7 +34,7 @@ function eventsOf(
   names: readonly string[],
   filters: readonly string[],
   item: ScopeItem,
-  env: Environment,
+  env: BindEnvironment,
 ): Events {
   const { ctx } = env;
   const time = columnOf(item, item.relation?.timeDimension ?? '', ctx);
@@ -46,7 +46,7 @@ function eventsOf(
 }
 
 /** The figure of the events that follow, over rows of `item` each of which is one. */
-export function laterValue(metric: ConversionMetric, item: ScopeItem, env: Environment): Expr {
+export function laterValue(metric: ConversionMetric, item: ScopeItem, env: BindEnvironment): Expr {
   return aggregateOverItem({ ...simpleNamed(metric.conversion, env.ctx), filter: null }, [], item, env);
 }
 
@@ -59,10 +59,10 @@ function simpleNamed(name: string, { catalog }: BindContext): SimpleMetric {
 /** @param environment where aggregates over an item may be bound */
 export function laterRows(
   metric: ConversionMetric,
-  environment: (item: ScopeItem) => Environment,
+  environment: (item: ScopeItem) => BindEnvironment,
   ctx: BindContext,
 ): Later {
-  const source = new Source(metric.conversionEntity, ctx);
+  const source = new EntityRows(metric.conversionEntity, ctx);
   const env = environment(source.root);
   const deferred = deferAggregates(laterValue(metric, source.root, env), ctx, false);
   const { same, at, where } = laterEvents(metric, source.root, env);

@@ -1,5 +1,5 @@
 import type { CumulativeMetric } from '../../catalog/catalog.js';
-import type { Grain, Span } from '../../catalog/grain.js';
+import type { Grain, PeriodSpan } from '../../catalog/grain.js';
 import { columnRef, FALSE, selectOf, TRUE } from '../../plan/nodes.js';
 import type { CommonTable, Expr, FromItem, Query } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
@@ -10,15 +10,15 @@ import {
   derivedRows,
   joinedOn,
   materialized,
-  type Rows,
+  type QueryRows,
   tableRows,
   unnamedOutputs,
 } from './build.js';
-import { type Key, timeOf, valueOfKey } from './dimensions.js';
-import { type Asked, asUnknown, type Part, rowConditions, sourceOf } from './part.js';
-import { type Deferred, deferAggregates } from './partial.js';
-import { aggregating, type Leaf, unknownMetric } from './readable.js';
-import type { Source } from './source.js';
+import { type DimensionKey, timeOf, valueOfKey } from './dimensions.js';
+import { asUnknown, type EntityFigures, type MetricsQuestion, rowConditions, sourceOf } from './part.js';
+import { type DeferredAggregates, deferAggregates } from './partial.js';
+import { aggregating, type LeafFigure, unknownMetric } from './readable.js';
+import type { EntityRows } from './source.js';
 import { inUtc, notAfter, shownPeriod, takesRow, truncateTime, unitOf } from './time.js';
 import { aggregateOverItem, metricNamed, metricValue } from './value.js';
 
@@ -26,7 +26,7 @@ import { aggregateOverItem, metricNamed, metricValue } from './value.js';
  * A cumulative metric: for every period from the first to the last, and every combination of the other keys, its base
  * metric over the rows before the period's end. Rows outside of all time (NULL, infinity) are in no period.
  */
-export function cumulativePart(leaf: Leaf, asked: Asked, ctx: BindContext): Part {
+export function cumulativePart(leaf: LeafFigure, asked: MetricsQuestion, ctx: BindContext): EntityFigures {
   const { metric } = leaf;
   if (metric.type !== 'cumulative') throw unknownMetric(leaf.asked, ctx);
   const grain = grainOf(leaf, asked, ctx);
@@ -68,7 +68,7 @@ export function cumulativePart(leaf: Leaf, asked: Asked, ctx: BindContext): Part
 }
 
 /** The grain of the periods; a running total has none without. */
-function grainOf(leaf: Leaf, asked: Asked, ctx: BindContext): Grain {
+function grainOf(leaf: LeafFigure, asked: MetricsQuestion, ctx: BindContext): Grain {
   const times = asked.keys.filter((k) => k.dimension.kind === 'metric_time');
   const [only] = times;
   const is = isOfOther(leaf) ? 'is of another period' : 'is cumulative';
@@ -95,11 +95,11 @@ function grainOf(leaf: Leaf, asked: Asked, ctx: BindContext): Grain {
   return only.grain;
 }
 
-function isOfOther({ metric }: Leaf): boolean {
+function isOfOther({ metric }: LeafFigure): boolean {
   return metric.type === 'cumulative' && metric.span.kind.startsWith('offset');
 }
 
-function baseValue(leaf: Leaf, metric: CumulativeMetric, source: Source, ctx: BindContext): Expr {
+function baseValue(leaf: LeafFigure, metric: CumulativeMetric, source: EntityRows, ctx: BindContext): Expr {
   const env = aggregating([source.root], ctx);
   return ctx.unplaced(() =>
     metricValue(
@@ -116,13 +116,13 @@ function baseValue(leaf: Leaf, metric: CumulativeMetric, source: Source, ctx: Bi
 
 /** The visible rows with their time and what the metric needs of them, grouped where that changes nothing. */
 function factsQuery(
-  base: Deferred,
+  base: DeferredAggregates,
   time: Expr,
-  others: readonly Key[],
+  others: readonly DimensionKey[],
   grain: Grain,
-  leaf: Leaf,
-  asked: Asked,
-  source: Source,
+  leaf: LeafFigure,
+  asked: MetricsQuestion,
+  source: EntityRows,
   ctx: BindContext,
 ): Query {
   const { metric } = leaf;
@@ -145,7 +145,7 @@ function factsQuery(
 }
 
 /** The beginning of every period from the first to the last: of `time_constraint`, or of the visible rows. */
-function periodsQuery(facts: CommonTable, grain: Grain, asked: Asked, ctx: BindContext): Query {
+function periodsQuery(facts: CommonTable, grain: Grain, asked: MetricsQuestion, ctx: BindContext): Query {
   const { item, columns } = tableRows(facts, ctx);
   const [at] = columns;
   if (at === undefined) throw new TypeError('facts have a time');
@@ -177,7 +177,7 @@ function everyPeriod(
     distinct: true,
     outputs: unnamedOutputs(known.columns.slice(1, 1 + others)),
   });
-  const keys: Rows | null = others === 0 ? null : derivedRows(combinations, ctx);
+  const keys: QueryRows | null = others === 0 ? null : derivedRows(combinations, ctx);
   const nothing = inputs.map(({ type }): Expr => Object.freeze({ kind: 'null', type }));
   return selectOf({
     from: keys === null ? period.item : joinedOn(period.item, keys.item, []),
@@ -189,7 +189,7 @@ function everyPeriod(
 function factsOfPeriods(
   periods: CommonTable,
   facts: CommonTable,
-  span: Span,
+  span: PeriodSpan,
   grain: Grain,
   ctx: BindContext,
 ): Query {

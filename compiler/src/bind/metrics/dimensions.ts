@@ -1,15 +1,15 @@
 import { type Grain, isOfDays } from '../../catalog/grain.js';
 import type { Expr } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
-import type { Dimension, NamedDimension } from './names.js';
-import { columnOf, type Source } from './source.js';
+import type { MetricDimension, NamedDimension } from './names.js';
+import { columnOf, type EntityRows } from './source.js';
 import { bucket, isTime } from './time.js';
 
 /** A dimension at a grain: what answers are grouped by, and what predicates compare. */
-export interface Key {
+export interface DimensionKey {
   /** The name of its output column: `{name}` or `{name}__{grain}`. */
   readonly name: string;
-  readonly dimension: Dimension;
+  readonly dimension: MetricDimension;
   /** Null for what is no time, and for a time as it is stored. */
   readonly grain: Grain | null;
 }
@@ -24,7 +24,7 @@ export function keyOf(
   grain: Grain | null,
   fallback: Grain,
   ctx: BindContext,
-): Key {
+): DimensionKey {
   const { shown } = dimension;
   if (ofName !== null && grain !== null && ofName !== grain)
     throw mismatch(`\`${shown}\` is asked for by ${ofName} and by ${grain}`, ctx);
@@ -42,12 +42,12 @@ function mismatch(detail: string, ctx: BindContext) {
 }
 
 /** Whether two keys are the same of every row. */
-export function sameKey(a: Key, b: Key): boolean {
+export function sameKey(a: DimensionKey, b: DimensionKey): boolean {
   return a.name === b.name && a.grain === b.grain;
 }
 
 /** The key's value of each row of `source`. `metric` is who asks, for messages. @throws QueryError E1001, E2101 */
-export function valueOfKey(key: Key, source: Source, metric: string, ctx: BindContext): Expr {
+export function valueOfKey(key: DimensionKey, source: EntityRows, metric: string, ctx: BindContext): Expr {
   const { dimension, grain } = key;
   const value =
     dimension.kind === 'metric_time'
@@ -66,7 +66,7 @@ export function valueOfKey(key: Key, source: Source, metric: string, ctx: BindCo
  *
  * @throws QueryError E1001
  */
-export function timeOf(source: Source, metric: string, ctx: BindContext): Expr {
+export function timeOf(source: EntityRows, metric: string, ctx: BindContext): Expr {
   const { root } = source;
   const name = root.relation?.timeDimension;
   if (name === undefined || !root.columns.has(name)) {

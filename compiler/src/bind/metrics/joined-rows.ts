@@ -40,7 +40,7 @@ export interface BranchRows {
 }
 
 /** The clauses of a SELECT above its FROM and WHERE. */
-type Clauses = Pick<Select, 'groupBy' | 'having' | 'outputs' | 'distinctOn' | 'orderBy'>;
+type UpperClauses = Pick<Select, 'groupBy' | 'having' | 'outputs' | 'distinctOn' | 'orderBy'>;
 
 /** The rows of FROM and WHERE as a table of their own, and the clauses above them over its columns. */
 export class JoinedRows {
@@ -73,13 +73,13 @@ export class JoinedRows {
   }
 
   /** The SELECT with `clauses`, over `rows`. */
-  over(clauses: Clauses, rows: Query): Select {
+  over(clauses: UpperClauses, rows: Query): Select {
     const from = Object.freeze({ kind: 'derived', id: this.id, query: rows } as const);
     return Object.freeze({ ...this.#select, ...clauses, from, where: Object.freeze([]) });
   }
 
   /** @param aggregate what becomes of an aggregate */
-  clauses(aggregate: (call: Aggregate) => Expr): Clauses {
+  clauses(aggregate: (call: Aggregate) => Expr): UpperClauses {
     const { groupBy, having, outputs, distinctOn, orderBy } = this.#select;
     const above = (e: Expr): Expr => {
       if (e.kind === 'aggregate') return aggregate(e);

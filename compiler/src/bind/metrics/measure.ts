@@ -17,7 +17,7 @@ import { mapChildren } from '../../plan/walk.js';
 import { identifier } from '../../text/sql-text.js';
 import { nearestIdentifier } from '../../text/text.js';
 import { constantText, type Location, nameParts, stringOf } from '../ast.js';
-import { type Environment, insideCall } from '../environment.js';
+import { type BindEnvironment, insideCall } from '../environment.js';
 import { aggregateHint } from '../expressions/call.js';
 import { bindPredicateNode } from '../expressions/expression.js';
 import { fanOutOf, mayBeMissing } from '../from/fan-out.js';
@@ -44,7 +44,7 @@ import {
 } from './value.js';
 
 /** `MEASURE(metric) [FILTER (WHERE …)]`: the metric's own aggregate over the entities that the query names. */
-export function bindMeasure(node: FuncCall, env: Environment): Expr {
+export function bindMeasure(node: FuncCall, env: BindEnvironment): Expr {
   if (env.withinMetric === true) {
     const hint = 'make a derived metric of them';
     throw env.ctx.unsupported('MEASURE inside of a metric', node.location, hint);
@@ -59,7 +59,7 @@ export function bindMeasure(node: FuncCall, env: Environment): Expr {
  *
  * @throws QueryError E0511 for another aggregate over a metric
  */
-export function bindMetricAggregate(name: string, node: FuncCall, env: Environment): Expr | null {
+export function bindMetricAggregate(name: string, node: FuncCall, env: BindEnvironment): Expr | null {
   const metric = metricArgument(node, env);
   if (metric === null) return null;
   if (isOwnAggregate(name, node, metric)) {
@@ -70,7 +70,7 @@ export function bindMetricAggregate(name: string, node: FuncCall, env: Environme
   throw env.ctx.unsupported(`\`${name}\` over metric \`${metric.name}\``, node.location, hint);
 }
 
-function metricArgument(node: FuncCall, env: Environment): Metric | null {
+function metricArgument(node: FuncCall, env: BindEnvironment): Metric | null {
   const { ctx, scope } = env;
   const arg = node.args?.[0];
   if (
@@ -87,7 +87,7 @@ function metricArgument(node: FuncCall, env: Environment): Metric | null {
   const metric = ctx.catalog.metrics.get(parts.at(-1) ?? '');
   if (reference === null || metric === undefined) return null;
   if (lookUp(scope, reference, ctx, arg.ColumnRef.location) !== null) return null;
-  const named: Environment = {
+  const named: BindEnvironment = {
     ...env,
     scope: { ...scope, items: scope.items.filter((i) => isMeant(i, reference)) },
   };
@@ -103,7 +103,7 @@ function isOwnAggregate(name: string, node: FuncCall, metric: Metric): boolean {
   return nameParts(funcname).join('.') === name && (agg_distinct === true) === distinct;
 }
 
-function bindMeasured(name: string, node: FuncCall, env: Environment): Expr {
+function bindMeasured(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (!env.aggregates)
     throw ctx.error(
@@ -141,24 +141,24 @@ function ofCaller(expr: Expr): Expr {
 }
 
 /** Whether the query names an entity whose rows the metric takes: elsewhere it is as unknown as any other name. */
-function isInFrom(metric: Metric, env: Environment): boolean {
+function isInFrom(metric: Metric, env: BindEnvironment): boolean {
   return leafUses(metric, env.ctx.catalog).some((leaf) => itemOf(leaf.metric, env) !== undefined);
 }
 
-function itemOf(leaf: LeafMetric, env: Environment): ScopeItem | undefined {
+function itemOf(leaf: LeafMetric, env: BindEnvironment): ScopeItem | undefined {
   const item = env.scope.items.find((i) => i.relation?.name === leaf.entity);
   return item === undefined ? undefined : asDeclared(item);
 }
 
 /** A metric is never a wrong number: where FROM lacks rows that it takes, or repeats them, it has no answer. */
-function refuseMisplaced(metric: Metric, leaf: LeafMetric, env: Environment, location: Location): void {
+function refuseMisplaced(metric: Metric, leaf: LeafMetric, env: BindEnvironment, location: Location): void {
   const fault = misplacement(leaf, env);
   if (fault === null) return;
   const detail = `metric \`${metric.name}\` ${fault.detail}`;
   throw env.ctx.error('unresolvable', { detail, hint: fault.hint }, location);
 }
 
-function misplacement(leaf: LeafMetric, env: Environment): { detail: string; hint: string } | null {
+function misplacement(leaf: LeafMetric, env: BindEnvironment): { detail: string; hint: string } | null {
   const body = 'ask with a metrics body';
   const item = itemOf(leaf, env);
   if (item === undefined)
@@ -171,7 +171,7 @@ function misplacement(leaf: LeafMetric, env: Environment): { detail: string; hin
 }
 
 /** What tells the rows of `item` apart, as this caller sees them; null where not all of it is in the clear. */
-function rowKey({ source, relation }: ScopeItem, { ctx }: Environment): readonly Expr[] | null {
+function rowKey({ source, relation }: ScopeItem, { ctx }: BindEnvironment): readonly Expr[] | null {
   const access = relation === null ? undefined : ctx.access.relations.get(relation.name);
   if (relation === null || access === undefined || relation.primaryKey.length === 0) return null;
   const clear = relation.primaryKey.flatMap((name) => clearColumn(relation, name, access) ?? []);
@@ -192,7 +192,7 @@ function clearColumn(relation: Relation, name: string, access: RelationAccess): 
 }
 
 /** Which metric was asked for, and where. */
-interface Asking {
+interface MetricReference {
   readonly metric: string;
   readonly location: Location;
 }
@@ -202,8 +202,8 @@ function overFrom(
   leaf: LeafMetric,
   filters: readonly string[],
   filter: Expr | null,
-  asked: Asking,
-  env: Environment,
+  asked: MetricReference,
+  env: BindEnvironment,
 ): Expr {
   const { ctx } = env;
   const { from, ownGrain } = env.scope;
@@ -235,8 +235,8 @@ function overOtherPeriods(
   filters: readonly string[],
   filter: Expr | null,
   item: ScopeItem,
-  asked: Asking,
-  env: Environment,
+  asked: MetricReference,
+  env: BindEnvironment,
 ): Expr {
   const { ctx } = env;
   const name = item.relation?.timeDimension ?? '';
@@ -255,8 +255,8 @@ function overLaterEvents(
   filters: readonly string[],
   filter: Expr | null,
   item: ScopeItem,
-  asked: Asking,
-  env: Environment,
+  asked: MetricReference,
+  env: BindEnvironment,
 ): Expr {
   const { ctx } = env;
   const name = JSON.stringify([
@@ -282,7 +282,7 @@ function overLaterEvents(
   return found;
 }
 
-function unknownMetric(name: string, node: FuncCall, env: Environment) {
+function unknownMetric(name: string, node: FuncCall, env: BindEnvironment) {
   const visible = readableMetrics(env.ctx).filter((m) => isInFrom(m, env));
   const near = nearestIdentifier(
     name,
@@ -291,7 +291,7 @@ function unknownMetric(name: string, node: FuncCall, env: Environment) {
   return env.ctx.error('unknownMetric', { metric: name, near }, node.location);
 }
 
-function metricName(node: FuncCall, env: Environment): string {
+function metricName(node: FuncCall, env: BindEnvironment): string {
   const arg = node.args?.[0];
   if (arg !== undefined && node.args?.length === 1) {
     const written =
@@ -303,7 +303,7 @@ function metricName(node: FuncCall, env: Environment): string {
   throw env.ctx.mismatch(detail, node.location, 'MEASURE(package_count)');
 }
 
-function refuseOddities(node: FuncCall, env: Environment): void {
+function refuseOddities(node: FuncCall, env: BindEnvironment): void {
   const oddity =
     node.over !== undefined
       ? 'OVER'

@@ -7,25 +7,25 @@ import type { ScopeColumn } from '../scope.js';
 import { stepsFrom } from './routes.js';
 
 /** One part of the way to a dimension: an entity, by whichever way is shortest, or a relationship. */
-export type Link =
+export type DimensionLink =
   | { readonly kind: 'entity'; readonly entity: string }
   | { readonly kind: 'relationship'; readonly name: string; readonly from: string; readonly to: string };
 
 /** What a name means, whichever metric it is asked of. */
-export type Dimension =
+export type MetricDimension =
   | { readonly kind: 'metric_time'; readonly shown: string }
   | {
       readonly kind: 'column';
       /** In declared spelling, without the grain. */
       readonly shown: string;
-      readonly links: readonly Link[];
+      readonly links: readonly DimensionLink[];
       readonly relation: Relation;
       readonly column: ScopeColumn;
     };
 
 /** A dimension, and the grain that its name ends with. */
 export interface NamedDimension {
-  readonly dimension: Dimension;
+  readonly dimension: MetricDimension;
   readonly grain: Grain | null;
 }
 
@@ -55,7 +55,7 @@ export function dimensionNamed(name: string, ctx: BindContext): NamedDimension {
 /** Tries `words` as a column of `at`, then as a further link. A name may hold `__` itself, so all cuts are tried. */
 function resolveWords(
   words: readonly string[],
-  links: readonly Link[],
+  links: readonly DimensionLink[],
   at: Relation | null,
   ctx: BindContext,
 ): NamedDimension | null {
@@ -78,7 +78,7 @@ const MOST_LINKS = 8;
 
 function asColumn(
   words: readonly string[],
-  links: readonly Link[],
+  links: readonly DimensionLink[],
   relation: Relation,
   ctx: BindContext,
 ): NamedDimension | null {
@@ -90,7 +90,7 @@ function asColumn(
 }
 
 /** An entity by itself is its key. */
-function asKey(links: readonly Link[], relation: Relation, ctx: BindContext): NamedDimension | null {
+function asKey(links: readonly DimensionLink[], relation: Relation, ctx: BindContext): NamedDimension | null {
   const [key, ...more] = relation.primaryKey;
   const column = key === undefined || more.length > 0 ? null : columnNamed(key.toLowerCase(), relation, ctx);
   if (column === null) return null;
@@ -98,12 +98,16 @@ function asKey(links: readonly Link[], relation: Relation, ctx: BindContext): Na
   return { dimension: { kind: 'column', shown, links, relation, column }, grain: null };
 }
 
-function dimensionOf(links: readonly Link[], relation: Relation, column: ScopeColumn): Dimension {
+function dimensionOf(
+  links: readonly DimensionLink[],
+  relation: Relation,
+  column: ScopeColumn,
+): MetricDimension {
   const shown = [...links.map(nameOfLink), column.name].join('__');
   return { kind: 'column', shown, links, relation, column };
 }
 
-function nameOfLink(link: Link): string {
+function nameOfLink(link: DimensionLink): string {
   return link.kind === 'entity' ? link.entity : link.name;
 }
 
@@ -124,7 +128,7 @@ function linksNamed(
   lower: string,
   at: Relation | null,
   ctx: BindContext,
-): readonly { readonly link: Link; readonly relation: Relation }[] {
+): readonly { readonly link: DimensionLink; readonly relation: Relation }[] {
   const { entities, edges } = namesOf(ctx.catalog);
   const entity = entities.get(lower);
   const seen = entity !== undefined && ctx.access.relations.has(entity.name);
@@ -142,16 +146,16 @@ function linksNamed(
   ];
 }
 
-interface Names {
+interface NamedObjects {
   readonly entities: ReadonlyMap<string, Relation>;
   /** The entities at the ends of each relationship. */
   readonly edges: ReadonlyMap<string, readonly string[]>;
 }
 
-const byCatalog = new WeakMap<Catalog, Names>();
+const byCatalog = new WeakMap<Catalog, NamedObjects>();
 
 /** Names in lower case; two that differ in case only cannot be declared. */
-function namesOf(catalog: Catalog): Names {
+function namesOf(catalog: Catalog): NamedObjects {
   const known = byCatalog.get(catalog);
   if (known !== undefined) return known;
   const entities = [...catalog.relations.values()].filter((r) => r.kind === 'entity');

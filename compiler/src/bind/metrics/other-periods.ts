@@ -1,4 +1,4 @@
-import { type Grain, grainNamed, isOfDays, type Span } from '../../catalog/grain.js';
+import { type Grain, grainNamed, isOfDays, type PeriodSpan } from '../../catalog/grain.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
 import { allOf, inType, selectOf } from '../../plan/nodes.js';
@@ -12,13 +12,13 @@ import { deferAggregates, isAdditive } from './partial.js';
 import { takesRow, truncateTime, unitOf } from './time.js';
 
 /** A metric that takes rows of other periods than the group's own: a running total, or one of an earlier period. */
-export interface Spanned {
+export interface PeriodMetricUse {
   /** A source that no FROM has. Its column stands in the FILTERs of the metric's aggregates. */
   readonly placeholder: ColumnRef;
   readonly item: { readonly source: SourceId };
   /** When the rows of its entity happened. */
   readonly time: ColumnRef;
-  readonly span: Span;
+  readonly span: PeriodSpan;
   readonly metric: string;
   readonly location: Location;
 }
@@ -33,7 +33,7 @@ interface Period {
 /** The metric while its branch is made. */
 interface Periods {
   readonly period: Period;
-  readonly span: Span;
+  readonly span: PeriodSpan;
   readonly grouped: boolean;
   readonly inputs: readonly Expr[];
 }
@@ -45,7 +45,7 @@ interface Periods {
  * @throws QueryError E1001 where it is grouped by no one period of the metric's time, or filtered by that time
  */
 export function periodBranch(
-  s: Spanned,
+  s: PeriodMetricUse,
   rows: JoinedRows,
   aggregates: readonly Aggregate[],
   select: Select,
@@ -80,7 +80,7 @@ export function periodBranch(
   };
 }
 
-function isOf({ filter }: Aggregate, { placeholder }: Spanned): boolean {
+function isOf({ filter }: Aggregate, { placeholder }: PeriodMetricUse): boolean {
   return filter !== null && someExpr(filter, (x) => x.kind === 'column' && x.source === placeholder.source);
 }
 
@@ -96,7 +96,7 @@ function without(call: Aggregate, placeholder: ColumnRef | undefined): Aggregate
 
 // ---------------------------------------------------------------- the period
 
-function periodOf({ metric, time, location }: Spanned, select: Select, ctx: BindContext): Period {
+function periodOf({ metric, time, location }: PeriodMetricUse, select: Select, ctx: BindContext): Period {
   const refuse = (detail: string, hint: string) =>
     ctx.error('unresolvable', { detail: `metric \`${metric}\` ${detail}`, hint }, location);
   const reads = (e: Expr): boolean =>

@@ -4,15 +4,15 @@ import type { Aggregate, ColumnRef, CommonTable, Expr, Query, Select } from '../
 import { someExpr } from '../../plan/walk.js';
 import type { BindContext } from '../context.js';
 import { aggregate, allRowsOf, materialized, tableRows, unnamedOutputs } from './build.js';
-import { type Converted, conversionBranch } from './conversions.js';
+import { type ConversionUse, conversionBranch } from './conversions.js';
 import type { Branch, JoinedRows } from './joined-rows.js';
-import { periodBranch, type Spanned } from './other-periods.js';
+import { type PeriodMetricUse, periodBranch } from './other-periods.js';
 import { filterAggregates } from './presence.js';
 
 /** The metrics of a SELECT that take other rows than those of its FROM and WHERE. */
 export interface OtherRows {
-  readonly spanned: readonly Spanned[];
-  readonly converted: readonly Converted[];
+  readonly spanned: readonly PeriodMetricUse[];
+  readonly converted: readonly ConversionUse[];
 }
 
 /**

@@ -9,9 +9,9 @@ import type { BindContext } from '../context.js';
 import { infix } from '../expressions/infix.js';
 import { itemsMetOnce, mayBeMissing } from '../from/fan-out.js';
 import { rowNumber } from './build.js';
-import { type Converted, valueOfLater } from './conversions.js';
+import { type ConversionUse, valueOfLater } from './conversions.js';
 import { JoinedRows } from './joined-rows.js';
-import type { Spanned } from './other-periods.js';
+import type { PeriodMetricUse } from './other-periods.js';
 import { overOtherRows } from './other-rows.js';
 
 /** The entity in FROM whose rows a metric takes. */
@@ -21,7 +21,7 @@ interface EntityItem {
 }
 
 /** A metric whose rows FROM repeats: which rows they are, and who asks. */
-interface Counted {
+interface RepeatedMetricUse {
   /** A source that no FROM has. Its column stands in FILTERs for "the first of the rows that are one row". */
   readonly placeholder: ColumnRef;
   readonly item: EntityItem;
@@ -38,9 +38,9 @@ interface Counted {
  * aggregates take marked rows alone.
  */
 export class OwnGrain {
-  readonly #counted = new Map<string, Counted>();
-  readonly #spanned = new Map<string, Spanned>();
-  readonly #converted = new Map<string, Converted>();
+  readonly #counted = new Map<string, RepeatedMetricUse>();
+  readonly #spanned = new Map<string, PeriodMetricUse>();
+  readonly #converted = new Map<string, ConversionUse>();
 
   /** What must hold of a joined row for a metric over `item` to take it. */
   once(
@@ -61,7 +61,7 @@ export class OwnGrain {
   }
 
   /** What stands in the FILTERs of a metric that takes rows of other periods than the group's own. */
-  over(metric: Omit<Spanned, 'placeholder'>, ctx: BindContext): ColumnRef {
+  over(metric: Omit<PeriodMetricUse, 'placeholder'>, ctx: BindContext): ColumnRef {
     const name = `${metric.item.source} ${metric.metric}`;
     const known = this.#spanned.get(name);
     if (known !== undefined) return known.placeholder;
@@ -71,7 +71,7 @@ export class OwnGrain {
   }
 
   /** The figure of a conversion metric. @param name equal for the same figure; `make`: what it is of */
-  converted(name: string, make: () => Omit<Converted, 'placeholder'>, ctx: BindContext): Expr {
+  converted(name: string, make: () => Omit<ConversionUse, 'placeholder'>, ctx: BindContext): Expr {
     const made = this.#converted.get(name) ?? { placeholder: ctx.nextSource(), ...make() };
     this.#converted.set(name, made);
     return valueOfLater(made);
@@ -102,7 +102,7 @@ export class OwnGrain {
 
 /** @throws QueryError E1001 where one row of the metric would count in several groups */
 function refuseRepeated(
-  { item, metric, location }: Pick<Counted, 'metric' | 'location'> & { readonly item: EntityItem },
+  { item, metric, location }: Pick<RepeatedMetricUse, 'metric' | 'location'> & { readonly item: EntityItem },
   select: Select,
   from: FromItem,
   ctx: BindContext,
@@ -115,7 +115,7 @@ function refuseRepeated(
   throw ctx.error('unresolvable', { detail, hint }, location);
 }
 
-function refuseBesidePassages({ metric, location }: Converted, ctx: BindContext): void {
+function refuseBesidePassages({ metric, location }: ConversionUse, ctx: BindContext): void {
   if (ctx.drafts.length === 0) return;
   const detail = `metric \`${metric}\` takes rows of two entities, beside RETRIEVE, TRAVERSE or \`evidence\``;
   throw ctx.error('unresolvable', { detail, hint: 'ask for one of them at a time' }, location);
@@ -153,7 +153,7 @@ function looksIn(expr: Expr, sources: ReadonlySet<SourceId>): boolean {
 }
 
 /** Whether a joined row is the first of those that are one row of the metric's entity, and are filtered alike. */
-function isFirst({ key, filter }: Counted, missing: boolean, ctx: BindContext): Expr {
+function isFirst({ key, filter }: RepeatedMetricUse, missing: boolean, ctx: BindContext): Expr {
   const number = rowNumber([...key, ...(filter === null ? [] : [filter])], []);
   const first = infix('=', number, ctx.constant('1', 'int8'), undefined, ctx);
   return allOf([...(missing ? key.map(isNotNull) : []), first]);

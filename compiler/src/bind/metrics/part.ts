@@ -6,26 +6,30 @@ import type { Expr, Query, Select } from '../../plan/plan.js';
 import { isArray, type TypeName } from '../../types/types.js';
 import type { BindContext } from '../context.js';
 import { aggregate, allRowsOf, derivedRows, unnamedOutputs } from './build.js';
-import { type Key, timeOf, valueOfKey } from './dimensions.js';
-import { aggregating, type Leaf, unknownMetric } from './readable.js';
-import { Source } from './source.js';
+import { type DimensionKey, timeOf, valueOfKey } from './dimensions.js';
+import { aggregating, type LeafFigure, unknownMetric } from './readable.js';
+import { EntityRows } from './source.js';
 import { notAfter, notBefore } from './time.js';
 import { aggregateOverItem } from './value.js';
 import { type Condition, predicateOf } from './where.js';
 
 /** What all parts of one question have in common. */
-export interface Asked {
-  readonly keys: readonly Key[];
+export interface MetricsQuestion {
+  readonly keys: readonly DimensionKey[];
   /** Conditions on rows. */
   readonly conditions: readonly Condition[];
   readonly timeConstraint: MetricsRequest['timeConstraint'];
 }
 
 /** Figures over the rows of one entity: a value of each key, and of each leaf by its own key. */
-export type Part = Answer;
+export type EntityFigures = FigureQuery;
 
 /** The simple metrics among `leaves`, which are all of one entity, in one pass over its rows. */
-export function simplePart(leaves: readonly Leaf[], asked: Asked, ctx: BindContext): Part {
+export function simplePart(
+  leaves: readonly LeafFigure[],
+  asked: MetricsQuestion,
+  ctx: BindContext,
+): EntityFigures {
   const [first] = leaves;
   const name = first?.asked ?? '';
   const source = sourceOf(first?.metric.entity ?? '', name, ctx);
@@ -41,11 +45,11 @@ export function simplePart(leaves: readonly Leaf[], asked: Asked, ctx: BindConte
 }
 
 /** The rows of an entity, or that there is no such metric. */
-export function sourceOf(entity: string, asked: string, ctx: BindContext): Source {
-  return asUnknown(asked, ctx, () => new Source(entity, ctx));
+export function sourceOf(entity: string, asked: string, ctx: BindContext): EntityRows {
+  return asUnknown(asked, ctx, () => new EntityRows(entity, ctx));
 }
 
-function simpleValue(leaf: Leaf, source: Source, ctx: BindContext): Expr {
+function simpleValue(leaf: LeafFigure, source: EntityRows, ctx: BindContext): Expr {
   const { metric, filters, asked } = leaf;
   if (metric.type !== 'simple') throw unknownMetric(asked, ctx);
   const env = aggregating([source.root], ctx);
@@ -67,8 +71,8 @@ export function asUnknown<T>(metric: string, ctx: BindContext, f: () => T): T {
 const HIDDEN: ReadonlySet<string> = new Set(['unknownColumn', 'unknownRelation', 'denied']);
 
 export function rowConditions(
-  asked: Asked,
-  source: Source,
+  asked: MetricsQuestion,
+  source: EntityRows,
   metric: string,
   ctx: BindContext,
 ): readonly Expr[] {
@@ -84,7 +88,12 @@ export function rowConditions(
   );
 }
 
-export function withinTime(asked: Asked, source: Source, metric: string, ctx: BindContext): readonly Expr[] {
+export function withinTime(
+  asked: MetricsQuestion,
+  source: EntityRows,
+  metric: string,
+  ctx: BindContext,
+): readonly Expr[] {
   if (asked.timeConstraint === null) return [];
   const { start, end } = asked.timeConstraint;
   const time = timeOf(source, metric, ctx);
@@ -98,7 +107,7 @@ export function withinTime(asked: Asked, source: Source, metric: string, ctx: Bi
 type Outermost = Pick<Select, 'outputs'> & Partial<Pick<Select, 'having' | 'orderBy' | 'limit'>>;
 
 /** The keys and figures of all parts, as expressions of one SELECT. */
-export interface Answer {
+export interface FigureQuery {
   readonly keys: readonly Expr[];
   readonly values: ReadonlyMap<string, Expr>;
   query(more: Outermost): Query;
@@ -108,7 +117,7 @@ export interface Answer {
  * One answer of several parts: their results one below the other, then grouped by the keys again, where each figure
  * has at most one row. NULL is a key like any other, so nothing is lost and nothing is counted twice.
  */
-export function combineParts(parts: readonly [Answer, ...Answer[]], ctx: BindContext): Answer {
+export function combineParts(parts: readonly [FigureQuery, ...FigureQuery[]], ctx: BindContext): FigureQuery {
   const [first, ...rest] = parts;
   if (rest.length === 0) return first;
   const leaves = parts.flatMap((p) => [...p.values].map(([key, { type }]) => ({ key, type })));

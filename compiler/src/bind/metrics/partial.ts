@@ -9,7 +9,7 @@ import { aggregate } from './build.js';
  * A value made of aggregates, taken apart: `inputs` are computed where the rows are, and `value` makes the same of
  * them later, over whichever of those rows are wanted.
  */
-export interface Deferred {
+export interface DeferredAggregates {
   /** Whether the inputs are aggregates of their own, one row for each group of rows that are always taken together. */
   readonly grouped: boolean;
   readonly inputs: readonly Expr[];
@@ -33,7 +33,7 @@ const TOGETHER: ReadonlyMap<string, string> = new Map([
  *
  * @param grouped false where they may not, whatever the aggregates are
  */
-export function deferAggregates(value: Expr, ctx: BindContext, grouped = true): Deferred {
+export function deferAggregates(value: Expr, ctx: BindContext, grouped = true): DeferredAggregates {
   const aggregates = new Map<string, Aggregate>();
   visitExpr(value, (e) => {
     if (e.kind === 'aggregate') aggregates.set(fingerprint(e), e);
@@ -47,7 +47,7 @@ export function isAdditive(call: Aggregate): boolean {
   return !call.distinct && call.orderBy.length === 0 && TOGETHER.has(call.definition.name);
 }
 
-function ofParts(value: Expr, aggregates: readonly Aggregate[], ctx: BindContext): Deferred {
+function ofParts(value: Expr, aggregates: readonly Aggregate[], ctx: BindContext): DeferredAggregates {
   const position = new Map(aggregates.map((a, i) => [fingerprint(a), i]));
   return {
     grouped: true,
@@ -71,7 +71,7 @@ function together(call: Aggregate, column: Expr, taken: Expr, ctx: BindContext):
   return Object.freeze({ kind: 'conditional', form: 'coalesce', args, type: call.type });
 }
 
-function ofRows(value: Expr, aggregates: readonly Aggregate[]): Deferred {
+function ofRows(value: Expr, aggregates: readonly Aggregate[]): DeferredAggregates {
   const inputs: Expr[] = [];
   const position = new Map<string, number>();
   for (const call of aggregates) {

@@ -6,7 +6,7 @@ import type { Expr } from '../../plan/plan.js';
 import { nearest } from '../../text/text.js';
 import type { TypeName } from '../../types/types.js';
 import { BindContext } from '../context.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { columnsOf } from '../manifest/computed.js';
 import { innerScope, resolveColumn, type ScopeItem } from '../scope.js';
 import { equality } from './attributed.js';
@@ -127,7 +127,7 @@ function scanOf(entity: string, ctx: BindContext): ScopeItem {
 }
 
 /** Where aggregates over `items` may be bound. */
-export function aggregating(items: readonly ScopeItem[], ctx: BindContext): Environment {
+export function aggregating(items: readonly ScopeItem[], ctx: BindContext): BindEnvironment {
   return {
     ctx,
     scope: innerScope(null, items, new Map()),
@@ -140,7 +140,7 @@ export function aggregating(items: readonly ScopeItem[], ctx: BindContext): Envi
 }
 
 /** A leaf under its filters: one figure that the database computes. */
-export interface Leaf {
+export interface LeafFigure {
   /** Equal for the same figure. */
   readonly key: string;
   readonly metric: LeafMetric;
@@ -154,8 +154,8 @@ export function leafKey(metric: string, filters: readonly string[]): string {
 }
 
 /** The figures that `metrics` are made of, each once. */
-export function leavesOf(metrics: readonly Metric[], catalog: Catalog): readonly Leaf[] {
-  const leaves = new Map<string, Leaf>();
+export function leavesOf(metrics: readonly Metric[], catalog: Catalog): readonly LeafFigure[] {
+  const leaves = new Map<string, LeafFigure>();
   for (const asked of metrics) {
     for (const { metric, filters } of leafUses(asked, catalog)) {
       const key = leafKey(metric.name, filters);

@@ -3,7 +3,7 @@ import type { BindContext } from '../context.js';
 import { columnsFor } from '../scope.js';
 
 /** One declared link, walked from `from` to `to`: `fromColumns[i]` equals `toColumns[i]`. */
-export interface Step {
+export interface LinkStep {
   readonly edge: string;
   readonly from: string;
   readonly to: string;
@@ -16,12 +16,12 @@ export interface Step {
 }
 
 /** A way from one entity to another; empty where they are the same. */
-export type Route = readonly Step[];
+export type LinkRoute = readonly LinkStep[];
 
-const byCatalog = new WeakMap<Catalog, ReadonlyMap<string, readonly Step[]>>();
+const byCatalog = new WeakMap<Catalog, ReadonlyMap<string, readonly LinkStep[]>>();
 
 /** Every step out of `entity` that this caller may know of and join on, in declared order. */
-export function stepsFrom(entity: string, ctx: BindContext): readonly Step[] {
+export function stepsFrom(entity: string, ctx: BindContext): readonly LinkStep[] {
   const known = byCatalog.get(ctx.catalog) ?? stepsOf(ctx.catalog);
   byCatalog.set(ctx.catalog, known);
   return (known.get(entity) ?? []).filter(
@@ -40,8 +40,8 @@ function mayJoin(entity: string, columns: readonly string[], ctx: BindContext): 
   return columns.every((c) => visible.get(c)?.denied === false);
 }
 
-function stepsOf(catalog: Catalog): ReadonlyMap<string, readonly Step[]> {
-  const steps = new Map<string, Step[]>();
+function stepsOf(catalog: Catalog): ReadonlyMap<string, readonly LinkStep[]> {
+  const steps = new Map<string, LinkStep[]>();
   for (const edge of catalog.edges) {
     for (const step of [forward(edge, catalog), backward(edge, catalog)]) {
       const known = steps.get(step.from);
@@ -52,13 +52,13 @@ function stepsOf(catalog: Catalog): ReadonlyMap<string, readonly Step[]> {
   return steps;
 }
 
-function forward(edge: Edge, catalog: Catalog): Step {
+function forward(edge: Edge, catalog: Catalog): LinkStep {
   const { name, from, to, fromColumns, toColumns, bridge } = edge;
   const toOne = bridge === null && isKey(catalog.relations.get(to), toColumns);
   return Object.freeze({ edge: name, from, to, fromColumns, toColumns, bridge: bridge?.name ?? null, toOne });
 }
 
-function backward(edge: Edge, catalog: Catalog): Step {
+function backward(edge: Edge, catalog: Catalog): LinkStep {
   const { name, from, to, fromColumns, toColumns, bridge } = edge;
   return Object.freeze({
     edge: name,
@@ -82,16 +82,16 @@ export function shortestRoutes(
   from: string,
   to: string,
   ctx: BindContext,
-  may: (step: Step) => boolean,
-): readonly Route[] {
-  let reached: readonly Route[] = [[]];
+  may: (step: LinkStep) => boolean,
+): readonly LinkRoute[] {
+  let reached: readonly LinkRoute[] = [[]];
   const seen = new Set([from]);
   if (from === to) return reached;
   while (reached.length > 0) {
     const further = reached.flatMap((route) =>
       stepsFrom(route.at(-1)?.to ?? from, ctx)
         .filter((s) => may(s) && !seen.has(s.to))
-        .map((s): Route => [...route, s]),
+        .map((s): LinkRoute => [...route, s]),
     );
     const arrived = further.filter((r) => r.at(-1)?.to === to);
     if (arrived.length > 0) return arrived;

@@ -6,14 +6,14 @@ import { columnValue } from '../expressions/expression.js';
 import { columnsOf, joinParents } from '../manifest/computed.js';
 import { innerScope, resolveColumn, type ScopeItem } from '../scope.js';
 import { operation } from './build.js';
-import type { Link } from './names.js';
-import { type Route, type Step, shortestRoutes, stepsFrom } from './routes.js';
+import type { DimensionLink } from './names.js';
+import { type LinkRoute, type LinkStep, shortestRoutes, stepsFrom } from './routes.js';
 
 /**
  * The rows of one entity, with what each of them leads to. Links are LEFT JOINs to at most one row each, so that a row
  * of the entity is there exactly once, whatever is asked of it.
  */
-export class Source {
+export class EntityRows {
   readonly root: ScopeItem;
   readonly #ctx: BindContext;
   readonly #joined = new Map<string, ScopeItem>();
@@ -32,13 +32,13 @@ export class Source {
   }
 
   /** A column of what `links` lead to. `metric` is who asks, for the message. @throws QueryError E1001, E2101 */
-  column(links: readonly Link[], name: string, metric: string): Expr {
-    const route: Step[] = [];
+  column(links: readonly DimensionLink[], name: string, metric: string): Expr {
+    const route: LinkStep[] = [];
     for (const link of links) route.push(...this.#steps(route, link, metric));
     return columnOf(this.#at(route), name, this.#ctx);
   }
 
-  #steps(so: Route, link: Link, metric: string): Route {
+  #steps(so: LinkRoute, link: DimensionLink, metric: string): LinkRoute {
     const from = so.at(-1)?.to ?? this.root.alias;
     if (link.kind === 'entity') return routeTo(link.entity, from, metric, this.#ctx);
     const last = stepsFrom(link.from, this.#ctx).find(
@@ -48,7 +48,7 @@ export class Source {
     return [...routeTo(link.from, from, metric, this.#ctx), last];
   }
 
-  #at(route: Route): ScopeItem {
+  #at(route: LinkRoute): ScopeItem {
     const last = route.at(-1);
     if (last === undefined) return this.root;
     const key = route.map((s) => `${s.edge}>${s.to}`).join(' ');
@@ -70,7 +70,7 @@ export class Source {
     return scope;
   }
 
-  #equality(left: ScopeItem, right: ScopeItem, step: Step, index: number): Operation {
+  #equality(left: ScopeItem, right: ScopeItem, step: LinkStep, index: number): Operation {
     const a = columnOf(left, step.fromColumns[index] ?? '', this.#ctx);
     const b = columnOf(right, step.toColumns[index] ?? '', this.#ctx);
     const equality = operation('=', a, b, this.#ctx);
@@ -98,7 +98,7 @@ export function columnOf(item: ScopeItem, name: string, ctx: BindContext): Expr 
 }
 
 /** The one shortest way on which no row meets several. @throws QueryError E1001 naming the edge that is in the way */
-function routeTo(to: string, from: string, metric: string, ctx: BindContext): Route {
+function routeTo(to: string, from: string, metric: string, ctx: BindContext): LinkRoute {
   const [route, another] = shortestRoutes(from, to, ctx, (s) => s.toOne);
   if (route !== undefined && another === undefined) return route;
   const lead = `metric \`${metric}\` takes rows of \`${from}\``;

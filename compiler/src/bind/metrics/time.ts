@@ -1,4 +1,11 @@
-import { dayAfter, GRAINS, type Grain, type Instant, isOfDays, type Span } from '../../catalog/grain.js';
+import {
+  dayAfter,
+  GRAINS,
+  type Grain,
+  type Instant,
+  isOfDays,
+  type PeriodSpan,
+} from '../../catalog/grain.js';
 import { assertNever } from '../../errors/errors.js';
 import { inType } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
@@ -60,7 +67,7 @@ function instantAs(type: TypeName, text: string, isDay: boolean, ctx: BindContex
 }
 
 /** The longest unit such that no span and no period begins or ends inside of one. */
-export function unitOf(span: Span, grain: Grain): Grain {
+export function unitOf(span: PeriodSpan, grain: Grain): Grain {
   if (span.kind === 'unbounded') return grain;
   const other = span.kind === 'window' || span.kind === 'offset' ? span.unit : span.grain;
   const finest = GRAINS.indexOf(grain) < GRAINS.indexOf(other) ? grain : other;
@@ -68,13 +75,24 @@ export function unitOf(span: Span, grain: Grain): Grain {
 }
 
 /** What must hold of the time `at` of a row for the period of `grain` that begins at `begin` to take it. */
-export function takesRow(at: Expr, begin: Expr, span: Span, grain: Grain, ctx: BindContext): readonly Expr[] {
+export function takesRow(
+  at: Expr,
+  begin: Expr,
+  span: PeriodSpan,
+  grain: Grain,
+  ctx: BindContext,
+): readonly Expr[] {
   const { from, to } = bounds(begin, span, grain, ctx);
   return [operation('<', at, to, ctx), ...(from === null ? [] : [operation('>=', at, from, ctx)])];
 }
 
 /** The rows of a period: from `from` on, or all of them, and before `to`. */
-function bounds(begin: Expr, span: Span, grain: Grain, ctx: BindContext): { from: Expr | null; to: Expr } {
+function bounds(
+  begin: Expr,
+  span: PeriodSpan,
+  grain: Grain,
+  ctx: BindContext,
+): { from: Expr | null; to: Expr } {
   const next = (time: Expr): Expr => operation('+', time, interval(1, grain, ctx), ctx);
   const to = next(begin);
   switch (span.kind) {

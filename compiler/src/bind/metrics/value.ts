@@ -10,7 +10,7 @@ import type {
 import { assertNever, queryError } from '../../errors/errors.js';
 import type { Aggregate, Expr } from '../../plan/plan.js';
 import { mapChildren, someExpr } from '../../plan/walk.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { bindPredicateNode, bindValue, columnValue } from '../expressions/expression.js';
 import { quotient } from '../expressions/infix.js';
 import { columnsOf, parentColumn } from '../manifest/computed.js';
@@ -28,7 +28,7 @@ export type ValueOfLeaf = (metric: LeafMetric, filters: readonly string[]) => Ex
 export function metricValue(
   metric: Metric,
   leaf: ValueOfLeaf,
-  env: Environment,
+  env: BindEnvironment,
   filters: readonly string[] = [],
 ): Expr {
   switch (metric.type) {
@@ -62,9 +62,14 @@ export function metricValue(
 }
 
 /** The names in a derived metric are metrics, its divisions are those of metrics, and it has no aggregate of its own. */
-function bindDerived(text: string, leaf: ValueOfLeaf, env: Environment, filters: readonly string[]): Expr {
+function bindDerived(
+  text: string,
+  leaf: ValueOfLeaf,
+  env: BindEnvironment,
+  filters: readonly string[],
+): Expr {
   const { ctx } = env;
-  const inner: Environment = {
+  const inner: BindEnvironment = {
     ...env,
     scope: innerScope(null, [], new Map()),
     clause: 'a derived metric',
@@ -96,7 +101,7 @@ export function aggregateOverItem(
   metric: SimpleMetric,
   more: readonly string[],
   item: ScopeItem,
-  env: Environment,
+  env: BindEnvironment,
 ): Expr {
   const own = withMetricColumns(metric, item, env);
   const inner = withinMetric(metric, own, env);
@@ -110,14 +115,14 @@ export function conditionsOverItem(
   metric: SimpleMetric,
   more: readonly string[],
   item: ScopeItem,
-  env: Environment,
+  env: BindEnvironment,
 ): readonly Expr[] {
   const own = withMetricColumns(metric, item, env);
   return predicatesOver(metric, more, own, withinMetric(metric, own, env)).map((p) => ofManifest(p, env.ctx));
 }
 
 /** Where the expression of `metric` is bound over the rows of `own`. */
-function withinMetric(metric: SimpleMetric, own: ScopeItem, env: Environment): Environment {
+function withinMetric(metric: SimpleMetric, own: ScopeItem, env: BindEnvironment): BindEnvironment {
   const scope = { ...env.scope, items: [own], parent: null };
   return { ...env, scope, clause: `metric \`${metric.name}\``, aggregates: true, withinMetric: true };
 }
@@ -126,10 +131,10 @@ function predicatesOver(
   metric: SimpleMetric,
   more: readonly string[],
   own: ScopeItem,
-  inner: Environment,
+  inner: BindEnvironment,
 ): readonly Expr[] {
   const { ctx, scope } = inner;
-  const rows: Environment = {
+  const rows: BindEnvironment = {
     ...inner,
     aggregates: false,
     windows: false,
@@ -144,7 +149,7 @@ function predicatesOver(
 }
 
 /** A grant of a metric shows its columns to the metric, and to nothing else. */
-function withMetricColumns(metric: SimpleMetric, item: ScopeItem, env: Environment): ScopeItem {
+function withMetricColumns(metric: SimpleMetric, item: ScopeItem, env: BindEnvironment): ScopeItem {
   const access = env.ctx.access.relations.get(metric.entity);
   if (item.relation === null || access === undefined) return item;
   const measured = forMetric(access, metric.name);

@@ -8,18 +8,20 @@ import type { BindContext } from '../context.js';
 import { bindPredicateNode } from '../expressions/expression.js';
 import { expressionNode } from '../manifest/expression-node.js';
 import { innerScope } from '../scope.js';
-import { type Key, keyOf } from './dimensions.js';
+import { type DimensionKey, keyOf } from './dimensions.js';
 import { namesIn } from './inputs.js';
 import { dimensionNamed } from './names.js';
 
 /** What a builder stands for once its name is resolved. */
-type Term = { readonly kind: 'key'; readonly key: Key } | { readonly kind: 'metric'; readonly name: string };
+type ResolvedBuilder =
+  | { readonly kind: 'key'; readonly key: DimensionKey }
+  | { readonly kind: 'metric'; readonly name: string };
 
 /** One conjunct of a `where`. `terms[n]` is what its name `"{{n}}"` means; the others are of its neighbours. */
 export interface Condition {
   readonly node: Node;
   readonly template: Template;
-  readonly terms: ReadonlyMap<number, Term>;
+  readonly terms: ReadonlyMap<number, ResolvedBuilder>;
 }
 
 /** The conditions of `texts`, whose names are resolved and nothing else. @throws QueryError E0511, E0512 */
@@ -50,7 +52,7 @@ function parsedTemplate({ sql }: Template): Node {
 }
 
 function conditionOf(node: Node, template: Template, fallback: Grain, ctx: BindContext): Condition {
-  const terms = new Map<number, Term>();
+  const terms = new Map<number, ResolvedBuilder>();
   for (const name of namesIn(node)) {
     const index = builderAt(name, template);
     const builder = index === null ? undefined : template.builders[index];
@@ -60,7 +62,7 @@ function conditionOf(node: Node, template: Template, fallback: Grain, ctx: BindC
   return { node, template, terms };
 }
 
-function termOf(builder: Builder, fallback: Grain, ctx: BindContext): Term {
+function termOf(builder: NameBuilder, fallback: Grain, ctx: BindContext): ResolvedBuilder {
   switch (builder.kind) {
     case 'metric':
       return { kind: 'metric', name: builder.name };
@@ -86,7 +88,11 @@ function bareName(name: string, ctx: BindContext) {
 }
 
 /** The condition as a predicate, each of its terms being what `meaning` says. @throws QueryError E0511 */
-export function predicateOf(condition: Condition, meaning: (term: Term) => Expr, ctx: BindContext): Expr {
+export function predicateOf(
+  condition: Condition,
+  meaning: (term: ResolvedBuilder) => Expr,
+  ctx: BindContext,
+): Expr {
   const { node, template, terms } = condition;
   const bind = (): Expr =>
     bindPredicateNode(node, {
@@ -110,14 +116,14 @@ export function predicateOf(condition: Condition, meaning: (term: Term) => Expr,
 }
 
 /** What stands for a name in the text of a predicate. The grammar has these four and no more. */
-type Builder =
+type NameBuilder =
   | { readonly kind: 'dimension' | 'entity' | 'metric'; readonly name: string }
   | { readonly kind: 'time'; readonly name: string; readonly grain: Grain | null };
 
 /** A predicate with its builders taken out: `"{{n}}"` stands for `builders[n]`, and no caller can write that. */
 interface Template {
   readonly sql: string;
-  readonly builders: readonly Builder[];
+  readonly builders: readonly NameBuilder[];
 }
 
 const NAME = `(?:'([A-Za-z0-9_]{1,200})'|"([A-Za-z0-9_]{1,200})")`;
@@ -135,7 +141,7 @@ const KINDS = { Dimension: 'dimension', Entity: 'entity', Metric: 'metric' } as 
  * @throws QueryError E0511 for anything else between double braces
  */
 function parseTemplate(text: string): Template {
-  const builders: Builder[] = [];
+  const builders: NameBuilder[] = [];
   let sql = '';
   let at = 0;
   for (let open = text.indexOf('{{'); open >= 0; open = text.indexOf('{{', at)) {
@@ -157,7 +163,7 @@ function builderAt(name: string, { builders }: Template): number | null {
   return builders[index] === undefined ? null : index;
 }
 
-function builderOf(match: RegExpExecArray): Builder | null {
+function builderOf(match: RegExpExecArray): NameBuilder | null {
   const [, word, single, double, singleGrain, doubleGrain] = match;
   const name = single ?? double ?? '';
   const written = singleGrain ?? doubleGrain ?? null;

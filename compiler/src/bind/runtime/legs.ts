@@ -1,12 +1,18 @@
 import type { FacetReranker, FacetStore } from '../../catalog/catalog.js';
 import { castTo } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
-import { ASKED_COLUMNS, type AskedColumn, type Legs, MAX_SKIP, type Page } from '../../plan/runtime.js';
+import {
+  ASKED_COLUMNS,
+  type AskedColumn,
+  type Legs,
+  MAX_SKIP,
+  type PassagePage,
+} from '../../plan/runtime.js';
 import { nearest } from '../../text/text.js';
 import type { TypeName } from '../../types/types.js';
 import { constantText, integerOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type Environment, plainEnvironment } from '../environment.js';
+import { type BindEnvironment, plainEnvironment } from '../environment.js';
 import { coerce } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
 import { innerScope } from '../scope.js';
@@ -63,7 +69,7 @@ export function askedColumns(args: NamedArguments, ctx: BindContext): readonly A
 /** The arguments of RETRIEVE that say which of the permitted passages are the answer, beside `top_k`. */
 export const PAGE_ARGUMENTS = Object.freeze(['min_score', 'skip', 'per', 'diversity']);
 
-export function pageArguments(args: NamedArguments, ctx: BindContext): Page {
+export function pageArguments(args: NamedArguments, ctx: BindContext): PassagePage {
   const has = (name: string): boolean => args.byName.has(name);
   return Object.freeze({
     per: wordArgument(args, 'per', ['passage', 'document'], 'passage', ctx),
@@ -120,7 +126,7 @@ function wanted(args: NamedArguments, ctx: BindContext): string | boolean {
 }
 
 /** Where no column has a name. */
-function constantEnvironment(ctx: BindContext): Environment {
+function constantEnvironment(ctx: BindContext): BindEnvironment {
   return plainEnvironment(ctx, innerScope(null, [], new Map()), 'an argument');
 }
 

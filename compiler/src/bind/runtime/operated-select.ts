@@ -29,7 +29,7 @@ import { operatedScan } from './runtime-draft.js';
  * @throws QueryError E0511 for rows that are no query of their own
  */
 export function operatedSelect(select: Select, level: OperatedLevel, scope: Scope, ctx: BindContext): Select {
-  const parts = new Parts(select, level, scope, ctx);
+  const parts = new SelectHalves(select, level, scope, ctx);
   const page = pageOf(select, level, parts);
   const outer = parts.above(page);
   const operators = level.uses.map((use, i): RowOperator => {
@@ -51,14 +51,14 @@ export function operatedSelect(select: Select, level: OperatedLevel, scope: Scop
 }
 
 /** What decides of order and number before the operators work. */
-interface Page {
+interface PageClauses {
   /** Where none of it waits for an operator, the rows have the order by themselves. */
   readonly orderBy: readonly SortKey[] | null;
   /** Whether LIMIT and OFFSET hold before the operators work. */
   readonly isTaken: boolean;
 }
 
-function pageOf(select: Select, { uses }: OperatedLevel, parts: Parts): Page {
+function pageOf(select: Select, { uses }: OperatedLevel, parts: SelectHalves): PageClauses {
   const { grouped, distinct, distinctOn, withTies, outputs } = select;
   const keys = select.orderBy.map((k) =>
     typeof k.by === 'number' ? { ...k, by: outputs[k.by - 1]?.expr ?? k.by } : k,
@@ -91,7 +91,7 @@ function makesRows(e: Expr): boolean {
 const READ_AS_JSON: ReadonlySet<string> = new Set(['json', 'jsonb']);
 
 /** The two halves of a SELECT: what stands below the operators, and what above. */
-class Parts {
+class SelectHalves {
   readonly #select: Select;
   readonly #level: OperatedLevel;
   readonly #scope: Scope;
@@ -145,7 +145,7 @@ class Parts {
   }
 
   /** What is computed of the rows and the operators' values. */
-  above({ orderBy, isTaken }: Page): Select {
+  above({ orderBy, isTaken }: PageClauses): Select {
     const { draft, slot } = this.#level;
     const ctx = this.#ctx;
     ctx.use(draft.source, ORDINAL);
@@ -166,7 +166,7 @@ class Parts {
   }
 
   /** The rows, in their order: one more than the operators may work on, so that it shows where there are too many. */
-  below({ orderBy, isTaken }: Page): Query {
+  below({ orderBy, isTaken }: PageClauses): Query {
     const { from, where, limit, offset } = this.#select;
     const most = this.#ctx.constant(String(this.#level.draft.most + 1), 'int8');
     const least = (asked: Expr): Expr =>

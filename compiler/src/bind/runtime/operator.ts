@@ -9,7 +9,7 @@ import { columnRef } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import type { TypeName } from '../../types/types.js';
 import { type Location, nameParts, placeOf } from '../ast.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { coerce, typeOfBound } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
 import { resolveColumn } from '../scope.js';
@@ -20,7 +20,7 @@ import type { RowOperators } from './row-operators.js';
  * The operator call that `node` is, or null for an ordinary function. `EXTRACT(year FROM x)` and `rank() OVER (…)`
  * are ordinary.
  */
-export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null {
+export function bindOperatorCall(node: FuncCall, env: BindEnvironment): Expr | null {
   const name = operatorNamed(nameParts(node.funcname).join('.'));
   if (name === null || node.over !== undefined || node.funcformat === 'COERCE_SQL_SYNTAX') return null;
   const [over, ...rest] = node.args ?? [];
@@ -68,7 +68,7 @@ function overRows(
   rest: readonly Node[],
   location: Location,
   operators: RowOperators,
-  env: Environment,
+  env: BindEnvironment,
 ): Expr {
   const { ctx } = env;
   const text = coerce(bindExpression(over, env), 'text', ctx);
@@ -97,7 +97,7 @@ function bindArguments(
   name: OperatorName,
   nodes: readonly Node[],
   at: Location,
-  env: Environment,
+  env: BindEnvironment,
 ): ReadonlyMap<string, Expr> {
   const { ctx } = env;
   const given = new Map<string, Expr>();
@@ -127,7 +127,7 @@ const TYPES: Readonly<Record<OperatorArgument['type'], TypeName>> = {
 };
 
 /** A literal, a parameter, or an array of them. */
-function constant(node: Node, declared: OperatorArgument, env: Environment): Expr {
+function constant(node: Node, declared: OperatorArgument, env: BindEnvironment): Expr {
   const { ctx } = env;
   const bound = bindExpression(node, env);
   const type = typeOfBound(bound);

@@ -9,10 +9,10 @@ import { columnsFor } from '../scope.js';
 
 export const MAX_HOPS = 16;
 
-export type Direction = 'in' | 'out' | 'both';
+export type WalkDirection = 'in' | 'out' | 'both';
 
 /** One link walked one way, or both ways at once for a link of an entity with itself. */
-interface Step {
+interface WalkStep {
   readonly edge: Edge;
   readonly from: string;
   readonly to: string;
@@ -20,7 +20,7 @@ interface Step {
 }
 
 /** Links that this caller may know of. */
-interface Links {
+interface VisibleLinks {
   readonly usable: readonly Edge[];
   /** Links that only an explicit deny rule takes away, each with what it denies. */
   readonly denied: ReadonlyMap<Edge, string>;
@@ -30,7 +30,7 @@ interface Links {
  * The links of which every column that a walk reads is visible: what it joins on, and the keys of both ends. The rest
  * does not exist for the caller, so that no message can name it.
  */
-function linksOf(ctx: BindContext): Links {
+function linksOf(ctx: BindContext): VisibleLinks {
   const usable: Edge[] = [];
   const denied = new Map<Edge, string>();
   for (const edge of ctx.catalog.edges) {
@@ -41,9 +41,9 @@ function linksOf(ctx: BindContext): Links {
   return { usable, denied };
 }
 
-type Sight = 'usable' | 'hidden' | { readonly denies: string };
+type LinkVisibility = 'usable' | 'hidden' | { readonly denies: string };
 
-function sightOf({ from, to, fromColumns, toColumns, bridge }: Edge, ctx: BindContext): Sight {
+function sightOf({ from, to, fromColumns, toColumns, bridge }: Edge, ctx: BindContext): LinkVisibility {
   const primaryKey = (entity: string): readonly string[] =>
     ctx.catalog.relations.get(entity)?.primaryKey ?? [];
   // A walk goes from key to key.
@@ -56,7 +56,7 @@ function sightOf({ from, to, fromColumns, toColumns, bridge }: Edge, ctx: BindCo
   return parts.find((p) => p === 'hidden') ?? parts.find((p) => p !== 'usable') ?? 'usable';
 }
 
-function sightOfPart(name: string, columns: readonly string[], ctx: BindContext): Sight {
+function sightOfPart(name: string, columns: readonly string[], ctx: BindContext): LinkVisibility {
   const relation = ctx.catalog.relations.get(name);
   const whole = ctx.access.denied?.get(name);
   const access = ctx.access.relations.get(name) ?? whole;
@@ -76,10 +76,10 @@ function sightOfPart(name: string, columns: readonly string[], ctx: BindContext)
 export function routeOf(
   { anchor, target }: { readonly anchor: string; readonly target: string },
   via: readonly string[] | null,
-  direction: Direction | null,
+  direction: WalkDirection | null,
   at: Location,
   ctx: BindContext,
-): readonly Step[] {
+): readonly WalkStep[] {
   const { usable, denied } = linksOf(ctx);
   const wanted = (e: Edge): boolean => via === null || via.includes(e.name);
   for (const name of via ?? []) {
@@ -133,8 +133,8 @@ function routesBetween(
   from: string,
   to: string,
   edges: readonly Edge[],
-  direction: Direction | null,
-): readonly (readonly Step[])[] {
+  direction: WalkDirection | null,
+): readonly (readonly WalkStep[])[] {
   const routes = shortestRoutes(from, to, edges, direction);
   if (routes.length > 0 || from !== to || direction === 'in' || direction === 'out') return routes;
   return edges.flatMap((edge) => {
@@ -157,9 +157,9 @@ function shortestRoutes(
   from: string,
   to: string,
   edges: readonly Edge[],
-  direction: Direction | null,
-): readonly (readonly Step[])[] {
-  let frontier: readonly (readonly Step[])[] = stepsFrom(from, edges, direction).map((s) => [s]);
+  direction: WalkDirection | null,
+): readonly (readonly WalkStep[])[] {
+  let frontier: readonly (readonly WalkStep[])[] = stepsFrom(from, edges, direction).map((s) => [s]);
   const seen = new Set([from]);
   for (let length = 1; length <= MAX_HOPS && frontier.length > 0; length++) {
     const arrived = frontier.filter((r) => r.at(-1)?.to === to);
@@ -181,8 +181,12 @@ function countUp(counts: Map<string, number>, name: string): number {
   return count;
 }
 
-function stepsFrom(entity: string, edges: readonly Edge[], direction: Direction | null): readonly Step[] {
-  return edges.flatMap((edge): readonly Step[] => {
+function stepsFrom(
+  entity: string,
+  edges: readonly Edge[],
+  direction: WalkDirection | null,
+): readonly WalkStep[] {
+  return edges.flatMap((edge): readonly WalkStep[] => {
     if (edge.from === entity && edge.to === entity) {
       const ways = direction === 'both' ? (['out', 'in'] as const) : ([direction ?? 'out'] as const);
       return [{ edge, from: entity, to: entity, ways }];
@@ -196,7 +200,7 @@ function stepsFrom(entity: string, edges: readonly Edge[], direction: Direction 
 }
 
 /** The step as OSL-SQL: the caller's policy then holds on both entities and on the bridge by itself. */
-export function hopOf(step: Step, ctx: BindContext): Hop {
+export function hopOf(step: WalkStep, ctx: BindContext): Hop {
   const keys = { source: keyOf(step.from, ctx), target: keyOf(step.to, ctx) };
   const texts = step.ways.map((way) => wayText(step, way, keys));
   const all = texts.length === 1 ? texts[0] : texts.map((t) => `(${t})`).join(' union all ');
@@ -216,9 +220,9 @@ export function hopOf(step: Step, ctx: BindContext): Hop {
   });
 }
 
-type Key = readonly { readonly name: string; readonly type: TypeName }[];
+type WalkKey = readonly { readonly name: string; readonly type: TypeName }[];
 
-function keyOf(entity: string, ctx: BindContext): Key {
+function keyOf(entity: string, ctx: BindContext): WalkKey {
   const relation = ctx.catalog.relations.get(entity);
   return (relation?.primaryKey ?? []).flatMap((name) => relation?.columns.find((c) => c.name === name) ?? []);
 }
@@ -229,11 +233,11 @@ function named(end: string, width: number): readonly string[] {
 }
 
 interface EndKeys {
-  readonly source: Key;
-  readonly target: Key;
+  readonly source: WalkKey;
+  readonly target: WalkKey;
 }
 
-function wayText({ edge, from, to }: Step, way: 'out' | 'in', keys: EndKeys): string {
+function wayText({ edge, from, to }: WalkStep, way: 'out' | 'in', keys: EndKeys): string {
   const out = way === 'out';
   const near = out ? edge.fromColumns : edge.toColumns;
   const far = out ? edge.toColumns : edge.fromColumns;
@@ -257,7 +261,7 @@ function wayText({ edge, from, to }: Step, way: 'out' | 'in', keys: EndKeys): st
 }
 
 /** Rows `x` whose key is one of those that are given. */
-function amongKeys(key: Key): string {
+function amongKeys(key: WalkKey): string {
   const [only, ...more] = key;
   if (only !== undefined && more.length === 0) return `where x.${quoteIdentifier(only.name)} = any ($1)`;
   const arrays = key.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', ');

@@ -18,7 +18,7 @@ import {
   namedArguments,
   requiredArgument,
 } from './named-arguments.js';
-import { type Direction, hopOf, MAX_HOPS, routeOf } from './route.js';
+import { hopOf, MAX_HOPS, routeOf, type WalkDirection } from './route.js';
 import { draftScan, mostPerHop, type TraversalDraft } from './runtime-draft.js';
 import { type KeyColumn, keyOf, keysArgument, startQuery } from './walk-keys.js';
 
@@ -145,7 +145,7 @@ function viaArgument(args: NamedArguments, ctx: BindContext): readonly string[] 
   });
 }
 
-function directionArgument(args: NamedArguments, ctx: BindContext): Direction | null {
+function directionArgument(args: NamedArguments, ctx: BindContext): WalkDirection | null {
   const node = args.byName.get('direction');
   if (node === undefined) return null;
   const text = constantText(node);

@@ -8,7 +8,7 @@ import type { BindContext } from '../context.js';
 import { localSources, type Scope } from '../scope.js';
 
 /** Indices of keys that group together. */
-type Keys = readonly number[];
+type KeyIndices = readonly number[];
 
 /**
  * GROUP BY as its keys and, where it has ROLLUP, CUBE, GROUPING SETS or `()`, the sets that these stand for, written
@@ -46,7 +46,7 @@ class GroupingSets {
   }
 
   written(nodes: readonly Node[], distinct: boolean): Pick<Select, 'groupBy' | 'groupingSets'> {
-    let sets: readonly Keys[] = [[]];
+    let sets: readonly KeyIndices[] = [[]];
     for (const node of nodes) {
       const own = this.#setsOf(node);
       this.#bound(sets.length * own.length);
@@ -60,7 +60,7 @@ class GroupingSets {
     return { groupBy, groupingSets: Object.freeze(sets.map((s) => Object.freeze([...s]))) };
   }
 
-  #setsOf(node: Node): readonly Keys[] {
+  #setsOf(node: Node): readonly KeyIndices[] {
     if (!('GroupingSet' in node)) return [this.#list(node)];
     const { content = [], kind } = node.GroupingSet as GroupingSet;
     switch (kind) {
@@ -80,7 +80,7 @@ class GroupingSets {
         );
       }
       case 'GROUPING_SET_SETS': {
-        const sets: Keys[] = [];
+        const sets: KeyIndices[] = [];
         for (const n of content) {
           sets.push(...this.#setsOf(n));
           this.#bound(sets.length);
@@ -93,7 +93,7 @@ class GroupingSets {
   }
 
   /** The keys of one item: `a`, or `(a, b)`. */
-  #list(node: Node): Keys {
+  #list(node: Node): KeyIndices {
     const items = isPlainRow(node) && 'RowExpr' in node ? (node.RowExpr.args ?? []) : [node];
     return [...new Set(items.map((item) => this.#index(item)))];
   }
@@ -115,7 +115,7 @@ class GroupingSets {
   }
 
   /** The keys of several lists, each once. */
-  #joined(lists: readonly Keys[]): Keys {
+  #joined(lists: readonly KeyIndices[]): KeyIndices {
     const [first = [], ...more] = lists.filter((l) => l.length > 0);
     if (more.length === 0) return first;
     this.#ctx.spend(
@@ -126,7 +126,7 @@ class GroupingSets {
   }
 
   /** Each set writes its keys again: all that they are made of beyond the keys themselves. */
-  #spend(sets: readonly Keys[]): void {
+  #spend(sets: readonly KeyIndices[]): void {
     const sizes = this.#keys.map((key) => {
       let size = 0;
       visitExpr(key, () => size++);

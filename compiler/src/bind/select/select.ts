@@ -7,7 +7,7 @@ import type { Expr, FromItem, Output, Select, SortKey } from '../../plan/plan.js
 import { someExpr, sortExprs } from '../../plan/walk.js';
 import { conjunctsOf, constructOf, integerOf, placeOf, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { sortKey } from '../expressions/call.js';
 import { requireComparable } from '../expressions/coerce.js';
 import { bindPredicateNode, bindValue, columnValue } from '../expressions/expression.js';
@@ -24,11 +24,11 @@ import { RowOperators } from '../runtime/row-operators.js';
 import {
   type BoundColumn,
   type BoundFrom,
+  type ColumnReference,
   innerScope,
   isSealedIn,
   localSources,
   lookUp,
-  type Reference,
   type Scope,
   type ScopeItem,
 } from '../scope.js';
@@ -52,7 +52,7 @@ export function bindSelect(
   const scope: Scope =
     from === null ? plain : { ...plain, from: from.item, using: from.using, ownGrain, operators };
   const named = namedWindows(stmt, ctx);
-  const env = (clause: string, aggregates: boolean, windows: boolean): Environment => ({
+  const env = (clause: string, aggregates: boolean, windows: boolean): BindEnvironment => ({
     ctx,
     scope,
     clause,
@@ -115,9 +115,9 @@ function formatted(format: MetricFormat | undefined): Pick<BoundColumn, 'format'
 }
 
 /** The clauses of one level above its FROM and WHERE. */
-type Clauses = Pick<Select, 'groupBy' | 'having' | 'outputs' | 'orderBy' | 'distinct' | 'distinctOn'>;
+type SelectClauses = Pick<Select, 'groupBy' | 'having' | 'outputs' | 'orderBy' | 'distinct' | 'distinctOn'>;
 
-function isGrouped(stmt: SelectStmt, { outputs, orderBy }: Clauses): boolean {
+function isGrouped(stmt: SelectStmt, { outputs, orderBy }: SelectClauses): boolean {
   return (
     stmt.groupClause !== undefined ||
     stmt.havingClause !== undefined ||
@@ -125,7 +125,7 @@ function isGrouped(stmt: SelectStmt, { outputs, orderBy }: Clauses): boolean {
   );
 }
 
-function checkClauses(clauses: Clauses, grouped: boolean, scope: Scope, ctx: BindContext): void {
+function checkClauses(clauses: SelectClauses, grouped: boolean, scope: Scope, ctx: BindContext): void {
   const { groupBy, having, outputs, orderBy, distinct, distinctOn } = clauses;
   const sorted = sortExprs(orderBy);
   const listed = distinct
@@ -212,7 +212,7 @@ function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, W
   return named;
 }
 
-function expandTargets(nodes: readonly Node[], env: Environment): readonly Output[] {
+function expandTargets(nodes: readonly Node[], env: BindEnvironment): readonly Output[] {
   const outputs: Output[] = [];
   for (const node of nodes) {
     const target = 'ResTarget' in node ? node.ResTarget : {};
@@ -228,7 +228,7 @@ function expandTargets(nodes: readonly Node[], env: Environment): readonly Outpu
 }
 
 /** GROUP BY: a position, an input column, the name of an output, or an expression, in Postgres' order. */
-function bindGroup(node: Node, outputs: SelectList, env: Environment): Expr {
+function bindGroup(node: Node, outputs: SelectList, env: BindEnvironment): Expr {
   const { ctx } = env;
   const named = again(outputNamed(node, outputs, env, false), node, env);
   const expr = byPosition(node, outputs, env) ?? named ?? bindValue(node, env);
@@ -242,18 +242,18 @@ function bindGroup(node: Node, outputs: SelectList, env: Environment): Expr {
   return expr;
 }
 
-function byPosition(node: Node, outputs: SelectList, env: Environment): Expr | null {
+function byPosition(node: Node, outputs: SelectList, env: BindEnvironment): Expr | null {
   const position = positionOf(node, outputs, env);
   return position === null ? null : again(outputs.at(position)?.expr ?? null, node, env);
 }
 
 /** An output that GROUP BY or DISTINCT ON names, which is written out in both places. */
-function again(expr: Expr | null, node: Node, { ctx }: Environment): Expr | null {
+function again(expr: Expr | null, node: Node, { ctx }: BindEnvironment): Expr | null {
   if (expr !== null && expr.kind !== 'column') ctx.spendAgain(expr, placeOf(node));
   return expr;
 }
 
-function positionOf(node: Node, outputs: SelectList, env: Environment): number | null {
+function positionOf(node: Node, outputs: SelectList, env: BindEnvironment): number | null {
   if (!('A_Const' in node)) return null;
   const position = integerOf(node);
   if (position === null || position < 1 || position > outputs.length) {
@@ -266,12 +266,17 @@ function positionOf(node: Node, outputs: SelectList, env: Environment): number |
   return position;
 }
 
-function bareName(name: string): Reference {
+function bareName(name: string): ColumnReference {
   return { alias: null, name, schema: null };
 }
 
 /** The output that a bare name means; input columns win where `outputFirst` is false. */
-function outputNamed(node: Node, outputs: SelectList, env: Environment, outputFirst: boolean): Expr | null {
+function outputNamed(
+  node: Node,
+  outputs: SelectList,
+  env: BindEnvironment,
+  outputFirst: boolean,
+): Expr | null {
   if (!('ColumnRef' in node) || node.ColumnRef.fields?.length !== 1) return null;
   const name = stringOf(node.ColumnRef.fields[0]);
   const hits = outputs.named(name);
@@ -288,7 +293,7 @@ function outputNamed(node: Node, outputs: SelectList, env: Environment, outputFi
   return hit.expr;
 }
 
-function bindSort(node: Node, outputs: SelectList, env: Environment): SortKey {
+function bindSort(node: Node, outputs: SelectList, env: BindEnvironment): SortKey {
   const sort: SortBy = 'SortBy' in node ? node.SortBy : {};
   const target = required(sort.node);
   const position = positionOf(target, outputs, env);
@@ -314,7 +319,7 @@ function checkDistinctOn(
 }
 
 /** DISTINCT is a list with one empty node in the grammar; DISTINCT ON a list of expressions. */
-function bindDistinct(nodes: readonly Node[] | undefined, outputs: SelectList, env: Environment) {
+function bindDistinct(nodes: readonly Node[] | undefined, outputs: SelectList, env: BindEnvironment) {
   if (nodes === undefined || nodes.length === 0) return { distinct: false, distinctOn: Object.freeze([]) };
   const first = nodes[0];
   if (first === undefined || Object.keys(first).length === 0)

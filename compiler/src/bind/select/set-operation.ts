@@ -1,6 +1,6 @@
 import type { Node, SelectStmt } from '@pgsql/types';
 import { columnRef, selectOf } from '../../plan/nodes.js';
-import type { Derived, Expr, Query, SetOperation, SortKey } from '../../plan/plan.js';
+import type { DerivedTable, Expr, Query, SetOperation, SortKey } from '../../plan/plan.js';
 import { columnsOf } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';
 import { integerOf, placeOf, stringOf } from '../ast.js';
@@ -77,7 +77,7 @@ export function retypeOutputs(query: Query, types: readonly TypeName[], ctx: Bin
     return Object.freeze({ ...query, outputs: Object.freeze(outputs) });
   }
   // What is compared or sorted keeps its own type, so the conversion stands around it.
-  const from: Derived = Object.freeze({ kind: 'derived', id: ctx.nextSource(), query });
+  const from: DerivedTable = Object.freeze({ kind: 'derived', id: ctx.nextSource(), query });
   const outputs = columns.map(({ name, type }, i) => {
     const expr: Expr = columnRef(from.id, `c${i + 1}`, type);
     return Object.freeze({ name, expr: inType(expr, i) });

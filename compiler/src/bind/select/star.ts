@@ -5,7 +5,7 @@ import { columnRef } from '../../plan/nodes.js';
 import type { Expr, Output } from '../../plan/plan.js';
 import { nearestIdentifier } from '../../text/text.js';
 import { constantText, type Location, nameParts, required, stringOf } from '../ast.js';
-import type { Environment } from '../environment.js';
+import type { BindEnvironment } from '../environment.js';
 import { STANDARD_JSON_NAMES } from '../expressions/standard-json.js';
 import {
   isMeant,
@@ -38,7 +38,7 @@ function starOfRow({ arg, indirection = [] }: A_Indirection): readonly string[] 
 /** What a column of an item stands for: itself, or what a computed one is written out to. */
 type ColumnValue = (
   found: { readonly ref: Expr; readonly item: ScopeItem; readonly column: ScopeColumn },
-  ctx: Environment['ctx'],
+  ctx: BindEnvironment['ctx'],
   at: Location,
 ) => Expr;
 
@@ -46,7 +46,7 @@ type ColumnValue = (
 export function expandStar(
   qualifier: readonly string[],
   target: ResTarget,
-  env: Environment,
+  env: BindEnvironment,
   toValue: ColumnValue,
 ): readonly Output[] {
   const { scope } = env;
@@ -82,7 +82,7 @@ function usingRanks({ using = [] }: Scope): ReadonlyMap<string, number> {
   return ranks;
 }
 
-function qualifiedItem(qualifier: readonly string[], target: ResTarget, env: Environment): ScopeItem {
+function qualifiedItem(qualifier: readonly string[], target: ResTarget, env: BindEnvironment): ScopeItem {
   const { ctx, scope } = env;
   const reference = referenceOf([...qualifier, ''], ctx.world);
   const item = reference === null ? undefined : scope.items.find((i) => isMeant(i, reference));
@@ -96,7 +96,7 @@ function starOutput(
   shown: string,
   column: ScopeColumn,
   target: ResTarget,
-  { ctx }: Environment,
+  { ctx }: BindEnvironment,
   toValue: ColumnValue,
 ): Output {
   const source = column.source ?? item.source;

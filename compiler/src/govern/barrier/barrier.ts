@@ -15,7 +15,7 @@ import { outputsAt } from '../lineage.js';
 import { pushPredicates } from '../push.js';
 import type { GovernedSlots } from '../slots.js';
 import { type Guards, guarded } from './guard.js';
-import { Reach } from './reach.js';
+import { RowReach } from './reach.js';
 
 /**
  * The statement in such a form that nothing in it can fail on a row before the row filter has hidden it, whatever
@@ -26,7 +26,7 @@ import { Reach } from './reach.js';
  * on a derived column counts as one on the expression behind it, since the planner merges levels.
  */
 export function behindBarrier(root: Query, literals: LiteralSlots, slots: GovernedSlots): Query {
-  const reach = new Reach(root, literals);
+  const reach = new RowReach(root, literals);
   if (reach.filtered.length === 0) return root;
   const found = new Findings(reach);
   for (const query of allQueries(root)) found.look(query);
@@ -34,18 +34,18 @@ export function behindBarrier(root: Query, literals: LiteralSlots, slots: Govern
   if (isVolatile(root)) found.fenced = true;
   const query = found.isEmpty ? root : guarded(root, found, slots);
   if (!found.fenced) return query;
-  const guardedReach = new Reach(query, literals);
+  const guardedReach = new RowReach(query, literals);
   return pushPredicates(query, (e) => guardedReach.isHarmless(e));
 }
 
 /** What is to be done about the conditions of a statement. */
 class Findings implements Guards {
-  readonly reach: Reach;
+  readonly reach: RowReach;
   readonly conditions = new Set<Expr>();
   readonly sealed = new Set<Query>();
   fenced = false;
 
-  constructor(reach: Reach) {
+  constructor(reach: RowReach) {
     this.reach = reach;
   }
 
@@ -56,7 +56,7 @@ class Findings implements Guards {
   look(query: Query): void {
     for (const nesting of nestingIn(query)) this.#lookAtOutput(nesting);
     if (query.kind !== 'select') return;
-    const links = new Links(query, this.reach);
+    const links = new JoinedItems(query, this.reach);
     for (const c of query.where) if (!this.#becomesJoin(c, links)) this.#judge(c, links);
     for (const c of query.having) if (!isOfGroups(c)) this.#judge(c, links);
     if (query.from?.kind === 'join') this.#lookAtJoins(query.from, links, 0);
@@ -72,7 +72,7 @@ class Findings implements Guards {
    * @param first the place of the first leaf of `item` in the FROM of its level
    * @returns the place behind its last one
    */
-  #lookAtJoins(item: FromItem, links: Links, first: number): number {
+  #lookAtJoins(item: FromItem, links: JoinedItems, first: number): number {
     if (item.kind !== 'join') return first + 1;
     const next = this.#lookAtJoins(item.right, links, this.#lookAtJoins(item.left, links, first));
     // Whether it hangs, by a LATERAL item, on rows of an item beside the join, which ON cannot ask.
@@ -90,7 +90,7 @@ class Findings implements Guards {
     return next;
   }
 
-  #judge(condition: Expr, links: Links): void {
+  #judge(condition: Expr, links: JoinedItems): void {
     if (this.reach.isHarmless(condition)) return;
     if (this.#equates(condition, links)) this.fenced = true;
     else if (this.reach.reached(condition).length > 0) this.conditions.add(condition);
@@ -105,7 +105,7 @@ class Findings implements Guards {
    * that form, and the planner may put either side in the place of whatever else equals it, in any scan. Items that
    * are joined by something harmless already do not need it.
    */
-  #equates(condition: Expr, links: Links): boolean {
+  #equates(condition: Expr, links: JoinedItems): boolean {
     if (condition.kind !== 'operation' || condition.definition.name !== '=' || condition.left === null)
       return false;
     const [left, right] = [this.reach.sources(condition.left), this.reach.sources(condition.right)];
@@ -118,13 +118,13 @@ class Findings implements Guards {
    * Whether Postgres makes a join of a condition with a query inside, whatever it costs, so that the query never runs
    * for a row that is hidden. What fails in it is looked at there.
    */
-  #becomesJoin(condition: Expr, links: Links): boolean {
+  #becomesJoin(condition: Expr, links: JoinedItems): boolean {
     if (condition.kind === 'in_query') return this.#joinsIn(condition, links);
     const inner = condition.kind === 'not' ? condition.arg : condition;
     return inner.kind === 'exists' && this.#joinsExists(inner.query, links);
   }
 
-  #joinsIn({ arg, query, negated }: Extract<Expr, { kind: 'in_query' }>, { places }: Links): boolean {
+  #joinsIn({ arg, query, negated }: Extract<Expr, { kind: 'in_query' }>, { places }: JoinedItems): boolean {
     const named = [...this.reach.sources(arg)];
     if (negated || named.length === 0 || !named.every((s) => places.has(s))) return false;
     if (someExpr(arg, (e) => queryOf(e) !== null) || this.reach.outerRefs(query).length > 0) return false;
@@ -132,7 +132,7 @@ class Findings implements Guards {
     return true;
   }
 
-  #joinsExists(query: Query, { places }: Links): boolean {
+  #joinsExists(query: Query, { places }: JoinedItems): boolean {
     if (query.kind !== 'select' || query.from === null || query.with.length > 0) return false;
     if (query.grouped || query.having.length > 0 || query.limit !== null || query.offset !== null)
       return false;
@@ -146,13 +146,13 @@ class Findings implements Guards {
 }
 
 /** The FROM items of a level that harmless equalities join: hash and merge joins can be made on those. */
-class Links {
+class JoinedItems {
   readonly #query: Select;
-  readonly #reach: Reach;
+  readonly #reach: RowReach;
   #group: ((item: SourceId) => SourceId) | null = null;
   #places: ReadonlyMap<SourceId, number> | null = null;
 
-  constructor(query: Select, reach: Reach) {
+  constructor(query: Select, reach: RowReach) {
     this.#query = query;
     this.#reach = reach;
   }

@@ -15,7 +15,7 @@ export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
 }
 
 /** A text of the question in the other case, trimmed or joined to another. Very long ones may need too much room. */
-function isShortText(expr: Expr, literals: LiteralSlots, budget: Budget): boolean {
+function isShortText(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0) return false;
   if (expr.kind === 'parameter')
     return expr.type === 'text' && literals.literalIn(expr.slot)?.holds(isShort) === true;
@@ -33,7 +33,7 @@ const CASES: ReadonlySet<string> = new Set(['lower', 'upper', 'btrim', 'ltrim', 
 const isShort = (text: string): boolean => text.length <= 1_000;
 
 /** A few small numbers added, subtracted or, with room for the digits, multiplied. */
-function isSmallNumber(expr: Expr, literals: LiteralSlots, budget: Budget): boolean {
+function isSmallNumber(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0 || !NUMBERS.has(expr.type)) return false;
   const isSmall = (e: Expr): boolean => isSmallNumber(e, literals, budget);
   switch (expr.kind) {
@@ -81,7 +81,7 @@ const ADDED: ReadonlySet<string> = new Set(['+', '-']);
 const isFewDigits = (text: string): boolean => /^-?\d{1,5}(\.\d{1,5})?$/.test(text);
 
 /** What is left of the size that is looked at, and of the steps that a moment may be moved by. */
-interface Budget {
+interface FoldBudget {
   nodes: number;
   steps: number;
 }
@@ -90,7 +90,7 @@ const MOST_NODES = 16;
 /** A few steps from a moment of our time do not leave time; many would. */
 const MOST_STEPS = 2;
 
-function isOfOurTime(expr: Expr, literals: LiteralSlots, budget: Budget): boolean {
+function isOfOurTime(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0) return false;
   const isSound = (e: Expr): boolean => isOfOurTime(e, literals, budget);
   switch (expr.kind) {

@@ -25,11 +25,11 @@ import {
 } from '../../plan/walk.js';
 import { comparison, count } from '../minimum.js';
 import type { GovernedSlots } from '../slots.js';
-import { isSealedLevel, type Reach } from './reach.js';
+import { isSealedLevel, type RowReach } from './reach.js';
 
 /** What in a statement must not run on hidden rows as it stands. */
 export interface Guards {
-  readonly reach: Reach;
+  readonly reach: RowReach;
   /** Conditions that ask first whether the rows that reach them are shown. */
   readonly conditions: ReadonlySet<Expr>;
   /** Queries whose output is worked out before anything is compared with it. */
@@ -45,7 +45,7 @@ export interface Guards {
  * values of its statistics, which are those of hidden rows too.
  */
 export function guarded(root: Query, guards: Guards, slots: GovernedSlots): Query {
-  return new Guarding(root, guards, slots).rewritten(root, []);
+  return new GuardPass(root, guards, slots).rewritten(root, []);
 }
 
 /** Columns that a query may carry up, each for a scan: beyond that one says of all rows together whether they are shown. */
@@ -55,9 +55,9 @@ const MOST_CARRIED = 8;
 const MOST_QUESTIONS = 256;
 
 /** By column: the scan of which a query carries up whether its rows are shown; null for all of them. */
-type Shape = readonly (SourceId | null)[];
+type CarriedScans = readonly (SourceId | null)[];
 
-class Guarding {
+class GuardPass {
   readonly #guards: Guards;
   readonly #slots: GovernedSlots;
   readonly #items = new Map<SourceId, FromItem>();
@@ -149,7 +149,7 @@ class Guarding {
   }
 
   /** What a query carries up, by column: a scan, or null for all of them. */
-  #columnsOf(query: Query): Shape {
+  #columnsOf(query: Query): CarriedScans {
     const carried = this.#carried.get(query);
     return carried === 'all' ? [null] : [...(carried ?? [])];
   }
@@ -157,7 +157,7 @@ class Guarding {
   // -------------------------------------------------------------- the statement anew
 
   /** @param shape those of `#carried`, given to the operands of a set operation that carry none themselves */
-  rewritten(query: Query, shape: Shape = this.#columnsOf(query)): Query {
+  rewritten(query: Query, shape: CarriedScans = this.#columnsOf(query)): Query {
     switch (query.kind) {
       case 'values':
         return this.#values(query, shape);
@@ -274,7 +274,7 @@ class Guarding {
     return place + 1;
   }
 
-  #select(query: Select, shape: Shape): Select {
+  #select(query: Select, shape: CarriedScans): Select {
     const carried = shape.map((scan) => {
       const leaves = this.#leavesWith(query, scan);
       return leaves.length === 0 ? TRUE : allOf(leaves.map((leaf) => this.#shown(leaf, scan).expr));
@@ -310,7 +310,7 @@ class Guarding {
     return Object.freeze([...own, ...carried.map((expr): Output => Object.freeze({ name: SHOWN, expr }))]);
   }
 
-  #setOperation(query: SetOperation, shape: Shape): SetOperation {
+  #setOperation(query: SetOperation, shape: CarriedScans): SetOperation {
     const more = shape.map(() => Object.freeze({ name: SHOWN, type: 'bool' as const }));
     return changed(query, {
       with: this.#with(query.with),
@@ -321,7 +321,7 @@ class Guarding {
     });
   }
 
-  #values(query: Values, shape: Shape): Values {
+  #values(query: Values, shape: CarriedScans): Values {
     const rows = mapped(query.rows, (row) => mapped(row, this.#deep));
     if (shape.length === 0) return changed(query, { rows });
     const more = shape.map(() => Object.freeze({ name: SHOWN, type: 'bool' as const }));

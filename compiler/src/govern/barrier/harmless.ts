@@ -14,7 +14,7 @@ import { childrenOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
 import { cannotFail, isCount } from './constants.js';
 
 /** What a judgement rests on beside the expression itself. */
-export interface Grounds {
+export interface HarmlessContext {
   readonly literals: LiteralSlots;
   /** Whether what stands behind a column is harmless. */
   readonly column: (ref: ColumnRef) => boolean;
@@ -31,11 +31,11 @@ export interface Grounds {
  * what is in a row, nor that there is one. A list of what is proved not to fail, with the reason of each entry;
  * `test/proof/oracle/harmless.test.ts` throws the extremes of every type at each.
  */
-export function isHarmless(expr: Expr, grounds: Grounds): boolean {
+export function isHarmless(expr: Expr, grounds: HarmlessContext): boolean {
   return isListed(expr, grounds) || cannotFail(expr, grounds.literals);
 }
 
-function isListed(expr: Expr, grounds: Grounds): boolean {
+function isListed(expr: Expr, grounds: HarmlessContext): boolean {
   if (expr.kind === 'column') return grounds.column(expr);
   if (expr.kind === 'aggregate' || expr.kind === 'window') return grounds.call(expr);
   if (!isHarmlessNode(expr, grounds.literals) && !grounds.node(expr)) return false;
@@ -45,10 +45,10 @@ function isListed(expr: Expr, grounds: Grounds): boolean {
 }
 
 /** Whether nothing that is evaluated of `query`, at any depth, can fail. A LIMIT can, unless it is a count. */
-export function isHarmlessQuery(query: Query, grounds: Grounds): boolean {
+export function isHarmlessQuery(query: Query, grounds: HarmlessContext): boolean {
   const known = grounds.queries.get(query);
   if (known !== undefined) return known;
-  const within: Grounds = { ...grounds, call: (c) => isHarmlessCall(c, within), node: () => false };
+  const within: HarmlessContext = { ...grounds, call: (c) => isHarmlessCall(c, within), node: () => false };
   const found =
     (query.kind === 'values' ||
       (isCount(query.limit, grounds.literals) && isCount(query.offset, grounds.literals))) &&
@@ -84,7 +84,7 @@ function tablesOf(tables: readonly CommonTable[]): readonly (Query | null)[] {
 }
 
 /** Those that count and compare; a sum may be too large. */
-function isHarmlessCall(call: Aggregate | WindowCall, grounds: Grounds): boolean {
+function isHarmlessCall(call: Aggregate | WindowCall, grounds: HarmlessContext): boolean {
   return (
     call.kind === 'aggregate' &&
     COUNTING.has(call.definition.name) &&

@@ -14,10 +14,10 @@ import {
 } from '../../plan/walk.js';
 import { outputsAt } from '../lineage.js';
 import { isOneRow } from './constants.js';
-import { type Grounds, isHarmless, isHarmlessQuery } from './harmless.js';
+import { type HarmlessContext, isHarmless, isHarmlessQuery } from './harmless.js';
 
 /** A scan whose rows reach an expression, and the FROM item in the expression's scope that they come through. */
-export interface Reached {
+export interface ReachingScan {
   readonly source: SourceId;
   /** Null: any scan that the item reads, since so many come through it. */
   readonly scan: SourceId | null;
@@ -30,19 +30,19 @@ const MOST_SCANS = 8;
  * What rows reach the expressions of a governed statement while the planner is free to merge its levels: derived
  * columns are looked through, since a condition on one becomes a condition on what is behind it.
  */
-export class Reach {
+export class RowReach {
   readonly #scans = new Map<SourceId, GovernedScan>();
   readonly #queries = new Map<SourceId, Query>();
   readonly #judged = new Map<Expr, boolean>();
   readonly #harmless = new Map<string, boolean>();
-  readonly #reached = new Map<string, readonly Reached[]>();
+  readonly #reached = new Map<string, readonly ReachingScan[]>();
   readonly #levels: Levels;
   /** Of conditions within queries above groups: the levels that were grouped. */
-  readonly #settled = new Map<Expr, Settled>();
+  readonly #settled = new Map<Expr, GroupedLevels>();
   readonly #outer = new WeakMap<Query, readonly ColumnRef[]>();
-  readonly #grounds: Grounds;
+  readonly #grounds: HarmlessContext;
 
-  constructor(root: Query, literals: Grounds['literals']) {
+  constructor(root: Query, literals: HarmlessContext['literals']) {
     const tables = new Map<number, Query>();
     for (const query of allQueries(root)) {
       // No condition enters a recursive table: its rows are worked out before anything reads them.
@@ -109,7 +109,7 @@ export class Reach {
    * The filtered scans whose rows reach `condition`, by the FROM items that they come through: those which it names, and
    * those which a LATERAL item that it names looks out to.
    */
-  reached(condition: Expr): readonly Reached[] {
+  reached(condition: Expr): readonly ReachingScan[] {
     const settled = this.#settled.get(condition) ?? null;
     const found = unique(this.#refsIn(condition).flatMap((ref) => this.#behind(ref)));
     return found
@@ -122,7 +122,7 @@ export class Reach {
    *
    * @param around the levels around `level` that are grouped before it runs
    */
-  #settle(level: Query, around: Settled | null): void {
+  #settle(level: Query, around: GroupedLevels | null): void {
     if (level.kind === 'select' && around !== null)
       for (const condition of [...level.where, ...level.having, ...conditionsOf(level.from)])
         this.#settled.set(condition, around);
@@ -134,7 +134,7 @@ export class Reach {
       this.#settle(query, level.kind === 'select' && above.has(query) ? { level, around } : around);
   }
 
-  #isSettled(source: SourceId, settled: Settled | null): boolean {
+  #isSettled(source: SourceId, settled: GroupedLevels | null): boolean {
     for (let at = settled; at !== null; at = at.around) if (this.#levels.isOwn(at.level, source)) return true;
     return false;
   }
@@ -144,11 +144,11 @@ export class Reach {
     return new Set(this.#refsIn(condition).map((r) => r.source));
   }
 
-  #behind(ref: ColumnRef): readonly Reached[] {
+  #behind(ref: ColumnRef): readonly ReachingScan[] {
     const key = keyOf(ref);
     const known = this.#reached.get(key);
     if (known !== undefined) return known;
-    const found: Reached[] = [];
+    const found: ReachingScan[] = [];
     const scan = this.#scans.get(ref.source);
     const query = this.#queries.get(ref.source);
     if (scan !== undefined) {
@@ -213,9 +213,9 @@ export class Reach {
 }
 
 /** The grouped levels around a condition that were grouped before it runs, the nearest first. */
-interface Settled {
+export interface GroupedLevels {
   readonly level: Select;
-  readonly around: Settled | null;
+  readonly around: GroupedLevels | null;
 }
 
 /** The queries inside values that are worked out of the groups of a level. */
@@ -233,10 +233,10 @@ function queriesAboveGroups(level: Query): ReadonlySet<Query> {
 }
 
 /** Each of `rows` once, and one for all scans of an item that has too many. */
-function unique(rows: readonly Reached[]): readonly Reached[] {
-  const bySource = new Map<SourceId, Map<SourceId | null, Reached>>();
+function unique(rows: readonly ReachingScan[]): readonly ReachingScan[] {
+  const bySource = new Map<SourceId, Map<SourceId | null, ReachingScan>>();
   for (const row of rows) {
-    const scans = bySource.get(row.source) ?? new Map<SourceId | null, Reached>();
+    const scans = bySource.get(row.source) ?? new Map<SourceId | null, ReachingScan>();
     bySource.set(row.source, scans.set(row.scan, row));
   }
   return [...bySource].flatMap(([source, scans]) =>

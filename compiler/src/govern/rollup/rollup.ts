@@ -14,7 +14,7 @@ export interface PassedRollup {
 }
 
 /** A question over a rollup in the place of its entity. */
-interface Rolled {
+interface RollupQuestion {
   readonly rollup: Rollup;
   readonly query: Query;
   /** What the caller may see of the rollup: as of the entity, and of its own columns. */
@@ -23,7 +23,7 @@ interface Rolled {
 
 /** The rollup that answers a question, and those that do not. */
 export interface RollupChoice {
-  readonly rolled: Rolled | null;
+  readonly rolled: RollupQuestion | null;
   readonly passed: readonly PassedRollup[];
 }
 
@@ -53,7 +53,7 @@ export function chooseRollup(
     .filter((r) => read.has(r.entity))
     .sort((a, b) => a.dimensions.length - b.dimensions.length);
   const passed: PassedRollup[] = [];
-  let rolled: Rolled | null = null;
+  let rolled: RollupQuestion | null = null;
   for (const rollup of candidates) {
     if (rolled !== null) break;
     const [scan] = scans;
@@ -84,7 +84,7 @@ function overRollup(
   scan: EntityScan,
   access: Access,
   slots: GovernedSlots,
-): Rolled | RollupFault {
+): RollupQuestion | RollupFault {
   const { relation } = scan;
   const granted = grantsOn(relation, access);
   if (!granted.grants.every(showsRows)) return 'a minimum group size applies';

@@ -103,7 +103,7 @@ function shownPassages(
   const page = by.kind === 'search' ? by.page : null;
   const offset = page === null || page.skip === null ? null : view.slots.given('offset', 'int8');
   const ofDocuments = page?.per === 'document';
-  const wanted: Wanted = { shown, computed, pushed, outputs, order, limit, offset, ofDocuments };
+  const wanted: PassageQuery = { shown, computed, pushed, outputs, order, limit, offset, ofDocuments };
   if (candidates === null) {
     const best = bestPassages(view, wanted);
     return storePlan(view, { ...best, outputs: [...best.outputs, ...told] });
@@ -179,7 +179,7 @@ function greatest(distance: ColumnRef): Aggregate {
   };
 }
 
-interface Wanted {
+interface PassageQuery {
   readonly shown: readonly string[];
   readonly computed: readonly GovernedColumn[];
   readonly pushed: readonly Expr[];
@@ -195,7 +195,7 @@ interface Wanted {
 }
 
 /** Visible passages in an order, up to a limit. */
-function bestPassages(view: StoreView, wanted: Wanted) {
+function bestPassages(view: StoreView, wanted: PassageQuery) {
   const { shown, computed, pushed, outputs, order, limit, where, table } = wanted;
   const { offset = null, ofDocuments = false } = wanted;
   const read = visiblePassages(view, scanStore(view, shown, computed, pushed, table), where);

@@ -13,10 +13,10 @@ import type {
   GovernedScan,
   SourceId,
 } from '../../plan/plan.js';
-import type { Page } from '../../plan/runtime.js';
+import type { PassagePage } from '../../plan/runtime.js';
 import { mapChildren, visitExpr } from '../../plan/walk.js';
-import { type Grounds, isHarmless } from '../barrier/harmless.js';
-import { Reach } from '../barrier/reach.js';
+import { type HarmlessContext, isHarmless } from '../barrier/harmless.js';
+import { RowReach } from '../barrier/reach.js';
 import { columnRule, maskedColumn, rowFilter, visibleColumn } from '../mask.js';
 import { type Passages, passagesOf } from '../passages.js';
 import { governScan } from '../scan.js';
@@ -41,7 +41,7 @@ export interface StoreRequest {
         readonly vectors: boolean;
         /** Whether each passage comes with what its words weigh in it. */
         readonly weights: boolean;
-        readonly page: Pick<Page, 'per' | 'skip'>;
+        readonly page: Pick<PassagePage, 'per' | 'skip'>;
         /** Whether passages are asked for by their ids besides. */
         readonly named: boolean;
       }
@@ -138,7 +138,7 @@ export function callersFilters(
   scan: GovernedScan,
 ): { readonly harmless: readonly Expr[]; readonly others: readonly Expr[] } {
   const no = (): boolean => false;
-  const grounds: Grounds = {
+  const grounds: HarmlessContext = {
     literals: view.literals,
     column: (ref) => {
       const column = scan.columns.find((c) => c.name === ref.name);
@@ -151,7 +151,7 @@ export function callersFilters(
   const isSafe = (e: Expr): boolean => {
     if (e.kind !== 'in_query') return isHarmless(e, grounds);
     // What its query reads is none of the passages'.
-    return isHarmless(e.arg, grounds) && new Reach(e.query, view.literals).isHarmlessQuery(e.query);
+    return isHarmless(e.arg, grounds) && new RowReach(e.query, view.literals).isHarmlessQuery(e.query);
   };
   const { filters } = view.request;
   return { harmless: filters.filter(isSafe), others: filters.filter((e) => !isSafe(e)) };

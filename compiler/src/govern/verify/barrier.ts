@@ -3,6 +3,7 @@ import {
   type ColumnRef,
   type Expr,
   type FromItem,
+  type FromLeaf,
   type GovernedScan,
   type Query,
   type Select,
@@ -35,10 +36,10 @@ export function verifyBarrier(root: Query, slots: readonly Slot[]): readonly Rel
 }
 
 /** A row of a scan as it comes through a FROM item: `source scan`. */
-type Row = `${SourceId} ${SourceId}`;
-type Rows = ReadonlySet<Row>;
+type ScanRow = `${SourceId} ${SourceId}`;
+type ScanRows = ReadonlySet<ScanRow>;
 
-function idsOf(row: Row): readonly [SourceId, SourceId] {
+function idsOf(row: ScanRow): readonly [SourceId, SourceId] {
   return row.split(' ').map(Number) as [number, number]; // made of two numbers
 }
 
@@ -49,35 +50,35 @@ type Behind =
   | { readonly kind: 'given' };
 
 /** Rows known to be shown, since a CASE has asked; `key` is equal for equal rows. */
-interface Asked {
-  readonly rows: Rows;
+interface CheckedRows {
+  readonly rows: ScanRows;
   readonly key: string;
 }
 
-const NOTHING_ASKED: Asked = { rows: new Set(), key: '' };
+const NOTHING_ASKED: CheckedRows = { rows: new Set(), key: '' };
 
 /** Where a value stands. */
-interface Place {
-  readonly asked: Asked;
+interface ValueContext {
+  readonly asked: CheckedRows;
   /** Whether it is a condition, or one of several that make one up, whose outcome the planner estimates. */
   readonly estimated: boolean;
   /** Whether aggregates run where it does, and not below. */
   readonly inside: boolean;
 }
 
-const OF_A_CONDITION: Place = { asked: NOTHING_ASKED, estimated: true, inside: false };
-const OF_A_QUERY: Place = { asked: NOTHING_ASKED, estimated: false, inside: true };
+const OF_A_CONDITION: ValueContext = { asked: NOTHING_ASKED, estimated: true, inside: false };
+const OF_A_QUERY: ValueContext = { asked: NOTHING_ASKED, estimated: false, inside: true };
 
 /** A value that can fail, by what a CASE around it asks: such values differ for a proof in nothing else. */
-interface Failure {
+interface FailingValue {
   readonly kind: Expr['kind'];
-  readonly asked: Asked;
+  readonly asked: CheckedRows;
   /** Whether the planner may try it on the values of its statistics. */
   readonly tried: boolean;
 }
 
 /** The numbers that a query and all queries in it have: from `first` to before `next`. */
-interface Span {
+interface QueryRange {
   readonly first: number;
   readonly next: number;
 }
@@ -89,18 +90,18 @@ class BarrierCheck {
   readonly #behind = new Map<SourceId, Behind>();
   /** Null for a recursive one, whose rows are worked out before anything reads them. */
   readonly #tables = new Map<number, Query | null>();
-  readonly #spans = new Map<Query, Span>();
+  readonly #spans = new Map<Query, QueryRange>();
   /** The number of the query in whose FROM an item stands. */
   readonly #homes = new Map<SourceId, number>();
-  readonly #items = new Map<Query, readonly Leaf[]>();
+  readonly #items = new Map<Query, readonly FromLeaf[]>();
   readonly #outer = new Map<Query, readonly ColumnRef[]>();
-  readonly #hidden = new Map<string, Rows>();
+  readonly #hidden = new Map<string, ScanRows>();
   readonly #sound = new Map<string, boolean>();
   readonly #soundQueries = new Map<Query, boolean>();
-  readonly #failures = new Map<Query, readonly Failure[]>();
-  readonly #cut = new Known<boolean>();
-  readonly #reads = new Known<boolean>();
-  readonly #shown = new Known<ReadonlySet<SourceId> | null>();
+  readonly #failures = new Map<Query, readonly FailingValue[]>();
+  readonly #cut = new QueryMemo<boolean>();
+  readonly #reads = new QueryMemo<boolean>();
+  readonly #shown = new QueryMemo<ReadonlySet<SourceId> | null>();
   /** The queries in the values of each level that has some. */
   readonly #inside = new Map<Query, readonly Query[]>();
   /** The numbers of queries around the one at hand whose rows were grouped before it runs, so that all of them are shown. */
@@ -144,7 +145,7 @@ class BarrierCheck {
     this.#spans.set(query, { first, next: this.#queries });
   }
 
-  #knowItem(leaf: Leaf): void {
+  #knowItem(leaf: FromLeaf): void {
     switch (leaf.kind) {
       case 'governed':
         this.#behind.set(leaf.id, { kind: 'scan', scan: leaf });
@@ -176,7 +177,7 @@ class BarrierCheck {
     }
   }
 
-  #itemsOf(query: Query): readonly Leaf[] {
+  #itemsOf(query: Query): readonly FromLeaf[] {
     return this.#items.get(query) ?? NOTHING;
   }
 
@@ -192,7 +193,7 @@ class BarrierCheck {
   }
 
   /** The query that a FROM item reads; null for a scan, and for rows that are given. */
-  #queryBehind(leaf: Leaf): Query | null {
+  #queryBehind(leaf: FromLeaf): Query | null {
     const behind = this.#behind.get(leaf.id);
     return behind?.kind === 'query' ? behind.query : null;
   }
@@ -246,15 +247,15 @@ class BarrierCheck {
   }
 
   /** The rows that may reach a condition before they are known to be shown. */
-  #exposedTo(condition: Expr): readonly Row[] {
-    const rows = new Set<Row>();
+  #exposedTo(condition: Expr): readonly ScanRow[] {
+    const rows = new Set<ScanRow>();
     for (const ref of this.#refs(condition)) {
       for (const row of this.#hiddenBehind(ref)) rows.add(row);
     }
     return [...rows].filter((row) => !this.#settled.has(this.#homes.get(idsOf(row)[0]) ?? -1));
   }
 
-  #judge({ kind, asked, tried }: Failure, exposed: readonly Row[]): void {
+  #judge({ kind, asked, tried }: FailingValue, exposed: readonly ScanRow[]): void {
     const open = exposed.filter((r) => !asked.rows.has(r));
     if (open.some((r) => !this.#isFenced(r)))
       throw new InternalError(`a ${kind} can fail on rows that are hidden`);
@@ -265,7 +266,7 @@ class BarrierCheck {
   // -------------------------------------------------------------- values
 
   /** Adds to `found` what of a value can fail. */
-  #value(e: Expr, place: Place, found: Failures): void {
+  #value(e: Expr, place: ValueContext, found: Failures): void {
     if (e.kind === 'aggregate' || e.kind === 'window') {
       if (!place.inside) return;
     }
@@ -291,7 +292,7 @@ class BarrierCheck {
   }
 
   /** What can fail of a query inside a condition, which runs for each row that reaches the condition, and all of it with it. */
-  #failuresIn(query: Query): readonly Failure[] {
+  #failuresIn(query: Query): readonly FailingValue[] {
     const known = this.#failures.get(query);
     if (known !== undefined) return known;
     const found = new Failures();
@@ -412,11 +413,11 @@ class BarrierCheck {
   }
 
   /** The rows, hidden ones too, that reach a column: by its own FROM item, or by one that its LATERAL query looks out to. */
-  #hiddenBehind(ref: ColumnRef): Rows {
+  #hiddenBehind(ref: ColumnRef): ScanRows {
     const key = `${ref.source} ${ref.name}`;
     const known = this.#hidden.get(key);
     if (known !== undefined) return known;
-    const found = new Set<Row>();
+    const found = new Set<ScanRow>();
     const behind = this.#behind.get(ref.source);
     if (behind?.kind === 'scan' && hides(behind.scan)) found.add(`${ref.source} ${behind.scan.id}`);
     if (behind?.kind === 'query' && !this.#countsOnly(behind.query)) {
@@ -434,7 +435,7 @@ class BarrierCheck {
   }
 
   /** Whether no condition reaches rows of a scan through a FROM item before they were filtered. */
-  #isFenced(row: Row): boolean {
+  #isFenced(row: ScanRow): boolean {
     const [source, scan] = idsOf(row);
     const behind = this.#behind.get(scan);
     if (behind?.kind === 'scan' && behind.scan.fenced) return true;
@@ -458,11 +459,11 @@ class BarrierCheck {
   // -------------------------------------------------------------- what a CASE asks
 
   /** The rows that the only arm of a CASE is for, where its condition is nothing but the question; else null. */
-  #askedBy(e: Expr): Asked | null {
+  #askedBy(e: Expr): CheckedRows | null {
     if (e.kind !== 'case' || e.arms.length !== 1) return null;
     const [arm] = e.arms;
     if (arm === undefined) return null;
-    const asked = new Set<Row>();
+    const asked = new Set<ScanRow>();
     for (const question of arm.when.kind === 'and' ? arm.when.args : [arm.when]) {
       const ref = questioned(question);
       const shown = ref === null ? null : this.#shownBy(ref);
@@ -536,7 +537,7 @@ class BarrierCheck {
     );
   }
 
-  #readsRowsBy(leaf: Leaf, scan: SourceId): boolean {
+  #readsRowsBy(leaf: FromLeaf, scan: SourceId): boolean {
     if (leaf.kind === 'governed') return leaf.id === scan;
     const query = this.#queryBehind(leaf);
     return query !== null && this.#readsRows(query, scan);
@@ -580,7 +581,7 @@ class BarrierCheck {
 }
 
 /** What was found of queries by a number: the place of a column, or a scan. */
-class Known<T> {
+class QueryMemo<T> {
   readonly #found = new Map<Query, Map<number, T>>();
 
   of(query: Query, key: number, find: () => T): T {
@@ -596,32 +597,32 @@ class Known<T> {
 
 /** What can fail, each sort of it once. */
 class Failures {
-  readonly #found = new Map<string, Failure>();
+  readonly #found = new Map<string, FailingValue>();
 
-  add(e: Expr, { asked, estimated }: Place): void {
+  add(e: Expr, { asked, estimated }: ValueContext): void {
     this.#note({ kind: e.kind, asked, tried: estimated && isTried(e) });
   }
 
   /** Those of a query inside a value, for whose rows a CASE around it has `asked`. */
-  addAll(failures: readonly Failure[], asked: Asked): void {
+  addAll(failures: readonly FailingValue[], asked: CheckedRows): void {
     for (const f of failures) this.#note(asked.key === '' ? f : { ...f, asked: both(asked, f.asked) });
   }
 
-  all(): readonly Failure[] {
+  all(): readonly FailingValue[] {
     return [...this.#found.values()];
   }
 
-  #note(failure: Failure): void {
+  #note(failure: FailingValue): void {
     const key = failure.tried ? `${failure.asked.key}!` : failure.asked.key;
     if (!this.#found.has(key)) this.#found.set(key, failure);
   }
 }
 
-function askedFor(rows: Rows): Asked {
+function askedFor(rows: ScanRows): CheckedRows {
   return { rows, key: [...rows].sort().join() };
 }
 
-function both(one: Asked, other: Asked): Asked {
+function both(one: CheckedRows, other: CheckedRows): CheckedRows {
   if (one.key === '' || one.key === other.key) return other;
   return other.key === '' ? one : askedFor(new Set([...one.rows, ...other.rows]));
 }
@@ -676,11 +677,10 @@ function isTotalQuery(query: Query, slots: readonly Slot[]): boolean {
 
 // ---------------------------------------------------------------- the tree, by the verifier's own eyes
 
-type Leaf = Exclude<FromItem, { kind: 'join' }>;
 const TRUE: Expr = { kind: 'boolean', value: true, type: 'bool' };
 
 /** Whether it makes rows of values, and may fail at it or make too many. */
-function makesRows(leaf: Leaf): boolean {
+function makesRows(leaf: FromLeaf): boolean {
   return leaf.kind === 'spine' || leaf.kind === 'rows';
 }
 
@@ -755,7 +755,7 @@ function definitionsAt(query: Query, place: number, into: Expr[] = []): readonly
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-function itemsOf(item: FromItem | null, into: Leaf[] = []): readonly Leaf[] {
+function itemsOf(item: FromItem | null, into: FromLeaf[] = []): readonly FromLeaf[] {
   if (item?.kind === 'join') {
     itemsOf(item.left, into);
     itemsOf(item.right, into);

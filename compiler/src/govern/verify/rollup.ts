@@ -39,7 +39,7 @@ export function verifyRollup(
   const block = levels.find((q) => q.kind === 'select' && q.from === scan);
   if (block?.kind !== 'select' || !block.grouped)
     throw new InternalError(`rollup ${rollup.name}: its rows are read singly`);
-  const reading = new Reading(rollup, entity, scan, slots, fail);
+  const reading = new RollupProof(rollup, entity, scan, slots, fail);
   reading.scan();
   reading.grants(access);
   reading.block(block);
@@ -57,16 +57,16 @@ function reads(e: Expr, source: number): boolean {
 }
 
 /** What is kept in a column of the rollup that the entity has not. */
-type Kept = 'rows' | 'period' | 'count' | 'sum' | 'min' | 'max';
+type RollupColumnRole = 'rows' | 'period' | 'count' | 'sum' | 'min' | 'max';
 
-class Reading {
+class RollupProof {
   readonly #rollup: Rollup;
   readonly #entity: Relation;
   readonly #scan: GovernedScan;
   readonly #slots: readonly Slot[];
   readonly #fail: (why: string) => never;
   /** By name: what is kept, and of which column of the entity; of none where it is a number of rows. */
-  readonly #kept = new Map<string, { readonly kept: Kept; readonly of: string | null }>();
+  readonly #kept = new Map<string, { readonly kept: RollupColumnRole; readonly of: string | null }>();
 
   constructor(
     rollup: Rollup,
@@ -159,7 +159,7 @@ class Reading {
   }
 
   /** What is kept in the column that `e` is, or is where a condition holds; null where it is none. */
-  #keptIn(e: Expr | undefined): Kept | null {
+  #keptIn(e: Expr | undefined): RollupColumnRole | null {
     if (e?.kind === 'column') {
       const kept = e.source === this.#scan.id ? this.#kept.get(e.name)?.kept : undefined;
       return kept === undefined || kept === 'period' ? null : kept;

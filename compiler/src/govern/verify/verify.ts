@@ -6,6 +6,7 @@ import type {
   EntityScan,
   Expr,
   FromItem,
+  FromLeaf,
   GovernedScan,
   Query,
   Slot,
@@ -42,7 +43,7 @@ function verifyJoins(root: Query, joins: Joins | null): void {
 function verifyMade(from: FromItem | null): void {
   if (from?.kind !== 'join') return;
   const places = new Map(leavesOf(from).map((l, place) => [l.id, place]));
-  const sideOf = (item: FromItem, first: number): Side => {
+  const sideOf = (item: FromItem, first: number): JoinSide => {
     if (item.kind !== 'join') return { first, next: first + 1, places, computed: COMPUTED.has(item.kind) };
     const left = sideOf(item.left, first);
     const right = sideOf(item.right, left.next);
@@ -56,7 +57,7 @@ function verifyMade(from: FromItem | null): void {
 }
 
 /** One side of a join: the leaves of its FROM from place `first` to before `next`. */
-interface Side {
+interface JoinSide {
   readonly first: number;
   readonly next: number;
   readonly places: ReadonlyMap<SourceId, number>;
@@ -76,16 +77,14 @@ function unasked(e: Expr): Expr {
   return asks && arm !== undefined ? arm.result : e;
 }
 
-function crosses(e: KeyEquality | NullSafeEquality, left: Side, right: Side): boolean {
-  const isOf = (source: SourceId, { first, next, places }: Side): boolean => {
+function crosses(e: KeyEquality | NullSafeEquality, left: JoinSide, right: JoinSide): boolean {
+  const isOf = (source: SourceId, { first, next, places }: JoinSide): boolean => {
     const place = places.get(source) ?? -1;
     return place >= first && place < next;
   };
   const sideOf = (source: SourceId): number => (isOf(source, left) ? 0 : isOf(source, right) ? 1 : -1);
   return sideOf(e.left.source) !== sideOf(e.right.source);
 }
-
-type Leaf = Exclude<FromItem, { kind: 'join' }>;
 
 /** What is made of scans, and is none. */
 const COMPUTED: ReadonlySet<FromItem['kind']> = new Set<FromItem['kind']>([
@@ -95,10 +94,10 @@ const COMPUTED: ReadonlySet<FromItem['kind']> = new Set<FromItem['kind']>([
   'spine',
 ]);
 
-type Offered = ReadonlyMap<SourceId, ReadonlySet<string>>;
-type Tables = ReadonlyMap<number, Query>;
+type ColumnsByItem = ReadonlyMap<SourceId, ReadonlySet<string>>;
+type TableQueries = ReadonlyMap<number, Query>;
 
-function verifyQuery(query: Query, slots: readonly Slot[], outer: Offered, around: Tables): void {
+function verifyQuery(query: Query, slots: readonly Slot[], outer: ColumnsByItem, around: TableQueries): void {
   const tables = new Map(around);
   if (query.kind !== 'values') {
     for (const t of query.with) {
@@ -120,7 +119,12 @@ function verifyQuery(query: Query, slots: readonly Slot[], outer: Offered, aroun
   for (const expr of exprsOf(query)) verifyExpr(expr, slots, offered, tables);
 }
 
-function verifyLeaf(leaf: Leaf, slots: readonly Slot[], outer: Offered, tables: Tables): ReadonlySet<string> {
+function verifyLeaf(
+  leaf: FromLeaf,
+  slots: readonly Slot[],
+  outer: ColumnsByItem,
+  tables: TableQueries,
+): ReadonlySet<string> {
   switch (leaf.kind) {
     case 'entity':
       throw new InternalError(`scan of ${leaf.relation.name} is not governed`);
@@ -222,7 +226,7 @@ function verifySample(scan: GovernedScan, { percent, seed }: TableSample, slots:
   for (const e of [percent, seed]) if (e !== null) verifyLeafExpr(e, slots);
 }
 
-function verifyExpr(expr: Expr, slots: readonly Slot[], offered: Offered, tables: Tables): void {
+function verifyExpr(expr: Expr, slots: readonly Slot[], offered: ColumnsByItem, tables: TableQueries): void {
   if (expr.kind === 'distance' || expr.kind === 'stored_vector')
     throw new InternalError('a vector outside a governed scan');
   if (expr.kind === 'base') throw new InternalError(`base column ${expr.column} outside a governed scan`);

@@ -1,4 +1,4 @@
-import type { Edge, Metric, MetricFormat, MetricInput, Relation, Span } from 'osl-compiler';
+import type { Edge, Metric, MetricFormat, MetricInput, PeriodSpan, Relation } from 'osl-compiler';
 import { windowNamed } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
@@ -158,7 +158,7 @@ function inputOf(input: MetricInputDocument | undefined): MetricInput {
   return Object.freeze({ metric: input ?? '', filter: null });
 }
 
-function spanOf(m: MetricDocument): Span {
+function spanOf(m: MetricDocument): PeriodSpan {
   if (m.grain_to_date !== undefined) return Object.freeze({ kind: 'to_date', grain: m.grain_to_date });
   if (m.offset_to_grain !== undefined)
     return Object.freeze({ kind: 'offset_to_grain', grain: m.offset_to_grain });
