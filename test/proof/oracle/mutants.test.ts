@@ -91,12 +91,12 @@ const MUTANTS: readonly Mutant[] = [
     'return true;',
   ),
   mutant('a constant is of our time', 'barrier/constants', 'BOUNDED.some((form) => form.test(text))', 'true'),
-  mutant('a text is no moment', 'barrier/constants', 'MOMENTS.has(expr.arg.type) &&', ''),
+  mutant('a text is no moment', 'barrier/constants', 'isMoment(expr.arg.type) &&', ''),
   mutant(
     'constants take few steps',
     'barrier/constants',
-    'MOMENTS.has(expr.type) &&\n                budget.steps-- > 0 &&',
-    'MOMENTS.has(expr.type) &&',
+    'isMoment(expr.type) &&\n                budget.steps-- > 0 &&',
+    'isMoment(expr.type) &&',
   ),
   mutant(
     'numbers of a question are small',
