@@ -12,6 +12,7 @@ import type { ServiceLog } from '../base/log.js';
 import { codeOf, messageOf } from '../base/thrown.js';
 import type { Witnesses } from '../witness/index.js';
 import { type AuditKeeping, sinkUrl } from './settings/audit.js';
+import { readSetting } from './settings/table.js';
 import type { Settings } from './settings.js';
 
 interface OpenAudit {
@@ -106,7 +107,8 @@ async function witnessesOf(
 ): Promise<Witnesses | null> {
   if (witnesses.length === 0) return null;
   const witnessing = await import('../witness/index.js');
-  const places = witnesses.map((place) => witnessing.witnessAt(place, process.env));
+  const secret = readSetting('OSL_AUDIT_WITNESS_SECRET');
+  const places = witnesses.map((place) => witnessing.witnessAt(place, process.env, secret));
   return new witnessing.Witnesses(places, witnessMs, log);
 }
 

@@ -19,11 +19,11 @@ import { CommandFailed, connectorUrl, namesUrl } from './connector-url.js';
 import type { OpenEngine } from './credentials.js';
 import type { TenantKeys } from './keys.js';
 import { requireRowSecurityOf } from './row-security.js';
-import { sessionsFor } from './settings/pools.js';
 import type { Settings } from './settings.js';
 import { sharedOut, WHOLE } from './share.js';
 import { type SystemReads, systemReads } from './system-reads.js';
 import { watchEngines } from './watch.js';
+import { sessionsFor } from './workers.js';
 
 /** What a process that serves adds: see `Serving` of the engine. */
 interface ServingEngines {

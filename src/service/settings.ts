@@ -1,19 +1,24 @@
-import { isAbsolute, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { DEFAULT_ISSUER } from '../../policy/token-fault.js';
 import type { KeptBounds } from '../ask/data/kept-answers.js';
 import type { Caps } from '../ask/data/parts.js';
-import { networkOf } from '../base/networks.js';
 import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './content.js';
-import { type OtlpSettings, otlpSettings } from './otlp/settings.js';
-import { type AdminSettings, adminSettings } from './settings/admin.js';
-import { type AlarmSettings, alarmSettings } from './settings/alarms.js';
+import type { OtlpSettings } from './otlp/index.js';
 import { type AuditKeeping, type AuditSink, auditKeeping, auditSink } from './settings/audit.js';
-import { type ConsoleSettings, consoleSettings } from './settings/console.js';
-import { type ControlSettings, controlPlace } from './settings/control.js';
+import { type ControlSettings, controlSettings } from './settings/control.js';
 import { type LoadSettings, loadSettings } from './settings/load.js';
 import { type OwnerSettings, ownerSettings } from './settings/owner.js';
+import {
+  type Environment,
+  isSet,
+  type ReadSetting,
+  type SettingName,
+  type SettingValue,
+  settingsReader,
+} from './settings/table.js';
 import { type TlsSettings, tlsSettings } from './settings/tls.js';
+import { type PublicKeyFile, splitList } from './settings/types.js';
 
 /** What one process is told at start, from its environment and flags. Paths are absolute. */
 export interface Settings {
@@ -25,12 +30,12 @@ export interface Settings {
   readonly keysDir: string | null;
   readonly host: string;
   readonly admin: AdminSettings;
-  readonly console: ConsoleSettings;
+  readonly console: SettingValue<'OSL_CONSOLE'>;
   /** 0 lets the system choose. */
   readonly httpPort: number;
   readonly pgPort: number;
   /** Processes that serve side by side; `auto`: as many as there are processors. */
-  readonly workers: number | 'auto';
+  readonly workers: SettingValue<'OSL_WORKERS'>;
   /** Public keys of issuers of actor tokens, whose `iss` and `aud` are `issuers` and `audiences`. */
   readonly publicKeyFiles: readonly PublicKeyFile[];
   /** Says of further issuers who they are and where their keys are; null for none. */
@@ -53,7 +58,8 @@ export interface Settings {
   /** Sessions of the wire that one subject may have open. */
   readonly subjectSessions: number;
   readonly load: LoadSettings;
-  readonly alarms: AlarmSettings;
+  /** Receives a JSON POST each time break-glass access is used; null: the log alone has it. */
+  readonly alarms: { readonly url: string | null };
   readonly planCacheBytes: number;
   /** Of answers that may be given again. */
   readonly resultCache: KeptBounds;
@@ -88,13 +94,6 @@ export interface Settings {
   readonly lineageFile: string | null;
 }
 
-/** A PEM file with one key, or a JSON Web Key Set. */
-export interface PublicKeyFile {
-  /** What tokens call the key of a PEM file; null where it has no name, and for a set, which names its own. */
-  readonly kid: string | null;
-  readonly file: string;
-}
-
 interface AuditSettings {
   /** When the disk of the log fails: whether the log goes on by itself once it can, or the process ends. */
   readonly whenFailed: 'reopen' | 'exit';
@@ -123,242 +122,181 @@ interface McpSettings {
   readonly authorizationServers: readonly string[];
 }
 
-const DEFAULT_HTTP_PORT = 8642;
-export const DEFAULT_PG_PORT = 15432;
-const MIB = 1_048_576;
+/** The listener for administrators; a port that is null is not opened. */
+export interface AdminSettings {
+  readonly host: string;
+  readonly httpPort: number | null;
+  readonly pgPort: number | null;
+}
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type { PublicKeyFile };
 
-/** Settings from environment variables; `over` is what flags say. @throws StartProblem */
+/**
+ * The settings of one process.
+ *
+ * @param cwd where relative paths begin
+ * @param over values that take precedence, such as those of flags
+ * @throws StartProblem for a value that its type refuses, and for settings that contradict each other
+ */
 export function settingsFrom(env: Environment, cwd: string, over: Partial<Settings> = {}): Settings {
-  const path = (value: string): string => (isAbsolute(value) ? value : resolve(cwd, value));
-  const issuers = namesIn(env, 'OSL_PUBLIC_KEYS').map((text) => publicKeyFile(text, path));
+  const read = settingsReader(env, cwd);
+  const dataDir = over.dataDir ?? read('OSL_DATA_DIR');
+  const control = controlSettings(read);
+  const keys = read('OSL_PUBLIC_KEYS');
+  const issuersFile = read('OSL_ISSUERS');
+  const issuers = read('OSL_TOKEN_ISSUERS');
   return Object.freeze({
-    manifestFile: path(env['OSL_MANIFEST'] ?? 'manifest.yaml'),
-    policyFile: path(env['OSL_POLICY'] ?? 'policy.yaml'),
-    dataDir: path(env['OSL_DATA_DIR'] ?? '.osl'),
-    keysDir: (env['OSL_KEYS_DIR'] ?? '') === '' ? null : path(env['OSL_KEYS_DIR'] ?? ''),
-    host: env['OSL_HOST'] ?? '127.0.0.1',
-    admin: adminSettings({
-      port: (name) => ((env[name] ?? '') === '' ? null : integer(env, name, 0, 0, 65_535)),
-      host: env['OSL_ADMIN_HOST'],
-      hasTls: (env['OSL_TLS_CERT'] ?? '') !== '',
-    }),
-    console: consoleSettings(env),
-    httpPort: integer(env, 'OSL_HTTP_PORT', DEFAULT_HTTP_PORT, 0, 65_535),
-    pgPort: integer(env, 'OSL_PG_PORT', DEFAULT_PG_PORT, 0, 65_535),
-    workers: workersIn(env),
-    publicKeyFiles: issuers,
-    exchangeKeyFile: fileIn(env, 'OSL_EXCHANGE_KEY', path),
-    issuersFile: fileIn(env, 'OSL_ISSUERS', path),
-    localTokens:
-      oneOf(env, 'OSL_LOCAL_TOKENS', hasIssuers(env, issuers) ? ['off', 'on'] : ['on', 'off']) === 'on',
-    issuers: namesOr(namesIn(env, 'OSL_TOKEN_ISSUERS'), [DEFAULT_ISSUER]),
-    audiences: namesIn(env, 'OSL_TOKEN_AUDIENCES'),
-    tls: tlsSettings(env, path),
-    poolSize: integer(env, 'OSL_POOL_SIZE', 10, 1, 1_000),
-    systemPoolSize: integer(env, 'OSL_SYSTEM_POOL_SIZE', 2, 1, 100),
-    poolReserve: integer(env, 'OSL_POOL_RESERVE_PERCENT', 25, 0, 50) / 100,
-    subjectSessions: integer(env, 'OSL_SUBJECT_SESSIONS', 1_000, 1, 1_000_000),
-    load: loadSettings(env, controlPlace(env, path), path),
-    alarms: alarmSettings(env),
-    catalogEngines: integer(env, 'OSL_CATALOG_ENGINES', 8, 1, 1_000),
-    catalogTimeoutMs: integer(env, 'OSL_CATALOG_TIMEOUT_MS', 5_000, 1, 600_000),
-    planCacheBytes: integer(env, 'OSL_PLAN_CACHE_MIB', 64, 0, 65_536) * MIB,
+    manifestFile: read('OSL_MANIFEST'),
+    // What tools read of a policy in the control database is the gateway's copy of it.
+    policyFile:
+      control?.policySource === 'control' ? join(dataDir, 'control-policy.yaml') : read('OSL_POLICY'),
+    dataDir,
+    keysDir: read('OSL_KEYS_DIR'),
+    host: read('OSL_HOST'),
+    admin: adminSettings(read),
+    console: read('OSL_CONSOLE'),
+    httpPort: read('OSL_HTTP_PORT'),
+    pgPort: read('OSL_PG_PORT'),
+    workers: read('OSL_WORKERS'),
+    publicKeyFiles: keys,
+    exchangeKeyFile: read('OSL_EXCHANGE_KEY'),
+    issuersFile,
+    localTokens: read('OSL_LOCAL_TOKENS') ?? (keys.length === 0 && issuersFile === null),
+    issuers: issuers.length === 0 ? [DEFAULT_ISSUER] : issuers,
+    audiences: read('OSL_TOKEN_AUDIENCES'),
+    tls: tlsSettings(read),
+    poolSize: read('OSL_POOL_SIZE'),
+    systemPoolSize: read('OSL_SYSTEM_POOL_SIZE'),
+    poolReserve: read('OSL_POOL_RESERVE_PERCENT'),
+    subjectSessions: read('OSL_SUBJECT_SESSIONS'),
+    load: loadSettings(read),
+    alarms: { url: read('OSL_ALARM_URL') },
+    catalogEngines: read('OSL_CATALOG_ENGINES'),
+    catalogTimeoutMs: read('OSL_CATALOG_TIMEOUT_MS'),
+    planCacheBytes: read('OSL_PLAN_CACHE_MIB'),
     resultCache: {
-      bytes: integer(env, 'OSL_RESULT_CACHE_MIB', 64, 0, 65_536) * MIB,
-      entries: integer(env, 'OSL_RESULT_CACHE_ENTRIES', 10_000, 1, 10_000_000),
-      answerBytes: integer(env, 'OSL_RESULT_CACHE_ANSWER_KIB', 1_024, 1, 1_048_576) * 1_024,
+      bytes: read('OSL_RESULT_CACHE_MIB'),
+      entries: read('OSL_RESULT_CACHE_ENTRIES'),
+      answerBytes: read('OSL_RESULT_CACHE_ANSWER_KIB'),
     },
     caps: {
-      rows: integer(env, 'OSL_MAX_ROWS', 1_000_000, 1, Number.MAX_SAFE_INTEGER),
-      bytes: integer(env, 'OSL_MAX_RESULT_MIB', 1_024, 1, 1_048_576) * MIB,
-      evidence: integer(env, 'OSL_MAX_EVIDENCE', 10_000, 1, 1_000_000),
-      timeoutMs: integer(env, 'OSL_STATEMENT_TIMEOUT_MS', 30_000, 1, 86_400_000),
+      rows: read('OSL_MAX_ROWS'),
+      bytes: read('OSL_MAX_RESULT_MIB'),
+      evidence: read('OSL_MAX_EVIDENCE'),
+      timeoutMs: read('OSL_STATEMENT_TIMEOUT_MS'),
     },
-    content: contentSettings(env),
-    exactUpTo: integer(env, 'OSL_RETRIEVE_EXACT_UP_TO', 30_000, 0, 1_000_000_000),
-    otlp: otlpSettings(env),
-    driftMs: integer(env, 'OSL_DRIFT_SECONDS', 30, 0, 86_400) * 1_000,
-    slowQuestionMs: integer(env, 'OSL_SLOW_QUESTION_MS', 0, 0, 86_400_000),
-    mcp: mcpSettings(env),
-    corsOrigins: namesIn(env, 'OSL_CORS_ORIGINS').map(checkedOrigin),
-    metricsFrom: namesIn(env, 'OSL_METRICS_FROM').map(checkedNetwork),
+    content: contentSettings(read, env),
+    exactUpTo: read('OSL_RETRIEVE_EXACT_UP_TO'),
+    otlp: otlpSettings(read),
+    driftMs: read('OSL_DRIFT_SECONDS'),
+    slowQuestionMs: read('OSL_SLOW_QUESTION_MS'),
+    mcp: mcpSettings(read),
+    corsOrigins: read('OSL_CORS_ORIGINS'),
+    metricsFrom: read('OSL_METRICS_FROM'),
     audit: {
-      whenFailed: oneOf(env, 'OSL_AUDIT_FAILURE', ['reopen', 'exit']),
-      segmentBytes: integer(env, 'OSL_AUDIT_SEGMENT_MIB', 32, 1, 1_024) * MIB,
-      probeWindowMs: integer(env, 'OSL_AUDIT_PROBE_SECONDS', 60, 1, 3_600) * 1_000,
-      sink: auditSink(env, path),
-      keeping: auditKeeping(env, path, (name, fallback, least, most) =>
-        integer(env, name, fallback, least, most),
-      ),
+      whenFailed: read('OSL_AUDIT_FAILURE'),
+      segmentBytes: read('OSL_AUDIT_SEGMENT_MIB'),
+      probeWindowMs: read('OSL_AUDIT_PROBE_SECONDS'),
+      sink: auditSink(read),
+      keeping: auditKeeping(read),
     },
-    policyFailure: policyFailure(env),
-    owner: ownerSettings(env, path),
-    watchesPolicy: oneOf(env, 'OSL_POLICY_WATCH', ['off', 'on']) === 'on',
-    control: controlSettings(env, path),
-    lineageFile: fileIn(env, 'OSL_LINEAGE', path),
+    policyFailure: policyFailure(read),
+    owner: ownerSettings(read),
+    watchesPolicy: read('OSL_POLICY_WATCH') === 'on',
+    control,
+    lineageFile: read('OSL_LINEAGE'),
     ...over,
-    ...(fromControl(env) &&
-      over.policyFile === undefined && {
-        policyFile: copyIn(over.dataDir ?? path(env['OSL_DATA_DIR'] ?? '.osl')),
-      }),
   });
 }
 
-function policyFailure(env: Environment): PolicyFailureSettings {
-  const unset = (env['OSL_POLICY_FAILURE'] ?? '') === '';
-  const word = unset ? null : oneOf(env, 'OSL_POLICY_FAILURE', ['refuse', 'keep']);
-  const seconds = integer(env, 'OSL_POLICY_KEEP_SECONDS', 3_600, 0, 604_800);
-  return { keepMs: word === 'refuse' ? 0 : 1_000 * seconds, keepsUnknown: word === 'keep' };
-}
-
-/** Where the control database has the policy, what tools read is the gateway's copy of it. */
-function copyIn(dataDir: string): string {
-  return join(dataDir, 'control-policy.yaml');
-}
-
-function fromControl(env: Environment): boolean {
-  return env['OSL_POLICY_SOURCE'] === 'control';
-}
-
-function controlSettings(env: Environment, path: (value: string) => string): ControlSettings | null {
-  const place = controlPlace(env, path);
-  const policySource = oneOf(env, 'OSL_POLICY_SOURCE', ['file', 'control']);
-  const silenceMs = integer(env, 'OSL_CONTROL_SILENCE_SECONDS', 10, 2, 86_400) * 1_000;
-  if (place === null && policySource === 'control')
-    throw new StartProblem('OSL_POLICY_SOURCE=control needs OSL_CONTROL_URL, or OSL_CONTROL_URL_FILE');
-  return place === null ? null : Object.freeze({ place, policySource, silenceMs });
-}
-
-function fileIn(env: Environment, name: string, path: (value: string) => string): string | null {
-  const file = env[name] ?? '';
-  return file === '' ? null : path(file);
-}
-
-function hasIssuers(env: Environment, files: readonly PublicKeyFile[]): boolean {
-  return files.length > 0 || (env['OSL_ISSUERS'] ?? '') !== '';
-}
-
-/** What the numbers of wire sessions have room for. */
-export const MOST_WORKERS = 64;
-
-function workersIn(env: Environment): number | 'auto' {
-  const text = env['OSL_WORKERS'] ?? '';
-  if (text === '') return 1;
-  if (text === 'auto') return text;
-  const count = Number(text);
-  if (Number.isInteger(count) && count >= 1 && count <= MOST_WORKERS) return count;
-  throw new StartProblem(
-    `OSL_WORKERS must be auto or a whole number from 1 to ${MOST_WORKERS}, not \`${text}\``,
-  );
-}
-
-function namesOr(names: readonly string[], fallback: readonly string[]): readonly string[] {
-  return names.length === 0 ? fallback : names;
-}
-
-function integer(env: Environment, name: string, fallback: number, least: number, most: number): number {
-  const text = env[name];
-  if (text === undefined || text === '') return fallback;
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < least || value > most) {
-    throw new StartProblem(`${name} must be a whole number from ${least} to ${most}, not \`${text}\``);
-  }
-  return value;
-}
-
-/** What stands between commas. */
-function namesIn(env: Environment, name: string): readonly string[] {
-  return (env[name] ?? '')
-    .split(',')
-    .map((n) => n.trim())
-    .filter((n) => n !== '');
-}
-
-/** `issuer.pem`, or `kid=issuer.pem`. */
-function publicKeyFile(text: string, path: (value: string) => string): PublicKeyFile {
-  const at = text.indexOf('=');
-  const kid = at > 0 && !text.slice(0, at).includes('/') ? text.slice(0, at) : null;
-  return Object.freeze({ kid, file: path(kid === null ? text : text.slice(at + 1)) });
-}
-
-function checkedNetwork(text: string): string {
-  if (networkOf(text) === null)
+/** @throws StartProblem if tokens would leave the machine in the clear */
+function adminSettings(read: ReadSetting): AdminSettings {
+  const host = read('OSL_ADMIN_HOST');
+  const httpPort = read('OSL_ADMIN_PORT');
+  const pgPort = read('OSL_ADMIN_PG_PORT');
+  if ((httpPort !== null || pgPort !== null) && read('OSL_TLS_CERT') === null && !isThisMachine(host))
     throw new StartProblem(
-      `OSL_METRICS_FROM must name addresses or networks such as 10.0.0.0/8, not \`${text}\``,
+      `OSL_ADMIN_HOST is ${host}, which other machines reach: set OSL_TLS_CERT and OSL_TLS_KEY, or leave it at 127.0.0.1`,
     );
-  return text;
+  return Object.freeze({ host, httpPort, pgPort });
 }
 
-/** Exactly what a browser sends: no `*`, no path, no default port. */
-function checkedOrigin(text: string): string {
-  const isWeb = /^https?:/.test(text) && !text.includes('*');
-  if (isWeb && URL.canParse(text) && new URL(text).origin === text) return text;
-  throw new StartProblem(
-    `OSL_CORS_ORIGINS must name origins as browsers send them, such as https://app.example, not \`${text}\``,
-  );
+/** True if no other machine reaches `host`. */
+export function isThisMachine(host: string): boolean {
+  return /^(127(\.\d+){3}|::1|localhost)$/.test(host);
 }
 
-/** The first one unless the variable says another. */
-function oneOf<const T extends string>(env: Environment, name: string, words: readonly [T, ...T[]]): T {
-  const text = env[name] ?? '';
-  const word = text === '' ? words[0] : words.find((known) => known === text);
-  if (word === undefined) throw new StartProblem(`${name} must be ${words.join(' or ')}, not \`${text}\``);
-  return word;
+function policyFailure(read: ReadSetting): PolicyFailureSettings {
+  const word = read('OSL_POLICY_FAILURE');
+  return { keepMs: word === 'refuse' ? 0 : read('OSL_POLICY_KEEP_SECONDS'), keepsUnknown: word === 'keep' };
 }
 
-function mcpSettings(env: Environment): McpSettings {
-  const url = env['OSL_PUBLIC_URL'] ?? '';
-  const names = (name: string): readonly string[] => namesIn(env, name);
-  const hosts = names('OSL_MCP_HOSTS').map((n) => n.toLowerCase());
-  const rest = {
-    origins: names('OSL_MCP_ORIGINS'),
-    authorizationServers: names('OSL_AUTHORIZATION_SERVERS'),
-  };
-  if (url === '') return { publicUrl: null, hosts, ...rest };
-  const { origin, hostname } = originIn(url);
-  return { publicUrl: origin, hosts: [...hosts, hostname], ...rest, origins: [...rest.origins, origin] };
-}
-
-function originIn(url: string): URL {
-  try {
-    const parsed = new URL(url);
-    if (parsed.protocol === 'https:' || parsed.protocol === 'http:') return parsed;
-  } catch {
-    // said below
-  }
-  throw new StartProblem(`OSL_PUBLIC_URL must be an http or https URL, not \`${url}\``);
-}
-
-/** OpenAI-compatible endpoints, by environment. A key is named, never given: it is read when it is sent. */
-function contentSettings(env: Environment): ContentSettings {
-  const embeddings = env['OSL_EMBEDDINGS_URL'];
+function mcpSettings(read: ReadSetting): McpSettings {
+  const publicUrl = read('OSL_PUBLIC_URL');
+  const hosts = read('OSL_MCP_HOSTS').map((name) => name.toLowerCase());
+  const origins = read('OSL_MCP_ORIGINS');
+  const authorizationServers = read('OSL_AUTHORIZATION_SERVERS');
+  if (publicUrl === null) return { publicUrl, hosts, origins, authorizationServers };
+  const { hostname } = new URL(publicUrl);
   return {
-    embeddings:
-      embeddings === undefined ? null : { url: embeddings, keyEnv: keyIn(env, 'OSL_EMBEDDINGS_KEY') },
-    chat: chatSettings(env),
+    publicUrl,
+    hosts: [...hosts, hostname],
+    origins: [...origins, publicUrl],
+    authorizationServers,
   };
 }
 
-function keyIn(env: Environment, name: string): string | null {
-  return env[name] === undefined ? null : name;
+/** OpenAI-compatible servers. A key is named by its variable, which is read when the key is sent. */
+function contentSettings(read: ReadSetting, env: Environment): ContentSettings {
+  const url = read('OSL_EMBEDDINGS_URL');
+  return {
+    embeddings: url === null ? null : { url, keyEnv: keyIn(env, 'OSL_EMBEDDINGS_KEY') },
+    chat: chatSettings(read, env),
+  };
 }
 
-function chatSettings(env: Environment): ChatSettings | null {
-  const url = env['OSL_CHAT_URL'];
-  const model = env['OSL_CHAT_MODEL'];
-  if (url === undefined) return null;
-  if (model === undefined) throw new StartProblem('OSL_CHAT_URL needs OSL_CHAT_MODEL beside it');
-  const perDay = integer(env, 'OSL_CHAT_PASSAGES_PER_DAY', 0, 0, 1_000_000_000);
+function keyIn(env: Environment, name: SettingName): string | null {
+  return isSet(name, env) ? name : null;
+}
+
+function chatSettings(read: ReadSetting, env: Environment): ChatSettings | null {
+  const url = read('OSL_CHAT_URL');
+  const model = read('OSL_CHAT_MODEL');
+  if (url === null) return null;
+  if (model === null) throw new StartProblem('OSL_CHAT_URL needs OSL_CHAT_MODEL beside it');
+  const perDay = read('OSL_CHAT_PASSAGES_PER_DAY');
   return {
     url,
     model,
     keyEnv: keyIn(env, 'OSL_CHAT_KEY'),
-    concurrency: integer(env, 'OSL_CHAT_CONCURRENCY', 4, 1, 256),
-    timeoutMs: integer(env, 'OSL_CHAT_TIMEOUT_MS', 30_000, 1, 3_600_000),
-    maxTokens: integer(env, 'OSL_CHAT_MAX_TOKENS', 1_024, 1, 1_000_000),
-    cacheBytes: integer(env, 'OSL_CHAT_CACHE_MIB', 16, 0, 65_536) * MIB,
+    concurrency: read('OSL_CHAT_CONCURRENCY'),
+    timeoutMs: read('OSL_CHAT_TIMEOUT_MS'),
+    maxTokens: read('OSL_CHAT_MAX_TOKENS'),
+    cacheBytes: read('OSL_CHAT_CACHE_MIB'),
     perDay: perDay === 0 ? null : perDay,
   };
+}
+
+function otlpSettings(read: ReadSetting): OtlpSettings | null {
+  const endpoint = read('OTEL_EXPORTER_OTLP_ENDPOINT');
+  if (endpoint === null || read('OTEL_SDK_DISABLED')) return null;
+  read('OTEL_EXPORTER_OTLP_PROTOCOL'); // one protocol is spoken: any other is refused
+  return Object.freeze({
+    endpoint: endpoint.replace(/\/+$/, ''),
+    headers: headersIn(read('OTEL_EXPORTER_OTLP_HEADERS')),
+    serviceName: read('OTEL_SERVICE_NAME'),
+    ratio: read('OTEL_TRACES_SAMPLER_ARG'),
+    metricsMs: read('OTEL_METRIC_EXPORT_INTERVAL'),
+    spansMs: read('OTEL_BSP_SCHEDULE_DELAY'),
+  });
+}
+
+function headersIn(text: string): Readonly<Record<string, string>> {
+  const pairs = splitList(text).flatMap((pair) => {
+    const at = pair.indexOf('=');
+    return at <= 0
+      ? []
+      : [[pair.slice(0, at).trim().toLowerCase(), decodeURIComponent(pair.slice(at + 1).trim())]];
+  });
+  return Object.freeze(Object.fromEntries(pairs));
 }

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { StartProblem } from '../base/start-problem.js';
-import type { Manifest } from '../model/manifest/index.js';
+import { type Connector, type Manifest, urlVariable } from '../model/manifest/index.js';
 import { answersOf } from './settings/load.js';
-import { sessionsFor } from './settings/pools.js';
-import { MOST_WORKERS, type Settings } from './settings.js';
+import { MOST_WORKERS, readVariable } from './settings/table.js';
+import type { Settings } from './settings.js';
 import { sharedOut } from './share.js';
 
 /**
@@ -54,4 +54,13 @@ export function shareOf(settings: Settings, number: number, count: number): Sett
       answers: answersOf(Math.floor(load.answers.bytes / count), load.answers.rowBytes),
     }),
   });
+}
+
+/**
+ * Sessions for questions to one connector, of all processes together: `NAME_POOL_SIZE` if NAME holds its URL, else `usual`.
+ *
+ * @throws StartProblem
+ */
+export function sessionsFor(connector: Pick<Connector, 'urlEnv'>, usual: number): number {
+  return readVariable(`${urlVariable(connector)}_POOL_SIZE`, 'OSL_POOL_SIZE') ?? usual;
 }

@@ -13,9 +13,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * A witness by where it is: a directory (`/mnt/witness`, `file:///mnt/witness`), `s3://bucket/prefix?endpoint=…`,
  * `postgres://…`, or a webhook, `https://…`.
  *
+ * @param env holds the credentials of an object store, by the names of AWS
+ * @param secret signs what a webhook receives
  * @throws StartProblem
  */
-export function witnessAt(place: string, env: Environment): Witness {
+export function witnessAt(place: string, env: Environment, secret: string | null = null): Witness {
   if (isAbsolute(place)) return directoryWitness(place);
   const url = URL.canParse(place) ? new URL(place) : null;
   switch (url?.protocol) {
@@ -27,10 +29,9 @@ export function witnessAt(place: string, env: Environment): Witness {
     case 'postgresql:':
       return tableWitness(() => place);
     case 'https:':
-      return webhookWitness(place, env['OSL_AUDIT_WITNESS_SECRET'] ?? null);
+      return webhookWitness(place, secret);
     case 'http:':
-      if (/^(127\.|localhost$|\[::1\]$)/.test(url.hostname))
-        return webhookWitness(place, env['OSL_AUDIT_WITNESS_SECRET'] ?? null);
+      if (/^(127\.|localhost$|\[::1\]$)/.test(url.hostname)) return webhookWitness(place, secret);
       throw new StartProblem('OSL_AUDIT_WITNESS: a webhook of another machine must be https');
     default:
       throw new StartProblem(

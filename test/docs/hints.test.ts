@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EVALUATION_FAULTS, hintOn, queryError, type Surface, WAYS } from 'osl-compiler';
 import { test } from 'tap';
+import { SETTINGS } from '../../src/service/settings/table.js';
 import { wireError } from '../../src/surfaces/pg/wire-error.js';
 import { ROUTES } from '../../src/surfaces/rest/openapi/routes.js';
 import { formatProblem } from '../../src/tools/cli/problem.js';
 import { program } from '../../src/tools/cli/program.js';
 import { ROOT } from '../tools/cli/support.js';
-import { SECTIONS } from './configuration.js';
 import { errorLines } from './error-table.js';
 
 /** Words of one surface. `osl index` and variables are for the operator, who has them wherever a caller reads of it. */
@@ -44,10 +44,9 @@ test('every variable, command and path that a hint of the catalogue names is the
   const named = (pattern: RegExp): readonly string[] => [
     ...new Set(hints.flatMap((hint) => [...hint.matchAll(pattern)].map(([, name = '']) => name))),
   ];
-  const variables = new Set(SECTIONS.flatMap((s) => Object.keys(s.variables)));
   const commands = new Set((await program()).commands.map((c) => c.name()));
   t.strictSame(
-    named(/\b(OSL_[A-Z_]+)\b/g).filter((name) => !variables.has(name)),
+    named(/\b(OSL_[A-Z_]+)\b/g).filter((name) => !(name in SETTINGS)),
     [],
   );
   t.strictSame(

@@ -1,7 +1,18 @@
 import { hostname } from 'node:os';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
-import type { OtlpSettings } from './settings.js';
+
+/** Where traces and metrics go, as OpenTelemetry's own variables say it; absent: nowhere. */
+export interface OtlpSettings {
+  /** Without a `/` at its end; `/v1/traces` and `/v1/metrics` are below it. */
+  readonly endpoint: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly serviceName: string;
+  /** Of requests that belong to no trace, the part that makes one, from 0 to 1; of others their caller has said it. */
+  readonly ratio: number;
+  readonly metricsMs: number;
+  readonly spansMs: number;
+}
 
 /** For one delivery, in ms. */
 const TIMEOUT_MS = 10_000;

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Stage } from '../../ask/request/meters.js';
 import type { EndedRequest, Tracing } from '../../ask/request/observing.js';
 import { spanIdOf, traceOf } from '../../ask/request/trace.js';
-import { attribute, type Collector, nanoseconds, SCOPE } from './collector.js';
-import type { OtlpSettings } from './settings.js';
+import { attribute, type Collector, nanoseconds, type OtlpSettings, SCOPE } from './collector.js';
 
 /** Requests that may wait for the collector; those beyond are dropped. */
 const MOST_WAITING = 2_048;

@@ -1,75 +1,55 @@
-import { isAbsolute } from 'node:path';
 import type { Retention } from '../../../policy/audit/index.js';
 import { StartProblem } from '../../base/start-problem.js';
 import { type ControlPlace, controlUrl } from '../../control/url.js';
-import { controlPlace } from './control.js';
+import { databasePlace } from './control.js';
+import type { ReadSetting } from './table.js';
 
-/** For how long records are kept, and who keeps checkpoints beside us. */
+/** How long records are kept, and who keeps checkpoints beside the log. */
 export interface AuditKeeping {
-  /** Null: for ever. */
+  /** Null: forever. */
   readonly retention: Retention | null;
-  /** The directory of `OSL_AUDIT_ARCHIVE`, also where no setting lets records go there. */
+  /** The directory of `OSL_AUDIT_ARCHIVE`, even if nothing is ever removed. */
   readonly archive: string | null;
   /** Places of witnesses, as the environment names them. */
   readonly witnesses: readonly string[];
   readonly witnessMs: number;
 }
 
-/** Where the records of the audit log go. Plain data: workers are told of it. */
+/** Where the records of the audit log go. Plain data: it is sent to workers. */
 export interface AuditSink {
   /** Null for segment files in the data directory; else the database whose schema `osl_audit` has them. */
   readonly table: { readonly place: ControlPlace; readonly variable: string | undefined } | null;
 }
 
-/** The URL of the database of the log as it stands now, each time it is asked for; null where there is none. */
+/** Reads the URL of the log's database, which may change in its file; null if the log is in files. */
 export function sinkUrl({ table }: AuditSink): (() => string) | null {
   return table === null ? null : () => controlUrl(table.place, table.variable);
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-const AUDIT_URL = 'OSL_AUDIT_URL';
-const DAY_MS = 86_400_000;
-
-/** @param integer reads a whole number of the environment; @throws StartProblem */
-export function auditKeeping(
-  env: Environment,
-  path: (value: string) => string,
-  integer: (name: string, fallback: number, least: number, most: number) => number,
-): AuditKeeping {
-  const days = integer('OSL_AUDIT_RETENTION_DAYS', 0, 0, 36_500);
-  const named = env['OSL_AUDIT_ARCHIVE'] ?? '';
-  const archive = named === '' ? null : path(named);
-  const witnesses = (env['OSL_AUDIT_WITNESS'] ?? '')
-    .split(',')
-    .map((place) => place.trim())
-    .filter((place) => place !== '')
-    .map((place) => (/^[\w+.-]+:/.test(place) || isAbsolute(place) ? place : path(place)));
+/** @throws StartProblem */
+export function auditKeeping(read: ReadSetting): AuditKeeping {
+  const ms = read('OSL_AUDIT_RETENTION_DAYS');
+  const archive = read('OSL_AUDIT_ARCHIVE');
   return Object.freeze({
-    retention: days === 0 ? null : { ms: days * DAY_MS, archive },
+    retention: ms === 0 ? null : { ms, archive },
     archive,
-    witnesses,
-    witnessMs: integer('OSL_AUDIT_WITNESS_SECONDS', 60, 1, 86_400) * 1_000,
+    witnesses: read('OSL_AUDIT_WITNESS'),
+    witnessMs: read('OSL_AUDIT_WITNESS_SECONDS'),
   });
 }
 
 /** @throws StartProblem */
-export function auditSink(env: Environment, path: (value: string) => string): AuditSink {
-  const sink = env['OSL_AUDIT_SINK'] ?? '';
-  if (sink === '' || sink === 'files') return Object.freeze({ table: null });
-  if (sink !== 'postgres')
-    throw new StartProblem(`OSL_AUDIT_SINK must be files or postgres, not \`${sink}\``);
-  if ((env['OSL_LINEAGE'] ?? '') !== '') {
+export function auditSink(read: ReadSetting): AuditSink {
+  if (read('OSL_AUDIT_SINK') === 'files') return Object.freeze({ table: null });
+  if (read('OSL_LINEAGE') !== null)
     throw new StartProblem(
-      'OSL_LINEAGE is told from segment files: it does not go with OSL_AUDIT_SINK=postgres',
+      'OSL_LINEAGE is read from segment files: it cannot be used with OSL_AUDIT_SINK=postgres',
     );
-  }
-  const own = controlPlace(env, path, AUDIT_URL);
-  const place: ControlPlace | null = own ?? controlPlace(env, path);
+  const own = databasePlace(read, 'OSL_AUDIT_URL');
+  const place = own ?? databasePlace(read, 'OSL_CONTROL_URL');
   if (place === null)
     throw new StartProblem(
       'OSL_AUDIT_SINK=postgres needs OSL_AUDIT_URL, OSL_AUDIT_URL_FILE or OSL_CONTROL_URL',
     );
-  const variable = own === null ? undefined : AUDIT_URL;
-  return Object.freeze({ table: { place, variable } });
+  return Object.freeze({ table: { place, variable: own === null ? undefined : 'OSL_AUDIT_URL' } });
 }

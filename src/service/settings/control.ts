@@ -1,30 +1,40 @@
+import { StartProblem } from '../../base/start-problem.js';
 import { type ControlPlace, controlUrl } from '../../control/url.js';
+import type { ReadSetting, SettingValue } from './table.js';
 
-/** What several gateways share by way of a database, and how long this one serves without it. */
+/** The database that several gateways share, and how long this one serves without it. */
 export interface ControlSettings {
   readonly place: ControlPlace;
-  /** Where the policy stands: the file of `OSL_POLICY`, or the control database, which `osl policy` writes. */
-  readonly policySource: 'file' | 'control';
-  /** Longer than this without an answer of the control database, and nothing is served, unless `OSL_POLICY_FAILURE` is `keep`. */
+  readonly policySource: SettingValue<'OSL_POLICY_SOURCE'>;
+  /** Time without an answer of the control database after which nothing is served, unless `OSL_POLICY_FAILURE` is `keep`. */
   readonly silenceMs: number;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Where a database of the gateways is: from the variable, else by the file of `…_FILE`; null for none. */
-export function controlPlace(
-  env: Environment,
-  path: (value: string) => string,
-  variable = 'OSL_CONTROL_URL',
-): ControlPlace | null {
-  const url = env[variable] ?? '';
-  if (url !== '') return checked({ url }, variable);
-  const file = env[`${variable}_FILE`] ?? '';
-  return file === '' ? null : { file: path(file) };
+/** Null for a gateway that shares nothing. @throws StartProblem */
+export function controlSettings(read: ReadSetting): ControlSettings | null {
+  const place = databasePlace(read, 'OSL_CONTROL_URL');
+  const policySource = read('OSL_POLICY_SOURCE');
+  const silenceMs = read('OSL_CONTROL_SILENCE_SECONDS');
+  if (place === null && policySource === 'control')
+    throw new StartProblem('OSL_POLICY_SOURCE=control needs OSL_CONTROL_URL, or OSL_CONTROL_URL_FILE');
+  return place === null ? null : Object.freeze({ place, policySource, silenceMs });
 }
 
-/** What is written in the environment is wrong from the start; a file is read when it is needed. */
-function checked(place: { readonly url: string }, variable: string): ControlPlace {
-  controlUrl(place, variable);
-  return Object.freeze(place);
+/**
+ * The database named by `variable`, else by the file of `…_FILE`; null if neither is set. A URL in the environment is
+ * checked here, one in a file when it is used.
+ *
+ * @throws StartProblem
+ */
+export function databasePlace(
+  read: ReadSetting,
+  variable: 'OSL_CONTROL_URL' | 'OSL_AUDIT_URL',
+): ControlPlace | null {
+  const url = read(variable);
+  if (url !== null) {
+    controlUrl({ url }, variable);
+    return Object.freeze({ url });
+  }
+  const file = read(`${variable}_FILE`);
+  return file === null ? null : { file };
 }

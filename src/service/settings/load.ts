@@ -4,6 +4,8 @@ import { StartProblem } from '../../base/start-problem.js';
 import { codeOf } from '../../base/thrown.js';
 import { type ControlPlace, controlUrl } from '../../control/url.js';
 import type { AnswerBounds } from '../../engine/index.js';
+import { databasePlace } from './control.js';
+import { type ReadSetting, SETTINGS } from './table.js';
 
 /** What keeps one caller's load from the others. */
 export interface LoadSettings {
@@ -23,23 +25,21 @@ export type LimitsPlace =
   | { readonly kind: 'postgres'; readonly at: ControlPlace }
   | { readonly kind: 'redis'; readonly url: string };
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 const MIB = 1_048_576;
 
 /** @throws StartProblem */
-export function loadSettings(
-  env: Environment,
-  control: ControlPlace | null,
-  path: (value: string) => string,
-): LoadSettings {
+export function loadSettings(read: ReadSetting): LoadSettings {
+  const control = databasePlace(read, 'OSL_CONTROL_URL');
   return Object.freeze({
-    addressSessions: wholeIn(env, 'OSL_ADDRESS_SESSIONS', 5_000, 1, 1_000_000),
-    spoolBytes: wholeIn(env, 'OSL_SPOOL_MIB', 1_024, 0, 1_048_576) * MIB,
-    answers: answerBounds(env),
+    addressSessions: read('OSL_ADDRESS_SESSIONS'),
+    spoolBytes: read('OSL_SPOOL_MIB'),
+    answers: answersOf(
+      read('OSL_ANSWER_MEMORY_MIB') ??
+        Math.max(1, Math.floor(Math.min(usableMemory() / 4 / MIB, MOST_ANSWERS_MIB))) * MIB,
+      read('OSL_MAX_ROW_MIB'),
+    ),
     embeddedBytes: Math.min(Math.max(usableMemory() / 2, LEAST_EMBEDDED), MOST_EMBEDDED),
-    limits:
-      limitsPlace(env, path) ?? (control === null ? null : Object.freeze({ kind: 'postgres', at: control })),
+    limits: limitsPlace(read) ?? (control === null ? null : Object.freeze({ kind: 'postgres', at: control })),
   });
 }
 
@@ -47,36 +47,29 @@ export function loadSettings(
 const LEAST_EMBEDDED = 256 * MIB;
 const MOST_EMBEDDED = 2_048 * MIB;
 
-function answerBounds(env: Environment): AnswerBounds {
-  const rowBytes = wholeIn(env, 'OSL_MAX_ROW_MIB', 16, 1, 1_024) * MIB;
-  const most = Math.floor(Math.min(usableMemory() / 4 / MIB, MOST_ANSWERS_MIB));
-  const bytes = wholeIn(env, 'OSL_ANSWER_MEMORY_MIB', most, 1, 1_048_576) * MIB;
-  return answersOf(bytes, rowBytes);
-}
-
-/** Default memory of answers where there is enough of it. */
+/** Default memory of answers, if the process may use four times as much. */
 const MOST_ANSWERS_MIB = 1_024;
-/** Half of it is one subject's, and a row has two copies on the way to some of its readers. */
+/** One subject may have half of them, and a row has two copies on its way to some readers. */
 const LEAST_ROWS = 8;
 
-/** A process has room for some of the largest rows in any case. */
+/** Bounds of answers, with room for some of the largest rows in any case. */
 export function answersOf(bytes: number, rowBytes: number): AnswerBounds {
   return Object.freeze({ rowBytes, bytes: Math.max(bytes, LEAST_ROWS * rowBytes) });
 }
 
-/** What `OSL_LIMITS_URL` says, else the file of `OSL_LIMITS_URL_FILE`; null where neither is set. */
-function limitsPlace(env: Environment, path: (value: string) => string): LimitsPlace | null {
-  const said = env['OSL_LIMITS_URL'] ?? '';
-  const file = env['OSL_LIMITS_URL_FILE'] ?? '';
-  if (said === '' && file === '') return null;
-  const url = said === '' ? textOf(path(file)) : said;
+/** The store of `OSL_LIMITS_URL`, else of the file of `OSL_LIMITS_URL_FILE`; null if neither is set. */
+function limitsPlace(read: ReadSetting): LimitsPlace | null {
+  const given = read('OSL_LIMITS_URL');
+  const file = read('OSL_LIMITS_URL_FILE');
+  const url = given ?? (file === null ? null : textOf(file));
+  if (url === null) return null;
   if (/^postgres/.test(url)) {
-    const at: ControlPlace = said === '' ? { file: path(file) } : { url };
+    const at: ControlPlace = given === null && file !== null ? { file } : { url };
     controlUrl(at, 'OSL_LIMITS_URL');
     return Object.freeze({ kind: 'postgres', at });
   }
   if (/^rediss?:/.test(url) && URL.canParse(url)) return Object.freeze({ kind: 'redis', url });
-  throw new StartProblem('OSL_LIMITS_URL must be a redis://, rediss:// or postgres:// URL');
+  throw new StartProblem(`OSL_LIMITS_URL must be ${SETTINGS.OSL_LIMITS_URL.type.takes}`);
 }
 
 function textOf(file: string): string {
@@ -85,11 +78,4 @@ function textOf(file: string): string {
   } catch (error) {
     throw new StartProblem(`OSL_LIMITS_URL_FILE: ${file} cannot be read (${codeOf(error) ?? 'unreadable'})`);
   }
-}
-
-function wholeIn(env: Environment, name: string, fallback: number, least: number, most: number): number {
-  const text = env[name] ?? '';
-  const value = text === '' ? fallback : Number(text);
-  if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new StartProblem(`${name} must be a whole number from ${least} to ${most}, not \`${text}\``);
 }

@@ -1,3 +1,4 @@
+import { isSet, readSetting } from '../../service/settings/table.js';
 import type { Settings } from '../../service/settings.js';
 import { usage } from './exit.js';
 import type { IssuedToken } from './issuer.js';
@@ -40,15 +41,15 @@ export async function callerToken(
 ): Promise<CallerToken> {
   if (flags.token !== undefined) return { kind: 'given', token: flags.token, renews: false };
   const named = flags.subject !== undefined || flags.chain !== undefined;
-  const given = environment('OSL_TOKEN');
-  if (!named && given !== undefined) return { kind: 'given', token: given, renews: false };
-  if (!named && environment('OSL_SUBJECT') === undefined) {
+  const given = readSetting('OSL_TOKEN');
+  if (!named && given !== null) return { kind: 'given', token: given, renews: false };
+  if (!named && !isSet('OSL_SUBJECT')) {
     const token = await loggedIn(flags.server, settings, as === 'admin');
     if (token !== null) return { kind: 'given', token, renews: true };
   }
   const { openIssuer } = await import('./issuer.js');
   const issuer = await openIssuer(settings, flags.policy ?? null);
-  const subject = named ? flags.subject : (environment('OSL_SUBJECT') ?? assumed(issuer.subjects, settings));
+  const subject = named ? flags.subject : (readSetting('OSL_SUBJECT') ?? assumed(issuer.subjects, settings));
   const chain = flags.chain;
   const request = {
     ...(subject !== undefined && { subject }),
@@ -71,11 +72,6 @@ async function loggedIn(
   if (readLogin(url) === null) return null;
   const { loginToken } = await import('./login/actor-token.js');
   return (await loginToken(url, admin))?.token ?? null;
-}
-
-function environment(name: string): string | undefined {
-  const value = process.env[name];
-  return value === '' ? undefined : value;
 }
 
 function assumed(subjects: readonly string[], settings: Settings): string {

@@ -95,7 +95,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The statement ran longer than the time limit of the server, or than the `statement_timeout` of the session.',
       'Filter on a key, ask for fewer rows, or ask `osl explain` for the plan. The operator sets `OSL_STATEMENT_TIMEOUT_MS`.',
-      'configuration.md#caps',
+      'configuration.md#limits',
     ),
   ],
   [
@@ -103,7 +103,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The answer has more rows than one answer may have here.',
       'Add a LIMIT, read with a cursor, or aggregate.',
-      'configuration.md#caps',
+      'configuration.md#limits',
     ),
   ],
   [
@@ -271,7 +271,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The `Host` or `Origin` of the request is none that this server serves: a protection against pages of others in your browser.',
       'Call the server by a name that it knows, or have the operator add it to OSL_MCP_HOSTS and OSL_MCP_ORIGINS.',
-      'configuration.md#mcp',
+      'configuration.md#browsers-and-mcp',
     ),
   ],
   [
@@ -319,7 +319,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The body of the request is too large.',
       'Send long lists as parameters, or in several requests.',
-      'configuration.md#caps',
+      'configuration.md#limits',
     ),
   ],
   [

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { CONSOLES, type ConsoleSettings } from '../../service/settings/console.js';
-import { MOST_WORKERS, type Settings, settingsFrom } from '../../service/settings.js';
+import { isSet, SETTINGS, type SettingName, type SettingValue } from '../../service/settings/table.js';
+import { splitList } from '../../service/settings/types.js';
+import { type Settings, settingsFrom } from '../../service/settings.js';
 import { usage } from './exit.js';
 import { runningServer } from './server-file.js';
 
@@ -14,8 +15,8 @@ export interface ServerFlags {
   readonly httpPort?: number;
   readonly pgPort?: number;
   readonly host?: string;
-  readonly workers?: number | 'auto';
-  readonly console?: ConsoleSettings;
+  readonly workers?: SettingValue<'OSL_WORKERS'>;
+  readonly console?: SettingValue<'OSL_CONSOLE'>;
 }
 
 /** Settings from the environment, with the flags above them. @throws StartProblem */
@@ -59,32 +60,74 @@ export const MISSING_FILES =
   '--manifest and --policy name others, --data-dir the directory of a server that runs; `osl init` makes both of a Postgres';
 
 function namesFiles({ manifest, policy }: ServerFlags): boolean {
-  return [manifest, policy, process.env['OSL_MANIFEST'], process.env['OSL_POLICY']].some(Boolean);
+  return Boolean(manifest) || Boolean(policy) || isSet('OSL_MANIFEST') || isSet('OSL_POLICY');
 }
 
 /** The policy beside a manifest that was named, where no policy was. */
 export function besideManifest(flags: ServerFlags): ServerFlags {
-  if (flags.manifest === undefined || flags.policy !== undefined || process.env['OSL_POLICY']) return flags;
+  if (flags.manifest === undefined || flags.policy !== undefined || isSet('OSL_POLICY')) return flags;
   return { ...flags, policy: join(dirname(flags.manifest), 'policy.yaml') };
 }
 
+/**
+ * The flag of a setting: its argument, description and values are those of the table.
+ *
+ * @param initial the default, if it is another here
+ */
+export function settingOption(name: SettingName, initial = SETTINGS[name].default): Option {
+  return optionOf(name, ` (${name}${initial === null ? '' : `; default ${initial}`})`);
+}
+
+/** The same for a setting that is read with the flag. */
+export function environmentOption(name: SettingName): Option {
+  return optionOf(name, '').env(name);
+}
+
+function optionOf(name: SettingName, suffix: string): Option {
+  const { flag, type, description } = SETTINGS[name];
+  const option = new Option(flag ?? '', phrase(description) + suffix);
+  if (type.words.length > 0) return option.choices(type.words);
+  return option.argParser((text) => {
+    const value = type.parse(text, '', () => {
+      throw new InvalidArgumentError(`It must be ${type.takes}.`);
+    });
+    return typeof value === 'number' ? value : text;
+  });
+}
+
+/** A description in Markdown as one phrase for a terminal: its first sentence, and those about one value. */
+function phrase(markdown: string): string {
+  const [first = '', ...more] = markdown.split(/(?<=\.) /);
+  const sentences = [
+    first.replace(/^(\W*)([A-Z])(?=[a-z])/, (_, mark, letter) => `${mark}${letter.toLowerCase()}`),
+  ];
+  sentences.push(...more.filter((sentence) => /^(\d+|`[^`]*`): /.test(sentence)));
+  return plainText(sentences.map((sentence) => sentence.replace(/\.$/, '')).join('; '));
+}
+
+/** Markdown without its links and quotes of code. */
+export function plainText(markdown: string): string {
+  return markdown
+    .replace(/ \[More\]\([^)]*\)\./g, '')
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll('`', '');
+}
+
 export function dataDirOption(): Option {
-  return new Option('--data-dir <dir>', 'keys, database and audit log (OSL_DATA_DIR; default .osl)');
+  return settingOption('OSL_DATA_DIR');
 }
 
 export function manifestOption(): Option {
-  return new Option('--manifest <file>', 'what there is (OSL_MANIFEST; default manifest.yaml)');
+  return settingOption('OSL_MANIFEST');
 }
 
 export function policyOption(): Option {
-  return new Option('--policy <file>', 'who may see it (OSL_POLICY; default policy.yaml)');
+  return settingOption('OSL_POLICY');
 }
 
 /** `--server`: another server than that of the data directory. */
 export function serverOption(): Option {
-  return new Option('--server <url>', 'another server than that of the data directory')
-    .env('OSL_SERVER')
-    .argParser(restAddress);
+  return environmentOption('OSL_SERVER').argParser(restAddress);
 }
 
 /** A parser of REST addresses; gives them without a `/` at the end. */
@@ -96,43 +139,20 @@ export function restAddress(text: string): string {
 /** `--token --subject --chain`: who asks. */
 export function addCallerOptions(command: Command): Command {
   return command
-    .option('--token <token>', 'the token to ask with (OSL_TOKEN)')
-    .addOption(
-      new Option('--subject <name>', 'mint a token for this subject (OSL_SUBJECT)').conflicts('token'),
-    )
+    .addOption(settingOption('OSL_TOKEN'))
+    .addOption(settingOption('OSL_SUBJECT').conflicts('token'))
     .addOption(
       new Option('--chain <names>', 'mint one for the last of these, who acts for the others')
-        .argParser(names)
+        .argParser(splitList)
         .conflicts('token'),
     );
 }
 
 /** `--data-dir --http-port --pg-port --host`. */
 export function addListenOptions(command: Command): Command {
-  return command
-    .addOption(dataDirOption())
-    .addOption(portOption('--http-port <port>', 'REST; 0 takes a free one (OSL_HTTP_PORT; default 8642)'))
-    .addOption(portOption('--pg-port <port>', 'Postgres wire; 0 as above (OSL_PG_PORT; default 15432)'))
-    .option('--host <address>', 'address to listen on (OSL_HOST; default 127.0.0.1)');
-}
-
-/** `--workers`. */
-export function workersOption(): Option {
-  const count = wholeNumber(1, MOST_WORKERS);
-  const about = 'processes that share the ports; auto: one for each processor (OSL_WORKERS; default 1)';
-  return new Option('--workers <n|auto>', about).argParser((given) =>
-    given === 'auto' ? given : count(given),
-  );
-}
-
-/** `--console`. */
-export function consoleOption(fallback: ConsoleSettings): Option {
-  const about = `pages at /console; admin: with what admins do (OSL_CONSOLE; default ${fallback})`;
-  return new Option('--console <off|on|admin>', about).choices(CONSOLES);
-}
-
-function portOption(flags: string, description: string): Option {
-  return new Option(flags, description).argParser(wholeNumber(0, 65_535));
+  const names = ['OSL_DATA_DIR', 'OSL_HTTP_PORT', 'OSL_PG_PORT', 'OSL_HOST'] as const;
+  for (const name of names) command.addOption(settingOption(name));
+  return command;
 }
 
 /** A parser of whole numbers from `least` to `most`. */
@@ -142,12 +162,4 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
     if (/^\d+$/.test(text) && value >= least && value <= most) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
   };
-}
-
-/** A parser of lists: names between commas. The empty text is the empty list. */
-export function names(text: string): readonly string[] {
-  return text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
 }

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import type { ServiceLog } from '../../base/log.js';
 import type { ReloadPart } from '../../service/reload.js';
+import { isSet, readSetting, SETTINGS, type SettingValue } from '../../service/settings/table.js';
 import { systemFault, usage } from './exit.js';
 import { visible } from './output.js';
 
-const LEVELS = ['error', 'warn', 'info'] as const;
-type Level = (typeof LEVELS)[number];
-const FORMATS = ['auto', 'json', 'text'] as const;
+type Level = SettingValue<'OSL_LOG_LEVEL'>;
+const LEVELS = SETTINGS.OSL_LOG_LEVEL.type.words;
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Of every log of this process: a reload may change it. */
@@ -20,7 +20,7 @@ let level: Level = 'warn';
  */
 export function operatorLog(): ServiceLog {
   level = levelNow();
-  const format = oneOf(FORMATS, 'OSL_LOG_FORMAT', process.env['OSL_LOG_FORMAT'] ?? '');
+  const format = readSetting('OSL_LOG_FORMAT');
   const forPeople = format === 'text' || (format === 'auto' && process.stderr.isTTY);
   const write = forPeople ? writeLine : jsonWriter();
   const at =
@@ -33,7 +33,7 @@ export function operatorLog(): ServiceLog {
 
 /** Reads the level anew, where a file has it: the environment of a process does not change. */
 export function logLevelPart(): readonly ReloadPart[] {
-  if ((process.env['OSL_LOG_LEVEL_FILE'] ?? '') === '') return [];
+  if (!isSet('OSL_LOG_LEVEL_FILE')) return [];
   const prepare = () => {
     const next = levelNow();
     const take = (): void => {
@@ -44,30 +44,21 @@ export function logLevelPart(): readonly ReloadPart[] {
   return [{ prepare }];
 }
 
-/** @throws Failure */
+/** @throws StartProblem, Failure */
 function levelNow(): Level {
-  const file = process.env['OSL_LOG_LEVEL_FILE'] ?? '';
-  if (file === '') {
-    const text = process.env['OSL_LOG_LEVEL'] ?? '';
-    return text === '' ? 'warn' : oneOf(LEVELS, 'OSL_LOG_LEVEL', text);
-  }
+  const file = readSetting('OSL_LOG_LEVEL_FILE');
+  if (file === null) return readSetting('OSL_LOG_LEVEL');
+  let text: string;
   try {
-    return oneOf(
-      LEVELS,
-      `the file ${file} of OSL_LOG_LEVEL_FILE`,
-      readFileSync(file, 'utf8').trim() || 'nothing',
-    );
+    text = readFileSync(file, 'utf8').trim();
   } catch (error) {
     const fault = systemFault(error);
     throw fault === null ? error : usage(`OSL_LOG_LEVEL_FILE: ${fault}`);
   }
-}
-
-/** The first one where nothing is said. */
-function oneOf<const T extends string>(words: readonly [T, ...T[]], name: string, text: string): T {
-  const word = text === '' ? words[0] : words.find((known) => known === text);
-  if (word === undefined) throw usage(`${name} must be one of ${words.join(', ')}, not \`${text}\``);
-  return word;
+  const { type } = SETTINGS.OSL_LOG_LEVEL;
+  return type.parse(text, '', () => {
+    throw usage(`the file ${file} of OSL_LOG_LEVEL_FILE must hold ${type.takes}, not \`${text}\``);
+  });
 }
 
 /** Bytes that wait for a log whose disk is full; what comes then is dropped. */
@@ -90,7 +81,7 @@ function writeLine(name: Level, message: string, fields: Fields): void {
 /** `11:42:07 warn  upstream error  connector=demo sqlstate=22012`; of other fields than `stack` the first line only. */
 function logLine(level: Level, message: string, fields: Fields): string {
   const time = new Date().toTimeString().slice(0, 8);
-  const whole = process.env['OSL_DEBUG'] === '1';
+  const whole = readSetting('OSL_DEBUG');
   const pairs = Object.entries(fields).map(([name, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     if (name === 'stack') return text.split('\n').map(visible).join('\n');

@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { readSetting } from '../../service/settings/table.js';
 import { EXIT, Failure, failureJson, failureOf } from './exit.js';
 import { flush, note } from './output.js';
 import { program } from './program.js';
@@ -37,7 +38,7 @@ function report(error: unknown): void {
   }
   const failure = failureOf(error);
   note(wantsJson() ? failureJson(failure) : failure.message);
-  if (process.env['OSL_DEBUG'] === '1') note(error instanceof Error ? (error.stack ?? '') : String(error));
+  if (readSetting('OSL_DEBUG')) note(error instanceof Error ? (error.stack ?? '') : String(error));
   process.exitCode = failure.exit;
 }
 

@@ -1,9 +1,8 @@
-import { type Command, Option } from 'commander';
-import { isThisMachine } from '../../service/settings/admin.js';
-import type { Settings } from '../../service/settings.js';
+import type { Command } from 'commander';
+import { isThisMachine, type Settings } from '../../service/settings.js';
 import { type CallerFlags, callerToken } from './caller.js';
 import { EXIT, Failure } from './exit.js';
-import { addCallerOptions, dataDirOption, policyOption, settingsOf } from './flags.js';
+import { addCallerOptions, dataDirOption, environmentOption, policyOption, settingsOf } from './flags.js';
 import { runningServer, urlHost } from './server-file.js';
 
 /** Flags of commands that ask the admin listener. */
@@ -18,11 +17,7 @@ Asks the admin listener, which OSL_ADMIN_PORT opens, and takes an admin role: do
 /** `--token --subject --chain --admin --data-dir --policy`. */
 export function addOperatorOptions(command: Command): Command {
   return addCallerOptions(command)
-    .addOption(
-      new Option('--admin <url>', 'another admin listener than that of the data directory').env(
-        'OSL_ADMIN_URL',
-      ),
-    )
+    .addOption(environmentOption('OSL_ADMIN_URL'))
     .addOption(dataDirOption())
     .addOption(policyOption());
 }

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { SecureContextOptions } from 'node:tls';
+import { readSetting } from '../../service/settings/table.js';
 import { restUrl, type ServerRecord } from './server-file.js';
 
 /** Files of the certificates that servers of this machine show, by where they answer. */
@@ -25,8 +26,8 @@ export function trustOf(target: URL): Trust {
   if (target.protocol !== 'https:') return {};
   const file = shown.get(target.origin);
   if (file !== undefined) return pinned(readFileSync(file));
-  const authorities = process.env['OSL_SERVER_CA'] ?? '';
-  return authorities === '' ? {} : { ca: readFileSync(authorities) };
+  const authorities = readSetting('OSL_SERVER_CA');
+  return authorities === null ? {} : { ca: readFileSync(authorities) };
 }
 
 /** Exactly this certificate: whoever calls it by an address of this machine need not find that in it. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import t from 'tap';
-import { otlpSettings } from '../../../src/service/otlp/index.js';
+import { settingsFrom } from '../../../src/service/settings.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl } from '../../tools/cli/support.js';
 import { files, TABLES } from './store.js';
@@ -193,13 +193,16 @@ t.test('what cannot be spoken is refused at start', async (t) => {
     { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
     { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_TRACES_SAMPLER_ARG: '2' },
   ])
-    t.throws(() => otlpSettings(env), { name: 'StartProblem' });
-  t.equal(otlpSettings({}), null);
-  t.equal(otlpSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_SDK_DISABLED: 'true' }), null);
+    t.throws(() => settingsFrom(env, '/'), { name: 'StartProblem' });
+  t.equal(settingsFrom({}, '/').otlp, null);
+  t.equal(
+    settingsFrom({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_SDK_DISABLED: 'true' }, '/').otlp,
+    null,
+  );
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' };
   t.match(await osl(['serve', '--manifest', 'x'], { env }), {
     code: 2,
-    stderr: /only http\/json is spoken here/,
+    stderr: /OTEL_EXPORTER_OTLP_PROTOCOL must be http\/json, not `grpc`/,
   });
 });
 

@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { verifyAuditLog } from '../../../policy/audit/index.js';
 import { ownerSettings } from '../../../src/service/settings/owner.js';
+import { settingsReader } from '../../../src/service/settings/table.js';
 import { answering, startReceiver, verifiedWith } from '../../service/lineage/receiver.js';
 import { type Reply, type RestFixture, startRest } from './fixture.js';
 
@@ -174,7 +175,7 @@ test('a request for access', async (t) => {
     OSL_OWNER_WEBHOOK: receiver.url,
     OSL_OWNER_WEBHOOK_NETWORKS: '127.0.0.0/8',
   };
-  const owner = ownerSettings(environment, (file) => file);
+  const owner = ownerSettings(settingsReader(environment, '/'));
   const rest = await startRest({ settings: { owner } });
   t.teardown(() => rest.close());
   const request = (subject: string, object: string, reason = 'for the survey'): Promise<Reply> =>
@@ -254,13 +255,10 @@ test('without a receiver a request is in the log alone', async (t) => {
 
 test('a receiver without a secret, or that is none, stops the start', (t) => {
   delete process.env['OSL_OWNER_WEBHOOK_SECRET'];
-  const settings = (url: string) => () => ownerSettings({ OSL_OWNER_WEBHOOK: url }, (file) => file);
+  const settings = (url: string) => () => ownerSettings(settingsReader({ OSL_OWNER_WEBHOOK: url }, '/'));
   t.throws(settings('https://owner.example/hook'), /OSL_OWNER_WEBHOOK_SECRET is not set/);
   t.throws(settings('ftp://owner.example'), /http or https/);
   t.throws(settings('https://u:p@owner.example'), /without a user/);
-  t.equal(
-    ownerSettings({}, (file) => file),
-    null,
-  );
+  t.equal(ownerSettings(settingsReader({}, '/')), null);
   t.end();
 });

@@ -8,6 +8,7 @@ import {
   verifyAuditLog,
 } from '../../../../policy/audit/index.js';
 import { isEndedChain } from '../../../service/seat.js';
+import { readSetting } from '../../../service/settings/table.js';
 import { EXIT, usage } from '../exit.js';
 import { print, printJson } from '../output.js';
 import { chainName, keysIn, nameOfKey } from './keys.js';
@@ -86,7 +87,7 @@ function progressOn(terminal: NodeJS.WriteStream): (progress: VerifyProgress) =>
 async function witnessedNotes(place: string): Promise<readonly string[]> {
   const { witnessAt } = await import('../../../witness/index.js');
   const at = /^[\w+.-]+:/.test(place) ? place : resolve(place);
-  const witness = witnessAt(at, process.env);
+  const witness = witnessAt(at, process.env, readSetting('OSL_AUDIT_WITNESS_SECRET'));
   try {
     const notes = await witness.kept();
     if (notes === null) throw usage('a webhook cannot be asked what it keeps: give that as --anchor');

@@ -2,10 +2,22 @@ import type { Command } from 'commander';
 import type { CheckFlags } from '../config/check.js';
 import { addListenOptions, manifestOption, policyOption } from '../flags.js';
 
+const EXAMPLES = `
+Settings are environment variables; flags of \`osl serve\` override them. docs/configuration.md has them all.
+
+Examples:
+  $ osl config list
+  $ osl config check`;
+
+const LIST_HELP = `
+Examples:
+  $ osl config list OSL_HTTP_PORT OSL_PG_PORT
+  $ osl config list --json | jq '.settings[] | select(.value != null)'`;
+
 const HELP = `
-Reads every setting from the environment, and looks at all that a start and \`osl doctor\` look at: manifest and policy,
-keys, certificates and their ends, data directory, ports, databases, servers of models and the collector. It serves
-nothing, and changes nothing. A variable that begins with OSL_ and that nothing reads is a warning.
+Checks each setting, and all that a start checks: manifest and policy, keys, certificates and when they expire, data
+directory, ports, databases, model servers and the collector. Changes nothing. A variable that begins with OSL_ and that
+nothing reads is a warning.
 
 Exit status: 0 nothing fails (there may be warnings), 1 something does.
 
@@ -16,11 +28,20 @@ Examples:
 export function addConfig(program: Command): void {
   const config = program
     .command('config')
-    .description('check settings before a server is started with them')
-    .addHelpText('after', '\nExample:\n  $ osl config check');
+    .description('list settings; check them before a start')
+    .addHelpText('after', EXAMPLES);
+  config
+    .command('list')
+    .description('list settings with their values, defaults and types; secrets are not shown')
+    .argument('[setting...]', 'only these, such as OSL_HTTP_PORT')
+    .option('--json', 'settings as JSON on standard output')
+    .addHelpText('after', LIST_HELP)
+    .action(async (names: readonly string[], flags: { readonly json?: true }) =>
+      (await import('../config/check.js')).runConfigList(names, flags),
+    );
   const check = config
     .command('check')
-    .description('look at all that a start looks at, and serve nothing')
+    .description('check settings, files, ports, certificates and databases without serving')
     .addOption(manifestOption())
     .addOption(policyOption());
   addListenOptions(check)

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
+import { splitList } from '../../../service/settings/types.js';
 import type { MigrateFlags } from '../control/migrate.js';
-import { names } from '../flags.js';
 
 const HELP = `
 Example:
@@ -31,5 +31,5 @@ export function addControl(program: Command): void {
 }
 
 function rolesOption(flags: string, description: string): Option {
-  return new Option(flags, description).argParser(names);
+  return new Option(flags, description).argParser(splitList);
 }

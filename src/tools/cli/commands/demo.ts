@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { PACKAGE_ROOT } from '../../../base/package-root.js';
-import { addListenOptions, consoleOption } from '../flags.js';
+import { isSet } from '../../../service/settings/table.js';
+import { addListenOptions, settingOption } from '../flags.js';
 import type { RunFlags } from '../serve/run.js';
 
 const HELP = `
@@ -17,10 +18,6 @@ const CONSOLE: RunFlags['console'] & string = existsSync(join(PACKAGE_ROOT, 'dis
   ? 'admin'
   : 'off';
 
-function isConsoleAsked(): boolean {
-  return (process.env['OSL_CONSOLE'] ?? '') !== '';
-}
-
 const FOLDER = join(PACKAGE_ROOT, 'examples', 'supply-chain');
 
 export function addDemo(program: Command): void {
@@ -28,12 +25,12 @@ export function addDemo(program: Command): void {
     .command('demo')
     .description('serve the demo: the supply chain of this installation');
   addListenOptions(command)
-    .addOption(consoleOption('admin'))
+    .addOption(settingOption('OSL_CONSOLE', 'admin'))
     .option('--json', 'print where it listens as one JSON line')
     .addHelpText('after', HELP)
     .action(async (flags: RunFlags) => {
       const files = { manifest: join(FOLDER, 'manifest.yaml'), policy: join(FOLDER, 'policy.yaml') };
-      const asked = { ...(isConsoleAsked() ? {} : { console: CONSOLE }), ...flags, ...files };
+      const asked = { ...(isSet('OSL_CONSOLE') ? {} : { console: CONSOLE }), ...flags, ...files };
       const [{ runServer }, { DEMO }] = await Promise.all([
         import('../serve/run.js'),
         import('../serve/demo.js'),

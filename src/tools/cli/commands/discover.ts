@@ -93,10 +93,12 @@ async function ofManifest(flags: DiscoverFlags): Promise<Found> {
 /** Of databases without credentials of their own for such looks: what a connection may read may look at declarations. */
 async function surveysOf({ connectors }: Manifest): Promise<ReadonlyMap<string, Survey>> {
   const { surveyPostgres } = await import('../../../engine/index.js');
+  const { urlVariable } = await import('../../../model/manifest/index.js');
   const { connectorUrl } = await import('../../../service/connector-url.js');
   const surveys = new Map<string, Survey>();
-  for (const { name, kind, urlEnv } of connectors.values()) {
-    const variable = urlEnv ?? 'OSL_POSTGRES_URL';
+  for (const connector of connectors.values()) {
+    const { name, kind } = connector;
+    const variable = urlVariable(connector);
     if (kind === 'pglite' || (await connectorUrl(process.env, `${variable}_SYSTEM`)) !== null) continue;
     const url = await connectorUrl(process.env, variable);
     if (url !== null) surveys.set(name, await surveyPostgres(url));

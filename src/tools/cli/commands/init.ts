@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { names } from '../flags.js';
+import { splitList } from '../../../service/settings/types.js';
 import type { InitFlags } from '../init/flags.js';
 
 const HELP = `
@@ -27,7 +27,7 @@ export function addInit(program: Command): void {
     .addOption(new Option('--url <url>', 'of the database').conflicts('urlFile'))
     .option('--url-env <name>', 'the variable that holds the URL, now and when it is served (DATABASE_URL)')
     .option('--url-file <file>', 'a file that holds the URL')
-    .option('--schemas <names>', 'only these schemas', names)
+    .option('--schemas <names>', 'only these schemas', splitList)
     .option(
       '--tables <words>',
       'names between commas; * is any letters, -name leaves out, table=name renames',

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { dataDirOption, manifestOption, names, policyOption } from '../flags.js';
+import { splitList } from '../../../service/settings/types.js';
+import { dataDirOption, manifestOption, policyOption } from '../flags.js';
 
 const LINEAGE_HELP = `
 OSL_LINEAGE names the file that says who is told of lineage: docs/lineage.md.
@@ -47,7 +48,7 @@ export function addLineage(program: Command): void {
     .addOption(policyOption())
     .option('--data-dir <dir>', 'with what was published by API to the server of this directory')
     .option('--subject <name>', 'who would ask')
-    .addOption(new Option('--chain <names>', 'root to leaf, between commas, instead').argParser(names))
+    .addOption(new Option('--chain <names>', 'root to leaf, between commas, instead').argParser(splitList))
     .option('--sql', 'the text is raw SQL')
     .option('--json', 'as a columnLineage facet of OpenLineage')
     .addHelpText('after', SHOW_HELP)

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
+import { splitList } from '../../../service/settings/types.js';
 import { callerToken } from '../caller.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { dataDirOption, names, restAddress, settingsOf, wholeNumber } from '../flags.js';
+import { dataDirOption, restAddress, settingsOf, wholeNumber } from '../flags.js';
 import { note, print, printJson } from '../output.js';
 import type { Target } from '../proxy/connection.js';
 import type { TokenSource } from '../proxy/relay.js';
@@ -43,7 +44,7 @@ export function addProxy(program: Command): void {
     .option('--no-tls', 'speak to it without TLS; on loopback only')
     .option('--token-command <command>', 'prints a token; run for each connection and renewal')
     .option('--subject <name>', "mint tokens for this subject with the data directory's key")
-    .option('--chain <names>', 'the last of these asks, and acts for the others', names)
+    .option('--chain <names>', 'the last of these asks, and acts for the others', splitList)
     .addOption(dataDirOption())
     .option('--json', 'print where it listens as one JSON line')
     .addHelpText('after', HELP)

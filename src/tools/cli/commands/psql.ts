@@ -4,9 +4,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { DEFAULT_PG_PORT, type Settings } from '../../../service/settings.js';
+import { SETTINGS } from '../../../service/settings/table.js';
+import { splitList } from '../../../service/settings/types.js';
+import type { Settings } from '../../../service/settings.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { dataDirOption, names, serverOption, settingsOf } from '../flags.js';
+import { dataDirOption, serverOption, settingsOf } from '../flags.js';
 import { note } from '../output.js';
 import type { ProxyOptions, Target } from '../proxy/connection.js';
 import { listenProxy } from '../proxy/listen.js';
@@ -38,7 +40,7 @@ export function addPsql(program: Command): void {
     .description('open psql on the running server, as a subject')
     .argument('[args...]', 'for psql')
     .option('--subject <name>', 'who asks (OSL_SUBJECT; in the demo user:analyst)')
-    .option('--chain <names>', 'the last of these asks, and acts for the others', names)
+    .option('--chain <names>', 'the last of these asks, and acts for the others', splitList)
     .addOption(serverOption())
     .option('--to <host:port>', 'where its wire is (default: port 15432 of the server)')
     .addOption(dataDirOption())
@@ -75,7 +77,7 @@ function targetOf({ server, to }: PsqlFlags, settings: Settings): Target {
     throw usage('--to takes a host and a port, such as osl.example.com:5432');
   // Nobody between may read the token, which is a password.
   const mode = isLoopback(named) ? 'prefer' : 'verify-full';
-  return { host: named, port: Number(port ?? DEFAULT_PG_PORT), ...encryptionOf(mode) };
+  return { host: named, port: Number(port ?? SETTINGS.OSL_PG_PORT.default), ...encryptionOf(mode) };
 }
 
 type Encryption = Pick<Target, 'tls' | 'certificates'>;

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import { splitList } from '../../../service/settings/types.js';
 import { EXIT } from '../exit.js';
-import { dataDirOption, names, policyOption, settingsOf, wholeNumber } from '../flags.js';
+import { dataDirOption, policyOption, settingsOf, wholeNumber } from '../flags.js';
 import { note, print, printJson } from '../output.js';
 import { addRevoke } from './token/revoke.js';
 import { addRevoked } from './token/revoked.js';
@@ -32,9 +33,9 @@ export function addToken(program: Command): void {
     .description('mint a token that the running server accepts, for development; revoke one')
     .enablePositionalOptions()
     .option('--subject <name>', 'who it is for; the last of the chain')
-    .option('--chain <names>', 'who acts for whom, root first (default: the subject alone)', names)
-    .option('--acl-roles <names>', "data roles (default: the subject's ceiling in the policy)", names)
-    .option('--roles <names>', 'admin roles, such as TENANT_ADMIN (default: none)', names)
+    .option('--chain <names>', 'who acts for whom, root first (default: the subject alone)', splitList)
+    .option('--acl-roles <names>', "data roles (default: the subject's ceiling in the policy)", splitList)
+    .option('--roles <names>', 'admin roles, such as TENANT_ADMIN (default: none)', splitList)
     .option('--ttl <seconds>', 'lifetime, at most 300', wholeNumber(1, 300), 300)
     .addOption(dataDirOption())
     .addOption(policyOption())

@@ -1,54 +1,78 @@
+import { nearest } from 'osl-compiler';
 import { messageOf } from '../../../base/thrown.js';
+import { SECTIONS } from '../../../service/settings/table.js';
+import type { Setting } from '../../../service/settings/types.js';
 import type { Settings } from '../../../service/settings.js';
-import { settingsFrom } from '../../../service/settings.js';
 import { type Finding, failed, ok, warn } from '../doctor/finding.js';
 import { doctorFindings, reportFindings } from '../doctor/run.js';
-import { EXIT } from '../exit.js';
-import { type ServerFlags, settingsBesideServer } from '../flags.js';
+import { faultySettings, unknownSettings } from '../doctor/settings.js';
+import { usage } from '../exit.js';
+import { plainText, type ServerFlags, settingsBesideServer } from '../flags.js';
 import { fetchHttp } from '../http.js';
-import { printJson } from '../output.js';
+import { print, printJson, visible } from '../output.js';
 
 export interface CheckFlags extends ServerFlags {
   readonly json?: true;
 }
 
-/** Looks at every setting, and at all that a start looks at, and serves nothing. Exit status 1 where something fails. */
+/** Checks every setting, and all that a start checks, without serving. Exit status 1 if something fails. */
 export async function runConfigCheck(flags: CheckFlags): Promise<void> {
-  const findings: Finding[] = [];
-  try {
-    const settings = settingsBesideServer(flags);
-    findings.push(ok('settings', 'every variable has a value that can be'), ...unknownVariables());
-    findings.push(...(await doctorFindings(settings)), ...(await urlFindings(settings)));
-  } catch (error) {
-    findings.push(failed('settings', error), ...unknownVariables());
-  }
-  const failures = findings.filter(({ state }) => state === 'fail').length;
-  if (flags.json) printJson({ ok: failures === 0, findings });
-  else reportFindings(findings);
-  if (failures > 0) process.exitCode = EXIT.failed;
+  reportFindings(await checkFindings(flags), flags);
 }
 
-/** Read elsewhere than by `settingsFrom`. */
-const OTHERS =
-  /^OSL_(TOKEN|SUBJECT|SERVER|ADMIN_URL|DEBUG|LOG_LEVEL|LOG_LEVEL_FILE|LOG_FORMAT|TEST_.*|POSTGRES_URL.*|LINEAGE_.*|CONTROL_.*|.*_FILE|.*_KEY|.*_SECRET)$/;
-
-/** Variables that nothing reads: most of them are another's name with a slip of the hand. */
-function unknownVariables(): readonly Finding[] {
-  const read = new Set<string>();
-  const noting = new Proxy(process.env, {
-    get(target, name) {
-      if (typeof name === 'string') read.add(name);
-      return Reflect.get(target, name);
-    },
-  });
+async function checkFindings(flags: CheckFlags): Promise<readonly Finding[]> {
   try {
-    settingsFrom(noting, process.cwd());
-  } catch {
-    return []; // a fault ends the reading: what is read after it is not known
+    const settings = settingsBesideServer(flags);
+    const findings = await doctorFindings(settings);
+    return [ok('settings', 'every setting is valid'), ...findings, ...(await urlFindings(settings))];
+  } catch (error) {
+    const faults = faultySettings();
+    return [...(faults.length > 0 ? faults : [failed('settings', error)]), ...unknownSettings(null)];
   }
-  return Object.keys(process.env)
-    .filter((name) => name.startsWith('OSL_') && !read.has(name) && !OTHERS.test(name))
-    .map((name) => warn('settings', `nothing reads ${name}`, 'docs/configuration.md has every variable'));
+}
+
+/** Prints every setting with its value in this environment; those that are set first say so. @throws Failure */
+export function runConfigList(names: readonly string[], flags: { readonly json?: true }): void {
+  const known = SECTIONS.flatMap(({ title, settings }) =>
+    Object.entries(settings).map(([name, setting]) => ({ title, name, setting })),
+  );
+  const unknown = names.find((name) => !known.some((one) => one.name === name));
+  if (unknown !== undefined) {
+    const near = nearest(
+      unknown,
+      known.map(({ name }) => name),
+    );
+    throw usage(`there is no setting ${unknown}${near === null ? '' : `: perhaps you meant ${near}`}`);
+  }
+  const listed = known.filter(({ name }) => names.length === 0 || names.includes(name));
+  if (flags.json) {
+    printJson({ settings: listed.map(({ name, setting }) => settingJson(name, setting)) });
+    return;
+  }
+  for (const title of new Set(listed.map((one) => one.title))) {
+    print(`${title}\n`);
+    for (const { name, setting } of listed.filter((one) => one.title === title)) {
+      const { value, default: initial, takes, description } = settingJson(name, setting);
+      const now =
+        value === null
+          ? initial === null || initial === ''
+            ? 'not set'
+            : `${initial} (default)`
+          : visible(value);
+      print(`  ${name} = ${now}\n      ${description}\n      ${takes}\n`);
+    }
+  }
+}
+
+function settingJson(name: string, { type, default: initial, description }: Setting<unknown>) {
+  const given = process.env[name] ?? '';
+  return {
+    name,
+    value: given === '' ? null : type.isSecret ? '(hidden)' : given,
+    default: initial,
+    takes: plainText(type.isList ? `${type.takes}, separated by commas` : type.takes),
+    description: plainText(description),
+  };
 }
 
 /** Servers that are asked while it serves, if they answer at all: no key is sent. */

@@ -17,6 +17,7 @@ import {
   portFindings,
   tlsFindings,
 } from './machine.js';
+import { unknownSettings } from './settings.js';
 import { wordFindings } from './words.js';
 
 export interface DoctorFlags extends ServerFlags {
@@ -25,11 +26,7 @@ export interface DoctorFlags extends ServerFlags {
 
 /** Looks at everything that a server rests on, and changes nothing. Exit status 1 where something fails. */
 export async function runDoctor(flags: DoctorFlags): Promise<void> {
-  const findings = await doctorFindings(settingsBesideServer(flags));
-  const failures = findings.filter((f) => f.state === 'fail').length;
-  if (flags.json) printJson({ ok: failures === 0, findings });
-  else reportFindings(findings);
-  if (failures > 0) process.exitCode = EXIT.failed;
+  reportFindings(await doctorFindings(settingsBesideServer(flags)), flags);
 }
 
 /** What is found of everything that a server with these settings rests on. */
@@ -52,13 +49,22 @@ async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
   try {
     model = await loadServed(settings);
   } catch (error) {
-    return [...fileFindings(error), skipped('databases', 'without a manifest there are none to look at')];
+    return [
+      ...fileFindings(error),
+      skipped('databases', 'without a manifest there are none to look at'),
+      ...unknownSettings(null),
+    ];
   }
   const { manifest, snapshot } = model;
   const counts = `${manifest.entities.size} entities, ${snapshot?.subjects.size ?? 0} subjects`;
   const { findings } = await inspectDatabases(model, settings);
   const words = await wordFindings(manifest);
-  return [ok('files', `manifest and policy load: ${counts}`), ...findings, ...words];
+  return [
+    ok('files', `manifest and policy load: ${counts}`),
+    ...findings,
+    ...words,
+    ...unknownSettings(manifest),
+  ];
 }
 
 const MOST_FAULTS = 20;
@@ -84,13 +90,18 @@ const HINTS: ReadonlyMap<string, string> = new Map([[CODES.unreadable, MISSING_F
 
 const SIGNS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL', skipped: '-   ' } as const;
 
-/** For people: each with its hint, and how many. */
-export function reportFindings(findings: readonly Finding[]): void {
+/** Prints findings, each with its hint, or as JSON. Exit status 1 if one fails. */
+export function reportFindings(findings: readonly Finding[], { json }: { readonly json?: true }): void {
+  const count = (state: Finding['state']): number => findings.filter((f) => f.state === state).length;
+  if (count('fail') > 0) process.exitCode = EXIT.failed;
+  if (json) {
+    printJson({ ok: count('fail') === 0, findings });
+    return;
+  }
   for (const { about, state, message, hint } of findings) {
     print(`${SIGNS[state]}  ${about}: ${visible(message)}`);
     if (hint !== null) print(`      hint: ${visible(hint)}`);
   }
-  const count = (state: Finding['state']): number => findings.filter((f) => f.state === state).length;
   print(
     `\n${counted(count('fail'), 'failure', 'failures')}, ${counted(count('warn'), 'warning', 'warnings')}`,
   );

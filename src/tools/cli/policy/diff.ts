@@ -1,10 +1,10 @@
-import { resolve } from 'node:path';
 import { ready } from 'osl-compiler';
 import { policyText } from '../../../control/index.js';
 import { readManifestText } from '../../../model/manifest/index.js';
 import type { Model } from '../../../model/model.js';
 import { judgePolicy } from '../../../publishing/authoring/index.js';
-import { controlPlace } from '../../../service/settings/control.js';
+import { databasePlace } from '../../../service/settings/control.js';
+import { readSetting } from '../../../service/settings/table.js';
 import type { PolicyDiffFlags } from '../commands/policy/flags.js';
 import { withControl } from '../control/with-control.js';
 import { EXIT, usage } from '../exit.js';
@@ -36,7 +36,7 @@ async function comparedWith(
   flags: PolicyDiffFlags,
 ): Promise<{ readonly text: string; readonly model: Model }> {
   const isNumber = /^\d{1,9}$/.test(proposed);
-  const place = controlPlace(process.env, (file) => resolve(process.cwd(), file));
+  const place = databasePlace(readSetting, 'OSL_CONTROL_URL');
   if (place === null || flags.policy !== undefined) {
     if (isNumber) throw usage(`version ${proposed}: set OSL_CONTROL_URL, the database where versions are`);
     await ready();

@@ -3,6 +3,7 @@ import type { ServiceLog } from '../../../base/log.js';
 import { archiveFault } from '../../../service/audit.js';
 import { lookFirst } from '../../../service/keeper.js';
 import type { First } from '../../../service/served.js';
+import { isSet } from '../../../service/settings/table.js';
 import type { Settings } from '../../../service/settings.js';
 import { workersFor } from '../../../service/workers.js';
 import { EXIT, Failure, failureOf, usage } from '../exit.js';
@@ -125,7 +126,7 @@ function checkFirstSteps({ manifest }: RunFlags, { manifestFile, dataDir }: Sett
       `error: a server of ${dataDir} runs already, at ${where}: stop it, or name another --data-dir`,
     );
   }
-  const named = manifest !== undefined || (process.env['OSL_MANIFEST'] ?? '') !== '';
+  const named = manifest !== undefined || isSet('OSL_MANIFEST');
   if (named || existsSync(manifestFile)) return;
   throw usage(
     `there is no ${manifestFile}: \`osl init\` makes one of a Postgres, --manifest names another, \`osl demo\` needs none`,

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
+import { splitList } from '../../../../service/settings/types.js';
 import { addAskOptions } from '../../ask.js';
-import { names } from '../../flags.js';
 
 const HELP = `
 Who asks for it needs an admin role: a minted token claims those that the policy gives --subject. The server answers by
@@ -17,8 +17,8 @@ export function addExplainAccess(policy: Command): void {
       .description('say how somebody sees an object, and which rules decide')
       .requiredOption('--object <name>', 'an entity, bridge or facet, or a column: osl.entities.person.email')
       .addOption(new Option('--as <subject>', 'who is supposed to ask').conflicts('asChain'))
-      .addOption(new Option('--as-chain <names>', 'for whom whom: root first').argParser(names))
-      .addOption(new Option('--as-roles <names>', 'data roles that the token claims').argParser(names))
+      .addOption(new Option('--as-chain <names>', 'for whom whom: root first').argParser(splitList))
+      .addOption(new Option('--as-roles <names>', 'data roles that the token claims').argParser(splitList))
       .option('--at <moment>', 'as of a moment (RFC 3339); default: now')
       .addOption(new Option('--on <surface>', 'asked by way of it').choices(['rest', 'wire', 'mcp']))
       .option('--from <address>', 'asked from this address')

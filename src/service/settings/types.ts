@@ -1,0 +1,193 @@
+import { isAbsolute, resolve } from 'node:path';
+import { networkOf } from '../../base/networks.js';
+
+/** Type of a setting: the texts it accepts, and the value of each. */
+export interface SettingType<T> {
+  /** Noun phrase for messages and documents: `a whole number from 1 to 64`. */
+  readonly takes: string;
+  /** True if the text holds several values, separated by commas. */
+  readonly isList: boolean;
+  /** True if the text may hold a secret: no message quotes it. */
+  readonly isSecret: boolean;
+  /** Words among which a text must be, for completion; empty for other types. */
+  readonly words: readonly string[];
+  /**
+   * @param folder where relative paths begin
+   * @param refuse called with the unacceptable part of the text
+   */
+  parse(text: string, folder: string, refuse: (part: string) => never): T;
+}
+
+/** One setting: its type, its default as an operator would write it (null: none), and what it does. */
+export interface Setting<T> {
+  readonly type: SettingType<T>;
+  readonly default: string | null;
+  /** One or two sentences in Markdown; links are relative to `docs/`. */
+  readonly description: string;
+  /** The flag of `osl serve` with its argument, if the setting has one. */
+  readonly flag: string | null;
+}
+
+export function setting<T>(
+  type: SettingType<T>,
+  initial: string,
+  description: string,
+  flag: string | null = null,
+): Setting<T> {
+  return Object.freeze({ type, default: initial, description, flag });
+}
+
+/** A setting whose value is null unless it is set. */
+export function optional<T>(
+  type: SettingType<T>,
+  description: string,
+  flag: string | null = null,
+): Setting<T | null> {
+  return Object.freeze({ type, default: null, description, flag });
+}
+
+interface Traits {
+  readonly isList?: true;
+  readonly isSecret?: true;
+  readonly words?: readonly string[];
+}
+
+function typeOf<T>(takes: string, parse: SettingType<T>['parse'], traits: Traits = {}): SettingType<T> {
+  return Object.freeze({ takes, isList: false, isSecret: false, words: [], ...traits, parse });
+}
+
+/** A whole number in `unit`, times `factor`: `mib` gives bytes, `seconds` milliseconds. */
+function numberIn(unit: string, factor: number) {
+  return (least: number, most: number): SettingType<number> =>
+    typeOf(`a whole number${unit} from ${least} to ${most}`, (text, _folder, refuse) => {
+      const value = text.trim() === '' ? Number.NaN : Number(text);
+      return Number.isInteger(value) && value >= least && value <= most ? value * factor : refuse(text);
+    });
+}
+
+export const integer = numberIn('', 1);
+export const milliseconds = numberIn(' of milliseconds', 1);
+export const seconds = numberIn(' of seconds', 1_000);
+export const days = numberIn(' of days', 86_400_000);
+export const kib = numberIn(' of KiB', 1_024);
+export const mib = numberIn(' of MiB', 1_048_576);
+export const percent = numberIn(' of percent', 0.01);
+export const port = integer(0, 65_535);
+
+/** A number that need not be whole. */
+export function decimal(least: number, most: number): SettingType<number> {
+  return typeOf(`a number from ${least} to ${most}`, (text, _folder, refuse) => {
+    const value = Number(text);
+    return Number.isFinite(value) && value >= least && value <= most ? value : refuse(text);
+  });
+}
+
+export function oneOf<const T extends string>(...words: readonly T[]): SettingType<T> {
+  const takes = words.length === 1 ? `${words[0]}` : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+  return typeOf(takes, (text, _folder, refuse) => words.find((word) => word === text) ?? refuse(text), {
+    words,
+  });
+}
+
+export const onOff: SettingType<boolean> = typeOf(
+  'on or off',
+  (text, _folder, refuse) => (text === 'on' ? true : text === 'off' ? false : refuse(text)),
+  { words: ['on', 'off'] },
+);
+
+/** True for this word and false for any other: a wrong one may not keep a program from telling its fault. */
+export function flag(word: string): SettingType<boolean> {
+  return typeOf(`\`${word}\``, (text) => text === word);
+}
+
+/** A word, or a value of another type. */
+export function wordOr<const W extends string, T>(word: W, type: SettingType<T>): SettingType<W | T> {
+  return typeOf(`${word} or ${type.takes}`, (text, folder, refuse) =>
+    text === word ? word : type.parse(text, folder, refuse),
+  );
+}
+
+export function text(takes: string): SettingType<string> {
+  return typeOf(takes, (value) => value);
+}
+
+export function secret(takes: string): SettingType<string> {
+  return typeOf(takes, (value) => value, { isSecret: true });
+}
+
+/** A path, made absolute. */
+export function path(takes: string): SettingType<string> {
+  return typeOf(takes, (value, folder) => absolute(value, folder));
+}
+
+function absolute(value: string, folder: string): string {
+  return isAbsolute(value) ? value : resolve(folder, value);
+}
+
+/** An http or https URL, as written. It may hold a token in its path or its query. */
+export const webUrl: SettingType<string> = typeOf('an http or https URL', webUrlIn, { isSecret: true });
+
+/** The origin of an http or https URL, such as `https://osl.example`. */
+export const webOrigin: SettingType<string> = typeOf(
+  'an http or https URL',
+  (value, folder, refuse) => new URL(webUrlIn(value, folder, refuse)).origin,
+);
+
+function webUrlIn(value: string, _folder: string, refuse: (part: string) => never): string {
+  return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) ? value : refuse(value);
+}
+
+/** Values between commas; blanks around them do not count. */
+function list<T>(takes: string, item: SettingType<T>['parse']): SettingType<readonly T[]> {
+  const parse: SettingType<readonly T[]>['parse'] = (value, folder, refuse) =>
+    splitList(value).map((part) => item(part, folder, refuse));
+  return typeOf(takes, parse, { isList: true });
+}
+
+/** The values between the commas of a text; none in an empty one. */
+export function splitList(value: string): readonly string[] {
+  return value
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+export function names(takes: string): SettingType<readonly string[]> {
+  return list(takes, (value) => value);
+}
+
+export const networks: SettingType<readonly string[]> = list(
+  'addresses or networks such as 10.0.0.0/8',
+  (value, _folder, refuse) => (networkOf(value) === null ? refuse(value) : value),
+);
+
+/** Exactly what a browser sends: no `*`, no path, no default port. */
+export const origins: SettingType<readonly string[]> = list(
+  'origins as browsers send them, such as https://app.example',
+  (value, _folder, refuse) => {
+    const isWeb = /^https?:/.test(value) && !value.includes('*');
+    return isWeb && URL.canParse(value) && new URL(value).origin === value ? value : refuse(value);
+  },
+);
+
+/** A PEM file with one key, or a JSON Web Key Set. */
+export interface PublicKeyFile {
+  /** Name by which tokens refer to the key of a PEM file; null if it has none, and for a set, which names its own. */
+  readonly kid: string | null;
+  readonly file: string;
+}
+
+/** `issuer.pem`, or `kid=issuer.pem`. */
+export const publicKeyFiles: SettingType<readonly PublicKeyFile[]> = list(
+  '`FILE` or `KID=FILE`, PEM or JWKS',
+  (value, folder) => {
+    const at = value.indexOf('=');
+    const kid = at > 0 && !value.slice(0, at).includes('/') ? value.slice(0, at) : null;
+    return Object.freeze({ kid, file: absolute(kid === null ? value : value.slice(at + 1), folder) });
+  },
+);
+
+/** Directories, made absolute, or URLs. */
+export const places: SettingType<readonly string[]> = list('directories and URLs', (value, folder) =>
+  /^[\w+.-]+:/.test(value) ? value : absolute(value, folder),
+);
