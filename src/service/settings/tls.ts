@@ -36,7 +36,7 @@ export function tlsSettings(read: ReadSetting): TlsSettings {
   const http = read('OSL_HTTP_TLS') ? (own ?? wire) : null;
   if (http === null && own !== null)
     throw new StartProblem(
-      'OSL_HTTP_TLS is off, but OSL_HTTP_TLS_CERT names a certificate: remove one of them',
+      'OSL_HTTP_TLS is off, and OSL_HTTP_TLS_CERT names a certificate: remove one of them',
     );
   const clients = clientAuthorities(read);
   if (clients !== null && wire === null && http === null)
