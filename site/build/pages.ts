@@ -30,7 +30,7 @@ const SECTIONS: readonly (readonly [title: string, names: readonly string[]])[] 
     'Run',
     ['operations', 'configuration', 'audit', 'errors', 'scale', 'upgrading', 'versioning', 'releasing'],
   ],
-  ['Trust', ['threat-model', 'architecture', 'testing', 'conformance', 'decisions/README']],
+  ['Trust', ['threat-model', 'architecture', 'testing', 'dependencies', 'conformance', 'decisions/README']],
 ];
 const MORE = 'More';
 /** Folders whose pages are listed on a page of their own. */
