@@ -123,7 +123,7 @@ interface McpSettings {
 }
 
 /** The listener for administrators; a port that is null is not opened. */
-export interface AdminSettings {
+interface AdminSettings {
   readonly host: string;
   readonly httpPort: number | null;
   readonly pgPort: number | null;

@@ -10,7 +10,7 @@ const POLICY = join(EXAMPLE, 'policy.yaml');
 
 interface Told {
   readonly ok: boolean;
-  readonly findings: readonly { readonly about: string; readonly state: string; readonly message: string }[];
+  readonly findings: readonly Record<'about' | 'state' | 'message' | 'hint', string | null>[];
 }
 
 async function checked(env: Readonly<Record<string, string>>, policy = POLICY) {
@@ -42,9 +42,20 @@ t.test(
       code: 1,
       found: [{ about: 'settings', state: 'fail', message: /OSL_POOL_SIZE must be a whole number/ }],
     });
+    t.match(await faults({ OSL_POOL_SIZE: 'many', OSL_LOG_LEVEL: 'loud' }), {
+      code: 1,
+      found: [{ message: /^OSL_POOL_SIZE must/ }, { message: /^OSL_LOG_LEVEL must be error, warn or info/ }],
+    });
     t.match(await faults({ OSL_POOL_SIZ: '3' }), {
       code: 0,
-      found: [{ about: 'settings', state: 'warn', message: 'nothing reads OSL_POOL_SIZ' }],
+      found: [
+        {
+          about: 'settings',
+          state: 'warn',
+          message: 'nothing reads OSL_POOL_SIZ',
+          hint: 'perhaps you meant OSL_POOL_SIZE',
+        },
+      ],
     });
     t.match(await faults({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }), {
       code: 0,
@@ -68,3 +79,23 @@ t.test(
     });
   },
 );
+
+t.test('settings are listed with their values, secrets without', async (t) => {
+  const env = { OSL_HTTP_PORT: '9000', OSL_CONTROL_URL: 'postgres://u:hidden@h/d' };
+  const named = await osl(['config', 'list', 'OSL_HTTP_PORT', 'OSL_PG_PORT'], { env });
+  t.match(named.stdout, /OSL_HTTP_PORT = 9000\n.*\n.*0 to 65535\n\n {2}OSL_PG_PORT = 15432 \(default\)/);
+  const all = await osl(['config', 'list', '--json'], { env });
+  t.notMatch(all.stdout, 'hidden@');
+  const { settings } = JSON.parse(all.stdout) as {
+    settings: readonly { name: string; value: string | null }[];
+  };
+  t.ok(settings.length > 100);
+  t.strictSame(
+    settings.filter(({ value }) => value !== null).map(({ name }) => name),
+    ['OSL_HTTP_PORT', 'OSL_CONTROL_URL'],
+  );
+  t.match(await osl(['config', 'list', 'OSL_HTTP_PROT']), {
+    code: 2,
+    stderr: /no setting OSL_HTTP_PROT: perhaps you meant OSL_HTTP_PORT/,
+  });
+});

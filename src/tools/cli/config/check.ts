@@ -21,17 +21,18 @@ export async function runConfigCheck(flags: CheckFlags): Promise<void> {
 }
 
 async function checkFindings(flags: CheckFlags): Promise<readonly Finding[]> {
+  const faults = faultySettings();
+  if (faults.length > 0) return [...faults, ...unknownSettings(null)];
   try {
     const settings = settingsBesideServer(flags);
     const findings = await doctorFindings(settings);
     return [ok('settings', 'every setting is valid'), ...findings, ...(await urlFindings(settings))];
   } catch (error) {
-    const faults = faultySettings();
-    return [...(faults.length > 0 ? faults : [failed('settings', error)]), ...unknownSettings(null)];
+    return [failed('settings', error), ...unknownSettings(null)];
   }
 }
 
-/** Prints every setting with its value in this environment; those that are set first say so. @throws Failure */
+/** Prints settings with their values in this environment. @throws Failure for a name that is none */
 export function runConfigList(names: readonly string[], flags: { readonly json?: true }): void {
   const known = SECTIONS.flatMap(({ title, settings }) =>
     Object.entries(settings).map(([name, setting]) => ({ title, name, setting })),
