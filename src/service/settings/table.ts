@@ -61,7 +61,7 @@ const databases = {
   OSL_SYSTEM_POOL_SIZE: setting(integer(1, 100), '2', "Connections of the gateway's own role to each Postgres, for each worker."),
   OSL_POOL_RESERVE_PERCENT: setting(percent(0, 50), '25', 'Share of the pool that one subject leaves free for others.'),
   OSL_STATEMENT_TIMEOUT_MS: setting(milliseconds(1, 86_400_000), '30000', 'Longest time for one query, until its last row has been sent.'),
-  OSL_DRIFT_SECONDS: setting(seconds(0, 86_400), '30', 'Interval at which to check that the databases [still match the manifest](operations.md#the-database-is-down-or-another-than-the-manifest-says). 0: only at start and reload.'),
+  OSL_DRIFT_SECONDS: setting(seconds(0, 86_400), '30', 'Interval at which to check that the databases [still match the manifest](operations.md#database-down-or-schema-changed). 0: only at start and reload.'),
 };
 
 // biome-ignore format: one setting a line
@@ -103,7 +103,7 @@ const limits = {
   OSL_SUBJECT_SESSIONS: setting(integer(1, 1_000_000), '1000', 'Most Postgres sessions of one subject.'),
   OSL_ADDRESS_SESSIONS: setting(integer(1, 1_000_000), '5000', 'Most Postgres sessions of one client address (IPv6: of its /64).'),
   OSL_ANSWER_MEMORY_MIB: optional(mib(1, 1_048_576), 'Memory for the [large rows](operations.md#large-values) of all answers in progress: half of it for one subject, and room for eight rows in any case. Unset: a quarter of what the process may use, at most 1024.'),
-  OSL_SPOOL_MIB: setting(mib(0, 1_048_576), '1024', 'Disk space for rows that [slow readers](operations.md#slow-readers) have not taken yet; half of it for one subject. 0: none.'),
+  OSL_SPOOL_MIB: setting(mib(0, 1_048_576), '1024', 'Disk space for rows that [slow readers](operations.md#slow-clients) have not taken yet; half of it for one subject. 0: none.'),
   OSL_LIMITS_URL: optional(secret('a redis://, rediss:// or postgres:// URL'), 'Where several gateways [count limits together](operations.md#limits). Redis needs the package `@redis/client`. Unset: OSL_CONTROL_URL; without that, each gateway counts alone.'),
   OSL_LIMITS_URL_FILE: optional(file, 'File that holds OSL_LIMITS_URL. Read at start for Redis, for each connection for Postgres.'),
 };
@@ -121,12 +121,12 @@ const caches = {
 // biome-ignore format: one setting a line
 const audit = {
   OSL_AUDIT_FAILURE: setting(oneOf('reopen', 'exit'), 'reopen', 'When the disk of the log fails: `reopen` the log once it can be written, or `exit` with status 7. Every request is refused until then.'),
-  OSL_AUDIT_SINK: setting(oneOf('files', 'postgres'), 'files', 'Where records go: segment files in the data directory, or [tables of a Postgres](audit.md#in-a-postgres).'),
+  OSL_AUDIT_SINK: setting(oneOf('files', 'postgres'), 'files', 'Where records go: segment files in the data directory, or [tables of a Postgres](audit.md#store-the-log-in-postgres).'),
   OSL_AUDIT_URL: optional(postgresUrl, 'Database of these tables (schema `osl_audit`). Unset: OSL_CONTROL_URL.'),
   OSL_AUDIT_URL_FILE: optional(file, 'File that holds OSL_AUDIT_URL.'),
-  OSL_AUDIT_RETENTION_DAYS: setting(days(0, 36_500), '0', 'Remove segments whose records are all older, and [sign for it](audit.md#what-is-kept-no-more). 0: keep everything.'),
+  OSL_AUDIT_RETENTION_DAYS: setting(days(0, 36_500), '0', 'Remove segments whose records are all older, and [sign for it](audit.md#delete-old-records). 0: keep everything.'),
   OSL_AUDIT_ARCHIVE: optional(directory, 'Directory, which must exist, for removed segment files. Unset: they are deleted.'),
-  OSL_AUDIT_WITNESS: setting(places, '', '[Witnesses](audit.md#anchored-outside) that keep checkpoints of the log: directories, `s3://`, `postgres://` and `https://` URLs.'),
+  OSL_AUDIT_WITNESS: setting(places, '', '[Witnesses](audit.md#external-witnesses) that keep checkpoints of the log: directories, `s3://`, `postgres://` and `https://` URLs.'),
   OSL_AUDIT_WITNESS_SECRET: optional(secret('a secret'), 'Signs what a webhook witness receives (HMAC-SHA-256, header `osl-signature`).'),
   OSL_AUDIT_WITNESS_SECONDS: setting(seconds(1, 86_400), '60', 'Interval at which witnesses receive the newest checkpoint.'),
   OSL_AUDIT_SEGMENT_MIB: setting(mib(1, 1_024), '32', 'Size of a segment file; space for two is reserved.'),
@@ -138,11 +138,11 @@ const observing = {
   OSL_LOG_LEVEL: setting(oneOf('error', 'warn', 'info'), 'warn', 'Least severity of what is written to standard error.'),
   OSL_LOG_LEVEL_FILE: optional(file, 'File that holds the level instead; SIGHUP reads it again.'),
   OSL_LOG_FORMAT: setting(oneOf('auto', 'json', 'text'), 'auto', '`json`: one object for each line; `text`: for people; `auto`: `text` on a terminal, `json` otherwise.'),
-  OSL_SLOW_QUESTION_MS: setting(milliseconds(0, 86_400_000), '0', 'Log queries that take longer, [without their literals](operations.md#the-log). 0: none.'),
+  OSL_SLOW_QUESTION_MS: setting(milliseconds(0, 86_400_000), '0', 'Log queries that take longer, [without their literals](operations.md#server-log). 0: none.'),
   OSL_DEBUG: setting(flag('1'), '', '`1`: show where an error was raised, in commands and in the log.'),
   OSL_METRICS_FROM: setting(networks, '', 'Addresses, beside this machine, that may read [`/metrics`](operations.md#metrics).'),
   OSL_ALARM_URL: optional(webUrl, 'URL that receives a JSON POST each time [break-glass access](policy.md#roles) is used. Unset: the log alone has it.'),
-  OSL_OWNER_WEBHOOK: optional(webUrl, 'URL that receives [requests for access](access.md#asking-for-access). Needs OSL_OWNER_WEBHOOK_SECRET. Unset: they are in the audit log alone.'),
+  OSL_OWNER_WEBHOOK: optional(webUrl, 'URL that receives [requests for access](access.md#requesting-access). Needs OSL_OWNER_WEBHOOK_SECRET. Unset: they are in the audit log alone.'),
   OSL_OWNER_WEBHOOK_SECRET: optional(secret('a secret'), 'Signs these requests as [Standard Webhooks](lineage.md): `whsec_` and the base64 of 24 to 64 bytes.'),
   OSL_OWNER_WEBHOOK_SECRET_FILE: optional(file, 'File that holds OSL_OWNER_WEBHOOK_SECRET.'),
   OSL_OWNER_WEBHOOK_NETWORKS: setting(names('networks'), '', 'Networks in which the receiver may be although they are private or without TLS.'),
@@ -190,7 +190,7 @@ const models = {
 
 // biome-ignore format: one setting a line
 const clients = {
-  OSL_CORS_ORIGINS: setting(origins, '', 'Origins of [pages](rest.md#from-a-page-in-a-browser) that may call REST from a browser.'),
+  OSL_CORS_ORIGINS: setting(origins, '', 'Origins of [pages](rest.md#cors-calls-from-a-web-page) that may call REST from a browser.'),
   OSL_PUBLIC_URL: optional(webOrigin, 'URL by which clients reach this server.'),
   OSL_MCP_HOSTS: setting(names('host names'), '', 'Names, beside that of OSL_PUBLIC_URL, by which `/mcp` may be called.'),
   OSL_MCP_ORIGINS: setting(names('origins'), '', 'Origins of pages that may call `/mcp`.'),
@@ -217,7 +217,7 @@ export const SECTIONS = Object.freeze([
   { title: 'TLS', text: '', settings: tls },
   {
     title: 'Tokens',
-    text: 'Whose tokens are accepted: [operations.md](operations.md#whose-tokens).',
+    text: 'Whose tokens are accepted: [operations.md](operations.md#which-tokens-are-accepted).',
     settings: tokens,
   },
   { title: 'Policy changes', text: '', settings: policy },
