@@ -102,7 +102,7 @@ export function governWith(
   };
   const runtime = governRuntime(plan.runtime, slots, plan.literals, access, catalog, checked, means);
   const grounded = slots.finish();
-  verify(query, grounded, plan.joins);
+  verify(query, grounded, plan.joins, catalog, access);
   return mint({
     form: plan.form,
     query,

@@ -1,6 +1,5 @@
 import {
   type Access,
-  filtersOf,
   grantsOn,
   type RelationAccess,
   type RelationGrant,
@@ -9,13 +8,12 @@ import {
 } from '../access/access.js';
 import { GROUPS_ONLY, type GroupsOnlyReason, inPlaceOfMetric } from '../access/groups-only.js';
 import type { BoundPlan } from '../bind/index.js';
-import { columnOf, type Relation } from '../catalog/catalog.js';
-import { InternalError, type QueryError, queryError } from '../errors/errors.js';
-import { fingerprint } from '../plan/fingerprint.js';
+import type { Relation } from '../catalog/catalog.js';
+import { type QueryError, queryError } from '../errors/errors.js';
 import type { EntityScan, Expr, Query, Select, SourceId, Spine } from '../plan/plan.js';
 import { allQueries, childrenOf, exprsOf, leavesOf, someExpr } from '../plan/walk.js';
 import { aggregatesOf, type GroupFault, groupFault } from './group-fault.js';
-import { type Minimum, type ScanAccess, ScanAccesses } from './scan-access.js';
+import { minimumOf, type ScanAccess, ScanAccesses, showersOf } from './scan-access.js';
 
 /**
  * Decides for each scan which grants apply. A grant without row output adds to what aggregates see and never takes
@@ -79,10 +77,9 @@ function scanAccess(
   const fault: GroupFault | null = totalled
     ? { why: 'running' }
     : (groupFault(scan, block, access, plan.literals) ?? shareFault(scan, block, applicable));
-  const strictest = strictestOf(applicable);
   if (fault === null && applicable.length > 0 && coversAll(scan, some)) {
-    const conditions = plainConditions(scan, showing, some);
-    return { access: withGrants(all, some), minimum: { ...strictest, plain: conditions } };
+    const minimum = minimumOf(scan.relation, scan.columns, showing, some);
+    return { access: withGrants(all, some), minimum };
   }
   if (coversAll(scan, showing)) return plain;
   throw groupsOnly(scan.relation, all.grants, fault, plan.metrics.length > 0);
@@ -108,24 +105,6 @@ function groupsOnly(
 
 /** What a metric may bring into a question that its asker did not write. */
 const BY_METRICS: ReadonlySet<GroupsOnlyReason> = new Set(['rows', 'optional', 'fails', 'running']);
-
-/** What a group must have where several grants apply to it: all that any of them asks. */
-function strictestOf(grants: readonly RelationGrant[]): Omit<Minimum, 'plain'> {
-  const rules = grants.flatMap((g) => g.groups ?? []);
-  const distinct = new Map<string, number>();
-  for (const rule of rules)
-    for (const [column, least] of rule.distinct ?? [])
-      distinct.set(column, Math.max(least, distinct.get(column) ?? 0));
-  const shares = rules.flatMap((r) => r.dominance ?? []);
-  const units = new Set(rules.map((r) => r.unit ?? null));
-  if (units.size > 1) throw new InternalError('grants on one relation count by different units');
-  return {
-    size: Math.max(...rules.map((r) => r.minimum)),
-    unit: [...units][0] ?? null,
-    distinct,
-    dominance: shares.length === 0 ? null : Math.min(...shares),
-  };
-}
 
 /** Why nobody can say which part of a figure of the block is one row's; null where the rule is about none, or one can. */
 function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): GroupFault | null {
@@ -212,29 +191,4 @@ function showsAll(
       return kept && sameRows(covering.filter(showsRows), covering);
     })
   );
-}
-
-/** What must hold of a row for every cell of it that the scan reads to be shown by `showing` as by `all`. */
-function plainConditions(
-  scan: EntityScan,
-  showing: readonly RelationGrant[],
-  all: readonly RelationGrant[],
-): Minimum['plain'] {
-  const conditions = new Map<string, readonly Expr[]>();
-  const needed = scan.columns.map((name) => {
-    const { covering, clearing } = showersOf(scan.relation, name, all);
-    return (clearing.every(showsRows) ? covering : clearing).filter(showsRows);
-  });
-  for (const grants of [showing, ...needed]) {
-    if (grants.length === 0) return null;
-    const filters = filtersOf(grants);
-    if (filters !== null) conditions.set(filters.map(fingerprint).join(), filters);
-  }
-  return [...conditions.values()];
-}
-
-function showersOf(relation: Relation, name: string, grants: readonly RelationGrant[]) {
-  const covering = grants.filter((g) => g.columns.has(name));
-  const label = columnOf(relation, name)?.sensitivity ?? null;
-  return { covering, clearing: covering.filter((g) => label === null || g.unmask.has(label)) };
 }

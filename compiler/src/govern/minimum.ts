@@ -5,6 +5,7 @@ import { allOf, anyOf, columnRef, FALSE, inType, isNotNull, operationNode } from
 import {
   type Aggregate,
   type ColumnRef,
+  type CountedGrant,
   type Expr,
   type FromItem,
   type GovernedColumn,
@@ -52,8 +53,13 @@ function unlessShown(value: Expr, { plain }: Minimum, slots: GovernedSlots): Exp
   });
 }
 
-export function groupMinimum({ size, distinct, dominance, plain }: Minimum): GroupMinimum {
+/** @param grants those that apply to the scan, rows and groups */
+export function groupMinimum(
+  { size, distinct, dominance, plain }: Minimum,
+  grants: readonly CountedGrant[],
+): GroupMinimum {
   return Object.freeze({
+    grants: Object.freeze(grants.map(({ id, filter, columns }) => Object.freeze({ id, filter, columns }))),
     size,
     distinct: Object.freeze([...distinct.values()]),
     dominance,

@@ -1,5 +1,13 @@
-import type { RelationAccess } from '../access/access.js';
+import {
+  filtersOf,
+  type GroupRule,
+  type RelationAccess,
+  type RelationGrant,
+  showsRows,
+} from '../access/access.js';
+import { columnOf, type Relation } from '../catalog/catalog.js';
 import { InternalError } from '../errors/errors.js';
+import { fingerprint } from '../plan/fingerprint.js';
 import type { EntityScan, Expr, GovernedScan, SourceId } from '../plan/plan.js';
 
 /** What one scan of a statement may show. */
@@ -38,4 +46,63 @@ export class ScanAccesses {
       throw new InternalError(`no access was worked out for a scan of ${scan.relation.name}`);
     return found;
   }
+}
+
+/**
+ * The minimum of a scan that reads `columns` under the grants `all`, of which `showing` show rows; null where all of them
+ * do.
+ */
+export function minimumOf(
+  relation: Relation,
+  columns: readonly string[],
+  showing: readonly RelationGrant[],
+  all: readonly RelationGrant[],
+): Minimum | null {
+  const rules = all.flatMap((g) => g.groups ?? []);
+  if (rules.length === 0) return null;
+  return { ...strictestOf(rules), plain: plainConditions(relation, columns, showing, all) };
+}
+
+/** What a group must have where several grants apply to it: all that any of them asks. */
+function strictestOf(rules: readonly GroupRule[]): Omit<Minimum, 'plain'> {
+  const distinct = new Map<string, number>();
+  for (const rule of rules)
+    for (const [column, least] of rule.distinct ?? [])
+      distinct.set(column, Math.max(least, distinct.get(column) ?? 0));
+  const shares = rules.flatMap((r) => r.dominance ?? []);
+  const units = new Set(rules.map((r) => r.unit ?? null));
+  if (units.size > 1) throw new InternalError('grants on one relation count by different units');
+  return {
+    size: Math.max(...rules.map((r) => r.minimum)),
+    unit: [...units][0] ?? null,
+    distinct,
+    dominance: shares.length === 0 ? null : Math.min(...shares),
+  };
+}
+
+/** What must hold of a row for every cell of it in `columns` to be shown by `showing` as by `all`. */
+function plainConditions(
+  relation: Relation,
+  columns: readonly string[],
+  showing: readonly RelationGrant[],
+  all: readonly RelationGrant[],
+): Minimum['plain'] {
+  const conditions = new Map<string, readonly Expr[]>();
+  const needed = columns.map((name) => {
+    const { covering, clearing } = showersOf(relation, name, all);
+    return (clearing.every(showsRows) ? covering : clearing).filter(showsRows);
+  });
+  for (const grants of [showing, ...needed]) {
+    if (grants.length === 0) return null;
+    const filters = filtersOf(grants);
+    if (filters !== null) conditions.set(filters.map(fingerprint).join(), filters);
+  }
+  return [...conditions.values()];
+}
+
+/** The grants that show a column, masked or not, and those that show it in the clear. */
+export function showersOf(relation: Relation, name: string, grants: readonly RelationGrant[]) {
+  const covering = grants.filter((g) => g.columns.has(name));
+  const label = columnOf(relation, name)?.sensitivity ?? null;
+  return { covering, clearing: covering.filter((g) => label === null || g.unmask.has(label)) };
 }

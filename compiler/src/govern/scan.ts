@@ -31,7 +31,7 @@ export function governScan(
     filter,
     pushed: Object.freeze(minimum === null ? [] : hasKey(scan.relation, minimum)),
     fenced: false,
-    minimum: minimum === null ? null : groupMinimum(minimum),
+    minimum: minimum === null ? null : groupMinimum(minimum, access.grants),
     ...(scan.sample === undefined ? {} : { sample: scan.sample }),
   });
 }

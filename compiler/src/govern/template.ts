@@ -6,7 +6,9 @@ import {
   type LiteralTest,
   WrittenLiteral,
 } from '../bind/index.js';
-import type { LiteralValue, Slot } from '../plan/plan.js';
+import { InternalError } from '../errors/errors.js';
+import type { Expr, LiteralValue, Query, Slot } from '../plan/plan.js';
+import { allQueries, leavesOf, someExpr } from '../plan/walk.js';
 import type { PlainLiteral } from '../text/shape.js';
 import { type GovernedPlan, mint } from './governed-plan.js';
 import { verifyBarrier } from './verify/barrier.js';
@@ -58,6 +60,7 @@ export class PlanTemplate {
       recipes: from.map((c) => recipeOf(c, holes)),
     }));
     this.#fillings = recipes.filter((f) => f.recipes.some(varies));
+    refuseInPolicy(plan.query, new Set(this.#fillings.map((f) => f.slot)));
     this.#taken = new Set(
       recipes.filter((f) => !f.recipes.some(varies)).map(({ slot }) => keyOfSlot(bound.slots[slot])),
     );
@@ -120,6 +123,19 @@ export class PlanTemplate {
     const { type, written } = before;
     return Object.freeze({ kind: 'literal', type, value, written });
   }
+}
+
+/** INVARIANT: no text changes a value of a row filter or a mask, since the verifier has looked at those of one text. */
+function refuseInPolicy(root: Query, changed: ReadonlySet<number>): void {
+  const reads = (e: Expr): boolean => e.kind === 'parameter' && changed.has(e.slot);
+  for (const query of allQueries(root))
+    for (const leaf of query.kind === 'select' ? leavesOf(query.from) : []) {
+      if (leaf.kind !== 'governed') continue;
+      const ofPolicy = leaf.columns.map((c) => c.expr);
+      if (leaf.filter !== null) ofPolicy.push(leaf.filter);
+      if (ofPolicy.some((e) => someExpr(e, reads)))
+        throw new InternalError('a text changes a value of a row filter or a mask');
+    }
 }
 
 function keyOf(type: string, value: LiteralValue): string {

@@ -417,6 +417,8 @@ export interface GovernedScan {
 
 /** How many rows that may only be aggregated a group needs for them to count in it. */
 export interface GroupMinimum {
+  /** What applies to the scan: the verifier looks for each among the grants of the caller. */
+  readonly grants: readonly CountedGrant[];
   readonly size: number;
   /** How many values each of the columns `groupValue(i)` must have. */
   readonly distinct: readonly number[];
@@ -424,6 +426,13 @@ export interface GroupMinimum {
   readonly dominance: number | null;
   /** Whether that holds of every row, since no other grant shows any. */
   readonly everyRow: boolean;
+}
+
+/** A grant that applies to a scan, and the columns that it shows there: its own, and those that its metrics read. */
+export interface CountedGrant {
+  readonly id: string;
+  readonly filter: Expr | null;
+  readonly columns: ReadonlySet<string>;
 }
 
 /** The column of a scan that holds the key of a row which may only be aggregated, and NULL for other rows. */

@@ -10,7 +10,7 @@ export function storePlan(
 ): GovernedPlan {
   const query = selectOf(parts);
   const grounded = slots.finish();
-  verify(query, grounded, null);
+  verify(query, grounded, null, catalog, access);
   const { facet } = request;
   return mint({
     form: 'retrieve',

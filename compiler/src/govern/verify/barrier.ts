@@ -122,9 +122,21 @@ class BarrierCheck {
   }
 
   checked(): readonly Reliance[] {
-    if (this.#hides) this.#level(this.#root);
+    if (this.#hides) {
+      this.#besideFilters();
+      this.#level(this.#root);
+    }
     if (this.#open && draws(this.#root)) throw new InternalError('a row that is hidden may draw a number');
     return this.#reliances;
+  }
+
+  /** Predicates beside a row filter run on hidden rows too, in whatever order: none of them may fail. */
+  #besideFilters(): void {
+    for (const behind of this.#behind.values())
+      if (behind.kind === 'scan' && hides(behind.scan))
+        for (const e of behind.scan.pushed)
+          if (!this.#isSound(e, false))
+            throw new InternalError(`a ${e.kind} beside a row filter can fail on rows that are hidden`);
   }
 
   // -------------------------------------------------------------- what there is

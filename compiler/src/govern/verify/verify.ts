@@ -1,4 +1,5 @@
-import type { Joins, Relation } from '../../catalog/catalog.js';
+import type { Access } from '../../access/access.js';
+import type { Catalog, Joins, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
 import { findUnsealedJoin } from '../../plan/join-rule.js';
 import { equatesColumns, type KeyEquality, type NullSafeEquality } from '../../plan/key-equality.js';
@@ -17,6 +18,7 @@ import { allQueries, childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '.
 import { keyColumnName } from '../mask.js';
 import { verifyBarrier } from './barrier.js';
 import { verifyMinima } from './minimum.js';
+import { verifyScans } from './scans.js';
 
 /**
  * The last check before a plan may run: every scan is governed, every id resolves to something in scope, every
@@ -25,10 +27,17 @@ import { verifyMinima } from './minimum.js';
  *
  * @throws InternalError; a caller's mistake cannot cause one
  */
-export function verify(root: Query, slots: readonly Slot[], joins: Joins | null): void {
+export function verify(
+  root: Query,
+  slots: readonly Slot[],
+  joins: Joins | null,
+  catalog: Catalog,
+  access: Access,
+): void {
   verifyJoins(root, joins);
   verifyRecursion(root);
   verifyQuery(root, slots, new Map(), new Map());
+  verifyScans(root, slots, catalog, access);
   verifyMinima(root, slots);
   verifyBarrier(root, slots);
 }
