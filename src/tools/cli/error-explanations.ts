@@ -199,7 +199,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The question has no single meaning in this model: several ways lead to a dimension, a metric would count rows twice, or a prepared statement is of an older model.',
       'Name the relationship, ask with a metrics body, or prepare the statement again: the hint says which.',
-      'metrics.md#no-figure-is-ever-multiplied',
+      'metrics.md#no-double-counting-in-joins',
     ),
   ],
   [
@@ -383,7 +383,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The keys of the issuer of the token cannot be fetched, so the token can be neither trusted nor refused.',
       'Ask again. The operator checks that the server reaches the issuer.',
-      'identity.md#who-signs',
+      'identity.md#who-may-sign-tokens',
     ),
   ],
   [
