@@ -1,10 +1,75 @@
+import { useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { Shell } from './shell/Shell.js';
+import { type ServerSettings, serverSettings } from './api/settings.js';
+import { Empty } from './parts/Empty.js';
+import { Frame } from './shell/Frame.js';
+import { SignIn } from './shell/SignIn.js';
 import { applyTheme, storedTheme } from './shell/theme.js';
-import './shell/base.css';
+import { useSignedIn } from './shell/useSignedIn.js';
 import { refuseMarkup } from './trusted-types.js';
+import './shell/base.css';
+import './shell/shell.css';
 
 refuseMarkup();
 applyTheme(storedTheme());
 const root = document.getElementById('console');
 if (root !== null) createRoot(root).render(<Shell />);
+
+/** The whole console: who has signed in, and the screen that the address names. */
+function Shell() {
+  const [settings, setSettings] = useState<ServerSettings | null>(null);
+  const [fault, setFault] = useState<string | null>(null);
+  const [tries, setTries] = useState(0);
+  const signedIn = useSignedIn(settings);
+  useEffect(() => {
+    void tries;
+    setFault(null);
+    serverSettings().then(setSettings, (error: unknown) =>
+      setFault(error instanceof Error ? error.message : String(error)),
+    );
+  }, [tries]);
+  if (fault !== null)
+    return (
+      <main className="front">
+        <Empty title="The gateway cannot be reached" text={fault}>
+          <button type="button" className="primary" onClick={() => setTries(tries + 1)}>
+            Try again
+          </button>
+        </Empty>
+      </main>
+    );
+  if (settings === null || signedIn.isReturning)
+    return (
+      <main className="front" aria-busy="true">
+        <p role="status" className="quiet">
+          One moment …
+        </p>
+      </main>
+    );
+  if (signedIn.caller === null)
+    return (
+      <main className="front">
+        <div className="front-card">
+          <Brand />
+          <p className="quiet">Query governed data. You see what the policy allows you to see, and why.</p>
+          {signedIn.fault !== null && (
+            <p role="alert" className="sign-in-fault">
+              Signing in did not work: {signedIn.fault}
+            </p>
+          )}
+          <SignIn settings={settings} onCaller={signedIn.enter} ended={signedIn.end} />
+        </div>
+      </main>
+    );
+  return <Frame caller={signedIn.caller} settings={settings} signedIn={signedIn} />;
+}
+
+/** The name of the product, as a heading of the page. */
+function Brand() {
+  return (
+    <h1 className="brand">
+      <img src="/console/icon.svg" alt="" width="26" height="26" />
+      OSL Gateway
+    </h1>
+  );
+}

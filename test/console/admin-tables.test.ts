@@ -5,11 +5,15 @@ import { join } from 'node:path';
 import { agoOf, tookOf } from 'osl-console/parts/load/words';
 import { checkProof, proofsIn } from 'osl-console/screens/audit/proof';
 import { ALL, searchParameters } from 'osl-console/screens/audit/record-filter';
-import { quantileOf } from 'osl-console/screens/operations/latency';
-import { quotaName } from 'osl-console/screens/operations/quota-words';
+import { quantileOf, quotaName } from 'osl-console/screens/operations/figures';
 import { grantText } from 'osl-console/screens/policy/grant-text';
-import { membersOf, NO_FILTER, parametersOf } from 'osl-console/screens/policy/matrix-filter';
-import { missingPages, PAGE_ROWS } from 'osl-console/screens/policy/matrix-pages';
+import {
+  membersOf,
+  missingPages,
+  NO_FILTER,
+  PAGE_ROWS,
+  parametersOf,
+} from 'osl-console/screens/policy/matrix-filter';
 import { test } from 'tap';
 import { openAuditLog, prove } from '../../policy/audit/index.js';
 

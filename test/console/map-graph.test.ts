@@ -1,13 +1,12 @@
 import { clustersOf } from 'osl-console/screens/map/graph/clusters';
 import { differenceOf } from 'osl-console/screens/map/graph/difference';
 import { graphOfSchema } from 'osl-console/screens/map/graph/graph-of-schema';
-import { type Graph, KINDS } from 'osl-console/screens/map/graph/model';
-import { packed } from 'osl-console/screens/map/graph/packed';
+import { type Graph, KINDS, packed } from 'osl-console/screens/map/graph/model';
 import { MOST_DRAWN, pictureOf } from 'osl-console/screens/map/graph/picture';
 import { searchIn } from 'osl-console/screens/map/graph/search';
 import { towards } from 'osl-console/screens/map/graph/towards';
-import { questionFor } from 'osl-console/screens/map/panel/question';
 import { mapPlaceOf, parametersOf, scopeOf } from 'osl-console/screens/map/place';
+import { questionFor } from 'osl-console/screens/map/words';
 import { Keeper } from 'osl-console/screens/map/worker/keeper';
 import { test } from 'tap';
 import { column, entity, metric, relationship, schema } from './support/schema.js';

@@ -1,11 +1,8 @@
 import type { AnswerColumn, Reading } from 'osl-console/screens/metrics/answer/columns';
-import { readingOf, wordOf } from 'osl-console/screens/metrics/answer/columns';
-import { comparedOf, daysOf } from 'osl-console/screens/metrics/answer/compared';
-import { curlOf } from 'osl-console/screens/metrics/answer/copied';
+import { notesOf, readingOf, wordOf } from 'osl-console/screens/metrics/answer/columns';
 import { changeOf, numberOf, shownFigure } from 'osl-console/screens/metrics/answer/figure';
-import { notesOf } from 'osl-console/screens/metrics/answer/notes';
 import { drawingOf, MOST_BARS, MOST_LINES } from 'osl-console/screens/metrics/answer/plot';
-import { tableOf } from 'osl-console/screens/metrics/answer/table';
+import { comparedOf, curlOf, daysOf, tableOf } from 'osl-console/screens/metrics/answer/table';
 import { bodyOf, conditionOf, literalOf } from 'osl-console/screens/metrics/choice/body';
 import { type Choice, NOTHING, withGroups, withMetrics } from 'osl-console/screens/metrics/choice/choice';
 import { choiceOf, linkOf } from 'osl-console/screens/metrics/choice/link';

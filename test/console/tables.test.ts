@@ -1,18 +1,16 @@
-import { identityOf } from 'osl-console/api/identity';
-import { Lines } from 'osl-console/api/lines';
+import { Lines } from 'osl-console/api/ask';
+import { identityOf } from 'osl-console/api/caller';
 import { caretOf } from 'osl-console/parts/caret';
 import { scrollTo, TALLEST, windowOf } from 'osl-console/parts/grid/window';
 import { RowStore } from 'osl-console/parts/rows/row-store';
-import { maskOf } from 'osl-console/screens/ask/answer-grid';
+import { maskOf, whyObjects } from 'osl-console/screens/ask/answer-grid';
 import { chartFor, timeAt } from 'osl-console/screens/ask/chart-for';
 import { copyAs, shellQuoted, WAYS } from 'osl-console/screens/ask/copy-as';
-import { completionsAt } from 'osl-console/screens/ask/editor/completions-at';
-import { scopeOf } from 'osl-console/screens/ask/editor/scope';
+import { completionsAt, scopeOf } from 'osl-console/screens/ask/editor/completions-at';
 import { applied, fixOf } from 'osl-console/screens/ask/fix';
 import { readLibrary, withAsked, withSaved, writeLibrary } from 'osl-console/screens/ask/library';
 import { passageOf, stretchesOf } from 'osl-console/screens/ask/passages';
 import { planTree } from 'osl-console/screens/ask/plan-tree';
-import { whyObjects } from 'osl-console/screens/ask/why-objects';
 import { hashOf, placeOf } from 'osl-console/shell/routes';
 import { test } from 'tap';
 

@@ -2,7 +2,6 @@ import type { Answer, Plan, Problem } from '../../../clients/typescript/types.js
 import type { Value } from '../parts/rows/column.js';
 import type { Caller } from './caller.js';
 import { postJson, send } from './http.js';
-import { Lines } from './lines.js';
 import { ProblemError, UnreachedError } from './problem.js';
 
 export type { Answer, Plan };
@@ -84,4 +83,21 @@ function trailerOf(line: string | null): Trailer {
 /** The plan of a question; nothing is run. Throws as `ask`. */
 export function explain(caller: Caller, body: Body, signal: AbortSignal): Promise<Plan> {
   return postJson<Plan>(caller, '/osl/query', { ...body, explain: true }, { signal });
+}
+
+/** Takes a text that comes in pieces apart into its lines. */
+export class Lines {
+  #rest = '';
+
+  /** The lines that are whole with `piece`. */
+  add(piece: string): readonly string[] {
+    const lines = (this.#rest + piece).split('\n');
+    this.#rest = lines.pop() ?? '';
+    return lines;
+  }
+
+  /** What came after the last line. */
+  get rest(): string {
+    return this.#rest;
+  }
 }

@@ -1,15 +1,23 @@
-import { Suspense, useEffect, useRef, useState } from 'react';
+import {
+  Component,
+  type ComponentType,
+  type LazyExoticComponent,
+  lazy,
+  type ReactNode,
+  Suspense,
+  useEffect,
+  useRef,
+  useState,
+} from 'react';
 import type { Caller } from '../api/caller.js';
 import type { ServerSettings } from '../api/settings.js';
-import { Boundary } from '../parts/Boundary.js';
 import { Dialog } from '../parts/Dialog.js';
 import { Empty } from '../parts/Empty.js';
-import { EndedBar } from './EndedBar.js';
-import { Header } from './Header.js';
-import { ADMIN_SCREENS, TITLES } from './routes.js';
+import { isLoadFault, RELOAD_TITLE, RELOAD_WORDS } from '../parts/load-fault.js';
+import { ADMIN_SCREENS, hashOf, SCREENS, type ScreenName, TITLES } from './routes.js';
 import { SignIn } from './SignIn.js';
-import { screenNamed, screensFor } from './screens.js';
 import { SessionContext } from './session.js';
+import { applyTheme, nextTheme, storedTheme, type Theme } from './theme.js';
 import { usePlace } from './usePlace.js';
 import type { SignedInState } from './useSignedIn.js';
 
@@ -108,4 +116,139 @@ function useEndOf(caller: Caller, end: () => void): void {
     const timer = setTimeout(() => told.current(), Math.max(0, at - Date.now()));
     return () => clearTimeout(timer);
   }, [caller]);
+}
+
+interface BoundaryProps {
+  readonly children: ReactNode;
+}
+
+interface State {
+  readonly title: string;
+  readonly fault: string | null;
+}
+
+/** Keeps a fault of one screen to that screen. */
+class Boundary extends Component<BoundaryProps, State> {
+  override state: State = { title: '', fault: null };
+
+  static getDerivedStateFromError(error: unknown): State {
+    if (isLoadFault(error)) return { title: RELOAD_TITLE, fault: RELOAD_WORDS };
+    return {
+      title: 'This page could not be loaded',
+      fault: error instanceof Error ? error.message : String(error),
+    };
+  }
+
+  override render(): ReactNode {
+    const { title, fault } = this.state;
+    if (fault === null) return this.props.children;
+    return (
+      <Empty title={title} text={fault}>
+        <button type="button" onClick={() => location.reload()}>
+          Load the page again
+        </button>
+      </Empty>
+    );
+  }
+}
+
+interface EndedBarProps {
+  readonly onSignIn: () => void;
+}
+
+/** Says that the token has ended, and what to do; nothing else of the screen changes. */
+function EndedBar({ onSignIn }: EndedBarProps) {
+  return (
+    <div className="ended" role="alert">
+      <span>Your token has expired. What you typed is kept.</span>
+      <button type="button" className="primary" onClick={onSignIn}>
+        Sign in again
+      </button>
+    </div>
+  );
+}
+
+interface HeaderProps {
+  readonly caller: Caller;
+  readonly version: string;
+  readonly screen: ScreenName;
+  readonly screens: readonly ScreenName[];
+  readonly onSwitch: () => void;
+  readonly onLeave: () => void;
+}
+
+/** Where one may go, and as whom one asks. */
+function Header({ caller, version, screen, screens, onSwitch, onLeave }: HeaderProps) {
+  return (
+    <header className="header">
+      <a className="header-brand" href="#/ask" title={`OSL Gateway ${version}`}>
+        <img src="/console/icon.svg" alt="" width="22" height="22" />
+        <span>OSL Gateway</span>
+      </a>
+      <nav className="header-nav" aria-label="Screens">
+        {screens.map((name) => (
+          <a key={name} href={hashOf(name)} aria-current={name === screen ? 'page' : undefined}>
+            {TITLES[name]}
+          </a>
+        ))}
+      </nav>
+      <div className="header-who">
+        <button
+          type="button"
+          className="who"
+          onClick={onSwitch}
+          title={`Signed in as ${caller.identity.chain.join(' → ')}; choose another`}
+        >
+          <span className="hidden">Signed in as </span>
+          {caller.identity.chain.join(' → ')}
+        </button>
+        <ThemeButton />
+        <button type="button" className="plain" onClick={onLeave}>
+          Sign out
+        </button>
+      </div>
+    </header>
+  );
+}
+
+const SIGNS: Readonly<Record<Theme, string>> = { system: '◐', light: '☀', dark: '☾' };
+
+function ThemeButton() {
+  const [theme, setTheme] = useState(storedTheme);
+  const change = (): void => {
+    const next = nextTheme(theme);
+    applyTheme(next);
+    setTheme(next);
+  };
+  return (
+    <button type="button" className="plain" onClick={change} title={`Colours: ${theme}`}>
+      <span aria-hidden="true">{SIGNS[theme]}</span>
+      <span className="hidden">Colours: {theme}</span>
+    </button>
+  );
+}
+
+interface ScreenModule {
+  readonly Screen: ComponentType;
+}
+
+const modules = import.meta.glob<ScreenModule>('../screens/*/index.tsx');
+
+/** The screens that were built, each loaded when it is first shown. */
+const LOADED: ReadonlyMap<ScreenName, LazyExoticComponent<ComponentType>> = new Map(
+  SCREENS.flatMap((name) => {
+    const load = modules[`../screens/${name}/index.tsx`];
+    return load === undefined
+      ? []
+      : [[name, lazy(async () => ({ default: (await load()).Screen }))] as const];
+  }),
+);
+
+function screenNamed(name: ScreenName): LazyExoticComponent<ComponentType> | null {
+  return LOADED.get(name) ?? null;
+}
+
+/** The screens that somebody may go to. */
+function screensFor(isAdmin: boolean): readonly ScreenName[] {
+  return SCREENS.filter((name) => LOADED.has(name) && (isAdmin || !ADMIN_SCREENS.has(name)));
 }

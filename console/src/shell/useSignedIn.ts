@@ -1,9 +1,8 @@
 import { useCallback, useEffect, useState } from 'react';
 import type { Caller } from '../api/caller.js';
 import type { ServerSettings } from '../api/settings.js';
-import { forgetTab, kept } from './kept.js';
-import { comeBack, isReturn } from './returning.js';
-import { signedInCaller } from './sign-in.js';
+import { forgetTab, kept, type SignedIn } from './kept.js';
+import { exchangedToken, signedInCaller } from './sign-in.js';
 
 /** Who has signed in in this tab, and whether the token has ended. */
 export interface SignedInState {
@@ -56,4 +55,17 @@ export function useSignedIn(settings: ServerSettings | null): SignedInState {
       .finally(() => setReturning(false));
   }, [settings, end, enter]);
   return { caller, hasEnded, fault, isReturning, entries, enter, leave, end };
+}
+
+/** Whether the address is that of a person who comes back from a provider. */
+function isReturn(): boolean {
+  const query = new URLSearchParams(location.search);
+  return query.has('state') && (query.has('code') || query.has('error'));
+}
+
+/** Signs in who comes back. @throws Error, ProblemError */
+async function comeBack(admin: boolean): Promise<SignedIn> {
+  const oidc = await import('./oidc.js');
+  const { issuer, idToken } = await oidc.comeBack();
+  return { kind: 'oidc', issuer, idToken, token: await exchangedToken(idToken, admin) };
 }

@@ -1,7 +1,7 @@
 import { examplesOf } from 'osl-console/screens/ask/examples-of';
 import { applied, fixOf } from 'osl-console/screens/ask/fix';
 import { graphOfSchema } from 'osl-console/screens/map/graph/graph-of-schema';
-import { questionFor } from 'osl-console/screens/map/panel/question';
+import { questionFor } from 'osl-console/screens/map/words';
 import t from 'tap';
 import type { Schema } from '../../../clients/typescript/types.js';
 import { genericExamples } from '../../../src/tools/cli/serve/examples.js';

@@ -1,11 +1,9 @@
 import { useEffect, useRef, useState } from 'react';
-import { watchDark } from '../../shell/theme.js';
+import { isDark, watchDark } from '../../shell/theme.js';
 import { download } from '../download.js';
-import './chart.css';
 import type { ChartSpec } from './chart-spec.js';
-import { chartColours } from './colours.js';
-import { optionOf } from './option.js';
-import { describeChart } from './words.js';
+import { type ChartColours, DARK_SERIES, LIGHT_SERIES, optionOf } from './option.js';
+import './chart.css';
 
 interface ChartProps {
   readonly spec: ChartSpec;
@@ -86,4 +84,33 @@ function savePng({ init }: Loaded, spec: ChartSpec, name: string): void {
     if (blob !== null) download(`${name}.png`, blob, 'image/png');
     chart.dispose();
   }, 'image/png');
+}
+
+/** The colour that a custom property has now, as a chart takes it. */
+function colourOf(name: string): string {
+  const probe = document.createElement('span');
+  probe.style.color = `var(--${name})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+function chartColours(): ChartColours {
+  return {
+    text: colourOf('text'),
+    quiet: colourOf('quiet'),
+    line: colourOf('line'),
+    panel: colourOf('panel'),
+    series: isDark() ? DARK_SERIES : LIGHT_SERIES,
+  };
+}
+
+const KINDS = { line: 'Line chart', bar: 'Bar chart', scatter: 'Scatter plot' } as const;
+
+/** The chart in one sentence, for those who do not see it. */
+function describeChart({ kind, x, y, series }: ChartSpec): string {
+  const points = series.reduce((sum, one) => sum + one.points.length, 0);
+  const names = series.length > 1 ? `${series.length} series` : y.name;
+  return `${KINDS[kind]} of ${names} by ${x.name}, ${points} ${points === 1 ? 'point' : 'points'}`;
 }

@@ -4,13 +4,11 @@ import { Chart } from '../../parts/chart/Chart.js';
 import { Empty } from '../../parts/Empty.js';
 import { DataGrid } from '../../parts/grid/DataGrid.js';
 import { Tabs } from '../../parts/Tabs.js';
-import { answerGrid } from './answer-grid.js';
+import { answerGrid, type MaskedIn, whyObjects } from './answer-grid.js';
 import { chartFor } from './chart-for.js';
-import { maskedInSchema } from './masked-in.js';
 import { hasPassages, PassagesView } from './PassagesView.js';
 import type { AnswerState } from './useAnswer.js';
 import { WhyPanel } from './WhyPanel.js';
-import { whyObjects } from './why-objects.js';
 
 type Shown = Extract<AnswerState, { readonly kind: 'running' | 'answered' | 'cancelled' }>;
 type Tab = 'table' | 'chart' | 'passages';
@@ -87,4 +85,16 @@ export function AnswerView({ state, schema }: AnswerViewProps) {
       {why !== null && <WhyPanel objects={why} onClose={() => setChosen(null)} />}
     </div>
   );
+}
+
+/** How columns of answers are masked, as the schema of this caller says of the columns that they come from. */
+function maskedInSchema(schema: Pick<Schema, 'entities' | 'relationships'> | null): MaskedIn {
+  if (schema === null) return () => null;
+  const known = new Map<string, 'none' | 'some' | 'all'>();
+  for (const { fqn, columns } of schema.entities)
+    for (const { name, masked } of columns) known.set(`${fqn}.${name}`, masked);
+  for (const { bridge } of schema.relationships)
+    for (const { name, masked } of bridge?.columns ?? [])
+      known.set(`osl.entities.${bridge?.name ?? ''}.${name}`, masked);
+  return ({ source }) => (source === null ? null : (known.get(source) ?? null));
 }

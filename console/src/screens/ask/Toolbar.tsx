@@ -1,3 +1,4 @@
+import { type AnswerState, MOST_ROWS } from './useAnswer.js';
 import type { Kind } from './useDraft.js';
 
 interface ToolbarProps {
@@ -51,4 +52,52 @@ export function Toolbar(props: ToolbarProps) {
       </button>
     </div>
   );
+}
+
+interface StatusLineProps {
+  readonly state: AnswerState;
+}
+
+/** How the answer stands: rows, time, what was held back, and its name in the audit log. */
+export function StatusLine({ state }: StatusLineProps) {
+  return (
+    <div className="ask-status" role="status">
+      {state.kind === 'running' && <span>{count(state.rows)} so far …</span>}
+      {state.kind === 'cancelled' && <span>Cancelled after {count(state.store.rows)}.</span>}
+      {state.kind === 'answered' && (
+        <>
+          <span>
+            {count(state.store.rows)} in {Math.round(state.ms).toLocaleString('en')} ms
+          </span>
+          {state.trailer === null && (
+            <span className="ask-told">
+              Cut here: the page keeps {MOST_ROWS.toLocaleString('en')} rows, and 300 million characters.
+              There are more.
+            </span>
+          )}
+          {state.trailer?.truncated === true && (
+            <span className="ask-told">Truncated by the gateway: there are more rows.</span>
+          )}
+          {(state.trailer?.notices ?? []).map((notice) => (
+            <span key={notice} className="ask-told">
+              {notice}
+            </span>
+          ))}
+          {(state.trailer?.redacted_conditions ?? []).length > 0 && (
+            <span className="ask-told">
+              Masked values decide of it: {state.trailer?.redacted_conditions?.join(', ')}
+            </span>
+          )}
+          {state.trailer?.freshness !== undefined && state.trailer.freshness.from !== 'live' && (
+            <span>as of {new Date(state.trailer.freshness.as_of).toLocaleString()}</span>
+          )}
+          {state.trailer !== null && <span className="quiet">request {state.trailer.request_id}</span>}
+        </>
+      )}
+    </div>
+  );
+}
+
+function count(rows: number): string {
+  return rows === 1 ? '1 row' : `${rows.toLocaleString('en')} rows`;
 }

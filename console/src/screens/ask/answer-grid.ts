@@ -1,7 +1,7 @@
 import type { AnswerColumn } from '../../api/ask.js';
-import type { GridCell, GridData } from '../../parts/grid/grid-data.js';
-import { isAmount } from '../../parts/grid/grid-data.js';
+import { type GridCell, type GridData, isAmount } from '../../parts/grid/grid-data.js';
 import { type RowStore, textOf } from '../../parts/rows/row-store.js';
+import type { Described } from './useAnswer.js';
 
 /** What a masked cell of a text says, whatever its value. */
 export const REDACTED = '[redacted]';
@@ -44,4 +44,17 @@ export function answerGrid(store: RowStore, columns: readonly AnswerColumn[], ma
       return { kind, text: textOf(value) };
     },
   };
+}
+
+/**
+ * Full names of what a masked column of an answer rests on: its own column, or for one that was worked out all that are
+ * masked in the answer. Null where the column is not masked.
+ */
+export function whyObjects(
+  column: AnswerColumn | undefined,
+  { redacted_columns }: Pick<Described, 'redacted_columns'>,
+): readonly string[] | null {
+  if (column === undefined || !column.redacted) return null;
+  if (column.source !== null) return [column.source];
+  return redacted_columns.map((name) => `osl.entities.${name}`);
 }

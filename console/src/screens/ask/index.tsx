@@ -1,1 +1,151 @@
-export { Ask as Screen } from './Ask.js';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { type Body, explain, type Plan } from '../../api/ask.js';
+import type { Caller } from '../../api/caller.js';
+import { type Problem, ProblemError } from '../../api/problem.js';
+import { useSchema } from '../../api/schema.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useSession } from '../../shell/session.js';
+import { AnswerView } from './AnswerView.js';
+import { type DialogName, Dialogs } from './Dialogs.js';
+import { Examples } from './Examples.js';
+import { Editor, type EditorHandle, type Mark } from './editor/Editor.js';
+import { applied, fixOf, placeOf } from './fix.js';
+import { PlanView } from './PlanView.js';
+import { StatusLine, Toolbar } from './Toolbar.js';
+import { useAnswer } from './useAnswer.js';
+import { type Draft, useDraft } from './useDraft.js';
+import { useLibrary } from './useLibrary.js';
+import './ask.css';
+
+/** A question as text, and its answer. */
+export function Screen() {
+  const { caller } = useSession();
+  const known = useSchema(caller);
+  const { schema } = known;
+  const editor = useRef<EditorHandle>(null);
+  const [dialog, setDialog] = useState<DialogName | null>(null);
+  const taken = useCallback((text: string) => editor.current?.setText(text), []);
+  const { draft, change } = useDraft(taken);
+  const library = useLibrary(caller.key);
+  const answer = useAnswer(caller);
+  const plan = usePlan(caller);
+  const { text, kind } = draft;
+  const isEmpty = text.trim() === '';
+  const run = (asked: string): void => {
+    if (asked.trim() === '') return;
+    plan.clear();
+    library.asked({ text: asked, kind, at: Date.now() });
+    answer.run(asked, { [kind]: asked });
+  };
+  const explain = (): void => {
+    answer.clear();
+    plan.explain(text, { [kind]: text });
+  };
+  const take = (next: Draft): void => {
+    change({ text: next.text, kind: next.kind });
+    editor.current?.setText(next.text);
+    setDialog(null);
+    editor.current?.focus();
+  };
+  const fault =
+    answer.state.kind === 'failed' ? answer.state : plan.state.kind === 'failed' ? plan.state : null;
+  const problem = fault?.error instanceof ProblemError ? fault.error.problem : null;
+  const isCurrent = fault !== null && fault.text === text;
+  const fix = problem !== null && isCurrent ? fixOf(text, problem) : null;
+  const { state } = answer;
+  return (
+    <div className="ask">
+      <section className="ask-question" aria-label="Question">
+        <div className="ask-editor">
+          <Editor
+            ref={editor}
+            initial={text}
+            schema={schema}
+            mark={problem !== null && isCurrent ? markOf(text, problem) : null}
+            onChange={(next) => change({ text: next })}
+            onRun={run}
+          />
+        </div>
+        <Toolbar
+          kind={kind}
+          isRunning={state.kind === 'running'}
+          isEmpty={isEmpty}
+          onKind={(next) => change({ kind: next })}
+          onRun={() => run(text)}
+          onCancel={answer.cancel}
+          onExplain={explain}
+          onOpen={setDialog}
+        />
+      </section>
+      <section className="ask-answer" aria-label="Answer">
+        {fault !== null && (
+          <ErrorBox
+            error={fault.error}
+            text={fault.text}
+            fix={
+              fix === null
+                ? null
+                : {
+                    label: `Use ${fix.insert}`,
+                    take: () => {
+                      editor.current?.setText(applied(text, fix));
+                      editor.current?.focus();
+                    },
+                  }
+            }
+          />
+        )}
+        {fault === null && plan.state.kind === 'explained' && <PlanView plan={plan.state.plan} />}
+        {fault === null && plan.state.kind === 'idle' && state.kind === 'idle' && (
+          <Examples known={known} onTake={(example) => take({ text: example, kind: 'osql' })} />
+        )}
+        {(state.kind === 'running' || state.kind === 'answered' || state.kind === 'cancelled') && (
+          <AnswerView state={state} schema={schema} />
+        )}
+      </section>
+      <StatusLine state={state} />
+      <Dialogs open={dialog} draft={draft} library={library} onClose={() => setDialog(null)} onTake={take} />
+    </div>
+  );
+}
+
+/** The mark that an error has in its text; null where it has no place there. */
+function markOf(text: string, { position, code, detail, hint }: Problem): Mark | null {
+  const place = placeOf(text, position);
+  if (place === null) return null;
+  return { ...place, message: [`${code}: ${detail}`, ...(hint === null ? [] : [hint])].join('\n') };
+}
+
+type PlanState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'asking' }
+  | { readonly kind: 'explained'; readonly plan: Plan }
+  | { readonly kind: 'failed'; readonly text: string; readonly error: unknown };
+
+/** The plan of one question at a time. */
+function usePlan(caller: Caller) {
+  const [state, setState] = useState<PlanState>({ kind: 'idle' });
+  const asking = useRef<AbortController | null>(null);
+  const ask = useCallback(
+    (text: string, body: Body) => {
+      asking.current?.abort();
+      const controller = new AbortController();
+      asking.current = controller;
+      const show = (next: PlanState): void => {
+        if (!controller.signal.aborted) setState(next);
+      };
+      show({ kind: 'asking' });
+      explain(caller, body, controller.signal).then(
+        (plan) => show({ kind: 'explained', plan }),
+        (error: unknown) => show({ kind: 'failed', text, error }),
+      );
+    },
+    [caller],
+  );
+  const clear = useCallback(() => {
+    asking.current?.abort();
+    setState({ kind: 'idle' });
+  }, []);
+  useEffect(() => () => asking.current?.abort(), []);
+  return { state, explain: ask, clear };
+}

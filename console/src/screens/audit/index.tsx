@@ -1,1 +1,241 @@
-export { Audit as Screen } from './Audit.js';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { adminGet } from '../../api/admin.js';
+import type { AuditRecord, RecordPage } from '../../api/admin-types.js';
+import type { Caller } from '../../api/caller.js';
+import { Empty } from '../../parts/Empty.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useLater } from '../../parts/load/useLater.js';
+import { counted } from '../../parts/load/words.js';
+import { Tabs } from '../../parts/Tabs.js';
+import { useSession } from '../../shell/session.js';
+import { CheckFile } from './CheckFile.js';
+import { RecordList } from './RecordList.js';
+import { ALL, type RecordFilter, SINCE, searchParameters } from './record-filter.js';
+import { type ChosenRequest, Story } from './Story.js';
+import { Verify } from './Verify.js';
+import './audit.css';
+
+const TABS = [
+  { name: 'search', title: 'Search' },
+  { name: 'verify', title: 'Verify' },
+  { name: 'check', title: 'Check a proof' },
+] as const;
+type TabName = (typeof TABS)[number]['name'];
+
+/** What the audit log says, and whether it can be believed. */
+export function Screen() {
+  const [tab, setTab] = useState<TabName>('search');
+  return (
+    <div className="audit">
+      <Tabs label="Audit log" tabs={TABS} chosen={tab} onChoose={setTab}>
+        <Panel tab={tab} />
+      </Tabs>
+    </div>
+  );
+}
+
+function Panel({ tab }: { readonly tab: TabName }) {
+  switch (tab) {
+    case 'search':
+      return <Search />;
+    case 'verify':
+      return <Verify />;
+    case 'check':
+      return <CheckFile />;
+    default: {
+      const unknown: never = tab;
+      return unknown;
+    }
+  }
+}
+
+/** Records, and the story of the request of one of them. */
+function Search() {
+  const { caller } = useSession();
+  const [filter, setFilter] = useState<RecordFilter>(ALL);
+  const [chosen, setChosen] = useState<ChosenRequest | null>(null);
+  const { records, isLoading, error, hasMore, more, again } = useSearch(caller, useLater(filter, 300));
+  return (
+    <div className={`audit-search${chosen === null ? '' : ' audit-with-story'}`}>
+      <div className="audit-side">
+        <FilterBar filter={filter} onChange={setFilter} onAgain={again} />
+        {error !== null && (
+          <div className="audit-pad">
+            <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />
+          </div>
+        )}
+        {records.length > 0 && (
+          <RecordList
+            records={records}
+            chosen={chosen?.id ?? null}
+            onChoose={(record) => setChosen({ id: record.request_id, near: record.ts })}
+            onEnd={more}
+          />
+        )}
+        {records.length === 0 && !isLoading && error === null && !hasMore && (
+          <Empty title="No record matches" text="Remove a filter or widen the time range." />
+        )}
+        <p className="audit-foot quiet" role="status">
+          <span>
+            {isLoading ? 'Loading …' : `${counted(records.length)} records${hasMore ? ' so far' : ''}`}
+          </span>
+          {hasMore && !isLoading && (
+            <button type="button" onClick={more}>
+              Older
+            </button>
+          )}
+        </p>
+      </div>
+      {chosen !== null && <Story key={chosen.id} request={chosen} onClose={() => setChosen(null)} />}
+    </div>
+  );
+}
+
+interface FilterBarProps {
+  readonly filter: RecordFilter;
+  readonly onChange: (filter: RecordFilter) => void;
+  readonly onAgain: () => void;
+}
+
+const TEXTS = [
+  { name: 'subject', title: 'Subject', hint: 'user:analyst' },
+  { name: 'object', title: 'Object', hint: 'person' },
+  { name: 'action', title: 'Action', hint: 'query, login' },
+  { name: 'code', title: 'Code', hint: 'E2101' },
+  { name: 'request', title: 'Request', hint: 'request ID' },
+] as const;
+
+/** What is looked for in the log. */
+function FilterBar({ filter, onChange, onAgain }: FilterBarProps) {
+  const choose = <T extends string>(value: string, of: readonly T[]): T | undefined =>
+    of.find((one) => one === value);
+  return (
+    <search className="bar" aria-label="Search the audit log">
+      {TEXTS.map(({ name, title, hint }) => (
+        <label key={name} className="bar-field">
+          <span>{title}</span>
+          <input
+            type="search"
+            value={filter[name]}
+            placeholder={hint}
+            onChange={(event) => onChange({ ...filter, [name]: event.target.value })}
+          />
+        </label>
+      ))}
+      <label className="bar-field bar-narrow">
+        <span>Decision</span>
+        <select
+          value={filter.decision}
+          onChange={(event) =>
+            onChange({ ...filter, decision: choose(event.target.value, ['allow', 'deny', 'error']) ?? '' })
+          }
+        >
+          <option value="">any</option>
+          <option value="allow">allowed</option>
+          <option value="deny">denied</option>
+          <option value="error">error</option>
+        </select>
+      </label>
+      <label className="bar-field bar-narrow">
+        <span>Records</span>
+        <select
+          value={filter.kind}
+          onChange={(event) =>
+            onChange({ ...filter, kind: choose(event.target.value, ['decision', 'outcome', 'event']) ?? '' })
+          }
+        >
+          <option value="decision">requests</option>
+          <option value="outcome">outcomes</option>
+          <option value="event">events</option>
+          <option value="">all</option>
+        </select>
+      </label>
+      <label className="bar-field bar-narrow">
+        <span>Time range</span>
+        <select value={filter.since} onChange={(event) => onChange({ ...filter, since: event.target.value })}>
+          <option value="">all</option>
+          {SINCE.map(({ name }) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="button" className="bar-button" onClick={onAgain}>
+        Refresh
+      </button>
+    </search>
+  );
+}
+
+interface SearchState {
+  readonly records: readonly AuditRecord[];
+  readonly isLoading: boolean;
+  readonly error: unknown;
+  /** There may be older ones. */
+  readonly hasMore: boolean;
+  readonly more: () => void;
+  readonly again: () => void;
+}
+
+const PAGE = 100;
+
+interface Held {
+  readonly records: readonly AuditRecord[];
+  readonly next: string | null;
+}
+
+/** Records under a filter, the newest first, a page at a time. */
+function useSearch(caller: Caller, filter: RecordFilter): SearchState {
+  const [held, setHeld] = useState<Held>({ records: [], next: null });
+  const [isLoading, setLoading] = useState(true);
+  const [error, setError] = useState<unknown>(null);
+  const [turn, setTurn] = useState(0);
+  const stop = useRef(new AbortController());
+  /** Of the first page: later ones go on under the same. */
+  const parameters = useRef<Readonly<Record<string, string>>>({});
+  const key = JSON.stringify(filter);
+  const load = useCallback(
+    (from: string | null, before: readonly AuditRecord[], signal: AbortSignal): void => {
+      setLoading(true);
+      setError(null);
+      adminGet<RecordPage>(
+        caller,
+        '/admin/audit/records',
+        { ...parameters.current, from, most: PAGE },
+        signal,
+      ).then(
+        ({ records, next }) => {
+          if (signal.aborted) return;
+          setHeld({ records: [...before, ...records], next });
+          setLoading(false);
+        },
+        (fault: unknown) => {
+          if (signal.aborted) return;
+          setError(fault);
+          setLoading(false);
+        },
+      );
+    },
+    [caller],
+  );
+  useEffect(() => {
+    void turn;
+    const own = new AbortController();
+    stop.current = own;
+    parameters.current = searchParameters(JSON.parse(key) as RecordFilter, Date.now()); // what was just written
+    setHeld({ records: [], next: null });
+    load(null, [], own.signal);
+    return () => own.abort();
+  }, [key, load, turn]);
+  return {
+    records: held.records,
+    isLoading,
+    error,
+    hasMore: held.next !== null,
+    more: () => {
+      if (!isLoading && held.next !== null) load(held.next, held.records, stop.current.signal);
+    },
+    again: () => setTurn(turn + 1),
+  };
+}

@@ -5,9 +5,7 @@ import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useAnswer } from '../../parts/thread/useAnswer.js';
 import { hashOf } from '../../shell/routes.js';
 import { usePlace } from '../../shell/usePlace.js';
-import { Crumbs } from './Crumbs.js';
-import { Differences } from './callers/Differences.js';
-import { SecondCaller } from './callers/SecondCaller.js';
+import { Differences, SecondCaller } from './callers/Differences.js';
 import { KINDS, type Kind } from './graph/model.js';
 import { Panel } from './panel/Panel.js';
 import { Legend, MarkLegend } from './picture/Legend.js';
@@ -16,7 +14,7 @@ import { type MapPlace, mapPlaceOf, parametersOf, scopeOf, withinOf } from './pl
 import { SearchBox } from './SearchBox.js';
 import { ThingList } from './ThingList.js';
 import type { MapState } from './useMapOf.js';
-import type { Loaded, MapThread } from './worker/protocol.js';
+import type { Drawn, Loaded, MapThread } from './worker/protocol.js';
 
 export interface MapViewProps {
   readonly thread: MapThread;
@@ -223,3 +221,41 @@ function useSlash(input: RefObject<HTMLInputElement | null>): void {
 }
 
 const TYPED = 'input, textarea, select, [contenteditable], dialog[open]';
+
+interface CrumbsProps {
+  readonly drawn: Drawn;
+  /** The cluster or thing whose part of the map this is. */
+  readonly within: string | null;
+  readonly onAll: () => void;
+}
+
+/** Where on the map one is, and how much of it is drawn. */
+function Crumbs({ drawn, within, onAll }: CrumbsProps) {
+  const { nodes, inScope, total } = drawn;
+  const isOverview = nodes.some((node) => node.kind === 'cluster');
+  return (
+    <p className="map-crumbs" role="status">
+      {within !== null && (
+        <button type="button" className="plain" onClick={onAll}>
+          ← All
+        </button>
+      )}
+      <span>{wordsOf(within, isOverview, nodes.length, inScope, total)}</span>
+    </p>
+  );
+}
+
+function wordsOf(
+  within: string | null,
+  isOverview: boolean,
+  drawn: number,
+  inScope: number,
+  total: number,
+): string {
+  const count = (n: number): string => n.toLocaleString('en');
+  if (isOverview) return `${count(total)} things in ${count(drawn)} clusters: open one, or search`;
+  const left = inScope > drawn ? `; ${count(inScope - drawn)} more are not drawn: search finds them` : '';
+  if (within === null)
+    return drawn === total ? `all ${count(total)} things` : `${count(drawn)} of ${count(total)} things`;
+  return `${count(drawn)} of ${count(total)} things${left}`;
+}

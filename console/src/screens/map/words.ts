@@ -1,5 +1,6 @@
+import { identifier } from 'osl-compiler/sql-text';
 import type { Mark } from './graph/difference.js';
-import type { Kind, Sight } from './graph/model.js';
+import type { Kind, Sight, Thing } from './graph/model.js';
 
 /** What the screen calls things, in one place, so that list, picture and panel say the same. */
 
@@ -43,4 +44,15 @@ export function markWords(mark: Mark, first: string, second: string): string {
 
 export function counted(count: number, kind: Kind): string {
   return `${count.toLocaleString('en')} ${count === 1 ? KIND_WORDS[kind].one : KIND_WORDS[kind].many}`;
+}
+
+/** Columns that a question written for somebody names: what fits a screen. */
+const MOST_COLUMNS = 8;
+
+/** A question about a thing, written out; null where the schema has none that this caller can send. */
+export function questionFor({ kind, name, columns, examples }: Thing): string | null {
+  const rows = columns.filter((c) => c.sight !== 'aggregates');
+  if (kind !== 'entity' || rows.length === 0) return examples[0] ?? null;
+  const list = rows.slice(0, MOST_COLUMNS).map((c) => identifier(c.name));
+  return `select ${list.join(', ')}\nfrom osl.entities.${identifier(name)}\nlimit 100`;
 }

@@ -9,14 +9,13 @@ import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
 import { type AskedState, useAsked } from './answer/useAsked.js';
 import { type Ground, groundOf } from './catalog/ground.js';
-import type { CatalogThread } from './catalog/protocol.js';
+import type { CatalogThread, Metric } from './catalog/protocol.js';
 import { type Choice, keyOf, NOTHING, withGroups, withMetrics } from './choice/choice.js';
 import { choiceOf, linkOf } from './choice/link.js';
-import { FilterPick } from './pick/FilterPick.js';
+import { FilterPick, RangePick } from './pick/FilterPick.js';
 import { Gallery } from './pick/Gallery.js';
 import { GroupList } from './pick/GroupList.js';
-import { MetricList } from './pick/MetricList.js';
-import { RangePick } from './pick/RangePick.js';
+import { PickList } from './pick/PickList.js';
 
 export interface MetricsViewProps {
   readonly caller: Caller;
@@ -135,4 +134,39 @@ function Answered({ state }: { readonly state: AskedState }) {
       return unknown;
     }
   }
+}
+
+interface MetricListProps {
+  readonly thread: CatalogThread;
+  readonly picked: readonly string[];
+  readonly onToggle: (metric: Metric) => void;
+}
+
+const MOST = 60;
+
+/** The metrics that the caller has. */
+function MetricList({ thread, picked, onToggle }: MetricListProps) {
+  const [term, setTerm] = useState('');
+  const find = useMemo(() => () => thread.ask('metrics', { term, most: MOST }), [thread, term]);
+  const { answer } = useAnswer(find);
+  return (
+    <PickList
+      title="Metrics"
+      all={answer?.first ?? []}
+      total={answer?.total ?? 0}
+      term={term}
+      onTerm={setTerm}
+      nameOf={(m) => m.name}
+      isPicked={(m) => picked.includes(m.name)}
+      onToggle={onToggle}
+      row={(m) => (
+        <span className="pick-words" title={m.description ?? undefined}>
+          <span className="pick-name">{m.name}</span>
+          {m.deprecated !== null && <span className="pick-tag">deprecated</span>}
+          <span className="pick-about">{m.entity ?? 'several entities'}</span>
+        </span>
+      )}
+      none="You have no metrics."
+    />
+  );
 }

@@ -1,7 +1,12 @@
+import { useEffect, useState } from 'react';
+import type { Caller } from '../../api/caller.js';
+import { send } from '../../api/http.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useThread } from '../../parts/thread/useThread.js';
 import { useSession } from '../../shell/session.js';
-import { useCatalog } from './catalog/useCatalog.js';
+import { beginCatalogThread } from './catalog/begin.js';
+import type { CatalogQuestions, CatalogThread } from './catalog/protocol.js';
 import { MetricsView } from './MetricsView.js';
 import './metrics.css';
 
@@ -41,4 +46,39 @@ export function Screen() {
       return unknown;
     }
   }
+}
+
+/** The schema of the caller, in a thread that can be asked about it. */
+type CatalogState =
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
+  | { readonly kind: 'ready'; readonly thread: CatalogThread; readonly metrics: number };
+
+function useCatalog(caller: Caller): CatalogState {
+  const thread = useThread<CatalogQuestions>(beginCatalogThread);
+  const [state, setState] = useState<CatalogState>({ kind: 'loading' });
+  const [tries, setTries] = useState(0);
+  useEffect(() => {
+    void tries;
+    if (thread === null) return;
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    setState({ kind: 'loading' });
+    load(thread, caller, signal).then(
+      (metrics) => {
+        if (!signal.aborted) setState({ kind: 'ready', thread, metrics });
+      },
+      (error: unknown) => {
+        if (!signal.aborted) setState({ kind: 'failed', error, again: () => setTries((n) => n + 1) });
+      },
+    );
+    return () => leaving.abort();
+  }, [thread, caller, tries]);
+  return state;
+}
+
+async function load(thread: CatalogThread, caller: Caller, signal: AbortSignal): Promise<number> {
+  const response = await send(caller, 'GET', '/osl/schema?governed=true', null, { signal });
+  const body = await response.arrayBuffer();
+  return (await thread.ask('load', { body }, [body])).metrics;
 }

@@ -4,7 +4,7 @@ import { Chart } from '../../parts/chart/Chart.js';
 import type { ChartSpec } from '../../parts/chart/chart-spec.js';
 import { Empty } from '../../parts/Empty.js';
 import { counted } from '../../parts/load/words.js';
-import { type LatencyLine, latencyLines, msText } from './latency.js';
+import { type LatencyLine, latencyLines, msText } from './figures.js';
 import { Scroll } from './Scroll.js';
 
 /** What requests took, by form, since the start: what `/metrics` counts. */

@@ -6,7 +6,7 @@ import { useLater } from '../../parts/load/useLater.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { counted } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
-import { amountText, quotaName } from './quota-words.js';
+import { amountText, quotaName } from './figures.js';
 
 interface LimitsPanelProps {
   readonly sessions: readonly SessionView[];

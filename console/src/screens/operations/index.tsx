@@ -1,1 +1,183 @@
-export { Operations as Screen } from './Operations.js';
+import { useState } from 'react';
+import { adminGet } from '../../api/admin.js';
+import type { Figures, PoolView, ProcessView, SessionView } from '../../api/admin-types.js';
+import { ErrorBox } from '../../parts/ErrorBox.js';
+import { useLoad } from '../../parts/load/useLoad.js';
+import { usePolling } from '../../parts/load/usePolling.js';
+import { counted } from '../../parts/load/words.js';
+import { Tabs } from '../../parts/Tabs.js';
+import { useSession } from '../../shell/session.js';
+import { FreshnessPanel, LineagePanel } from './FreshnessPanel.js';
+import { Latency } from './Latency.js';
+import { LimitsPanel } from './LimitsPanel.js';
+import { Processes } from './Processes.js';
+import { Scroll } from './Scroll.js';
+import { Sessions } from './Sessions.js';
+import './operations.css';
+
+const TABS = [
+  { name: 'sessions', title: 'Sessions' },
+  { name: 'latency', title: 'Latency' },
+  { name: 'pools', title: 'Pools' },
+  { name: 'limits', title: 'Limits' },
+  { name: 'freshness', title: 'Freshness' },
+  { name: 'lineage', title: 'Lineage' },
+] as const;
+type TabName = (typeof TABS)[number]['name'];
+
+interface Live {
+  readonly processes: readonly ProcessView[];
+  readonly sessions: readonly SessionView[];
+  readonly pools: readonly PoolView[];
+  readonly figures: Figures;
+}
+
+const EVERY_MS = 5_000;
+
+/** The server as it is now: looked at again while somebody looks at the page. */
+export function Screen() {
+  const { caller } = useSession();
+  const [tab, setTab] = useState<TabName>('sessions');
+  const { value, error, isLoading, again } = useLoad('live', async (signal): Promise<Live> => {
+    const { processes } = await adminGet<Pick<Live, 'processes'>>(caller, '/admin/standing', {}, signal);
+    const { sessions } = await adminGet<Pick<Live, 'sessions'>>(caller, '/admin/sessions', {}, signal);
+    const { pools } = await adminGet<Pick<Live, 'pools'>>(caller, '/admin/pools', {}, signal);
+    const figures = await adminGet<Figures>(caller, '/admin/figures', {}, signal);
+    return { processes, sessions, pools, figures };
+  });
+  // One after the other: a slow server is not asked a second time before it has answered.
+  usePolling(() => {
+    if (!isLoading) again();
+  }, EVERY_MS);
+  return (
+    <div className="operations">
+      {error !== null && <ErrorBox error={error} fix={{ label: 'Try again', take: again }} />}
+      {value === null && error === null && <p className="quiet">Loading …</p>}
+      {value !== null && (
+        <>
+          <Summary live={value} />
+          <Processes processes={value.processes} workers={value.figures.workers} />
+          <Tabs label="Operations" tabs={TABS} chosen={tab} onChoose={setTab}>
+            <div className="operations-panel">
+              <Panel tab={tab} live={value} again={again} />
+            </div>
+          </Tabs>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Panel({
+  tab,
+  live,
+  again,
+}: {
+  readonly tab: TabName;
+  readonly live: Live;
+  readonly again: () => void;
+}) {
+  switch (tab) {
+    case 'sessions':
+      return <Sessions sessions={live.sessions} onDone={again} />;
+    case 'latency':
+      return <Latency figures={live.figures} />;
+    case 'pools':
+      return <Pools pools={live.pools} />;
+    case 'limits':
+      return <LimitsPanel sessions={live.sessions} figures={live.figures} />;
+    case 'freshness':
+      return <FreshnessPanel />;
+    case 'lineage':
+      return <LineagePanel figures={live.figures} />;
+    default: {
+      const unknown: never = tab;
+      return unknown;
+    }
+  }
+}
+
+function Summary({ live: { processes, sessions, pools, figures } }: { readonly live: Live }) {
+  const asked = figures.requests.reduce((sum, { count }) => sum + count, 0);
+  const refused = figures.requests.reduce((sum, r) => (r.decision === 'allow' ? sum : sum + r.count), 0);
+  const waiting = pools.reduce((sum, pool) => sum + pool.waiting, 0);
+  const failing = processes.some(({ audit }) => audit.failing !== null);
+  return (
+    <div className="summary">
+      <Figure title="sessions and requests" value={counted(sessions.length)} />
+      <Figure title="requests since start" value={counted(asked)} />
+      <Figure title="refused" value={counted(refused)} />
+      <Figure title="waiting for the database" value={counted(waiting)} bad={waiting > 0} />
+      <Figure title="audit log" value={failing ? 'failing' : 'healthy'} bad={failing} />
+    </div>
+  );
+}
+
+interface FigureProps {
+  readonly title: string;
+  readonly value: string;
+  readonly bad?: boolean;
+}
+
+function Figure({ title, value, bad = false }: FigureProps) {
+  return (
+    <div className={`figure${bad ? ' figure-bad' : ''}`}>
+      <span className="figure-value">{value}</span>
+      <span className="quiet">{title}</span>
+    </div>
+  );
+}
+
+/** Sessions with the databases: how many there may be, are open, run, and are waited for. */
+function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
+  return (
+    <Scroll label="Pools">
+      <table className="plain-table">
+        <thead>
+          <tr>
+            <th scope="col">connector</th>
+            <th scope="col">process</th>
+            <th scope="col">for</th>
+            <th scope="col">in use</th>
+            <th scope="col" className="number">
+              open
+            </th>
+            <th scope="col" className="number">
+              wait
+            </th>
+            <th scope="col">database</th>
+          </tr>
+        </thead>
+        <tbody>
+          {pools.map((pool) => (
+            <tr key={`${pool.process} ${pool.connector} ${pool.purpose}`}>
+              <th scope="row">{pool.connector}</th>
+              <td>{pool.process}</td>
+              <td>{pool.purpose}</td>
+              <td>
+                <span className="meter-line">
+                  <meter
+                    aria-label={`${pool.connector} ${pool.purpose} in use`}
+                    value={pool.running}
+                    max={Math.max(1, pool.size)}
+                    high={Math.max(1, pool.size * 0.8)}
+                  />
+                  {pool.running} of {pool.size}
+                </span>
+              </td>
+              <td className="number">{pool.open}</td>
+              <td className="number">{pool.waiting}</td>
+              <td>{REACH[pool.reach] ?? pool.reach}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}
+
+const REACH: Readonly<Record<string, string>> = {
+  open: 'answers',
+  full: 'takes no more sessions',
+  lost: 'does not answer',
+};

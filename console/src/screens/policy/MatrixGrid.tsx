@@ -7,7 +7,7 @@ import { shortName } from '../../parts/load/words.js';
 import '../../parts/sight/sight.css';
 import { SIGHT_WORDS } from '../../parts/sight/sights.js';
 import type { ExplainedCell } from './Explain.js';
-import { rowAt } from './matrix-pages.js';
+import { rowAt } from './matrix-filter.js';
 import type { MatrixState } from './useMatrix.js';
 
 interface MatrixGridProps {

@@ -1,1 +1,44 @@
-export { Policy as Screen } from './Policy.js';
+import { useState } from 'react';
+import { Tabs } from '../../parts/Tabs.js';
+import { AccessRequests } from './AccessRequests.js';
+import { Drafts } from './DraftJudged.js';
+import { Matrix } from './Matrix.js';
+import './policy.css';
+import { PolicyTestsPanel } from './PolicyTests.js';
+
+const TABS = [
+  { name: 'matrix', title: 'Who sees what' },
+  { name: 'drafts', title: 'Drafts' },
+  { name: 'tests', title: 'Tests' },
+  { name: 'requests', title: 'Access requests' },
+] as const;
+type TabName = (typeof TABS)[number]['name'];
+
+/** Who sees what, why, and what would change it. */
+export function Screen() {
+  const [tab, setTab] = useState<TabName>('matrix');
+  return (
+    <div className="policy">
+      <Tabs label="Policy" tabs={TABS} chosen={tab} onChoose={setTab}>
+        <Panel tab={tab} />
+      </Tabs>
+    </div>
+  );
+}
+
+function Panel({ tab }: { readonly tab: TabName }) {
+  switch (tab) {
+    case 'matrix':
+      return <Matrix />;
+    case 'drafts':
+      return <Drafts />;
+    case 'tests':
+      return <PolicyTestsPanel />;
+    case 'requests':
+      return <AccessRequests />;
+    default: {
+      const unknown: never = tab;
+      return unknown;
+    }
+  }
+}

@@ -1,4 +1,4 @@
-import type { Sight } from '../../api/admin-types.js';
+import type { MatrixPage, MatrixRow, Sight } from '../../api/admin-types.js';
 
 /** What of the matrix is wanted. */
 export interface MatrixFilter {
@@ -32,4 +32,25 @@ export function membersOf(chain: string): readonly string[] {
     .split(/[,>→]/)
     .map((one) => one.trim())
     .filter((one) => one !== '');
+}
+
+/** Rows of a page of the matrix. */
+export const PAGE_ROWS = 100;
+
+/** Pages of rows as they came, of one filter and one set of subjects. */
+export type Pages = ReadonlyMap<number, MatrixPage>;
+
+/** The pages that rows from `first` to before `end` are on, and that are not there yet. */
+export function missingPages(pages: Pages, first: number, end: number, rows: number): readonly number[] {
+  const last = Math.max(0, Math.min(end, rows) - 1);
+  const from = Math.floor(first / PAGE_ROWS);
+  const wanted: number[] = [];
+  for (let page = from; page <= Math.floor(last / PAGE_ROWS); page += 1)
+    if (!pages.has(page)) wanted.push(page);
+  return rows === 0 ? [] : wanted;
+}
+
+/** The row at a place; null while its page has not come. */
+export function rowAt(pages: Pages, index: number): MatrixRow | null {
+  return pages.get(Math.floor(index / PAGE_ROWS))?.rows[index % PAGE_ROWS] ?? null;
 }

@@ -2,8 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import { adminGet } from '../../api/admin.js';
 import type { MatrixPage } from '../../api/admin-types.js';
 import type { Caller } from '../../api/caller.js';
-import { type MatrixFilter, parametersOf } from './matrix-filter.js';
-import { missingPages, PAGE_ROWS, type Pages } from './matrix-pages.js';
+import { type MatrixFilter, missingPages, PAGE_ROWS, type Pages, parametersOf } from './matrix-filter.js';
 
 export interface MatrixState {
   readonly first: MatrixPage | null;

@@ -1,13 +1,21 @@
-import { acceptCompletion, autocompletion, closeBrackets, completionKeymap } from '@codemirror/autocomplete';
+import {
+  acceptCompletion,
+  autocompletion,
+  type Completion,
+  type CompletionContext,
+  type CompletionResult,
+  closeBrackets,
+  completionKeymap,
+} from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
-import { bracketMatching } from '@codemirror/language';
+import { bracketMatching, StreamLanguage, type StreamParser } from '@codemirror/language';
 import { type Diagnostic, setDiagnostics } from '@codemirror/lint';
 import { EditorState } from '@codemirror/state';
 import { drawSelection, EditorView, keymap, lineNumbers, placeholder } from '@codemirror/view';
 import { useEffect, useImperativeHandle, useRef } from 'react';
 import type { Schema } from '../../../../../clients/typescript/types.js';
-import { completionSource } from './completion.js';
-import { OSL_SQL } from './language.js';
+import { completionsAt, type Offer } from './completions-at.js';
+import { KEYWORDS } from './keywords.js';
 import { HIGHLIGHTING, THEME } from './theme.js';
 
 /** What an error says of the text, and what would mend it. */
@@ -139,3 +147,109 @@ function extensionsOf(now: Now) {
     }),
   ];
 }
+
+const TYPES: Readonly<Record<Offer['kind'], string>> = {
+  entity: 'class',
+  column: 'property',
+  facet: 'text',
+  metric: 'constant',
+  function: 'function',
+  form: 'interface',
+  keyword: 'keyword',
+  alias: 'variable',
+};
+/** What is nearest to the question comes first. */
+const BOOST: Readonly<Record<Offer['kind'], number>> = {
+  column: 40,
+  alias: 35,
+  entity: 30,
+  facet: 30,
+  metric: 25,
+  form: 20,
+  keyword: 0,
+  function: -20,
+};
+
+/** Offers names of the caller's own schema; none before that has come. */
+function completionSource(schema: () => Schema | null) {
+  return (context: CompletionContext): CompletionResult | null => {
+    const known = schema();
+    if (known === null) return null;
+    const found = completionsAt(context.state.doc.toString(), context.pos, known);
+    if (found === null || found.offers.length === 0) return null;
+    if (
+      !context.explicit &&
+      found.from === context.pos &&
+      !/[.(']\s*$|\b(?:from|join)\s+$/i.test(textBefore(context))
+    )
+      return null;
+    return { from: found.from, options: found.offers.map(optionOf), validFor: /^[\p{L}\p{N}_$]*$/u };
+  };
+}
+
+function textBefore({ state, pos }: CompletionContext): string {
+  return state.sliceDoc(Math.max(0, pos - 40), pos);
+}
+
+function optionOf({ label, kind, detail, info, text }: Offer): Completion {
+  return {
+    label,
+    type: TYPES[kind],
+    detail,
+    boost: BOOST[kind],
+    ...(info !== null && { info }),
+    ...(text !== undefined && { apply: text }),
+  };
+}
+
+interface State {
+  /** How deep comments stand within each other. */
+  comment: number;
+}
+
+const WORDS: ReadonlySet<string> = new Set(KEYWORDS);
+const OPERATORS: ReadonlySet<string> = new Set(['retrieve', 'traverse', 'measure', 'evidence']);
+
+/** Only colours: what a text means, the gateway says. */
+const PARSER: StreamParser<State> = {
+  name: 'osl-sql',
+  startState: () => ({ comment: 0 }),
+  token(stream, state) {
+    if (state.comment > 0) return inComment(stream, state);
+    if (stream.eatSpace()) return null;
+    if (stream.match('--')) {
+      stream.skipToEnd();
+      return 'comment';
+    }
+    if (stream.match('/*')) {
+      state.comment = 1;
+      return inComment(stream, state);
+    }
+    if (stream.match(/^'(?:[^']|'')*'?/)) return 'string';
+    if (stream.match(/^"(?:[^"]|"")*"?/)) return 'variableName';
+    if (stream.match(/^\$\d+/)) return 'atom';
+    if (stream.match(/^\d+(?:\.\d+)?(?:e[+-]?\d+)?/i)) return 'number';
+    const word = stream.match(/^[\p{L}_][\p{L}\p{N}_$]*/u);
+    if (word === null || word === true) {
+      stream.next();
+      return null;
+    }
+    const name = word === false ? '' : word[0].toLowerCase();
+    if (OPERATORS.has(name)) return 'keyword';
+    if (/^(?:true|false|null)$/.test(name)) return 'atom';
+    if (WORDS.has(name)) return 'keyword';
+    return /^\s*\(/.test(stream.string.slice(stream.pos)) ? 'variableName.function' : 'variableName';
+  },
+  languageData: { commentTokens: { line: '--', block: { open: '/*', close: '*/' } } },
+};
+
+function inComment(stream: Parameters<StreamParser<State>['token']>[0], state: State): string {
+  while (state.comment > 0 && !stream.eol()) {
+    if (stream.match('*/')) state.comment -= 1;
+    else if (stream.match('/*')) state.comment += 1;
+    else stream.next();
+  }
+  return 'comment';
+}
+
+const OSL_SQL = StreamLanguage.define(PARSER);

@@ -1,7 +1,6 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import { KEYWORDS } from './keywords.js';
-import { codeOf, plain, type Scope, scopeOf } from './scope.js';
 
 export interface Offer {
   readonly label: string;
@@ -168,4 +167,37 @@ function anywhere(text: string, schema: Part): readonly Offer[] {
   };
   const words = KEYWORDS.map((label): Offer => ({ label, kind: 'keyword', detail: '', info: null }));
   return [...columns, ...aliases, ...metricOffers(near, 'measure'), ...functions, ...words];
+}
+
+/** What a text has in its FROM: by alias or by its own name, which entity. */
+type Scope = ReadonlyMap<string, string>;
+
+const NAME = String.raw`"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*`;
+const ITEM = new RegExp(
+  String.raw`\b(?:from|join)\s+(?:(?:osl\s*\.\s*)?entities\s*\.\s*)?(${NAME})(?!\s*\()(?:\s+(?:as\s+)?(${NAME}))?`,
+  'giu',
+);
+const NO_ALIAS =
+  /^(?:where|on|using|join|inner|left|right|full|cross|natural|group|order|having|limit|offset|union|intersect|except|window|fetch)$/i;
+
+/** The text without what stands in strings and comments; every place stays where it is. */
+function codeOf(text: string): string {
+  return text.replace(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)/g, (part) =>
+    part.replace(/[^\n]/g, ' '),
+  );
+}
+
+/** Names as they are compared: folded, without quotes. */
+function plain(name: string): string {
+  return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name.toLowerCase();
+}
+
+/** A rough reading, good enough to offer names: the gateway alone knows what a text means. */
+export function scopeOf(text: string): Scope {
+  const scope = new Map<string, string>();
+  for (const [, entity = '', alias] of codeOf(text).matchAll(ITEM)) {
+    const name = plain(entity);
+    scope.set(alias === undefined || NO_ALIAS.test(alias) ? name : plain(alias), name);
+  }
+  return scope;
 }

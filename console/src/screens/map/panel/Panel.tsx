@@ -2,10 +2,9 @@ import { useEffect, useRef } from 'react';
 import { trust } from '../../../parts/own-places.js';
 import { hashOf } from '../../../shell/routes.js';
 import { Shape } from '../picture/Legend.js';
-import { KIND_WORDS, markWords } from '../words.js';
+import { KIND_WORDS, markWords, questionFor } from '../words.js';
 import type { Details } from '../worker/protocol.js';
 import { Columns } from './Columns.js';
-import { questionFor } from './question.js';
 import { Ties } from './Ties.js';
 
 export interface PanelProps {

@@ -1,7 +1,6 @@
-import { useRef } from 'react';
+import { type RefObject, useRef } from 'react';
 import type { Canvas } from './canvas.js';
 import { Picture, type PictureProps } from './Picture.js';
-import { ZoomButtons } from './ZoomButtons.js';
 
 export interface PicturesProps
   extends Pick<PictureProps, 'drawn' | 'here' | 'open' | 'onHere' | 'onOpen' | 'onBack' | 'onSearch'> {
@@ -58,4 +57,44 @@ function follow(moved: Canvas | null, other: Canvas | null): void {
   const at = other.cy.pan();
   if (other.cy.zoom() === zoom && at.x === pan.x && at.y === pan.y) return;
   other.cy.viewport({ zoom, pan: { ...pan } });
+}
+
+interface ZoomButtonsProps {
+  readonly canvas: RefObject<Canvas | null>;
+}
+
+/** The picture nearer, farther, whole. */
+function ZoomButtons({ canvas }: ZoomButtonsProps) {
+  return (
+    <fieldset className="map-zoom">
+      <legend className="hidden">Zoom</legend>
+      <button
+        type="button"
+        aria-label="Zoom in"
+        title="Zoom in (+)"
+        onClick={() => canvas.current?.zoom(true)}
+      >
+        <Sign path="M8 3v10M3 8h10" />
+      </button>
+      <button
+        type="button"
+        aria-label="Zoom out"
+        title="Zoom out (-)"
+        onClick={() => canvas.current?.zoom(false)}
+      >
+        <Sign path="M3 8h10" />
+      </button>
+      <button type="button" aria-label="Show all" title="Show all (0)" onClick={() => canvas.current?.fit()}>
+        <Sign path="M2 6V2h4M10 2h4v4M14 10v4h-4M6 14H2v-4" />
+      </button>
+    </fieldset>
+  );
+}
+
+function Sign({ path }: { readonly path: string }) {
+  return (
+    <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false">
+      <path d={path} fill="none" stroke="currentColor" strokeWidth="1.6" />
+    </svg>
+  );
 }

@@ -1,8 +1,7 @@
 import cytoscape from 'cytoscape';
 import fcose from 'cytoscape-fcose';
-import { packed } from '../graph/packed.js';
+import { packed } from '../graph/model.js';
 import type { Picture } from '../graph/picture.js';
-import { seededRandom } from './seeded-random.js';
 
 cytoscape.use(fcose);
 
@@ -92,4 +91,15 @@ function layOut(part: cytoscape.CollectionReturnValue, wide: boolean): void {
     const { x, y } = node.position();
     node.position({ x: y, y: -x });
   }
+}
+
+/** Numbers from 0 to 1 that look like chance and are the same for the same seed (mulberry32). */
+function seededRandom(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
 }

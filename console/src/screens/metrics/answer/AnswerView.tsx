@@ -1,11 +1,12 @@
 import { useMemo } from 'react';
+import type { Answer } from '../../../../../clients/typescript/types.js';
 import { Chart } from '../../../parts/chart/Chart.js';
 import { DataGrid } from '../../../parts/grid/DataGrid.js';
 import type { Choice } from '../choice/choice.js';
-import { Notes } from './Notes.js';
-import { drawingOf } from './plot.js';
-import { Tiles } from './Tiles.js';
-import { tableOf } from './table.js';
+import { notesOf } from './columns.js';
+import { changeOf, shownFigure } from './figure.js';
+import { drawingOf, type Tile } from './plot.js';
+import { shownChange, tableOf } from './table.js';
 import type { Asked } from './useAsked.js';
 
 export interface AnswerViewProps {
@@ -51,4 +52,39 @@ function nameOf({ metrics }: Choice): string {
     .join('-')
     .replaceAll(/[^\w-]/g, '_')
     .slice(0, 60);
+}
+
+/** What one should know of an answer: what is masked in it, what is left out, how old it is. */
+function Notes({ answer }: { readonly answer: Answer }) {
+  return (
+    <ul className="answer-notes">
+      {notesOf(answer).map((note) => (
+        <li key={note}>{note}</li>
+      ))}
+      <li className="answer-request">request {answer.request_id}</li>
+    </ul>
+  );
+}
+
+/** Figures that stand by themselves. */
+function Tiles({ tiles }: { readonly tiles: readonly Tile[] }) {
+  return (
+    <ul className="tiles">
+      {tiles.map(({ figure, now, before }) => {
+        const change = before === null ? null : changeOf(now, before.value);
+        return (
+          <li key={figure.name}>
+            <span className="tile-name">{figure.name}</span>
+            <span className="tile-figure">{shownFigure(now, figure.format) || '—'}</span>
+            {before !== null && (
+              <span className="tile-before">
+                {change === null ? '' : `${shownChange(change)} · `}before{' '}
+                {shownFigure(before.value, figure.format) || '—'}
+              </span>
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  );
 }

@@ -2,8 +2,8 @@ import { isNumber } from 'osl-compiler/types';
 import type { ChartSeries, ChartSpec } from '../../../parts/chart/chart-spec.js';
 import { timeOf } from '../choice/period.js';
 import { type AnswerColumn, type Reading, type Row, wordOf } from './columns.js';
-import type { Pair } from './compared.js';
 import { numberOf } from './figure.js';
+import type { Pair } from './table.js';
 
 /** Lines that can be told apart, and bars that can be read. */
 export const MOST_LINES = 8;

@@ -1,6 +1,7 @@
 import type { GridCell, GridColumn, GridData } from '../../../parts/grid/grid-data.js';
-import type { AnswerColumn, Reading } from './columns.js';
-import type { Pair } from './compared.js';
+import type { MetricsBody } from '../choice/body.js';
+import { type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
+import type { AnswerColumn, Reading, Row } from './columns.js';
 import { changeOf, numberOf, shownFigure } from './figure.js';
 
 /** One column of the table: what it is called, and its cell of a pair of rows. */
@@ -85,4 +86,69 @@ const PERCENT = new Intl.NumberFormat('en', {
 /** A change as a share, with its sign. */
 export function shownChange(change: number): string {
   return PERCENT.format(change);
+}
+
+/** The body as text, as it would be put into a file. */
+export function jsonOf(body: MetricsBody): string {
+  return JSON.stringify(body, null, 2);
+}
+
+/** A command line that asks the same. The token stays where it is: the shell's variable names it. */
+export function curlOf(body: MetricsBody, origin: string): string {
+  const quoted = `'${jsonOf(body).replaceAll("'", `'\\''`)}'`;
+  return [
+    `curl -sS '${origin}/osl/query' \\`,
+    `  -H "Authorization: Bearer $OSL_TOKEN" \\`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d ${quoted}`,
+  ].join('\n');
+}
+
+/** A row, and the one of the other period that belongs to it. Null on a side that has none. */
+export interface Pair {
+  readonly now: Row | null;
+  readonly before: Row | null;
+}
+
+/** Two answers of one question, over two periods. */
+export interface Compared {
+  readonly pairs: readonly Pair[];
+  /** The other period. */
+  readonly before: Days;
+}
+
+/**
+ * Puts the rows of two answers together: those of the same categories whose periods have the same place in their
+ * ranges. Nothing is worked out here that an answer does not have.
+ */
+export function comparedOf(now: Reading, days: Days, before: Reading, earlier: Days): Compared {
+  const rest = new Map(before.rows.map((row) => [placeOf(row, before, earlier), row]));
+  const pairs = now.rows.map((row): Pair => {
+    const place = placeOf(row, now, days);
+    const other = rest.get(place) ?? null;
+    rest.delete(place);
+    return { now: row, before: other };
+  });
+  return {
+    pairs: [...pairs, ...[...rest.values()].map((row) => ({ now: null, before: row }))],
+    before: earlier,
+  };
+}
+
+function placeOf(row: Row, { time, categories }: Reading, { start }: Days): string {
+  const words = categories.map((c) => row[c.name] ?? null);
+  if (time === null) return JSON.stringify(words);
+  const period = row[time.column.name];
+  return JSON.stringify([...words, typeof period === 'string' ? placeIn(period, start, time.grain) : null]);
+}
+
+/** The range that an answer covers, from its first period to its last; null where it has no times. */
+export function daysOf({ time, rows }: Reading): Days | null {
+  if (time === null) return null;
+  const periods = rows.map((row) => row[time.column.name]).filter((p) => typeof p === 'string');
+  periods.sort();
+  const [first, last] = [periods[0], periods.at(-1)];
+  if (first === undefined || last === undefined || !/^\d{4}-/.test(first) || !/^\d{4}-/.test(last))
+    return null;
+  return { start: periodOf(first, time.grain), end: lastDayOf(last.slice(0, 10), time.grain) };
 }

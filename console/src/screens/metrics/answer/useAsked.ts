@@ -6,7 +6,7 @@ import { bodyOf } from '../choice/body.js';
 import type { Choice } from '../choice/choice.js';
 import { type Days, earlier, isClosed, shiftOf, stepOf } from '../choice/period.js';
 import { type Reading, readingOf } from './columns.js';
-import { type Compared, comparedOf, daysOf } from './compared.js';
+import { type Compared, comparedOf, daysOf } from './table.js';
 
 /** What the server answered for a choice, and where two periods are compared, for the other one. */
 export interface Asked {

@@ -1,8 +1,7 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import { answerWith } from '../../../parts/thread/answering.js';
 import { offeredFor } from '../dimensions/offered.js';
-import { metricsOf, someFound } from './metrics.js';
-import type { CatalogQuestions } from './protocol.js';
+import type { CatalogQuestions, Metric, Some } from './protocol.js';
 
 // The thread of the metrics screen: it reads a schema of any size and says what can be picked from it.
 
@@ -28,3 +27,24 @@ answerWith<CatalogQuestions>({
   offered: ({ entities, term, most }) =>
     someFound(offeredFor(entities, loaded()), term, most, (o) => [o.name, o.description ?? '']),
 });
+
+/** The metrics of a schema, those that should not be used any more last. */
+function metricsOf(schema: Schema): readonly Metric[] {
+  const all = schema.metrics.map(({ name, description, deprecated, entity, kind, type, format }): Metric => {
+    return { name, description, deprecated, entity, kind, type, format };
+  });
+  return [...all.filter((m) => m.deprecated === null), ...all.filter((m) => m.deprecated !== null)];
+}
+
+/** Those of `all` in whose words `term` is, as they stand; all of them for an empty one. */
+function someFound<T>(
+  all: readonly T[],
+  term: string,
+  most: number,
+  wordsOf: (one: T) => readonly string[],
+): Some<T> {
+  const wanted = term.trim().toLowerCase();
+  const found =
+    wanted === '' ? all : all.filter((one) => wordsOf(one).some((w) => w.toLowerCase().includes(wanted)));
+  return { first: found.slice(0, most), total: found.length };
+}

@@ -1,10 +1,11 @@
 import { useId, useMemo, useState } from 'react';
 import { useAnswer } from '../../../parts/thread/useAnswer.js';
+import { wordOf } from '../answer/columns.js';
 import type { Ground } from '../catalog/ground.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import type { Filter } from '../choice/choice.js';
+import type { Filter, Range } from '../choice/choice.js';
+import { namedRanges } from '../choice/period.js';
 import { FilterValues } from './FilterValues.js';
-import { filterWords } from './filter-words.js';
 
 export interface FilterPickProps {
   readonly thread: CatalogThread;
@@ -79,4 +80,82 @@ export function FilterPick({ thread, ground, filters, onFilters }: FilterPickPro
       )}
     </section>
   );
+}
+
+interface RangePickProps {
+  readonly range: Range;
+  /** Today in UTC, which is the clock of metrics. */
+  readonly today: string;
+  readonly onRange: (range: Range) => void;
+}
+
+/** Which days count: by name, or two days from a calendar. */
+export function RangePick({ range, today, onRange }: RangePickProps) {
+  const id = useId();
+  const named = namedRanges(today);
+  const at = named.findIndex(({ range: r }) => r.start === range.start && r.end === range.end);
+  return (
+    <section className="pick" aria-labelledby={id}>
+      <h3 id={id}>Time</h3>
+      <select
+        aria-label="Time range"
+        value={at}
+        onChange={(event) => {
+          const chosen = named[Number(event.target.value)];
+          if (chosen !== undefined) onRange(chosen.range);
+        }}
+      >
+        {at < 0 && <option value={-1}>From … to …</option>}
+        {named.map(({ name }, i) => (
+          <option key={name} value={i}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <div className="pick-days">
+        <label>
+          from
+          <input
+            type="date"
+            value={range.start ?? ''}
+            onChange={(e) => onRange({ ...range, start: e.target.value || null })}
+          />
+        </label>
+        <label>
+          to
+          <input
+            type="date"
+            value={range.end ?? ''}
+            onChange={(e) => onRange({ ...range, end: e.target.value || null })}
+          />
+        </label>
+      </div>
+    </section>
+  );
+}
+
+/** Values that are named before the rest is counted. */
+const NAMED = 3;
+
+/** A condition in words: `customer__region is eu, us`. */
+function filterWords({ name, operator, values }: Filter): string {
+  switch (operator) {
+    case 'empty':
+      return `${name} is empty`;
+    case 'not_empty':
+      return `${name} is not empty`;
+    case 'is':
+      return `${name} is ${listed(values)}`;
+    case 'is_not':
+      return `${name} is not ${listed(values)}`;
+    default: {
+      const unknown: never = operator;
+      return unknown;
+    }
+  }
+}
+
+function listed(values: readonly unknown[]): string {
+  const named = values.slice(0, NAMED).map(wordOf).join(', ');
+  return values.length > NAMED ? `${named} and ${values.length - NAMED} more` : named;
 }
