@@ -127,7 +127,7 @@ export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
     explain(
       'The text of a facet cannot be served now: its index is missing or out of date, its model or reranker does not answer, or the store of its database refuses.',
       'The operator runs `osl index --status`, then `osl index`; the message says which part it is.',
-      'content.md#into-the-store',
+      'content.md#indexing',
     ),
   ],
   [
