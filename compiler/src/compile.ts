@@ -2,7 +2,7 @@ import type { Access } from './access/access.js';
 import { type BoundPlan, bind, bindMetrics } from './bind/index.js';
 import type { Catalog, Joins } from './catalog/catalog.js';
 import { ALL_FEATURES, type Features } from './catalog/features.js';
-import type { MetricsRequest } from './catalog/metrics-request.js';
+import type { MetricsRequest } from './catalog/grain.js';
 import { emit } from './emit/emit.js';
 import { queryError } from './errors/errors.js';
 import { govern } from './govern/govern.js';

@@ -1,5 +1,6 @@
 /** The compiler of OSL-SQL: text, catalog and access in, governed SQL out. No I/O, no clock, no database. */
 export type { Access, GroupRule, MaskKind, RelationAccess, RelationGrant } from './access/access.js';
+export { type AttributePattern, attributePattern, forChain } from './access/access.js';
 export { GROUPS_ONLY, type GroupsOnlyReason } from './access/groups-only.js';
 export {
   bindPredicate,
@@ -50,6 +51,7 @@ export {
   featuresBy,
   NO_FEATURES,
 } from './catalog/features.js';
+export type { MetricsRequest } from './catalog/grain.js';
 export {
   GRAINS,
   type Grain,
@@ -59,7 +61,6 @@ export {
   type PeriodSpan,
   windowNamed,
 } from './catalog/grain.js';
-export type { MetricsRequest } from './catalog/metrics-request.js';
 export {
   type DecoderName,
   type EncoderName,
@@ -79,8 +80,7 @@ export {
   compiling,
 } from './compile.js';
 export { type EmittedSql, emit } from './emit/emit.js';
-export { type MatchedAttribute, predicateSql } from './emit/predicate.js';
-export { type SourceProbe, sourceProbes } from './emit/source-probes.js';
+export { type MatchedAttribute, predicateSql, type SourceProbe, sourceProbes } from './emit/predicate.js';
 export {
   assertNever,
   ERRORS,
@@ -101,7 +101,6 @@ export {
   OPERATORS as SQL_OPERATORS,
   type OperatorDefinition,
 } from './functions/index.js';
-export { type AttributePattern, attributePattern, forChain } from './govern/chain.js';
 export { versionDue, versionFor } from './govern/facet-version.js';
 export type {
   GovernedPlanFields,
@@ -126,7 +125,7 @@ export {
   type IndirectKind,
   type Influence,
   type Transformation,
-} from './lineage/column-lineage.js';
+} from './lineage/trace.js';
 export { type MentionedNames, mentionedIn } from './mentioned.js';
 export { placedFault } from './place-of-fault.js';
 export { isKeyLookUp } from './plan/key-look-up.js';

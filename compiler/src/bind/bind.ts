@@ -12,10 +12,10 @@ import { BindContext, type World } from './context.js';
 import { requireExpandable } from './expanded.js';
 import { refuseCollationsThatMeet } from './expressions/collation.js';
 import { formOf } from './form.js';
+import { requireSealedJoins } from './from/join.js';
 import type { LiteralSlots } from './literals.js';
 import { finishRelation, withUsedColumns } from './runtime/finish-runtime.js';
 import { bindQuery } from './select/query.js';
-import { requireSealedJoins } from './unsealed.js';
 
 /** A bound query: what the caller asked, resolved, not yet governed. */
 export interface BoundPlan {

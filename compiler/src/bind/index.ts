@@ -13,8 +13,12 @@ export {
   WrittenLiteral,
 } from './literals.js';
 export { columnsOf } from './manifest/computed.js';
-export { type ComputedFacts, computedFacts, metricColumns } from './manifest/computed-facts.js';
-export { bindPredicate } from './manifest/standalone.js';
+export {
+  bindPredicate,
+  type ComputedFacts,
+  computedFacts,
+  metricColumns,
+} from './manifest/computed-facts.js';
 export { bindMetrics } from './metrics/bind-metrics.js';
 export { inputsOf } from './metrics/inputs.js';
 export { metricFault, metricType } from './metrics/readable.js';

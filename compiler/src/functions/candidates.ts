@@ -1,8 +1,14 @@
 import type { TypeName } from '../types/types.js';
 import { convertsImplicitly } from './casts.js';
-import { type Category, categoryOf, isPreferred, type Operand } from './coercion.js';
 import type { ArgumentType, ResultType } from './definition.js';
-import { bindPolymorphic, isPolymorphic } from './polymorphic.js';
+import {
+  bindPolymorphic,
+  type Category,
+  categoryOf,
+  isPolymorphic,
+  isPreferred,
+  type Operand,
+} from './polymorphic.js';
 
 /** An overload that takes as many arguments as the call has. */
 export interface OverloadCandidate<Definition> {

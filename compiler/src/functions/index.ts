@@ -2,7 +2,6 @@
 
 export { HYPOTHETICAL, isHypothetical } from './aggregate.js';
 export { CATALOG_CASTS, castBetween } from './casts.js';
-export { commonType, type Operand } from './coercion.js';
 export type {
   ArgumentType,
   CastDefinition,
@@ -12,6 +11,7 @@ export type {
 export { PATH_FUNCTIONS } from './json.js';
 export { OPERATORS } from './operators.js';
 export { CONFIGURATIONS, isConfigured } from './place.js';
+export { commonType, type Operand } from './polymorphic.js';
 export {
   FUNCTIONS,
   type FunctionResolution,

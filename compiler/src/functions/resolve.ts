@@ -2,7 +2,6 @@ import { InternalError } from '../errors/errors.js';
 import type { TypeName } from '../types/types.js';
 import { AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS } from './aggregate.js';
 import { candidate, type OverloadCandidate, type ResolvedOverload, selectCandidate } from './candidates.js';
-import type { Operand } from './coercion.js';
 import { DATETIME_FUNCTIONS } from './datetime.js';
 import type { ArgumentType, FunctionDefinition, OperatorDefinition, ResultType } from './definition.js';
 import { groupBy } from './group.js';
@@ -10,7 +9,7 @@ import { JSON_FUNCTIONS } from './json.js';
 import { MATH_FUNCTIONS } from './math.js';
 import { OPERATORS } from './operators.js';
 import { PLACE_FUNCTIONS } from './place.js';
-import { bindPolymorphic, concreteType } from './polymorphic.js';
+import { bindPolymorphic, concreteType, type Operand } from './polymorphic.js';
 import { ARRAY_FUNCTIONS, CONDITIONAL_FUNCTIONS, ROW_FUNCTIONS } from './rows.js';
 import { FORMAT_FUNCTIONS, REGEXP_FUNCTIONS, STRING_FUNCTIONS } from './string.js';
 

@@ -17,17 +17,15 @@ import {
   stepsOfWalk,
 } from './governed-plan.js';
 import { scanAccesses } from './groups.js';
-import { isKeyCondition, joinKeys, onKeys } from './keys.js';
+import { isKeyCondition, joinKeys, onKeys, sendKeys } from './keys.js';
 import { keepMinima } from './minimum.js';
-import { boundRows, withRowsInPlace } from './operated-rows.js';
 import { breakTies } from './order.js';
 import { describeOutputs } from './outputs.js';
 import { pushEnumEqualities } from './push.js';
 import { chooseRollup, type RollupChoice } from './rollup/rollup.js';
-import { governRuntime } from './runtime.js';
+import { boundRows, governRuntime, withRowsInPlace } from './runtime.js';
 import { governScan, refuseSamples } from './scan.js';
 import type { ScanAccesses } from './scan-access.js';
-import { sendKeys } from './sent-keys.js';
 import { GovernedSlots } from './slots.js';
 import { verifyRollup } from './verify/rollup.js';
 import { verify } from './verify/verify.js';

@@ -14,8 +14,8 @@ import {
   stepsOfWalk,
 } from './governed-plan.js';
 import { outputsAt, StatementLineage } from './lineage.js';
-import { governedRows, withRowsInPlace } from './operated-rows.js';
 import { OutputForms } from './output-forms.js';
+import { governedRows, withRowsInPlace } from './runtime.js';
 
 /** What the answer's reader and the audit log are told of a governed query. */
 export function describeOutputs(

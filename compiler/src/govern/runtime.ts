@@ -3,8 +3,10 @@ import type { LiteralSlots } from '../bind/index.js';
 import type { Catalog, FacetStore } from '../catalog/catalog.js';
 import { OPERATORS } from '../catalog/operators.js';
 import { assertNever } from '../errors/errors.js';
-import type { Expr, InQuery, Query } from '../plan/plan.js';
-import { isOfPassage, type Retrieval, type RuntimeRelation } from '../plan/runtime.js';
+import { castTo, columnRef, selectOf } from '../plan/nodes.js';
+import type { Expr, InQuery, Output, Query, SourceId } from '../plan/plan.js';
+import { isOfPassage, type OperatedRows, type Retrieval, type RuntimeRelation } from '../plan/runtime.js';
+import { columnsOf, mapQuery } from '../plan/walk.js';
 import { fieldMask } from './facet-fields.js';
 import type { GovernedPlan, GovernedRuntime, GovernedStore } from './governed-plan.js';
 import type { JoinKeys } from './keys.js';
@@ -14,7 +16,7 @@ import { governedStore } from './store/governed-store.js';
 const NO_KEYS: ReadonlyMap<string, null> = new Map();
 
 /** How the queries of steps come under policy. */
-export interface Means {
+interface Means {
   readonly compileHop: (text: string) => GovernedPlan;
   /** A query of the caller's that runs by itself, before the statement. */
   readonly step: (query: Query) => GovernedPlan;
@@ -139,4 +141,58 @@ function noticesOfRetrieval(relation: Retrieval, catalog: Catalog, access: Acces
     'a filter on other rows than the passages held after the best passages were taken, so that fewer may come than match: ' +
       `WHERE ${filteredAfter ?? 'retrieve'}.${facet.entityKey} IN (SELECT …) holds before, where the subquery stands by itself`,
   ];
+}
+
+/** The rows of a statement that operators work on, each with the query that brings them. */
+type OperatedQueries = ReadonlyMap<SourceId, { readonly relation: OperatedRows; readonly query: Query }>;
+
+export function boundRows(runtime: readonly RuntimeRelation[]): OperatedQueries {
+  return new Map(
+    runtime.flatMap((r) => (r.kind === 'operated' ? [[r.source, { relation: r, query: r.rows }]] : [])),
+  );
+}
+
+export function governedRows(runtime: readonly GovernedRuntime[]): OperatedQueries {
+  return new Map(
+    runtime.flatMap(({ kind, ...r }) =>
+      kind === 'operated' && 'rows' in r
+        ? [[r.relation.source, { relation: r.relation, query: r.rows.query }]]
+        : [],
+    ),
+  );
+}
+
+/**
+ * `root` as if the rows that operators work on were a derived table of it, and each result the text that it rests on:
+ * for what asks where values come from. It is never run.
+ */
+export function withRowsInPlace(root: Query, operated: OperatedQueries): Query {
+  if (operated.size === 0) return root;
+  return mapQuery(root, {
+    item: (i) => {
+      if (i.kind !== 'runtime') return i;
+      const rows = operated.get(i.id);
+      return rows === undefined ? i : Object.freeze({ kind: 'derived', id: i.id, query: derived(rows) });
+    },
+  });
+}
+
+function derived({ relation, query }: { readonly relation: OperatedRows; readonly query: Query }): Query {
+  // No other FROM item of the statement has such an id.
+  const id = -relation.source;
+  const results = relation.operators.length;
+  const columns = columnsOf(query);
+  const output = (position: number): Output['expr'] =>
+    columnRef(id, `c${position}`, columns[position - 1]?.type ?? 'text');
+  return selectOf({
+    from: Object.freeze({ kind: 'derived', id, query }),
+    outputs: [
+      // A cast hands no column on as it is.
+      ...relation.operators.map((o) => ({
+        name: o.column,
+        expr: castTo(output(Number(o.of.slice(1)) - results), o.type),
+      })),
+      ...columns.map(({ name }, i) => ({ name, expr: output(i + 1) })),
+    ],
+  });
 }

@@ -18,7 +18,8 @@ import {
   atLeast,
   deciding,
   type IndirectKind,
-  type Influences,
+  type Influence,
+  Influences,
   indirect,
   keyOf,
   type Transformation,
@@ -32,7 +33,7 @@ const IDENTITY: Transformation = Object.freeze({ type: 'DIRECT', subtype: 'IDENT
 const SUFFIX = /#\w+$/;
 
 /** Follows values and rows of one statement back to the columns they come from, and gathers them. */
-export class LineageTrace implements StepTrace {
+class LineageTrace implements StepTrace {
   readonly #plan: GovernedPlan;
   readonly #sources: Sources;
   readonly #found: Influences;
@@ -366,4 +367,34 @@ function fieldOf(relation: Relation, physical: string): GraphColumn {
   if (declared !== undefined) return { object, column: declared.name };
   if (relation.kind === 'facet') return { object, column: STORED.get(physical) ?? 'text' };
   throw new InternalError(`column ${physical} of ${relation.name} is not declared`);
+}
+
+export type { DirectKind, IndirectKind, Influence, Transformation } from './influence.js';
+
+/** Where an answer comes from, column by column, policy included. */
+export interface ColumnLineage {
+  /** By the plan's outputs, in their order. `name` is the caller's own word for it. */
+  readonly outputs: readonly { readonly name: string; readonly inputs: readonly Influence[] }[];
+  /** What decides which rows there are, how many, and in which order. */
+  readonly rows: readonly Influence[];
+}
+
+/**
+ * The column lineage of a governed plan. A column that is not named has no part in the answer: whatever its values,
+ * the answer is the same.
+ */
+export function columnLineage(plan: GovernedPlan): ColumnLineage {
+  const sources = new Sources(plan.query);
+  const gather = (follow: (trace: LineageTrace) => void): readonly Influence[] => {
+    const found = new Influences();
+    follow(new LineageTrace(plan, sources, found));
+    return found.list();
+  };
+  const outputs = plan.outputs.map(({ name }, i) =>
+    Object.freeze({ name, inputs: gather((trace) => trace.output(i)) }),
+  );
+  return Object.freeze({
+    outputs: Object.freeze(outputs),
+    rows: gather((trace) => trace.rows(plan.query)),
+  });
 }

@@ -290,7 +290,12 @@ const MUTANTS: readonly Mutant[] = [
     '{ harmless: filters.filter(isSafe), others: filters.filter((e) => !isSafe(e)) }',
     '{ harmless: filters, others: [] }',
   ),
-  mutant('what is derived rests on what is shown', 'store/derived', 'where: passages.where,', 'where: [],'),
+  mutant(
+    'what is derived rests on what is shown',
+    'store/governed-store',
+    'where: passages.where,',
+    'where: [],',
+  ),
   mutant(
     'passages run through what hides them',
     'passages',

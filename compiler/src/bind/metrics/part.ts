@@ -1,4 +1,4 @@
-import type { MetricsRequest } from '../../catalog/metrics-request.js';
+import type { MetricsRequest } from '../../catalog/grain.js';
 import { InternalError, QueryError } from '../../errors/errors.js';
 import { resolveFunction } from '../../functions/index.js';
 import { inType, isNotNull, selectOf } from '../../plan/nodes.js';
