@@ -10,9 +10,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Help } from 'commander';
 import { build, type Metafile, type Plugin } from 'esbuild';
-import { program } from '../src/tools/cli/program.js';
 import { bundled, licencesOf, ofConsole, takenIn } from './taken-in.js';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '');
@@ -20,7 +18,6 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\
 const OUT = join(ROOT, 'dist', 'package');
 const SOURCES = ['src', 'policy', 'wire'];
 const MAIN = 'src/tools/cli/main.ts';
-const LISTED = 'src/tools/cli/listed.ts';
 
 /** A file of ours that runs as a thread or a process: `new URL('./x.js', import.meta.url)`. */
 const BESIDE = /new URL\('(\.{1,2}\/[^']+)\.js', import\.meta\.url\)/g;
@@ -62,9 +59,8 @@ function besides(): readonly string[] {
 const flatten: Plugin = {
   name: 'flatten',
   setup({ onLoad }) {
-    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
       const file = relative(ROOT, path);
-      if (file === LISTED) return { contents: await listed(), loader: 'ts' };
       const contents = readFileSync(path, 'utf8').replaceAll(
         BESIDE,
         (_, beside: string) => `new URL('./${flat(join(dirname(file), beside))}.js', import.meta.url)`,
@@ -77,18 +73,6 @@ const flatten: Plugin = {
 /** Libraries of the older kind call `require` for what Node has. */
 const REQUIRE = `import { createRequire as __createRequire } from 'node:module';
 const require = __createRequire(import.meta.url);`;
-
-/** What stands in the place of `src/tools/cli/listed.ts`: the commands of the build. */
-async function listed(): Promise<string> {
-  const root = await program();
-  const { subcommandTerm } = new Help();
-  const commands = root.commands.map((command) => ({
-    name: command.name(),
-    term: subcommandTerm(command),
-    description: command.description(),
-  }));
-  return `export const LISTED = ${JSON.stringify(commands, null, 1)};\n`;
-}
 
 /** @param out what is there is removed */
 export async function bundle(out: string = OUT): Promise<Metafile> {

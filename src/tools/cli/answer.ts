@@ -1,4 +1,4 @@
-import { isNumber } from 'osl-compiler';
+import { isNumber } from 'osl-compiler/types';
 import type { AnswerBody } from './client.js';
 import { formatCsv } from './csv.js';
 import { shownFigure } from './figure.js';

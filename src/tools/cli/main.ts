@@ -10,7 +10,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   process.stderr.on('error', () => undefined);
   process.on('uncaughtException', fail);
   try {
-    const root = await program(wantsJson() ? commanderJson : null, argv[2]);
+    const root = await program(wantsJson() ? commanderJson : null, argv[2] ?? '');
     await root.parseAsync([...argv]);
   } catch (error) {
     report(error);

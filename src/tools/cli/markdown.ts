@@ -1,4 +1,4 @@
-import { isNumber } from 'osl-compiler';
+import { isNumber } from 'osl-compiler/types';
 import { notesOn, shownCells } from './answer.js';
 import type { AnswerBody } from './client.js';
 import { visible } from './output.js';

@@ -66,7 +66,7 @@ Example:
   $ osl audit witness-table --gateway osl_gateway | psql -1 -v ON_ERROR_STOP=1 service=witness`;
 
 export function addAudit(program: Command): void {
-  const audit = program.command('audit').description('verify, read and prove the audit log');
+  const audit = program.command('audit');
   audit
     .command('verify')
     .description('check the whole log: chain, completeness, signed checkpoints')

@@ -22,7 +22,6 @@ Example:
 export function addBackup(program: Command): void {
   program
     .command('backup')
-    .description('copy the data directory into one file')
     .argument('<file-or-dir>', 'where; a directory takes a file that is named by the time')
     .addOption(dataDirOption())
     .option('--with-keys', 'the keys of tokens, masks and fingerprints too')
@@ -39,7 +38,6 @@ export function addBackup(program: Command): void {
 export function addRestore(program: Command): void {
   program
     .command('restore')
-    .description('make a data directory of a backup')
     .argument('<file>', 'the backup')
     .addOption(dataDirOption())
     .option('--json', 'as JSON')

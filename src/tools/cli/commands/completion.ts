@@ -12,7 +12,6 @@ Examples:
 export function addCompletion(program: Command): void {
   program
     .command('completion')
-    .description('print a completion script for a shell')
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .addHelpText('after', HELP)
     .action(async (shell: string) => print((await scriptFor(shell, program)).trimEnd()));

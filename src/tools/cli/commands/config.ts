@@ -26,10 +26,7 @@ Examples:
   $ osl config check --json | jq -e .ok`;
 
 export function addConfig(program: Command): void {
-  const config = program
-    .command('config')
-    .description('list settings; check them before a start')
-    .addHelpText('after', EXAMPLES);
+  const config = program.command('config').addHelpText('after', EXAMPLES);
   config
     .command('list')
     .description('list settings with their values, defaults and types; secrets are not shown')

@@ -16,10 +16,7 @@ Example:
 
 /** Commands load what they run only then: `--help` stays quick. */
 export function addControl(program: Command): void {
-  const control = program
-    .command('control')
-    .description('the database that several gateways share')
-    .addHelpText('after', HELP);
+  const control = program.command('control').addHelpText('after', HELP);
   control
     .command('migrate')
     .description('make or renew the schema osl_control, and grant roles what they need')

@@ -21,9 +21,7 @@ const CONSOLE: RunFlags['console'] & string = existsSync(join(PACKAGE_ROOT, 'dis
 const FOLDER = join(PACKAGE_ROOT, 'examples', 'supply-chain');
 
 export function addDemo(program: Command): void {
-  const command = program
-    .command('demo')
-    .description('serve the demo: the supply chain of this installation');
+  const command = program.command('demo');
   addListenOptions(command)
     .addOption(settingOption('OSL_CONSOLE', 'admin'))
     .option('--json', 'print where it listens as one JSON line')

@@ -22,7 +22,6 @@ Examples:
 export function addDiff(program: Command): void {
   program
     .command('diff')
-    .description('say what a manifest or a policy would change, and who would gain or lose access')
     .argument('<proposed>', 'the manifest or the policy that would be served instead')
     .addOption(manifestOption())
     .addOption(policyOption())

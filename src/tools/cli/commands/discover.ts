@@ -26,7 +26,6 @@ Examples:
 export function addDiscover(program: Command): void {
   program
     .command('discover')
-    .description('list what the databases hold beyond the manifest, or draft one of it')
     .argument('[candidate]', 'connector.schema.table, to draft')
     .addOption(manifestOption().conflicts('url'))
     .addOption(dataDirOption())

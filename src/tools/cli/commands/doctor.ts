@@ -13,11 +13,7 @@ Examples:
   $ osl doctor --json | jq '.findings[] | select(.state == "fail")'`;
 
 export function addDoctor(program: Command): void {
-  const command = program
-    .command('doctor')
-    .description('look for what would keep a server from serving, or from being safe')
-    .addOption(manifestOption())
-    .addOption(policyOption());
+  const command = program.command('doctor').addOption(manifestOption()).addOption(policyOption());
   addListenOptions(command)
     .option('--json', 'findings as JSON on standard output')
     .addHelpText('after', HELP)

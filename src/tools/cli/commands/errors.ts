@@ -14,7 +14,6 @@ Examples:
 export function addErrors(program: Command): void {
   program
     .command('errors')
-    .description('explain an error code, or list them all')
     .argument('[code]', 'such as E0512, or an SQLSTATE such as 42703')
     .option('--json', 'as JSON')
     .addHelpText('after', HELP)

@@ -22,7 +22,6 @@ Examples:
 export function addExplain(program: Command): void {
   const command = program
     .command('explain')
-    .description('show how the running server would answer a question')
     .argument('[text]', 'the question; - or nothing reads standard input');
   addQuestionOptions(command)
     .option('--statement', 'also the statement that goes to the database, and where its parameters come from')

@@ -29,7 +29,6 @@ Examples:
 export function addExport(program: Command): void {
   program
     .command('export')
-    .description('write the manifest in another format')
     .addArgument(new Argument('<format>', 'of the file').choices(['ossie']))
     .addOption(manifestOption())
     .addOption(policyOption())

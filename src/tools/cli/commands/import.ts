@@ -40,7 +40,6 @@ Examples:
 export function addImport(program: Command): void {
   program
     .command('import')
-    .description('make a manifest of a model in another format')
     .addArgument(new Argument('<format>', 'of the files').choices(['ossie', 'dbt', 'cube']))
     .argument('<paths...>', 'files, and folders of YAML files')
     .option('--out <file>', 'write the manifest there, and policy.yaml beside it')

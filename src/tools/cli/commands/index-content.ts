@@ -38,7 +38,6 @@ interface IndexFlags extends ServerFlags {
 export function addIndex(program: Command): void {
   program
     .command('index')
-    .description('bring the stores of text facets up to date')
     .argument('[facets...]', 'facets; all of them unless named')
     .addOption(manifestOption())
     .addOption(policyOption())

@@ -22,7 +22,6 @@ export function addInit(program: Command): void {
   const collect = (text: string, before: readonly string[]): readonly string[] => [...before, text];
   program
     .command('init')
-    .description('make a manifest and a policy from a database that is there')
     .argument('[folder]', 'where they are written', '.')
     .addOption(new Option('--url <url>', 'of the database').conflicts('urlFile'))
     .option('--url-env <name>', 'the variable that holds the URL, now and when it is served (DATABASE_URL)')

@@ -14,10 +14,7 @@ Examples:
 
 /** Commands load what they run only then: `--help` stays quick. */
 export function addKeys(program: Command): void {
-  const keys = program
-    .command('keys')
-    .description('the keys that several gateways share')
-    .addHelpText('after', HELP);
+  const keys = program.command('keys').addHelpText('after', HELP);
   keys
     .command('make')
     .description('make a directory of keys, for OSL_KEYS_DIR of all gateways')

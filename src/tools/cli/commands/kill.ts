@@ -18,10 +18,7 @@ Examples:
   $ osl kill 1048577 --cancel --subject user:admin`;
 
 export function addKill(program: Command): void {
-  const command = program
-    .command('kill')
-    .description('end a session of the wire, or a request')
-    .argument('<id>', 'as `osl ps` has it');
+  const command = program.command('kill').argument('<id>', 'as `osl ps` has it');
   addOperatorOptions(command)
     .option('--cancel', 'only what it runs: the session stays')
     .option('--json', "the server's answer as it is")

@@ -36,10 +36,7 @@ Examples:
 
 /** Commands load what they run only then: `--help` stays quick. */
 export function addLineage(program: Command): void {
-  const lineage = program
-    .command('lineage')
-    .description('column lineage of a question; undelivered lineage events')
-    .addHelpText('after', LINEAGE_HELP);
+  const lineage = program.command('lineage').addHelpText('after', LINEAGE_HELP);
   lineage
     .command('show')
     .description('show which columns the answer to a question comes from')

@@ -29,7 +29,6 @@ Examples:
 export function addLogin(program: Command): void {
   program
     .command('login')
-    .description('log in with your account, for the commands that ask a server')
     .addOption(serverOption())
     .option('--device', 'confirm a code on another screen, instead of a browser here')
     .option('--no-open', 'print the address, and open no browser')

@@ -16,7 +16,6 @@ Examples:
 export function addLogout(program: Command): void {
   program
     .command('logout')
-    .description('end the login at a server: its file goes, and its provider is told')
     .addOption(serverOption())
     .addOption(dataDirOption())
     .addHelpText('after', HELP)

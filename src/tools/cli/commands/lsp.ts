@@ -20,7 +20,6 @@ Example:
 export function addLsp(program: Command): void {
   program
     .command('lsp')
-    .description('help an editor with manifests, policies and .osql files')
     .addOption(manifestOption())
     .addOption(policyOption())
     .option('--subject <name>', 'check .osql files as this subject of the policy asks, with all its roles')

@@ -18,9 +18,7 @@ Examples:
   $ osl map --json --subject user:analyst`;
 
 export function addMap(program: Command): void {
-  const command = program
-    .command('map')
-    .description('show the domain graph: entities, metrics, and their links');
+  const command = program.command('map');
   addAskOptions(command)
     .option('--full', 'all of it, not only what the grants show')
     .option('--json', "the server's answer as it is")

@@ -21,9 +21,7 @@ Examples:
   $ OSL_TOKEN=… osl mcp --server https://osl.example`;
 
 export function addMcp(program: Command): void {
-  const command = program
-    .command('mcp')
-    .description('offer the running server to an agent, as MCP tools on standard input and output');
+  const command = program.command('mcp');
   addAskOptions(command)
     .option('--max-bytes <bytes>', 'JSON of one result, at most (131072)', wholeNumber(1_024, 16_777_216))
     .addHelpText('after', HELP)

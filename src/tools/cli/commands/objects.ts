@@ -19,10 +19,7 @@ Examples:
   $ osl objects 3 --json --subject user:admin | jq .version.objects`;
 
 export function addObjects(program: Command): void {
-  const command = program
-    .command('objects')
-    .description('show what is published over the manifest file, its history, and drafts')
-    .argument('[id]', 'a version by number or id, or a draft');
+  const command = program.command('objects').argument('[id]', 'a version by number or id, or a draft');
   addAskOptions(command)
     .option('--json', "the server's answer as it is")
     .addHelpText('after', HELP)

@@ -21,10 +21,7 @@ Examples:
 
 /** Each subcommand is a file of its own, which loads what it runs only then: `--help` stays quick. */
 export function addPolicy(program: Command): void {
-  const policy = program
-    .command('policy')
-    .description('test a policy, say who sees what and why; share policies among gateways')
-    .addHelpText('after', HELP);
+  const policy = program.command('policy').addHelpText('after', HELP);
   for (const add of [
     addTest,
     addExplainAccess,

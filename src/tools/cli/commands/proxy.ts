@@ -33,7 +33,6 @@ Examples:
 export function addProxy(program: Command): void {
   program
     .command('proxy')
-    .description('a local Postgres port for BI tools, with fresh tokens')
     .option('--port <port>', 'where it listens, on 127.0.0.1', wholeNumber(0, 65_535), 6_432)
     .option('--to <host:port>', 'the gateway (default: the server that runs here)')
     .option(

@@ -18,9 +18,7 @@ Examples:
   $ osl ps --json | jq '.sessions[] | select(.state == "active")'`;
 
 export function addPs(program: Command): void {
-  const command = program
-    .command('ps')
-    .description('list sessions of the wire, and requests that are being answered');
+  const command = program.command('ps');
   addOperatorOptions(command)
     .option('--json', "the server's answer as it is")
     .addHelpText('after', HELP)

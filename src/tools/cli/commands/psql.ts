@@ -37,7 +37,6 @@ Examples:
 export function addPsql(program: Command): void {
   program
     .command('psql')
-    .description('open psql on the running server, as a subject')
     .argument('[args...]', 'for psql')
     .option('--subject <name>', 'who asks (OSL_SUBJECT; in the demo user:analyst)')
     .option('--chain <names>', 'the last of these asks, and acts for the others', splitList)

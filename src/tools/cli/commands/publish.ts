@@ -34,10 +34,7 @@ Examples:
   $ osl publish --rollback 3 --subject user:admin`;
 
 export function addPublish(program: Command): void {
-  const command = program
-    .command('publish')
-    .description('publish a fragment of a manifest, or change what is published')
-    .argument('[fragment]', 'a YAML file');
+  const command = program.command('publish').argument('[fragment]', 'a YAML file');
   addAskOptions(command)
     .option('--base-version <version>', 'the manifest version that the change was made for')
     .addOption(new Option('--draft', 'keep the fragment, and publish nothing').conflicts('baseVersion'))

@@ -45,7 +45,6 @@ Examples:
 export function addQuery(program: Command): void {
   const command = program
     .command('query')
-    .description('ask the running server a question in OSL-SQL')
     .argument('[text]', 'the question; - or nothing reads standard input');
   addQuestionOptions(command)
     .addOption(new Option('--format <format>', 'how the answer is written').choices(FORMATS).default('table'))

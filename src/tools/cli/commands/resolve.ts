@@ -18,10 +18,7 @@ Example:
   $ osl resolve footprint --subject user:analyst`;
 
 export function addResolve(program: Command): void {
-  const command = program
-    .command('resolve')
-    .description('show what a business word may mean')
-    .argument('<term>', 'the word, or several');
+  const command = program.command('resolve').argument('<term>', 'the word, or several');
   addAskOptions(command)
     .option('--json', "the server's answer as it is")
     .addHelpText('after', HELP)

@@ -31,10 +31,7 @@ interface RollupFlags extends ServerFlags {
 }
 
 export function addRollup(program: Command): void {
-  const rollup = program
-    .command('rollup')
-    .description('build pre-aggregations, and say how they stand')
-    .addHelpText('after', HELP);
+  const rollup = program.command('rollup').addHelpText('after', HELP);
   const sub = (name: string, what: string, examples: string): Command =>
     rollup
       .command(name)

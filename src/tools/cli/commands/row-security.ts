@@ -19,7 +19,6 @@ Examples:
 export function addRowSecurity(program: Command): void {
   program
     .command('row-security')
-    .description("compare, write or drop the database's own policies behind the gateway")
     .addOption(manifestOption())
     .addOption(policyOption())
     .addOption(dataDirOption())

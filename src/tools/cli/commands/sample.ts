@@ -22,10 +22,7 @@ Examples:
   $ osl sample --facet readme --limit 2 --subject user:analyst`;
 
 export function addSample(program: Command): void {
-  const command = program
-    .command('sample')
-    .description('show a few rows of an entity, or a few chunks of a facet')
-    .argument('<name>', 'the entity, or with --facet the facet');
+  const command = program.command('sample').argument('<name>', 'the entity, or with --facet the facet');
   addAskOptions(command)
     .option('--facet', 'the name is that of a facet')
     .option('--limit <rows>', '1 to 100; default 8, of a facet 5', wholeNumber(1, 100))

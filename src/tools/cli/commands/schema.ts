@@ -24,7 +24,6 @@ Examples:
 export function addSchema(program: Command): void {
   const command = program
     .command('schema')
-    .description('show what there is to ask about')
     .argument('[name]', 'only this entity, facet or metric, with its columns and examples');
   addAskOptions(command)
     .option('--full', 'all of it, not only what the grants show')

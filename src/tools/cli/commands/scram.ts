@@ -12,12 +12,7 @@ Examples:
   $ openssl rand -base64 24 | tee password.txt | osl scram`;
 
 export function addScram(program: Command): void {
-  program
-    .command('scram')
-    .description("make the verifier of a service account's password")
-    .option('--json', 'as JSON')
-    .addHelpText('after', HELP)
-    .action(runScram);
+  program.command('scram').option('--json', 'as JSON').addHelpText('after', HELP).action(runScram);
 }
 
 async function runScram(flags: { readonly json?: true }): Promise<void> {

@@ -20,11 +20,7 @@ Example:
   $ osl serve --manifest manifest.yaml --policy policy.yaml --data-dir .osl`;
 
 export function addServe(program: Command): void {
-  const command = program
-    .command('serve')
-    .description('start the gateway: REST, MCP and the Postgres protocol')
-    .addOption(manifestOption())
-    .addOption(policyOption());
+  const command = program.command('serve').addOption(manifestOption()).addOption(policyOption());
   addListenOptions(command)
     .addOption(settingOption('OSL_WORKERS'))
     .addOption(settingOption('OSL_CONSOLE'))

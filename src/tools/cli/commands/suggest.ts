@@ -20,10 +20,7 @@ Examples:
   $ osl suggest --term supplier --subject user:admin`;
 
 export function addSuggest(program: Command): void {
-  const command = program
-    .command('suggest')
-    .description('draft a fragment of a manifest: for a table, or for a business word')
-    .argument('<name>', 'connector.schema.table, or a word');
+  const command = program.command('suggest').argument('<name>', 'connector.schema.table, or a word');
   addAskOptions(command)
     .addOption(new Option('--term', 'the name is a business word'))
     .option('--json', "the server's answer as it is")

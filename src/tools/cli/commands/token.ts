@@ -30,7 +30,6 @@ Examples:
 export function addToken(program: Command): void {
   const command = program
     .command('token')
-    .description('mint a token that the running server accepts, for development; revoke one')
     .enablePositionalOptions()
     .option('--subject <name>', 'who it is for; the last of the chain')
     .option('--chain <names>', 'who acts for whom, root first (default: the subject alone)', splitList)

@@ -21,7 +21,7 @@ Example:
   $ osl top --every 2 --subject user:admin`;
 
 export function addTop(program: Command): void {
-  const command = program.command('top').description('show sessions, pools and processes again and again');
+  const command = program.command('top');
   addOperatorOptions(command)
     .option('--every <seconds>', 'how often', wholeNumber(1, 3_600), 2)
     .option('-n, --times <count>', 'so many times, then end', wholeNumber(1, 1_000_000))

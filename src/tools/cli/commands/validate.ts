@@ -21,7 +21,6 @@ interface ValidateFlags extends ServerFlags {
 export function addValidate(program: Command): void {
   program
     .command('validate')
-    .description('check a manifest and its policy')
     .addOption(manifestOption())
     .addOption(policyOption())
     .option('--data-dir <dir>', 'with what was published by API to the server of this directory')

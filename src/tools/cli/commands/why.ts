@@ -22,7 +22,6 @@ Examples:
 export function addWhy(program: Command): void {
   const command = program
     .command('why')
-    .description('say why an object is seen as it is, or ask for access to it')
     .argument('<object>', 'an entity or facet, or a column: osl.entities.person.email');
   addAskOptions(command)
     .option('--request <reason>', 'ask the owner of the policy for access')
