@@ -10,9 +10,9 @@ import { limits } from '../../operating/limits.js';
 import type { InsightParts } from '../../operating/look.js';
 import { MOST_RECORDS, requestProofs, requestRecords, searchRecords } from '../../operating/read-audit.js';
 import { beginJob, lookAtJob } from '../../operating/run-job.js';
+import { sendAnswer } from '../rest/problem.js';
 import { queryParameters } from '../rest/query-string.js';
 import { readRequest } from '../rest/read-request.js';
-import { sendAnswer } from '../rest/send-json.js';
 import { INSIGHT_OPERATIONS } from './operations.js';
 import {
   auditFilter,

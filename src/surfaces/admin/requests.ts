@@ -6,9 +6,8 @@ import { SIGHTS, type Sight } from '../../model/graph/index.js';
 import type { RevocationAsked } from '../../operating/revoke.js';
 import { jsonFields } from '../rest/bodies/json.js';
 import { readerOfOne } from '../rest/bodies/reader.js';
-import { malformed } from '../rest/fault.js';
+import { malformed, termIn } from '../rest/fault.js';
 import { exactly, text } from '../rest/shape.js';
-import { termIn } from '../rest/term.js';
 
 /** Parameters and bodies that the admin routes take, and their readers. */
 

@@ -2,7 +2,7 @@ import { constants } from 'node:crypto';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
-import { distrust } from '../rest/client-certificate.js';
+import { distrust } from '../rest/call.js';
 import { HEAD_LIMIT } from '../rest/http-fault.js';
 
 /** A certificate with its chain, and its key; PEM. */

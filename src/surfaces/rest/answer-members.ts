@@ -1,6 +1,9 @@
-import { type GovernedPlan, noticesOf } from 'osl-compiler';
+import { emit, explain, type GovernedPlan, mayBeRedacted, noticesOf } from 'osl-compiler';
+import { explainPlan, type Upstream } from '../../ask/data/explain.js';
 import { asOfText } from '../../ask/data/freshness.js';
-import type { Answer, Versions } from '../../ask/index.js';
+import { type Answer, type AnswerParts, type Question, type Versions, versionsOf } from '../../ask/index.js';
+import type { Manifest } from '../../model/manifest/index.js';
+import { columnsOf, describedColumn } from './columns.js';
 
 /** What an answer says before its first row, whatever its layout. */
 export interface AnswerHead {
@@ -42,5 +45,47 @@ export function tailOf(answer: Answer) {
       ? {}
       : { freshness: { from: answer.freshness.from, as_of: asOfText(answer.freshness) } }),
     versions: answer.versions,
+  };
+}
+
+/** Of the objects of a plan, what should not be used any more, as a member of an answer; none where there is nothing. */
+export function deprecatedIn(
+  objects: readonly string[],
+  { deprecated, bridges }: Manifest,
+): { readonly deprecated?: readonly { readonly object: string; readonly reason: string }[] } {
+  const found = objects.flatMap((object) => {
+    const reason = deprecated.get(pathOf(object, bridges));
+    return reason === undefined ? [] : [{ object, reason }];
+  });
+  return found.length === 0 ? {} : { deprecated: found };
+}
+
+/** The `section.name` of what a plan calls `osl.entities.<name>`, `osl.facets.<name>` or `osl.metrics.<name>`. */
+function pathOf(object: string, bridges: Manifest['bridges']): string {
+  const [, section, name = ''] = object.split('.');
+  return `${bridges.has(name) ? 'bridges' : section}.${name}`;
+}
+
+/** The plan of a question, as its answer has it. @throws QueryError */
+export async function explainQuestion(
+  service: AnswerParts,
+  question: Question,
+  wanted: Upstream | null,
+  signal: AbortSignal,
+): Promise<object> {
+  const { plan, caller, upstream } = await explainPlan(service, question, wanted, signal);
+  const mayReadSql = caller.access.adminRoles.size > 0;
+  return {
+    request_id: question.requestId,
+    form: plan.form,
+    plan: explain(plan),
+    objects: plan.objects,
+    grants: plan.grants,
+    columns: columnsOf(plan).map((c) => describedColumn(c, mayBeRedacted(c))),
+    ...toldOf(plan),
+    ...deprecatedIn(plan.objects, caller.manifest),
+    ...(mayReadSql ? { sql: emit(plan).sql } : {}),
+    ...(upstream !== null ? { upstream } : {}),
+    versions: versionsOf(caller),
   };
 }

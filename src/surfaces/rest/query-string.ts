@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { malformed, shownName, unknownName } from './fault.js';
-import { termIn } from './term.js';
+import { malformed, shownName, termIn, unknownName } from './fault.js';
 
 /** The parameters of the URL, each at most once and none but those of `known`. @throws QueryError E0511 */
 export function queryParameters(

@@ -1,7 +1,6 @@
 import { queryError } from 'osl-compiler';
 import { MOST_NAMES, SCHEMA_PARTS, type SchemaPart, type SchemaWish } from '../../model/graph/index.js';
-import { malformed, shownName, unknownName } from './fault.js';
-import { termIn } from './term.js';
+import { malformed, shownName, termIn, unknownName } from './fault.js';
 
 /** What of the schema may be asked for; each is a list between commas in a URL. */
 export const WISH_PARAMETERS = ['names', 'parts', 'index', 'from'] as const;

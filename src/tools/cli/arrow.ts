@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { RecordBatch } from 'apache-arrow';
-import { ARROW_STREAM } from '../../surfaces/rest/layout.js';
+import { ARROW_STREAM } from '../../surfaces/rest/encoding.js';
 import { type AnswerNotes, notesOn } from './answer.js';
 import type { Asking } from './asking.js';
 import { openQuery, replyOf } from './client.js';

@@ -4,7 +4,7 @@ import { test } from 'tap';
 import { neighbours, networkOf } from '../../../src/base/networks.js';
 import { CONFORMANCE_LEVELS } from '../../../src/surfaces/rest/conformance-levels.js';
 import { METHODS } from '../../../src/surfaces/rest/openapi/routes.js';
-import { hasTitle } from '../../../src/surfaces/rest/problem-titles.js';
+import { hasTitle } from '../../../src/surfaces/rest/problem.js';
 import { freshAddress, sendRaw, startRest } from './fixture.js';
 
 test('every code of the catalogue has a title', async (t) => {

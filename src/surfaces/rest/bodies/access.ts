@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { AccessQuestion } from '../../../ask/why/explain-access.js';
 import type { AccessRequest } from '../../../ask/why/request-access.js';
-import { malformed } from '../fault.js';
+import { malformed, termIn } from '../fault.js';
 import { exactly, list, oneOf, orNull, type Shape, text } from '../shape.js';
-import { termIn } from '../term.js';
 import { jsonFields } from './json.js';
 import { readerOf } from './reader.js';
 

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { Proposal } from '../../../publishing/authoring/index.js';
 import type { Wish } from '../../../publishing/propose.js';
+import { LONGEST_TERM, termIn } from '../fault.js';
 import { exactly, type Shape, text } from '../shape.js';
-import { LONGEST_TERM, termIn } from '../term.js';
 import { jsonFields } from './json.js';
 import { readerOfOne } from './reader.js';
 

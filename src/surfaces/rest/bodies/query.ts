@@ -4,11 +4,36 @@ import type { Upstream } from '../../../ask/data/explain.js';
 import type { Body } from '../../../ask/index.js';
 import type { BoundValue } from '../../../engine/index.js';
 import { malformed } from '../fault.js';
-import { exactly, text } from '../shape.js';
+import { exactly, list, type Shape, text } from '../shape.js';
 import { type Fields, jsonFields } from './json.js';
 import { METRICS_QUERY, metricsRequestOf, PLANNING } from './metrics.js';
-import { boundParameters, PARAMETERS } from './parameters.js';
 import { readerOfOne } from './reader.js';
+
+const SCALAR: Shape<string | number | boolean | null> = { type: ['string', 'number', 'boolean', 'null'] };
+
+/** At most as many as the protocol can bind. */
+const PARAMETERS = list(
+  SCALAR,
+  'Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings.',
+  { maxItems: 65_535 },
+);
+
+/**
+ * Values of `$1 …` from a list of JSON scalars: text, numbers and booleans as Postgres reads them, null as NULL.
+ * Numbers that JSON's readers round were refused with the body: they are sent as strings.
+ *
+ * @throws QueryError E0511
+ */
+function boundParameters(list: readonly (string | number | boolean | null)[]): readonly BoundValue[] {
+  return list.map((value, i) => ({ format: 0 as const, bytes: bytesOf(value, i + 1) }));
+}
+
+function bytesOf(value: string | number | boolean | null, n: number): Uint8Array | null {
+  if (value === null) return null;
+  if (typeof value === 'string' && value.includes('\0'))
+    throw malformed(`parameter $${n} holds a NUL character`);
+  return Buffer.from(`${value}`, 'utf8');
+}
 
 export interface QueryRequest {
   readonly body: Body;

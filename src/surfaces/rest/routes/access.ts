@@ -10,9 +10,9 @@ import {
   REQUEST_ACCESS_OPERATION,
   WHY_OPERATION,
 } from '../openapi/access-operations.js';
+import { sendAnswer } from '../problem.js';
 import { queryParameters, termParameter } from '../query-string.js';
 import { readRequest } from '../read-request.js';
-import { sendAnswer } from '../send-json.js';
 
 /** `GET /osl/why`, `POST /osl/access-requests`; for admins `POST /osl/access/explain`. */
 export function accessRoutes(

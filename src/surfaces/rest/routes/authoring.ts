@@ -4,9 +4,9 @@ import { validateDraft } from '../../../publishing/drafts.js';
 import { candidates, suggest, validate } from '../../../publishing/propose.js';
 import { readProposal, readWish } from '../bodies/authoring.js';
 import { CANDIDATES_OPERATION, SUGGEST_OPERATION, VALIDATE_OPERATION } from '../openapi/operations.js';
+import { sendAnswer } from '../problem.js';
 import { queryParameters } from '../query-string.js';
 import { readRequest } from '../read-request.js';
-import { sendAnswer } from '../send-json.js';
 
 /** `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`: for those who write the manifest. Nothing is stored but a draft's state. */
 export function authoringRoutes(app: FastifyInstance, service: PublishingParts): void {

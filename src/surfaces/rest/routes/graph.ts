@@ -2,11 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Description, describe, type GraphParts, resolveTerm } from '../../../ask/graph/describe.js';
 import type { Reading } from '../../../ask/graph/readings.js';
 import { MAP_OPERATION, RESOLVE_OPERATION, SCHEMA_OPERATION } from '../openapi/operations.js';
-import { privateHeaders } from '../problem.js';
+import { privateHeaders, sendJson } from '../problem.js';
 import { flagParameter, queryParameters, termParameter } from '../query-string.js';
 import { readRequest } from '../read-request.js';
 import { schemaWish, WISH_PARAMETERS } from '../schema-wish.js';
-import { sendJson } from '../send-json.js';
 
 /** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`: what there is to ask about. */
 export function graphRoutes(app: FastifyInstance, service: GraphParts): void {

@@ -4,10 +4,9 @@ import { discardDraft, keepDraft, publication, publications } from '../../../pub
 import { publish } from '../../../publishing/publish.js';
 import { readObjectsRequest } from '../bodies/objects.js';
 import { OBJECT_OPERATION, OBJECTS_OPERATION, PUBLISH_OPERATION } from '../openapi/publishing-operations.js';
-import { sendProblem } from '../problem.js';
+import { sendAnswer, sendProblem } from '../problem.js';
 import { queryParameters } from '../query-string.js';
 import { readRequest } from '../read-request.js';
-import { sendAnswer } from '../send-json.js';
 
 /** `POST /osl/objects`, `GET /osl/objects`, `GET /osl/objects/{id}`: what is published by API. */
 export function objectsRoutes(app: FastifyInstance, service: PublishingParts): void {

@@ -1,16 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, QueryError } from 'osl-compiler';
 import { type AnswerParts, type Question, Questions } from '../../../ask/index.js';
+import { explainQuestion } from '../answer-members.js';
 import { AnswerStream } from '../answer-stream.js';
 import { type QueryRequest, readQueryRequest } from '../bodies/query.js';
 import type { Encoding } from '../encoding.js';
-import { explainQuestion } from '../explain-question.js';
+import { type Layout, layoutOf } from '../encoding.js';
 import type { Inflight } from '../inflight.js';
 import { JsonAnswer, NdjsonAnswer } from '../json-answer.js';
-import { type Layout, layoutOf } from '../layout.js';
 import { QUERY_OPERATION } from '../openapi/operations.js';
+import { sendJson } from '../problem.js';
 import { readRequest } from '../read-request.js';
-import { sendJson } from '../send-json.js';
 
 /** `POST /osl/query`: questions, and with `explain: true` their plans. */
 export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
