@@ -7,6 +7,7 @@ import { openService } from '../../src/service/open.js';
 import { settingsFrom } from '../../src/service/settings.js';
 import { createPgFrontend } from '../../src/surfaces/pg/index.js';
 import { lineageYaml } from '../../test/service/lineage/endpoint.js';
+import { sealedParts, sealing } from '../../test/support/sealed-parts.js';
 import { noLog } from './no-log.js';
 
 /**
@@ -25,7 +26,8 @@ const settings = settingsFrom(process.env, process.cwd(), {
   lineageFile: mode === 'lineage' ? await lineageFile() : null,
 });
 const open = await openService(settings, log);
-const service = mode === 'off' ? { ...open.service, audit: noLog(open.service.audit) } : open.service;
+const service =
+  mode === 'off' ? sealing(open.service, { audit: noLog(sealedParts(open.service).audit) }) : open.service;
 const pg = createPgFrontend(service);
 const { port: pgPort } = await pg.listen(0, '127.0.0.1');
 process.stdout.write(`${JSON.stringify({ event: 'listening', pgPort, httpPort: 0 })}\n`);

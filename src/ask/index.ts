@@ -13,12 +13,17 @@ export { breakGlass, type GlassParts } from './request/break-glass.js';
 export type { Call, Origin } from './request/call.js';
 export { type Caller, type Versions, versionsOf } from './request/caller.js';
 export { type Held, heldNow } from './request/held.js';
-export type { DecidingParts, PlanNotes, RecordingParts, RequestParts } from './request/parts.js';
+export type {
+  DecidingParts,
+  PlanNotes,
+  RequestParts,
+} from './request/parts.js';
 export { type Answering, consider, type Decision, respond } from './request/respond.js';
 export {
   accountLogin,
   certificateLogin,
   login,
+  noteWrongPassword,
   refusedCommand,
   refusedConnection,
   renew,

@@ -8,10 +8,7 @@ import {
   relationsRead,
   type Slot,
 } from 'osl-compiler';
-import type { DataNodes } from './data-nodes.js';
-import { type Ailment, ailmentOf, UNREACHED } from './health.js';
-import type { OutOfService, OutOfServiceCause } from './out-of-service.js';
-import type { EnginePool } from './pool.js';
+import type { OutOfService } from './out-of-service.js';
 import type { Runner } from './runner.js';
 import { type ShortStatement, shortStatement } from './short.js';
 import { throwCause } from './source-check.js';
@@ -26,29 +23,14 @@ import type {
   UpstreamStatement,
   ValueSource,
 } from './statement.js';
-import { timeZones } from './time-zones.js';
+import type { EngineStatus } from './status.js';
 import { connectionLost } from './upstream-error.js';
-
-/** The server behind an engine, as its first session found it. */
-interface ServerFacts {
-  /** The role that governed statements run as. */
-  readonly role: string;
-  /** As in `18.6`. */
-  readonly serverVersion: string;
-  /** Each says what an operator should mend. */
-  readonly warnings: readonly string[];
-}
 
 /** Parts of a `GovernedEngine`, for those who open one. */
 interface GovernedParts {
-  readonly kind: 'pglite' | 'postgres';
+  readonly status: EngineStatus;
   readonly runner: Runner;
   readonly outOfService: OutOfService;
-  readonly nodes: DataNodes;
-  /** Null until a first session was had. */
-  readonly server: () => ServerFacts | null;
-  readonly whenReached: Promise<void>;
-  readonly pools: () => readonly EnginePool[];
   readonly snapshot: (level: IsolationLevel, subject: string | null) => TransactionSnapshot | null;
   /** The form of a statement that the server's grammar lacks; null if it has them all. */
   readonly lacking: (sql: string) => string | null;
@@ -60,68 +42,16 @@ interface GovernedParts {
  */
 export class GovernedEngine {
   readonly #parts: GovernedParts;
-  readonly #timeZone: (text: string) => Promise<string | null>;
   /** By statement: the form that the server's grammar lacks. */
   readonly #lacks = new WeakMap<GovernedStatement, string | null>();
 
   constructor(parts: GovernedParts) {
     this.#parts = parts;
-    this.#timeZone = timeZones(parts.runner);
     Object.freeze(this);
   }
 
-  get kind(): 'pglite' | 'postgres' {
-    return this.#parts.kind;
-  }
-
-  /** The role that governed statements run as. Throws QueryError `databaseDown` until it is reached. */
-  get role(): string {
-    const server = this.#parts.server();
-    if (server === null) throw connectionLost();
-    return server.role;
-  }
-
-  /** False until a first session was had and inspected. */
-  get reached(): boolean {
-    return this.#parts.server() !== null;
-  }
-
-  /** Resolves once `reached` is true. Never rejects. */
-  get whenReached(): Promise<void> {
-    return this.#parts.whenReached;
-  }
-
-  /** Empty until it is reached. */
-  get serverVersion(): string {
-    return this.#parts.server()?.serverVersion ?? '';
-  }
-
-  get warnings(): readonly string[] {
-    return this.#parts.server()?.warnings ?? [];
-  }
-
-  /** Relations that are refused, as their tables are gone from the database or are others. */
-  get outOfService(): ReadonlyMap<string, OutOfServiceCause> {
-    return this.#parts.outOfService.relations;
-  }
-
-  /** The servers behind it, of tables that are not its own. */
-  get nodes(): DataNodes {
-    return this.#parts.nodes;
-  }
-
-  pools(): readonly EnginePool[] {
-    return this.#parts.pools();
-  }
-
-  /** Why no governed session answers within two seconds; null if one does. */
-  async ailment(): Promise<Ailment | null> {
-    return this.reached ? ailmentOf(this.#parts.runner) : UNREACHED;
-  }
-
-  /** The time zone that `text` names, as the upstream shows it; null if it knows none. Throws as `execute`. */
-  timeZone(text: string): Promise<string | null> {
-    return this.#timeZone(text);
+  get status(): EngineStatus {
+    return this.#parts.status;
   }
 
   /**
@@ -186,7 +116,7 @@ export class GovernedEngine {
     const { lanes, backstopSeconds, onUpstreamError } = runner;
     const statement = statementOf(plan);
     // What is refused is refused where it is executed.
-    if (lanes === null || !this.reached || this.#lackOf(statement) !== null) return null;
+    if (lanes === null || !this.status.reached || this.#lackOf(statement) !== null) return null;
     return shortStatement({ lanes, outOfService, backstopSeconds, onUpstreamError }, statement);
   }
 
@@ -200,7 +130,7 @@ export class GovernedEngine {
 
   #sendable(plan: GovernedPlan): GovernedStatement {
     const statement = statementOf(plan);
-    if (!this.reached) throw connectionLost();
+    if (!this.status.reached) throw connectionLost();
     const form = this.#lackOf(statement);
     if (form !== null) throw queryError('formMissing', { form });
     return statement;

@@ -32,6 +32,7 @@ export type {
   StatementSettings,
   TransactionSnapshot,
 } from './statement.js';
+export type { EngineStatus } from './status.js';
 export type { SystemEngine, SystemQueries } from './system.js';
 export { SLICE_BYTES, turns } from './turns.js';
 export { objectsText, stopError, ValueError } from './upstream-error.js';

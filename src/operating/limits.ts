@@ -1,5 +1,6 @@
 import { LIMIT_BUCKETS, type LimitBucket, type QuotaUnit, quotaOf } from '../../policy/index.js';
 import type { Call } from '../ask/index.js';
+import { quotaCounts } from '../ask/request/limit.js';
 import { type InsightParts, look } from './look.js';
 
 /** A limit of the policy that is counted in a window. */
@@ -34,9 +35,7 @@ export function limits(parts: InsightParts, call: Call, subject: string | null):
       quota: rule.each && subject === null ? null : quotaOf(rule, tenant, subject ?? ''),
     }));
     const counted = told.flatMap(({ quota }) => quota ?? []);
-    const counts = new Map(
-      (await parts.limiter.quotas.standing(counted)).map((count, i) => [counted[i]?.key, count]),
-    );
+    const counts = new Map((await quotaCounts(parts, counted)).map((count, i) => [counted[i]?.key, count]));
     return {
       per_second: LIMIT_BUCKETS.map((bucket) => ({ bucket, most: snapshot.limits[bucket] })),
       quotas: told.map(({ rule: { bucket, unit, most, windowMs, role, each }, quota }): QuotaView => {

@@ -1,6 +1,5 @@
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
-import type { GovernedEngine } from '../engine/index.js';
 import type { Model } from '../model/model.js';
 import type { ServedModel } from '../model/served-model.js';
 import type { Publishing } from '../publishing/store/index.js';
@@ -135,7 +134,7 @@ function versionsText({ manifest, snapshot }: ServedModel): string {
 }
 
 /** @throws StartProblem */
-function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, GovernedEngine>): void {
+function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, unknown>): void {
   const names = [...next.manifest.connectors.keys()];
   if (names.length === engines.size && names.every((n) => engines.has(n))) return;
   throw new StartProblem(

@@ -5,6 +5,7 @@ import { messageOf } from '../base/thrown.js';
 import {
   AnswerMemory,
   type EngineConfig,
+  type EngineStatus,
   type GovernedEngine,
   type OpenedEngine,
   openEngine,
@@ -36,7 +37,8 @@ interface ServingEngines {
 /** Engines that serve, the gateway's own reads of their databases, and the memory that answers take. */
 export interface StartedEngines {
   readonly databases: ReadonlyMap<string, OpenedEngine>;
-  readonly engines: ReadonlyMap<string, GovernedEngine>;
+  readonly engines: ReadonlyMap<string, EngineStatus>;
+  readonly runners: ReadonlyMap<string, GovernedEngine>;
   /** Name of the connector that runs what reads no relation. */
   readonly defaultConnector: string;
   readonly reads: SystemReads;
@@ -63,11 +65,13 @@ export async function startEngines(
     memory,
     admit: (connector) => requireRowSecurityOf(connector, model(), keys, log),
   });
-  const engines = new Map([...databases].map(([name, { governed }]) => [name, governed]));
+  const runners = new Map([...databases].map(([name, { governed }]) => [name, governed]));
+  const engines = new Map([...runners].map(([name, { status }]) => [name, status]));
   const unwatch = watchEngines(engines, log);
   return {
     databases,
     engines,
+    runners,
     defaultConnector,
     reads: systemReads(databases),
     opened,
@@ -156,13 +160,13 @@ async function openConnector(
     if (config.kind === 'pglite' || error instanceof StartProblem) throw error;
     throw new StartProblem(`connector \`${name}\`, ${shownUrl(config)}: ${connectFault(error)}`);
   });
-  const { governed } = engine;
-  const late = !governed.reached;
-  void governed.whenReached.then(() => {
+  const { status } = engine.governed;
+  const late = !status.reached;
+  void status.whenReached.then(() => {
     reached = true;
     if (late)
       log.warn('connector opens sessions: its questions are answered from now on', { connector: name });
-    for (const warning of governed.warnings) log.warn(warning, { connector: name });
+    for (const warning of status.warnings) log.warn(warning, { connector: name });
   });
   return engine;
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { ready } from 'osl-compiler';
 import { DEFAULT_LIMITS } from '../../policy/index.js';
+import { Sealed } from '../ask/request/sealed.js';
 import { startAsk } from '../ask/start.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
@@ -39,6 +40,8 @@ export interface OpenService extends Changes {
   readonly service: Service;
   /** The databases with their system engines, for tools alone: a surface receives `service`. */
   readonly databases: ReadonlyMap<string, OpenedEngine>;
+  /** Records an event of the service itself. Never rejects. */
+  record(action: string, detail: object): Promise<void>;
   readonly keys: TenantKeys;
   /** Why it began without a policy; null if it has one. */
   readonly policyFault: PolicyFault | null;
@@ -113,7 +116,7 @@ async function openedIn(
     if (snapshot !== null) limiter.configure(snapshot.limits);
   });
 
-  const { engines, reads, memory, spool, databases, opened, defaultConnector } = closing.add(
+  const { engines, runners, reads, memory, spool, databases, opened, defaultConnector } = closing.add(
     await startEngines(model, keys, settings, log),
   );
   const trustKeys = { ...keys, exchangeKey: await seat.exchangeKey() };
@@ -170,13 +173,16 @@ async function openedIn(
 
   let drained = false;
   const service: Service = Object.freeze({
-    ...events,
+    tenant,
+    log,
+    model,
     ...asking,
+    audit: Object.freeze({ stats: () => audit.stats() }),
+    means: new Sealed({ recording: { tenant, audit, lineage, log, observing }, limiter }),
     lineage,
     observing,
     revocations,
     revoked,
-    limiter,
     verifier: trust.verifier,
     exchange: trust.exchange,
     resources: trust.resources,
@@ -185,6 +191,7 @@ async function openedIn(
     glasses: openGlasses(join(dataDir, 'break-glass'), settings.alarms.url, log),
     owner: ownerOf(settings.owner, log),
     engines,
+    runners: new Sealed(runners),
     defaultConnector,
     memory,
     spool,
@@ -214,6 +221,7 @@ async function openedIn(
     ...changes,
     service,
     databases,
+    record: (action: string, detail: object) => recordEvent(events, action, detail),
     keys,
     policyFault,
     over,

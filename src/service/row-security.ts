@@ -1,7 +1,7 @@
 import { InternalError } from 'osl-compiler';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
-import { type GovernedEngine, surveyPostgres } from '../engine/index.js';
+import { type EngineStatus, surveyPostgres } from '../engine/index.js';
 import type { Connector } from '../model/manifest/index.js';
 import type { Model } from '../model/model.js';
 import {
@@ -21,7 +21,7 @@ const MOST_TOLD = 3;
 
 /** Signers of the rights that statements carry, one for each connector that is open. */
 export function rowRightsOf(
-  engines: ReadonlyMap<string, GovernedEngine>,
+  engines: ReadonlyMap<string, EngineStatus>,
   keys: TenantKeys,
 ): (connector: string) => RightsSigner {
   const signers = new Map(

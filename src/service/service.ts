@@ -3,6 +3,7 @@ import type { Limiter, TokenVerifier } from '../../policy/index.js';
 import type { AnswerParts } from '../ask/index.js';
 import type { TokenExchange } from '../ask/request/exchange.js';
 import type { Probes } from '../ask/request/probes.js';
+import { Sealed } from '../ask/request/sealed.js';
 import type { Strangers } from '../ask/request/strangers.js';
 import type { AccessRequestParts } from '../ask/why/request-access.js';
 import type { SpoolRoom } from '../engine/index.js';
@@ -34,8 +35,7 @@ export interface Service
   draining(): boolean;
   readonly revocations: Revocations;
   readonly strangers: Strangers;
-  readonly audit: AuditLog;
-  readonly limiter: Limiter;
+  readonly audit: Pick<AuditLog, 'stats'>;
   readonly verifier: TokenVerifier;
   readonly exchange: TokenExchange;
   /** What issuers call this service. */
@@ -45,4 +45,9 @@ export interface Service
   readonly lineage: Lineage | null;
   /** Null where slow readers keep their sessions. */
   readonly spool: SpoolRoom | null;
+}
+
+/** Part of a copy of `service` that counts requests against other limits, for tests of a policy. */
+export function limitedBy({ means }: Service, limiter: Limiter): Pick<Service, 'means'> {
+  return { means: new Sealed({ ...Sealed.open(means), limiter }) };
 }

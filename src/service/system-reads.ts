@@ -48,7 +48,7 @@ export function systemReads(databases: ReadonlyMap<string, OpenedEngine>): Syste
         return String(row?.['watermark'] ?? '');
       }),
     readRollupStates: async (connector: string) =>
-      databases.get(connector)?.governed.reached === true ? on(connector, readStates) : null,
+      databases.get(connector)?.governed.status.reached === true ? on(connector, readStates) : null,
     readStore: (facet: Facet, version: string, embedder: Embedder) =>
       on(facet.connector, (system) => openStore(system, facet, version, embedder, DEFAULT_MIN_LENGTH)),
     readIndexTimes: (connector: string) => on(connector, indexedTimes),

@@ -1,5 +1,5 @@
 import type { ServiceLog } from '../base/log.js';
-import type { GovernedEngine } from '../engine/index.js';
+import type { EngineStatus } from '../engine/index.js';
 
 const EVERY_MS = 5_000;
 
@@ -8,7 +8,7 @@ const EVERY_MS = 5_000;
  * again: whatever the reason, refused connections, a cut network or a stall. Returns what ends it.
  */
 export function watchEngines(
-  engines: ReadonlyMap<string, GovernedEngine>,
+  engines: ReadonlyMap<string, EngineStatus>,
   log: ServiceLog,
   everyMs: number = EVERY_MS,
 ): () => void {
@@ -21,7 +21,7 @@ export function watchEngines(
   };
 }
 
-function watch(connector: string, engine: GovernedEngine, log: ServiceLog, everyMs: number): () => void {
+function watch(connector: string, engine: EngineStatus, log: ServiceLog, everyMs: number): () => void {
   let since: number | null = null;
   let asking = false;
   let over = false;
@@ -53,7 +53,7 @@ function watch(connector: string, engine: GovernedEngine, log: ServiceLog, every
 /** As `watch`, of the servers behind a database. */
 function watchNodes(
   connector: string,
-  { nodes }: GovernedEngine,
+  { nodes }: EngineStatus,
   log: ServiceLog,
   everyMs: number,
 ): () => void {

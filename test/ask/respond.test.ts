@@ -19,6 +19,7 @@ import {
   respond,
 } from '../../src/ask/index.js';
 import { Observing } from '../../src/ask/request/observing.js';
+import { Sealed } from '../../src/ask/request/sealed.js';
 import { createStrangers } from '../../src/ask/request/strangers.js';
 import { parseManifest, parsePolicyDocument } from '../../src/model/manifest/index.js';
 import { ServedModel } from '../../src/model/served-model.js';
@@ -131,6 +132,7 @@ async function startParts(t: Test, model = served) {
   const dir = t.testdir();
   const audit = await openAuditLog({ dir, tenant });
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  const observing = new Observing(log, 0);
   const parts: RequestParts = {
     tenant,
     model: () => model,
@@ -139,12 +141,13 @@ async function startParts(t: Test, model = served) {
       verify: () => Promise.reject(queryError('invalidToken', { reason: 'signature' })),
     },
     revoked: NOTHING_REVOKED,
-    limiter: createLimiter({ limits: { ...DEFAULT_LIMITS, sample: 2 } }),
+    means: new Sealed({
+      recording: { tenant, audit, lineage: null, log, observing },
+      limiter: createLimiter({ limits: { ...DEFAULT_LIMITS, sample: 2 } }),
+    }),
     strangers: createStrangers({ tenant, audit, log }),
-    audit,
-    lineage: null,
     log,
-    observing: new Observing(log, 0),
+    observing,
   };
   /** What the log has of a call, once it is closed. */
   const recorded = async ({ requestId }: Call): Promise<readonly string[]> => {

@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import { test } from 'tap';
 import { AuditUnavailable } from '../../policy/audit/index.js';
 import type { Service } from '../../src/service/service.js';
+import { sealedParts, sealing } from '../support/sealed-parts.js';
 import { watchedLog } from '../support/watched-log.js';
 import { eventually, freshAddress } from '../surfaces/rest/fixture.js';
 import { accessible, SKIP, startBrowser, Visit } from './support/browser.js';
@@ -97,14 +98,14 @@ test('without the setting there is none', async (t) => {
 
 test('the demo’s sign-in is for pages of this server on this machine, and for the demo alone', async (t) => {
   let failure: AuditUnavailable | null = null;
-  const serve = (s: Service): Service => ({
-    ...s,
-    audit: watchedLog(
-      s.audit,
-      () => undefined,
-      () => failure,
-    ),
-  });
+  const serve = (s: Service): Service =>
+    sealing(s, {
+      audit: watchedLog(
+        sealedParts(s).audit,
+        () => undefined,
+        () => failure,
+      ),
+    });
   const { rest, origin } = await startGateway(t, { serve });
   const own = { host: `127.0.0.1:${rest.port}`, origin, 'content-type': 'application/json' };
   const ask = (headers: Record<string, string>, chain: unknown = ['user:ann']) =>

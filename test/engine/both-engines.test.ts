@@ -295,9 +295,9 @@ async function runCases(t: Test, fixture: Fixture): Promise<void> {
   );
   await fixture.engine.system.grantRead('kept');
   for (const [name, run] of Object.entries(CASES)) await t.test(name, (t) => run(t, fixture));
-  t.equal(await fixture.engine.governed.ailment(), null);
+  t.equal(await fixture.engine.governed.status.ailment(), null);
   await fixture.close();
-  t.not(await fixture.engine.governed.ailment(), null, 'a closed engine is not healthy');
+  t.not(await fixture.engine.governed.status.ailment(), null, 'a closed engine is not healthy');
 }
 
 t.test('pglite', async (t) => runCases(t, await pgliteFixture(await emptyDatabaseOfItsOwn())));

@@ -44,7 +44,7 @@ t.test('the governed role', async (t) => {
   const { engine } = fixture;
   const open = (): Promise<unknown> =>
     openEngine({ kind: 'postgres', url: native.readerUrl, systemUrl: null, poolSize: 1 }).then((opened) =>
-      opened.close().then(() => opened.governed.warnings),
+      opened.close().then(() => opened.governed.status.warnings),
     );
   const asSuper = openEngine({ kind: 'postgres', url: native.url, systemUrl: null, poolSize: 1 });
   t.match(await errorOf(asSuper), { message: /"postgres" is refused: .* is superuser/ });
@@ -100,7 +100,7 @@ t.test('a server that crashes is found again', async (t) => {
   t.equal((await ask(fixture, 'select 1', { oids: [INT4] })).rows, 1, 'who asks while it is down waits');
   await crashed;
   t.equal((await ask(fixture, 'select 1', { oids: [INT4] })).rows, 1);
-  t.equal(await fixture.engine.governed.ailment(), null);
+  t.equal(await fixture.engine.governed.status.ailment(), null);
   await fixture.close();
   return undefined;
 });

@@ -79,12 +79,12 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'zones are what the upstream knows': async (t, f) => {
     const { engine } = f;
-    t.equal(await engine.governed.timeZone('europe/berlin'), 'Europe/Berlin');
-    t.equal(await engine.governed.timeZone('-7'), '<-07>+07');
-    t.equal(await engine.governed.timeZone('No/Such'), null);
-    t.equal(await engine.governed.timeZone('No/Such'), null, 'also from memory');
-    t.equal(await engine.governed.timeZone('x'.repeat(10_000)), null);
-    t.equal(await engine.governed.timeZone('UTC\0'), null);
+    t.equal(await engine.governed.status.timeZone('europe/berlin'), 'Europe/Berlin');
+    t.equal(await engine.governed.status.timeZone('-7'), '<-07>+07');
+    t.equal(await engine.governed.status.timeZone('No/Such'), null);
+    t.equal(await engine.governed.status.timeZone('No/Such'), null, 'also from memory');
+    t.equal(await engine.governed.status.timeZone('x'.repeat(10_000)), null);
+    t.equal(await engine.governed.status.timeZone('UTC\0'), null);
     await untouched(t, f, 'asking');
   },
 };

@@ -9,6 +9,7 @@ import { allClear } from '../proof/oracle/copies.js';
 import { type Caller, SURFACES, startFrontends } from '../support/frontends.js';
 import { NO_NATIVE, startNativePostgres } from '../support/native-postgres.js';
 import { replacing } from '../support/replacing.js';
+import { sealedParts, sealing } from '../support/sealed-parts.js';
 import { temporary } from '../tools/cli/support.js';
 import { asOwner, project, SCRIPT, URL_ENV } from './hr.js';
 
@@ -27,7 +28,8 @@ function forgetful(service: Service): Service {
         return engine.execute(plan, [], options, sink);
       },
     });
-  return { ...service, engines: new Map([...service.engines].map(([name, e]) => [name, broken(e)])) };
+  const engines = new Map([...sealedParts(service).engines].map(([name, e]) => [name, broken(e)]));
+  return sealing(service, { engines });
 }
 
 if (postgres === null) t.test('conditions in the second line', { skip: NO_NATIVE }, async () => undefined);

@@ -10,12 +10,12 @@ import { rightsKey, rowSecurityOf, signedRights, writeRowSecurity } from '../../
 import type { TenantKeys } from '../../src/service/keys.js';
 import { type OpenService, openService } from '../../src/service/open.js';
 import { rowSecurityDesign, rowSecurityKey, rowSecurityStanding } from '../../src/service/row-security.js';
-import type { Service } from '../../src/service/service.js';
 import { settingsFrom } from '../../src/service/settings.js';
 import { allClear } from '../proof/oracle/copies.js';
 import { type Caller, SURFACES, startFrontends } from '../support/frontends.js';
 import { NO_NATIVE, startNativePostgres } from '../support/native-postgres.js';
 import { replacing } from '../support/replacing.js';
+import { sealedParts, sealing } from '../support/sealed-parts.js';
 import { temporary } from '../tools/cli/support.js';
 import { asOwner, POLICY, project, SCRIPT, URL_ENV } from './hr.js';
 
@@ -63,8 +63,8 @@ function forgetful(open: OpenService, text: () => string): OpenService {
         return engine.execute(plan, [], options, sink);
       },
     });
-  const engines = new Map([...service.engines].map(([name, engine]) => [name, broken(engine)]));
-  return { ...open, service: { ...service, engines } satisfies Service };
+  const engines = new Map([...sealedParts(service).engines].map(([name, engine]) => [name, broken(engine)]));
+  return { ...open, service: sealing(service, { engines }) };
 }
 
 const postgres = await startNativePostgres();

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import t from 'tap';
 import { AuditReader } from '../../src/service/auditing/index.js';
 import { settingsFrom } from '../../src/service/settings.js';
+import { sealedParts } from '../support/sealed-parts.js';
 import { startRest } from '../surfaces/rest/fixture.js';
 
 const LOG = { info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -13,7 +14,8 @@ t.test('a server gives records of its own log, the newest first, and records fir
   for (let i = 0; i < 5; i += 1)
     asked.push(await rest.ask('user:ann', { osql: 'select id from osl.entities.customer' }));
   const settings = settingsFrom({}, '/', { dataDir: dirname(rest.test.auditDir) });
-  const { audit, tenant } = rest.test.service;
+  const { tenant } = rest.test.service;
+  const { audit } = sealedParts(rest.test.service);
   const reader = new AuditReader(settings, audit, LOG);
   t.teardown(() => reader.close());
   const asker = { requestId: 'r-1', tenant, subject: 'user:root', chain: ['user:root'] };

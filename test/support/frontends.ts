@@ -10,6 +10,7 @@ import { createHttpServer } from '../../src/surfaces/http/server.js';
 import { createPgFrontend } from '../../src/surfaces/pg/index.js';
 import * as wire from '../wire/support/bytes.js';
 import { replacing } from './replacing.js';
+import { sealedParts, sealing } from './sealed-parts.js';
 import { watchedLog } from './watched-log.js';
 
 /** The three ways in which a caller can put the same question. */
@@ -88,17 +89,16 @@ export interface Frontends {
 export async function startFrontends(open: OpenService, { fast = false } = {}): Promise<Frontends> {
   const entries: AuditEntry[] = [];
   let failure: AuditUnavailable | null = null;
+  const sealed = sealedParts(open.service);
   const audit = watchedLog(
-    open.service.audit,
+    sealed.audit,
     (entry) => entries.push(entry),
     () => failure,
   );
-  const limiter = { ...open.service.limiter, takeAddress: () => ({ ok: true as const }) };
+  const limiter = { ...sealed.limiter, takeAddress: () => ({ ok: true as const }) };
   const statements: ReceivedStatement[] = [];
-  const engines = new Map(
-    [...open.service.engines].map(([name, e]) => [name, fast ? e : watched(e, statements)]),
-  );
-  const service: Service = { ...open.service, audit, limiter, engines };
+  const engines = new Map([...sealed.engines].map(([name, e]) => [name, fast ? e : watched(e, statements)]));
+  const service: Service = sealing(open.service, { audit, limiter, engines });
   const pg = createPgFrontend(service);
   const { port: pgPort } = await pg.listen(0, '127.0.0.1');
   const rest = await createHttpServer(service);

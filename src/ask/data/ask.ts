@@ -237,13 +237,13 @@ async function execute(
   if (parameters.length !== plan.clientOids.length) {
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientOids.length });
   }
-  const charged = timeCharge(parts.limiter, caller);
+  const charged = timeCharge(parts, caller);
   const engine = engineOf(parts, plan);
   const indexes = new IndexesRead();
   const asked = { parameters, signal, until, spending, indexes, snapshots: snapshots ?? null, whole, memory };
   const input = { parts, caller, plan, ...asked };
   const runtime = plan.runtime.length === 0 ? [] : await stepsOf(input);
-  const sink = chargingSink(open(runtime), parts.limiter, caller);
+  const sink = chargingSink(open(runtime), parts, caller);
   const { rows, bytes, timeoutMs } = parts.caps;
   const snapshot = snapshots?.of(engine) ?? null;
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);

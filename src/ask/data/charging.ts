@@ -1,10 +1,12 @@
-import type { Limiter } from '../../../policy/index.js';
 import type { RowSink } from '../../engine/index.js';
 import type { Caller } from '../request/caller.js';
 import { quotasFor } from '../request/limit.js';
+import type { RequestParts } from '../request/parts.js';
+import { Sealed } from '../request/sealed.js';
 
 /** `sink`, which counts what leaves by it against the quotas of who asked, where there are any. */
-export function chargingSink(sink: RowSink, { quotas }: Pick<Limiter, 'quotas'>, caller: Caller): RowSink {
+export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means'>, caller: Caller): RowSink {
+  const { quotas } = Sealed.open(means).limiter;
   const own = quotasFor(caller, 'query');
   if (own.length === 0) return sink;
   return {
@@ -18,9 +20,10 @@ export function chargingSink(sink: RowSink, { quotas }: Pick<Limiter, 'quotas'>,
 
 /** Counts the time of the database against the quotas of who asked; absent where there is none to count against. */
 export function timeCharge(
-  { quotas }: Pick<Limiter, 'quotas'>,
+  { means }: Pick<RequestParts, 'means'>,
   caller: Caller,
 ): { readonly spent?: (ms: number) => void } {
+  const { quotas } = Sealed.open(means).limiter;
   const own = quotasFor(caller, 'query');
   return own.length === 0 ? {} : { spent: (ms) => quotas.charge(own, 'ms', Math.ceil(ms)) };
 }

@@ -73,7 +73,7 @@ async function ask(parts: RunningParts, caller: Caller, plan: GovernedPlan): Pro
     timeoutMs,
     signal: null,
     settings: settingsFor(parts, caller, plan, undefined),
-    ...timeCharge(parts.limiter, caller),
+    ...timeCharge(parts, caller),
   };
   await engineOf(parts, plan).explain(plan, options, sink);
   const cost = /\(cost=[\d.]+?\.\.([\d.]+) /.exec(first ?? '')?.[1];

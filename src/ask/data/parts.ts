@@ -1,11 +1,18 @@
 import type { GovernedPlan, GovernedStore } from 'osl-compiler';
-import type { AnswerMemory, BoundValue, GovernedEngine, MemoryShare } from '../../engine/index.js';
+import type {
+  AnswerMemory,
+  BoundValue,
+  EngineStatus,
+  GovernedEngine,
+  MemoryShare,
+} from '../../engine/index.js';
 import type { CacheRule, Manifest } from '../../model/manifest/index.js';
 import type { RightsSigner } from '../../row-security/index.js';
 import type { Parsing } from '../parsing/index.js';
 import type { Marks } from '../parsing/marks.js';
 import type { GlassParts } from '../request/break-glass.js';
 import type { Caller } from '../request/caller.js';
+import type { Sealed } from '../request/sealed.js';
 import type { ContentPlane } from './content-plane.js';
 import type { IndexesRead } from './indexes-read.js';
 import type { KeptAnswers } from './kept-answers.js';
@@ -118,11 +125,13 @@ export interface DataEpochs {
 /** What runs plans. */
 export interface RunningParts {
   /** By connector name. */
-  readonly engines: ReadonlyMap<string, GovernedEngine>;
+  readonly engines: ReadonlyMap<string, EngineStatus>;
+  /** What runs plans, by connector name. */
+  readonly runners: Sealed<ReadonlyMap<string, GovernedEngine>>;
   /** Runs what reads no relation, such as `SELECT 1`. */
   readonly defaultConnector: string;
   readonly maskKeys: MaskKeys;
-  readonly limiter: GlassParts['limiter'];
+  readonly means: GlassParts['means'];
   /** Signs what statements for a connector carry where row security stands behind it. */
   rowRights(connector: string): RightsSigner;
   readonly content: ContentPlane;

@@ -10,7 +10,8 @@ import {
   quotasOf,
 } from '../../../policy/index.js';
 import type { Caller } from './caller.js';
-import type { DecidingParts } from './parts.js';
+import type { RequestParts } from './parts.js';
+import { Sealed } from './sealed.js';
 
 const WIRE_PATIENCE_SECONDS = 1;
 
@@ -21,11 +22,12 @@ const WIRE_PATIENCE_SECONDS = 1;
  * @throws QueryError E4290
  */
 export function limit(
-  { limiter }: Pick<DecidingParts, 'limiter'>,
+  parts: Pick<RequestParts, 'means'>,
   caller: Caller,
   bucket: LimitBucket,
   surface: AuditSurface,
 ): void | Promise<void> {
+  const { limiter } = Sealed.open(parts.means);
   const { identity } = caller;
   const quotas = quotasFor(caller, bucket);
   // INVARIANT: what this second refuses counts against no longer window.
@@ -48,7 +50,7 @@ export function limit(
 
 /** Counts a request that may go on in this turn; false, and nothing is counted, if it has to wait or is refused. */
 export function takeAtOnce(
-  limiter: Pick<DecidingParts['limiter'], 'takeIfLeft' | 'quotas'>,
+  limiter: Pick<Limiter, 'takeIfLeft' | 'quotas'>,
   caller: Caller,
   bucket: LimitBucket,
   identity: Identity,
@@ -86,4 +88,12 @@ function takeQuotas({ quotas }: Pick<Limiter, 'quotas'>, asked: readonly Quota[]
   };
   const taken = quotas.take(asked);
   return taken instanceof Promise ? taken.then(refused) : refused(taken);
+}
+
+/** How far each of these quotas is used. */
+export function quotaCounts(
+  { means }: Pick<RequestParts, 'means'>,
+  quotas: readonly Quota[],
+): ReturnType<Limiter['quotas']['standing']> {
+  return Sealed.open(means).limiter.quotas.standing(quotas);
 }

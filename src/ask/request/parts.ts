@@ -5,6 +5,7 @@ import type { ServiceLog } from '../../base/log.js';
 import type { ServedModel } from '../../model/served-model.js';
 import type { Call } from './call.js';
 import type { Observing } from './observing.js';
+import type { Sealed } from './sealed.js';
 
 /** What tells who calls, and whether it may call once more. */
 export interface DecidingParts {
@@ -14,7 +15,6 @@ export interface DecidingParts {
   readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
   /** Asked of every caller, after its token was verified or its session went on. */
   readonly revoked: Revoking;
-  readonly limiter: Pick<Limiter, 'take' | 'takeIfLeft' | 'takeAddress' | 'quotas' | 'guesses'>;
   readonly strangers: StrangerCounts;
 }
 
@@ -39,5 +39,13 @@ export interface PlanNotes {
   note(plan: GovernedPlan, requestId: string): string | null;
 }
 
+/** Means to record and to count requests, which the one way alone uses. */
+export interface RequestMeans {
+  readonly recording: RecordingParts;
+  readonly limiter: Pick<Limiter, 'take' | 'takeIfLeft' | 'takeAddress' | 'quotas' | 'guesses'>;
+}
+
 /** What every request goes through: see `respond`. */
-export interface RequestParts extends DecidingParts, RecordingParts {}
+export interface RequestParts extends DecidingParts, Pick<RecordingParts, 'log' | 'observing'> {
+  readonly means: Sealed<RequestMeans>;
+}

@@ -4,7 +4,7 @@ import type { AuditOutcome, AuditUnavailable } from '../../../policy/audit/index
 import type { Identity } from '../../../policy/index.js';
 import { chargeAnswer, takeAtOnce } from './limit.js';
 import { StageTimes } from './meters.js';
-import type { RequestParts } from './parts.js';
+import type { RequestMeans } from './parts.js';
 import { type Permit, Recorder, type RequestLabels } from './recorder.js';
 
 /** State of the decision about a request: not on disk yet, durable, or why it could not be recorded. */
@@ -21,7 +21,7 @@ export type DecisionState = 'waiting' | 'recorded' | AuditUnavailable;
 export class PermittedRequest {
   requestId = '';
   recorded: DecisionState = 'waiting';
-  readonly #parts: RequestParts;
+  readonly #means: RequestMeans;
   readonly #recorder: Recorder;
   readonly #times = new StageTimes();
   readonly #onRecorded: () => void;
@@ -29,9 +29,9 @@ export class PermittedRequest {
   #statementHmac = '';
   #startedAt = 0;
 
-  constructor(parts: RequestParts, onRecorded: () => void) {
-    this.#parts = parts;
-    this.#recorder = new Recorder(parts);
+  constructor(means: RequestMeans, onRecorded: () => void) {
+    this.#means = means;
+    this.#recorder = new Recorder(means.recording);
     this.#onRecorded = onRecorded;
   }
 
@@ -48,7 +48,10 @@ export class PermittedRequest {
     start: number,
     end: number,
   ): boolean {
-    const { audit, lineage, limiter } = this.#parts;
+    const {
+      recording: { audit, lineage },
+      limiter,
+    } = this.#means;
     const requestId = id ?? randomUUID();
     const plan = permit.plan === null ? null : (lineage?.note(permit.plan, requestId) ?? null);
     if (plan !== (permit.outcome.plan ?? null)) return false;
@@ -67,7 +70,7 @@ export class PermittedRequest {
     const permit = this.#permit;
     if (permit === null) return;
     const us = this.#observe(permit, 'ok', rows, null);
-    chargeAnswer(this.#parts.limiter, permit.caller, 'query', { rows, bytes, ms: us / 1_000 });
+    chargeAnswer(this.#means.limiter, permit.caller, 'query', { rows, bytes, ms: us / 1_000 });
     this.#recorder.outcomeUnder(permit, this.requestId, this.#statementHmac, rows, us);
   }
 

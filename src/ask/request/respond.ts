@@ -8,6 +8,7 @@ import { limit } from './limit.js';
 import type { RequestParts } from './parts.js';
 import type { Payment } from './payment.js';
 import type { Permit } from './recorder.js';
+import { Sealed } from './sealed.js';
 import { ForeignFault, publicError } from './told.js';
 
 /** What is to be decided about a call, before anything is answered: `D` is what the decision gives. */
@@ -67,7 +68,7 @@ export async function respond<D, A>(
 ): Promise<A> {
   const { inTurn } = request;
   if (inTurn === undefined) return (await consider(parts, call, request)).answer(request);
-  const ledger = new Ledger(parts, call, request.action, request.asked ?? null);
+  const ledger = new Ledger(Sealed.open(parts.means).recording, call, request.action, request.asked ?? null);
   const { identity } = await orRefused(parts, call, ledger, () => admit(parts, call, ledger, request));
   return inTurn(async () => {
     const again = (): Caller => permitted(request, callerAs(parts, identity, ledger, call));
@@ -77,7 +78,7 @@ export async function respond<D, A>(
 
 /** The first half of the way, up to the decision, which is not on record yet. Throws as `respond`. */
 export function consider<D>(parts: RequestParts, call: Call, request: Decision<D>): Promise<Considered<D>> {
-  const ledger = new Ledger(parts, call, request.action, request.asked ?? null);
+  const ledger = new Ledger(Sealed.open(parts.means).recording, call, request.action, request.asked ?? null);
   return decided(parts, call, ledger, request, () => admit(parts, call, ledger, request));
 }
 
@@ -250,7 +251,7 @@ async function recordRefusal<T extends Told>(
   const believed = ledger.identified && !(told instanceof QueryError && told.entry === 'invalidToken');
   if (credentials.kind === 'bearer' && !believed) {
     const { address } = credentials;
-    const taken = await parts.limiter.takeAddress(address);
+    const taken = await Sealed.open(parts.means).limiter.takeAddress(address);
     if (!taken.ok) {
       const limited = queryError('addressLimited', { retryAfterSeconds: taken.retryAfterSeconds });
       if (parts.strangers.isFirst(call, address)) await ledger.refuse(limited);
@@ -268,7 +269,7 @@ export function turnAwayStranger(
   action: string,
   reason: QueryError,
 ): Promise<QueryError> {
-  return refuse(parts, call, new Ledger(parts, call, action, null), reason);
+  return refuse(parts, call, new Ledger(Sealed.open(parts.means).recording, call, action, null), reason);
 }
 
 /** Something failed before there was a session. What an address may do so is limited before it reaches the log. */
@@ -280,10 +281,10 @@ export async function recordBrokenConnection(
 ): Promise<void> {
   if (call.credentials.kind !== 'bearer') return;
   const { address } = call.credentials;
-  const taken = await parts.limiter.takeAddress(address);
+  const taken = await Sealed.open(parts.means).limiter.takeAddress(address);
   if (!taken.ok && !parts.strangers.isFirst(call, address)) return;
   try {
-    await new Ledger(parts, call, action, null).refuse(fault);
+    await new Ledger(Sealed.open(parts.means).recording, call, action, null).refuse(fault);
   } catch (error) {
     publicError(parts, call.requestId, error); // says so in the service's own log
   }

@@ -1,10 +1,11 @@
 import { QueryError, queryError } from 'osl-compiler';
-import type { ClientCertificate, Identity } from '../../../policy/index.js';
+import type { ClientCertificate, Guesses, Identity } from '../../../policy/index.js';
 import type { Call } from './call.js';
 import { callerAgain, requireNotRevoked } from './caller.js';
 import { type AccountSession, accountNow, type CertificateSession, certificateNow } from './held.js';
 import type { DecidingParts, RequestParts } from './parts.js';
 import { recordBrokenConnection, respond, turnAwayStranger } from './respond.js';
+import { Sealed } from './sealed.js';
 import { ForeignFault } from './told.js';
 
 /**
@@ -35,7 +36,10 @@ export class TooManyGuesses extends Error {}
  */
 export async function accountLogin(parts: RequestParts, call: Call, user: string): Promise<AccountSession> {
   const { credentials } = call;
-  if (credentials.kind === 'bearer' && !(await parts.limiter.guesses.right(user, credentials.address))) {
+  if (
+    credentials.kind === 'bearer' &&
+    !(await Sealed.open(parts.means).limiter.guesses.right(user, credentials.address))
+  ) {
     // Not waited for, as the record of a wrong password is not: how long it takes must not tell them apart.
     void recordBrokenConnection(parts, call, 'login', new SurfaceFault('E4290', '28P01'));
     throw new TooManyGuesses();
@@ -163,4 +167,12 @@ class SurfaceFault extends ForeignFault {
     this.code = code;
     this.heard = heard;
   }
+}
+
+/** Counts a wrong password of `user` from an address. */
+export function noteWrongPassword(
+  { means }: Pick<RequestParts, 'means'>,
+  ...guess: Parameters<Guesses['wrong']>
+): ReturnType<Guesses['wrong']> {
+  return Sealed.open(means).limiter.guesses.wrong(...guess);
 }

@@ -199,7 +199,7 @@ export class PreparedQuestion {
 
   /** Kind of the database that its plan runs on. */
   get engineKind(): 'postgres' | 'pglite' {
-    return engineOf(this.#parts, this.plan).kind;
+    return engineOf(this.#parts, this.plan).status.kind;
   }
 
   /** Puts on record that it was compiled, if no run does so. @throws QueryError E5030 */

@@ -9,6 +9,7 @@ import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Reach } from '../reach.js';
 import { Runner } from '../runner.js';
+import { EngineStatus } from '../status.js';
 import { lendFrom, SystemEngine } from '../system.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { checkMajor, lockDataDir } from './lock.js';
@@ -67,7 +68,7 @@ export async function openPglite(
     const [version] = await system.query(`SELECT pg_catalog.current_setting('server_version') AS v`);
     const server = { role: READER, serverVersion: String(version?.['v']), warnings: [] };
     const outOfService = new OutOfService();
-    const governed = new GovernedEngine({
+    const status = new EngineStatus({
       kind: 'pglite',
       runner,
       outOfService,
@@ -75,6 +76,11 @@ export async function openPglite(
       server: () => server,
       whenReached: Promise.resolve(),
       pools: () => [pool.seen('questions')],
+    });
+    const governed = new GovernedEngine({
+      status,
+      runner,
+      outOfService,
       snapshot: () => null,
       lacking: () => null,
     });

@@ -11,6 +11,7 @@ import { Runner, type RunnerOptions } from '../runner.js';
 import { governedSettings, type Timeouts } from '../settings.js';
 import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
 import type { PlanMode } from '../statement.js';
+import { EngineStatus } from '../status.js';
 import { lendFrom, SystemEngine } from '../system.js';
 import { connectionLost } from '../upstream-error.js';
 import { NoSystemCredentials } from '../upstream-failure.js';
@@ -109,7 +110,7 @@ export async function openPostgres(
     if (first.report === null) throw connectionLost();
     return first.report;
   };
-  const governed = new GovernedEngine({
+  const status = new EngineStatus({
     kind: 'postgres',
     runner,
     outOfService,
@@ -121,6 +122,11 @@ export async function openPostgres(
       ...(lanes === null ? [] : [lanes.seen(reach.state)]),
       ...(system === null ? [] : [system.seen('system')]),
     ],
+  });
+  const governed = new GovernedEngine({
+    status,
+    runner,
+    outOfService,
     snapshot: (level, subject) => new PinnedSnapshot({ ...shape, level, subject }),
     lacking: (sql) => lackingFor(reported().kind, sql),
   });

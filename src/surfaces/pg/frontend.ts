@@ -19,6 +19,7 @@ import {
   certificateLogin,
   type Held,
   login,
+  noteWrongPassword,
   Questions,
   type RequestParts,
   refusedCommand,
@@ -122,7 +123,7 @@ function handlerOf(
       const account = snapshot.serviceAccounts.get(user);
       return account === undefined ? null : readScramVerifier(account.scram);
     },
-    noteWrongPassword: (user, remoteAddress) => service.limiter.guesses.wrong(user, remoteAddress),
+    noteWrongPassword: (user, remoteAddress) => noteWrongPassword(service, user, remoteAddress),
     certified: (user, certificate) => subjectOf(service, certificate) === user,
     async authenticate({ user, database, password, certificate, parameters, remoteAddress }, control) {
       const call = callFrom(remoteAddress, password === '' ? null : password);

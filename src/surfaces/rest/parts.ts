@@ -1,5 +1,5 @@
 import type { AuditLog } from '../../../policy/audit/index.js';
-import type { AnswerParts, DecidingParts, RecordingParts, RunningParts } from '../../ask/index.js';
+import type { AnswerParts, DecidingParts, RunningParts } from '../../ask/index.js';
 import type { Probes } from '../../ask/request/probes.js';
 import type { AccessRequestParts } from '../../ask/why/request-access.js';
 import type { KeptPolicy, PartsReached } from '../../model/model.js';
@@ -24,7 +24,5 @@ export interface RestParts
   extends AnswerParts,
     PublishingParts,
     AccessRequestParts,
-    Omit<StandingParts, 'audit'>,
-    TokenParts {
-  readonly audit: RecordingParts['audit'] & StandingParts['audit'];
-}
+    StandingParts,
+    TokenParts {}

@@ -11,7 +11,7 @@ import {
 import { createPlanCache } from '../../ask/data/plan-cache.js';
 import { type AnswerParts, ask, type Question } from '../../ask/index.js';
 import { bestSight, objectNamed, type Sight } from '../../model/graph/index.js';
-import type { Service } from '../../service/service.js';
+import { limitedBy, type Service } from '../../service/service.js';
 import { fieldsIn } from '../../surfaces/rest/bodies/json.js';
 import { queryRequestIn } from '../../surfaces/rest/bodies/query.js';
 import { JsonAnswer } from '../../surfaces/rest/json-answer.js';
@@ -56,7 +56,7 @@ function partsUnder(service: Service, snapshot: PolicySnapshot): AnswerParts {
     ...service,
     model: () => model,
     plans: createPlanCache(PLANS_BYTES),
-    limiter: createLimiter({ limits: { ...snapshot.limits, ...UNLIMITED } }),
+    ...limitedBy(service, createLimiter({ limits: { ...snapshot.limits, ...UNLIMITED } })),
   };
 }
 

@@ -3,6 +3,7 @@ import t from 'tap';
 import { PermittedSets } from '../../../src/ask/data/runtime/permitted.js';
 import type { Service } from '../../../src/service/service.js';
 import { replacing } from '../../support/replacing.js';
+import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { at, startForms } from './fixture.js';
 import {
   insertNotes,
@@ -38,23 +39,24 @@ const forms = await startForms(
     settings: { content: { embeddings: { url: server.url, keyEnv: null }, chat: null } },
   },
   (service: Service): Service => ({
-    ...service,
+    ...sealing(service, {
+      engines: new Map(
+        [...sealedParts(service).engines].map(([name, engine]) => {
+          const execute: typeof engine.execute = (plan, values, ...rest) => {
+            const { sql } = emit(plan);
+            const mark = [APPROXIMATE, SIGNS, EXACT].find((operator) => sql.includes(operator));
+            if (mark !== undefined) {
+              sent.push(mark);
+              if (mark === APPROXIMATE)
+                last = { sql, values: values.map((v) => Buffer.from(v.bytes ?? []).toString('utf8')) };
+            }
+            return engine.execute(plan, values, ...rest);
+          };
+          return [name, replacing(engine, { execute })];
+        }),
+      ),
+    }),
     permitted: { areMany: (...args) => sets.areMany(...args) },
-    engines: new Map(
-      [...service.engines].map(([name, engine]) => {
-        const execute: typeof engine.execute = (plan, values, ...rest) => {
-          const { sql } = emit(plan);
-          const mark = [APPROXIMATE, SIGNS, EXACT].find((operator) => sql.includes(operator));
-          if (mark !== undefined) {
-            sent.push(mark);
-            if (mark === APPROXIMATE)
-              last = { sql, values: values.map((v) => Buffer.from(v.bytes ?? []).toString('utf8')) };
-          }
-          return engine.execute(plan, values, ...rest);
-        };
-        return [name, replacing(engine, { execute })];
-      }),
-    ),
   }),
 );
 t.teardown(() => forms.close());

@@ -4,6 +4,7 @@ import { PermittedSets } from '../../../src/ask/data/runtime/permitted.js';
 import type { BoundValue, GovernedEngine } from '../../../src/engine/index.js';
 import type { Service } from '../../../src/service/service.js';
 import { replacing } from '../../support/replacing.js';
+import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { startForms } from './fixture.js';
 import {
   insertNotes,
@@ -37,9 +38,10 @@ const forms = await startForms(
     settings: { content },
   },
   (service: Service): Service => ({
-    ...service,
+    ...sealing(service, {
+      engines: new Map([...sealedParts(service).engines].map(([name, engine]) => [name, watched(engine)])),
+    }),
     permitted: { areMany: (...args) => sets.areMany(...args) },
-    engines: new Map([...service.engines].map(([name, engine]) => [name, watched(engine)])),
   }),
 );
 t.teardown(() => forms.close());

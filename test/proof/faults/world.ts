@@ -6,6 +6,7 @@ import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js';
 import { type NativePostgres, startNativePostgres, useServer } from '../../support/native-postgres.js';
+import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { SHOP_POLICY, SHOP_SCRIPT } from '../../support/shop.js';
 import { watchedLog } from '../../support/watched-log.js';
@@ -78,20 +79,22 @@ export async function openWorld(options: WorldOptions): Promise<World | null> {
     script: `${SHOP_SCRIPT}${FILL}`,
   });
   const { service } = shop.open;
-  const watch = watched(service.audit, 'user:ann');
+  const sealed = sealedParts(service);
+  const watch = watched(sealed.audit, 'user:ann');
   const settings = {
-    ...service,
-    audit: watch.log,
+    ...sealing(service, {
+      audit: watch.log,
+      limiter: {
+        ...sealed.limiter,
+        guesses: createGuesses(),
+        takeAddress: () => ({ ok: true as const }),
+      },
+    }),
     caps: { ...service.caps, timeoutMs: options.timeoutMs ?? service.caps.timeoutMs },
-    limiter: {
-      ...service.limiter,
-      guesses: createGuesses(),
-      takeAddress: () => ({ ok: true as const }),
-    },
   };
   const alone = postgres === null || back === null ? null : await unshared(through(back, postgres));
-  const engines = alone === null ? service.engines : new Map([[service.defaultConnector, alone.governed]]);
-  const frontend = createPgFrontend({ ...settings, engines });
+  const engines = alone === null ? sealed.engines : new Map([[service.defaultConnector, alone.governed]]);
+  const frontend = createPgFrontend(sealing(settings, { engines }));
   const { port } = await frontend.listen(0, '127.0.0.1');
   const sharing = createPgFrontend(settings);
   const { port: sharedPort } = await sharing.listen(0, '127.0.0.1');

@@ -5,6 +5,7 @@ import { type AuditLog, AuditUnavailable } from '../../../policy/audit/index.js'
 import { PermittedRequest } from '../../../src/ask/request/permitted-request.js';
 import { Route } from '../../../src/ask/routes/route.js';
 import { createPgFrontend, type PgFrontend } from '../../../src/surfaces/pg/index.js';
+import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { nativeOfRun, startTestService, type TestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { watchedLog } from '../../support/watched-log.js';
@@ -79,8 +80,8 @@ interface Stage {
 
 async function stageOn(shop: TestService, service: TestService['service'] = shop.service): Promise<Stage> {
   await shop.engine.system.script(MORE);
-  const log = heldLog(shop.service.audit);
-  const frontend = createPgFrontend({ ...service, audit: log.log });
+  const log = heldLog(sealedParts(shop.service).audit);
+  const frontend = createPgFrontend(sealing(service, { audit: log.log }));
   const { port } = await frontend.listen(0, '127.0.0.1');
   return {
     shop,
@@ -395,11 +396,11 @@ async function suite(): Promise<void> {
 
   test('a fast lane that forgets the limit is caught', async (t) => {
     const limited = await startTestService();
-    const { limiter } = limited.service;
-    const here = await stageOn(limited, {
-      ...limited.service,
-      limiter: { ...limiter, takeIfLeft: () => true },
-    });
+    const { limiter } = sealedParts(limited.service);
+    const here = await stageOn(
+      limited,
+      sealing(limited.service, { limiter: { ...limiter, takeIfLeft: () => true } }),
+    );
     const client = await here.login('user:ada');
     await here.serve(SHOP_POLICY.replace('query: 100000', 'query: 12'));
     await here.warm(client, () => [NAME]);

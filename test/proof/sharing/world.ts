@@ -5,6 +5,7 @@ import { openEngine } from '../../../src/engine/index.js';
 import { createHttpServer } from '../../../src/surfaces/http/server.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import type { NativePostgres } from '../../support/native-postgres.js';
+import { sealing } from '../../support/sealed-parts.js';
 import { startTestService, type TestService } from '../../support/service.js';
 
 export const CALLERS = 10;
@@ -157,7 +158,7 @@ export async function startWorld(postgres: NativePostgres): Promise<World> {
     waitMs: 30_000,
   });
   const engines = new Map([[shop.service.defaultConnector, engine.governed]]);
-  const frontend = createPgFrontend({ ...shop.service, engines }, {});
+  const frontend = createPgFrontend(sealing(shop.service, { engines }), {});
   const { port } = await frontend.listen(0, '127.0.0.1');
   const rest = await createHttpServer(shop.service);
   const { port: restPort } = await rest.listen(0, '127.0.0.1');

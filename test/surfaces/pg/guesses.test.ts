@@ -2,6 +2,7 @@ import tap, { test } from 'tap';
 import { createGuesses } from '../../../policy/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';
+import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { startTestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { startup } from '../../wire/support/bytes.js';
@@ -23,8 +24,8 @@ const shop = await startTestService({
 /** A frontend whose guesses begin at nothing. What one address may write into the log is another test's matter. */
 async function fresh(): Promise<{ readonly port: number; stop(): Promise<void> }> {
   const takeAddress = () => ({ ok: true as const });
-  const limiter = { ...shop.service.limiter, takeAddress, guesses: createGuesses() };
-  const frontend = createPgFrontend({ ...shop.service, limiter }, {});
+  const limiter = { ...sealedParts(shop.service).limiter, takeAddress, guesses: createGuesses() };
+  const frontend = createPgFrontend(sealing(shop.service, { limiter }), {});
   const { port } = await frontend.listen(0, '127.0.0.1');
   return { port, stop: () => frontend.stop() };
 }

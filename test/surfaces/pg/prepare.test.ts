@@ -5,6 +5,7 @@ import tap, { type Test, test } from 'tap';
 import type { AuditRecord } from '../../../policy/audit/index.js';
 import type { Service } from '../../../src/service/service.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
+import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { bind, describe, execute, flush, parse, query, sync } from '../../wire/support/bytes.js';
@@ -34,10 +35,9 @@ type Counted = readonly string[];
 async function start(t: Test, limits = ''): Promise<World> {
   const policy = limits === '' ? SHOP_POLICY : SHOP_POLICY.replace(/limits:[\s\S]*$/, `limits: ${limits}\n`);
   const shop = await startTestService({ policy });
-  const { limiter } = shop.service;
+  const { limiter } = sealedParts(shop.service);
   const counted: string[] = [];
-  const service: Service = {
-    ...shop.service,
+  const service: Service = sealing(shop.service, {
     limiter: {
       ...limiter,
       take(bucket, identity) {
@@ -50,7 +50,7 @@ async function start(t: Test, limits = ''): Promise<World> {
         return left;
       },
     },
-  };
+  });
   const { port } = await servePg(t, { ...shop, service }, { catalogs });
   return {
     shop,

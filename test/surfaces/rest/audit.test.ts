@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { AuditUnavailable } from '../../../policy/audit/index.js';
+import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { watchedLog } from '../../support/watched-log.js';
 import { freshAddress, startRest } from './fixture.js';
 
@@ -118,18 +119,18 @@ test('the log of a day', async (t) => {
   await t.test('what cannot be recorded is not answered', async (t) => {
     const failing = new AuditUnavailable('disk', 'the disk is full');
     const broken = await startRest({
-      serve: (s) => ({
-        ...s,
-        audit: {
-          ...watchedLog(
-            s.audit,
-            () => undefined,
-            () => failing,
-          ),
-          close: async () => undefined,
-          stats: () => ({ ...s.audit.stats(), failure: failing }),
-        },
-      }),
+      serve: (s) =>
+        sealing(s, {
+          audit: {
+            ...watchedLog(
+              sealedParts(s).audit,
+              () => undefined,
+              () => failing,
+            ),
+            close: async () => undefined,
+            stats: () => ({ ...s.audit.stats(), failure: failing }),
+          },
+        }),
     });
     t.teardown(() => broken.close());
     for (const reply of [

@@ -5,6 +5,7 @@ import { systemReads } from '../../../src/service/system-reads.js';
 import { fc } from '../../support/fast-check.js';
 import { inOneMoment } from '../../support/moment.js';
 import { startNativePostgres } from '../../support/native-postgres.js';
+import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import type { TokenClaims } from '../../support/service.js';
 import { type Reply, startRest } from './fixture.js';
 
@@ -257,8 +258,7 @@ test('a connector without system credentials is told of, not passed over', { ski
   const engine = await openEngine({ kind: 'postgres', url: native.readerUrl, systemUrl: null, poolSize: 1 });
   const blind = await startRest({
     serve: (service) => ({
-      ...service,
-      engines: new Map([['db', engine.governed]]),
+      ...sealing(service, { engines: new Map([['db', engine.governed]]) }),
       readCatalog: systemReads(new Map([['db', engine]])).readCatalog,
     }),
   });
@@ -473,14 +473,14 @@ test('authoring and questions have limits of their own', async (t) => {
     return replies.map((r) => r.status);
   };
   const limits = { ...DEFAULT_LIMITS, query: 4, authoring: 4, schema: 4 };
-  own.test.service.limiter.configure(limits);
+  sealedParts(own.test.service).limiter.configure(limits);
   const drafts = Array.from({ length: 12 }, (_, n) => (n % 2 ? '{' : { fragment: { metrics: {} } }));
   const asked = Array.from({ length: 4 }, () => ({ osql: 'select 1 as a' }));
   const flooded = await statuses('/osl/validate', drafts);
   t.ok(flooded.filter((s) => s === 429).length > 0, String(flooded));
   t.same(await statuses('/osl/query', asked), [200, 200, 200, 200], 'a flood of drafts takes no question');
   t.equal((await own.send('/osl/schema', { headers })).status, 200, 'and no reading of the schema');
-  own.test.service.limiter.configure({ ...limits, authoring: 100 });
+  sealedParts(own.test.service).limiter.configure({ ...limits, authoring: 100 });
   const questions = await statuses(
     '/osl/query',
     Array.from({ length: 12 }, () => ({ osql: 'select 1 as a' })),

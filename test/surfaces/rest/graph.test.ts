@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { DEFAULT_LIMITS } from '../../../policy/index.js';
 import { inOneMoment } from '../../support/moment.js';
+import { sealedParts } from '../../support/sealed-parts.js';
 import type { TokenClaims } from '../../support/service.js';
 import { eventually, freshAddress, type Reply, startRest } from './fixture.js';
 
@@ -282,8 +283,10 @@ test('what there is to ask about', async (t) => {
 
   await t.test('the schema has a limit of its own', async (t) => {
     // Whoever asked before in this second has used some of it.
-    rest.test.service.limiter.configure({ ...DEFAULT_LIMITS, query: 1_000 });
-    t.teardown(() => rest.test.service.limiter.configure({ ...DEFAULT_LIMITS, query: 1_000, schema: 1_000 }));
+    sealedParts(rest.test.service).limiter.configure({ ...DEFAULT_LIMITS, query: 1_000 });
+    t.teardown(() =>
+      sealedParts(rest.test.service).limiter.configure({ ...DEFAULT_LIMITS, query: 1_000, schema: 1_000 }),
+    );
     const replies = await inOneMoment(() =>
       Promise.all(Array.from({ length: 12 }, () => get('/osl/schema?governed=true', 'user:us'))),
     );

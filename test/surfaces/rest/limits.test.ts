@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { DEFAULT_LIMITS } from '../../../policy/index.js';
 import { inOneMoment } from '../../support/moment.js';
+import { sealedParts } from '../../support/sealed-parts.js';
 import { eventually, freshAddress, type Reply, startRest } from './fixture.js';
 
 const rest = await startRest();
@@ -10,8 +11,8 @@ test('limits', async (t) => {
     inOneMoment(() => Promise.all(Array.from({ length: n }, send)));
 
   await t.test('a subject beyond its limit hears when to come back, and is recorded', async (t) => {
-    rest.test.service.limiter.configure({ ...DEFAULT_LIMITS, query: 3 });
-    t.teardown(() => rest.test.service.limiter.configure({ ...DEFAULT_LIMITS, query: 1_000 }));
+    sealedParts(rest.test.service).limiter.configure({ ...DEFAULT_LIMITS, query: 3 });
+    t.teardown(() => sealedParts(rest.test.service).limiter.configure({ ...DEFAULT_LIMITS, query: 1_000 }));
     const replies = await many(8, () => rest.ask('user:ann', { osql: 'SELECT 1 AS a' }));
     const refused = replies.filter((r) => r.status === 429);
     t.ok(refused.length >= 4, `${refused.length} refused`);

@@ -2,9 +2,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import t, { test } from 'tap';
-import { type AuditEntry, AuditUnavailable } from '../../../policy/audit/index.js';
+import { type AuditEntry, type AuditLog, AuditUnavailable } from '../../../policy/audit/index.js';
 import { Drafts, Versions } from '../../../src/publishing/store/index.js';
 import { processorMs } from '../../support/processor.js';
+import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import type { TokenClaims } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { type Reply, startRest } from './fixture.js';
@@ -620,23 +621,25 @@ test('what cannot be published', async (t) => {
 test('the manifest file and what was published over it', async (t) => {
   let failing = false;
   const p = await publisher({
-    serve: (service) => ({
-      ...service,
-      audit: {
-        append: (entry: AuditEntry, done?: (failure: AuditUnavailable | null, seq: number) => void) => {
-          if (done !== undefined) return service.audit.append(entry, done);
-          return failing
-            ? Promise.reject(new AuditUnavailable('disk', 'the disk is full'))
-            : service.audit.append(entry);
-        },
-        form: (common) => service.audit.form(common),
-        appendForm: (...record) => service.audit.appendForm(...record),
-        fingerprint: (text: string) => service.audit.fingerprint(text),
-        fingerprintOf: (...of) => service.audit.fingerprintOf(...of),
-        close: () => service.audit.close(),
-        stats: () => service.audit.stats(),
-      } as typeof service.audit, // one function for the two overloads
-    }),
+    serve: (service) => {
+      const { audit } = sealedParts(service);
+      return sealing(service, {
+        audit: {
+          append: (entry: AuditEntry, done?: (failure: AuditUnavailable | null, seq: number) => void) => {
+            if (done !== undefined) return audit.append(entry, done);
+            return failing
+              ? Promise.reject(new AuditUnavailable('disk', 'the disk is full'))
+              : audit.append(entry);
+          },
+          form: (common) => audit.form(common),
+          appendForm: (...record) => audit.appendForm(...record),
+          fingerprint: (text: string) => audit.fingerprint(text),
+          fingerprintOf: (...of) => audit.fingerprintOf(...of),
+          close: () => audit.close(),
+          stats: () => audit.stats(),
+        } as AuditLog, // one function for the two overloads
+      });
+    },
   });
   const { rest } = p;
   t.teardown(() => rest.close());

@@ -5,6 +5,7 @@ import { type Test, test } from 'tap';
 import type { GovernedEngine } from '../../../src/engine/index.js';
 import type { Service } from '../../../src/service/service.js';
 import { replacing } from '../../support/replacing.js';
+import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { call, connected } from '../mcp/support.js';
 import { eventually, startRest } from './fixture.js';
 import { ALL, answerOf, BREAKS, begin, LARGE, outcomeOf, ROWS } from './large.js';
@@ -135,9 +136,9 @@ function slow(service: Service, ms: number, seen: { running: number }): Service 
       });
     });
   const engines = new Map(
-    [...service.engines].map(([name, engine]) => [name, replacing(engine, { execute })]),
+    [...sealedParts(service).engines].map(([name, engine]) => [name, replacing(engine, { execute })]),
   );
-  return { ...service, engines };
+  return sealing(service, { engines });
 }
 
 async function startSlow(t: Test, ms: number) {

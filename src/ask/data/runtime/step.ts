@@ -1,5 +1,6 @@
 import { emit, type GovernedPlan, InternalError, queryError } from 'osl-compiler';
 import type { GovernedEngine } from '../../../engine/index.js';
+import { Sealed } from '../../request/sealed.js';
 import { timeCharge } from '../charging.js';
 import { type CollectLimits, collect } from '../collect.js';
 import type { RunningParts, StepInput } from '../parts.js';
@@ -29,7 +30,7 @@ export async function step(
     memory,
     settings: settingsFor(parts, caller, plan, undefined),
     snapshot: snapshots?.of(engine) ?? null,
-    ...timeCharge(parts.limiter, caller),
+    ...timeCharge(parts, caller),
   };
   const { rows, truncated } = await collect(engine, plan, slotValues(emit(plan).slots, given, input), limits);
   if (truncated)
@@ -38,11 +39,11 @@ export async function step(
 }
 
 export function engineOf(
-  parts: Pick<RunningParts, 'engines' | 'defaultConnector'>,
+  parts: Pick<RunningParts, 'runners' | 'defaultConnector'>,
   plan: GovernedPlan,
 ): GovernedEngine {
   const name = plan.connector ?? parts.defaultConnector;
-  const engine = parts.engines.get(name);
+  const engine = Sealed.open(parts.runners).get(name);
   if (engine === undefined) throw new InternalError(`connector ${name} is not open`);
   return engine;
 }

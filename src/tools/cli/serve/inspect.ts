@@ -2,7 +2,6 @@ import { messageOf } from '../../../base/thrown.js';
 import type { OutOfServiceCause } from '../../../engine/index.js';
 import { keylessEntities, type Manifest, tableName } from '../../../model/manifest/index.js';
 import type { Model } from '../../../model/model.js';
-import { recordEvent } from '../../../service/events.js';
 import type { OpenService } from '../../../service/open.js';
 import type { Service } from '../../../service/service.js';
 import type { Settings } from '../../../service/settings.js';
@@ -10,7 +9,7 @@ import { type Gone, inspectDatabases, lookForDrift } from '../doctor/database.js
 import type { Finding } from '../doctor/finding.js';
 import { dataDirFindings, issuerFindings, tlsFindings } from '../doctor/machine.js';
 
-export type InspectedService = Pick<OpenService, 'service' | 'databases'>;
+export type InspectedService = Pick<OpenService, 'service' | 'databases' | 'record'>;
 
 /**
  * Looks at what `osl doctor` looks at, warns of what is not well, and takes out of service what the databases no longer
@@ -66,14 +65,14 @@ export async function inspectDrift(open: InspectedService): Promise<void> {
 
 /** From now on these are out of service, and no others of the connector. What changes has a line and a record. */
 async function takeOut(
-  { service, databases }: InspectedService,
+  { service, databases, record }: InspectedService,
   connector: string,
   missing: ReadonlyMap<string, Missing>,
 ): Promise<void> {
   const { log } = service;
   const database = databases.get(connector);
   if (database === undefined) return;
-  const before = database.governed.outOfService;
+  const before = database.governed.status.outOfService;
   const out = [...missing].filter(([object, { cause }]) => before.get(object) !== cause);
   const back = [...before.keys()].filter((object) => !missing.has(object));
   database.takeOutOfService(new Map([...missing].map(([object, { cause }]) => [object, cause])));
@@ -82,7 +81,7 @@ async function takeOut(
   for (const object of back) log.warn('in service again', { connector, object });
   if (out.length + back.length === 0) return;
   const told = out.map(([object, { cause, what }]) => ({ object, cause, what }));
-  await recordEvent(service, 'service.drift', { connector, out: told, back });
+  await record('service.drift', { connector, out: told, back });
 }
 
 interface Missing {

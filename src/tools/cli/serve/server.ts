@@ -7,7 +7,6 @@ import { version } from '../../../base/package-root.js';
 import { StartProblem } from '../../../base/start-problem.js';
 import type { Jobs } from '../../../operating/jobs.js';
 import type { Operated } from '../../../operating/views.js';
-import { recordEvent } from '../../../service/events.js';
 import { openMetricExport } from '../../../service/observing.js';
 import { type OpenService, openService } from '../../../service/open.js';
 import type { Prepared, Reloaded } from '../../../service/reload.js';
@@ -194,7 +193,7 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
     const ports = { ...(await fronts.listen()), ...(await admin.listen()) };
     const unwatch = watchCertificates(certificates, settings.tls.watchMs, log, (now) => {
       log.warn('other certificates are shown from now on', { now });
-      void recordEvent(open.service, 'service.reload', { reloaded: true, now, kept: [] });
+      void open.record('service.reload', { reloaded: true, now, kept: [] });
     });
     closing.push(async () => unwatch());
     return { open, settings, ...ports, reload, stop };

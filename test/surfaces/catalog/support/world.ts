@@ -10,6 +10,7 @@ import { settingsFrom } from '../../../../src/service/settings.js';
 import { type CatalogOptions, Catalogs } from '../../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../../src/surfaces/pg/index.js';
 import { emptyDatabases } from '../../../support/embedded-data.js';
+import { sealedParts, sealing } from '../../../support/sealed-parts.js';
 import { watchedLog } from '../../../support/watched-log.js';
 
 /** Names that the clerk must never find: of relations, columns, metrics, roles, and of the upstream's own objects. */
@@ -210,7 +211,9 @@ export async function openBase(
   const open = await openService(settings, silent);
   const entries: AuditEntry[] = [];
   return {
-    service: { ...open.service, audit: watchedLog(open.service.audit, (entry) => entries.push(entry)) },
+    service: sealing(open.service, {
+      audit: watchedLog(sealedParts(open.service).audit, (entry) => entries.push(entry)),
+    }),
     takeAudit: () => entries.splice(0),
     token: (user) =>
       mintToken(

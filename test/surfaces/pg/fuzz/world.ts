@@ -1,5 +1,6 @@
 import { createPgFrontend } from '../../../../src/surfaces/pg/index.js';
 import { makeScramVerifier, type WireServer } from '../../../../wire/index.js';
+import { sealedParts, sealing } from '../../../support/sealed-parts.js';
 import { startTestService, type TestService } from '../../../support/service.js';
 import { SHOP_POLICY, SHOP_SCRIPT } from '../../../support/shop.js';
 import { watchedLog } from '../../../support/watched-log.js';
@@ -54,15 +55,16 @@ export async function openWorld(count: number): Promise<World> {
   });
   const decisions = new Map<string, number>();
   const { service } = shop.open;
+  const sealed = sealedParts(service);
   const limiter = {
-    ...service.limiter,
+    ...sealed.limiter,
     takeAddress: () => ({ ok: true as const }),
     guesses: { wrong: () => undefined, right: () => true },
   };
-  const audit = watchedLog(service.audit, ({ kind, subject }) => {
+  const audit = watchedLog(sealed.audit, ({ kind, subject }) => {
     if (kind === 'decision' && subject) decisions.set(subject, (decisions.get(subject) ?? 0) + 1);
   });
-  const frontend = createPgFrontend({ ...service, limiter, audit });
+  const frontend = createPgFrontend(sealing(service, { limiter, audit }));
   const { port } = await frontend.listen(0, '127.0.0.1');
   const tokens = new Map<string, string>();
   const renew = async (): Promise<void> => {

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { RecordBatchReader } from 'apache-arrow';
 import { test } from 'tap';
 import { replacing } from '../../../support/replacing.js';
+import { sealedParts, sealing } from '../../../support/sealed-parts.js';
 import { eventually, startRest } from '../fixture.js';
 import { ALL, answerOf, BREAKS, begin, LARGE, outcomeOf, ROWS } from '../large.js';
 import { asJson, readArrow } from './read.js';
@@ -134,7 +135,7 @@ test('a reader that stops pauses the database, and is cut off with the time of i
     settings: { caps },
     serve: (service) => {
       const engines = new Map(
-        [...service.engines].map(([name, engine]) => {
+        [...sealedParts(service).engines].map(([name, engine]) => {
           const execute: typeof engine.execute = (plan, values, options, sink) =>
             engine.execute(plan, values, options, {
               write: (rows, count) => {
@@ -145,7 +146,7 @@ test('a reader that stops pauses the database, and is cut off with the time of i
           return [name, replacing(engine, { execute })] as const;
         }),
       );
-      return { ...service, engines };
+      return sealing(service, { engines });
     },
   });
   t.teardown(() => counting.close());

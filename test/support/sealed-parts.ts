@@ -1,0 +1,35 @@
+import type { AuditLog } from '../../policy/audit/index.js';
+import type { Limiter } from '../../policy/index.js';
+import type { AnswerParts } from '../../src/ask/index.js';
+import { Sealed } from '../../src/ask/request/sealed.js';
+import type { GovernedEngine } from '../../src/engine/index.js';
+
+/** Parts of a service that its surfaces hold sealed. */
+interface SealedParts {
+  readonly audit: AuditLog;
+  readonly limiter: Limiter;
+  readonly engines: ReadonlyMap<string, GovernedEngine>;
+}
+
+export function sealedParts({ means, runners }: Pick<AnswerParts, 'means' | 'runners'>): SealedParts {
+  const { recording, limiter } = Sealed.open(means);
+  return {
+    audit: recording.audit as AuditLog, // service start seals the whole log
+    limiter: limiter as Limiter, // and the whole limiter
+    engines: Sealed.open(runners),
+  };
+}
+
+/** `service` with other parts in the seals. */
+export function sealing<S extends AnswerParts>(service: S, other: Partial<SealedParts>): S {
+  const own = sealedParts(service);
+  const { audit, limiter, engines } = { ...own, ...other };
+  const { recording } = Sealed.open(service.means);
+  return {
+    ...service,
+    ...(other.audit !== undefined && { audit }),
+    means: new Sealed({ recording: { ...recording, audit }, limiter }),
+    engines: new Map([...engines].map(([name, { status }]) => [name, status])),
+    runners: new Sealed(engines),
+  };
+}
