@@ -20,9 +20,9 @@ export interface CompileOptions {
   readonly features?: Features;
   /** The join rule. Default: that of the catalog. */
   readonly joins?: Joins;
-  /** Whether decoder operators have a model to ask; without one they are E0521. Default: true. */
+  /** True if decoder operators have a model to ask; without one they fail with E0521. Default: true. */
   readonly hasDecoder?: boolean;
-  /** What names mean; default: OSL-SQL. */
+  /** Meaning of names: entities or tables. Default: OSL-SQL. */
   readonly world?: AskedWorld;
   /** The statement of the text, where that was parsed before. */
   readonly parsed?: ParsedStatement;

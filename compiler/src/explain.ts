@@ -112,7 +112,7 @@ function explainFrom(item: FromItem, plan: GovernedPlan): PlanExplanation {
   }
 }
 
-/** Of how many keys, and how many other predicates. */
+/** Number of sealed keys in the join condition, and of its other predicates. */
 function conditionsIn({ sealed, on }: Join): { keys?: number; predicates?: number } {
   const keys = sealed ? on.filter(equatesColumns).length : 0;
   const predicates = on.length - keys;
@@ -135,7 +135,7 @@ function step(
   return Object.freeze({ step: name, detail: Object.freeze(detail), inputs: Object.freeze([...inputs]) });
 }
 
-/** What is told of rows that are worked out before the statement runs. */
+/** Explanation of rows that are computed before the statement runs. */
 interface RuntimeExplanation {
   readonly step: string;
   readonly detail: Readonly<Record<string, unknown>>;
@@ -202,8 +202,8 @@ function retrieval(
 }
 
 /**
- * How passages are found: where few are permitted, and where many are. Which of the two it is this time would need a
- * look at the data, which an explanation does not take.
+ * How passages are found if few are permitted, and if many are. Which of the two applies depends on the data, which an
+ * explanation does not read.
  */
 function laneOf({ facet, legs }: GovernedRetrieval['relation'], store: GovernedStore | null): unknown {
   if (legs.mode === 'lexical') return 'exact';
@@ -235,7 +235,7 @@ function pageOf(
   };
 }
 
-/** Whether the store's own scan has a filter; that of its entity has one of its own. */
+/** True if the store's own scan has a filter; the scan of its entity has another one. */
 function isFiltered(query: Query): boolean {
   if (query.kind !== 'select') return false;
   return leavesOf(query.from).some((leaf) =>
@@ -243,7 +243,7 @@ function isFiltered(query: Query): boolean {
   );
 }
 
-/** What the asker of `plan` is told beside the answer, whatever the answer is. */
+/** Notices that go with every answer of `plan`. */
 export function noticesOf({ runtime }: GovernedPlan): readonly string[] {
   if (runtime.length === 0) return [];
   return [...new Set(runtime.flatMap((r) => (r.kind === 'retrieval' ? r.notices : [])))];

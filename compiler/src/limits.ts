@@ -1,7 +1,6 @@
 /**
- * What one statement may cost to compile. Each bounds one thing that a text can multiply, so that all of them together
- * bound the time: a statement within them is compiled in a few milliseconds, whatever it says, and so is the refusal of
- * one beyond them.
+ * Limits on what one statement may cost to compile. Each bounds one thing that a text can multiply, so that together
+ * they bound the time: a statement within them compiles in a few milliseconds, and one beyond them is refused as fast.
  */
 export const LIMITS = Object.freeze({
   /** UTF-16 units of a text. */

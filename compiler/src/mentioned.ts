@@ -7,7 +7,7 @@ import { functionsNamed } from './functions/index.js';
 import { type ParsedStatement, parse } from './text/parse.js';
 import { type AskedWorld, worldOf } from './world.js';
 
-/** What a statement names, for the record of a question that was refused: who asked for what. */
+/** Names in a statement, for the audit record of a refused question. */
 export interface MentionedNames {
   /** Full names (`osl.entities.person`) of what is declared, whether or not the asker may see it; sorted. */
   readonly declared: readonly string[];

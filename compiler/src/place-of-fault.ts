@@ -38,7 +38,7 @@ export function placedFault(
   return isZoneOf(suspect, error.sqlstate, bound) ? queryError('unknownZone', {}, place) : error.at(place);
 }
 
-/** What alone can have raised `sqlstate`; null where that may be several values, or one that the manifest wrote. */
+/** The one expression that can have raised `sqlstate`; null if several could, or if the manifest wrote it. */
 function suspectOf(bound: BoundPlan, sqlstate: string): Expr | null {
   const offsetOf = (e: Expr): number | undefined => bound.positionOf(e)?.offset;
   // A cast without a place is one that the types of the caller's own values called for.
@@ -83,7 +83,7 @@ function suspectsOf({ query }: BoundPlan, sqlstate: string): readonly Expr[] {
   return allQueries(query).flatMap((level) => (level.kind === 'values' ? [] : (level[clause] ?? [])));
 }
 
-/** Whether the database complains of the zone of an AT TIME ZONE that the question names. */
+/** True if the database complains about the zone of an AT TIME ZONE that the question names. */
 function isZoneOf(expr: Expr, sqlstate: string, { slots }: BoundPlan): boolean {
   if (expr.kind !== 'call' || expr.definition.name !== 'timezone' || sqlstate !== '22023') return false;
   const [zone] = expr.args;
@@ -130,7 +130,7 @@ const temporal: Test = (e) =>
 const patterns = named('~', '~*', '!~', '!~*');
 const regexp: Test = (e) => e.kind === 'call' && /^(regexp_|substring$|similar_)/.test(e.definition.name);
 
-/** What can raise each SQLSTATE. One that is missing here has no place. */
+/** The expressions that can raise each SQLSTATE. Errors that are missing here get no position. */
 const SUSPECTS: ReadonlyMap<string, Test> = new Map<string, Test>([
   ['21000', (e) => e.kind === 'scalar_query'],
   [

@@ -16,7 +16,7 @@ export interface CommonNames {
   readonly around: CommonNames | null;
 }
 
-/** Whether `name` means a common table where `scope` holds. */
+/** True if `name` is a common table in `scope`. */
 export function isCommon(name: string, scope: CommonNames | null): boolean {
   for (let at = scope; at !== null; at = at.around) {
     if ((at.order.get(name) ?? at.count) < at.count) return true;
@@ -36,16 +36,16 @@ export function withClauseNames(names: readonly string[], recursive: boolean, ar
 }
 
 /**
- * What a surface asks for. `either`: entities or tables, as the statement's own names say; a name without a schema is
- * an entity there, as it is for every client of the wire.
+ * The meaning of names that a surface asks for. `either`: entities or tables, decided by the statement's own names; a
+ * name without a schema is an entity, as for every client of the wire.
  */
 export type AskedWorld = World | 'either';
 
 /**
- * What the names of a statement mean, told from its syntax tree alone: nothing that is bound, allowed or visible has a
- * part in it, so that the choice tells nothing.
+ * The meaning of the names of a statement, decided by its syntax tree alone: nothing bound, allowed or visible plays a
+ * part, so that the choice reveals nothing.
  *
- * @throws QueryError E0513 where it names both entities and tables
+ * @throws QueryError E0513 if it names both entities and tables
  */
 export function worldOf(parsed: ParsedStatement, asked: AskedWorld, catalog: Catalog): World {
   if (asked === 'semantic') return 'semantic';

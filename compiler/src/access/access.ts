@@ -6,14 +6,14 @@ import type { Expr } from '../plan/plan.js';
 import { mapChildren, someExpr } from '../plan/walk.js';
 import { GROUPS_ONLY } from './groups-only.js';
 
-/** How a cell that the caller may not read in the clear is shown. */
+/** The form in which a cell is shown that the caller may not read in the clear. */
 export type MaskKind = 'redact' | 'null' | 'hash' | 'partial' | 'year' | 'deny';
 
 /**
- * What one caller may see: the outcome of identity and policy, the only thing that `govern` trusts.
+ * The rights of one caller: the result of identity and policy, and the only input that `govern` trusts.
  *
- * Values of a subject's attributes are not in here: row filters refer to them as parameters, so that callers
- * with the same rights share plans.
+ * Values of a subject's attributes are not included: row filters refer to them as parameters, so that callers with the
+ * same rights share plans.
  */
 export interface Access {
   /**
@@ -48,10 +48,10 @@ export interface RelationAccess {
 }
 
 /**
- * What `access` shows of the rows of a relation that the binder has found in it. Grants without row output are not in
- * it; only `scanAccesses` lets them apply.
+ * The rights that `access` gives on the rows of a bound relation. Grants without row output are left out; only
+ * `scanAccesses` lets them apply.
  *
- * @throws QueryError E2103 where there are no others
+ * @throws QueryError E2103 if there are no other grants
  */
 export function accessTo(relation: Relation, access: Access): RelationAccess {
   const rows = rowsOf(grantsOn(relation, access));
@@ -82,9 +82,9 @@ export interface RelationGrant {
   readonly groups?: GroupRule;
 }
 
-/** How a grant without row output may be used; see `govern/groups.ts`. */
+/** Conditions under which a grant without row output may be used; see `govern/groups.ts`. */
 export interface GroupRule {
-  /** How many entities, told apart by primary key or by `unit`, a group must rest on. At least 2. */
+  /** Minimum number of entities in a group, told apart by primary key or by `unit`. At least 2. */
   readonly minimum: number;
   /** The column that tells whose a row is, where one may have several; the same in all grants on a relation. */
   readonly unit?: string;
@@ -114,7 +114,7 @@ function rowsOf(all: RelationAccess): RelationAccess | null {
   return rows;
 }
 
-/** What `access` shows of the rows of relation `name`, or undefined where it shows none. */
+/** The rights that `access` gives on the rows of relation `name`; undefined if it shows none. */
 export function rowAccess(name: string, access: Access): RelationAccess | undefined {
   const found = access.relations.get(name);
   return found === undefined ? undefined : (rowsOf(found) ?? undefined);
@@ -150,7 +150,7 @@ export function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | n
   return [...distinct.values()];
 }
 
-/** Whether some of `grants` lets every row through that any of `all` does, judged by their texts. */
+/** True if some of `grants` lets through every row that any of `all` does, compared by the text of their filters. */
 export function sameRows(grants: readonly RelationGrant[], all: readonly RelationGrant[]): boolean {
   if (grants.length === 0) return false;
   const mine = filtersOf(grants);
@@ -162,8 +162,8 @@ export function sameRows(grants: readonly RelationGrant[], all: readonly Relatio
 }
 
 /**
- * How many values one subject has of each attribute; `any` matches everything, and an attribute that is not here is
- * missing. One value is compared by `=`, which Postgres carries to the other side of a join; a list of it is not.
+ * Number of values that one subject has of each attribute. `any` matches everything; an attribute that is not listed is
+ * missing. One value is compared by `=`, which Postgres carries to the other side of a join; a list is not.
  */
 export type AttributePattern = ReadonlyMap<string, 'any' | 'none' | 'one' | 'many'>;
 

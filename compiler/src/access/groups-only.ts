@@ -1,4 +1,4 @@
-/** Why rows that are for aggregates only are refused to a question, and what may be asked of them in its place. */
+/** The reason why rows that may only be aggregated are refused, and the alternative to suggest. */
 interface Reason {
   readonly detail: string;
   readonly hint: string;
@@ -94,7 +94,7 @@ export const GROUPS_ONLY = {
 
 export type GroupsOnlyReason = keyof typeof GROUPS_ONLY;
 
-/** What may be asked in place of a metric that needs more than figures over groups. */
+/** Hint for a metric that needs more than figures over groups. */
 export function inPlaceOfMetric(relation: string): string {
   return `ask for another metric, or write count, sum or avg of columns in a SELECT that reads \`${relation}\``;
 }

@@ -26,7 +26,7 @@ export function kindOf(node: Node): string {
   return key.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
 }
 
-/** What SQL calls the nodes that have no place in OSL-SQL. */
+/** SQL names of grammar nodes that OSL-SQL does not have. */
 const CONSTRUCTS: ReadonlyMap<string, string> = new Map([
   ['CurrentOfExpr', 'CURRENT OF'],
   ['JsonArrayAgg', 'JSON_ARRAYAGG'],
@@ -47,7 +47,7 @@ const CONSTRUCTS: ReadonlyMap<string, string> = new Map([
   ['XmlSerialize', 'XMLSERIALIZE'],
 ]);
 
-/** What `node` is called in a refusal. */
+/** The name of `node` in an error message. */
 export function constructOf(node: Node): string {
   if ('XmlExpr' in node) return (node.XmlExpr.op ?? '').replace(/^IS_(?=XML)/, '').replace('_', ' ');
   if ('JsonFuncExpr' in node) return (node.JsonFuncExpr.op ?? '').replace(/_OP$/, '');
@@ -76,8 +76,8 @@ export function constantText(node: Node): string | null {
 }
 
 /**
- * Of queries and subscripts, which are asked for it again at each level around them. Of every node it would cost more
- * than it spares.
+ * Positions of queries and subscripts, which each level around them needs again. For every node a cache would cost more
+ * than it saves.
  */
 const PLACES = new WeakMap<object, Location>();
 

@@ -29,17 +29,17 @@ export interface BoundPlan {
   readonly clientOids: readonly number[];
   /** Names of the metrics that it computes. */
   readonly metrics: readonly string[];
-  /** What its reader calls the columns. */
+  /** The output columns, by the names that the caller sees. */
   readonly columns: readonly {
     readonly name: string;
     readonly type: TypeName;
-    /** Of a metric that says so. */
+    /** Display format, if the column is a metric that declares one. */
     readonly format?: MetricFormat;
   }[];
-  /** Where a bound expression stands in the caller's text. */
+  /** Position of a bound expression in the caller's text. */
   readonly positionOf: (expr: Expr) => Position | null;
   readonly positionOfSource: (source: SourceId) => Position | null;
-  /** Where the literals among `slots` come from. */
+  /** Origin of the literals among `slots`. */
   readonly literals: LiteralSlots;
 }
 

@@ -23,8 +23,8 @@ import { type CarriedLiterals, LiteralSlots, WrittenLiteral } from './literals.j
 import type { RuntimeDraft } from './runtime/runtime-draft.js';
 
 /**
- * What the names of a statement mean: entities and their columns, or tables and theirs. Either way policy holds for
- * the same entity.
+ * The meaning of names in a statement: entities and their columns, or tables and theirs. Policy applies to the same
+ * entities either way.
  */
 export type World = 'semantic' | 'physical';
 
@@ -44,11 +44,11 @@ export class BindContext {
   readonly world: World;
   /** The join rule; null where it does not apply: in raw SQL, and in queries of the compiler itself. */
   readonly joins: Joins | null;
-  /** Whether decoder operators have a model to ask. */
+  /** True if decoder operators have a model to ask. */
   readonly hasDecoder: boolean;
   /** The client's `$1 … $n`. */
   readonly clients: ClientParameters;
-  /** Whether COLLATE was met. */
+  /** True if the statement has a COLLATE. */
   collates = false;
   readonly labelled = new LabelledColumns();
   readonly shownRows = new ShownRows();
@@ -77,7 +77,7 @@ export class BindContext {
   #parameters = 0;
   #contentRead = 0;
   #placed = true;
-  /** Who wrote the text at hand. */
+  /** Author of the text that is being bound. */
   #author: 'manifest' | 'caller' = 'caller';
 
   constructor(
@@ -208,7 +208,7 @@ export class BindContext {
       throw this.error('denied', { object: shown }, at);
   }
 
-  /** Where keyword `word` stands, for what the grammar tells no place of. */
+  /** Position of keyword `word`, for constructs that the grammar gives no position. */
   wordNear(word: string, side: 'before' | 'after', near: Location): Location {
     return this.#placed ? placeOfWord(this.#source, word, side, near) : undefined;
   }
@@ -265,7 +265,7 @@ export class BindContext {
     else names.add(name);
   }
 
-  /** Where a column of a FROM item is used first. */
+  /** Position where a column of a FROM item is used first. */
   firstUseOf(source: number): Location {
     return this.#firstUse.get(source);
   }
@@ -293,7 +293,7 @@ export class BindContext {
     this.#computed.set(`${source} ${name}`, value);
   }
 
-  /** What a computed column was written out to before, which counts again; null where it was not. */
+  /** The expansion of a computed column that was bound before, counted once more; null if there is none. */
   computedOf(source: number, name: string): Expr | null {
     const value = this.#computed.get(`${source} ${name}`);
     if (value === undefined) return null;
@@ -317,7 +317,7 @@ export class BindContext {
     return expr;
   }
 
-  /** How `expr` is shown where it is a metric's figure that says so. */
+  /** Display format of `expr`, if it is a metric's figure that declares one. */
   formatOf(expr: Expr): MetricFormat | undefined {
     return this.#formats.get(expr);
   }
@@ -348,7 +348,7 @@ export class BindContext {
     );
   }
 
-  /** How often FROM has named what brings passages, a walk or evidence: at any depth, common tables looked through. */
+  /** Number of times that FROM has named passages, a walk or evidence: at any depth, common tables included. */
   get contentRead(): number {
     return this.#contentRead;
   }
@@ -393,7 +393,7 @@ export class BindContext {
     return expr.kind === 'parameter' ? this.#literals.literalIn(expr.slot) : null;
   }
 
-  /** What the slot of `expr` carries if it is a literal; the plan depends on it from now on. */
+  /** The value of `expr` if it is a literal; the plan depends on it from now on. */
   literalValue(expr: Expr): LiteralValue | null {
     return expr.kind === 'parameter' ? this.#literals.valueOf(expr.slot) : null;
   }

@@ -4,7 +4,7 @@ import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
 import type { Scope } from './scope.js';
 
-/** What an expression may use where it stands. */
+/** The context of an expression: the names, calls and clauses it may use. */
 export interface BindEnvironment {
   readonly ctx: BindContext;
   readonly scope: Scope;
@@ -14,15 +14,15 @@ export interface BindEnvironment {
   readonly windows: boolean;
   /** Windows that the WINDOW clause names. */
   readonly namedWindows: ReadonlyMap<string, WindowDef>;
-  /** Whether `attribute('name')` may be used: in policy predicates only. */
+  /** True if `attribute('name')` may be used: in policy predicates only. */
   readonly policy: boolean;
   /** Set where names mean something else than columns: what `parts` of a name at `at` stand for. */
   readonly nameOf?: (parts: readonly string[], at: Location) => Expr;
-  /** Whether `/` gives fractions and NULL for a zero divisor, as in metrics. */
+  /** True if `/` gives fractions, and NULL for a zero divisor, as in metrics. */
   readonly guardedDivision?: boolean;
-  /** Whether functions that make rows may stand here: at the top of a select list, and in what is computed of them. */
+  /** True if functions that make rows are allowed: at the top of a select list, and in what is computed from them. */
   readonly rows?: boolean;
-  /** Whether this is the text of a simple metric, in which a name is a column and never another metric. */
+  /** True in the text of a simple metric, where a name is a column and never another metric. */
   readonly withinMetric?: boolean;
 }
 

@@ -12,13 +12,13 @@ import {
   visitExpr,
 } from '../plan/walk.js';
 
-/** Of a query as it is written out: its values and FROM items, those of the queries in it too. */
+/** Size of a query as SQL text: its values and FROM items, and those of the queries in it. */
 interface WrittenSize {
   readonly values: number;
   readonly items: number;
 }
 
-/** Of queries, which never change. */
+/** Sizes of queries, which are immutable. */
 const SIZES = new WeakMap<Query, WrittenSize>();
 
 /**

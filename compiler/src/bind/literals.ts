@@ -31,7 +31,7 @@ export class WrittenLiteral {
     return this.#text;
   }
 
-  /** Whether `test` holds. The plan depends on that from now on, and on no more. */
+  /** The result of `test`. The plan depends on it from now on, and on nothing else of the text. */
   holds(test: LiteralTest): boolean {
     const outcome = test(this.#text);
     this.#tests.push({ holds: test, outcome });
@@ -46,7 +46,7 @@ export class WrittenLiteral {
     return this.#tests;
   }
 
-  /** Whether anything depends on the very text. */
+  /** True if the plan depends on the exact text. */
   get isRead(): boolean {
     return this.#read || (this.#node !== null && wasRead(this.#node));
   }
@@ -56,10 +56,10 @@ export class WrittenLiteral {
   }
 }
 
-/** What a slot carries: one literal, or the items of an IN list. */
+/** The content of a slot: one literal, or the items of an IN list. */
 export type CarriedLiterals = WrittenLiteral | readonly (WrittenLiteral | null)[];
 
-/** Whether all of it stands in the caller's text. */
+/** True if all of it is in the caller's text. */
 function isWritten(value: CarriedLiterals): boolean {
   const parts = value instanceof WrittenLiteral ? [value] : value;
   return parts.every((part) => part === null || part.node !== null);
@@ -165,8 +165,8 @@ const DAY_ONLY = new RegExp(`^${DAY}$`);
 const NO_OFFSET = new RegExp(`^${DAY}[t ]${CLOCK}$`, 'i');
 
 /**
- * Whether Postgres reads `text` as the same value of `type` under every DateStyle and IntervalStyle, and, but for a
- * timestamptz without an offset, in every time zone. `today` and `now` are not such.
+ * True if Postgres reads `text` as the same value of `type` under every DateStyle and IntervalStyle and, except for a
+ * timestamptz without an offset, in every time zone. False for `today` and `now`.
  */
 export function isSettingsFree(text: string, type: ScalarType): boolean {
   return FORMS.get(type)?.test(text.trim()) ?? true;

@@ -14,7 +14,7 @@ import { innerScope, resolveColumn, type ScopeItem, withParents } from './scope.
 /** One value of a sampled row. */
 export interface SampledValue {
   readonly name: string;
-  /** Whether it stands in the table. */
+  /** True if it is a column of the table. */
   readonly stored: boolean;
   readonly expr: Expr;
   /** The stored columns that it is read from, the keys on the way to a parent with them. */
@@ -24,7 +24,7 @@ export interface SampledValue {
 interface SampledRead {
   readonly relation: Relation;
   readonly ref: ColumnRef;
-  /** Whether it is of a row that the sampled one refers to, and that may not be there. */
+  /** True if it belongs to a parent of the sampled row, which may be missing. */
   readonly ofParent: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface BoundSample {
   readonly values: readonly SampledValue[];
 }
 
-/** What `*` of `relation` is for this caller, as a query that has no outputs yet. */
+/** The columns of `*` for this caller, as a query without outputs. */
 export function bindSample(relation: Relation, catalog: Catalog, access: Access): BoundSample {
   const ctx = new BindContext({ original: '', quoted: [] }, catalog, access, NO_FEATURES, []);
   const rights = access.relations.get(relation.name);

@@ -16,11 +16,11 @@ export interface ScopeColumn {
   /** The item's own name of it: the declared name, or `c<position>` of a derived table. */
   readonly name: string;
   readonly type: TypeName;
-  /** Whether joins may use it: a sealed key, or one passed through unchanged. */
+  /** True if joins may use it: a sealed key, or one passed through unchanged. */
   readonly sealed: boolean;
   /** Policy lets the caller know of it, not use it. */
   readonly denied: boolean;
-  /** Whether `*` includes it. */
+  /** True if `*` includes it. */
   readonly starred: boolean;
   /** Set where another FROM item than its own holds the value. */
   readonly source?: number;
@@ -42,7 +42,7 @@ export interface ParentItem {
 export interface ScopeItem {
   readonly source: number;
   readonly alias: string;
-  /** Where it stands in the text. */
+  /** Position in the text. */
   readonly location?: Location;
   /** Set for a relation that is named by itself, without an alias: the schema that may stand before it. */
   readonly schema?: string;
@@ -59,7 +59,7 @@ export interface ScopeItem {
   readonly retrieval?: RetrievalDraft;
   /** Set for an entity with content: using its `evidence` makes the query a Joint one. */
   readonly hydration?: HydrationDraft;
-  /** What its computed columns have had joined so far; absent where they can have nothing joined. */
+  /** Parents joined so far for its computed columns; absent if nothing can be joined to it. */
   readonly parents?: ParentItem[];
   /** The order of the rows where the query states none. */
   readonly order?: readonly ColumnRef[];
@@ -70,7 +70,7 @@ export interface ColumnReference {
   /** The FROM item; null where only the column is named. */
   readonly alias: string | null;
   readonly name: string;
-  /** What stands in front, or null: with a schema the item must be a relation of it that has no alias. */
+  /** Name before the dot, or null: with a schema the item must be a relation of it that has no alias. */
   readonly schema: string | null;
 }
 
@@ -92,13 +92,13 @@ export interface Scope {
   readonly tables: ReadonlyMap<string, CommonTableEntry>;
   /** Set where its items stand to the left of a LATERAL query, which may name their columns. */
   readonly lateral?: true;
-  /** How the items are joined; absent where nothing asks. */
+  /** The join tree of the items; absent if not needed. */
   readonly from?: FromItem;
   /** Columns that USING joined; `*` lists them first. */
   readonly using?: readonly UsingColumn[];
-  /** Where metrics are noted whose rows the joins repeat; absent where none can stand. */
+  /** Collects metrics whose rows the joins repeat; absent if no metric is allowed. */
   readonly ownGrain?: OwnGrain;
-  /** Where operators over its rows are noted; absent where none can stand. */
+  /** Collects operators over its rows; absent if none is allowed. */
   readonly operators?: RowOperators;
 }
 
@@ -114,7 +114,7 @@ export interface BoundColumn {
   readonly type: TypeName;
   /** A sealed key passed through unchanged. */
   readonly sealed: boolean;
-  /** How it is shown, where it is a metric that says so. */
+  /** Display format, if it is a metric that declares one. */
   readonly format?: MetricFormat;
 }
 
@@ -123,7 +123,7 @@ export interface CommonTableEntry {
   /** Within the step of a recursive table: that table, whose name means the rows of the step before. */
   readonly stepOf?: number;
   readonly columns: readonly BoundColumn[];
-  /** Whether it reads passages, a walk or evidence. */
+  /** True if it reads passages, a walk or evidence. */
   readonly content: boolean;
 }
 
@@ -245,7 +245,7 @@ export function withParents(items: readonly ScopeItem[]): readonly ScopeItem[] {
   return items.flatMap((i) => [i, ...withParents((i.parents ?? []).map((p) => p.item))]);
 }
 
-/** Whether an item of this level offers columns of `source`. */
+/** True if an item of this level offers columns of `source`. */
 export function isLocal(scope: Scope, source: number): boolean {
   return (
     scope.items.some((i) => i.source === source) ||
@@ -288,16 +288,16 @@ function scalarNamed(scope: Scope, name: string) {
   return null;
 }
 
-/** Whether `reference` could mean a column of `item`. */
+/** True if `reference` could mean a column of `item`. */
 export function isMeant(item: ScopeItem, { alias, name, schema }: ColumnReference): boolean {
   if (alias === null) return item.joined?.has(name) !== true;
   return item.alias === alias && (schema === null || item.schema === schema);
 }
 
-/** What separates a name that a derived table has twice from its position; no query can write it. */
+/** Separator between a name that a derived table has twice and its position; no query can write it. */
 export const TWICE = '\u0000';
 
-/** Whether a query can refer to the column that is shown as `shown`. */
+/** True if a query can refer to the column that is shown as `shown`. */
 export function isNameable(shown: string): boolean {
   return !shown.includes(TWICE);
 }
@@ -353,9 +353,9 @@ function qualifiedName({ relation }: ScopeItem, name: string, ctx: BindContext):
 export interface BoundItem {
   readonly item: FromItem;
   readonly items: readonly ScopeItem[];
-  /** Whether an entity or bridge stands in it by its name, and not only what queries made of some. */
+  /** True if it has an entity or bridge by name, not only queries over them. */
   readonly named: boolean;
-  /** Whether passages, a walk or evidence stand in it, at any depth. */
+  /** True if it reads passages, a walk or evidence, at any depth. */
   readonly content: boolean;
   /** Columns that USING joined. */
   readonly using?: readonly UsingColumn[];

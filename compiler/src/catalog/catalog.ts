@@ -4,7 +4,7 @@ import type { TypeName } from '../types/types.js';
 import type { Features } from './features.js';
 import type { Grain, PeriodSpan } from './grain.js';
 
-/** What the compiler knows of the published semantic graph. Frozen; made once per manifest version. */
+/** The published semantic graph, as the compiler needs it. Frozen; made once per manifest version. */
 export interface Catalog {
   /** Content hash of the manifest; part of every cache key. */
   readonly version: string;
@@ -15,18 +15,18 @@ export interface Catalog {
   readonly facets: ReadonlyMap<string, FacetStore>;
   /** Links between entities, in declared order: what TRAVERSE walks. */
   readonly edges: readonly Edge[];
-  /** What `per_hop` of a TRAVERSE may be at most; absent: 100,000. */
+  /** Upper limit of `per_hop` in TRAVERSE. Default: 100,000. */
   readonly maxPerHop?: number;
   /** Rows that operators of one SELECT may work on. */
   readonly maxOperatedRows?: number;
   /**
-   * What raw SQL may name: each table, by `schema.table`, with the entity or bridge that governs it. Without it the
-   * tenant allows no raw SQL.
+   * Tables that raw SQL may name: by `schema.table`, the entity or bridge that governs each. Absent if the tenant does
+   * not allow raw SQL.
    */
   readonly rawTables?: ReadonlyMap<string, Relation>;
   /** The join rule; absent: `declared`. */
   readonly joins?: Joins;
-  /** What the tenant leaves on; absent: everything. */
+  /** Features that the tenant allows. Default: all. */
   readonly features?: Features;
   /** Tables of what was aggregated before, in declared order; absent: none. */
   readonly rollups?: readonly Rollup[];
@@ -49,10 +49,10 @@ export interface Rollup {
   readonly measures: readonly RollupMeasure[];
 }
 
-/** What is kept of the values of one column of the entity. */
+/** Aggregates kept for one column of the entity. */
 export interface RollupMeasure {
   readonly column: string;
-  /** How many are not NULL. */
+  /** Number of values that are not NULL. */
   readonly count: RolledColumn;
   readonly sum: RolledColumn | null;
   readonly min: RolledColumn | null;
@@ -99,9 +99,9 @@ export interface Column {
   readonly type: TypeName;
   /** The type that the database has for it, where that is none of the model's (`stored.ts`); `type` is that of its text. */
   readonly stored?: string;
-  /** Of an enum, its labels in their order, where the manifest declares them. */
+  /** Labels of an enum in their order, if the manifest declares them. */
   readonly labels?: readonly string[];
-  /** What its own type says beyond `type`, as `varchar(20)` does; absent where that is all. */
+  /** Details of the declared type beyond `type`, as in `varchar(20)`; absent if there are none. */
   readonly form?: ColumnForm;
   readonly description: string | null;
   readonly nullable: boolean;
@@ -123,7 +123,7 @@ export interface ComputedColumn {
   readonly expression: string;
   /** Every declared column that it reads, the keys on the way to a parent with them. */
   readonly reads: readonly ReadColumn[];
-  /** Those of them that lead to a parent. */
+  /** The columns that lead to a parent. */
   readonly keys: readonly ReadColumn[];
   /** A label of its own, beside those of what it reads; null where it has none. */
   readonly sensitivity: string | null;
@@ -199,7 +199,7 @@ export interface CumulativeMetric {
   readonly span: PeriodSpan;
 }
 
-/** How many events of one kind were followed by one of another, of the same entity. */
+/** Number of events of one kind that were followed by an event of another kind, of the same entity. */
 export interface ConversionMetric {
   readonly type: 'conversion';
   readonly name: string;
@@ -214,7 +214,7 @@ export interface ConversionMetric {
   readonly conversionEntity: string;
   /** The columns in which an event and the one that follows it are equal; at least one pair. */
   readonly same: readonly SameColumns[];
-  /** How long after an event one may follow it; null: for ever. */
+  /** Longest time between an event and the one that follows it; null: no limit. */
   readonly window: Extract<PeriodSpan, { kind: 'window' }> | null;
   readonly calculation: 'conversions' | 'conversion_rate';
 }
@@ -225,7 +225,7 @@ export interface SameColumns {
   readonly conversion: string;
 }
 
-/** Where the passages of a facet are, one store per redaction version. */
+/** The stores of a facet's passages, one for each redaction version. */
 export interface FacetStore {
   readonly name: string;
   readonly entity: string;
@@ -238,13 +238,13 @@ export interface FacetStore {
   readonly maxTopK: number;
   /** `lexical`: BM25 weights as sparse vectors; `dense`: the vectors of an embedding model. */
   readonly lane: 'lexical' | 'dense';
-  /** Whether large permitted sets may be searched by an approximate index; dense lane only. */
+  /** True if large permitted sets may be searched by an approximate index; dense leg only. */
   readonly approximate: boolean;
-  /** Those that its passages may be sent to, the one that is meant unless told first. */
+  /** Services that may rerank its passages; the first is the default. */
   readonly rerankers?: readonly FacetReranker[];
   /** The lexical leg of a dense facet that is searched by both: the same facet, in stores of its own. */
   readonly lexicalLeg?: FacetStore;
-  /** What the leg's stores go by, where that is not `name`. */
+  /** Name under which the stores of this leg are kept, if it differs from `name`. */
   readonly indexedAs?: string;
   /** In declared order. */
   readonly versions: readonly FacetVersion[];
@@ -257,7 +257,7 @@ export interface FacetStore {
 /** A model elsewhere that orders passages anew. */
 export interface FacetReranker {
   readonly name: string;
-  /** How many of the best passages it is sent, at most. */
+  /** Maximum number of the best passages that are sent to it. */
   readonly candidates: number;
 }
 
@@ -266,8 +266,8 @@ export interface FacetVersion {
   readonly name: string;
   readonly redacts: ReadonlySet<string>;
   /**
-   * Whether its text and its fields are searched for values to replace, by labels or by detectors: then a field without
-   * a label may be redacted too.
+   * True if its text and fields are searched for values to redact, by labels or by detectors: then a field without a
+   * label may be redacted too.
    */
   readonly searched: boolean;
   /** The table that holds it, in the facet's schema. */
@@ -319,19 +319,19 @@ export function columnOf(relation: Relation, name: string): Column | null {
   return relation.columns.find((c) => c.name === name) ?? null;
 }
 
-/** How a metric's figures are meant to be shown; what a manifest does not say is absent. No answer is changed by it. */
+/** Display format of a metric's figures. Does not change any result. Fields that the manifest leaves out are absent. */
 export interface MetricFormat {
   /** `percent`: 0.25 is 25 percent. */
   readonly kind: 'number' | 'percent' | 'currency';
-  /** Of `currency`: its code by ISO 4217. */
+  /** ISO 4217 code, for kind `currency`. */
   readonly currency?: string;
-  /** Of `number`: what is counted or measured, `kg`. */
+  /** Unit of measure such as `kg`, for kind `number`. */
   readonly unit?: string;
   /** Digits behind the point. */
   readonly decimals?: number;
 }
 
-/** What figures of `format` are in, for readers of descriptions: `percent`, `EUR`, `kg`; null where it does not say. */
+/** The unit of figures in `format`, for descriptions: `percent`, `EUR`, `kg`; null if the format declares none. */
 export function formatUnit({ kind, currency, unit }: MetricFormat): string | null {
   switch (kind) {
     case 'percent':

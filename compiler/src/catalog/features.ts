@@ -9,8 +9,8 @@ interface Switch {
 }
 
 /**
- * What OSL-SQL has beyond the shapes of the contract's five forms, by the names of the manifest's switches. What stays
- * within one SELECT over one entity, such as HAVING or DISTINCT, has none.
+ * Features of OSL-SQL beyond the contract's five forms, by the names of the manifest's switches. Clauses of one SELECT
+ * over one entity, such as HAVING or DISTINCT, have no switch.
  */
 export const FEATURES = Object.freeze({
   set_operations: {

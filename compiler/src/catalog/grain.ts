@@ -3,16 +3,19 @@ export const GRAINS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'quar
 
 export type Grain = (typeof GRAINS)[number];
 
-/** Which rows a cumulative metric takes for a period: all before its end, or from some time on, or of another period. */
+/**
+ * The rows that a cumulative metric takes for a period: all before its end, all from some time on, or those of another
+ * period.
+ */
 export type PeriodSpan =
   | { readonly kind: 'unbounded' }
   /** The `count` units that end with the period. */
   | { readonly kind: 'window'; readonly count: number; readonly unit: Grain }
   /** From the beginning of the `grain` in which the period ends. */
   | { readonly kind: 'to_date'; readonly grain: Grain }
-  /** Those of the period that begins `count` units earlier. */
+  /** The rows of the period that begins `count` units earlier. */
   | { readonly kind: 'offset'; readonly count: number; readonly unit: Grain }
-  /** Those of the period that begins where the `grain` begins in which the period does. */
+  /** The rows of the period that begins together with the `grain` in which this period begins. */
   | { readonly kind: 'offset_to_grain'; readonly grain: Grain };
 
 /** The grain that `text` spells, whatever its case, or null. */
@@ -28,7 +31,7 @@ export function windowNamed(text: string): Extract<PeriodSpan, { kind: 'window' 
   return unit === undefined ? null : Object.freeze({ kind: 'window', count: Number(digits), unit });
 }
 
-/** Whether a date has nothing finer than `grain`. */
+/** True if `grain` is a day or longer. */
 export function isOfDays(grain: Grain): boolean {
   return GRAINS.indexOf(grain) >= GRAINS.indexOf('day');
 }
@@ -37,7 +40,7 @@ export function isOfDays(grain: Grain): boolean {
 export interface Instant {
   /** `2026-01-31`, or `2026-01-31 10:00:00.000` where a time was written. */
   readonly text: string;
-  /** Whether only the day was written. */
+  /** True if the text has a day and no time. */
   readonly isDay: boolean;
 }
 
@@ -62,7 +65,7 @@ export function dayAfter(day: string): string {
 
 const DAY_MS = 86_400_000;
 
-/** Whether the calendar has the day; `Date` would take the 31st of a short month for the next one's first. */
+/** True if the calendar has the day; `Date` would read the 31st of a short month as the first of the next. */
 function isDate(day: string): boolean {
   const time = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(day) && !day.startsWith('0000');
@@ -83,6 +86,6 @@ export interface MetricsRequest {
   readonly limit: number | null;
   /** Both ends are included. */
   readonly timeConstraint: { readonly start: Instant | null; readonly end: Instant | null } | null;
-  /** Of times that state none; a day unless told. */
+  /** Grain of times that state none. Default: day. */
   readonly grain: Grain | null;
 }

@@ -1,7 +1,7 @@
 import type { TypeName } from '../types/types.js';
 
 /**
- * What an argument may be. `labels` is `text[]` or a jsonb array of `{label, description, examples}`; `schema`
+ * Type of an operator's argument. `labels` is `text[]` or a jsonb array of `{label, description, examples}`; `schema`
  * is a jsonb object, the JSON Schema of an object.
  */
 export type OperatorArgumentType = 'text' | 'float8' | 'int4' | 'labels' | 'schema';
@@ -10,11 +10,11 @@ export interface OperatorArgument {
   /** For `name => value`. */
   readonly name: string;
   readonly type: OperatorArgumentType;
-  /** Whether it may also stand by its place, after the column. */
+  /** True if it may also be given by position, after the column. */
   readonly positional: boolean;
-  /** Whether the service works an absent one out of the question and its facet. */
+  /** True if the service derives a missing value from the question and its facet. */
   readonly worked: boolean;
-  /** What an absent one means otherwise; null where it has no value. */
+  /** Value of a missing argument; null if it has none. */
   readonly default: number | string | null;
   /** Inclusive bounds of a number. */
   readonly min: number | null;
@@ -29,7 +29,7 @@ export interface OperatorSignature {
   /** Another result type where this argument is given. */
   readonly resultWith: { readonly argument: string; readonly type: TypeName } | null;
   readonly nullable: boolean;
-  /** Whether the query of RETRIEVE is read: always, never, or where this argument is absent. */
+  /** When the query of RETRIEVE is read: never, or if this argument is missing. */
   readonly query: 'never' | { readonly unless: string };
 }
 

@@ -11,7 +11,7 @@ export interface EmittedSql {
   readonly slots: readonly Slot[];
 }
 
-/** What plans that differ in values only have in common. */
+/** The part of the SQL that is common to plans that differ only in values. */
 interface Text {
   readonly sql: string;
   /** Slots by the order in which the text uses them. */

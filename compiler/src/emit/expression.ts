@@ -240,7 +240,7 @@ function emitConfigured(args: readonly Expr[], w: Writer): void {
   });
 }
 
-/** What a path through JSON is looked up in, the path, and what else there is. */
+/** Arguments of a function of JSON paths: the document, the path as jsonpath, and any others. */
 export function emitWithPath(args: readonly Expr[], w: Writer): void {
   w.list([...args.entries()], ', ', ([i, e]) => {
     if (i !== 1) {

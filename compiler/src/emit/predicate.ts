@@ -14,7 +14,7 @@ export interface MatchedAttribute {
   readonly arg: string;
   /** The equality of `arg`'s type. */
   readonly operator: string;
-  /** Of the attribute's values. */
+  /** Type of the attribute's values. */
   readonly type: ArrayType;
 }
 

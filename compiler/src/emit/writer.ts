@@ -34,7 +34,7 @@ export class Writer {
     this.write(`t.${identifier(column)}`);
   }
 
-  /** What policy predicates alone are made of: `govern` leaves none in a statement. */
+  /** Writes the parts that only policy predicates have; `govern` leaves none in a statement. */
   ofPolicy(expr: Literal | AttributeMatch): void {
     throw new InternalError(`${expr.kind} was not grounded`);
   }

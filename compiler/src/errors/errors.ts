@@ -18,13 +18,13 @@ type NoParameters = Record<never, never>;
 interface UnknownFunction {
   readonly signature: string;
   readonly near: string | null;
-  /** What the function of that name takes. */
+  /** The arguments that the function of that name takes. */
   readonly takes?: string;
 }
 
 interface InvalidLiteral {
   readonly type: string;
-  /** What the database says of the value, where it is another than 22P02. */
+  /** SQLSTATE that the database gives for the value, if not 22P02. */
   readonly sqlstate?: string;
   /** The number of the parameter that it came as; absent or null: it stands in the text. */
   readonly parameter?: number | null;
@@ -499,7 +499,7 @@ export class QueryError extends Error {
   }
 }
 
-/** What an error of the catalogue says. */
+/** Fields of an error of the catalogue. */
 export interface QueryErrorFields {
   readonly message: string;
   readonly code: string;

@@ -1,9 +1,12 @@
-/** Where a hint is read: what one has to type is not what another has to send. */
+/** The surface where a hint is shown: each phrases differently how to send something. */
 export type Surface = 'rest' | 'wire' | 'cli';
 
 type SurfacePhrase = Readonly<Record<Surface, string>>;
 
-/** What a hint says of the way in, for each surface. The catalogue has REST's words; `hintOn` puts others in their place. */
+/**
+ * How hints refer to features of a surface, for each surface. The catalogue is written for REST; `hintOn` replaces its
+ * words.
+ */
 export const WAYS = Object.freeze({
   token: {
     rest: 'send `Authorization: Bearer <token>`',

@@ -21,12 +21,14 @@ export const OUT_OF_RANGE: ReadonlySet<string> = new Set(['22003', '22008']);
 
 export type CountClause = 'LIMIT' | 'OFFSET';
 
-/** What Postgres says of a negative count of each clause. */
+/** SQLSTATE that Postgres gives for a negative count, by clause. */
 export const NEGATIVE_COUNTS: Readonly<Record<CountClause, string>> = { LIMIT: '2201W', OFFSET: '2201X' };
 
 type FaultText = readonly [message: string, hint: string | null];
 
-/** What an evaluation that failed is told as, by SQLSTATE: the words of the database could hold values. */
+/**
+ * Messages for evaluation errors, by SQLSTATE. The database's own messages are not used, since they could hold values.
+ */
 export const EVALUATION_FAULTS: ReadonlyMap<string, FaultText> = new Map<string, FaultText>([
   ['21000', ['a subquery used as a value returned more than one row', 'give it an aggregate, or LIMIT 1']],
   [
@@ -88,7 +90,7 @@ export const EVALUATION_FAULTS: ReadonlyMap<string, FaultText> = new Map<string,
   ['54001', ['the statement is too complex for the database', 'ask in several smaller statements']],
 ]);
 
-/** Whether SQLSTATE says that the values of a statement, or what it makes of them, cannot be computed with. */
+/** True if the SQLSTATE says that the values of a statement, or values computed from them, cannot be computed with. */
 export function isEvaluationFault(sqlstate: string): boolean {
   return sqlstate.startsWith('22') || sqlstate.startsWith('54') || sqlstate === '21000';
 }

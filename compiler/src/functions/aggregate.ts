@@ -95,8 +95,8 @@ export const AGGREGATE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze(
 ]);
 
 /**
- * Where a row would stand among those that are aggregated: `rank(5) WITHIN GROUP (ORDER BY x)`. They take as many values
- * as there are keys, each of its key's type; in the table their names are those of window functions.
+ * Hypothetical-set aggregates such as `rank(5) WITHIN GROUP (ORDER BY x)`: they take one value for each sort key, of
+ * the key's type. In the table their names are those of window functions.
  */
 export const HYPOTHETICAL: ReadonlyMap<string, FunctionDefinition> = new Map(
   (
@@ -109,7 +109,7 @@ export const HYPOTHETICAL: ReadonlyMap<string, FunctionDefinition> = new Map(
   ).map(([name, result]) => [name, orderedSet(name, ['any', 'any'], result)]),
 );
 
-/** Whether `definition` is one of these, and not the window function of the same name. */
+/** True for a hypothetical-set aggregate, false for the window function of the same name. */
 export function isHypothetical(definition: FunctionDefinition): boolean {
   return HYPOTHETICAL.get(definition.name) === definition;
 }

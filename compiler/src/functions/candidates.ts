@@ -15,7 +15,7 @@ export interface OverloadCandidate<Definition> {
   readonly definition: Definition;
   readonly arguments: readonly ArgumentType[];
   readonly polymorphic: boolean;
-  /** What a call of it comes to, where no argument has a say in that; else null. */
+  /** The result of resolving to it, if that does not depend on the arguments; else null. */
   readonly concrete: ResolvedOverload<Definition> | null;
 }
 
@@ -40,12 +40,12 @@ export function candidate<D extends { readonly result: ResultType }>(
   });
 }
 
-/** Whether a type is one of the model's. */
+/** True if the type is a type of the model, not a polymorphic one. */
 function isConcrete(type: ArgumentType): type is TypeName {
   return type !== 'any' && !isPolymorphic(type);
 }
 
-/** Whether the arguments can be passed to `to` with no conversion but implicit ones. */
+/** True if the arguments can be passed to `to` through implicit conversions alone. */
 function accepts(to: OverloadCandidate<unknown>, actual: readonly Operand[]): boolean {
   const declared = to.arguments;
   for (let i = 0; i < actual.length; i++) {
@@ -80,7 +80,7 @@ function best<D>(
   return kept;
 }
 
-/** How many arguments of known type satisfy `fits`. */
+/** Number of arguments of known type that satisfy `fits`. */
 function count(
   actual: readonly Operand[],
   declared: readonly ArgumentType[],

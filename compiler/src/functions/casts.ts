@@ -90,15 +90,12 @@ function everyCast(): CastTable {
 
 const TABLE: ReadonlyMap<TypeName, ReadonlyMap<TypeName, CastDefinition>> = everyCast();
 
-/**
- * How a value of type `from` becomes one of type `to`, or null where it cannot. A type's cast to itself is not
- * in the table.
- */
+/** The cast from `from` to `to`; null if there is none. A cast of a type to itself is not in the table. */
 export function castBetween(from: TypeName, to: TypeName): CastDefinition | null {
   return TABLE.get(from)?.get(to) ?? null;
 }
 
-/** Whether Postgres converts `from` to `to` unasked; true of a type and itself. */
+/** True if Postgres converts `from` to `to` implicitly, or if they are the same type. */
 export function convertsImplicitly(from: TypeName, to: TypeName): boolean {
   return from === to || TABLE.get(from)?.get(to)?.context === 'implicit';
 }

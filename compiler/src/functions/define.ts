@@ -7,7 +7,7 @@ import type {
   ResultType,
 } from './definition.js';
 
-/** What differs from the usual: immutable, not leakproof, a fixed number of arguments, no structural literal. */
+/** Differences from the defaults: immutable, not leakproof, a fixed number of arguments, no structural literal. */
 export interface Traits {
   readonly stable?: boolean;
   readonly volatile?: boolean;

@@ -28,7 +28,7 @@ export interface FunctionDefinition {
   readonly arguments: readonly ArgumentType[];
   /** Type of each further argument, or null where the function takes no more. */
   readonly variadic: ArgumentType | null;
-  /** Of one that makes rows of several columns: the type of the last. */
+  /** For a function that makes rows of several columns, the type of the last column. */
   readonly result: ResultType;
   /** A volatile function gives another value each time. */
   readonly volatility: 'immutable' | 'stable' | 'volatile';
@@ -52,7 +52,7 @@ export interface OperatorDefinition {
 export interface CastDefinition {
   readonly from: TypeName;
   readonly to: TypeName;
-  /** Where Postgres applies it unasked; `explicit` casts need CAST or `::`. */
+  /** Contexts in which Postgres applies the cast implicitly; `explicit` casts need CAST or `::`. */
   readonly context: 'implicit' | 'assignment' | 'explicit';
   readonly leakproof: boolean;
 }

@@ -1,7 +1,7 @@
 import { growing, STABLE, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
-/** What is called `json_…` of json and `jsonb_…` of jsonb. */
+/** Functions that exist as `json_…` for json and `jsonb_…` for jsonb. */
 function ofBoth(json: 'json' | 'jsonb'): readonly FunctionDefinition[] {
   return [
     scalar(`${json}_typeof`, [json], 'text'),

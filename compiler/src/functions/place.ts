@@ -12,7 +12,7 @@ export const CONFIGURATIONS: ReadonlySet<string> = new Set(NAMES.flatMap((n) => 
 
 const CONFIGURED: Traits = Object.freeze({ unit: CONFIGURATIONS });
 
-/** Whether the first argument of `definition` is a text search configuration: a `regconfig` in Postgres. */
+/** True if the first argument of `definition` is a text search configuration: a `regconfig` in Postgres. */
 export function isConfigured(definition: FunctionDefinition): boolean {
   return definition.structural.get(0) === CONFIGURATIONS;
 }

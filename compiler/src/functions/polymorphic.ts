@@ -61,11 +61,11 @@ export function commonType(types: readonly Operand[]): TypeName | null {
   return types.every((type) => type === null || convertsImplicitly(type, common)) ? common : null;
 }
 
-/** What the polymorphic types of one call stand for; null where its arguments do not tell. */
+/** The types that the polymorphic types of one call stand for; null if its arguments do not determine them. */
 interface TypeBinding {
   readonly element: TypeName | null;
   readonly array: TypeName | null;
-  /** Of the ranges among the arguments. */
+  /** The range family of the arguments. */
   readonly range: RangeFamily | null;
   readonly compatible: TypeName;
 }

@@ -1,4 +1,4 @@
-/** How one column of the data reaches an answer; the words are those of OpenLineage's column lineage. */
+/** The way in which a column of the data reaches an answer, in the terms of OpenLineage's column lineage. */
 export type Transformation =
   /** The value itself goes in: as it is, computed on, or aggregated. */
   | { readonly type: 'DIRECT'; readonly subtype: DirectKind; readonly masking: boolean }

@@ -16,13 +16,13 @@ export interface StepTrace {
   /** The trace of the statement of a step that this one rests on. */
   step(plan: GovernedPlan): StepTrace;
   output(index: number, as: Transformation): void;
-  /** What the values of the output of that name are made of; nothing where there is none. */
+  /** Follows the values of the output of that name; does nothing if there is none. */
   named(name: string, as: Transformation): void;
-  /** What decides which rows `query` has. */
+  /** Follows the columns that decide which rows `query` has. */
   rows(query: Query): void;
 }
 
-/** What column `name` of rows that were worked out before is made of. */
+/** Follows the sources of column `name` of rows that were computed beforehand. */
 export function valueOfRuntime(
   runtime: GovernedRuntime | null,
   name: string,
@@ -50,7 +50,7 @@ export function valueOfRuntime(
   }
 }
 
-/** What decides which of these rows there are. */
+/** Follows the columns that decide which of these rows exist. */
 export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: StepTrace): void {
   switch (runtime?.kind) {
     case undefined:
@@ -84,7 +84,7 @@ export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: StepTrace)
 const FILTER = indirect('FILTER');
 const JOIN = indirect('JOIN');
 
-/** What `cite` is put together from. */
+/** The columns that `cite` is made from. */
 const CITED = ['source', 'doc_id', 'chunk_id', 'start_char', 'end_char', 'sha256'] as const;
 
 function passageValue(store: GovernedStore, name: string, as: Transformation, trace: StepTrace): void {

@@ -3,8 +3,8 @@ import type { Expr, FromLeaf, GovernedScan, Query, RecursionRef, RowSource, Sour
 import { allQueries, columnsOf, leavesOf } from '../plan/walk.js';
 
 /**
- * Where a FROM item's columns come from: rows of a table, of a query, made by a function of what it is given, or worked
- * out before the statement runs.
+ * The source of a FROM item's columns: rows of a table, of a query, of a function over its arguments, or rows computed
+ * before the statement runs.
  */
 export type ColumnOrigin =
   | { readonly kind: 'scan'; readonly scan: GovernedScan }
@@ -89,7 +89,7 @@ function collectValues(query: Query, index: number, into: Expr[]): void {
   }
 }
 
-/** How many columns a query yields. */
+/** Number of columns that a query yields. */
 export function widthOf(query: Query): number {
   return columnsOf(query).length;
 }

@@ -53,12 +53,12 @@ class LineageTrace implements StepTrace {
     return new LineageTrace(plan, new Sources(plan.query), this.#found);
   }
 
-  /** What the values of output `index` are made of. */
+  /** Follows the values of output `index`. */
   output(index: number, as: Transformation = IDENTITY): void {
     for (const expr of valuesAt(this.#plan.query, index)) this.value(expr, as);
   }
 
-  /** What the values of the output of that name are made of, if there is one. */
+  /** Follows the values of the output of that name, if there is one. */
   named(name: string, as: Transformation): void {
     const { query } = this.#plan;
     const index = query.kind === 'select' ? query.outputs.findIndex((o) => o.name === name) : -1;
@@ -175,7 +175,7 @@ class LineageTrace implements StepTrace {
     for (const expr of exprs) this.value(expr, how, scan);
   }
 
-  /** What decides which rows a query has, how many, and in which order. */
+  /** Follows the columns that decide which rows a query has, how many, and in which order. */
   rows(query: Query): void {
     if (this.#walked.has(query)) return;
     this.#walked.add(query);
@@ -334,7 +334,7 @@ function policyIn(transformation: Transformation, scan: GovernedScan | null): Tr
     : { ...transformation, policy: true };
 }
 
-/** How many there are says little of what they are; OpenLineage calls a count a mask. */
+/** Transformation by an aggregate. A count says little about the values counted; OpenLineage calls it a mask. */
 function aggregateTransformation(as: Transformation, { name }: FunctionDefinition): Transformation {
   return atLeast(as, 'AGGREGATION', name === 'count');
 }
@@ -345,7 +345,9 @@ interface GraphColumn {
   readonly column: string;
 }
 
-/** What a facet's store keeps of a passage, by what readers know it as; everything else in it is made from its text. */
+/**
+ * Columns of a facet's store that hold document fields, by the names that readers use; all others derive from its text.
+ */
 const STORED: ReadonlyMap<string, string> = new Map([
   ['chunk_id', 'cite'],
   ['doc_id', 'cite'],
@@ -371,11 +373,11 @@ function fieldOf(relation: Relation, physical: string): GraphColumn {
 
 export type { DirectKind, IndirectKind, Influence, Transformation } from './influence.js';
 
-/** Where an answer comes from, column by column, policy included. */
+/** The sources of an answer, column by column, policy included. */
 export interface ColumnLineage {
   /** By the plan's outputs, in their order. `name` is the caller's own word for it. */
   readonly outputs: readonly { readonly name: string; readonly inputs: readonly Influence[] }[];
-  /** What decides which rows there are, how many, and in which order. */
+  /** The columns that decide which rows there are, how many, and in which order. */
   readonly rows: readonly Influence[];
 }
 

@@ -33,7 +33,7 @@ export function explicitCollation(expr: Expr): string | null {
   return found;
 }
 
-/** What has a say in the collation of a value: not its conditions, nor what it is ordered by; pairs of rows each have one. */
+/** The parts that determine the collation of a value: not conditions, nor sort keys. Pairs of rows have one each. */
 function partsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'case':

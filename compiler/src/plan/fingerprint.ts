@@ -22,7 +22,7 @@ export function fingerprint(expr: Expr): string {
   return text;
 }
 
-/** Where a select list has an expression: the position, from 1, of the first output that is equal to it. */
+/** Positions of expressions in a select list: from 1, the first output that is equal. */
 export class Positions {
   readonly #byText = new Map<string, number>();
   /** The outputs themselves, which ORDER BY and GROUP BY name as often as not. */

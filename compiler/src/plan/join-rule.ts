@@ -50,7 +50,7 @@ export function findUnsealedJoin(
 /** A join that the rule refuses. */
 export interface UnsealedJoin {
   readonly kind: 'condition' | 'no condition' | 'in' | 'exists' | 'quantified' | 'outward' | 'rows';
-  /** Where it stands. */
+  /** The condition or the FROM item that breaks the rule. */
   readonly at: Expr | SourceId;
   /** The FROM items that are combined, in whose sealed keys it could be written. */
   readonly sides: readonly SourceId[];
@@ -67,7 +67,9 @@ function readsOneItem(root: Query): boolean {
 interface QueryLevel {
   readonly items: readonly SourceId[];
   readonly around: { readonly governed: number; readonly contents: number };
-  /** How many queries from the outermost to this one read what policy governs in FROM, as far as that has been read. */
+  /**
+   * Number of queries, from the outermost to this one, whose FROM reads data under policy, as far as it has been read.
+   */
   governed: number;
   /** The same of passages, walks and evidence. */
   contents: number;
@@ -89,7 +91,7 @@ interface JoinPart {
   readonly end: number;
   readonly governed: boolean;
   readonly content: boolean;
-  /** Where it is made of rows beside it: the first position that it names. Null where it is a relation. */
+  /** For rows made from rows beside it, the first position that it names. Null for a relation. */
   readonly madeOf: number | null;
   /** Positions that LATERAL queries in it are linked to. */
   readonly linked: readonly number[];

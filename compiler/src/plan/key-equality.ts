@@ -7,21 +7,21 @@ export type KeyEquality = Operation & { readonly left: ColumnRef; readonly right
 /** Equates columns of two FROM items; NULL equals NULL. */
 export type NullSafeEquality = DistinctTest & { readonly left: ColumnRef; readonly right: ColumnRef };
 
-/** Whether `expr` equates columns of two FROM items with `=`. */
+/** True if `expr` equates columns of two FROM items with `=`. */
 export function isKeyEquality(expr: Expr): expr is KeyEquality {
   if (expr.kind !== 'operation' || expr.definition.name !== '=') return false;
   const { left, right } = expr;
   return left?.kind === 'column' && right.kind === 'column' && left.source !== right.source;
 }
 
-/** Whether `expr` equates columns of two FROM items with IS NOT DISTINCT FROM. */
+/** True if `expr` equates columns of two FROM items with IS NOT DISTINCT FROM. */
 function isNullSafeEquality(expr: Expr): expr is NullSafeEquality {
   if (expr.kind !== 'distinct_test' || !expr.negated) return false;
   const { left, right } = expr;
   return left.kind === 'column' && right.kind === 'column' && left.source !== right.source;
 }
 
-/** Whether `expr` equates columns of two FROM items, either way. */
+/** True if `expr` equates columns of two FROM items, with `=` or with IS NOT DISTINCT FROM. */
 export function equatesColumns(expr: Expr): expr is KeyEquality | NullSafeEquality {
   return isKeyEquality(expr) || isNullSafeEquality(expr);
 }
@@ -34,7 +34,7 @@ export interface EnumEquality {
   readonly value: Parameter;
 }
 
-/** What `operation` is of that kind, or null. */
+/** The enum comparison that `operation` is; null for any other. */
 export function enumEquality({ left, definition, right }: Operation): EnumEquality | null {
   if (definition.name !== '=' || left === null) return null;
   return sides(left, right) ?? sides(right, left);

@@ -106,10 +106,10 @@ export function ascending(by: SortKey['by']): SortKey {
   return Object.freeze({ by, descending: false, nullsFirst: false });
 }
 
-/** How many keys one `grouping(…)` takes: as many as the bits of an integer. */
+/** Maximum number of keys in one `grouping(…)`: the bits of an integer. */
 export const MOST_GROUPED = 31;
 
-/** Which of `keys` the grouping set of a row leaves out, in as many values as it takes. */
+/** The `grouping(…)` values that tell which of `keys` the grouping set of a row leaves out, as few as possible. */
 export function groupingOf(keys: readonly Expr[]): readonly Grouping[] {
   const calls: Grouping[] = [];
   for (let from = 0; from < keys.length; from += MOST_GROUPED) {

@@ -79,7 +79,7 @@ export interface Operation {
   readonly type: TypeName;
 }
 
-/** Of a cast without length or precision. */
+/** Modifiers of a cast without length or precision. */
 export const NO_MODIFIERS: readonly number[] = Object.freeze([]);
 
 export interface Cast {
@@ -276,7 +276,7 @@ export interface Distance {
   readonly kind: 'distance';
   /** `<#>` is the negative inner product, `<=>` the cosine distance, `<~>` the Hamming distance of the signs. */
   readonly operator: '<#>' | '<=>' | '<~>';
-  /** What `to` is read as; `bit` are the signs of a `vector`. */
+  /** Type that `to` is read as; `bit` is the signs of a `vector`. */
   readonly vector: 'sparsevec' | 'vector' | 'bit';
   readonly column: string;
   /** The vector in pgvector's text format. */
@@ -407,15 +407,15 @@ export interface GovernedScan {
   readonly filter: Expr | null;
   /** Harmless predicates of the query over base columns, evaluated beside the filter when there is a fence. */
   readonly pushed: readonly Expr[];
-  /** Whether the planner must not move predicates of the query below the filter. */
+  /** True if the planner must not move predicates of the query below the filter. */
   readonly fenced: boolean;
   /** Set where some of its rows may only be aggregated; then the scan has the column `GROUP_KEY`. */
   readonly minimum: GroupMinimum | null;
-  /** Where every row and column is shown as it is, alone. */
+  /** TABLESAMPLE; allowed only if every row and column is shown unmasked. */
   readonly sample?: TableSample;
 }
 
-/** How many rows that may only be aggregated a group needs for them to count in it. */
+/** Minimum size of the groups in which rows count that may only be aggregated. */
 export interface GroupMinimum {
   /** What applies to the scan: the verifier looks for each among the grants of the caller. */
   readonly grants: readonly CountedGrant[];
@@ -443,7 +443,7 @@ export function groupValue(i: number): string {
   return `${GROUP_KEY} ${i}`;
 }
 
-/** Whether a column is one of those that groups are counted by, which nobody reads. */
+/** True for columns that groups are counted by, which no query can name. */
 export function isGroupColumn(name: string): boolean {
   return name.startsWith(GROUP_KEY);
 }
@@ -464,7 +464,7 @@ export interface DerivedTable {
   readonly kind: 'derived';
   readonly id: SourceId;
   readonly query: Query;
-  /** Whether its query names columns of FROM items to the left. */
+  /** True if its query names columns of FROM items to the left. */
   readonly lateral?: true;
 }
 
@@ -472,7 +472,7 @@ export interface CommonTableRef {
   readonly kind: 'cte';
   readonly id: SourceId;
   readonly table: number;
-  /** Of a recursive table: how many columns it has. More than a million rows of one fail with SQLSTATE 54000. */
+  /** Number of columns of a recursive table. More than a million rows fail with SQLSTATE 54000. */
   readonly recursive?: number;
 }
 
@@ -534,9 +534,9 @@ export interface RowSource {
   readonly definition: FunctionDefinition;
   readonly args: readonly Expr[];
   readonly columns: readonly TypeName[];
-  /** What is read of each row, a JSON object, by its keys: one for each column. Null where the row itself is shown. */
+  /** Keys to read from each row, a JSON object: one for each column. Null if the row itself is the value. */
   readonly fields: readonly Expr[] | null;
-  /** Whether it has one column more, of `int8`: the number of the row, from 1. */
+  /** True if it has one more column, of `int8`: the row number, from 1. */
   readonly numbered: boolean;
 }
 
@@ -559,8 +559,8 @@ export interface CommonTable {
   readonly query: Query;
   readonly materialized: boolean | null;
   /**
-   * Whether `query` is a UNION whose right operand reads the rows of the step before, by one `RecursionRef` in its FROM,
-   * until no step finds any.
+   * True if `query` is a UNION whose right operand reads the rows of the step before, by one `RecursionRef` in its
+   * FROM, until a step finds none.
    */
   readonly recursive?: boolean;
 }
@@ -591,7 +591,7 @@ export interface Select {
   readonly orderBy: readonly SortKey[];
   readonly limit: Expr | null;
   readonly offset: Expr | null;
-  /** Whether rows that sort as the last one within the limit come with it. */
+  /** True for FETCH … WITH TIES: rows that sort equal to the last one are included. */
   readonly withTies: boolean;
 }
 
@@ -619,7 +619,7 @@ export type Query = Select | SetOperation | Values;
 
 // ---------------------------------------------------------------- the whole
 
-/** Where a parameter's value comes from at execution. */
+/** Source of a parameter's value at execution. */
 export type Slot =
   /** `written`: it stands in the asker's own text; otherwise policy, a metric or the compiler has put it there. */
   | {
@@ -643,7 +643,7 @@ export type Slot =
   | { readonly kind: 'runtime'; readonly type: 'jsonb'; readonly index: number }
   /** The values of one column of these rows, as an array. */
   | { readonly kind: 'keys'; readonly type: ArrayType; readonly index: number; readonly column: string }
-  /** What a step of a runtime relation is given by the step before it. */
+  /** A value that a step of a runtime relation receives from the step before it. */
   | { readonly kind: 'given'; readonly type: TypeName; readonly name: string }
   /** The inner or outer pad of the tenant's mask key for one key domain; 64 bytes. */
   | {

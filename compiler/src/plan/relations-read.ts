@@ -21,8 +21,7 @@ export function recursionIn(query: Query, table: number): RecursionRef | null {
 }
 
 /**
- * What the values of column `index` of the step before are made of, whichever step that is: nothing in it reads the step
- * before again.
+ * The sources of column `index` of the step before, for any step: nothing in the result reads the step before again.
  *
  * @param outputsAt the expressions that give an output of a query its values
  */
@@ -50,12 +49,12 @@ export function stepValues(
   return found;
 }
 
-/** Whether some value of a statement, at any depth, is another one each time that it is worked out. */
+/** True if some value of a statement, at any depth, may differ each time it is computed. */
 export function isVolatile(root: Query): boolean {
   return allQueries(root).some((query) => exprsOf(query).some(callsVolatile));
 }
 
-/** Whether a value, queries in it not entered, is another one each time. */
+/** True if a value, apart from queries in it, may differ each time it is computed. */
 export function callsVolatile(expr: Expr): boolean {
   return someExpr(expr, (e) => e.kind === 'call' && e.definition.volatility === 'volatile');
 }

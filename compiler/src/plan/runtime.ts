@@ -10,13 +10,13 @@ import { allQueries } from './walk.js';
  */
 export type RuntimeRelation = Retrieval | Traversal | Hydration | OperatedRows;
 
-/** Where a passage stands among the answer's, best first, from 1. No query can name this column. */
+/** Column with the rank of a passage in the answer, best first, from 1. No query can name it. */
 export const ORDINAL = '#ordinal';
 
 /** The column of a passage that names its redacted fields. */
 export const REDACTED_FIELDS = 'redacted_fields';
 
-/** What every passage has, whatever its facet. Its key and its metadata come beside these. */
+/** Columns of every passage, whatever its facet. Key and metadata come besides. */
 export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
   ['text', 'text'],
   ['score', 'float8'],
@@ -24,7 +24,7 @@ export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, Ty
   [REDACTED_FIELDS, 'text[]'],
 ]);
 
-/** What a passage has besides where RETRIEVE is asked for it, each by an argument of its own. They are jsonb. */
+/** Columns of a passage that RETRIEVE adds on request, each by its own argument. Type: jsonb. */
 export const ASKED_COLUMNS = Object.freeze({
   highlight: 'highlights',
   explain_score: 'score_parts',
@@ -32,7 +32,7 @@ export const ASKED_COLUMNS = Object.freeze({
 
 export type AskedColumn = (typeof ASKED_COLUMNS)[keyof typeof ASKED_COLUMNS];
 
-/** Whether column `name` is one that the passages of a search have by themselves, no metadata of their facet. */
+/** True if the search itself provides column `name`, so that it is no metadata of the facet. */
 export function isOfPassage(name: string, asked: readonly string[]): boolean {
   return PASSAGE_COLUMNS.has(name) || asked.includes(name);
 }
@@ -54,7 +54,7 @@ export interface Retrieval {
   readonly page: PassagePage;
   readonly legs: Legs;
   readonly asked: readonly AskedColumn[];
-  /** Who orders the best passages anew; null where their order is that of the search. */
+  /** Reranker of the best passages; null to keep the order of the search. */
   readonly rerank: FacetReranker | null;
   /** Predicates over `source`'s indexed fields; they hold in the store, before the best are taken. */
   readonly filters: readonly Expr[];
@@ -66,9 +66,9 @@ export interface Retrieval {
   readonly columns: readonly RuntimeColumn[];
 }
 
-/** Which of the permitted passages, best first, are the answer: those after the first `skip`, `topK` at most. */
+/** The permitted passages, best first, that are the answer: at most `topK` after the first `skip`. */
 export interface PassagePage {
-  /** Whether each document counts with its best passage alone. */
+  /** `document` if each document counts with its best passage only. */
   readonly per: 'passage' | 'document';
   /** int4; 0 to `MAX_SKIP`, checked again when its value is known. Null for 0. */
   readonly skip: Expr | null;
@@ -113,7 +113,7 @@ export interface OperatedRows {
   /** In a total order, and no more than one row beyond `most`. */
   readonly rows: Query;
   readonly operators: readonly RowOperator[];
-  /** How many rows operators may work on. */
+  /** Maximum number of rows that operators may work on. */
   readonly most: number;
   /** The column that tells a reader the first row of a group of DEDUP; null where rows have no such key. */
   readonly key: string | null;
@@ -127,8 +127,8 @@ export interface RowOperator extends OperatorUse {
 }
 
 /**
- * What becomes of the question where a cap holds rows of a step back: its reader is told, or it is refused, because
- * something in it is made of several rows.
+ * Handling of a question whose step leaves out rows because of a cap: its reader is told, or it is refused because
+ * something in it is computed from several rows.
  */
 export type Clipping = 'told' | 'refused';
 
@@ -162,7 +162,7 @@ export function walkedKey(index: number, width: number): string {
 
 const PART_OF_KEY = '#key';
 
-/** Whether a column holds one of several columns of a key, which say nothing by themselves. */
+/** True if a column holds one of several columns of a key, which identify nothing by themselves. */
 export function isPartOfKey(column: string): boolean {
   return column.startsWith(PART_OF_KEY);
 }
@@ -177,7 +177,7 @@ export interface Hop {
   readonly from: string;
   readonly to: string;
   readonly text: string;
-  /** How many columns the keys of either end have. */
+  /** Number of columns in the keys of either end. */
   readonly sourceWidth: number;
   readonly targetWidth: number;
 }
@@ -189,7 +189,7 @@ export interface Hydration {
   readonly entity: string;
   /** An array of the entity's keys. */
   readonly keys: Expr;
-  /** Those whose passages or derived attributes the statement uses. */
+  /** The facets whose passages or derived attributes the statement uses. */
   readonly facets: readonly FacetStore[];
   readonly clipping: Clipping;
   /** `key`, and of `evidence` and the derived attributes what the statement uses. */
@@ -206,8 +206,8 @@ export interface WantedRows {
 }
 
 /**
- * What bounds the rows of retrieval `source` that can stand in the answer: LIMIT and OFFSET where the SELECT that reads
- * it takes them best first and keeps each of them. Null where any of them may be wanted.
+ * Bounds on the rows of retrieval `source` that can be in the answer: LIMIT and OFFSET, if the SELECT that reads it
+ * takes them best first and keeps each of them. Null if any row may be needed.
  */
 export function wantedRows(query: Query, source: SourceId): WantedRows | null {
   const reads = (q: Query): q is Select =>

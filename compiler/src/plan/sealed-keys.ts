@@ -15,9 +15,9 @@ export class SealedKeys {
   readonly #isKeyOf: IsKeyOf;
   readonly #leaves = new Map<SourceId, FromLeaf>();
   readonly #tables = new Map<number, { readonly query: Query; readonly recursive: boolean }>();
-  /** Of tables, by number and position. */
+  /** Sealed columns of tables, by number and position. */
   readonly #ofTables = new Map<number, readonly boolean[]>();
-  /** Of a recursive table while its own are worked out: those that no step so far has lost. */
+  /** Sealed columns of a recursive table while they are computed: those that no step so far has lost. */
   readonly #assumed = new Map<number, readonly boolean[]>();
 
   constructor(root: Query, isKeyOf: IsKeyOf = BY_NAME) {

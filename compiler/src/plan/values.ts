@@ -3,7 +3,7 @@ import { arrayText } from '../text/sql-text.js';
 import { isArray } from '../types/types.js';
 import type { LiteralValue, Slot } from './plan.js';
 
-/** Where the values of a statement's slots come from. */
+/** Sources of the values of a statement's slots. */
 export interface ValueSources<V> {
   /** A value in Postgres' text format. */
   readonly text: (value: string) => V;
@@ -15,7 +15,7 @@ export interface ValueSources<V> {
   readonly runtime: (index: number) => string;
   /** The values of a column of these rows, each in text format. */
   readonly keys: (index: number, column: string) => readonly (string | null)[];
-  /** What a step of a runtime relation is given, in text format. */
+  /** Values that a step of a runtime relation receives, in text format. */
   readonly given: (name: string) => string;
   /** The HMAC pad of a key domain: 64 bytes, in hex. */
   readonly pad: (pad: 'inner' | 'outer', domain: string) => string;

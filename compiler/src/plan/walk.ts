@@ -201,7 +201,7 @@ export function mapSort(keys: readonly SortKey[], f: (e: Expr) => Expr): readonl
   return mapped(keys, (k) => (typeof k.by === 'number' ? k : changed(k, { by: f(k.by) })));
 }
 
-/** What `mapQuery` does at each place; what is left out stays as it is. */
+/** Functions that `mapQuery` applies at each place. A missing one leaves its place unchanged. */
 export interface QueryVisitor {
   /** To each value of every level, FROM conditions included. */
   readonly expr?: (e: Expr) => Expr;
@@ -359,7 +359,7 @@ export function partsOf(query: Query): readonly Query[] {
   return parts;
 }
 
-/** Of queries, which never change; no number leads back to one. */
+/** Outer references of queries, which are immutable; no number leads back to a query. */
 const OUTWARD = new WeakMap<Query, ReadonlySet<SourceId>>();
 
 /** The FROM items around `query` whose columns it reads, at any depth of it. */
@@ -400,13 +400,13 @@ export class Levels {
     this.#spans.set(query, { first, next: this.#queries });
   }
 
-  /** Whether FROM item `source` stands in `query`, at any depth. */
+  /** True if FROM item `source` is in `query`, at any depth. */
   holds(query: Query, source: SourceId): boolean {
     const [span, home] = [this.#spans.get(query), this.#homes.get(source)];
     return span !== undefined && home !== undefined && home >= span.first && home < span.next;
   }
 
-  /** Whether FROM item `source` stands in the FROM of `query` itself. */
+  /** True if FROM item `source` is in the FROM of `query` itself. */
   isOwn(query: Query, source: SourceId): boolean {
     return this.#homes.get(source) === this.#spans.get(query)?.first;
   }
@@ -474,7 +474,7 @@ function collectConditions(item: FromItem, into: Expr[]): void {
   for (const condition of item.on) into.push(condition);
 }
 
-/** What the function of a row source is given, and the keys that its rows are read by. */
+/** Arguments of the function of a row source, and the keys that its rows are read by. */
 function argumentsOf({ args, fields }: RowSource): readonly Expr[] {
   return fields === null ? args : [...args, ...fields];
 }
@@ -489,7 +489,7 @@ function optional(expr: Expr | null): readonly Expr[] {
   return expr === null ? NOTHING : [expr];
 }
 
-/** What `keys` sort by, but for the places of outputs. */
+/** The expressions that `keys` sort by, without positions of outputs. */
 export function sortExprs(keys: readonly SortKey[]): readonly Expr[] {
   const exprs: Expr[] = [];
   for (const { by } of keys) if (typeof by !== 'number') exprs.push(by);

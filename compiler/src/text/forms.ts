@@ -27,7 +27,7 @@ export type SqlForm =
   | 'SQL/JSON'
   | 'XML';
 
-/** What one statement is made of. */
+/** SQL forms that one statement uses. */
 export interface StatementForms {
   readonly forms: ReadonlySet<SqlForm>;
   /** Symbols of its operators. */
@@ -47,10 +47,9 @@ const BARE: ReadonlyMap<string, string> = new Map([
 type NodeFields = Readonly<Record<string, unknown>>;
 
 /**
- * What a statement that was emitted is made of, read off its text by the grammar of Postgres: what is really sent, and
- * not what the plan meant.
+ * SQL forms of an emitted statement, parsed from its text: what is really sent, not what the plan meant.
  *
- * @throws InternalError where it is none
+ * @throws InternalError if it is no statement
  */
 export function formsOf(sql: string): StatementForms {
   const grammar = applyGrammar(sql);

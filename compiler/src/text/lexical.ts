@@ -18,27 +18,27 @@ export interface Lexical {
   readonly comments: readonly Comments[];
 }
 
-/** What stands between two tokens, from its first comment to the end of its last. */
+/** Comments between two tokens, from the start of the first to the end of the last. */
 export interface Comments {
   /** UTF-16 offsets. */
   readonly start: number;
   readonly end: number;
   /**
-   * What means the same to the grammar: nothing but space, or what keeps the two texts around it from being one, or makes
-   * them one. A comment that does not end stays one.
+   * An equivalent for the grammar: space, or whatever keeps the texts around it apart, or joins them. A comment that
+   * does not end stays one.
    */
   readonly mark: '' | '\n' | '/**/' | '/*';
 }
 
 /** The items of an IN list that are all of one plain kind: whole numbers, or strings without escapes. */
 export interface PlainList {
-  /** Of numbers the type that holds them all; null for strings. */
+  /** For numbers, the type that holds them all; null for strings. */
   readonly type: 'int4' | 'int8' | null;
   /** UTF-16 offsets of the first item's beginning and end, and of the end of the last. */
   readonly start: number;
   readonly firstEnd: number;
   readonly end: number;
-  /** As the grammar gives them: quotes undone, a minus before the digits. */
+  /** Values as the grammar gives them: quotes removed, a minus before the digits. */
   readonly items: readonly string[];
 }
 
@@ -59,7 +59,7 @@ const QUOTE = 7;
 const NAME_QUOTE = 8;
 const DOLLAR = 9;
 
-/** What each ASCII character begins; any other character is part of a word. */
+/** Token kind that each ASCII character begins; any other character is part of a word. */
 const KINDS: Uint8Array = kinds();
 
 function kinds(): Uint8Array {
@@ -106,11 +106,11 @@ class LexicalReader {
   #parameters = 0;
   /** The long list that stands right behind this place, behind the bracket that was read last. */
   #list: PlainList | null = null;
-  /** Whether the last token is the word IN. */
+  /** True if the last token is the word IN. */
   #afterIn = false;
-  /** Whether the last token is the word E, right before this place: then a string has escapes. */
+  /** True if the last token is the word E, directly before this place: then a string has escapes. */
   #escapes = false;
-  /** What the last token is, where it is a string: one behind a line break is more of it, and has escapes where it has. */
+  /** Kind of the last token if it is a string: one after a line break continues it, and has escapes if it has. */
   #string: 'plain' | 'escapes' | null = null;
 
   constructor(text: string) {

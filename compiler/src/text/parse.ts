@@ -34,7 +34,9 @@ export async function ready(): Promise<void> {
   loaded = true;
 }
 
-/** What a text is to the grammar: the caller's words with some quoted, and long lists as their first item. */
+/**
+ * A text as it is given to the grammar: some of the caller's words quoted, and long lists reduced to their first item.
+ */
 export interface PreparedText {
   readonly source: SourceText;
   readonly parsed: string;
@@ -167,8 +169,8 @@ type Edit =
   | ({ readonly kind: 'comments' } & Comments);
 
 /**
- * What the grammar reads. Lists and comments become as many bytes of white space, so that no offset moves but by quotes:
- * the grammar's scanner goes through what opens within a run of operators again and again.
+ * Edits a text for the grammar. Lists and comments become white space of the same number of bytes, so that only quotes
+ * move offsets: the grammar's scanner reads again and again what opens within a run of operators.
  */
 function editForGrammar(text: string, lexical: Lexical): PreparedText {
   const edits = editsOf(text, lexical);
@@ -248,7 +250,7 @@ function tokensOf(text: string): readonly Token[] {
   return tokensIn(text, measure(text));
 }
 
-/** Where the statement itself begins, after white space and comments. */
+/** Position where the statement begins, after white space and comments. */
 export function startOf({ original }: SourceText): Position | null {
   const [first] = tokensOf(original);
   return first === undefined ? null : positionOfIndex(original, first.start);
@@ -316,13 +318,13 @@ export function queryWithin(text: string): string | null {
   return null;
 }
 
-/** Of a statement that begins with this word, the word behind which its question stands. */
+/** For a statement that begins with this word, the word after which its question begins. */
 const BEFORE_QUESTION: ReadonlyMap<string, string> = new Map([
   ['declare', 'for'],
   ['prepare', 'as'],
 ]);
 
-/** Which token the statement begins with that EXPLAIN is of. */
+/** Index of the first token of the statement that EXPLAIN is applied to. */
 function behindOptions(tokens: readonly Token[]): number {
   const word = (i: number): string => tokens[i]?.word ?? '';
   if (word(1) !== '(' || BEGINS_QUESTION.has(word(2)))
@@ -339,7 +341,7 @@ function behindOptions(tokens: readonly Token[]): number {
 
 /** EXPLAIN's options without parentheses. */
 const EXPLAIN_WORDS: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
-/** What a question in parentheses begins with, and no list of options. */
+/** First tokens of a question in parentheses, which a list of options cannot have. */
 const BEGINS_QUESTION: ReadonlySet<string> = new Set(['select', 'with', 'values', 'table', '(']);
 
 function semicolonOr(last: Token | undefined, end: number): number {

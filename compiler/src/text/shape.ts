@@ -1,6 +1,6 @@
 /** A literal of a plain text. */
 export interface PlainLiteral {
-  /** As the parser gives it: quotes undone, an int4 without leading zeros, any other number as it is written. */
+  /** Value as the parser gives it: quotes removed, an int4 without leading zeros, any other number as written. */
   readonly value: string;
   /** UTF-8 byte offset of the token. */
   readonly start: number;
@@ -49,7 +49,7 @@ const DOLLAR = 6;
 const DOT = 7;
 const OPERATOR = 8;
 
-/** What each ASCII character can begin; 0 is what no plain text has outside of strings. */
+/** Token kind that each ASCII character can begin; 0 if no plain text has it outside of strings. */
 const KINDS: Uint8Array = kinds();
 
 function kinds(): Uint8Array {
@@ -93,7 +93,7 @@ class Scanner {
     this.#text = text;
   }
 
-  /** Whether the whole text is plain. */
+  /** True if the whole text is plain. */
   run(): boolean {
     const text = this.#text;
     while (this.#at < text.length) {
@@ -287,7 +287,7 @@ function integerClass(digits: string): LiteralClass {
   return value < INT8_EDGE ? 'l' : 'n';
 }
 
-/** Which literals have the value of an earlier one. Equal literals share a parameter, so this is part of the shape. */
+/** Indices of literals that equal an earlier one. Equal literals share a parameter, so this is part of the shape. */
 function equalities(literals: readonly PlainLiteral[]): string {
   const first = new Map<string, number>();
   let text = '';

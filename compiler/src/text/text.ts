@@ -43,7 +43,7 @@ export function indexOfCharacter(text: string, count: number): number {
   return at;
 }
 
-/** How many characters (code points) of `text` stand before UTF-16 index `end`. */
+/** Number of characters (code points) of `text` before UTF-16 index `end`. */
 export function charactersBefore(text: string, end: number): number {
   let count = 0;
   for (let at = 0; at < end; at += widthAt(text, at)) count++;

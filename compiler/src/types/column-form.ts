@@ -11,11 +11,11 @@ import {
 } from './types.js';
 
 /**
- * What the database says of a column beyond its type in the model: `varchar(20)` for one of `text`, `numeric(12,2)`
- * for one of `numeric`. Its values are values of the model's type byte for byte, in both formats.
+ * The database's type of a column beyond its type in the model: `varchar(20)` for `text`, `numeric(12,2)` for
+ * `numeric`. Its values equal those of the model's type byte for byte, in both formats.
  */
 export interface ColumnForm {
-  /** As SQL writes it. */
+  /** The type in SQL. */
   readonly sql: string;
   readonly oid: number;
   /** Wire `typlen`. */
@@ -34,7 +34,7 @@ export interface DeclaredColumn {
 const SPELLED =
   /^([a-z0-9_ ]*?[a-z0-9_]) *\( *(\d{1,8}) *(?:, *(-?\d{1,4}) *)?\)((?: with(?:out)? time zone)?)(\[\])?$/;
 
-/** What a column that is declared as `name` is (`text`, `varchar(20)`, `numeric(12,2)[]`), or null where it is nothing. */
+/** The column declared by type `name` (`text`, `varchar(20)`, `numeric(12,2)[]`); null if there is no such type. */
 export function declaredColumn(name: string): DeclaredColumn | null {
   const lower = name.trim().toLowerCase();
   const match = SPELLED.exec(lower);
@@ -49,7 +49,9 @@ export function declaredColumn(name: string): DeclaredColumn | null {
   return type === null || type.endsWith('[]') ? null : modified(type as ScalarType, numbers, array);
 }
 
-/** Of a stored tsquery the language has no equality, and json has none: they are read as their text. */
+/**
+ * Columns without a modifier. A stored tsquery has no equality in the language, nor has json: they are read as text.
+ */
 function plain(name: string): DeclaredColumn | null {
   const type = typeNamed(name);
   return type === null || type.startsWith('tsquery') || !isComparable(type) ? null : { type, form: null };
@@ -125,7 +127,7 @@ function modifierOf(kind: ModifierKind | null, numbers: readonly number[]): numb
   }
 }
 
-/** What a manifest writes for a column of type `oid` with `modifier`, where that is more than `type`; else `type`. */
+/** The manifest's spelling of a column of type `oid` with `modifier`, if it says more than `type`; else `type`. */
 export function spelledColumn(type: TypeName, oid: number, modifier: number): string {
   const array = type.endsWith('[]');
   const brackets = array ? '[]' : '';
@@ -164,21 +166,21 @@ export function decimalOf(
  * says that equality with a value may be asked of the type itself, so that an index on the column serves.
  */
 export interface StoredType {
-  /** Whether its labels may be asked for: its schema is one that the gateway's role may use. */
+  /** True for an enum whose labels may be read: its schema is accessible to the gateway's role. */
   readonly isEnum: boolean;
   readonly isArray: boolean;
-  /** As SQL writes it, without the brackets of an array. */
+  /** The type in SQL, without the brackets of an array. */
   readonly sql: string;
 }
 
 const NAME = '(?:"(?:[^"\\u0000]|""){1,126}"|[a-z_][a-z0-9_]{0,62})';
 
-/** What `stored` of a manifest must match, as JSON Schema takes it. */
+/** Pattern of `stored` in a manifest, as JSON Schema takes it. */
 export const STORED_PATTERN = `^(?:(?:${NAME}\\.)?${NAME}(?:\\[\\])?|enum ${NAME}\\.${NAME})$`;
 
 const STORED = new RegExp(STORED_PATTERN);
 
-/** What `stored` says, or null where it is no name of a type. */
+/** The type that `stored` names; null if it is not the name of a type. */
 export function storedType(stored: string): StoredType | null {
   if (!STORED.test(stored)) return null;
   const isEnum = stored.startsWith('enum ');
@@ -199,8 +201,8 @@ const SETTINGS_FREE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether the text of a value is the same in every session. That of a range of moments, of money or of a composite is
- * not, and of a type that is not Postgres' own nobody knows.
+ * True if the text of a value is the same in every session. Not so for ranges of moments, money or composites; unknown,
+ * so false, for types that are not built in.
  */
 export function isSettingsFreeType(stored: string): boolean {
   const type = storedType(stored);

@@ -20,7 +20,7 @@ export type DeclaredType =
 /** Postgres takes a parameter of type `unknown` for one without a type. */
 const UNKNOWN = 705;
 
-/** What `oid` declares; null where it leaves the choice to us. */
+/** The type that `oid` declares; null if it leaves the choice to the compiler. */
 export function declaredType(oid: number): DeclaredType | null {
   if (oid === 0 || oid === UNKNOWN) return null;
   const type = typeOfOid(oid);

@@ -152,7 +152,7 @@ function structural(
   return Object.freeze({ kind: 'structural', text, type: 'text' });
 }
 
-/** Where an aggregate may stand instead. */
+/** Hint that names the clauses where an aggregate is allowed. */
 export function aggregateHint(clause: string): string {
   return clause === 'WHERE' ? 'use HAVING' : 'work it out in a derived table first';
 }
@@ -236,7 +236,7 @@ function rowsCounted({ args = [], agg_distinct }: FuncCall): readonly Node[] | n
   return items !== null && items.length > 1 ? items : null;
 }
 
-/** What `count(t)` of a FROM item counts; null of any other call. */
+/** The argument that `count(t)` of a FROM item counts; null for any other call. */
 function rowCounted({ args = [], agg_distinct }: FuncCall, env: BindEnvironment): Expr | null {
   const [only, ...more] = args;
   return only === undefined || more.length > 0 || agg_distinct === true ? null : countedRow(only, env);

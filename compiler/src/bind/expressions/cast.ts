@@ -89,7 +89,7 @@ export function convert(bound: Bound, type: TypeName, location: Location, env: B
   return ctx.at(castTo(bound, type, leakproof), location);
 }
 
-/** Whether the cast is leakproof; null where there is none. Arrays convert as their elements do. */
+/** True if the cast is leakproof; null if there is no such cast. Arrays convert as their elements do. */
 function castLeakproof(from: TypeName, to: TypeName): boolean | null {
   const direct = castBetween(from, to);
   if (direct !== null) return direct.leakproof;
@@ -145,7 +145,7 @@ function bindIntervalCast(
   return env.ctx.at(env.ctx.constant(`${value.literal.read().trim()} ${field}`, 'interval'), location);
 }
 
-/** Whether the type is `"char"`, one byte; `char` without quotes is `pg_catalog.bpchar` to the grammar. */
+/** True if the type is `"char"`, one byte; `char` without quotes is `pg_catalog.bpchar` to the grammar. */
 function isOneByte({ names = [] }: TypeNode): boolean {
   const [first, second] = names.map(stringOf);
   return (second ?? first) === 'char' && (second === undefined || first === 'pg_catalog');
@@ -166,7 +166,7 @@ function bindOneByte(bound: Bound, at: Location, ctx: BindContext): Expr {
   return ctx.at(ctx.constant(first, 'text'), at);
 }
 
-/** How many bits an integer of the type has. */
+/** Number of bits of an integer type. */
 const BITS: ReadonlyMap<TypeName, number> = new Map<TypeName, number>([
   ['int4', 32],
   ['int8', 64],
@@ -205,7 +205,7 @@ export function bindBitNumber(
   return ctx.at(number satisfies BitNumber, location);
 }
 
-/** Whether a value is cast to bits. */
+/** True if a value is cast to bits. */
 export function isBitCast(node: Node | undefined): boolean {
   const type: TypeNode | undefined =
     node !== undefined && 'TypeCast' in node ? node.TypeCast.typeName : undefined;

@@ -112,7 +112,7 @@ const LITERAL_FORM: ReadonlyMap<ScalarType, LiteralTest> = new Map<ScalarType, L
   ['cidr', matching(ADDRESS)],
 ]);
 
-/** What values of the right form can be seen to be beyond, and the SQLSTATE of that. */
+/** Checks of literals that have the right form but are out of range, and the SQLSTATE for that. */
 const LITERAL_RANGE: ReadonlyMap<ScalarType, { readonly holds: LiteralTest; readonly sqlstate: string }> =
   new Map<ScalarType, { readonly holds: LiteralTest; readonly sqlstate: string }>([
     ['int2', { holds: within(2n ** 15n), sqlstate: '22003' }],
@@ -124,7 +124,7 @@ const LITERAL_RANGE: ReadonlyMap<ScalarType, { readonly holds: LiteralTest; read
     ['timestamptz', { holds: isPossibleMoment, sqlstate: '22008' }],
   ]);
 
-/** Whether a whole number in decimal digits is one of two's complement, from -`limit` up to below `limit`. */
+/** A test for whole numbers in decimal digits from -`limit` to below `limit`. */
 function within(limit: bigint): LiteralTest {
   return (text) => {
     const digits = /^\s*([+-]?)0*(\d+)\s*$/.exec(text);

@@ -65,7 +65,7 @@ function bindLongIn(
   return ctx.at(inArray(left, definition, array, negated), location);
 }
 
-/** How `arg` is compared with each item of a list of `listType`; null is a list of literals without a type. */
+/** The equality of `arg` with each item of a list of `listType`; null is a list of literals without a type. */
 function comparedWith(
   arg: Bound,
   listType: TypeName | null,

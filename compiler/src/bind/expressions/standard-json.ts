@@ -150,7 +150,7 @@ function documentOf(value: JsonValueExpr | undefined, ctx: BindContext): Node {
   return required(value?.raw_expr);
 }
 
-/** Whether FORMAT JSON is said. */
+/** True if FORMAT JSON is written. */
 function isFormatted(format: JsonFormat | undefined, ctx: BindContext): boolean {
   const { format_type: type, encoding = 'JS_ENC_DEFAULT', location } = format ?? {};
   if (encoding !== 'JS_ENC_DEFAULT') throw ctx.unsupported('ENCODING', location);
@@ -193,7 +193,7 @@ function built(
   return returned(call(`${base}_${what}`, args, location), rest, location, ctx);
 }
 
-/** Which family makes it, and what is left to be done after it: `RETURNING jsonb` is made as such. */
+/** The function family for the result (RETURNING jsonb uses jsonb functions), and the cast that remains. */
 function baseOf(
   output: JsonOutput | undefined,
   ctx: BindContext,

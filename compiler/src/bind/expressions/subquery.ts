@@ -41,7 +41,7 @@ const SUBLINKS: ReadonlyMap<string, string> = new Map([
   ['ROWCOMPARE_SUBLINK', 'a row compared with a subquery'],
 ]);
 
-/** Whether ANY or ALL is written with `operator`, which IN and NOT IN mean. */
+/** True if ANY or ALL is written with `operator`, so that it means IN or NOT IN. */
 function isEquality({ operName }: SubLink, operator: '=' | '<>'): boolean {
   const name = nameParts(operName).join('.');
   return name === operator || (name === '' && operator === '=');

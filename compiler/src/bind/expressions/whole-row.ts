@@ -45,8 +45,8 @@ export function bindRowToJson(args: readonly Node[], at: number | undefined, env
 }
 
 /**
- * What `count(t)` of a FROM item counts, since a row counts whatever is in it: TRUE, or where an outer join may have no
- * row, NULL there. Null where `node` is no row.
+ * The argument for `count(t)` of a FROM item. A row counts whatever is in it: TRUE, or NULL if an outer join has no
+ * row. Null if `node` is no row.
  */
 export function countedRow(node: Node, env: BindEnvironment): Expr | null {
   const item = rowOf(node, env);
@@ -226,7 +226,7 @@ function rowOf(node: Node, env: BindEnvironment): ScopeItem | null {
   return scope.items.find((i) => i.alias === alias) ?? null;
 }
 
-/** Whether an outer join may have NULLs in the place of an item's row. */
+/** True if an outer join may have NULLs in place of an item's row. */
 function mayBeMissing(source: SourceId, item: FromItem | null): boolean {
   if (item === null || item.kind !== 'join') return false;
   const inRight = leavesOf(item.right).some((l) => l.id === source);

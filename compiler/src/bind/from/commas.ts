@@ -48,7 +48,7 @@ export function joinCommas(
   return { ...others, item: whole.item, items: placed.flatMap((p) => p.bound.items) };
 }
 
-/** Whether columns of the items before it are named in it, so that it must stay behind them. */
+/** True if it names columns of the items before it, so that it must stay behind them. */
 function isLateral({ bound }: CommaItem): boolean {
   return leavesOf(bound.item).some((l) => l.kind === 'derived' && l.lateral === true);
 }

@@ -9,8 +9,8 @@ export interface FanOut {
 }
 
 /**
- * What in `from` could repeat a row of `source`, so that a sum over it would be too large; null where nothing can.
- * A join repeats nothing if its ON covers the whole primary key of what it brings.
+ * The join in `from` that could repeat a row of `source`, so that a sum over it would be too large; null if none can. A
+ * join repeats nothing if its ON covers the whole primary key of what it adds.
  */
 export function fanOutOf(from: FromItem, source: SourceId): FanOut | null {
   if (from.kind !== 'join') return null;
@@ -40,7 +40,7 @@ export function itemsMetOnce(from: FromItem, source: SourceId): ReadonlySet<Sour
   return met;
 }
 
-/** Whether a join may give NULLs in the place of a row of `source`. */
+/** True if a join may give NULLs in place of a row of `source`. */
 export function mayBeMissing(from: FromItem, source: SourceId): boolean {
   if (from.kind !== 'join') return false;
   const inRight = leavesOf(from.right).some((l) => l.id === source);

@@ -120,7 +120,7 @@ function bindTableFunction(node: RangeFunction, ctx: BindContext, scope: Scope):
   throw ctx.unsupported(construct, call.location, hint);
 }
 
-/** What may stand around a function in FROM, and inside its parentheses, but not around ours. */
+/** Refuses constructs around a function in FROM, or in its parentheses, that RETRIEVE and TRAVERSE do not take. */
 function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): void {
   const list = node.functions?.[0];
   const columns = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
@@ -300,7 +300,7 @@ function given(node: Node, type: 'float4' | 'float8', at: Location, ctx: BindCon
 
 /** Raw SQL: tables and columns by their upstream names. Each stands for the entity that governs it. */
 
-/** Where a table without a schema is sought, as in Postgres. */
+/** Schema of tables that are named without one, as in Postgres. */
 const DEFAULT_SCHEMA = 'public';
 
 /**

@@ -49,10 +49,10 @@ export function bindJoin(
   return joined(left, right, type, on);
 }
 
-/** Of joins, which are asked for it again by each join around them. */
+/** Cached answers for joins, which each join around them asks for again. */
 const MADE = new WeakMap<Join, boolean>();
 
-/** Whether functions make all of its rows. */
+/** True if functions make all rows of `item`. */
 export function isMade(item: FromItem): boolean {
   if (item.kind !== 'join') return item.kind === 'rows';
   const made = MADE.get(item) ?? (isMade(item.left) && isMade(item.right));
@@ -282,7 +282,7 @@ interface NamedPair {
   readonly b: ReturnType<typeof keyNamed>;
 }
 
-/** What stands for the columns of a FULL JOIN by names: of each, the value of the side that has a row. */
+/** The columns of a FULL JOIN by names: for each, the value of the side that has a row. */
 function mergedItem(pairs: readonly NamedPair[], ctx: BindContext): ScopeItem {
   const source = ctx.nextSource();
   const columns = new Map(
@@ -347,7 +347,7 @@ function isSame(expr: Expr, ref: ColumnRef): boolean {
   return expr.kind === 'column' && expr.source === ref.source && expr.name === ref.name;
 }
 
-/** Whether a column of `item` is one that the manifest says is never NULL, handed on by derived tables as it is. */
+/** True if `ref` is a column of `item` that the manifest declares NOT NULL, passed on unchanged by derived tables. */
 function isNeverNull(ref: ColumnRef, item: FromItem): boolean {
   const leaf = leafOf(ref.source, item);
   if (leaf?.kind === 'entity') {

@@ -27,7 +27,7 @@ const OF_OBJECTS: ReadonlyMap<string, string> = new Map([
   ['json_to_record', 'unnest'],
 ]);
 
-/** Whether `name` is a function that makes rows. */
+/** True if `name` is a function that makes rows. */
 export function isRowSource(name: string): boolean {
   return OF_OBJECTS.has(name) || functionsNamed(name)[0]?.kind === 'rows';
 }
@@ -163,7 +163,7 @@ function columnDefined(node: Node, env: BindEnvironment, at: Location): RowFunct
   return { name: colname, type };
 }
 
-/** What may stand around a function in FROM and inside its parentheses, and has no node. */
+/** Refuses constructs around a function in FROM, or in its parentheses, that have no node in the plan. */
 function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): void {
   const list = node.functions?.[0];
   const own = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
@@ -178,10 +178,10 @@ function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): vo
   throw ctx.unsupported(`${construct} at a function in FROM`, call.location);
 }
 
-/** Whether a construct stands where it is not taken, and what it is called. */
+/** A construct with whether the call has it, and its name for messages. */
 export type CallModifier = readonly [is: boolean, construct: string];
 
-/** What the grammar lets stand with the arguments of a call, and after it, and no function in FROM takes. */
+/** Constructs that the grammar allows with a call and that no function in FROM takes. */
 export function aroundCall(call: FuncCall): readonly CallModifier[] {
   return [
     [call.agg_distinct === true, 'DISTINCT'],

@@ -22,7 +22,7 @@ import { columnsOf } from './computed.js';
 import { expressionNode, PREFIX } from './expression-node.js';
 import { type LiteralForm, settingsFree } from './settings-free.js';
 
-/** What a computed column is of, which its text does not say. */
+/** Properties of a computed column that follow from its text. */
 export type ComputedFacts = Pick<ComputedColumn, 'type' | 'reads' | 'keys' | 'labels'>;
 
 /**

@@ -48,7 +48,7 @@ export function columnsOf(
   return all;
 }
 
-/** Whether everything that `computed` reads is there for the caller, `own` of its own relation. */
+/** Visibility of everything that `computed` reads, from the `own` columns of its relation. */
 function sightOf(
   { reads, keys, labels }: ComputedColumn,
   { name }: Relation,
@@ -69,7 +69,7 @@ function sightOf(
   return denied ? 'denied' : 'usable';
 }
 
-/** Whether no row that the caller sees of the relation is without a grant that shows the label in the clear. */
+/** True if every grant on rows of the relation that the caller sees shows the label unmasked. */
 function isUnmasked({ relation, label }: OwnLabel, access: Access): boolean {
   const grants = access.relations.get(relation)?.grants ?? [];
   return sameRows(
@@ -78,7 +78,7 @@ function isUnmasked({ relation, label }: OwnLabel, access: Access): boolean {
   );
 }
 
-/** Whether no row shows the key as it is, or as a hash that others can meet: then it leads nowhere. */
+/** True if no row shows the key in the clear or as a hash that can be matched: then it leads nowhere. */
 function isNeverClear(
   { relation: name, column: key }: ReadColumn,
   catalog: Catalog,
@@ -93,7 +93,7 @@ function isNeverClear(
   return rights.masks.get(label) !== 'hash' || column.type !== 'text';
 }
 
-/** What a computed column of `item` is written out to. Its text is the manifest's, so errors have no place. */
+/** The expansion of a computed column of `item`. Its text is the manifest's, so its errors have no position. */
 export function computedValue(
   computed: ComputedColumn,
   item: ScopeItem,

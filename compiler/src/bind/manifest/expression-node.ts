@@ -6,7 +6,7 @@ import type { BindContext } from '../context.js';
 import { WrittenLiteral } from '../literals.js';
 import { settingsFree } from './settings-free.js';
 
-/** What makes an expression a statement, so that the one parser serves both. */
+/** Prefix that makes a statement of an expression, so that one parser serves both. */
 export const PREFIX = 'select ';
 
 /** Syntax trees of texts that manifest and policy repeat; nothing changes a tree. */

@@ -7,7 +7,7 @@ import { isSettingsFreeType } from '../../types/column-form.js';
 import { elementOf, isArray, type ScalarType, type TypeName } from '../../types/types.js';
 import { isSettingsFree, withOffset } from '../literals.js';
 
-/** How the literals of a tree are looked at and made: policy has them in it, a metric in the statement's slots. */
+/** Access to the literals of a tree: those of policy are in the tree, those of a metric in the statement's slots. */
 export interface LiteralForm {
   /** The value of `expr`, if it is a literal. */
   valueOf(expr: Expr): LiteralValue | null;

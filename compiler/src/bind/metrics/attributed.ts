@@ -18,16 +18,15 @@ import type { DeferredAggregates } from './partial.js';
 import { interval } from './time.js';
 
 /**
- * What a conversion metric takes of rows. A later event is attributed to the last base event that is equal in all of
- * `same` and not after it, within the window, so that each counts once; its figures stand in the groups of that base
- * event.
+ * The rows of a conversion metric. A later event is attributed to the last base event that is equal in all of `same`
+ * and not after it, within the window, so that each counts once. Its figures belong to the groups of that base event.
  */
 export interface Events {
-  /** What is equal in an event and the one that follows it. */
+  /** Values that are equal in an event and the one that follows it. */
   readonly same: readonly Expr[];
-  /** When it happened, as a timestamp of UTC. */
+  /** Time of the event, as a timestamp of UTC. */
   readonly at: Expr;
-  /** What makes a row an event. */
+  /** Conditions under which a row is an event. */
   readonly where: readonly Expr[];
 }
 
@@ -41,9 +40,9 @@ export interface Later {
 /** The later events, each with the base event that it is attributed to. */
 export interface AttributedEvents {
   readonly rows: QueryRows;
-  /** Whether it is this one. */
+  /** True for the base event that it is attributed to. */
   readonly where: Expr;
-  /** What else is known of the base event. */
+  /** Further columns of the base event. */
   readonly keys: readonly Expr[];
   readonly inputs: readonly Expr[];
 }
@@ -88,7 +87,7 @@ function withinWindow(metric: ConversionMetric, begun: Expr, at: Expr, ctx: Bind
   const from = operation('-', at, interval(window.count, window.unit, ctx), ctx);
   return [before, operation('>', begun, from, ctx)];
 }
-/** Whether an event and a later one are equal there. @throws QueryError E0511 for columns of two types */
+/** The equality of a column of an event with that of a later one. @throws QueryError E0511 for columns of two types */
 export function equality(base: Expr, later: Expr, ctx: BindContext): Expr {
   const equal = operation('=', base, later, ctx);
   if (equal.kind === 'operation' && equal.left === base && equal.right === later) return equal;

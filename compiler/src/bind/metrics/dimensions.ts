@@ -41,7 +41,7 @@ function mismatch(detail: string, ctx: BindContext) {
   return ctx.mismatch(detail, undefined);
 }
 
-/** Whether two keys are the same of every row. */
+/** True if two keys are equal for every row. */
 export function sameKey(a: DimensionKey, b: DimensionKey): boolean {
   return a.name === b.name && a.grain === b.grain;
 }

@@ -17,11 +17,11 @@ import type { BindContext } from '../context.js';
 
 /** The rows that one metric takes beside those of the statement. */
 export interface Branch {
-  /** What its aggregates need of them. */
+  /** Inputs of its aggregates. */
   readonly inputs: readonly Expr[];
-  /** Whether the metric takes nothing for some group of its rows that the statement has not. */
+  /** True if the metric is limited to the groups that the statement has. */
   readonly withinGroups: boolean;
-  /** Whether `call` is one of its aggregates. */
+  /** True if `call` is one of its aggregates. */
   has(call: Aggregate): boolean;
   /** @param columns what `inputs` are in the union; `taken`: whether a row of it is one of these */
   value(call: Aggregate, columns: readonly Expr[], taken: ColumnRef): Expr;
@@ -35,7 +35,7 @@ export interface BranchRows {
   /** The keys of the statement, by the names of their columns. */
   readonly keys: ReadonlyMap<string, Expr>;
   readonly inputs: readonly Expr[];
-  /** What `from` reads. */
+  /** Common tables that `from` reads. */
   readonly tables: readonly CommonTable[];
 }
 
@@ -95,7 +95,7 @@ export class JoinedRows {
     };
   }
 
-  /** What stands inside an aggregate, or the aggregate itself, over the columns of the table. */
+  /** The inside of an aggregate, or the aggregate itself, over the columns of the table. */
   inside(e: Expr): Expr {
     return this.#placed(e, (x) => this.inside(x));
   }

@@ -131,7 +131,7 @@ function bindMeasured(name: string, node: FuncCall, env: BindEnvironment): Expr 
   return ctx.figure(ctx.at(figure, node.location), metric.format);
 }
 
-/** What a metric counts for, beside the values that it is written out to: it is looked at from many sides. */
+/** Size that a metric adds beside its expanded values, since several passes look at it. */
 const METRIC_NODES = 20;
 
 /** A metric that the caller has filtered is the metric no more: a grant of it does not reach so far. */
@@ -140,7 +140,7 @@ function ofCaller(expr: Expr): Expr {
   return below.kind === 'aggregate' ? Object.freeze({ ...below, metric: null }) : below;
 }
 
-/** Whether the query names an entity whose rows the metric takes: elsewhere it is as unknown as any other name. */
+/** True if the query names an entity whose rows the metric takes; elsewhere it is as unknown as any other name. */
 function isInFrom(metric: Metric, env: BindEnvironment): boolean {
   return leafUses(metric, env.ctx.catalog).some((leaf) => itemOf(leaf.metric, env) !== undefined);
 }
@@ -170,7 +170,7 @@ function misplacement(leaf: LeafMetric, env: BindEnvironment): { detail: string;
   return { detail, hint: `${body}, or group the metric in a derived table first, then join` };
 }
 
-/** What tells the rows of `item` apart, as this caller sees them; null where not all of it is in the clear. */
+/** The key that tells the rows of `item` apart for this caller; null if part of it is masked. */
 function rowKey({ source, relation }: ScopeItem, { ctx }: BindEnvironment): readonly Expr[] | null {
   const access = relation === null ? undefined : ctx.access.relations.get(relation.name);
   if (relation === null || access === undefined || relation.primaryKey.length === 0) return null;
@@ -191,7 +191,7 @@ function clearColumn(relation: Relation, name: string, access: RelationAccess): 
   return showing.length > 0 && showing.every(isShown) ? column : null;
 }
 
-/** Which metric was asked for, and where. */
+/** The name of a metric that was asked for, and its position. */
 interface MetricReference {
   readonly metric: string;
   readonly location: Location;

@@ -11,7 +11,7 @@ export type DimensionLink =
   | { readonly kind: 'entity'; readonly entity: string }
   | { readonly kind: 'relationship'; readonly name: string; readonly from: string; readonly to: string };
 
-/** What a name means, whichever metric it is asked of. */
+/** The meaning of a dimension's name, for any metric. */
 export type MetricDimension =
   | { readonly kind: 'metric_time'; readonly shown: string }
   | {
@@ -123,7 +123,7 @@ function columnsOf(relation: Relation, ctx: BindContext): ReadonlyMap<string, Sc
   return access === undefined ? new Map() : columnsWithComputed(relation, access, ctx);
 }
 
-/** What `lower` can be as a link: a visible entity, and relationships that lead on from `at`, or from anywhere. */
+/** The links that `lower` can name: a visible entity, and relationships that lead on from `at`, or from anywhere. */
 function linksNamed(
   lower: string,
   at: Relation | null,

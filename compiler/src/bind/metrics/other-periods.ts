@@ -16,7 +16,7 @@ export interface PeriodMetricUse {
   /** A source that no FROM has. Its column stands in the FILTERs of the metric's aggregates. */
   readonly placeholder: ColumnRef;
   readonly item: { readonly source: SourceId };
-  /** When the rows of its entity happened. */
+  /** Time of the rows of its entity. */
   readonly time: ColumnRef;
   readonly span: PeriodSpan;
   readonly metric: string;
@@ -196,7 +196,9 @@ function periodsQuery(key: ColumnRef, all: CommonTable, rows: JoinedRows, ctx: B
   });
 }
 
-/** When each row happened, the other keys, and what the metric needs of it, grouped where that changes nothing. */
+/**
+ * Query of the time of each row, the other keys, and the metric's inputs, grouped if that does not change the result.
+ */
 function factsQuery(
   { period, span, grouped, inputs }: Periods,
   others: readonly string[],

@@ -42,7 +42,7 @@ export class OwnGrain {
   readonly #spanned = new Map<string, PeriodMetricUse>();
   readonly #converted = new Map<string, ConversionUse>();
 
-  /** What must hold of a joined row for a metric over `item` to take it. */
+  /** Condition on a joined row under which a metric over `item` counts it. */
   once(
     item: EntityItem,
     key: readonly Expr[],
@@ -60,7 +60,7 @@ export class OwnGrain {
     return placeholder;
   }
 
-  /** What stands in the FILTERs of a metric that takes rows of other periods than the group's own. */
+  /** Column for the FILTERs of a metric that takes rows of other periods than the group's own. */
   over(metric: Omit<PeriodMetricUse, 'placeholder'>, ctx: BindContext): ColumnRef {
     const name = `${metric.item.source} ${metric.metric}`;
     const known = this.#spanned.get(name);
@@ -139,12 +139,12 @@ function refuseOutward(
   throw ctx.error('unresolvable', { detail, hint: 'put one of them in a derived table' }, location);
 }
 
-/** Whether `expr` reads a column of another FROM item than `sources`. Queries in it are not entered. */
+/** True if `expr` reads a column of another FROM item than `sources`. Queries in it are not entered. */
 function readsBeyond(expr: Expr, sources: ReadonlySet<SourceId>): boolean {
   return someExpr(expr, (e) => e.kind === 'column' && !sources.has(e.source));
 }
 
-/** Whether a query inside `expr` reads a column of `sources`. */
+/** True if a query inside `expr` reads a column of `sources`. */
 function looksIn(expr: Expr, sources: ReadonlySet<SourceId>): boolean {
   return someExpr(expr, (e) => {
     const inner = queryOf(e);
@@ -152,7 +152,10 @@ function looksIn(expr: Expr, sources: ReadonlySet<SourceId>): boolean {
   });
 }
 
-/** Whether a joined row is the first of those that are one row of the metric's entity, and are filtered alike. */
+/**
+ * Condition that marks the first of the joined rows that are one row of the metric's entity with the same filter
+ * result.
+ */
 function isFirst({ key, filter }: RepeatedMetricUse, missing: boolean, ctx: BindContext): Expr {
   const number = rowNumber([...key, ...(filter === null ? [] : [filter])], []);
   const first = infix('=', number, ctx.constant('1', 'int8'), undefined, ctx);

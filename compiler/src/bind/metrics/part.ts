@@ -13,7 +13,7 @@ import { notAfter, notBefore } from './time.js';
 import { aggregateOverItem } from './value.js';
 import { type Condition, predicateOf } from './where.js';
 
-/** What all parts of one question have in common. */
+/** The parts of a metrics request that all its subqueries share. */
 export interface MetricsQuestion {
   readonly keys: readonly DimensionKey[];
   /** Conditions on rows. */
@@ -103,7 +103,7 @@ export function withinTime(
   ];
 }
 
-/** What the outermost SELECT has beside its rows. */
+/** Clauses of the outermost SELECT. */
 type Outermost = Pick<Select, 'outputs'> & Partial<Pick<Select, 'having' | 'orderBy' | 'limit'>>;
 
 /** The keys and figures of all parts, as expressions of one SELECT. */

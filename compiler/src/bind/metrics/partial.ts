@@ -10,14 +10,14 @@ import { aggregate } from './build.js';
  * them later, over whichever of those rows are wanted.
  */
 export interface DeferredAggregates {
-  /** Whether the inputs are aggregates of their own, one row for each group of rows that are always taken together. */
+  /** True if the inputs are aggregates: one row for each group of rows that are always taken together. */
   readonly grouped: boolean;
   readonly inputs: readonly Expr[];
   /** @param columns one for each input; `taken`: whether the row they stand in counts */
   value(columns: readonly Expr[], taken: Expr): Expr;
 }
 
-/** What each aggregate's results over parts of the rows are put together with. */
+/** The aggregate that combines results over parts of the rows, by aggregate. */
 const TOGETHER: ReadonlyMap<string, string> = new Map([
   ['sum', 'sum'],
   ['count', 'sum'],
@@ -42,7 +42,7 @@ export function deferAggregates(value: Expr, ctx: BindContext, grouped = true): 
   return grouped && all.every(isAdditive) ? ofParts(value, all, ctx) : ofRows(value, all);
 }
 
-/** Whether results over parts of the rows can be put together. */
+/** True if results over parts of the rows can be combined. */
 export function isAdditive(call: Aggregate): boolean {
   return !call.distinct && call.orderBy.length === 0 && TOGETHER.has(call.definition.name);
 }

@@ -34,8 +34,8 @@ function skipsMissing({ definition, args }: Aggregate): boolean {
 }
 
 /**
- * What is true of the rows of `from` that have a row of `source`: the column that the outer join compared is not NULL
- * there. Null where it compared another item's.
+ * Condition that is true for the rows of `from` that have a row of `source`: the column that the outer join compared is
+ * not NULL. Null if it compared another item's column.
  */
 export function isPresent(from: FromItem, source: SourceId): Expr | null {
   if (from.kind !== 'join') return null;

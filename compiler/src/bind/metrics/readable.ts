@@ -16,7 +16,7 @@ import { aggregateOverItem, type LeafMetric, metricNamed, metricValue } from './
 
 const known = new WeakMap<Access, WeakMap<Metric, boolean>>();
 
-/** Whether the caller may read every column that `metric` is made of. To all others it does not exist. */
+/** True if the caller may read every column that `metric` is computed from. For any other caller it does not exist. */
 export function isReadable(metric: Metric, ctx: BindContext): boolean {
   const ofCaller = known.get(ctx.access) ?? new WeakMap<Metric, boolean>();
   known.set(ctx.access, ofCaller);
@@ -25,7 +25,7 @@ export function isReadable(metric: Metric, ctx: BindContext): boolean {
   return readable;
 }
 
-/** Whether only a rule that denies a whole entity keeps the caller from reading `metric`. */
+/** True if only a rule that denies a whole entity keeps the caller from reading `metric`. */
 export function isDenied(metric: Metric, ctx: BindContext): boolean {
   const { catalog, access } = ctx;
   const entities = leafUses(metric, catalog).flatMap((leaf) => entitiesOf(leaf.metric));
@@ -38,7 +38,7 @@ export function isDenied(metric: Metric, ctx: BindContext): boolean {
 }
 
 /**
- * What is wrong with `metric` under `filters` for somebody with `access`; null where it can be computed.
+ * The fault of `metric` under `filters` for a caller with `access`; null if it can be computed.
  *
  * @param filters further predicates over the rows that it takes
  */
@@ -126,7 +126,7 @@ function scanOf(entity: string, ctx: BindContext): ScopeItem {
   };
 }
 
-/** Where aggregates over `items` may be bound. */
+/** Environment in which aggregates over `items` are bound. */
 export function aggregating(items: readonly ScopeItem[], ctx: BindContext): BindEnvironment {
   return {
     ctx,

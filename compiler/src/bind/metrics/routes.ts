@@ -11,7 +11,7 @@ export interface LinkStep {
   readonly toColumns: readonly string[];
   /** The bridge that it crosses, or null. */
   readonly bridge: string | null;
-  /** Whether a row of `from` leads to at most one of `to`. */
+  /** True if a row of `from` leads to at most one of `to`. */
   readonly toOne: boolean;
 }
 
@@ -71,7 +71,7 @@ function backward(edge: Edge, catalog: Catalog): LinkStep {
   });
 }
 
-/** Whether no two rows are equal in `columns`. */
+/** True if no two rows are equal in `columns`. */
 function isKey(relation: Relation | undefined, columns: readonly string[]): boolean {
   const key = relation?.primaryKey ?? [];
   return key.length > 0 && key.every((k) => columns.includes(k));

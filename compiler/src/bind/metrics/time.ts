@@ -47,12 +47,12 @@ export function interval(count: number, grain: Grain, ctx: BindContext): Expr {
   return ctx.constant(text, 'interval');
 }
 
-/** Whether `time` is not before `start`. Compared as it is stored, so that an index serves. */
+/** `time >= start`, compared in the stored type so that an index applies. */
 export function notBefore(time: Expr, start: Instant, ctx: BindContext): Expr {
   return operation('>=', time, instantAs(time.type, start.text, start.isDay, ctx), ctx);
 }
 
-/** Whether `time` is not after `end`, which, where it is a day, is the whole of it. */
+/** `time <= end`; if `end` is a day, up to the end of that day. */
 export function notAfter(time: Expr, end: Instant, ctx: BindContext): Expr {
   if (!end.isDay) return operation('<=', time, instantAs(time.type, end.text, false, ctx), ctx);
   if (time.type === 'date') return operation('<=', time, instantAs('date', end.text, true, ctx), ctx);
@@ -74,7 +74,7 @@ export function unitOf(span: PeriodSpan, grain: Grain): Grain {
   return isOfDays(finest) ? 'day' : finest;
 }
 
-/** What must hold of the time `at` of a row for the period of `grain` that begins at `begin` to take it. */
+/** Condition on the time `at` of a row under which the period of `grain` that begins at `begin` includes it. */
 export function takesRow(
   at: Expr,
   begin: Expr,

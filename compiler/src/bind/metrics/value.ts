@@ -18,7 +18,7 @@ import { expressionNode, ofManifest } from '../manifest/expression-node.js';
 import { innerScope, resolveColumn, type ScopeItem } from '../scope.js';
 import { filterAggregates } from './presence.js';
 
-/** What a metric's figures are computed from: one that looks at rows, and not at other metrics' results. */
+/** A metric that is computed from rows, not from other metrics' results. */
 export type LeafMetric = SimpleMetric | CumulativeMetric | ConversionMetric;
 
 /** The value of a leaf under the filters that ratios on the way to it add. */
@@ -110,7 +110,7 @@ export function aggregateOverItem(
   return ofManifest(whole, env.ctx);
 }
 
-/** What must hold of a row of `item` for a simple metric to take it: its filter and `more`. */
+/** Conditions on a row of `item` under which a simple metric counts it: its filter and `more`. */
 export function conditionsOverItem(
   metric: SimpleMetric,
   more: readonly string[],
@@ -121,7 +121,7 @@ export function conditionsOverItem(
   return predicatesOver(metric, more, own, withinMetric(metric, own, env)).map((p) => ofManifest(p, env.ctx));
 }
 
-/** Where the expression of `metric` is bound over the rows of `own`. */
+/** Environment in which the expression of `metric` is bound over the rows of `own`. */
 function withinMetric(metric: SimpleMetric, own: ScopeItem, env: BindEnvironment): BindEnvironment {
   const scope = { ...env.scope, items: [own], parent: null };
   return { ...env, scope, clause: `metric \`${metric.name}\``, aggregates: true, withinMetric: true };

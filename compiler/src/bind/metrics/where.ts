@@ -12,7 +12,7 @@ import { type DimensionKey, keyOf } from './dimensions.js';
 import { namesIn } from './inputs.js';
 import { dimensionNamed } from './names.js';
 
-/** What a builder stands for once its name is resolved. */
+/** The meaning of a builder after its name is resolved. */
 type ResolvedBuilder =
   | { readonly kind: 'key'; readonly key: DimensionKey }
   | { readonly kind: 'metric'; readonly name: string };
@@ -115,7 +115,7 @@ export function predicateOf(
   return predicate;
 }
 
-/** What stands for a name in the text of a predicate. The grammar has these four and no more. */
+/** A builder in the text of a predicate. The grammar has these four and no more. */
 type NameBuilder =
   | { readonly kind: 'dimension' | 'entity' | 'metric'; readonly name: string }
   | { readonly kind: 'time'; readonly name: string; readonly grain: Grain | null };

@@ -2,15 +2,15 @@ import type { CommonTable, Expr, FromItem, Query, Select, SourceId } from '../..
 import { allQueries, exprsOf, leavesOf, someExpr } from '../../plan/walk.js';
 
 /**
- * What an answer says where a cap holds some of a step's rows back. Rows that stand for themselves are still right, and
- * the answer says that others are missing. Anything that is made of several of them is a figure, and would be wrong.
+ * Handling of a cap that leaves out rows of a step. Rows shown one by one are still right, and the answer says that
+ * some are missing. Anything computed from several rows is a figure, and would be wrong.
  */
 
 /**
- * Whether each row of the answer is one row of FROM item `source`, whatever others there are: no aggregate, DISTINCT,
+ * True if each row of the answer is one row of FROM item `source`, whatever others there are: no aggregate, DISTINCT,
  * window, join, set operation or subquery over it, and no LIMIT of an order that the caller asked for.
  *
- * @param inOwnOrder whether the rows of a SELECT have the order of the step itself, because the caller named none
+ * @param inOwnOrder true if the rows of a SELECT have the order of the step itself, because the caller named none
  */
 export function answersRowByRow(
   query: Query,
@@ -68,8 +68,8 @@ function isRowByRow({ grouped, distinct, distinctOn, outputs, orderBy }: Select)
 }
 
 /**
- * Whether column `name` of FROM item `source` reaches the answer as it is: nothing is computed from it, or filtered,
- * joined, grouped, told apart or ordered by it. Then a cell of it that lacks something can be told of.
+ * True if column `name` of FROM item `source` reaches the answer unchanged: nothing is computed from it, or filtered,
+ * joined, grouped, made distinct or ordered by it. Then the answer can say which of its cells are incomplete.
  */
 export function isOnlyShown(query: Query, source: SourceId, name: string): boolean {
   const isIt = (e: Expr): boolean => e.kind === 'column' && e.source === source && e.name === name;

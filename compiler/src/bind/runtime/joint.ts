@@ -161,7 +161,7 @@ function keysIn(
   throw ctx.unsupported(construct, asked.at, hint);
 }
 
-/** Whether a value is known before any row is read. */
+/** True if a value is known before any row is read. */
 function isRowless(expr: Expr): boolean {
   return !someExpr(expr, (e) => e.kind === 'column' || queryOf(e) !== null);
 }

@@ -43,7 +43,10 @@ function standsByItself(root: Query, connector: string): boolean {
   return standsAlone(root, isBeside) && !isVolatile(root);
 }
 
-/** Whether `root` reads entities that `isReadable` and nothing of what is around it or was worked out before. */
+/**
+ * True if `root` reads only entities that `isReadable`, nothing of the queries around it, and no rows computed
+ * beforehand.
+ */
 export function standsAlone(root: Query, isReadable: (scan: EntityScan) => boolean): boolean {
   const levels = allQueries(root);
   const leaves = levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
@@ -64,7 +67,7 @@ function namesOnly(expr: Expr, own: ReadonlySet<number>): boolean {
   return only;
 }
 
-/** Whether a condition looks at anything but the passages of `source`. */
+/** True if a condition reads anything but the passages of `source`. */
 function looksElsewhere(conjunct: Expr, source: number): boolean {
   let elsewhere = false;
   visitExpr(conjunct, (e) => {

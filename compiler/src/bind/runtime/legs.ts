@@ -112,7 +112,7 @@ export function rerankArgument(
   return found;
 }
 
-/** What is asked for: a name, or whether there is to be one. */
+/** The argument of `rerank`: a name, or whether to rerank at all. */
 function wanted(args: NamedArguments, ctx: BindContext): string | boolean {
   const node = requiredArgument(args, RERANK, ctx);
   const name = constantText(node);
@@ -125,7 +125,7 @@ function wanted(args: NamedArguments, ctx: BindContext): string | boolean {
   );
 }
 
-/** Where no column has a name. */
+/** Environment without any columns. */
 function constantEnvironment(ctx: BindContext): BindEnvironment {
   return plainEnvironment(ctx, innerScope(null, [], new Map()), 'an argument');
 }

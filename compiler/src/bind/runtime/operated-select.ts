@@ -50,11 +50,11 @@ export function operatedSelect(select: Select, level: OperatedLevel, scope: Scop
   return outer;
 }
 
-/** What decides of order and number before the operators work. */
+/** Clauses that decide order and number of rows before the operators run. */
 interface PageClauses {
-  /** Where none of it waits for an operator, the rows have the order by themselves. */
+  /** ORDER BY if no sort key depends on an operator, so that the rows are sorted beforehand; else null. */
   readonly orderBy: readonly SortKey[] | null;
-  /** Whether LIMIT and OFFSET hold before the operators work. */
+  /** True if LIMIT and OFFSET apply before the operators run. */
   readonly isTaken: boolean;
 }
 
@@ -72,7 +72,7 @@ function pageOf(select: Select, { uses }: OperatedLevel, parts: SelectHalves): P
   return { orderBy: Object.freeze(keys.map((k) => Object.freeze(k))), isTaken };
 }
 
-/** Whether the value of a row rests on its own text alone. */
+/** True if the value of a row depends on its own text alone. */
 function worksRowByRow(operator: keyof typeof OPERATORS): boolean {
   return OPERATORS[operator].class === 'decoder' || EACH_ROW.has(operator);
 }
@@ -98,7 +98,7 @@ class SelectHalves {
   readonly #ctx: BindContext;
   readonly #local: ReadonlySet<number>;
   readonly #outputs = new Map<string, Output>();
-  /** Those of its columns that are sealed keys. */
+  /** Its columns that are sealed keys. */
   readonly #sealed = new Set<string>();
   readonly #groupKeys: ReadonlySet<string>;
 
@@ -111,7 +111,7 @@ class SelectHalves {
     this.#groupKeys = new Set(select.groupBy.map(fingerprint));
   }
 
-  /** Whether `expr` waits for no operator. */
+  /** True if `expr` depends on no operator. */
   isOfRows(expr: Expr): boolean {
     return !someExpr(expr, (e) => e.kind === 'column' && e.source === this.#level.draft.source);
   }
@@ -144,7 +144,7 @@ class SelectHalves {
     return this.taken(columnRef(item.source, column.name, column.type));
   }
 
-  /** What is computed of the rows and the operators' values. */
+  /** The SELECT over the rows and the operators' values. */
   above({ orderBy, isTaken }: PageClauses): Select {
     const { draft, slot } = this.#level;
     const ctx = this.#ctx;
@@ -253,5 +253,5 @@ class SelectHalves {
   }
 }
 
-/** What is made of several rows. */
+/** Expressions over several rows. */
 const ABOVE_ROWS: ReadonlySet<Expr['kind']> = new Set<Expr['kind']>(['aggregate', 'window', 'grouping']);

@@ -87,7 +87,7 @@ function overRows(
   return ctx.at(operators.result(use, location, ctx), location);
 }
 
-/** What `name` takes, as a call. */
+/** Signature of operator `name`, written as a call. */
 function signatureOf(name: OperatorName): string {
   const more = OPERATORS[name].arguments.map((a) => (a.positional ? a.name : `${a.name} => …`));
   return `${name}(${['text', ...more].join(', ')})`;

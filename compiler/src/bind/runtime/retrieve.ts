@@ -105,7 +105,10 @@ export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: Bin
   };
 }
 
-/** Whether passages have a field for a caller: the entity key, or one that a grant covers; others do not exist for it. */
+/**
+ * True if passages offer a field to the caller: the entity key, or a field that a grant covers. Others do not exist for
+ * it.
+ */
 function isOffered(name: string, facet: FacetStore, relation: Relation, rights: RelationAccess): boolean {
   return name === facet.entityKey || visibleColumn(relation, name, rights) !== null;
 }

@@ -117,7 +117,7 @@ export function routeOf(
 /** Links that a hint names. */
 const MOST_LISTED = 5;
 
-/** Where the links of `entity` lead; null where it has none. */
+/** The links of `entity` for a hint; null if it has none. */
 function linksText(entity: string, edges: readonly Edge[]): string | null {
   const steps = stepsFrom(entity, edges, null);
   const listed = steps.slice(0, MOST_LISTED).map(({ edge, to }) => `\`${edge.name}\` to \`${to}\``);

@@ -21,7 +21,7 @@ export interface OperatedText {
 export interface OperatedLevel {
   readonly draft: OperatedDraft;
   readonly slot: number;
-  /** Where the first operator stands. */
+  /** Position of the first operator. */
   readonly location: Location;
   /** Each once; the result of the first is column `c1`. */
   readonly uses: readonly OperatedText[];
@@ -40,7 +40,7 @@ export class RowOperators {
       : { ...this.#draft, location: this.#location, uses: [...this.#uses.values()] };
   }
 
-  /** Whether columns of `source` are results of these operators. */
+  /** True if columns of `source` are results of these operators. */
   isResult(source: SourceId): boolean {
     return this.#draft?.draft.source === source;
   }

@@ -8,18 +8,18 @@ import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from 
 import { bindQuery } from './query.js';
 import { retypeOutputs } from './set-operation.js';
 
-/** Whether a common table of WITH RECURSIVE names itself, as far as the grammar tells. */
+/** True if a common table of WITH RECURSIVE names itself, as far as the syntax tree tells. */
 export function namesItself(node: CommonTableExpr): boolean {
   const names = NAMES.get(node) ?? new TableNames(node);
   return names.isRead(node, node.ctename ?? '');
 }
 
-/** Of the common tables in a tree that was gone through, also of those within each other. */
+/** Names of the common tables in a tree that was visited, including nested ones. */
 const NAMES = new WeakMap<CommonTableExpr, TableNames>();
 
 /** The tables without a schema that a common table names at any depth; those of all within it are found in one go. */
 class TableNames {
-  /** Where each name stands among all of them, in order. */
+  /** Positions of each name among all of them, ascending. */
   readonly #places = new Map<string, number[]>();
   readonly #spans = new WeakMap<CommonTableExpr, { readonly first: number; readonly next: number }>();
   #read = 0;
@@ -129,7 +129,10 @@ function refuseForm(stmt: SelectStmt, ctx: BindContext, at: number | undefined):
     throw unsupportedForm(ctx, at);
 }
 
-/** As in Postgres the step reads the step before once, in its own FROM, and not where an outer join may leave it out. */
+/**
+ * Checks, as Postgres does, that the step reads the step before once, in its own FROM, and not on the nullable side of
+ * an outer join.
+ */
 function requireStep(query: Query, table: number, ctx: BindContext, at: number | undefined): void {
   const reads = allQueries(query).flatMap((q) =>
     q.kind === 'select' ? leavesOf(q.from).filter((l) => l.kind === 'recursion' && l.table === table) : [],
@@ -151,7 +154,7 @@ function requireStep(query: Query, table: number, ctx: BindContext, at: number |
   }
 }
 
-/** Whether the rows of the step before stand in `item`, and no outer join may leave them out. */
+/** True if `item` has the rows of the step before, and no outer join may leave them out. */
 function isStrict(item: FromItem | null, table: number): boolean {
   if (item === null) return false;
   if (item.kind !== 'join') return item.kind === 'recursion' && item.table === table;

@@ -17,7 +17,7 @@ import {
   TWICE,
 } from '../scope.js';
 
-/** What stands before `.*`: nothing for a bare `*`; null where `target` is no star. */
+/** The qualifier of `.*`: empty for a bare `*`; null if `target` is no star. */
 export function starOf(target: ResTarget): readonly string[] | null {
   const val = target.val;
   if (val !== undefined && 'A_Indirection' in val) return starOfRow(val.A_Indirection);
@@ -35,7 +35,7 @@ function starOfRow({ arg, indirection = [] }: A_Indirection): readonly string[] 
   return fields.length === 1 ? fields.map(stringOf) : null;
 }
 
-/** What a column of an item stands for: itself, or what a computed one is written out to. */
+/** The value of an item's column: itself, or the expansion of a computed one. */
 type ColumnValue = (
   found: { readonly ref: Expr; readonly item: ScopeItem; readonly column: ScopeColumn },
   ctx: BindEnvironment['ctx'],
@@ -144,7 +144,7 @@ function fieldName({ arg, indirection = [] }: A_Indirection): string {
   return arg === undefined ? '?column?' : defaultName(arg);
 }
 
-/** Of scalar subqueries, which are named after the one in them. */
+/** Names of scalar subqueries, which take the name of the column in them. */
 const NAMES = new WeakMap<SubLink, string>();
 
 function subqueryName(node: SubLink): string {
@@ -194,7 +194,7 @@ export class SelectList {
     return this.#byName.get(name) ?? [];
   }
 
-  /** Whether outputs of that name are not all the same expression. */
+  /** True if outputs of that name are not all the same expression. */
   meansSeveral(name: string): boolean {
     const known = this.#several.get(name);
     if (known !== undefined) return known;
