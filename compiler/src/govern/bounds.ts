@@ -21,14 +21,14 @@ const BOUNDED: ReadonlyMap<string, number> = new Map([
   ['date timestamptz', 0],
 ]);
 
-/** What cannot fail itself and hands on the size of its argument. */
+/** Functions that cannot fail and whose result is bounded by the size of an argument, by the index of that argument. */
 const PASSING: ReadonlyMap<string, number> = new Map([
   ['timezone text timestamp', 1],
   ['timezone text timestamptz', 1],
   ['timestamp date', 0],
 ]);
 
-/** How many such may stand in each other: each may take a text to a longer one, a moment to an earlier one. */
+/** Maximum nesting of such functions: each may turn a text into a longer one, or a moment into an earlier one. */
 const MOST_NESTED = 6;
 
 /** Texts whose letters of the other case may need more room than there is, begin far above this. */
@@ -44,18 +44,18 @@ const LARGEST: ReadonlyMap<TypeName, string> = new Map<TypeName, string>([
   ['float4', '1e25'],
 ]);
 
-/** How many such numbers may be multiplied. */
+/** Maximum number of factors in a product, by type. */
 const MOST_FACTORS: ReadonlyMap<TypeName, number> = new Map<TypeName, number>([
   ['numeric', 32],
   ['float8', 2],
 ]);
 
-/** Whether `boundedExpr` makes of the node, with what stands in it, what cannot fail. */
+/** True if `boundedExpr` can turn the node, with its contents, into one that cannot fail. */
 export function canBeBounded(e: Expr): boolean {
   return decisiveColumn(e) !== null || isProduct(e);
 }
 
-/** Whether an aggregate can be kept from failing; sums of intervals cannot. */
+/** True if an aggregate can be kept from failing; sums of intervals cannot. */
 export function canBeSummed(call: Aggregate): boolean {
   return call.definition.name === 'count' || call.args.every((a) => !a.type.startsWith('interval'));
 }
@@ -156,7 +156,7 @@ function isArithmetic({ definition, left, right, type }: Operation): boolean {
 
 const FACTORS = new WeakMap<Expr, { readonly count: number | null }>();
 
-/** How many columns and constants are multiplied or added; null where something else is among them. */
+/** Number of columns and constants that are multiplied or added; null if anything else is among them. */
 function factorsOf(e: Expr): number | null {
   const known = FACTORS.get(e);
   if (known !== undefined) return known.count;

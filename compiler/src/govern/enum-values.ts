@@ -16,7 +16,10 @@ export interface LabelledEnum {
 
 const NAMING_ROWS: ReadonlySet<string> = new Set(['first_value', 'last_value', 'nth_value', 'lag', 'lead']);
 
-/** Which values of a statement are labels of an enum for its caller: columns, and what hands them on unchanged. */
+/**
+ * The values of a statement that are labels of an enum for its caller: columns, and expressions that pass them on
+ * unchanged.
+ */
 export class EnumValues {
   readonly #accesses: ScanAccesses;
   readonly #literals: LiteralSlots;
@@ -25,7 +28,7 @@ export class EnumValues {
   readonly #enums = new Map<Column, LabelledEnum>();
   readonly #made = new Map<Expr, LabelledEnum | null>();
   readonly #columns = new Map<string, LabelledEnum | null>();
-  /** Whether some column is labelled that the statement reads. */
+  /** True if the statement reads a column with labels. */
   readonly someIsLabelled: boolean;
 
   constructor(root: Query, accesses: ScanAccesses, literals: LiteralSlots) {

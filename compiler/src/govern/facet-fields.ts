@@ -61,12 +61,12 @@ export class PassageFields {
     return { source, name, mask: fieldMask(facet, name, this.#catalog, this.#access) };
   }
 
-  /** Whether the statement reads no passages. */
+  /** True if the statement reads no passages. */
   get none(): boolean {
     return this.#retrievals.size === 0;
   }
 
-  /** Whether `ref` is the key of the entity that a passage is about. */
+  /** True if `ref` is the key of the entity that a passage belongs to. */
   isKey(ref: ColumnRef): boolean {
     return this.of(ref) !== null && this.#retrievals.get(ref.source)?.facet.entityKey === ref.name;
   }

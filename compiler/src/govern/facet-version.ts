@@ -67,8 +67,8 @@ export function versionFor(
 const servedAccesses = new WeakMap<RelationAccess, Map<FacetVersion, RelationAccess>>();
 
 /**
- * What `allowed` shows of the passages of `version`. What the version redacts no grant unmasks, even where another one
- * would: it is not in the store. A mask that computes on the value would compute on the word for it, and says it.
+ * The rights of `allowed` on the passages of `version`. No grant unmasks what the version redacts, even if another
+ * would: the value is not in the store. A mask that computes on the value would compute on the replacement word.
  */
 export function servedAccess(allowed: RelationAccess, version: FacetVersion): RelationAccess {
   if (version.redacts.size === 0) return allowed;

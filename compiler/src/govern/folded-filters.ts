@@ -107,7 +107,9 @@ function valuesIn(filter: Expr): ColumnValues | null {
   return valuesOf(arg, definition, elementOf(array.type), values);
 }
 
-/** Of an enum none: by `=` its label is looked up in an index, and by a list it is not. */
+/**
+ * The values that a filter allows a column; none for an enum, whose label an index finds with `=` but not with a list.
+ */
 function valuesOf(
   column: BaseColumn,
   equality: OperatorDefinition,

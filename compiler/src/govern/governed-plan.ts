@@ -10,7 +10,7 @@ import type { PassedRollup } from './rollup/rollup.js';
 export interface OutputColumn {
   readonly name: string;
   readonly type: TypeName;
-  /** What the column's own type says beyond `type`, where its value is passed through in every row; else null. */
+  /** Details of the column's type beyond `type`, if its value is passed through in every row; else null. */
   readonly form: ColumnForm | null;
   /** `osl.entities.<entity>.<column>` where the value is passed through, else null. */
   readonly source: string | null;
@@ -18,9 +18,9 @@ export interface OutputColumn {
   readonly redacted: boolean;
   /** Columns of runtime relations in it that may be redacted besides: their rows say whether one is. */
   readonly redactable: readonly RedactableColumn[];
-  /** Whether it is the key that a passage carries of its entity. */
+  /** True if it is the entity key that a passage carries. */
   readonly passageKey: boolean;
-  /** How it is shown, where it is a metric that says so. */
+  /** Display format, if it is a metric that declares one. */
   readonly format: MetricFormat | null;
 }
 
@@ -39,7 +39,7 @@ export function mayBeRedacted({ redacted, redactable }: OutputColumn): boolean {
 export interface GovernedPlanFields {
   readonly form: Form;
   readonly query: Query;
-  /** What must be worked out before `query` runs, in order. */
+  /** Relations to compute before `query` runs, in order. */
   readonly runtime: readonly GovernedRuntime[];
   readonly slots: readonly Slot[];
   /** Type OIDs of the caller's `$1 … $n`. */
@@ -75,20 +75,20 @@ export type GovernedRuntime =
       readonly relation: Retrieval;
       /** Null where the caller has no grant: then there are no passages. */
       readonly store: GovernedStore | null;
-      /** Of a search by both legs, the lexical one. */
+      /** For a search by both legs, the lexical store; else null. */
       readonly lexical: GovernedStore | null;
       /**
        * Fields that the statement joins on and that the version may have redacted, each with its place in the text: a
        * passage in which one is redacted refuses the question.
        */
       readonly checkedKeys: ReadonlyMap<string, Position | null>;
-      /** What its asker is told beside the answer. */
+      /** Notices that go with the answer. */
       readonly notices: readonly string[];
     }
   | {
       readonly kind: 'traversal';
       readonly relation: Traversal;
-      /** What brings the keys to start from; null where the relation has them. */
+      /** Plan of the keys to start from; null if the relation has them. */
       readonly start: GovernedPlan | null;
       readonly hops: readonly GovernedPlan[];
     }
@@ -104,26 +104,26 @@ export function stepsOfWalk({
   return start === null ? hops : [start, ...hops];
 }
 
-/** How the passages of one facet may be read by this caller: one redaction version, and no other store. */
+/** Plans that read the passages of one facet for this caller: one redaction version, and no other store. */
 export interface GovernedStore {
   readonly facet: FacetStore;
   readonly version: string;
   readonly fields: {
     /** The key and the metadata that this caller may know of, in declared order. */
     readonly shown: readonly string[];
-    /** Those that policy or the version masks in every passage; `passages` flags those that it masks in some. */
+    /** Columns that policy or the version masks in every passage; `passages` flags those masked in some. */
     readonly masked: ReadonlySet<string>;
   };
   /** True if the version that is served replaces values, so that a passage's text may hold `[redacted]`. */
   readonly redacts: boolean;
-  /** Whether every passage that the caller may see may also be sent to a language model. */
+  /** True if every passage that the caller may see may also be sent to a language model. */
   readonly mayDecode: boolean;
   /**
    * Best passages first. Slots `vector` (pgvector text), `terms` (int4[], lexical lane only) and `limit`; or, for
    * the content of named entities, `keys` and `limit`.
    */
   readonly passages: GovernedPlan;
-  /** As `passages`, of the ids in slot `ids` (text[]); for a search by two legs alone. */
+  /** Same as `passages`, for the ids in slot `ids` (text[]); only for a search by two legs. */
   readonly named: GovernedPlan | null;
   /**
    * The other lanes over the vectors of a model, each a statement that finds candidates and gives the best of them as
@@ -132,7 +132,7 @@ export interface GovernedStore {
    * the last of them was (`#farthest`).
    */
   readonly nearest: {
-    /** How many passages the caller may see under the same filters, counted up to slot `limit`. */
+    /** Number of passages that the caller may see under the same filters, counted up to slot `limit`. */
     readonly some: GovernedPlan;
     /** Candidates by how many signs of their vectors differ. */
     readonly bySigns: GovernedPlan;
@@ -140,24 +140,26 @@ export interface GovernedStore {
     readonly byIndex: GovernedPlan | null;
   } | null;
   /**
-   * Of the entities in `keys`, the derived attributes that the statement uses: a row for each visible passage that
-   * one rests on, so that fewer rows than `#support` mean a hidden one. Slots `keys` and `limit`.
+   * Derived attributes that the statement uses, for the entities in `keys`: a row for each visible passage that one is
+   * based on, so that fewer rows than `#support` mean a hidden one. Slots `keys` and `limit`.
    */
   readonly derived: GovernedPlan | null;
   /**
-   * How many passages the caller may see under the same filters that hold each `word` (int4, and as `term` an array of
-   * it) of the rows in slot `words`, which are those in slot `terms` (int4[]); lexical lane only. `passages` says as well as these which state of the data it
-   * saw (`#snapshot`).
+   * Number of passages that the caller may see under the same filters and that hold each `word` (int4, and as `term` an
+   * array of it) of the rows in slot `words`, which are those in slot `terms` (int4[]); lexical leg only. Like
+   * `passages` it tells which state of the data it read (`#snapshot`).
    */
   readonly counts: {
     /** With how many the caller may see altogether (`documents`). */
     readonly whole: GovernedPlan;
     readonly ofWords: GovernedPlan;
-    /** Whether the same state of the data gives the same counts at any time. */
+    /** True if the same state of the data gives the same counts at any time. */
     readonly timeless: boolean;
   } | null;
-  /** As `passages`, for words that most passages hold: it scores each, and those without
-   * any come last, at a distance of 0. Lexical lane only; no slot `terms`. */
+  /**
+   * Same as `passages`, for words that most passages hold: it scores each passage, and those without any of the words
+   * come last, at distance 0. Lexical leg only; no slot `terms`.
+   */
   readonly commonWords: GovernedPlan | null;
 }
 

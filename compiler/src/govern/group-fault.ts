@@ -33,14 +33,14 @@ const SUMMARIES: ReadonlySet<string> = new Set([
   'var_samp',
 ]);
 
-/** Why rows are for aggregates only here, with the function that is at fault and the call of it, where there is one. */
+/** The reason why these rows may only be aggregated, with the function at fault and its call, if there is one. */
 export interface GroupFault {
   readonly why: GroupsOnlyReason;
   readonly name?: string;
   readonly call?: Aggregate;
 }
 
-/** Why a block may not aggregate rows that it may not show; null where it may. */
+/** The reason why a block may not aggregate rows that it may not show; null if it may. */
 export function groupFault(
   scan: EntityScan,
   block: Select,
@@ -82,7 +82,7 @@ export function groupFault(
   return null;
 }
 
-/** Whether a block, or a query in it, names a column of a query around anywhere but in an equality of columns. */
+/** True if a block, or a query in it, names a column of a query around it anywhere but in an equality of columns. */
 function looksOutward(block: Select): boolean {
   const levels = allQueries(block);
   const own = new Set(levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from).map((l) => l.id) : [])));
@@ -102,8 +102,8 @@ function groundsOf(literals: LiteralSlots): HarmlessContext {
 }
 
 /**
- * Why the aggregates of a block weigh one row of the scan more than another by what the caller sees of them, so that
- * one figure over a large group would be made of readable parts; null where none does.
+ * The reason why an aggregate of the block gives one row of the scan more weight than another by values that the caller
+ * sees, so that readable parts could be told from one figure over a large group; null if none does.
  */
 function weightOf(
   scan: EntityScan,
@@ -127,8 +127,8 @@ function weightOf(
 }
 
 /**
- * Whether an argument reads a column of `from` that some row shows while rows of `scan` are counted: of another scan,
- * any such; of its own, one whose row then does not show all that the block reads.
+ * True if an argument reads a column of `from` that some row shows while rows of `scan` are counted: of another scan,
+ * any such column; of its own, one whose row does not show everything that the block reads.
  */
 function readsKnown(arg: Expr, from: EntityScan, scan: EntityScan, access: Access): boolean {
   const showing = grantsOn(from.relation, access).grants.filter(showsRows);
@@ -159,7 +159,7 @@ function isPlain(arg: Expr, grounds: HarmlessContext): boolean {
   return arg.kind === 'column' || arg.kind === 'parameter';
 }
 
-/** Whether an outer join may give the source NULLs instead of a row. */
+/** True if an outer join may give the source NULLs instead of a row. */
 function mayBeMissing(source: SourceId, item: FromItem | null): boolean {
   if (item === null || item.kind !== 'join') return false;
   const inRight = leavesOf(item.right).some((l) => l.id === source);

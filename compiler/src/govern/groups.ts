@@ -106,7 +106,7 @@ function groupsOnly(
 /** What a metric may bring into a question that its asker did not write. */
 const BY_METRICS: ReadonlySet<GroupsOnlyReason> = new Set(['rows', 'optional', 'fails', 'running']);
 
-/** Why nobody can say which part of a figure of the block is one row's; null where the rule is about none, or one can. */
+/** Faults that a metric may cause in a question whose author did not write it. */
 function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): GroupFault | null {
   if (grants.every((g) => g.groups?.dominance === undefined)) return null;
   for (const { definition, args } of aggregatesOf(block)) {

@@ -38,14 +38,14 @@ import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
-/** What a refusal of the question needs of it. */
+/** The parts of a question that an error message needs. */
 interface RefusalContext {
   readonly form: Form;
-  /** Where an expression stands in the caller's text. */
+  /** Position of an expression in the caller's text. */
   readonly positionOf: (expr: Expr) => Position | null;
 }
 
-/** What policy asks of the keys that a query joins on. */
+/** Columns that a query joins on, and how policy requires each to be compared. */
 export interface JoinKeys {
   /**
    * The sealed columns, by scan, where the mask must give way to NULL: a masked key matches nothing. A `hash` mask may
@@ -106,7 +106,7 @@ export function joinKeys(
 
 const NO_KEYS: JoinKeys = Object.freeze({ masked: new Map(), checked: new Map() });
 
-/** What `map` has for `source`, which is `empty` where it has nothing. */
+/** The entry of `map` for `source`; `empty` is added if there is none. */
 function addTo<T>(map: Map<SourceId, T>, source: SourceId, empty: T): T {
   const found = map.get(source) ?? empty;
   map.set(source, found);
@@ -146,7 +146,7 @@ function keyNotClear(relation: Relation, ref: ColumnRef, name: string, asked: Re
   return queryError('keyNotClear', { column: column ?? name }, asked.positionOf(ref));
 }
 
-/** Whether every cell is clear or a keyed hash, either of which can be joined as it is shown. */
+/** True if every cell is clear or a keyed hash, either of which can be joined as shown. */
 function isHashed(rule: ColumnRule): boolean {
   return rule.mask === 'hash' && rule.covered === null;
 }
@@ -199,9 +199,9 @@ function queriesAboveGroups(query: Query): ReadonlySet<Query> {
 /** Columns that are equated: the two sides, or the one of them that is a column. */
 interface KeyPair {
   readonly refs: readonly ColumnRef[];
-  /** Whether the equality joins; otherwise it only filters what is joined already. */
+  /** True if the equality joins; otherwise it only filters rows that are joined already. */
   readonly joins: boolean;
-  /** Whether NULL equals NULL, so that a masked key that gave way to NULL would match every other. */
+  /** True if NULL equals NULL, so that a masked key replaced by NULL would match every other. */
   readonly nullSafe: boolean;
 }
 
@@ -210,7 +210,7 @@ function keyPairs(root: Query): readonly KeyPair[] {
   return allQueries(root).flatMap(keyPairsIn);
 }
 
-/** Those of one level. */
+/** The key pairs of one level. */
 function keyPairsIn(query: Query): readonly KeyPair[] {
   if (query.kind !== 'select') return [];
   const found: KeyPair[] = [];
@@ -252,7 +252,7 @@ function folds(query: Query): boolean {
 }
 
 /**
- * Whether `expr`, a conjunct of WHERE, joins: it equates a column of `query` with one from around it or, where FROM
+ * True if `expr`, a conjunct of WHERE, joins: it equates a column of `query` with one of a query around it or, if FROM
  * joins on no sealed key, with one of another FROM item.
  */
 export function isKeyCondition(expr: Expr, query: Select): expr is KeyEquality {
@@ -264,7 +264,7 @@ function joinsHere({ left, right }: KeyEquality | NullSafeEquality, query: Selec
   return own.has(left.source) !== own.has(right.source) || joinsFreely(query.from);
 }
 
-/** Whether some join in `item` rests on no sealed key, so that WHERE may join as well as ON. */
+/** True if some join in `item` uses no sealed key, so that WHERE may join as well as ON. */
 function joinsFreely(item: FromItem | null): boolean {
   return item?.kind === 'join' && (!item.sealed || joinsFreely(item.left) || joinsFreely(item.right));
 }
@@ -276,9 +276,9 @@ export function onKeys(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet<strin
 }
 
 /**
- * Where rows that were worked out before are joined with an entity, the entity's scan is given their keys: it reads
- * those rows and no others, whatever plan Postgres makes of the join. Source: contract, cross-modal join execution
- * order (3). The keys are in the clear by then, on both sides.
+ * Gives the keys of rows computed beforehand to the scan of the entity they are joined with: it reads those rows and no
+ * others, whatever plan Postgres makes of the join. Source: contract, cross-modal join execution order (3). The keys
+ * are in the clear by then, on both sides.
  */
 export function sendKeys(root: Query, slots: GovernedSlots): Query {
   return mapQuery(root, {

@@ -14,7 +14,7 @@ import type {
 import { recursionIn, stepValues } from '../plan/relations-read.js';
 import { allQueries, childrenOf, leavesOf, visitExpr } from '../plan/walk.js';
 
-/** Where the columns of every FROM item of a statement come from. */
+/** The sources of the columns of every FROM item of a statement. */
 export class StatementLineage {
   readonly #scans = new Map<SourceId, EntityScan | GovernedScan>();
   readonly #queries = new Map<SourceId, Query>();
@@ -75,7 +75,7 @@ export class StatementLineage {
     return outputsAt(query, Number(ref.name.slice(1)) - 1);
   }
 
-  /** What a derived column is, whole, in each arm: as `definitionsOf`, with the step before as it is. */
+  /** The definition of a derived column in each arm: like `definitionsOf`, but with the step before unchanged. */
   armsOf(ref: ColumnRef): readonly Expr[] {
     const step = this.#steps.get(ref.source);
     return step === undefined
@@ -182,7 +182,7 @@ function idOf({ source, name }: ColumnRef): string {
   return `${source} ${name}`;
 }
 
-/** Whether `ref` is among `seen`, where it is from now on. */
+/** True if `ref` is in `seen`; adds it if not. */
 function isKnown(seen: Set<string>, ref: ColumnRef): boolean {
   const { size } = seen;
   return seen.add(idOf(ref)).size === size;

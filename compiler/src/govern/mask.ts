@@ -13,7 +13,7 @@ import type { GovernedSlots } from './slots.js';
 /** The text that stands for a masked text value, everywhere. */
 export const REDACTED = '[redacted]';
 
-/** How far a column of a relation is masked for a caller, whatever the row. */
+/** Extent to which a column of a relation is masked for a caller, over all rows. */
 export type MaskExtent = GovernedColumn['masked'];
 
 /** The suffix of a governed column that serves joins: NULL where the value may not be read. */
@@ -52,14 +52,14 @@ function hashOf(name: string): string {
   return `${(high >>> 0).toString(36)}${(low >>> 0).toString(36)}`;
 }
 
-/** What policy says of one column of one relation, for this caller. */
+/** The policy on one column of one relation, for this caller. */
 export interface ColumnRule {
   readonly column: Column;
   readonly masked: MaskExtent;
   readonly mask: MaskKind;
-  /** Of the rows in which it is shown in the clear; meaningful where `masked` is `some`. */
+  /** Condition on the rows that show it in the clear; used if `masked` is `some`. */
   readonly clear: Expr;
-  /** Of the rows in which it is shown masked; null where every visible row has it at least masked. */
+  /** Condition on the rows that show it masked; null if every visible row shows it at least masked. */
   readonly covered: Expr | null;
 }
 
@@ -122,7 +122,7 @@ function inTypeOf(column: Column, text: Expr): Expr {
 
 const DATED: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz']);
 
-/** Whether the reader sees the column through a mask that computes on its value, which is never leakproof. */
+/** True if the reader sees the column through a mask that computes on its value, which is never leakproof. */
 export function maskComputes(rule: ColumnRule): boolean {
   return rule.masked !== 'none' && (rule.mask === 'hash' || rule.mask === 'partial' || rule.mask === 'year');
 }
@@ -146,7 +146,7 @@ export function visibleColumnName(name: string): string {
   return besides(name, VISIBLE_SUFFIX);
 }
 
-/** Whether an output is such a flag. */
+/** True if an output is such a flag. */
 export function isVisibleFlag(output: string): boolean {
   return output.endsWith(VISIBLE_SUFFIX);
 }

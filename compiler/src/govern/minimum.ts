@@ -169,7 +169,7 @@ class Block {
     return Object.freeze({ kind: 'case', arms, otherwise, type: call.type });
   }
 
-  /** Whether a group is there at all. */
+  /** Condition that is true if the group exists. */
   #isPresent(): Expr {
     const enough = this.#isEnough(null);
     if (!this.#hasPlainRows) return enough;
@@ -189,8 +189,8 @@ class Block {
   }
 
   /**
-   * That no row which may only be aggregated contributes more than its share of a figure: neither the greatest nor the
-   * least value is more than so many percent of all values taken without their signs.
+   * Conditions under which no row that may only be aggregated contributes more than its share of a figure: neither the
+   * greatest nor the least value exceeds that percentage of the sum of absolute values.
    */
   #isShared(call: Aggregate, taken: readonly Expr[]): readonly Expr[] {
     const [value] = call.args;
@@ -246,7 +246,7 @@ class Block {
   }
 }
 
-/** Whether a block yields one row whatever it reads; of grouping sets even the one without keys is a group. */
+/** True if a block yields one row whatever it reads; of grouping sets even the one without keys is a group. */
 function isOneGroup({ groupBy, groupingSets }: Select): boolean {
   return groupBy.length === 0 && groupingSets === null;
 }

@@ -121,7 +121,7 @@ export function clearKey(relation: Relation, allowed: RelationAccess): readonly 
   return relation.primaryKey.length > 0 && relation.primaryKey.every(isClear) ? relation.primaryKey : null;
 }
 
-/** Whether no table is read in a query: the order of its rows tells of none. */
+/** True if a query reads no table: the order of its rows reveals nothing. */
 function readsValues(query: Query | undefined): boolean {
   return (
     query !== undefined &&
@@ -165,7 +165,7 @@ function tieBreakers(query: Select, keysOf: KeysOf): readonly (Expr | number)[] 
   return query.grouped ? groupKeys(query) : leavesOf(query.from).flatMap(keysOf);
 }
 
-/** What tells the groups apart: of several grouping sets, whether a key is NULL or left out, too. */
+/** Values that tell the groups apart; for several grouping sets also whether a key is NULL or left out. */
 function groupKeys({ groupBy, groupingSets }: Select): readonly Expr[] {
   return groupingSets === null ? groupBy : [...groupBy, ...groupingOf(groupBy)];
 }
@@ -243,14 +243,14 @@ function orderedRows(query: Select, keysOf: KeysOf): FromItem | null {
   return changed(from, { query: completedQuery(from.query, keysOf, true) });
 }
 
-/** Whether a level reads one common table that picks its rows by an order, which is complete therefore. */
+/** True if a level reads one common table that picks its rows by an order, which is complete therefore. */
 function comesPicked({ from, grouped }: Select, { tables }: KeysOf): boolean {
   if (from?.kind !== 'cte' || grouped) return false;
   const query = tables.get(from.table);
   return query?.kind === 'select' && query.orderBy.length > 0 && query.limit !== null && !query.withTies;
 }
 
-/** Whether a window call goes over all rows as they come: Postgres then sorts them no further. */
+/** True if a window call has no order and no partitions: Postgres then does not sort its rows. */
 function numbersAll({ orderBy, partitionBy }: WindowCall): boolean {
   return (
     orderBy.length === 0 &&
@@ -262,7 +262,7 @@ function collects(call: Aggregate): boolean {
   return COLLECTING.has(call.definition.name) && !call.distinct;
 }
 
-/** Whether a finer order changes nothing of the call but which of several equal rows it takes. */
+/** True if a finer order changes only which of several equal rows the call takes. */
 function picksByOrder(call: WindowCall): boolean {
   const { frame, definition } = call;
   if (COUNTING.has(definition.name) && frame === null) return true;

@@ -5,8 +5,8 @@ import { isArray } from '../types/types.js';
 import type { StatementLineage } from './lineage.js';
 
 /**
- * What Postgres says of a value beyond its type, by its own rules: a length or precision comes from a column or a cast,
- * and passes through where all that a value can be have the same.
+ * Type modifiers of output values, by Postgres' rules: a length or precision comes from a column or a cast, and is kept
+ * if all alternatives of a value have the same.
  */
 export class OutputForms {
   readonly #lineage: StatementLineage;

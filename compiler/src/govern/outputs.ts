@@ -17,7 +17,7 @@ import { outputsAt, StatementLineage } from './lineage.js';
 import { OutputForms } from './output-forms.js';
 import { governedRows, withRowsInPlace } from './runtime.js';
 
-/** What the answer's reader and the audit log are told of a governed query. */
+/** Describes the outputs of a governed query for the answer's reader and the audit log. */
 export function describeOutputs(
   plan: BoundPlan,
   query: Query,
@@ -56,7 +56,7 @@ function sortedSet(names: readonly string[]): readonly string[] {
   return Object.freeze(names.length < 2 ? [...names] : [...new Set(names)].sort());
 }
 
-/** What the steps of a runtime relation touch. */
+/** Full names of the objects that the steps of a runtime relation read. */
 function objectsOf(runtime: GovernedRuntime): readonly string[] {
   switch (runtime.kind) {
     case 'retrieval':
@@ -208,7 +208,7 @@ function passageFieldsIn(columns: readonly ColumnRef[]): ReadonlySet<string> | n
   return names.has(REDACTED_FIELDS) ? null : names;
 }
 
-/** Whether an aggregate or window call makes up the value, derived tables looked through. */
+/** True if the value contains an aggregate or window call, derived tables looked through. */
 function isAggregated(expr: Expr, lineage: StatementLineage, seen: Set<string> = new Set()): boolean {
   return someExpr(expr, (e) => {
     if (e.kind === 'aggregate' || e.kind === 'window') return true;

@@ -4,10 +4,10 @@ import { elementOf, isArray, type TypeName } from '../types/types.js';
 import type { GovernedPlan } from './governed-plan.js';
 
 /**
- * Whether the answer to a plan is a function of its values, of the settings of its session and of the rows that are
- * there: the same plan asked again over the same rows may be told what it was told before, but for the order of rows
- * that the question leaves open. False for whatever reads a clock, rolls dice, or is worked out by steps before the
- * statement. What the values themselves may say is for `isPlainTime`.
+ * True if the answer to a plan depends only on its values, its session's settings and the stored rows, so that the same
+ * plan over the same rows may be answered from a cache, apart from row order that the question leaves open. False for
+ * anything that reads a clock, draws random numbers, or is computed by steps before the statement. The values
+ * themselves are checked by `isPlainTime`.
  */
 export function isRepeatable({ query, runtime }: Pick<GovernedPlan, 'query' | 'runtime'>): boolean {
   return runtime.length === 0 && allQueries(query).every(isLevelRepeatable);
@@ -73,9 +73,9 @@ function isTimed(type: TypeName): boolean {
 }
 
 /**
- * Whether `text` is a value of `slot` that says the same at any time: `today` does not. Of a moment, in digits.
+ * True if `text` is a value of `slot` that means the same at any time, unlike `today`. A moment must be in digits.
  *
- * @param textOf gives it in Postgres' text format; null for NULL, and for a value in binary format
+ * @param textOf gives the value in Postgres' text format; null for NULL, and for a value in binary format
  */
 export function isPlainTime({ type }: Pick<Slot, 'type'>, textOf: () => string | null): boolean {
   if (!isTimed(type)) return true;

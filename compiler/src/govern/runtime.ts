@@ -15,7 +15,7 @@ import { governedStore } from './store/governed-store.js';
 
 const NO_KEYS: ReadonlyMap<string, null> = new Map();
 
-/** How the queries of steps come under policy. */
+/** Functions that bring the queries of steps under policy. */
 interface Means {
   readonly compileHop: (text: string) => GovernedPlan;
   /** A query of the caller's that runs by itself, before the statement. */
@@ -132,7 +132,7 @@ function isHeldFirst({ arg }: InQuery, { facet }: Retrieval, catalog: Catalog, a
   return arg.kind === 'column' && fieldMask(facet, arg.name, catalog, access) === 'none';
 }
 
-/** What the asker is told where a condition holds only after the best passages were taken: what any data would say. */
+/** Notices about conditions that hold only after the best passages were taken. They do not depend on the data. */
 function noticesOfRetrieval(relation: Retrieval, catalog: Catalog, access: Access): readonly string[] {
   const { filteredAfter, keyFilters, facet } = relation;
   const isLate = !keyFilters.every((f) => isHeldFirst(f, relation, catalog, access));

@@ -16,7 +16,7 @@ import type { ScanAccess } from './scan-access.js';
 import { GovernedSlots } from './slots.js';
 import { governedStore } from './store/governed-store.js';
 
-/** What is sampled: an entity, or the text of a facet. */
+/** The kind of sampled object: an entity, or the text of a facet. */
 export type SampleKind = 'table' | 'facet';
 
 /** One column of a sample. */
@@ -39,7 +39,7 @@ export interface GovernedSample {
     | { readonly kind: 'table'; readonly plan: GovernedPlan }
     /** No store: the caller has no grant, and there are no passages. */
     | { readonly kind: 'facet'; readonly store: GovernedStore | null };
-  /** Of a facet: its key and its metadata; what every passage has comes beside them. */
+  /** Key and metadata columns of a facet; the columns of every passage come besides. */
   readonly columns: readonly SampledColumn[];
 }
 

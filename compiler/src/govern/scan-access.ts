@@ -10,7 +10,7 @@ import { InternalError } from '../errors/errors.js';
 import { fingerprint } from '../plan/fingerprint.js';
 import type { EntityScan, Expr, GovernedScan, SourceId } from '../plan/plan.js';
 
-/** What one scan of a statement may show. */
+/** The rights on one scan of a statement. */
 export interface ScanAccess {
   readonly access: RelationAccess;
   /** Set where some of these grants give no row output, so that its rows count in large enough groups only. */
@@ -63,7 +63,7 @@ export function minimumOf(
   return { ...strictestOf(rules), plain: plainConditions(relation, columns, showing, all) };
 }
 
-/** What a group must have where several grants apply to it: all that any of them asks. */
+/** The minimum of a group to which several grants apply: the strictest of each. */
 function strictestOf(rules: readonly GroupRule[]): Omit<Minimum, 'plain'> {
   const distinct = new Map<string, number>();
   for (const rule of rules)
@@ -80,7 +80,7 @@ function strictestOf(rules: readonly GroupRule[]): Omit<Minimum, 'plain'> {
   };
 }
 
-/** What must hold of a row for every cell of it in `columns` to be shown by `showing` as by `all`. */
+/** Conditions on a row under which `showing` shows every cell of it in `columns` as `all` do. */
 function plainConditions(
   relation: Relation,
   columns: readonly string[],

@@ -13,14 +13,14 @@ import { visitExpr } from '../plan/walk.js';
 import { type FieldMask, fieldMask } from './facet-fields.js';
 import { columnRule, type MaskExtent, maskComputes } from './mask.js';
 
-/** What a caller may be told of one column that it may use. */
+/** Properties of a usable column that a caller may be told. */
 export interface VisibleColumn {
   readonly column: Column;
   /** In which of the rows that the caller sees the value is masked. */
   readonly masked: MaskExtent;
-  /** Whether rows show it; otherwise only aggregates over large enough groups may use it. */
+  /** True if rows show it; otherwise only aggregates over large enough groups may use it. */
   readonly rows: boolean;
-  /** Whether the caller can join rows on it: a sealed key that they show, not masked beyond use. */
+  /** True if the caller can join rows on it: a sealed key that rows show, not masked beyond use. */
   readonly joinable: boolean;
   /** Set where it is computed; `column` then stands in no table. */
   readonly computed?: ComputedColumn;

@@ -420,11 +420,11 @@ export interface GroupMinimum {
   /** What applies to the scan: the verifier looks for each among the grants of the caller. */
   readonly grants: readonly CountedGrant[];
   readonly size: number;
-  /** How many values each of the columns `groupValue(i)` must have. */
+  /** Minimum number of values for each of the columns `groupValue(i)`. */
   readonly distinct: readonly number[];
   /** Percent of a figure that one row may contribute at most; null: any. */
   readonly dominance: number | null;
-  /** Whether that holds of every row, since no other grant shows any. */
+  /** True if this holds for every row, since no other grant shows any. */
   readonly everyRow: boolean;
 }
 

@@ -38,7 +38,7 @@ export function behindBarrier(root: Query, literals: LiteralSlots, slots: Govern
   return pushPredicates(query, (e) => guardedReach.isHarmless(e));
 }
 
-/** What is to be done about the conditions of a statement. */
+/** The guards that the conditions of a statement need. */
 class Findings implements Guards {
   readonly reach: RowReach;
   readonly conditions = new Set<Expr>();
@@ -62,7 +62,10 @@ class Findings implements Guards {
     if (query.from?.kind === 'join') this.#lookAtJoins(query.from, links, 0);
   }
 
-  /** What IN compares with is a condition too, on rows of the query inside: unless it is worked out there. */
+  /**
+   * Looks at an output. The values that IN compares with are conditions too, on rows of the query inside, unless they
+   * are computed there.
+   */
   #lookAtOutput(expr: Expr): void {
     if (expr.kind !== 'in_query') return;
     if (!outputsAt(expr.query, 0).every((e) => this.reach.isHarmless(e))) this.sealed.add(expr.query);
@@ -101,9 +104,9 @@ class Findings implements Guards {
   }
 
   /**
-   * Whether a condition equates values of two FROM items, or of one that has no filter to ask about. Joins need it in
-   * that form, and the planner may put either side in the place of whatever else equals it, in any scan. Items that
-   * are joined by something harmless already do not need it.
+   * True if a condition equates values of two FROM items, or of one item without a filter to ask about. Joins need it
+   * in that form, and the planner may use either side in place of anything equal to it, in any scan. Items that are
+   * already joined by something harmless do not need it.
    */
   #equates(condition: Expr, links: JoinedItems): boolean {
     if (condition.kind !== 'operation' || condition.definition.name !== '=' || condition.left === null)
@@ -115,8 +118,8 @@ class Findings implements Guards {
   }
 
   /**
-   * Whether Postgres makes a join of a condition with a query inside, whatever it costs, so that the query never runs
-   * for a row that is hidden. What fails in it is looked at there.
+   * True if Postgres always makes a join of a condition with a query inside, so that the query never runs for a hidden
+   * row. Failures inside it are checked there.
    */
   #becomesJoin(condition: Expr, links: JoinedItems): boolean {
     if (condition.kind === 'in_query') return this.#joinsIn(condition, links);
@@ -162,7 +165,7 @@ class JoinedItems {
     return (this.#places ??= new Map(leavesOf(this.#query.from).map((l, place) => [l.id, place])));
   }
 
-  /** Whether they join all of `items` with each other. */
+  /** True if they join all of `items` with each other. */
   join(items: Iterable<SourceId>): boolean {
     this.#group ??= this.#grouped();
     return new Set([...items].map(this.#group)).size === 1;
@@ -189,7 +192,7 @@ class JoinedItems {
   }
 }
 
-/** Whether a condition of HAVING hangs on an aggregate: then it cannot move below the groups. */
+/** True if a condition of HAVING depends on an aggregate, so that it cannot move below the groups. */
 function isOfGroups(condition: Expr): boolean {
   const visit = (e: Expr): boolean =>
     e.kind === 'aggregate' || e.kind === 'grouping' || childrenOf(e).some(visit);

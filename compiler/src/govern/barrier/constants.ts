@@ -3,8 +3,8 @@ import type { Expr, Query } from '../../plan/plan.js';
 import { isMoment } from '../../types/types.js';
 
 /**
- * Whether a value that no row takes part in can be seen never to fail: the moments that reports compare with,
- * `now() - interval '7 days'`. Anything else might, and whether it does would tell that some row was reached.
+ * True if a value that reads no row provably never fails, such as the moments of reports: `now() - interval '7 days'`.
+ * Anything else might fail, and an error would tell that some row was reached.
  */
 export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
   return (
@@ -23,7 +23,7 @@ function isShortText(expr: Expr, literals: LiteralSlots, budget: FoldBudget): bo
   return parts.length > 0 && parts.every((e) => e !== null && isShortText(e, literals, budget));
 }
 
-/** What the text is made of; nothing where nobody knows. */
+/** The parts of a text; empty if they are unknown. */
 function textsIn(expr: Expr): readonly (Expr | null)[] {
   if (expr.kind === 'call' && CASES.has(expr.definition.name)) return expr.args;
   return expr.kind === 'operation' && expr.definition.name === '||' ? [expr.left, expr.right] : [];
@@ -80,7 +80,7 @@ export const ROUNDED: ReadonlySet<string> = new Set([
 const ADDED: ReadonlySet<string> = new Set(['+', '-']);
 const isFewDigits = (text: string): boolean => /^-?\d{1,5}(\.\d{1,5})?$/.test(text);
 
-/** What is left of the size that is looked at, and of the steps that a moment may be moved by. */
+/** Remaining size that is inspected, and remaining steps by which a moment may be moved. */
 interface FoldBudget {
   nodes: number;
   steps: number;
@@ -137,14 +137,14 @@ const PARTS_OF_A_DAY: readonly LiteralTest[] = [
   (day) => /^(?:[1-9]|1\d|2[0-8])$/.test(day),
 ];
 
-/** Whether LIMIT or OFFSET is absent, or a literal that counts; it fails where it is negative. */
+/** True if LIMIT or OFFSET is absent, or a literal that is a count; a negative one fails. */
 export function isCount(expr: Expr | null, literals: LiteralSlots): boolean {
   return (
     expr === null || (expr.kind === 'parameter' && literals.literalIn(expr.slot)?.holds(isFewRows) === true)
   );
 }
 
-/** Whether a query yields one row at most, since a literal in its LIMIT says so. */
+/** True if a query yields at most one row because of a literal LIMIT. */
 export function isOneRow(query: Query, literals: LiteralSlots): boolean {
   if (query.kind === 'values' || query.withTies || query.limit?.kind !== 'parameter') return false;
   return literals.literalIn(query.limit.slot)?.holds(isNoneOrOne) === true;

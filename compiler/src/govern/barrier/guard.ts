@@ -27,14 +27,14 @@ import { comparison, count } from '../minimum.js';
 import type { GovernedSlots } from '../slots.js';
 import { isSealedLevel, type RowReach } from './reach.js';
 
-/** What in a statement must not run on hidden rows as it stands. */
+/** The expressions of a statement that must not run unguarded on hidden rows. */
 export interface Guards {
   readonly reach: RowReach;
   /** Conditions that ask first whether the rows that reach them are shown. */
   readonly conditions: ReadonlySet<Expr>;
   /** Queries whose output is worked out before anything is compared with it. */
   readonly sealed: ReadonlySet<Query>;
-  /** Whether every scan with a row filter is fenced. */
+  /** True if every scan with a row filter is fenced. */
   readonly fenced: boolean;
 }
 
@@ -68,7 +68,7 @@ class GuardPass {
   readonly #saying = new Set<SourceId>();
   /** Scans of which a query carries it up, as its last columns, in this order; or all that it reads, as one. */
   readonly #carried = new Map<Query, Set<SourceId> | 'all'>();
-  /** Whether a query reads the rows of a scan; null: of any that has a row filter. */
+  /** True if a query reads the rows of a scan; key null: of any scan that has a row filter. */
   readonly #within = new Map<Query, Map<SourceId | null, boolean>>();
 
   constructor(root: Query, guards: Guards, slots: GovernedSlots) {
@@ -148,7 +148,7 @@ class GuardPass {
     return this.#reads(this.#behind(leaf), scan);
   }
 
-  /** What a query carries up, by column: a scan, or null for all of them. */
+  /** The scan whose visibility each column of a query carries, or null for all scans. */
   #columnsOf(query: Query): CarriedScans {
     const carried = this.#carried.get(query);
     return carried === 'all' ? [null] : [...(carried ?? [])];
@@ -196,7 +196,7 @@ class GuardPass {
       : this.#parts(condition, when);
   }
 
-  /** How many parts of a condition ask. */
+  /** Number of parts of a condition that ask whether rows are shown. */
   #askingParts(condition: Expr): number {
     if (condition.kind === 'and' || condition.kind === 'or') {
       const mixed = condition.args.filter((c) => this.#isMixed(c));
@@ -207,8 +207,8 @@ class GuardPass {
   }
 
   /**
-   * What of a condition can fail asks about all rows that reach the condition; the rest stays bare, and an arm of OR
-   * keeps its index. What comes out for a hidden row does not matter: its row filter is in its scan.
+   * Guards the parts of a condition that can fail by asking about all rows that reach the condition; the rest stays
+   * bare, and an arm of OR keeps its index. The result for a hidden row does not matter: its row filter is in its scan.
    */
   #parts(condition: Expr, when: Expr): Expr {
     if (condition.kind === 'and' || condition.kind === 'or') return this.#list(condition, when);
@@ -233,7 +233,7 @@ class GuardPass {
     return Object.freeze({ ...list, args: Object.freeze(args) });
   }
 
-  /** Whether parts of a condition can fail and others may stay bare: Postgres makes conditions of those that an index serves. */
+  /** True if some parts of a condition can fail and others may stay bare: Postgres can serve those from an index. */
   #isMixed(condition: Expr): boolean {
     const list = condition.kind === 'not' ? condition.arg : condition;
     if (list.kind !== 'and' && list.kind !== 'or') return false;

@@ -13,23 +13,23 @@ import type {
 import { childrenOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
 import { cannotFail, isCount } from './constants.js';
 
-/** What a judgement rests on beside the expression itself. */
+/** Context of a judgement whether an expression can fail. */
 export interface HarmlessContext {
   readonly literals: LiteralSlots;
-  /** Whether what stands behind a column is harmless. */
+  /** True if the expression behind a column is harmless. */
   readonly column: (ref: ColumnRef) => boolean;
-  /** Whether an aggregate or window call is harmless where it stands. */
+  /** True if an aggregate or window call is harmless in its place. */
   readonly call: (call: Aggregate | WindowCall) => boolean;
-  /** Whether a node that is not on the list is harmless where it stands. */
+  /** True if a node that is not on the list is harmless in its place. */
   readonly node: (e: Expr) => boolean;
-  /** What was found of queries inside expressions before. */
+  /** Cached results for queries inside expressions. */
   readonly queries: WeakMap<Query, boolean>;
 }
 
 /**
- * Whether a value can be worked out for any stored row and any parameter without an error, so that no error tells
- * what is in a row, nor that there is one. A list of what is proved not to fail, with the reason of each entry;
- * `test/proof/oracle/harmless.test.ts` throws the extremes of every type at each.
+ * True if a value can be computed for any stored row and any parameter without an error, so that no error reveals what
+ * a row holds, or that it exists. Based on a list of operations proved not to fail, with the reason of each entry;
+ * `test/proof/oracle/harmless.test.ts` tries the extremes of every type on each.
  */
 export function isHarmless(expr: Expr, grounds: HarmlessContext): boolean {
   return isListed(expr, grounds) || cannotFail(expr, grounds.literals);
@@ -44,7 +44,7 @@ function isListed(expr: Expr, grounds: HarmlessContext): boolean {
   return childrenOf(expr).every((e) => isHarmless(e, grounds));
 }
 
-/** Whether nothing that is evaluated of `query`, at any depth, can fail. A LIMIT can, unless it is a count. */
+/** True if nothing that is evaluated in `query`, at any depth, can fail. LIMIT can, unless it is a count. */
 export function isHarmlessQuery(query: Query, grounds: HarmlessContext): boolean {
   const known = grounds.queries.get(query);
   if (known !== undefined) return known;
@@ -83,7 +83,7 @@ function tablesOf(tables: readonly CommonTable[]): readonly (Query | null)[] {
   return tables.map((t) => (t.recursive === true ? null : t.query));
 }
 
-/** Those that count and compare; a sum may be too large. */
+/** True for calls that count or compare; a sum may overflow. */
 function isHarmlessCall(call: Aggregate | WindowCall, grounds: HarmlessContext): boolean {
   return (
     call.kind === 'aggregate' &&
@@ -125,7 +125,10 @@ const OPERATORS: ReadonlyMap<string, string> = new Map([
 /** LIKE may fail where its pattern does: see `isSoundPattern`. ILIKE changes case first, which a long text fails. */
 const PATTERNS: ReadonlySet<string> = new Set(['text ~~ text', 'text !~~ text']);
 
-/** How deep Postgres goes into a stored value hangs on what it is to contain: see `isSoundContained`. */
+/**
+ * Containment of jsonb. How deep Postgres descends into a stored value depends on the value searched for: see
+ * `isSoundContained`.
+ */
 const CONTAINMENT = 'jsonb @> jsonb';
 
 /** Functions by name and arguments, with why they cannot fail. */
@@ -273,7 +276,7 @@ function isHarmlessCast({ arg, type, modifiers }: Cast): boolean {
   return modifiers.length === 0 && CASTS.has(`${arg.type} ${type}`);
 }
 
-/** Where a text stands in a list of one dimension, which what `array[…]` makes of texts is: that of others fails. */
+/** True for the position of a text in a list of one dimension, such as `array[…]` of texts; other arrays fail. */
 function isPlaceInList({ definition, args: [list, text, ...more] }: Call): boolean {
   return (
     definition.name === 'array_position' &&
@@ -311,8 +314,8 @@ function isInUtc({ definition, args: [zone] }: Call): boolean {
 }
 
 /**
- * Whether LIKE can be matched against any text with this pattern. One that ends in an escape fails where matching
- * reaches its end; one of very many `%` may need a deeper stack than there is.
+ * True if LIKE with this pattern cannot fail on any text. A pattern that ends in an escape fails when matching reaches
+ * its end; one of very many `%` may exceed the stack.
  */
 export function isSoundPattern(pattern: string): boolean {
   let wild = 0;
@@ -326,9 +329,9 @@ export function isSoundPattern(pattern: string): boolean {
 const MOST_WILD = 100;
 
 /**
- * Whether any stored value can be searched for this JSON. Postgres follows the levels of what it looks for, not those
- * of the stored value; but for an object or array in an array it lists the containers of the stored array, and their
- * list may be too large.
+ * True if a search for this JSON cannot fail on any stored value. Postgres descends into the levels of the value
+ * searched for, not of the stored value; but for an object or array in an array it lists the containers of the stored
+ * array, and that list may be too large.
  */
 export function isSoundContained(json: string): boolean {
   if (json.length > MOST_CONTAINED) return false;

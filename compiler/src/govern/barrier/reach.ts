@@ -27,8 +27,8 @@ export interface ReachingScan {
 const MOST_SCANS = 8;
 
 /**
- * What rows reach the expressions of a governed statement while the planner is free to merge its levels: derived
- * columns are looked through, since a condition on one becomes a condition on what is behind it.
+ * The rows that reach each expression of a governed statement while the planner is free to merge its levels. Derived
+ * columns are looked through, since a condition on one becomes a condition on its source.
  */
 export class RowReach {
   readonly #scans = new Map<SourceId, GovernedScan>();
@@ -37,7 +37,7 @@ export class RowReach {
   readonly #harmless = new Map<string, boolean>();
   readonly #reached = new Map<string, readonly ReachingScan[]>();
   readonly #levels: Levels;
-  /** Of conditions within queries above groups: the levels that were grouped. */
+  /** For conditions inside queries above groups, the grouped levels around them. */
   readonly #settled = new Map<Expr, GroupedLevels>();
   readonly #outer = new WeakMap<Query, readonly ColumnRef[]>();
   readonly #grounds: HarmlessContext;
@@ -75,7 +75,9 @@ export class RowReach {
     return [...this.#scans.values()].filter((s) => s.filter !== null);
   }
 
-  /** Whether a condition can fail on no row, whatever stands behind its columns. Worked out once for each part of it. */
+  /**
+   * True if a condition cannot fail on any row, whatever its columns derive from. Computed once for each part of it.
+   */
   isHarmless(condition: Expr): boolean {
     const known = this.#judged.get(condition);
     if (known !== undefined) return known;
@@ -87,7 +89,7 @@ export class RowReach {
     return harmless;
   }
 
-  /** Whether nothing that is evaluated of a query inside a condition can fail. */
+  /** True if nothing that is evaluated in a query inside a condition can fail. */
   isHarmlessQuery(query: Query): boolean {
     return isHarmlessQuery(query, this.#grounds);
   }
@@ -118,7 +120,7 @@ export class RowReach {
   }
 
   /**
-   * What stands above the groups of a level runs on groups of shown rows: conditions in it need not ask about these.
+   * Notes the conditions above the groups of a level: they run on groups of shown rows and need not ask about these.
    *
    * @param around the levels around `level` that are grouped before it runs
    */
@@ -250,7 +252,7 @@ function keyOf(ref: ColumnRef): string {
   return `${ref.source} ${ref.name}`;
 }
 
-/** Whether a level groups rows that may only be aggregated, or by several sets of keys: it is fenced then. */
+/** True if a level groups rows that may only be aggregated, or has several grouping sets: it is fenced then. */
 export function isSealedLevel(query: Query): boolean {
   return (
     query.kind === 'select' &&
@@ -259,7 +261,7 @@ export function isSealedLevel(query: Query): boolean {
   );
 }
 
-/** Whether a query yields one row, whatever it reads: it aggregates all rows as one group. */
+/** True if a query yields one row, whatever it reads: it aggregates all rows as one group. */
 function isOneFigure(query: Query): boolean {
   return (
     query.kind === 'select' &&

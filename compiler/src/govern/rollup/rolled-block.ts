@@ -13,7 +13,7 @@ export const ROLLUP_ROWS = '#n';
 /** The column of a rollup that has the beginning of a row's period, a timestamp of UTC. */
 export const ROLLUP_TIME = '#t';
 
-/** Why a question is not answered from a rollup, in words that tell nothing of what is hidden. */
+/** The reason why a question is not answered from a rollup, in words that reveal nothing hidden. */
 export type RollupFault =
   | 'it is not built, or too old'
   | 'the question reads rows singly, or more than this entity'
@@ -23,7 +23,7 @@ export type RollupFault =
   | 'a column that is aggregated is masked'
   | 'a minimum group size applies';
 
-/** Which periods are whole numbers of periods of a grain. */
+/** Grains that are whole multiples of each grain's period. */
 const WHOLE: Readonly<Record<Grain, ReadonlySet<string>>> = {
   second: new Set(['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']),
   minute: new Set(['minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']),
@@ -47,7 +47,7 @@ const DAYS: Readonly<Record<Grain, string | null>> = {
   year: '01-01',
 };
 
-/** Whether a text is the first moment of such a day: of UTC, which a timestamptz must say. */
+/** Tests whether a text is the first moment of such a day: in UTC, which a timestamptz must state. */
 const TESTS = new Map<string, LiteralTest>();
 
 function beginsAt(days: string, type: TypeName): LiteralTest {
@@ -67,7 +67,7 @@ const REPEATABLE: ReadonlySet<string> = new Set(['min', 'max', 'bool_and', 'bool
 
 /** One block that aggregates rows of an entity, written anew over rows of a rollup. */
 export class RolledBlock {
-  /** Why it cannot be; known once all of it was gone through. */
+  /** The reason why it cannot be used; known after all of it was visited. */
   fault: RollupFault | null = null;
   /** Columns of the rollup that it reads. */
   readonly used = new Set<string>();
@@ -176,7 +176,7 @@ export class RolledBlock {
     return operationNode(neededOperator(definition.name, 'timestamp', 'timestamp'), this.#time(), begin);
   }
 
-  /** Whether the literal in `slot` is such a beginning: on that, and no more, the plan depends. */
+  /** True if the literal in `slot` is such a beginning: the plan depends on that and on nothing else of it. */
   #isBeginning(slot: number, type: TypeName): boolean {
     const { time } = this.#rollup;
     const days = time === null ? null : DAYS[time.grain];
@@ -203,7 +203,7 @@ export class RolledBlock {
     return this.#rollup.measures.find((m) => m.column === arg.name) ?? null;
   }
 
-  /** What is the same however many rows have the dimension's value, and how many they are. */
+  /** Aggregates whose result does not depend on how many rows have the dimension's value. */
   #overDimensions(call: Aggregate, name: string, filter: Expr | null): Expr {
     if (name === 'count' && call.args.length === 0) return this.#counted(call, ROLLUP_ROWS, filter);
     const args = mapped(call.args, (a) => this.#expr(a));

@@ -17,7 +17,7 @@ export interface PassedRollup {
 interface RollupQuestion {
   readonly rollup: Rollup;
   readonly query: Query;
-  /** What the caller may see of the rollup: as of the entity, and of its own columns. */
+  /** The caller's rights on the rollup: those on the entity, and on its own columns. */
   readonly access: Access;
 }
 
@@ -108,7 +108,7 @@ function overRollup(
   return Object.freeze({ rollup, query, access: withOwnColumns(access, relation, granted, stands) });
 }
 
-/** Whether some grant's filter reads a column of the table that is not among `physical`. */
+/** True if some grant's filter reads a column of the table that is not in `physical`. */
 function readsBeyond({ grants }: RelationAccess, physical: ReadonlySet<string>): boolean {
   let beyond = false;
   for (const { filter } of grants)

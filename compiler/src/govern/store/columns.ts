@@ -33,7 +33,10 @@ export const TERMS: GovernedColumn = Object.freeze({
   masked: 'none',
 });
 
-/** Whether arrays of words share one. Over arrays of our own making this and HOLDS can neither fail nor tell, whatever `pg_proc` says of arrays at large. */
+/**
+ * True if arrays of words overlap. Over arrays that the gateway makes, this and HOLDS can neither fail nor leak,
+ * whatever `pg_proc` says of arrays in general.
+ */
 export const SHARES: OperatorDefinition = Object.freeze({
   name: '&&',
   left: 'int4[]',
@@ -41,7 +44,7 @@ export const SHARES: OperatorDefinition = Object.freeze({
   result: 'bool',
   leakproof: true,
 });
-/** Whether the left array of words has all of the right one. */
+/** True if the left array of words contains the right one. */
 export const HOLDS: OperatorDefinition = Object.freeze({ ...SHARES, name: '@>' });
 
 /** The column of BM25 weights. */
@@ -50,7 +53,7 @@ export const LEXICAL_VECTOR = 'lex';
 export const NGRAM_VECTOR = 'dense';
 export const MODEL_VECTOR = 'embedding';
 
-/** What a store's plan yields of each passage, whatever its facet declares. */
+/** Outputs of a store's plan for each passage, whatever its facet declares. */
 export type StoredName =
   | (typeof STORED)[number][0]
   | (typeof DERIVED)[number][0]
@@ -66,7 +69,7 @@ export function stored(name: StoredName): string {
   return `#${name}`;
 }
 
-/** Whether an output is the store's own, no metadata. */
+/** True if an output belongs to the store itself and is no metadata. */
 export function isStored(output: string): boolean {
   return output.startsWith('#');
 }

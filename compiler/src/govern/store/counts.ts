@@ -20,7 +20,7 @@ import { storePlan } from './plan.js';
 import { besideStore, SOURCES_BESIDE, type StoreView, scanStore, visiblePassages } from './scan.js';
 import { isTimeless, SNAPSHOT } from './snapshot.js';
 
-/** How many passages pass the filters, counted up to slot `limit`. */
+/** Number of passages that pass the filters, counted up to slot `limit`. */
 export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
   const { facet, source } = view.request;
   const read = visiblePassages(view, scanStore(view, [facet.entityKey], [], [], table));
@@ -34,7 +34,7 @@ export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
   return storePlan(view, counting({ from, where: [] }));
 }
 
-/** How many passages pass the filters, and how many of them hold each word. */
+/** Number of passages that pass the filters, and of those that hold each word. */
 export function countPlans(view: StoreView, version: FacetVersion): NonNullable<GovernedStore['counts']> {
   const { request, entity, access } = view;
   const scan = scanStore(view, [request.facet.entityKey], [], []);
@@ -50,10 +50,10 @@ export function countPlans(view: StoreView, version: FacetVersion): NonNullable<
 }
 
 /**
- * Where every passage may be seen whose entity is there, and all are: what the indexer counted. Else a look-up for each
- * of the rows that slot `words` brings, by the index of words.
+ * The indexer's counts if every passage whose entity exists may be seen, and all are. Else a look-up for each of the
+ * rows that slot `words` brings, by the index of words.
  *
- * @param all how many passages may be seen
+ * @param all counts the passages that may be seen
  */
 function lookedUp(view: StoreView, version: FacetVersion, all: Select, documents: boolean): GovernedPlan {
   const { facet, source } = view.request;

@@ -123,7 +123,7 @@ function derivedPlan(view: StoreView, version: FacetVersion): GovernedPlan | nul
   });
 }
 
-/** What is derived from one version's passages: holds nothing but for the passages that it is joined to. */
+/** Derived attributes of one version's passages: valid only for the passages that it is joined to. */
 function scanDerived(
   { request, store }: StoreView,
   version: FacetVersion,

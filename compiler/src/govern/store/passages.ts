@@ -187,7 +187,7 @@ interface PassageQuery {
   readonly order: readonly string[];
   readonly limit: Expr;
   readonly offset?: Expr | null;
-  /** Whether of each document the best passage alone counts. */
+  /** True if only the best passage of each document counts. */
   readonly ofDocuments?: boolean;
   /** Conditions on the passages that may be seen. */
   readonly where?: readonly Expr[];
@@ -207,7 +207,10 @@ function bestPassages(view: StoreView, wanted: PassageQuery) {
   return { ...best, limit, offset };
 }
 
-/** What a search computes of each passage: how far it is, its vector for operators, and what its words weigh. */
+/**
+ * Columns that a search computes for each passage: its distance, its vector for operators, and the weights of its
+ * words.
+ */
 function searchColumns(
   view: StoreView,
   { vectors, weights }: { readonly vectors: boolean; readonly weights: boolean },

@@ -23,7 +23,7 @@ import { governScan } from '../scan.js';
 import type { GovernedSlots } from '../slots.js';
 import { ownColumn, stored } from './columns.js';
 
-/** What is wanted of a facet's store. */
+/** A request for a facet's store. */
 export interface StoreRequest {
   readonly source: SourceId;
   readonly facet: FacetStore;
@@ -39,10 +39,10 @@ export interface StoreRequest {
     | {
         readonly kind: 'search';
         readonly vectors: boolean;
-        /** Whether each passage comes with what its words weigh in it. */
+        /** True if each passage comes with the weights of its words. */
         readonly weights: boolean;
         readonly page: Pick<PassagePage, 'per' | 'skip'>;
-        /** Whether passages are asked for by their ids besides. */
+        /** True if passages are also requested by their ids. */
         readonly named: boolean;
       }
     | { readonly kind: 'named'; readonly keys: Expr; readonly derived: readonly string[] }
@@ -53,7 +53,7 @@ export interface StoreRequest {
 export interface StoreView {
   readonly request: StoreRequest;
   readonly store: Relation;
-  /** What this caller's grants show of the facet in that version. */
+  /** The caller's rights on the facet in that version. */
   readonly allowed: RelationAccess;
   /** The facet's columns that this caller may know of and use, in declared order. */
   readonly shown: readonly string[];
@@ -64,7 +64,7 @@ export interface StoreView {
   readonly literals: LiteralSlots;
 }
 
-/** Where the ids begin of what stands beside the stores' own scans; those of a statement stay far below. */
+/** First ids of FROM items beside the stores' own scans; those of a statement stay far below. */
 export const SOURCES_BESIDE = Object.freeze({
   entity: 1_000_000,
   some: 2_000_000,
@@ -116,9 +116,9 @@ export function scanStore(
 }
 
 /**
- * What is left of a scan: passages whose entity is visible, and that meet the caller's own filters.
+ * The passages of a scan whose entity is visible and that meet the caller's own filters.
  *
- * @param where conditions of our own that the passages must meet as well
+ * @param where further conditions that the gateway puts on the passages
  */
 export function visiblePassages(view: StoreView, scan: GovernedScan, where: readonly Expr[] = []): Passages {
   const visible = entityIsVisible(view);
@@ -157,7 +157,7 @@ export function callersFilters(
   return { harmless: filters.filter(isSafe), others: filters.filter((e) => !isSafe(e)) };
 }
 
-/** How far a passage's vector is from the one in slot `vector`. */
+/** Distance of a passage's vector from the one in slot `vector`. */
 export function distanceTo(
   view: StoreView,
   operator: Distance['operator'],

@@ -4,8 +4,8 @@ import { allQueries, exprsOf, leavesOf, someExpr } from '../../plan/walk.js';
 import { stored } from './columns.js';
 
 /**
- * Which transactions a statement sees, as Postgres writes a `pg_snapshot`: two statements that see the same ones read
- * the same rows of every table. NULL on a standby, whose snapshots do not name the transactions that it waits for.
+ * The transactions that a statement sees, as a `pg_snapshot`: two statements that see the same ones read the same rows
+ * of every table. NULL on a standby, whose snapshots do not name the transactions that it waits for.
  */
 export const SNAPSHOT: Output = Object.freeze({
   name: stored('snapshot'),
@@ -29,7 +29,7 @@ export const SNAPSHOT: Output = Object.freeze({
   }),
 });
 
-/** What the server says of itself; no caller can call it. */
+/** A function about the server itself, which no caller can call. */
 function ofServer(name: string, type: Call['type']): Call {
   const args = Object.freeze([]);
   return Object.freeze({
@@ -50,8 +50,8 @@ function ofServer(name: string, type: Call['type']): Call {
 }
 
 /**
- * Whether the same rows give the same answer at any time, of a query without `SNAPSHOT`. What is stable only may read
- * the clock, and so may a text that is read as a time (`now`, `today`).
+ * True if a query without `SNAPSHOT` gives the same answer for the same rows at any time. A function that is only
+ * stable may read the clock, and so may a text that is read as a time (`now`, `today`).
  */
 export function isTimeless(query: Query): boolean {
   return !allQueries(query).some((q) => {

@@ -43,7 +43,7 @@ function idsOf(row: ScanRow): readonly [SourceId, SourceId] {
   return row.split(' ').map(Number) as [number, number]; // made of two numbers
 }
 
-/** What stands behind a FROM item. */
+/** The source of a FROM item. */
 type Behind =
   | { readonly kind: 'scan'; readonly scan: GovernedScan }
   | { readonly kind: 'query'; readonly query: Query }
@@ -57,12 +57,12 @@ interface CheckedRows {
 
 const NOTHING_ASKED: CheckedRows = { rows: new Set(), key: '' };
 
-/** Where a value stands. */
+/** The context of a value. */
 interface ValueContext {
   readonly asked: CheckedRows;
-  /** Whether it is a condition, or one of several that make one up, whose outcome the planner estimates. */
+  /** True for a condition, or one of several that make one up, whose selectivity the planner estimates. */
   readonly estimated: boolean;
-  /** Whether aggregates run where it does, and not below. */
+  /** True if aggregates run in the same place, and not below. */
   readonly inside: boolean;
 }
 
@@ -73,7 +73,7 @@ const OF_A_QUERY: ValueContext = { asked: NOTHING_ASKED, estimated: false, insid
 interface FailingValue {
   readonly kind: Expr['kind'];
   readonly asked: CheckedRows;
-  /** Whether the planner may try it on the values of its statistics. */
+  /** True if the planner may try it on the values of its statistics. */
   readonly tried: boolean;
 }
 
@@ -110,7 +110,7 @@ class BarrierCheck {
   readonly #rely = (r: Reliance): void => {
     this.#reliances.push(r);
   };
-  /** Whether some scan hides rows; and whether one of these is not fenced. */
+  /** True if some scan hides rows. */
   #hides = false;
   #open = false;
   #queries = 0;
@@ -317,7 +317,7 @@ class BarrierCheck {
     return all;
   }
 
-  /** Whether a value can be worked out of any row; `inside` whether aggregates in it run with it. */
+  /** True if the node itself always yields a value: for a query in it, at most one row. */
   #isSound(e: Expr, inside: boolean): boolean {
     if ((e.kind === 'aggregate' || e.kind === 'window') && !inside) return true;
     if (e.kind === 'column') return this.#isSoundColumn(e);
@@ -706,7 +706,7 @@ function picks(query: Query, slots: readonly Slot[], rely: (r: Reliance) => void
   return [query.limit, query.offset].some((e) => e !== null && !isRelied(e, 'count', slots, rely));
 }
 
-/** Whether a value is a literal that is what a proof takes it for. */
+/** True if the scan's column `SHOWN` is exactly its row filter, made true or false. */
 function isRelied(
   e: Expr | null,
   as: Reliance['as'],

@@ -45,7 +45,7 @@ function scansOf(block: Query): readonly CountedScan[] {
   return block.kind === 'select' ? countedScans(block) : [];
 }
 
-/** Whether all rows are one group, which is there whether it has any or not. */
+/** True if all rows are one group, which exists even without rows. */
 function isWhole(block: Select): boolean {
   return block.groupBy.length === 0 && block.groupingSets === null;
 }
@@ -95,7 +95,9 @@ function verifyValue(expr: Expr, scans: readonly CountedScan[]): void {
   for (const child of childrenOf(expr)) verifyValue(child, scans);
 }
 
-/** Whether a condition holds only for a group of enough keys of every scan, or one with a row that others show. */
+/**
+ * True if a condition holds only for a group of enough keys of every scan, or one with a row that other grants show.
+ */
 function isPresent(condition: Expr, scans: readonly CountedScan[]): boolean {
   if (condition.kind !== 'or') return isEnough(condition, scans, []);
   const [enough, some, ...more] = condition.args;
@@ -104,7 +106,7 @@ function isPresent(condition: Expr, scans: readonly CountedScan[]): boolean {
   return enough !== undefined && shown && more.length === 0 && isEnough(enough, scans, []);
 }
 
-/** Whether a condition holds only where there are enough keys of every scan among the rows that meet `taken`. */
+/** True if a condition holds only if there are enough keys of every scan among the rows that meet `taken`. */
 function isEnough(condition: Expr, scans: readonly CountedScan[], taken: readonly string[]): boolean {
   const each = conjunctsOf(condition);
   const counts = (source: number, name: string): boolean =>
@@ -123,7 +125,7 @@ function isEnough(condition: Expr, scans: readonly CountedScan[], taken: readonl
   );
 }
 
-/** Whether a condition holds only where no row of any scan is more of the figure than it may be. */
+/** True if a condition holds only if no row of any scan exceeds its share of the figure. */
 function isShared(condition: Expr, call: Aggregate, scans: readonly CountedScan[]): boolean {
   if (call.definition.name === 'count') return true;
   const limits = conjunctsOf(condition).filter((e) => e.kind === 'operation' && e.definition.name === '<=');
@@ -151,7 +153,7 @@ function keyOf(scan: CountedScan): string | null {
   return fingerprint({ kind: 'null_test', arg, negated: true, type: 'bool' });
 }
 
-/** Whether an aggregate is over what `call` is over, of rows that may only be aggregated, all of one sign. */
+/** True if an aggregate is over the argument of `call`, over rows that may only be aggregated, all of one sign. */
 function takes(part: Aggregate, call: Aggregate, wanted: ReadonlySet<string>): boolean {
   const filter = part.filter === null ? [] : conjunctsOf(part.filter);
   const rest = filter.filter((e) => !wanted.has(fingerprint(e)));
@@ -169,7 +171,7 @@ function aggregatesIn(e: Expr): readonly Aggregate[] {
   return e.kind === 'aggregate' ? [e] : childrenOf(e).flatMap(aggregatesIn);
 }
 
-/** What a row must meet for the aggregate to take account of it: its filter, and arguments that are not NULL. */
+/** Conditions under which the aggregate includes a row: its filter, and arguments that are not NULL. */
 function takenBy(call: Aggregate): readonly string[] {
   const given = call.args
     .filter((a) => a.kind !== 'parameter')
@@ -183,7 +185,7 @@ function isNoWider(count: Aggregate, taken: readonly string[]): boolean {
   return taken.every((t) => filter.has(t));
 }
 
-/** Whether a filter leaves out every row that may only be aggregated. */
+/** True if a filter leaves out every row that may only be aggregated. */
 function leavesOut(filter: Expr | null, scans: readonly CountedScan[]): boolean {
   const each = filter === null ? [] : conjunctsOf(filter);
   return scans.every((s) =>

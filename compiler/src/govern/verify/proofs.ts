@@ -23,7 +23,7 @@ export interface Reliance {
     | 'at most one';
 }
 
-/** Whether the literal in a slot is what a proof takes it for. */
+/** True if the literal in a slot has the property that a proof assumes. */
 export function upholds({ slot, as }: Reliance, slots: readonly Slot[]): boolean {
   const found = slots[slot];
   if (found?.kind !== 'literal' || typeof found.value !== 'string') return false;
@@ -106,7 +106,7 @@ const LONGEST: Readonly<Record<string, number | undefined>> = {
   year: 999,
 };
 
-/** Whether the node, given values of its arguments' types, yields one whatever they are. */
+/** True if the node yields a value for all arguments of its arguments' types. */
 export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
   switch (e.kind) {
     case 'base':
@@ -265,7 +265,7 @@ function isTotalOperation(
   return e.left.type === 'jsonb' && ['->', '?', '?|', '?&'].includes(name);
 }
 
-/** Whether `name` says how two ranges of one sort of values lie, or whether one has the value of that sort. */
+/** True if `name` compares the positions of two ranges of one type, or tests whether one contains a value of it. */
 function lieBeside(left: TypeName, name: string, right: TypeName): boolean {
   const span = /^(int4|int8|num|date|ts|tstz)(?:multi)?range$/;
   const [one, other] = [span.exec(left)?.[1], span.exec(right)?.[1]];
@@ -302,8 +302,8 @@ function isShortSearch(
 }
 
 /**
- * Whether a moment, number or text is computed of literals, or the clock, in a way that no size of theirs can make fail.
- * A literal by itself is nothing that is computed, and total as it is.
+ * True if a moment, number or text is computed from literals, or the clock, in a way that no size of them can make
+ * fail. A literal alone is not computed, and total anyway.
  */
 export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
   if ((e.kind !== 'call' && e.kind !== 'operation' && e.kind !== 'cast') || e.type === 'bool') return false;
@@ -315,7 +315,7 @@ export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => 
     return upholds({ slot: x.slot, as }, slots);
   };
   let nodes = 16;
-  /** How large a number can be; null where nobody knows. */
+  /** Upper bound of a number; null if unknown. */
   const size = (x: Expr): number | null => {
     const most = LARGEST[x.type];
     if (nodes-- <= 0 || most === undefined) return null;
@@ -360,7 +360,7 @@ const LARGEST: Readonly<Partial<Record<TypeName, number>>> = {
   float8: 1e30,
 };
 
-/** Whether a value is a moment not far from ours: of the clock or of literals, moved by two steps at most. */
+/** True if a value is a moment not far from the present: from the clock or literals, moved by at most two steps. */
 function isNear(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
   const relied: Reliance[] = [];
   let [nodes, steps] = [16, 2];
@@ -399,8 +399,8 @@ function isMoment(type: TypeName): boolean {
 }
 
 /**
- * Whether `e` is a CASE that is NULL for values of a column that its ELSE would fail on: a text too long, a moment too
- * far. Which sizes fail is what the tests of extremes show.
+ * True if `e` is a CASE that is NULL for values of a column on which its ELSE would fail: a text too long, a moment too
+ * far. The tests of extremes show which sizes fail.
  */
 export function isBounded(e: Expr): boolean {
   if (e.kind !== 'case' || e.arms.length !== 1) return false;
@@ -446,14 +446,14 @@ function sizeOf(test: Expr, subject: Expr): boolean {
   return test.right.kind === 'parameter' && measured === subject;
 }
 
-/** Whether `e` is a CASE that puts NaN in the place of a number too large to be summed or multiplied. */
+/** True if `e` is a CASE that replaces a number too large to be summed or multiplied by NaN. */
 export function isSized(e: Expr): boolean {
   if (e.kind !== 'case' || e.arms.length !== 1) return false;
   const [arm] = e.arms;
   return arm?.result.kind === 'parameter' && arm.when.kind === 'or' && sizeOf(arm.when, e.otherwise);
 }
 
-/** How many numbers a sum or product is made of, each of them sized; null where one is not. */
+/** Number of factors or terms of a product or sum, each of them bounded; null if one is not. */
 export function sizedNumbers(e: Expr): number | null {
   if (isSized(e)) return 1;
   if (e.kind !== 'operation' || e.left === null || !['+', '-', '*'].includes(e.definition.name)) return null;
@@ -462,7 +462,7 @@ export function sizedNumbers(e: Expr): number | null {
   return left === null || right === null ? null : left + right;
 }
 
-/** Whether a number of this type may have to be sized. */
+/** True if a number of this type may need a bound. */
 export function needsSize(type: TypeName): boolean {
   return type === 'numeric' || type === 'float4' || type === 'float8';
 }

@@ -56,7 +56,7 @@ function reads(e: Expr, source: number): boolean {
   return childrenOf(e).some((child) => reads(child, source));
 }
 
-/** What is kept in a column of the rollup that the entity has not. */
+/** Content of a column of the rollup that the entity does not have. */
 type RollupColumnRole = 'rows' | 'period' | 'count' | 'sum' | 'min' | 'max';
 
 class RollupProof {
@@ -90,7 +90,10 @@ class RollupProof {
     }
   }
 
-  /** Whether a row is visible, and how it is masked, hangs on what all rows of the entity behind it have in common. */
+  /**
+   * Verifies a scan of the rollup: visibility and masks of a row depend only on values that all its rows of the entity
+   * share.
+   */
   scan(): void {
     const { filter, pushed, columns, minimum, sample } = this.#scan;
     if (minimum !== null) this.#fail('its groups need a minimum of entities');
@@ -158,7 +161,7 @@ class RollupProof {
     if (!once && !distinct) this.#fail(`${name} counts rows of the rollup`);
   }
 
-  /** What is kept in the column that `e` is, or is where a condition holds; null where it is none. */
+  /** The content of the column that `e` is, or that it uses under a condition; null for anything else. */
   #keptIn(e: Expr | undefined): RollupColumnRole | null {
     if (e?.kind === 'column') {
       const kept = e.source === this.#scan.id ? this.#kept.get(e.name)?.kept : undefined;
@@ -204,13 +207,13 @@ class RollupProof {
 
 type Grants = readonly { readonly filter: Expr | null }[];
 
-/** Whether the filters of `some` are those of all: each is the very filter of one of them. */
+/** True if the filters of `some` are those of all: each equals the filter of one of them. */
 function coversRows(some: Grants, all: Grants): boolean {
   const texts = new Set(some.map((g) => JSON.stringify(g.filter)));
   return all.every((g) => texts.has(JSON.stringify(g.filter)));
 }
 
-/** How long periods are, where one divides the other: in seconds up to a day, then in months. */
+/** Lengths of periods, of which one divides the other: in seconds up to a day, then in months. */
 const SECONDS: Readonly<Record<string, number>> = { second: 1, minute: 60, hour: 3_600, day: 86_400 };
 const MONTHS: Readonly<Record<string, number>> = { month: 1, quarter: 3, year: 12 };
 

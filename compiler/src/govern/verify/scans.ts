@@ -286,7 +286,9 @@ class ScanCheck {
     );
   }
 
-  /** How many passages hold a word was counted over all of them, so that only whoever sees each may read it. */
+  /**
+   * Verifies who reads word counts: they are over all passages, so only a caller who sees each passage may read them.
+   */
   #words({ entity }: FacetStore, access: RelationAccess): void {
     const ofEntity = rowAccess(entity, this.#access);
     const own = new GovernedSlots([]);
@@ -297,7 +299,7 @@ class ScanCheck {
     if (this.#scan.pushed.length > 0) this.#fail('words are filtered');
   }
 
-  /** What is derived of a passage stands beside it: joined on its id to passages that are proved like any others. */
+  /** Verifies derived attributes: joined on the id to passages that are proved like any others. */
   #derived(): void {
     const { from } = this.#block;
     const isOwn = (e: Expr): boolean =>
@@ -334,7 +336,7 @@ class ScanCheck {
   }
 }
 
-/** What every store has beside the metadata of its facet, by physical names: `store/columns.ts`. */
+/** Columns of every store beside the metadata of its facet, by physical names: `store/columns.ts`. */
 const STORED: ReadonlySet<string> = new Set([
   'chunk_id',
   'doc_id',
