@@ -78,7 +78,7 @@ function tablesOf(all: readonly Example[]): string {
   return `| --- | --- | --- |
 ${nodes.join('\n')}
 
-The values of the enumerations in such a tree:
+The values of the enumerations in this tree:
 
 | enumeration | answered | refused |
 | --- | --- | --- |

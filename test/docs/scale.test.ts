@@ -21,7 +21,7 @@ t.test('the figures are those of bench/RESULTS.md', async (t) => {
   says(t, `| ${measured('rest.point.cpu').median.toFixed(0)} µs |`);
   says(t, `| ${measured('rest.point.c1.cpu').median.toFixed(0)} µs |`);
   const rates = [measured('wire.point.c64.vs_pgbouncer'), measured('rest.point.vs_handwritten')] as const;
-  says(t, `${thousands(rates[0].median)} wire, ${thousands(rates[1].median)} REST`);
+  says(t, `${thousands(rates[0].median)} Postgres port, ${thousands(rates[1].median)} REST`);
   says(t, `| ${thousands(measured('wire.point.c64.vs_direct').against)} |`);
   says(t, `${measured('wire.idle.kib_a_session').median.toFixed(1)} KiB of the process`);
   says(t, `| ${thousands(measured('wire.idle.logins').median)} |`);
@@ -38,9 +38,9 @@ t.test('so are the bytes of a question in the log', async (t) => {
 t.test('and what is worked out from them', async (t) => {
   const [wire, rest] = [measured('wire.point.c64.cpu').median, measured('rest.point.cpu').median];
   for (const [name, seconds] of [
-    ['an hour', 3_600],
-    ['a minute', 60],
-    ['a second', 1],
+    ['hour', 3_600],
+    ['minute', 60],
+    ['second', 1],
   ] as const) {
     const line = PAGE.split('\n').find((row) => row.startsWith(`| ${name} |`)) ?? '';
     const rate = CALLERS / seconds;
