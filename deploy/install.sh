@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs packages as pack.sh makes them: install.sh FOLDER PACKAGE…
+# Installs packages made by pack.sh: install.sh FOLDER PACKAGE…
 set -eu
 mkdir -p "$1"
 cd "$1"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Packs this checkout, which is built: pack.sh FOLDER
+# Packs this built checkout into tarballs: pack.sh FOLDER
 set -eu
 mkdir -p "$1"
 node dist/release/bundle.js

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run once by the image of Postgres, when its data directory is new: roles, databases, and two tables to ask about.
+# Run once by the Postgres image when its data directory is new: creates roles, databases, and two tables to query.
 set -eu
 secrets="${OSL_SECRETS:-/run/osl}"
 role() { printf "CREATE ROLE %s LOGIN PASSWORD '%s';\n" "$1" "$(cat "$secrets/$1.password")"; }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What compose.yaml wants before its first start: an authority, certificates, passwords, keys. It runs as the service
-# `prepare`, each folder below ROOT a volume of the service that it is named after; run again it changes nothing.
+# Creates what compose.yaml needs before its first start: a certificate authority, certificates, passwords, keys. Runs as
+# the service `prepare`; each folder below ROOT is a volume of the service of that name. A second run changes nothing.
 #   prepare.sh ROOT
 set -eu
 umask 077
@@ -8,7 +8,7 @@ cd "$1"
 mkdir -p authority postgres gateway author oidc balancer
 
 random() { openssl rand -hex 24; }
-# once FILE COMMAND…: what the command prints, unless the file is there.
+# once FILE COMMAND…: writes the command's output to the file, unless it exists.
 once() {
   file="$1"
   shift
@@ -44,7 +44,7 @@ for who in author balancer; do cp authority/ca.crt "$who/ca.crt"; done
 chmod 644 balancer/ca.crt
 
 for role in postgres osl_owner osl_gateway osl_author osl_reader; do once "postgres/$role.password" random; done
-# url FILE ROLE DATABASE: where the role logs in, and by whose word it believes that it is there.
+# url FILE ROLE DATABASE: writes the connection URL of the role, with the trusted certificate authority.
 url() {
   once "$1" printf 'postgres://%s:%s@postgres:5432/%s?sslmode=verify-full&sslrootcert=%s\n' \
     "$2" "$(cat "postgres/$2.password")" "$3" /run/osl/ca.crt
@@ -53,12 +53,12 @@ url gateway/store.url osl_reader shop
 url gateway/control.url osl_gateway osl
 url author/owner.url osl_owner osl
 url author/author.url osl_author osl
-# The keys that both gateways have, as `osl keys make` writes them.
+# The keys of both gateways, as created by `osl keys make`.
 mkdir -p gateway/keys
 for key in signing masking; do once "gateway/keys/$key.key" openssl rand -base64 48; done
 once gateway/keys/exchange.pem openssl genpkey -algorithm ed25519
 
-# By number, as the images have them: postgres, the gateway's node, Dex.
+# User IDs in the images: postgres, the gateway's node, Dex.
 chown -R 999:999 postgres
 chown -R 1000:1000 gateway author
 chown -R 1001:1001 oidc

@@ -19,30 +19,30 @@ export function functionsPage(): string {
 
 const HEAD = `# Functions, operators and casts
 
-The closed table of what OSL-SQL can call; nothing else of the database can be. Each row is checked against the engine's own \`pg_proc\`, \`pg_operator\` and \`pg_cast\` (\`test/language/functions\`). This page is written from the table, and a test holds it to that; [osl-sql.md](osl-sql.md) has the grammar.
+The complete list of functions, operators and casts that OSL-SQL can use; nothing else in the database can be called. Each row is checked against the engine's own \`pg_proc\`, \`pg_operator\` and \`pg_cast\` (\`test/language/functions\`). This page is generated from the compiler's table; [osl-sql.md](osl-sql.md) describes the grammar.
 
-Types are Postgres'. \`any\`, \`anyelement\`, \`anyarray\` and their kin take what they take there. A repeated last argument is shown as \`…\`. _stable_: the result may hang on the session's settings or the clock; all others are immutable. _leakproof_: it can neither fail on nor tell of a value, so a predicate made of it may run beside a row filter. Literals of a closed set, such as the unit of \`date_trunc\`, must be literals.
+Types are those of Postgres. \`any\`, \`anyelement\`, \`anyarray\` and similar pseudo-types accept the same as there. \`…\` marks a last argument that may be repeated. _stable_: the result may depend on the session's settings or the clock; all others are immutable. _leakproof_: it can neither fail on a value nor reveal it, so a predicate made of it may run beside a row filter. Arguments from a fixed set, such as the unit of \`date_trunc\`, must be literals.
 
-COALESCE, NULLIF, GREATEST, LEAST, CASE, CURRENT_DATE, CURRENT_TIMESTAMP, LOCALTIME and LOCALTIMESTAMP are grammar and need no row. EXTRACT, SUBSTRING, POSITION, OVERLAY, TRIM, OVERLAPS and AT TIME ZONE may be written as SQL writes them. MEASURE and the twelve operators over RETRIEVE are in [osl-sql.md](osl-sql.md).
+COALESCE, NULLIF, GREATEST, LEAST, CASE, CURRENT_DATE, CURRENT_TIMESTAMP, LOCALTIME and LOCALTIMESTAMP are part of the grammar and not listed. EXTRACT, SUBSTRING, POSITION, OVERLAY, TRIM, OVERLAPS and AT TIME ZONE may be written in SQL syntax. MEASURE and the twelve operators over RETRIEVE are in [osl-sql.md](osl-sql.md).
 `;
 
 const NOTES: Readonly<Record<FunctionDefinition['kind'], string>> = {
   scalar: '',
-  aggregate: 'With DISTINCT, ORDER BY, FILTER and OVER. `count(*)` is grammar.\n\n',
-  ordered_set: 'The last argument is the one of WITHIN GROUP (ORDER BY …).\n\n',
-  window: 'With OVER alone.\n\n',
-  rows: 'In FROM, with WITH ORDINALITY and column aliases; those of one column also in the select list. In FROM `unnest` takes several arrays, and `jsonb_to_recordset(…) AS t(a int, b text)` and `jsonb_to_record` read objects. One `generate_series` makes a million rows at most, and fails with 54000 beyond.\n\n',
+  aggregate: 'Can be used with DISTINCT, ORDER BY, FILTER and OVER. `count(*)` is part of the grammar.\n\n',
+  ordered_set: 'The last argument is written in WITHIN GROUP (ORDER BY …).\n\n',
+  window: 'Require OVER.\n\n',
+  rows: 'Used in FROM, with WITH ORDINALITY and column aliases; those with one column also in the select list. In FROM, `unnest` accepts several arrays, and `jsonb_to_recordset(…) AS t(a int, b text)` and `jsonb_to_record` read objects. A `generate_series` may return a million rows; a longer one fails with 54000.\n\n',
 };
 
 const OPERATOR_HEAD = `## Operators
 
-AND, OR, NOT, IN, BETWEEN, IS NULL, IS TRUE and IS DISTINCT FROM are grammar. LIKE is \`~~\`, ILIKE \`~~*\`, SIMILAR TO \`~\` of a translated pattern.
+AND, OR, NOT, IN, BETWEEN, IS NULL, IS TRUE and IS DISTINCT FROM are part of the grammar. LIKE is \`~~\`, ILIKE \`~~*\`, SIMILAR TO \`~\` with a translated pattern.
 
 `;
 
 const CAST_HEAD = `## Casts
 
-Beside these, every type can be cast to text and from text, and an array as its elements can. _implicit_ casts happen unasked; the others need CAST or \`::\`.
+In addition, every type can be cast to and from text, and an array if its elements can. _implicit_ casts are applied automatically; the others need CAST or \`::\`.
 
 `;
 
