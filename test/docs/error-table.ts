@@ -82,7 +82,7 @@ function protocolStates(): readonly string[] {
 
 const SURFACES = `## What differs by surface
 
-Code, SQLSTATE and message are the same wherever an entry of the first table is met. What differs:
+Code, SQLSTATE and message are the same wherever an entry of the first table occurs. The differences:
 
 | surface | code | SQLSTATE | status | hint |
 |---|---|---|---|---|
@@ -92,7 +92,7 @@ Code, SQLSTATE and message are the same wherever an entry of the first table is 
 | wire | begins DETAIL: \`E0512, request <id>\` | as in the table; at a login it is FATAL | | in the words of a session |
 | CLI | as REST, on standard error | | an [exit status](cli-output.md) | in the words of the command line |
 
-A session of the wire may send more than one question at a time, EXPLAIN and no statement at all, which are refused elsewhere. The wire also says more by itself. Errors of the protocol have an SQLSTATE and no code, and are in Postgres' own words: a portal that does not exist, a parameter of the session that nobody knows. So are the errors of statements about the catalog (\`pg_catalog\`, \`information_schema\`), which a Postgres without data answers. The audit log has their SQLSTATE in the place of a code. The protocol's own are`;
+On the Postgres port, a client may also send several queries at a time, EXPLAIN, and an empty statement, which other surfaces refuse. It also has errors of its own. Errors of the protocol have an SQLSTATE but no code, and use Postgres' own wording: a portal that does not exist, an unknown session parameter. The same applies to errors of statements about the catalog (\`pg_catalog\`, \`information_schema\`), which are answered by a Postgres without data. The audit log has their SQLSTATE instead of a code. The SQLSTATEs of the protocol are`;
 
 const CAUSES = `## Causes, and what to do
 
@@ -101,23 +101,23 @@ const CAUSES = `## Causes, and what to do
 
 const EVALUATIONS = `## Values that cannot be computed with
 
-A mistake in a value is the caller's, and 400. What can be seen of a literal or a parameter before the question runs is E0511: a literal that has not the form of its type, or that its type does not hold. What only comes out when the database computes is E0529, with the SQLSTATE of the database; its message and hint say:
+An error in a value is the caller's, and 400. A fault that can be detected in a literal or parameter before the query runs is E0511: a literal that does not have the form of its type, or a value outside its range. A fault that appears only when the database computes is E0529, with the SQLSTATE of the database and this message and hint:
 
 | SQLSTATE | message | hint |
 |---|---|---|`;
 
 const AGGREGATES = `## Rows that are for aggregates only
 
-Of rows that a grant gives in groups alone ([\`min_group_size\`](policy.md#roles)), E2103 says which part of the question would show single ones, and what is answered in its place. Where the grant names metrics, the hint names them.
+For rows that a grant allows in groups only ([\`min_group_size\`](policy.md#roles)), E2103 states which part of the query would show single rows, and what to write instead. If the grant lists metrics, the hint names them.
 
 | detail | hint |
 |---|---|`;
 
 const HEAD = `# Errors
 
-Every refusal has a code of this table; [where surfaces differ](#what-differs-by-surface) stands below. Codes are stable; a retired one is not used again. Several conditions may share a code where the contract gives them one. \`osl errors CODE\` explains a code, and prints its lines.
+Every refusal has a code from this table; [differences between surfaces](#what-differs-by-surface) are listed below. Codes are stable, and a retired code is not used again. Several conditions may share a code if the contract gives them one. \`osl errors CODE\` explains a code and prints its rows.
 
-Of a failure inside a database, its SQLSTATE passes and its words do not: they could hold values. The request id joins what the caller sees with the server's log and the audit records.
+For a failure inside a database, the caller gets its SQLSTATE but not its message, which could contain values. The request ID connects what the caller sees with the server's log and the audit records.
 
 | code | SQLSTATE | HTTP | message | hint | entry |
 |---|---|---|---|---|---|`;

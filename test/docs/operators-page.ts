@@ -12,8 +12,7 @@ interface Described {
 }
 
 const DECODED = {
-  algorithm:
-    'one request per passage, temperature 0, no tools; the response is checked against the schema',
+  algorithm: 'one request per passage, temperature 0, no tools; the response is checked against the schema',
   cost: 'n requests, fewer if responses are cached or LIMIT applies',
   quality: 'depends on the model',
 };
@@ -27,8 +26,7 @@ const DESCRIBED: Readonly<Record<OperatorName, Described>> = {
   },
   CLASSIFY: {
     result: 'the label; NULL below `min_score`',
-    algorithm:
-      'nearest mean of the vectors of a label, its description and its examples; the first if equal',
+    algorithm: 'nearest mean of the vectors of a label, its description and its examples; the first if equal',
     cost: 'n · t · d',
     quality: `accuracy ${[0, 5, 10].map((n) => share(`banking77.classify.accuracy.${n}_examples`)).join(' / ')} with 0 / 5 / 10 examples of each of 77 intents (\`banking77.classify.accuracy\`)`,
   },
@@ -46,7 +44,8 @@ const DESCRIBED: Readonly<Record<OperatorName, Described>> = {
     quality: 'not measured separately from SIMILARITY',
   },
   DEDUP: {
-    result: '`{"group", "is_duplicate", "of"}`: `of` is the chunk ID of the first of its group, otherwise null',
+    result:
+      '`{"group", "is_duplicate", "of"}`: `of` is the chunk ID of the first of its group, otherwise null',
     algorithm: 'pairs with a cosine of at least `threshold` are linked; linked passages form groups',
     cost: 'n² / 2 · d',
     quality: `precision ${share('banking77.dedup.precision')} over ${measured('banking77.dedup.precision').n} pairs found with \`threshold\` .8 (\`banking77.dedup.precision\`)`,
