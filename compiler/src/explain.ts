@@ -202,7 +202,7 @@ function retrieval(
 }
 
 /**
- * How passages are found if few are permitted, and if many are. Which of the two applies depends on the data, which an
+ * Search lanes if few passages are permitted, and if many are. Which of the two applies depends on the data, which an
  * explanation does not read.
  */
 function laneOf({ facet, legs }: GovernedRetrieval['relation'], store: GovernedStore | null): unknown {

@@ -29,7 +29,7 @@ export interface OperatorSignature {
   /** Another result type where this argument is given. */
   readonly resultWith: { readonly argument: string; readonly type: TypeName } | null;
   readonly nullable: boolean;
-  /** When the query of RETRIEVE is read: never, or if this argument is missing. */
+  /** Condition under which the query of RETRIEVE is read: never, or if this argument is missing. */
   readonly query: 'never' | { readonly unless: string };
 }
 

@@ -4,8 +4,7 @@ export type Surface = 'rest' | 'wire' | 'cli';
 type SurfacePhrase = Readonly<Record<Surface, string>>;
 
 /**
- * How hints refer to features of a surface, for each surface. The catalogue is written for REST; `hintOn` replaces its
- * words.
+ * Phrases for features of a surface, for each surface. The catalogue is written for REST; `hintOn` replaces its words.
  */
 export const WAYS = Object.freeze({
   token: {

@@ -57,7 +57,7 @@ export function govern(
 
 const NO_ROLLUP: RollupChoice = Object.freeze({ rolled: null, passed: Object.freeze([]) });
 
-/** As `govern`, of a plan that has slots of its own, or is to show its scans in another way. */
+/** Same as `govern`, for a plan that has slots of its own, or whose scans are governed in another way. */
 export function governWith(
   plan: BoundPlan,
   slots: GovernedSlots,

@@ -85,7 +85,10 @@ function scanAccess(
   throw groupsOnly(scan.relation, all.grants, fault, plan.metrics.length > 0);
 }
 
-/** What is asked in place is a metric where the grants name them, and is the asker's own where a metric was at fault. */
+/**
+ * The refusal of rows that may only be aggregated. It suggests a metric if the grants name one, and the caller's own
+ * aggregates if a metric was at fault.
+ */
 function groupsOnly(
   { name: relation }: Relation,
   grants: readonly RelationGrant[],
@@ -103,10 +106,10 @@ function groupsOnly(
   return queryError('groupsOnly', { relation, detail, hint: byMetric ? inPlaceOfMetric(relation) : hint });
 }
 
-/** What a metric may bring into a question that its asker did not write. */
+/** Faults that a metric may cause in a question whose author did not write it. */
 const BY_METRICS: ReadonlySet<GroupsOnlyReason> = new Set(['rows', 'optional', 'fails', 'running']);
 
-/** Faults that a metric may cause in a question whose author did not write it. */
+/** The reason why one row's share of a figure of the block cannot be bounded; null if no rule asks for it, or it can. */
 function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): GroupFault | null {
   if (grants.every((g) => g.groups?.dominance === undefined)) return null;
   for (const { definition, args } of aggregatesOf(block)) {
@@ -126,7 +129,7 @@ function withGrants(access: RelationAccess, grants: readonly RelationGrant[]): R
   return Object.freeze({ ...access, grants: Object.freeze([...grants]) });
 }
 
-/** Whether some grant shows each column that the scan reads. */
+/** True if each column that the scan reads is shown by some grant. */
 function coversAll(scan: EntityScan, grants: readonly RelationGrant[]): boolean {
   return grants.length > 0 && scan.columns.every((c) => grants.some((g) => g.columns.has(c)));
 }
@@ -177,7 +180,7 @@ function namedColumns(source: SourceId, block: Select): ReadonlySet<string> {
 
 // ---------------------------------------------------------------- what other grants show
 
-/** Whether `showing` alone shows every row and cell of the scan that `all` show. */
+/** True if `showing` alone shows every row and cell of the scan that `all` show. */
 function showsAll(
   scan: EntityScan,
   showing: readonly RelationGrant[],

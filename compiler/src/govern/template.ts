@@ -20,7 +20,7 @@ interface Hole {
   readonly negated: boolean;
 }
 
-/** Where the value of one slot comes from: a literal, a constant, or the items of an IN list. */
+/** Source of the value of one slot: a literal, a constant, or the items of an IN list. */
 type Recipe = Hole | string | readonly (Hole | string | null)[];
 
 interface SlotFilling {
@@ -40,7 +40,7 @@ export class PlanTemplate {
   readonly #fixed: readonly { readonly literal: number; readonly value: string }[];
   readonly #tests: readonly { readonly hole: Hole; readonly holds: LiteralTest; readonly outcome: boolean }[];
   readonly #fillings: readonly SlotFilling[];
-  /** What the verifier's proofs of the plan rest on. */
+  /** Properties of literals that the verifier's proofs of the plan rely on. */
   readonly #relied: readonly Reliance[];
   /** Literal slots that no text changes, by type and value: a value that equals one would have shared it. */
   readonly #taken: ReadonlySet<string>;
@@ -159,12 +159,12 @@ function holeText(hole: Hole, values: readonly string[]): string {
   return hole.negated ? negate(value) : value;
 }
 
-/** As the grammar does it: there is no minus zero among the integers. */
+/** The negated text of a number, as the grammar does it: there is no minus zero among the integers. */
 function negate(value: string): string {
   return value === '0' ? '0' : `-${value}`;
 }
 
-/** What was written, by the literal that stands at its place with its value. */
+/** The literals that fill a slot, found by position and value. */
 function holesOf(
   written: readonly WrittenLiteral[],
   literals: readonly PlainLiteral[],

@@ -417,7 +417,7 @@ export interface GovernedScan {
 
 /** Minimum size of the groups in which rows count that may only be aggregated. */
 export interface GroupMinimum {
-  /** What applies to the scan: the verifier looks for each among the grants of the caller. */
+  /** Grants that apply to the scan: the verifier looks for each among those of the caller. */
   readonly grants: readonly CountedGrant[];
   readonly size: number;
   /** Minimum number of values for each of the columns `groupValue(i)`. */

@@ -110,7 +110,7 @@ class BarrierCheck {
   readonly #rely = (r: Reliance): void => {
     this.#reliances.push(r);
   };
-  /** True if some scan hides rows. */
+  /** True if some scan hides rows; `#open`: true if one of these is not fenced. */
   #hides = false;
   #open = false;
   #queries = 0;
@@ -193,13 +193,13 @@ class BarrierCheck {
     return this.#items.get(query) ?? NOTHING;
   }
 
-  /** Whether a FROM item stands in a query, at any depth. */
+  /** True if a FROM item is in a query, at any depth. */
   #isWithin(query: Query, source: SourceId): boolean {
     const [span, home] = [this.#spans.get(query), this.#homes.get(source)];
     return span !== undefined && home !== undefined && home >= span.first && home < span.next;
   }
 
-  /** Whether a FROM item stands in the FROM of a query itself. */
+  /** True if a FROM item is in the FROM of a query itself. */
   #isOwn(query: Query, source: SourceId): boolean {
     return this.#homes.get(source) === this.#spans.get(query)?.first;
   }
@@ -303,7 +303,10 @@ class BarrierCheck {
     for (const q of ownQueries(e)) found.addAll(this.#failuresIn(q), place.asked);
   }
 
-  /** What can fail of a query inside a condition, which runs for each row that reaches the condition, and all of it with it. */
+  /**
+   * The values that can fail in a query inside a condition. It runs for each row that reaches the condition, with all
+   * its parts.
+   */
   #failuresIn(query: Query): readonly FailingValue[] {
     const known = this.#failures.get(query);
     if (known !== undefined) return known;
@@ -317,7 +320,7 @@ class BarrierCheck {
     return all;
   }
 
-  /** True if the node itself always yields a value: for a query in it, at most one row. */
+  /** True if a value can be computed for any row; `inside`: true if aggregates in it run with it. */
   #isSound(e: Expr, inside: boolean): boolean {
     if ((e.kind === 'aggregate' || e.kind === 'window') && !inside) return true;
     if (e.kind === 'column') return this.#isSoundColumn(e);
@@ -329,7 +332,7 @@ class BarrierCheck {
     );
   }
 
-  /** Whether the node itself yields a value: of a query in it, one row at most. */
+  /** True if the node itself always yields a value: for a query in it, at most one row. */
   #isTotal(e: Expr): boolean {
     if (e.kind !== 'scalar_query') return isTotalNode(e, this.#slots, this.#rely);
     const { query } = e;
@@ -446,7 +449,7 @@ class BarrierCheck {
     return found;
   }
 
-  /** Whether no condition reaches rows of a scan through a FROM item before they were filtered. */
+  /** True if no condition reaches rows of a scan through a FROM item before they were filtered. */
   #isFenced(row: ScanRow): boolean {
     const [source, scan] = idsOf(row);
     const behind = this.#behind.get(scan);
@@ -455,7 +458,7 @@ class BarrierCheck {
     return through?.kind === 'query' && this.#isCut(through.query, scan);
   }
 
-  /** Whether no condition on a query reaches rows of a scan in it; true of a scan that is not in it. */
+  /** True if no condition on a query reaches rows of a scan in it; also true for a scan that is not in it. */
   #isCut(query: Query, scan: SourceId): boolean {
     if (query.kind === 'values' || query.limit !== null || query.offset !== null) return true;
     return this.#cut.of(query, scan, () =>
@@ -537,7 +540,7 @@ class BarrierCheck {
     );
   }
 
-  /** Whether the rows of a scan come through a query one by one, not as one figure. */
+  /** True if the rows of a scan come through a query one by one, not as one figure. */
   #readsRows(query: Query, scan: SourceId): boolean {
     if (query.kind === 'values' || this.#countsOnly(query)) return false;
     if (query.kind === 'select' && query.grouped && query.groupBy.length === 0 && query.groupingSets === null)
@@ -557,7 +560,7 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- what becomes a join
 
-  /** Whether the query in a conjunct of WHERE is joined to the block, so that it never runs for a hidden row of it. */
+  /** True if the query in a conjunct of WHERE is joined to the block, so that it never runs for a hidden row of it. */
   #isJoin(condition: Expr, block: Select): boolean {
     const e = condition.kind === 'not' ? condition.arg : condition;
     if (condition.kind !== 'in_query' && e.kind !== 'exists') return false;
@@ -592,7 +595,7 @@ class BarrierCheck {
   }
 }
 
-/** What was found of queries by a number: the place of a column, or a scan. */
+/** Cached results for queries by a number: the position of a column, or a scan. */
 class QueryMemo<T> {
   readonly #found = new Map<Query, Map<number, T>>();
 
@@ -607,7 +610,7 @@ class QueryMemo<T> {
   }
 }
 
-/** What can fail, each sort of it once. */
+/** Values that can fail, one of each kind. */
 class Failures {
   readonly #found = new Map<string, FailingValue>();
 
@@ -615,7 +618,7 @@ class Failures {
     this.#note({ kind: e.kind, asked, tried: estimated && isTried(e) });
   }
 
-  /** Those of a query inside a value, for whose rows a CASE around it has `asked`. */
+  /** Adds the values that can fail in a query inside a value, for whose rows a CASE around it has `asked`. */
   addAll(failures: readonly FailingValue[], asked: CheckedRows): void {
     for (const f of failures) this.#note(asked.key === '' ? f : { ...f, asked: both(asked, f.asked) });
   }
@@ -642,8 +645,8 @@ function both(one: CheckedRows, other: CheckedRows): CheckedRows {
 // ---------------------------------------------------------------- groups under a minimum
 
 /**
- * Whether nothing in a block that counts rows which may only be aggregated can fail on one of them: an error would
- * tell of a row whatever the size of its group.
+ * Verifies that nothing can fail on a row that may only be aggregated: an error would reveal the row, whatever the size
+ * of its group.
  *
  * @throws InternalError
  */
@@ -691,7 +694,7 @@ function isTotalQuery(query: Query, slots: readonly Slot[]): boolean {
 
 const TRUE: Expr = { kind: 'boolean', value: true, type: 'bool' };
 
-/** Whether it makes rows of values, and may fail at it or make too many. */
+/** True if it makes rows from values, and may fail or make too many. */
 function makesRows(leaf: FromLeaf): boolean {
   return leaf.kind === 'spine' || leaf.kind === 'rows';
 }
@@ -700,13 +703,13 @@ function hides(scan: GovernedScan): boolean {
   return scan.filter !== null || scan.relation.kind === 'facet';
 }
 
-/** Whether a query takes some of its rows by numbers that may be negative; those of literals are looked at. */
+/** True if a query limits its rows by numbers that may be negative; literals are checked. */
 function picks(query: Query, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
   if (query.kind === 'values') return false;
   return [query.limit, query.offset].some((e) => e !== null && !isRelied(e, 'count', slots, rely));
 }
 
-/** True if the scan's column `SHOWN` is exactly its row filter, made true or false. */
+/** True if a value is a literal with the property that a proof assumes. */
 function isRelied(
   e: Expr | null,
   as: Reliance['as'],
@@ -718,7 +721,7 @@ function isRelied(
   return true;
 }
 
-/** Whether the scan's column `SHOWN` is nothing but its row filter, made true or false. */
+/** True if the scan's column `SHOWN` is exactly its row filter, made true or false. */
 function saysShown(scan: GovernedScan): boolean {
   const said = columnOf(scan, SHOWN);
   return said.kind === 'truth_test' && said.test === 'true' && !said.negated && said.arg === scan.filter;
@@ -822,7 +825,10 @@ function valuesOf(query: Query): readonly Expr[] {
   ];
 }
 
-/** What of a level that groups is worked out of its groups; and their keys, of rows that are filtered. */
+/**
+ * The expressions of a grouped level that are computed from its groups, and their keys, which are computed from
+ * filtered rows.
+ */
 function aboveGroups(level: Select): readonly Expr[] {
   const keys = [...level.groupBy, ...level.distinctOn, ...sortedBy(level)];
   return [...level.having, ...level.outputs.map((o) => o.expr), ...keys];
@@ -889,7 +895,7 @@ function below(e: Expr): readonly Expr[] {
   }
 }
 
-/** Whether something in a query is drawn anew for each row. */
+/** True if a query draws random values for each row. */
 function draws(query: Query): boolean {
   const drawn = (e: Expr): boolean =>
     (e.kind === 'call' && e.definition.volatility === 'volatile') ||

@@ -95,7 +95,7 @@ function crosses(e: KeyEquality | NullSafeEquality, left: JoinSide, right: JoinS
   return sideOf(e.left.source) !== sideOf(e.right.source);
 }
 
-/** What is made of scans, and is none. */
+/** FROM items that are computed from scans. */
 const COMPUTED: ReadonlySet<FromItem['kind']> = new Set<FromItem['kind']>([
   'derived',
   'cte',
@@ -194,7 +194,7 @@ function positions(query: Query): ReadonlySet<string> {
   return new Set(columnsOf(query).map((_, i) => `c${i + 1}`));
 }
 
-/** Of relations of the catalog, which never change. */
+/** Physical columns of relations of the catalog, which are immutable. */
 const PHYSICAL = new WeakMap<Relation, ReadonlyMap<string, string | null>>();
 
 /** The columns of the table, each with the type that it is stored in where that is none of the model's. */
@@ -227,7 +227,10 @@ function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<str
   return new Set(scan.columns.map((c) => c.name));
 }
 
-/** Which rows a sample has, and how many, hangs on every row of the table: no row or value of it may be hidden. */
+/**
+ * Verifies that no row or value of a sampled table is hidden: which rows a sample has, and how many, depends on every
+ * row.
+ */
 function verifySample(scan: GovernedScan, { percent, seed }: TableSample, slots: readonly Slot[]): void {
   const shown = scan.columns.every((c) => c.masked === 'none');
   if (scan.relation.kind !== 'entity' || scan.filter !== null || scan.minimum !== null || !shown)
