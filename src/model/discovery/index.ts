@@ -10,5 +10,5 @@ export {
 
 export { draftOf, isExposable, labelsNote } from './draft.js';
 export { MAX_RELATIONS, readUpstream } from './read.js';
-export { type ModelledType, modelType } from './types.js';
 export type { UpstreamRelation, UpstreamSchema } from './upstream.js';
+export { type ModelledType, modelType } from './upstream.js';

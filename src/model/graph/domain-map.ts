@@ -1,5 +1,5 @@
-import { groupedBy } from './group.js';
 import type { EntityView, GraphView, LinkEnd, LinkView, MetricView } from './view.js';
+import { groupedBy } from './view.js';
 
 /** `GET /osl/domain-map`. Source: contract, Domain graph. */
 export interface DomainMap {

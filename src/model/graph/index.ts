@@ -2,7 +2,6 @@
 export { discoveredIn } from './candidate-nodes.js';
 export { domainMapOf } from './domain-map.js';
 export { entityExamples, metricExamples } from './examples.js';
-export { measuredType } from './measure.js';
 export {
   columnName,
   entityName,
@@ -28,4 +27,5 @@ export {
 } from './schema-part.js';
 export { bestSight, isMore, SIGHTS, type Sight, sightsOf } from './sight.js';
 export type { GraphView } from './view.js';
+export { measuredType } from './view.js';
 export { fullView, governedFacets, governedView } from './visible.js';

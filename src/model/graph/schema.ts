@@ -1,10 +1,10 @@
 import type { Features, Joins, MetricFormat } from 'osl-compiler';
 import { entityExamples, facetExample, joinExample, metricExamples } from './examples.js';
 import { type FormEntry, formEntries } from './forms.js';
-import { groupedBy } from './group.js';
 import { type FunctionEntry, functionEntries, type OperatorEntry, operatorEntries } from './language.js';
 import { entityName, facetName, metricName } from './names.js';
 import type { ColumnView, EntityView, FacetView, GraphView, LinkEnd, LinkView, MetricView } from './view.js';
+import { groupedBy } from './view.js';
 
 /** `GET /osl/schema` without `version` and `etag`: all that a planner needs to write OSL-SQL. */
 export interface SchemaDocument {

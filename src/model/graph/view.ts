@@ -1,5 +1,18 @@
-import type { Features, Joins, MetricFormat, TypeName, VisibleColumn } from 'osl-compiler';
-import type { Composition } from '../manifest/index.js';
+import {
+  type Access,
+  compile,
+  type Features,
+  identifier,
+  type Joins,
+  type Metric,
+  type MetricFormat,
+  QueryError,
+  type Relation,
+  type RelationAccess,
+  type TypeName,
+  type VisibleColumn,
+} from 'osl-compiler';
+import type { Composition, Manifest } from '../manifest/index.js';
 
 /**
  * What one reader may know of the semantic graph. Nothing of the rest is in it, no name, no count, no order: what a
@@ -128,4 +141,36 @@ export interface BridgeView {
   readonly toColumns: readonly string[];
   readonly columns: readonly ColumnView[];
   readonly sealedKeys: readonly string[];
+}
+
+/** `all` by the key of each, in order. */
+export function groupedBy<T>(all: readonly T[], key: (one: T) => string): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, T[]>();
+  for (const one of all) {
+    const known = groups.get(key(one));
+    if (known === undefined) groups.set(key(one), [one]);
+    else known.push(one);
+  }
+  return groups;
+}
+
+/** A relation of which the reader may use something, as the compiler judges it. */
+export interface VisibleRelation {
+  readonly relation: Relation;
+  readonly rights: RelationAccess;
+  readonly views: readonly ColumnView[];
+  /** Columns that the reader can join on. */
+  readonly joinable: ReadonlySet<string>;
+}
+
+/** The type of MEASURE of the metric over its entity; null where this access has no such value. The compiler is asked. */
+export function measuredType(metric: Metric, manifest: Manifest, access: Access): TypeName | null {
+  if (metric.entity === null) return null;
+  const text = `SELECT MEASURE(${identifier(metric.name)}) FROM osl.entities.${identifier(metric.entity)}`;
+  try {
+    return compile(text, manifest.catalog, access).outputs[0]?.type ?? null;
+  } catch (error) {
+    if (error instanceof QueryError) return null;
+    throw error;
+  }
 }

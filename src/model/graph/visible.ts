@@ -1,8 +1,11 @@
 import {
   type Access,
   ALL_FEATURES,
+  type Catalog,
   type CumulativeMetric,
+  type Edge,
   type FacetStore,
+  labelsOf,
   type Metric,
   metricType,
   PASSAGE_COLUMNS,
@@ -13,11 +16,18 @@ import {
   visibleColumns,
 } from 'osl-compiler';
 import { deprecationOf, type EntityFacts, type Manifest } from '../manifest/index.js';
-import { everythingIn } from './everything.js';
-import { linksOf } from './links.js';
-import { measuredType } from './measure.js';
-import type { ColumnView, DerivedView, EntityView, FacetView, GraphView, MetricView } from './view.js';
-import type { VisibleRelation } from './visible-relation.js';
+import {
+  type BridgeView,
+  type ColumnView,
+  type DerivedView,
+  type EntityView,
+  type FacetView,
+  type GraphView,
+  type LinkView,
+  type MetricView,
+  measuredType,
+  type VisibleRelation,
+} from './view.js';
 
 /** What a caller with this access may know of the graph. */
 export function governedView(manifest: Manifest, access: Access): GraphView {
@@ -274,4 +284,66 @@ function synonymsOf(manifest: Manifest): ReadonlyMap<string, readonly string[]> 
     words.set(refersTo, [...known, term, ...synonyms]);
   }
   return words;
+}
+
+type Relations = ReadonlyMap<string, VisibleRelation>;
+
+/** The declared links whose two ends, and whose bridge, the reader can join on. */
+function linksOf(manifest: Manifest, relations: Relations): readonly LinkView[] {
+  return manifest.catalog.edges.flatMap((edge) => linkOf(edge, manifest, relations));
+}
+
+function linkOf(edge: Edge, manifest: Manifest, relations: Relations): readonly LinkView[] {
+  const { name, from, to, fromColumns, toColumns } = edge;
+  if (!canJoin(relations.get(from), fromColumns) || !canJoin(relations.get(to), toColumns)) return [];
+  const places = [from, to, edge.bridge?.name ?? from].map((n) => relations.get(n)?.relation.connector);
+  const ends = {
+    from: { entity: from, columns: fromColumns },
+    to: { entity: to, columns: toColumns },
+    followed: new Set(places).size === 1,
+  };
+  if (edge.bridge === null) {
+    const declared = manifest.relationships.get(name);
+    const kind = declared?.kind ?? 'many_to_one';
+    const deprecated = deprecationOf(manifest, 'relationships', name);
+    return [{ name, description: declared?.description ?? null, deprecated, kind, ...ends, bridge: null }];
+  }
+  const bridge = bridgeOf(edge.bridge, relations.get(edge.bridge.name));
+  if (bridge === null) return [];
+  const description = relations.get(name)?.relation.description ?? null;
+  const deprecated = deprecationOf(manifest, 'bridges', name);
+  return [{ name, description, deprecated, kind: 'many_to_many', ...ends, bridge }];
+}
+
+function bridgeOf(
+  { name, fromColumns, toColumns }: NonNullable<Edge['bridge']>,
+  seen: VisibleRelation | undefined,
+): BridgeView | null {
+  if (seen === undefined || !canJoin(seen, [...fromColumns, ...toColumns])) return null;
+  const sealedKeys = seen.relation.sealedKeys.filter((k) => seen.joinable.has(k));
+  return { name, fromColumns, toColumns, columns: seen.views, sealedKeys };
+}
+
+function canJoin(seen: VisibleRelation | undefined, columns: readonly string[]): boolean {
+  return seen !== undefined && columns.every((c) => seen.joinable.has(c));
+}
+
+/** The access that sees all of `catalog` in the clear. It describes the graph to an admin; nothing is asked with it. */
+export function everythingIn(catalog: Catalog): Access {
+  return Object.freeze({
+    signature: 'everything',
+    policyVersion: '',
+    chainLength: 1,
+    relations: new Map([...catalog.relations].map(([name, relation]) => [name, all(relation)])),
+  });
+}
+
+function all(relation: Relation): RelationAccess {
+  const columns = new Set(relation.columns.map((c) => c.name));
+  const unmask = labelsOf(relation);
+  return Object.freeze({
+    grants: [{ id: 'everything', columns, unmask, filter: null }],
+    masks: new Map(),
+    denied: new Set<string>(),
+  });
 }

@@ -1,15 +1,12 @@
 export { CODES } from './codes.js';
 export { RESERVED } from './compile/columns.js';
 export { compileManifest } from './compile/compile.js';
-export { manifestShape } from './compile-source.js';
 export { DEPRECABLE, deprecationOf } from './deprecated.js';
 export type { Diagnostic, Path, PathStep, Problem, Range, Severity } from './diagnostic.js';
 export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
 export type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
 export type { FragmentDocument } from './fragment.js';
 export { frozenMap } from './frozen-map.js';
-export { indexedFacet, indexedFacets } from './indexed-facets.js';
-export { keylessEntities } from './keyless.js';
 export {
   compilePublishable,
   loadLayered,
@@ -20,6 +17,7 @@ export type { PolicyFile } from './load.js';
 export {
   loadManifest,
   loadPolicyDocument,
+  manifestShape,
   parseFragment,
   parseManifest,
   parsePolicyDocument,
@@ -41,7 +39,16 @@ export type {
   Table,
   TableColumn,
 } from './manifest.js';
-export { isModelName, isName, modelNameFrom, nameFrom, withEnd } from './name.js';
+export { indexedFacet, indexedFacets, keylessEntities } from './manifest.js';
+export {
+  isModelName,
+  isName,
+  modelNameFrom,
+  nameFrom,
+  systemUrlVariable,
+  urlVariable,
+  withEnd,
+} from './name.js';
 export {
   conflictsBetween,
   EMPTY_OVERLAY,
@@ -51,10 +58,8 @@ export {
   pathsIn,
   shrunk,
 } from './overlay.js';
-
 export { OutsidePublishing } from './publishable.js';
 export { MANIFEST_SCHEMA } from './schema/manifest.js';
 export { POLICY_SCHEMA } from './schema/policy.js';
 export { parseSource, raise, readText as readManifestText, type YamlSource } from './source.js';
 export { tableName } from './table-name.js';
-export { systemUrlVariable, urlVariable } from './url-variables.js';

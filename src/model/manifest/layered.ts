@@ -1,8 +1,8 @@
 import { ready } from 'osl-compiler';
-import { checkShape, compileFrom } from './compile-source.js';
 import { ManifestProblems } from './diagnostic.js';
 import type { ManifestDocument } from './document.js';
 import { type FragmentDocument, fragmentProblems, withFragment } from './fragment.js';
+import { checkShape, compileFrom } from './load.js';
 import type { Manifest } from './manifest.js';
 import { conflictsBetween, grow, type Overlay, withOverlay } from './overlay.js';
 import { outsidePublishing } from './publishable.js';

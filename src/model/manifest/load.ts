@@ -1,11 +1,12 @@
 import { ready } from 'osl-compiler';
 import type { PolicyDocument } from '../../../policy/document.js';
-import { compileFrom } from './compile-source.js';
+import { compileManifest } from './compile/compile.js';
 import type { Diagnostic, Path, Problem, Range } from './diagnostic.js';
 import type { ManifestDocument } from './document.js';
 import { fragmentProblems, withFragment } from './fragment.js';
 import type { Manifest } from './manifest.js';
 import { shapeCheck } from './schema/check.js';
+import { MANIFEST_SCHEMA } from './schema/manifest.js';
 import { POLICY_SCHEMA } from './schema/policy.js';
 import { parseSource, placedIn, raise, readText, toDiagnostics, type YamlSource } from './source.js';
 
@@ -87,4 +88,24 @@ function place(source: YamlSource, problems: readonly LaterProblem[]): readonly 
       return { path, code, message, hint, ...(typeof offset === 'number' && { offset }) };
     }),
   );
+}
+
+/** What is wrong with the shape of a manifest; nothing where it has that of `ManifestDocument`. */
+export const manifestShape = shapeCheck(MANIFEST_SCHEMA);
+
+/** `document` as a manifest, once its shape is right. @throws ManifestProblems, placed in `source` */
+export function checkShape(source: YamlSource, document: unknown): ManifestDocument {
+  raise(source, manifestShape(document));
+  // The schema has just checked the shape that the type states.
+  return document as ManifestDocument;
+}
+
+/** The compiled manifest. @throws ManifestProblems, placed in `source` */
+export function compileFrom(source: YamlSource, document: unknown): Manifest {
+  const compiled = compileManifest(checkShape(source, document));
+  if (!compiled.ok) {
+    raise(source, compiled.problems);
+    throw new TypeError('a manifest that does not compile has problems');
+  }
+  return compiled.manifest;
 }

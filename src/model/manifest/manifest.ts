@@ -213,3 +213,26 @@ export interface Term {
   readonly kind: 'entity' | 'column' | 'metric' | 'facet';
   readonly synonyms: readonly string[];
 }
+
+/** Everything that has stores: each facet, and behind it its lexical leg where it has one. */
+export function indexedFacets({ facets }: Pick<Manifest, 'facets'>): readonly Facet[] {
+  return [...facets.values()].flatMap((f) => (f.lexicalLeg === null ? [f] : [f, f.lexicalLeg]));
+}
+
+/** The facet or leg that goes by `name`. */
+export function indexedFacet(manifest: Pick<Manifest, 'facets'>, name: string): Facet | null {
+  return manifest.facets.get(name) ?? indexedFacets(manifest).find((f) => f.name === name) ?? null;
+}
+
+const MOST_NAMED = 10;
+
+/** What is said once of entities that have no primary key; null where all have one. */
+export function keylessEntities({ catalog }: Pick<Manifest, 'catalog'>): string | null {
+  const names = [...catalog.relations.values()]
+    .filter((r) => r.kind === 'entity' && r.primaryKey.length === 0)
+    .map((r) => `\`${r.name}\``);
+  if (names.length === 0) return null;
+  const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
+  const listed = names.slice(0, MOST_NAMED).join(', ');
+  return `no primary key: ${listed}${more}; no TRAVERSE, no evidence, no order among equal rows`;
+}

@@ -1,3 +1,6 @@
+import { nearest } from 'osl-compiler';
+import type { Connector } from './manifest.js';
+
 /** What a tenant, a connector, a role, a label and their like are called, as a pattern of JSON Schema. */
 export const NAME_PATTERN = '^(?!__)[A-Za-z_][A-Za-z0-9_]{0,62}$';
 
@@ -61,4 +64,23 @@ function cut(name: string, bytes: number): string {
     kept += character;
   }
   return kept.replace(/ $/, '_');
+}
+
+/** "perhaps you meant …", or null where no candidate is near. */
+export function perhaps(name: string, candidates: Iterable<string>): string | null {
+  // A manifest may hold text of any length where a name should be.
+  const near = nearest(name.slice(0, LONGEST_NAME), candidates);
+  return near === null ? null : `perhaps you meant \`${near}\``;
+}
+
+const LONGEST_NAME = 130;
+
+/** The variable that holds the URL of the role that questions are asked as. */
+export function urlVariable({ urlEnv }: Pick<Connector, 'urlEnv'>): string {
+  return urlEnv ?? 'OSL_POSTGRES_URL';
+}
+
+/** The variable that holds the URL of the role for what is the gateway's own: stores of facets, and the catalog. */
+export function systemUrlVariable(connector: Pick<Connector, 'urlEnv'>): string {
+  return `${urlVariable(connector)}_SYSTEM`;
 }

@@ -6,8 +6,8 @@ import {
   raise,
   type YamlSource,
 } from '../../model/manifest/index.js';
+import { shown } from './names.js';
 import type { Loss, LossKind } from './report.js';
-import { shown } from './shown.js';
 
 /** Lines of a report. */
 const MOST_LOSSES = 100_000;

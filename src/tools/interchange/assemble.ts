@@ -1,13 +1,13 @@
 import type { PolicyDocument } from '../../../policy/document.js';
 import { type Manifest, type ManifestDocument, tableName } from '../../model/manifest/index.js';
 import type { ColumnDraft, Draft, EntityDraft } from './draft.js';
-import { members } from './members.js';
+import { members } from './names.js';
 import type { ImportOptions } from './options.js';
+import { schemaOf } from './options.js';
 import type { PolicyDraft } from './policy-draft.js';
 import type { Loss } from './report.js';
 import { type Origins, settle } from './settle.js';
 import { type Place, report, type SourceFile } from './source.js';
-import { schemaOf } from './tables.js';
 import { settleTypes } from './types.js';
 
 /** What an import gives. The manifest loads as it is; the report says what it lacks. */

@@ -1,9 +1,8 @@
 import type { Node } from '@pgsql/types';
 import type { TypeName } from 'osl-compiler';
 import type { ManifestDocument } from '../../model/manifest/index.js';
-import { legalName, TakenNames } from './names.js';
+import { legalName, shown, TakenNames } from './names.js';
 import type { Part } from './part.js';
-import { shown } from './shown.js';
 import { type Place, report } from './source.js';
 import { fit, NoFit } from './sql/expression.js';
 

@@ -1,6 +1,12 @@
 import { stringify } from 'yaml';
 import type { PolicyDocument } from '../../../policy/document.js';
-import { type Manifest, parseManifest, parseSource, pointer } from '../../model/manifest/index.js';
+import {
+  type Manifest,
+  type ManifestDocument,
+  parseManifest,
+  parseSource,
+  pointer,
+} from '../../model/manifest/index.js';
 import type { OssieDocument } from './ossie/document.js';
 import { ossieOf } from './ossie/export.js';
 import type { Loss } from './report.js';
@@ -36,4 +42,20 @@ export function exportModel(
 /** The model as YAML. */
 export function ossieText(ossie: OssieDocument): string {
   return stringify(ossie, { lineWidth: 110, aliasDuplicateObjects: false });
+}
+
+const FORM = { nullStr: '', lineWidth: 110 } as const;
+
+/** A manifest as YAML. */
+export function manifestText(document: ManifestDocument): string {
+  return `# Imported. Look at what its loss report says, and declare which columns are sensitive.\n${stringify(document, FORM)}`;
+}
+
+/** A policy as YAML. */
+export function policyText(policy: PolicyDocument): string {
+  const head =
+    Object.keys(policy.subjects).length === 0
+      ? '# Nobody sees anything yet: `subjects` says who has which of the roles, and `roles` what they see.\n'
+      : '';
+  return `${head}${stringify(policy, FORM)}`;
 }

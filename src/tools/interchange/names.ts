@@ -30,3 +30,16 @@ export class TakenNames {
     return name;
   }
 }
+
+/** A name of the author's in a message: short, and without what would draw on a terminal. */
+export function shown(text: string): string {
+  const short = text.length > 80 ? `${text.slice(0, 80)}…` : text;
+  return short.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, '\ufffd');
+}
+
+/** Names come from a file: `__proto__` is one like any other. */
+export function members<T>(entries: readonly (readonly [string, T])[]): Record<string, T> {
+  const out: Record<string, T> = Object.create(null);
+  for (const [name, value] of entries) out[name] = value;
+  return out;
+}

@@ -1,8 +1,8 @@
 import { isObject } from '../../base/is-object.js';
 import { CODES, type Path } from '../../model/manifest/index.js';
 import { saysNothing } from './account.js';
+import { shown } from './names.js';
 import type { Loss, LossKind } from './report.js';
-import { shown } from './shown.js';
 import type { Place, SourceFile } from './source.js';
 
 type Members = Readonly<Record<string, unknown>>;

@@ -7,7 +7,7 @@ import {
   type Problem,
 } from '../../model/manifest/index.js';
 import type { MetricDocument } from './draft.js';
-import { members } from './members.js';
+import { members } from './names.js';
 import { type Place, report } from './source.js';
 import { fit, namesIn, parseExpression } from './sql/expression.js';
 

@@ -4,7 +4,7 @@ import { stackOf } from '../../base/thrown.js';
 import { functionEntries } from '../../model/graph/language.js';
 import { check, type SoundModel } from './check.js';
 import type { Answered, Asked, Results, Task } from './messages.js';
-import { questionFaults } from './questions.js';
+import { questionFaults } from './messages.js';
 import { sightsText } from './sights.js';
 
 /** The thread that compiles what is being edited; the one that speaks with the editor never does. */

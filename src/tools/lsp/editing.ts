@@ -12,22 +12,22 @@ import {
   type Hover,
   MarkupKind,
   type Position,
+  type Range,
   SymbolKind,
   TextDocuments,
+  type TextEdit,
 } from 'vscode-languageserver/node';
 import { TextDocument } from 'vscode-languageserver-textdocument';
-import type { Diagnostic as Fault } from '../../model/manifest/index.js';
+import type { Diagnostic as Fault, Range as FileRange } from '../../model/manifest/index.js';
 import type { Project } from './check.js';
 import { CheckingThread } from './checking-thread.js';
 import { type Completion, completeYaml } from './complete.js';
-import { type FaultData, fixFor } from './fixes.js';
 import { objectText, questionTarget, schemaText, type Target, targetAt } from './hover.js';
 import { completeQuestion } from './osql/complete.js';
 import { type Statement, statementsOf } from './osql/scan.js';
-import { editorRange, placeRange } from './positions.js';
 import { type DocumentKind, fileOf, kindOf, type LspOptions, projectOf } from './projects.js';
 import { complain, Projects, type Standing } from './standing.js';
-import { findKey, type Outline, outlineOf } from './yaml/find.js';
+import { findKey, type Outline, outlineOf, type Place } from './yaml/find.js';
 import { placeAt } from './yaml/place.js';
 
 /** After the last change, before a file is checked. */
@@ -347,4 +347,68 @@ function symbolOf(
       children: children.map((child) => symbolOf(child, lines, SymbolKind.Class)),
     }),
   };
+}
+
+/** A range that counts from 1, as diagnostics do, counted from 0, as editors do; an empty one is a character wide. */
+function editorRange({ start, end }: FileRange): Range {
+  const from = { line: start.line - 1, character: start.column - 1 };
+  const to = { line: end.line - 1, character: end.column - 1 };
+  const empty = from.line === to.line && from.character === to.character;
+  return { start: from, end: empty ? after(to) : to };
+}
+
+function after({ line, character }: Position): Position {
+  return { line, character: character + 1 };
+}
+
+function placeRange({ line, start, end }: Place): Range {
+  return { start: { line, character: start }, end: { line, character: end } };
+}
+
+/** What a diagnostic tells its code action: the hint, as the catalogue words it. */
+interface FaultData {
+  readonly hint: string | null;
+}
+
+/** A change that a hint proposes. */
+interface Fix {
+  readonly title: string;
+  readonly edit: TextEdit;
+}
+
+/** The change that the hint of a diagnostic proposes, to what it marks; null where it proposes none. */
+function fixFor(
+  { range, message }: Pick<Diagnostic, 'range' | 'message'>,
+  hint: string | null,
+  marked: string,
+): Fix | null {
+  const [, better] = /^perhaps you meant `([^`]+)`/.exec(hint ?? '') ?? [];
+  if (better !== undefined) {
+    const newText = replaced(
+      marked,
+      better,
+      [...`${message}`.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word),
+    );
+    return newText === null ? null : { title: `Change to \`${better}\``, edit: { range, newText } };
+  }
+  if (/needs quotes/.test(hint ?? '') && !/["'\n]/.test(marked) && marked !== '')
+    return { title: 'Put it into quotes', edit: { range, newText: `"${marked}"` } };
+  return null;
+}
+
+/** `marked` with the word that is wrong replaced: all of it, or the one place where a word of the message stands. */
+function replaced(marked: string, better: string, words: readonly string[]): string | null {
+  const [, quote = '', plain = ''] = /^(["']?)([^"'\n]*)\1$/.exec(marked) ?? [];
+  if (/^[\p{L}\p{N}_.:@/ -]+$/u.test(plain) && !/[\s.]/.test(plain.trim()))
+    return better.startsWith('"') && quote === '"' ? better : `${quote}${better}${quote}`;
+  for (const word of words) {
+    const parts = marked.split(
+      new RegExp(
+        `(?<![\\p{L}\\p{N}_])${word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?![\\p{L}\\p{N}_])`,
+        'u',
+      ),
+    );
+    if (parts.length === 2) return parts.join(better);
+  }
+  return null;
 }

@@ -1,26 +1,32 @@
 import { createHash } from 'node:crypto';
-import { type Features, featuresBy, type Relation } from 'osl-compiler';
+import { type Column, type Features, featuresBy, type Metric, type Relation } from 'osl-compiler';
+import { CODES } from '../codes.js';
 import { deprecatedIn } from '../deprecated.js';
 import type { Path, Problem } from '../diagnostic.js';
-import type { EntityDocument, ManifestDocument } from '../document.js';
+import type { ColumnsDocument, EntityDocument, ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
-import type { Connector, EntityFacts, Facet, Manifest } from '../manifest.js';
-import { cacheRuleOf } from './cache.js';
+import type {
+  Bridge,
+  Connector,
+  EntityFacts,
+  Facet,
+  Manifest,
+  Relationship,
+  Reranker,
+  Term,
+} from '../manifest.js';
+import { isModelName } from '../name.js';
 import { withComputed } from './computed.js';
 import { connectorsOf } from './connectors.js';
 import { edgesOf, facetRelations, facetStores } from './content.js';
 import { derivedOf } from './derived.js';
-import { withKeyDomains } from './domains.js';
 import { facetsOf } from './facets.js';
-import { lexiconOf } from './lexicon.js';
-import { bridgesOf, relationshipsOf } from './links.js';
+import { bridgesOf, columnNamed, entityNamed, relationshipsOf } from './links.js';
 import { checkMetricTexts } from './metric-text.js';
 import { metricsOf, oneSpelling } from './metrics.js';
-import { checkNames } from './names.js';
 import { rawTablesOf } from './raw-sql.js';
 import { relationsOf } from './relations.js';
-import { rerankersOf } from './rerankers.js';
-import { rollupsOf } from './rollups.js';
+import { cacheRuleOf, rollupsOf } from './rollups.js';
 import { membersOf, Problems } from './scope.js';
 
 /** The frozen manifest, or everything that is wrong with the document's meaning. */
@@ -113,4 +119,151 @@ function mustBeFacets(
   for (const [i, leg] of (e.legs ?? []).entries()) {
     if (!facets.has(leg)) problems.unknown([...path, i], 'facet', leg, facets.keys());
   }
+}
+
+/**
+ * The relations with every joinable column's key domain. Columns that links connect share a domain, named
+ * after the key that they lead to (`package.path`); a sealed key without links has its own; others have none.
+ */
+function withKeyDomains(
+  relations: ReadonlyMap<string, Relation>,
+  relationships: Iterable<Relationship>,
+  bridges: Iterable<Bridge>,
+): ReadonlyMap<string, Relation> {
+  const target = new Map<string, string>();
+  for (const { from, to } of relationships) {
+    for (const [i, column] of from.columns.entries())
+      link(target, `${from.entity}.${column}`, `${to.entity}.${to.columns[i]}`);
+  }
+  for (const b of bridges) {
+    for (const side of [b.left, b.right]) {
+      for (const [i, column] of side.columns.entries()) {
+        link(target, `${b.name}.${column}`, `${side.entity}.${side.keys[i]}`);
+      }
+    }
+  }
+  return frozenMap([...relations].map(([name, r]): [string, Relation] => [name, withDomains(r, target)]));
+}
+
+/** Joins the domain of `from` to that of `to`; links that form a circle change nothing. */
+function link(target: Map<string, string>, from: string, to: string): void {
+  const a = root(target, from);
+  const b = root(target, to);
+  if (a !== b) target.set(a, b);
+}
+
+function root(target: ReadonlyMap<string, string>, column: string): string {
+  let at = column;
+  for (let next = target.get(at); next !== undefined; next = target.get(at)) at = next;
+  return at;
+}
+
+function withDomains(relation: Relation, target: ReadonlyMap<string, string>): Relation {
+  const sealed = new Set(relation.sealedKeys);
+  const columns = relation.columns.map((c): Column => {
+    return sealed.has(c.name)
+      ? Object.freeze({ ...c, keyDomain: root(target, `${relation.name}.${c.name}`) })
+      : c;
+  });
+  return Object.freeze({ ...relation, columns: Object.freeze(columns) });
+}
+
+interface Graph {
+  readonly relations: ReadonlyMap<string, Relation>;
+  readonly metrics: ReadonlyMap<string, Metric>;
+  readonly facets: ReadonlyMap<string, Facet>;
+}
+
+function lexiconOf(document: ManifestDocument, graph: Graph, problems: Problems): ReadonlyMap<string, Term> {
+  const out: [string, Term][] = [];
+  for (const [term, t] of membersOf(document.lexicon)) {
+    const kind = kindOf(t.refers_to, ['lexicon', term, 'refers_to'], graph, problems);
+    if (kind === null) continue;
+    const synonyms = Object.freeze([...(t.synonyms ?? [])]);
+    out.push([term, Object.freeze({ term, refersTo: t.refers_to, kind, synonyms })]);
+  }
+  return frozenMap(out);
+}
+
+function kindOf(
+  name: string,
+  path: readonly string[],
+  graph: Graph,
+  problems: Problems,
+): Term['kind'] | null {
+  const dot = name.indexOf('.');
+  if (dot !== -1) {
+    const entity = entityNamed(name.slice(0, dot), path, graph.relations, problems);
+    if (entity === null) return null;
+    const column = name.slice(dot + 1);
+    if (entity.computed?.some((c) => c.name === column) === true) return 'column';
+    return columnNamed(column, path, entity, problems) === null ? null : 'column';
+  }
+  if (graph.relations.get(name)?.kind === 'entity') return 'entity';
+  if (graph.metrics.has(name)) return 'metric';
+  if (graph.facets.has(name)) return 'facet';
+  problems.unknown(path, 'object', name, [
+    ...graph.relations.keys(),
+    ...graph.metrics.keys(),
+    ...graph.facets.keys(),
+  ]);
+  return null;
+}
+
+/** Refuses what the schema's pattern cannot: names that Postgres would cut off, and those that are not composed. */
+function checkNames(document: ManifestDocument, problems: Problems): void {
+  const check = (name: string, path: Path): void => {
+    if (isModelName(name)) return;
+    const composed = name.normalize('NFC');
+    const hint =
+      composed === name
+        ? 'a name has 63 bytes of UTF-8 at most: give a shorter one, and the upstream one as `column`'
+        : `write it composed (NFC): \`${composed}\``;
+    problems.add(CODES.badName, path, `\`${name}\` cannot be a name here`, hint, true);
+  };
+  const columns = (listed: ColumnsDocument | undefined, path: Path): void => {
+    for (const [step, name] of namesIn(listed)) check(name, [...path, step]);
+  };
+  for (const section of ['entities', 'bridges', 'relationships', 'facets', 'metrics'] as const)
+    for (const name of Object.keys(document[section] ?? {})) check(name, [section, name]);
+  for (const [name, entity] of membersOf(document.entities)) {
+    columns(entity.columns, ['entities', name, 'columns']);
+    for (const part of ['computed', 'derived'] as const)
+      for (const column of Object.keys(entity[part] ?? {})) check(column, ['entities', name, part, column]);
+  }
+  for (const [name, bridge] of membersOf(document.bridges))
+    columns(bridge.columns, ['bridges', name, 'columns']);
+  for (const [name, facet] of membersOf(document.facets))
+    columns(facet.metadata, ['facets', name, 'metadata']);
+}
+
+/** Each name with its step in the path. */
+function namesIn(columns: ColumnsDocument | undefined): readonly (readonly [string | number, string])[] {
+  if (columns === undefined) return [];
+  const isList = (listed: ColumnsDocument): listed is readonly string[] => Array.isArray(listed);
+  return isList(columns)
+    ? columns.map((name, i) => [i, name] as const)
+    : Object.keys(columns).map((name) => [name, name] as const);
+}
+
+const MIB = 1_048_576;
+
+/** The rerankers of a document, with what it leaves unsaid. */
+function rerankersOf({ rerankers }: ManifestDocument): ReadonlyMap<string, Reranker> {
+  return frozenMap(
+    membersOf(rerankers).map(([name, r]): [string, Reranker] => [
+      name,
+      Object.freeze({
+        name,
+        protocol: r.protocol,
+        urlEnv: r.url_env,
+        model: r.model,
+        candidates: r.candidates ?? 50,
+        timeoutMs: r.timeout_ms ?? 10_000,
+        concurrency: r.concurrency ?? 4,
+        cacheBytes: (r.cache_mib ?? 16) * MIB,
+        perDay: r.passages_per_day ?? null,
+      }),
+    ]),
+  );
 }

@@ -25,11 +25,9 @@ import {
 } from 'osl-compiler';
 import type { Column } from './column.js';
 import { decimalLayout } from './decimal.js';
-import { copy, FixedColumn, type Layout, reverse } from './fixed-column.js';
+import { copy, date, FixedColumn, interval, type Layout, reverse, time, timestamp } from './fixed-column.js';
 import { numericText } from './numeric-text.js';
-import { TextListColumn } from './text-list-column.js';
-import { date, interval, time, timestamp } from './time-values.js';
-import { BoolColumn, BytesColumn, ListColumn, verbatim } from './variable-columns.js';
+import { BoolColumn, BytesColumn, ListColumn, TextListColumn, verbatim } from './variable-columns.js';
 
 /** The field of an answer's column, with the model's type and masking as metadata. */
 export function fieldOf({ name, type, source }: OutputColumn, redacted: boolean, column: Column): Field {

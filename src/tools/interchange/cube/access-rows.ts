@@ -1,9 +1,8 @@
 import type { EntityDraft } from '../draft.js';
+import { shown } from '../names.js';
 import type { Item, Part } from '../part.js';
-import { shown } from '../shown.js';
 import { NoFit } from '../sql/expression.js';
-import { identifier } from '../sql/identifier.js';
-import { textLiteral } from '../sql/print.js';
+import { identifier, textLiteral } from '../sql/print.js';
 import type { Dimension } from './sql.js';
 
 const DEEPEST = 10;

@@ -1,9 +1,8 @@
 import type { GrantDocument } from '../../../../policy/document.js';
-import { legalName } from '../names.js';
+import { legalName, shown } from '../names.js';
 import type { Part } from '../part.js';
 import { PolicyDraft } from '../policy-draft.js';
 import { inputsOf } from '../settle.js';
-import { shown } from '../shown.js';
 import { fit, mustBePlain, NoFit, namesIn, parseExpression } from '../sql/expression.js';
 import { conjunction } from '../sql/print.js';
 import { rowsText } from './access-rows.js';

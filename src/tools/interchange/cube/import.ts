@@ -1,9 +1,9 @@
 import { CODES } from '../../../model/manifest/index.js';
 import { assemble, type Imported } from '../assemble.js';
 import { Draft } from '../draft.js';
+import { shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { Part } from '../part.js';
-import { shown } from '../shown.js';
 import type { SourceFile } from '../source.js';
 import { rolesOf } from './access.js';
 import { addJoins } from './join.js';

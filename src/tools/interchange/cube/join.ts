@@ -1,7 +1,7 @@
 import type { Node } from '@pgsql/types';
 import { type ColumnDraft, type Draft, endText, isKeyOf } from '../draft.js';
+import { shown } from '../names.js';
 import type { Part } from '../part.js';
-import { shown } from '../shown.js';
 import { fit, NoFit, nameOf } from '../sql/expression.js';
 import { type Cube, parseCubeSql, referenceOf } from './sql.js';
 

@@ -1,12 +1,10 @@
 import { windowNamed } from 'osl-compiler';
-import { reportDivision } from '../division.js';
 import type { Draft, MetricDocument } from '../draft.js';
+import { shown } from '../names.js';
 import type { Part } from '../part.js';
-import { shown } from '../shown.js';
 import { report } from '../source.js';
-import { fit, hasAggregate, NoFit } from '../sql/expression.js';
-import { identifier } from '../sql/identifier.js';
-import { conjunction, print } from '../sql/print.js';
+import { fit, hasAggregate, NoFit, reportDivision } from '../sql/expression.js';
+import { conjunction, identifier, print } from '../sql/print.js';
 import { isHidden, textOf } from './read.js';
 import { type Cube, type CubeScope, type CubeSql, columnSql, parseCubeSql, referenceOf } from './sql.js';
 

@@ -1,13 +1,12 @@
 import type { TypeName } from 'osl-compiler';
 import { CODES } from '../../../model/manifest/index.js';
 import { type Draft, EntityDraft, type TableDraft } from '../draft.js';
-import { legalName } from '../names.js';
+import { legalName, shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
+import { reportSchema, tableNamed, upstreamOf } from '../options.js';
 import type { Part } from '../part.js';
-import { shown } from '../shown.js';
 import { report } from '../source.js';
 import { fit, NoFit, statementOf, tableOfQuery } from '../sql/expression.js';
-import { reportSchema, tableNamed, upstreamOf } from '../tables.js';
 import { type Cube, columnSql, type Dimension, parseCubeSql, soleReference } from './sql.js';
 
 /** Keys of cubes and their members that say how something is shown or made fast, and mean nothing for an answer. */

@@ -1,12 +1,10 @@
 import type { Node } from '@pgsql/types';
 import type { EntityDraft } from '../draft.js';
-import { legalName } from '../names.js';
+import { legalName, shown } from '../names.js';
 import type { Part } from '../part.js';
-import { shown } from '../shown.js';
 import type { Place } from '../source.js';
 import { markedName, markOf, mustBePlain, NoFit, nameOf, parseExpression } from '../sql/expression.js';
-import { identifier } from '../sql/identifier.js';
-import { print } from '../sql/print.js';
+import { identifier, print } from '../sql/print.js';
 
 /** SQL of a cube with its references taken out. */
 export interface CubeSql {

@@ -1,9 +1,8 @@
 import { type Grain, grainNamed } from 'osl-compiler';
 import type { EntityDraft } from '../draft.js';
-import { shown } from '../shown.js';
+import { shown } from '../names.js';
 import { hasAggregate, markedName, markOf, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
-import { identifier } from '../sql/identifier.js';
-import { print } from '../sql/print.js';
+import { identifier, print } from '../sql/print.js';
 import { isTemplate } from './reference.js';
 
 const NAME = `(?:'([A-Za-z0-9_]{1,200})'|"([A-Za-z0-9_]{1,200})")`;

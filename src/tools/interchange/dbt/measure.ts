@@ -1,10 +1,10 @@
 import { CODES } from '../../../model/manifest/index.js';
-import { columnText } from '../columns.js';
 import type { MetricDocument } from '../draft.js';
+import { shown } from '../names.js';
 import type { Part } from '../part.js';
-import { shown } from '../shown.js';
 import { type Fit, fit, hasAggregate, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
 import { conjunction, print } from '../sql/print.js';
+import { columnText } from '../types.js';
 import { type DbtModel, exprOf } from './model.js';
 import { isTemplate } from './reference.js';
 

@@ -1,8 +1,8 @@
 import { windowNamed } from 'osl-compiler';
 import { CODES } from '../../../model/manifest/index.js';
 import type { MetricDocument } from '../draft.js';
+import { shown } from '../names.js';
 import { type Item, Part } from '../part.js';
-import { shown } from '../shown.js';
 import { NoFit } from '../sql/expression.js';
 
 /** A measure or a metric as another is made of it. */

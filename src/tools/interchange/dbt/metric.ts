@@ -1,12 +1,10 @@
 import { CODES } from '../../../model/manifest/index.js';
-import { reportDivision } from '../division.js';
 import type { Draft, MetricDocument } from '../draft.js';
+import { shown } from '../names.js';
 import type { Part } from '../part.js';
-import { shown } from '../shown.js';
 import { report } from '../source.js';
-import { fit, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
-import { identifier } from '../sql/identifier.js';
-import { conjunction, print } from '../sql/print.js';
+import { fit, mustBePlain, NoFit, parseExpression, reportDivision } from '../sql/expression.js';
+import { conjunction, identifier, print } from '../sql/print.js';
 import { filterText } from './filter.js';
 import { type Measure, simpleMetric } from './measure.js';
 import { filtersAt, type Input, inputAt, inputsAt, windowAt } from './metric-input.js';

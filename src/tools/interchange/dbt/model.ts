@@ -1,11 +1,11 @@
-import { computedText } from '../columns.js';
 import { type ColumnDraft, type Draft, EntityDraft, type TableDraft } from '../draft.js';
+import { shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
+import { reportSchema, tableNamed, upstreamOf } from '../options.js';
 import type { Part } from '../part.js';
-import { shown } from '../shown.js';
 import { report } from '../source.js';
 import { fit, nameOf, parseExpression } from '../sql/expression.js';
-import { reportSchema, tableNamed, upstreamOf } from '../tables.js';
+import { computedText } from '../types.js';
 import { descriptionOf, type ModelColumn, type ModelInfo, type Project } from './read.js';
 import { isTemplate, modelReference } from './reference.js';
 

@@ -1,7 +1,7 @@
 import { type TypeName, typeNamed } from 'osl-compiler';
 import { CODES } from '../../../model/manifest/index.js';
+import { shown } from '../names.js';
 import { Part } from '../part.js';
-import { shown } from '../shown.js';
 import type { SourceFile } from '../source.js';
 import { isTemplate } from './reference.js';
 

@@ -1,9 +1,8 @@
 import { CODES } from '../../../model/manifest/index.js';
 import { Draft, endText, isKeyOf } from '../draft.js';
-import { legalName } from '../names.js';
+import { legalName, shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { Part } from '../part.js';
-import { shown } from '../shown.js';
 import type { SourceFile } from '../source.js';
 import { fit, NoFit } from '../sql/expression.js';
 import { type Dataset, datasetOf, keyColumn } from './dataset.js';

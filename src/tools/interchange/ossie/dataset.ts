@@ -1,14 +1,13 @@
 import { typeNamed } from 'osl-compiler';
-import { columnText, computedText } from '../columns.js';
 import { type ColumnDraft, type Draft, EntityDraft, type TableDraft } from '../draft.js';
-import { legalName } from '../names.js';
+import { legalName, shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
+import { reportSchema, tableNamed, upstreamOf } from '../options.js';
 import type { Part } from '../part.js';
-import { shown } from '../shown.js';
 import { fit, NoFit, nameOf, tableOfQuery } from '../sql/expression.js';
-import { reportSchema, tableNamed, upstreamOf } from '../tables.js';
+import { columnText, computedText } from '../types.js';
+import { DATATYPES } from './document.js';
 import { expressionOf, loseExtensions, ownExtension, synonymsOf } from './expression.js';
-import { DATATYPES } from './types.js';
 
 /** Words for numbers of several widths, of which the first was taken. */
 const VAGUE: ReadonlySet<string> = new Set(['Integer', 'Float']);

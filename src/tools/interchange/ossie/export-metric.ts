@@ -2,8 +2,7 @@ import type { Node } from '@pgsql/types';
 import type { ManifestDocument } from '../../../model/manifest/index.js';
 import type { MetricDocument } from '../draft.js';
 import { divides, functionName, isAggregate, NoFit, parseExpression } from '../sql/expression.js';
-import { identifier } from '../sql/identifier.js';
-import { print } from '../sql/print.js';
+import { identifier, print } from '../sql/print.js';
 
 /** UTF-16 units of an expression; metrics of metrics of metrics are written out. */
 const LONGEST = 4000;

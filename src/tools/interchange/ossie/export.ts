@@ -4,7 +4,7 @@ import type { Manifest, ManifestDocument, Path } from '../../../model/manifest/i
 import { TakenNames } from '../names.js';
 import type { LossKind } from '../report.js';
 import { fit } from '../sql/expression.js';
-import { identifier } from '../sql/identifier.js';
+import { identifier } from '../sql/print.js';
 import type {
   OssieContext,
   OssieDataset,
@@ -14,9 +14,9 @@ import type {
   OssieModel,
   OssieRelationship,
 } from './document.js';
+import { DATATYPES, datatypeOf } from './document.js';
 import { metricText } from './export-metric.js';
 import { VENDOR } from './expression.js';
-import { DATATYPES, datatypeOf } from './types.js';
 
 const VERSION = '0.2.0.dev0';
 

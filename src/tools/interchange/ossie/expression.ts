@@ -1,6 +1,6 @@
 import type { Node } from '@pgsql/types';
+import { shown } from '../names.js';
 import type { Part } from '../part.js';
-import { shown } from '../shown.js';
 import { mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
 
 /** Dialects that are read, the best first; all others are of other engines. */

@@ -7,8 +7,7 @@ import { settle } from '../settle.js';
 import { report, type SourceFile } from '../source.js';
 import { settleTypes } from '../types.js';
 import { type Core, readCore } from './core.js';
-import { type Carried, carriedBy } from './extension.js';
-import { isWithin, merge, unchangedIn } from './merge.js';
+import { type Carried, carriedBy, isWithin, merge, unchangedIn } from './merge.js';
 
 /**
  * A manifest of Apache Ossie (Open Semantic Interchange) files. One that this gateway exported gives the manifest that

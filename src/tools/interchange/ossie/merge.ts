@@ -1,11 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type ManifestDocument, pointer } from '../../../model/manifest/index.js';
-import { members } from '../members.js';
+import {
+  compileManifest,
+  type Manifest,
+  type ManifestDocument,
+  manifestShape,
+  pointer,
+} from '../../../model/manifest/index.js';
+import { members } from '../names.js';
 import type { Part } from '../part.js';
 import type { Origins } from '../settle.js';
+import type { Place } from '../source.js';
 import { coreOf } from './export.js';
-import { VENDOR } from './expression.js';
-import type { Carried } from './extension.js';
+import { jsonObject, VENDOR } from './expression.js';
 
 /** A file beside the manifest that it carries: what of its core is still as it was exported. */
 export interface Unchanged {
@@ -156,4 +162,41 @@ function connectors(old: Connectors, now: Connectors): Connectors {
       return [[name, { ...kept, tables: members(both) }] as const];
     }),
   );
+}
+
+/** The manifest, and perhaps a policy, that a file carries from an export of this gateway. */
+export interface Carried {
+  readonly manifest: Manifest;
+  /** Not yet looked at; null where there is none. */
+  readonly policy: unknown;
+  readonly place: Place;
+}
+
+/** What the extension of a model holds; null where there is none, or none that loads, which is reported. */
+export function carriedBy(model: Part): Carried | null {
+  for (const part of model.parts('custom_extensions')) {
+    if (part.text('vendor_name') !== VENDOR) continue;
+    const data = jsonObject(part.text('data') ?? '');
+    const document = data?.['format'] === 1 ? plain(data['manifest'], 0) : null;
+    const compiled =
+      manifestShape(document).length > 0 ? null : compileManifest(document as ManifestDocument); // checked
+    if (compiled?.ok === true) {
+      return {
+        manifest: compiled.manifest,
+        policy: plain(data?.['policy'] ?? null, 0),
+        place: part.at('data'),
+      };
+    }
+    part.note('data', 'lost', 'the extension holds no manifest that loads: only the core was read', 'high');
+  }
+  return null;
+}
+
+const DEEPEST = 32;
+
+/** A value of JSON as manifests are: objects without a prototype. */
+function plain(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || depth > DEEPEST) return depth > DEEPEST ? null : value;
+  if (Array.isArray(value)) return value.map((v) => plain(v, depth + 1));
+  return members(Object.entries(value).map(([k, v]) => [k, plain(v, depth + 1)] as const));
 }

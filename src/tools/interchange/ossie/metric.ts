@@ -1,12 +1,10 @@
 import type { Node } from '@pgsql/types';
-import { reportDivision } from '../division.js';
 import type { Draft, MetricDocument } from '../draft.js';
+import { shown } from '../names.js';
 import type { Part } from '../part.js';
-import { shown } from '../shown.js';
 import { report } from '../source.js';
-import { fit, isAggregate, NoFit, namesIn } from '../sql/expression.js';
-import { identifier } from '../sql/identifier.js';
-import { print } from '../sql/print.js';
+import { fit, isAggregate, NoFit, namesIn, reportDivision } from '../sql/expression.js';
+import { identifier, print } from '../sql/print.js';
 import { type Dataset, describedBy, fieldText } from './dataset.js';
 import { expressionOf, loseExtensions, synonymsOf } from './expression.js';
 

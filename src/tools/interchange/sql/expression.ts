@@ -1,5 +1,6 @@
 import type { Node } from '@pgsql/types';
 import { FUNCTIONS, parse, QueryError } from 'osl-compiler';
+import { type Place, report } from '../source.js';
 
 /** An expression of a foreign format cannot be said in a manifest; the message says why. */
 export class NoFit extends Error {
@@ -159,4 +160,14 @@ export function divides(value: unknown): boolean {
     if (op !== undefined && 'String' in op && op.String.sval === '/') return true;
   }
   return Object.values(value).some(divides);
+}
+
+/** Reports where `node` divides metrics: most other tools do it as their database does. */
+export function reportDivision(node: Node, place: Place): void {
+  if (divides(node))
+    report(
+      place,
+      'approximated',
+      'a division gives fractions of whole numbers here, and NULL for a division by zero',
+    );
 }

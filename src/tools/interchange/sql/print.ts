@@ -1,6 +1,7 @@
 import type { Node } from '@pgsql/types';
+import { LRUCache } from 'lru-cache';
+import { parse, QueryError, quoteIdentifier } from 'osl-compiler';
 import { functionName, NoFit, nameOf } from './expression.js';
-import { identifier } from './identifier.js';
 
 /** What a printed name becomes. `column` gets the parts of a name and gives SQL that stands for it as a whole. */
 export interface Names {
@@ -194,4 +195,34 @@ function present(f: Of<'SQLValueFunction'>): string {
   if (f.op === 'SVFOP_CURRENT_DATE') return 'current_date';
   if (f.op === 'SVFOP_CURRENT_TIMESTAMP') return 'current_timestamp';
   throw new NoFit('it asks for something of the session');
+}
+
+const PLAIN = /^[a-z_][a-z0-9_]*$/;
+/** Names of one run; a bound for whoever keeps a process. */
+const known = new LRUCache<string, boolean>({ max: 10_000 });
+
+/** `name` as SQL writes it: in quotes unless the parser reads it as that name anyway. */
+export function identifier(name: string): string {
+  return PLAIN.test(name) && readsAsName(name) ? name : quoteIdentifier(name);
+}
+
+function readsAsName(name: string): boolean {
+  const before = known.get(name);
+  if (before !== undefined) return before;
+  const plain = isName(name);
+  known.set(name, plain);
+  return plain;
+}
+
+function isName(name: string): boolean {
+  try {
+    const { node } = parse(`select ${name} from ${name}`);
+    if (!('SelectStmt' in node)) return false;
+    const target = node.SelectStmt.targetList?.[0];
+    const value = target !== undefined && 'ResTarget' in target ? target.ResTarget.val : undefined;
+    return value !== undefined && nameOf(value)?.join('.') === name;
+  } catch (error) {
+    if (error instanceof QueryError) return false;
+    throw error;
+  }
 }

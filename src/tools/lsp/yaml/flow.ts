@@ -1,4 +1,4 @@
-import { unquoted } from './entry.js';
+import { unquoted } from './find.js';
 
 /** A sign of a flow collection, outside of quotes and comments. */
 interface Sign {

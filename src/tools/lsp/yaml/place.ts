@@ -1,4 +1,4 @@
-import { type Entry, entryOf, saysNothing, startOf, unquoted } from './entry.js';
+import { type Entry, entryOf, saysNothing, startOf, unquoted } from './find.js';
 import { besideAfter, depthOf, flowPlace } from './flow.js';
 
 /** Where in a YAML file a cursor stands, as far as its lines tell, be they right or wrong YAML. */
