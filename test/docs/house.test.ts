@@ -138,7 +138,6 @@ const HEARERS: Readonly<Record<string, string>> = {
   'src/tools/cli/login/provider.ts': "('error', reject)",
   'src/tools/cli/proxy/connection.ts': "on('error'",
   'src/tools/cli/proxy/listen.ts': "on('error'",
-  'src/tools/cli/proxy/tokens.ts': '(error, out, err)',
   'src/tools/cli/serve/ports.ts': "on('error'",
   'src/tools/cli/workers/slot.ts': "on('error'",
   'src/tools/cli/workers/supervisor.ts': "on('error'",

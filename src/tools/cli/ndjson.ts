@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { type AnswerNotes, notesOn } from './answer.js';
-import type { Asking } from './asking.js';
-import { openQuery, replyOf } from './client.js';
+import { openQuery, type QueryBody, replyOf } from './client.js';
 import { EXIT, Failure } from './exit.js';
 import { fieldsOf } from './fields.js';
 import { note } from './output.js';
@@ -51,3 +50,14 @@ async function rowsPrinted(response: Response, signal: AbortSignal | undefined):
 }
 
 const LINE_END = 0x0a;
+
+/** One question on its way. */
+export interface Asking {
+  readonly url: string;
+  readonly token: string;
+  readonly body: QueryBody;
+  /** As it was typed: a refusal may point into it. */
+  readonly text: string;
+  /** Ends it before its answer. */
+  readonly signal?: AbortSignal;
+}

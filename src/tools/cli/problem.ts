@@ -1,7 +1,7 @@
 import { hintOn } from 'osl-compiler/surface-hints';
 import type { ProblemBody } from './client.js';
 import { visible } from './output.js';
-import { widthOf } from './width.js';
+import { widthOf } from './table.js';
 
 /** The problem in `body`; what is missing there is left out. */
 export function problemOf(body: Readonly<Record<string, unknown>>, status: number): ProblemBody {

@@ -1,7 +1,7 @@
 import { answerOf, type Format, formatAnswer, formatAnswerCsv, notesOn } from './answer.js';
-import type { Asking } from './asking.js';
 import type { ChartKind } from './chart/index.js';
 import { type AnswerBody, postQuery } from './client.js';
+import type { Asking } from './ndjson.js';
 import { note, print, terminalWidth } from './output.js';
 import { bodyOf, unreadable } from './reply.js';
 

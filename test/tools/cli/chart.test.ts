@@ -4,7 +4,7 @@ import type { MetricFormat } from 'osl-compiler';
 import t from 'tap';
 import { type ChartKind, formatChart, type Style, styleOf } from '../../../src/tools/cli/chart/index.js';
 import type { AnswerBody } from '../../../src/tools/cli/client.js';
-import { widthOf } from '../../../src/tools/cli/width.js';
+import { widthOf } from '../../../src/tools/cli/table.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { osl, ROOT, shell } from './support.js';
 

@@ -8,8 +8,12 @@ import pg from 'pg';
 import tap, { test } from 'tap';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { psqlThroughProxy } from '../../../src/tools/cli/commands/psql.js';
-import { type LocalProxy, listenProxy } from '../../../src/tools/cli/proxy/listen.js';
-import { subjectOf, tokensOfCommand } from '../../../src/tools/cli/proxy/tokens.js';
+import {
+  type LocalProxy,
+  listenProxy,
+  subjectOf,
+  tokensOfCommand,
+} from '../../../src/tools/cli/proxy/listen.js';
 import { startTestService } from '../../support/service.js';
 
 const shop = await startTestService();

@@ -4,8 +4,7 @@ import { formatAnswer, formatAnswerCsv } from '../../../src/tools/cli/answer.js'
 import type { AnswerBody } from '../../../src/tools/cli/client.js';
 import { shownFigure } from '../../../src/tools/cli/figure.js';
 import { formatProblem } from '../../../src/tools/cli/problem.js';
-import { formatTable } from '../../../src/tools/cli/table.js';
-import { widthOf } from '../../../src/tools/cli/width.js';
+import { formatTable, widthOf } from '../../../src/tools/cli/table.js';
 
 const WIDTHS: readonly (readonly [string, number])[] = [
   ['', 0],

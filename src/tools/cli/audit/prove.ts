@@ -8,8 +8,8 @@ import {
 } from '../../../../policy/audit/index.js';
 import { EXIT, Failure } from '../exit.js';
 import { note, print, printJson } from '../output.js';
-import { keysIn } from './keys.js';
 import { type AuditFlags, onRecord, withLog } from './log.js';
+import { keysIn } from './read-log.js';
 
 /** Whichever of the chains it comes from: each has a key of its own. */
 function checkedBy(text: string, keys: readonly string[]): ProofVerdict {

@@ -2,8 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditRecord, directorySource, fingerprintsOf } from '../../../../policy/audit/index.js';
 import {
   connectTable,
+  gatewayGrants,
+  maintenanceGrants,
   noteTableReading,
+  readerGrants,
   recordsAfter,
+  SCHEMA,
   searchTable,
   type TableSession,
   type TableUrl,
@@ -11,9 +15,10 @@ import {
   tailTable,
   writersIn,
 } from '../../../audit-table/index.js';
+import { WITNESS_SCHEMA, witnessGrants } from '../../../witness/index.js';
 import { usage } from '../exit.js';
-import { chainName } from './keys.js';
-import type { ReadLog } from './read-log.js';
+import { print } from '../output.js';
+import { chainName, type ReadLog } from './read-log.js';
 
 const STATEMENT_MS = 600_000;
 const POLL_MS = 200;
@@ -82,4 +87,27 @@ async function* followed(
     }
     await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
+}
+
+export interface TableSqlFlags {
+  readonly gateway: string;
+  readonly reader?: string;
+  readonly maintenance?: string;
+}
+
+export function runTableSql({ gateway, reader, maintenance }: TableSqlFlags): void {
+  const grants = [
+    gatewayGrants(quoted(gateway)),
+    ...(reader === undefined ? [] : [readerGrants(quoted(reader))]),
+    ...(maintenance === undefined ? [] : [maintenanceGrants(quoted(maintenance))]),
+  ];
+  print(`${SCHEMA}${grants.join('')}`.trim());
+}
+
+export function runWitnessSql({ gateway }: Pick<TableSqlFlags, 'gateway'>): void {
+  print(`${WITNESS_SCHEMA}${witnessGrants(quoted(gateway))}`.trim());
+}
+
+function quoted(role: string): string {
+  return `"${role.replaceAll('"', '""')}"`;
 }

@@ -11,8 +11,8 @@ import { isEndedChain } from '../../../service/seat.js';
 import { readSetting } from '../../../service/settings/table.js';
 import { EXIT, usage } from '../exit.js';
 import { print, printJson } from '../output.js';
-import { chainName, keysIn, nameOfKey } from './keys.js';
 import { type AuditFlags, withLog } from './log.js';
+import { chainName, keysIn, nameOfKey } from './read-log.js';
 
 export interface VerifyFlags extends AuditFlags {
   readonly key?: string;

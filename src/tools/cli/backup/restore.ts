@@ -8,7 +8,7 @@ import { TarDamaged, type TarPart, tarParts } from '../../../base/tar-stream.js'
 import { placeAt } from '../../../service/place.js';
 import { noteRestored, type RestoredChain } from '../../../service/restored.js';
 import { endedChains, endedName } from '../../../service/seat.js';
-import { chainName } from '../audit/keys.js';
+import { chainName } from '../audit/read-log.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
 import { counted, print, printJson } from '../output.js';

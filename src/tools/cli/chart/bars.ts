@@ -1,7 +1,6 @@
 import { shownFigure } from '../figure.js';
 import { visible } from '../output.js';
-import { NULL_TEXT } from '../table.js';
-import { cutTo, padTo, widthOf } from '../width.js';
+import { cutTo, NULL_TEXT, padTo, widthOf } from '../table.js';
 import type { Chart, Measure } from './shape.js';
 import { type Glyphs, glyphsOf, type Style } from './style.js';
 

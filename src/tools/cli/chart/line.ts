@@ -1,5 +1,5 @@
 import { visible } from '../output.js';
-import { cutTo, widthOf } from '../width.js';
+import { cutTo, widthOf } from '../table.js';
 import { numberAxis, timeAxis } from './axis.js';
 import { canvasOf, coloured, stroke } from './canvas.js';
 import { canvasColumns, dotOf, framed, PLOT_LINES } from './plot.js';

@@ -1,4 +1,4 @@
-import { padTo, widthOf } from '../width.js';
+import { padTo, widthOf } from '../table.js';
 import type { Axis } from './axis.js';
 import type { Canvas } from './canvas.js';
 import { type Glyphs, glyphsOf, type Style } from './style.js';

@@ -1,5 +1,5 @@
 import { visible } from '../output.js';
-import { cutTo } from '../width.js';
+import { cutTo } from '../table.js';
 import { numberAxis } from './axis.js';
 import { canvasOf } from './canvas.js';
 import { gapsText, nothingToDraw } from './line.js';

@@ -136,7 +136,7 @@ function addTable(audit: Command): void {
     .option('--reader <role>', 'who may search and verify')
     .option('--maintenance <role>', 'who may make partitions and drop those that are kept no more')
     .addHelpText('after', TABLE_HELP)
-    .action(async (flags) => (await import('../audit/table-sql.js')).runTableSql(flags));
+    .action(async (flags) => (await import('../audit/table.js')).runTableSql(flags));
 }
 
 function addWitness(audit: Command): void {
@@ -145,7 +145,7 @@ function addWitness(audit: Command): void {
     .description('print the SQL that makes the table of a witness in another Postgres')
     .requiredOption('--gateway <role>', 'who writes: it may insert and select')
     .addHelpText('after', WITNESS_HELP)
-    .action(async (flags) => (await import('../audit/table-sql.js')).runWitnessSql(flags));
+    .action(async (flags) => (await import('../audit/table.js')).runWitnessSql(flags));
 }
 
 function addFilterOptions(command: Command): Command {

@@ -18,9 +18,9 @@ export function addCompletion(program: Command): void {
 }
 
 async function scriptFor(shell: string, program: Command): Promise<string> {
-  const { commandNodes } = await import('../completion/tree.js');
+  const { commandNodes } = await import('../completion.js');
   const nodes = commandNodes(program);
-  if (shell === 'fish') return (await import('../completion/fish.js')).fishScript(nodes);
-  if (shell === 'zsh') return (await import('../completion/zsh.js')).zshScript(nodes);
-  return (await import('../completion/bash.js')).bashScript(nodes);
+  if (shell === 'fish') return (await import('../completion.js')).fishScript(nodes);
+  if (shell === 'zsh') return (await import('../completion.js')).zshScript(nodes);
+  return (await import('../completion.js')).bashScript(nodes);
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { CheckFlags } from '../config/check.js';
+import type { DoctorFlags } from '../doctor/run.js';
 import { addListenOptions, manifestOption, policyOption } from '../flags.js';
 
 const EXAMPLES = `
@@ -45,4 +46,22 @@ export function addConfig(program: Command): void {
     .option('--json', 'findings as JSON on standard output')
     .addHelpText('after', HELP)
     .action(async (flags: CheckFlags) => (await import('../config/check.js')).runConfigCheck(flags));
+}
+
+const DOCTOR_HELP = `
+Looks at files, data directory, ports, certificates, keys, clocks, and at each Postgres of the manifest: its role, what
+its log keeps, pgvector, and whether tables and columns are as declared. Changes nothing, and may run beside a server.
+
+Exit status: 0 nothing fails (there may be warnings), 1 something does, 2 usage or configuration.
+
+Examples:
+  $ osl doctor
+  $ osl doctor --json | jq '.findings[] | select(.state == "fail")'`;
+
+export function addDoctor(program: Command): void {
+  const command = program.command('doctor').addOption(manifestOption()).addOption(policyOption());
+  addListenOptions(command)
+    .option('--json', 'findings as JSON on standard output')
+    .addHelpText('after', DOCTOR_HELP)
+    .action(async (flags: DoctorFlags) => (await import('../doctor/run.js')).runDoctor(flags));
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ErrorShape } from '../error-catalogue.js';
+import { ERRORS } from 'osl-compiler';
 import type { Explanation } from '../error-explanations.js';
 import { usage } from '../exit.js';
 import { print, printJson } from '../output.js';
@@ -21,7 +21,7 @@ export function addErrors(program: Command): void {
 }
 
 async function runErrors(code: string | undefined, flags: { readonly json?: true }): Promise<void> {
-  const { catalogue } = await import('../error-catalogue.js');
+  const { catalogue } = await import('./errors.js');
   const { EXPLANATIONS } = await import('../error-explanations.js');
   const entries = catalogue();
   const found = code === undefined ? entries : entries.filter((e) => matches(e, code.toUpperCase()));
@@ -98,3 +98,38 @@ function linesOf({ message, hint, http, sqlstate, name }: ErrorShape): readonly 
     `    HTTP ${http}, SQLSTATE ${sqlstate} (${name})`,
   ];
 }
+
+/** One way in which an error code comes about. Parts of the message that vary stand in `<…>`. */
+export interface ErrorShape {
+  readonly code: string;
+  readonly name: string;
+  readonly sqlstate: string;
+  readonly http: number;
+  readonly message: string;
+  readonly hint: string | null;
+}
+
+/** The whole catalogue, by code; entries of one code in the catalogue's own order. */
+export function catalogue(): readonly ErrorShape[] {
+  return Object.entries(ERRORS)
+    .map(([name, entry]) => shapeOf(name, entry as unknown as AnyEntry)) // each entry takes its own parameters
+    .sort((a, b) => (a.code < b.code ? -1 : a.code > b.code ? 1 : 0));
+}
+
+interface AnyEntry {
+  readonly code: string;
+  readonly sqlstate: string;
+  readonly http: number;
+  readonly message: (parameters: unknown) => string;
+  readonly hint: (parameters: unknown) => string | null;
+}
+
+function shapeOf(name: string, entry: AnyEntry): ErrorShape {
+  const { code, sqlstate, http } = entry;
+  return { code, name, sqlstate, http, message: entry.message(PLACEHOLDERS), hint: entry.hint(PLACEHOLDERS) };
+}
+
+/** Has every parameter; its value is its own name. */
+const PLACEHOLDERS: unknown = new Proxy(Object.freeze({}), {
+  get: (_, name) => `<${String(name)}>`,
+});

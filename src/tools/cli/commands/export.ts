@@ -4,7 +4,7 @@ import type { Manifest } from '../../../model/manifest/index.js';
 import type { Settings } from '../../../service/settings.js';
 import { EXIT } from '../exit.js';
 import { besideManifest, manifestOption, policyOption, type ServerFlags, settingsOfModel } from '../flags.js';
-import { writeNew } from '../interchange/write.js';
+import { writeNew } from '../interchange/files.js';
 import { note, print, printJson, visible } from '../output.js';
 
 interface ExportFlags extends ServerFlags {

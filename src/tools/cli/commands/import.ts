@@ -4,8 +4,7 @@ import type { UpstreamSchema } from '../../../model/discovery/index.js';
 import { isName } from '../../../model/manifest/name.js';
 import type { Format, Imported, ImportOptions } from '../../interchange/index.js';
 import { EXIT } from '../exit.js';
-import { readSources } from '../interchange/files.js';
-import { writeNew } from '../interchange/write.js';
+import { readSources, writeNew } from '../interchange/files.js';
 import { note, print, printJson, visible } from '../output.js';
 
 interface ImportFlags {

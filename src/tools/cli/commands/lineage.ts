@@ -61,7 +61,7 @@ export function addLineage(program: Command): void {
       .option('--endpoint <name>', 'of this endpoint only')
       .option('--json', 'as JSON, with the events themselves')
       .addHelpText('after', LIST_HELP.replace('WHICH', which))
-      .action(async (flags) => (await import('../lineage/list.js')).runList(which, flags));
+      .action(async (flags) => (await import('../lineage/outbox.js')).runList(which, flags));
   }
   lineage
     .command('replay')
@@ -72,5 +72,5 @@ export function addLineage(program: Command): void {
     .option('--endpoint <name>', 'to this endpoint only')
     .option('--json', 'say as JSON what was asked for')
     .addHelpText('after', REPLAY_HELP)
-    .action(async (id, flags) => (await import('../lineage/replay.js')).runReplay(id, flags));
+    .action(async (id, flags) => (await import('../lineage/outbox.js')).runReplay(id, flags));
 }

@@ -81,3 +81,39 @@ function openBrowser(url: string): void {
     .once('error', () => undefined)
     .unref();
 }
+
+interface LogoutFlags {
+  readonly server?: string;
+  readonly dataDir?: string;
+}
+
+const LOGOUT_HELP = `
+Examples:
+  $ osl logout --server https://osl.example`;
+
+export function addLogout(program: Command): void {
+  program
+    .command('logout')
+    .addOption(serverOption())
+    .addOption(dataDirOption())
+    .addHelpText('after', LOGOUT_HELP)
+    .action(runLogout);
+}
+
+async function runLogout(flags: LogoutFlags): Promise<void> {
+  const server = serverUrl(flags.server, settingsOf(flags));
+  const { readLogin, removeLogin } = await import('../login/store.js');
+  const login = readLogin(server);
+  if (login === null) {
+    print(`nobody is logged in at ${server}`);
+    return;
+  }
+  removeLogin(server);
+  if (login.refreshToken !== null) {
+    const { revoked } = await import('../login/provider.js');
+    await revoked(login, login.refreshToken).catch((error: unknown) =>
+      note(`warning: ${login.issuer} could not be told (${messageOf(error)})`),
+    );
+  }
+  print(`logged out of ${server}`);
+}

@@ -5,8 +5,8 @@ import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, restAddress, settingsOf, wholeNumber } from '../flags.js';
 import { note, print, printJson } from '../output.js';
 import type { Target } from '../proxy/connection.js';
+import { subjectOf, tokensOfCommand } from '../proxy/listen.js';
 import type { TokenSource } from '../proxy/relay.js';
-import { subjectOf, tokensOfCommand } from '../proxy/tokens.js';
 import { addressOf, isLoopback, runningServer } from '../server-file.js';
 
 interface ProxyFlags {

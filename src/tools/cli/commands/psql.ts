@@ -11,9 +11,8 @@ import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, serverOption, settingsOf } from '../flags.js';
 import { note } from '../output.js';
 import type { ProxyOptions, Target } from '../proxy/connection.js';
-import { listenProxy } from '../proxy/listen.js';
+import { listenProxy, subjectOf } from '../proxy/listen.js';
 import { type Login, RENEW_MS } from '../proxy/relay.js';
-import { subjectOf } from '../proxy/tokens.js';
 import { addressOf, isLoopback, runningServer } from '../server-file.js';
 
 interface PsqlFlags {

@@ -1,4 +1,5 @@
-import { opendir, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { opendir, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Format, SourceText } from '../../interchange/index.js';
 import { EXIT, Failure } from '../exit.js';
@@ -64,4 +65,12 @@ async function collect(folder: string, format: Format, files: string[], depth: n
 function isConfiguration(path: string, format: Format): boolean {
   const own = /^(dbt_project|packages|dependencies|package-lock|selectors|profiles)\.ya?ml$/;
   return format === 'dbt' && own.test(basename(path));
+}
+
+/** Writes all of the files or none, and over none that is there. */
+export async function writeNew(files: readonly (readonly [string, string])[]): Promise<void> {
+  for (const [file] of files)
+    if (existsSync(file))
+      throw new Failure(EXIT.usage, `error: ${visible(file)} exists, and is not overwritten`);
+  for (const [file, text] of files) await writeFile(file, text, { flag: 'wx' });
 }

@@ -1,7 +1,11 @@
 import { readJournal } from '../../../service/lineage/outbox/journal.js';
 import { type Entry, journalIn, OutboxState } from '../../../service/lineage/outbox/state.js';
+import { leaveRequest } from '../../../service/lineage/requests.js';
 import { lineageDirs } from '../../../service/seat.js';
+import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
+import { counted, print, printJson, visible } from '../output.js';
+import { readServerFile } from '../server-file.js';
 
 export interface OutboxFlags {
   readonly dataDir?: string;
@@ -56,5 +60,50 @@ async function inOutbox(
           event: JSON.parse(body),
         }),
       ),
+  );
+}
+
+export async function runList(which: 'pending' | 'dead', flags: OutboxFlags): Promise<void> {
+  const events = [...(await undelivered(which, flags)).values()].flat();
+  if (flags.json) {
+    printJson(events);
+    return;
+  }
+  if (events.length === 0) print(which === 'pending' ? 'nothing waits' : 'there are no dead letters');
+  for (const { id, endpoint, created, attempts, next, reason } of events) {
+    const parts = [created, id, endpoint, counted(attempts, 'attempt', 'attempts')];
+    if (next !== null) parts.push(`next ${next}`);
+    if (reason !== null && reason !== '') parts.push(reason);
+    print(visible(parts.join('  ')));
+  }
+}
+
+export async function runReplay(
+  id: string | undefined,
+  flags: OutboxFlags & { readonly all?: true },
+): Promise<void> {
+  if ((id === undefined) === (flags.all === undefined)) throw usage('name one event, or say --all');
+  const dead = await undelivered('dead', flags);
+  const meant = (e: Undelivered): boolean => id === undefined || e.id === id;
+  const asked = [...dead.values()].flat().filter(meant);
+  if (id !== undefined && asked.length === 0)
+    throw new Failure(EXIT.failed, `error: no dead letter has the id ${id}: \`osl lineage dead\` lists them`);
+  for (const [dir, events] of dead) {
+    if (!events.some(meant)) continue;
+    await leaveRequest(dir, { id: id ?? null, endpoint: flags.endpoint ?? null });
+  }
+  const running = readServerFile(settingsOf(flags).dataDir) !== null;
+  if (flags.json) {
+    printJson({
+      replayed: asked.map(({ id: event, endpoint }) => ({ id: event, endpoint })),
+      server_running: running,
+    });
+    return;
+  }
+  const count = counted(asked.length, 'dead letter', 'dead letters');
+  print(
+    running || asked.length === 0
+      ? `${count} to be sent again`
+      : `${count} to be sent again once a server runs here`,
   );
 }

@@ -1,7 +1,7 @@
 import { messageOf } from '../../../base/thrown.js';
 import { postForm } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
-import { subjectOf } from '../proxy/tokens.js';
+import { subjectOf } from '../proxy/listen.js';
 import { exclusively, type Login, readLogin, writeLogin } from './store.js';
 
 export interface LoginToken {

@@ -4,7 +4,7 @@ import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer';
 import { version } from '../../../base/package-root.js';
 import { type AnswerNotes, notesOn } from '../answer.js';
 import { batchesOf, bytesOf, openArrow, refuseTerminal } from '../arrow.js';
-import type { Asking } from '../asking.js';
+import type { Asking } from '../ndjson.js';
 import { note } from '../output.js';
 import { type ParquetColumn, parquetColumn } from './columns.js';
 

@@ -5,13 +5,13 @@ import type { Model } from '../../../model/model.js';
 import { judgePolicy } from '../../../publishing/authoring/index.js';
 import { databasePlace } from '../../../service/settings/control.js';
 import { readSetting } from '../../../service/settings/table.js';
-import type { PolicyDiffFlags } from '../commands/policy/flags.js';
-import { withControl } from '../control/with-control.js';
+import type { PolicyDiffFlags } from '../commands/policy.js';
 import { EXIT, usage } from '../exit.js';
 import { settingsOfModel } from '../flags.js';
 import { print, printJson } from '../output.js';
 import { groundOf, told } from './ground.js';
-import { pastLines } from './past-lines.js';
+import { pastLines } from './past-questions.js';
+import { withControl } from './shared.js';
 
 export async function runPolicyDiff(proposed: string, flags: PolicyDiffFlags): Promise<void> {
   const { text, model } = await comparedWith(proposed, flags);

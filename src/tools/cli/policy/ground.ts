@@ -21,7 +21,7 @@ import {
 import type { Model } from '../../../model/model.js';
 import { compiledPolicy, type PolicyJudgement } from '../../../publishing/authoring/index.js';
 import { unseal } from '../../../publishing/store/index.js';
-import type { AuthorFlags, PolicyFlags } from '../commands/policy/flags.js';
+import type { AuthorFlags, PolicyFlags } from '../commands/policy.js';
 import { findingLines, policyDifferenceLines } from '../difference.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';

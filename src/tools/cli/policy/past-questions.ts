@@ -1,8 +1,8 @@
 import type { Model } from '../../../model/model.js';
 import { compiledPolicy, type Otherwise, otherwiseUnder } from '../../../publishing/authoring/index.js';
 import { type AuditFlags, onRecord, withLog } from '../audit/log.js';
-import { timeOf } from '../audit/time.js';
-import type { PastCaller, PastQuestions } from './past-lines.js';
+import { timeOf } from '../audit/search.js';
+import { visible } from '../output.js';
 
 /** What reads data, or tells of them. */
 const QUESTIONS: ReadonlySet<string> = new Set(['query', 'explain', 'sample', 'prepare', 'copy']);
@@ -42,4 +42,42 @@ function count(callers: Map<string, PastCaller>, chain: readonly string[], chang
   const key = JSON.stringify([chain, change.object]);
   const questions = (callers.get(key)?.questions ?? 0) + 1;
   callers.set(key, { chain, ...change, questions });
+}
+
+/** Questions of the log, and which of them a policy would answer otherwise. */
+export interface PastQuestions {
+  /** RFC 3339, UTC. */
+  readonly since: string;
+  /** All that were asked since then about what is declared. */
+  readonly asked: number;
+  /** Of them, those that touched something which their caller would see otherwise. */
+  readonly otherwise: number;
+  /** By caller and object, those with most questions first. */
+  readonly callers: readonly PastCaller[];
+}
+
+export interface PastCaller {
+  readonly chain: readonly string[];
+  readonly object: string;
+  readonly questions: number;
+  readonly loses: readonly string[];
+  readonly gains: readonly string[];
+  readonly terms: boolean;
+}
+
+export function pastLines({ since, asked, otherwise, callers }: PastQuestions): readonly string[] {
+  const of = `${otherwise} of ${asked} question${asked === 1 ? '' : 's'} since ${since}`;
+  return [
+    asked === 0 ? `no question was asked since ${since}` : `${of} touched what would be seen otherwise`,
+    ...callers.map((caller) => visible(`  ${callerLine(caller)}`)),
+  ];
+}
+
+function callerLine({ chain, object, questions, loses, gains, terms }: PastCaller): string {
+  const what = [
+    ...(loses.length === 0 ? [] : [`loses ${loses.join(', ')}`]),
+    ...(gains.length === 0 ? [] : [`gains ${gains.join(', ')}`]),
+    ...(loses.length + gains.length === 0 && terms ? ['other rows, masks or conditions'] : []),
+  ].join('; ');
+  return `${questions} of ${chain.join(' → ')}: ${object}: ${what}`;
 }

@@ -9,11 +9,14 @@ import {
   CANCEL_REQUEST,
   fatalError,
   GSS_REQUEST,
+  hearData,
+  type Login,
+  Relay,
   SSL_REQUEST,
+  type TokenSource,
   typed,
   withUser,
-} from './messages.js';
-import { hearData, type Login, Relay, type TokenSource } from './relay.js';
+} from './relay.js';
 
 /** The gateway that a proxy is for. */
 export interface Target {

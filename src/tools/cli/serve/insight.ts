@@ -1,10 +1,12 @@
+import type { ServiceLog } from '../../../base/log.js';
 import type { Insight } from '../../../operating/insight.js';
-import type { Jobs } from '../../../operating/jobs.js';
+import type { JobName, Jobs } from '../../../operating/jobs.js';
+import { verifyJob } from '../../../service/auditing/index.js';
 import { insightOf } from '../../../service/insight.js';
 import type { Service } from '../../../service/service.js';
 import type { Settings } from '../../../service/settings.js';
 import { type Figures, totalsOf } from '../../../surfaces/http/telemetry.js';
-import { ownJobs } from './jobs.js';
+import { policyTestsJob } from '../../policy-tests/job.js';
 
 /** What a server knows of itself for who runs it; jobs are this process' own where no other does them. */
 export function serverInsight(
@@ -24,4 +26,20 @@ export function serverInsight(
   }
   const gather = common === undefined ? async () => [await figures()] : () => common.gather();
   return Object.freeze({ reading, jobs, freshness, metrics: async () => totalsOf(await gather()) });
+}
+
+/** The jobs of a server, in the process that does them: the only one, or the supervisor. */
+export interface OwnJobs extends Jobs {
+  close(): Promise<void>;
+}
+
+export function ownJobs(settings: Settings, log: ServiceLog): OwnJobs {
+  const jobs = { verify: verifyJob(settings, log), policy_tests: policyTestsJob(settings.policyFile, log) };
+  return Object.freeze({
+    look: async (job: JobName) => jobs[job].look(),
+    begin: async (job: JobName, by: string) => jobs[job].begin(by),
+    close: async () => {
+      await Promise.all(Object.values(jobs).map((job) => job.close()));
+    },
+  });
 }

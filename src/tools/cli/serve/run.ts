@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import type { ServiceLog } from '../../../base/log.js';
+import type { Model } from '../../../model/model.js';
 import { archiveFault } from '../../../service/audit.js';
 import { lookFirst } from '../../../service/keeper.js';
 import type { First } from '../../../service/served.js';
@@ -7,17 +8,23 @@ import { isSet } from '../../../service/settings/table.js';
 import type { Settings } from '../../../service/settings.js';
 import { workersFor } from '../../../service/workers.js';
 import { EXIT, Failure, failureOf, usage } from '../exit.js';
-import type { ServerFlags } from '../flags.js';
-import { settingsOf } from '../flags.js';
+import { type ServerFlags, settingsOf } from '../flags.js';
 import { operatorLog } from '../log.js';
 import { note, print } from '../output.js';
 import { createProgress } from '../progress.js';
-import { removeServerFile, restUrl, runningServer } from '../server-file.js';
+import {
+  addressOf,
+  removeServerFile,
+  restUrl,
+  runningServer,
+  type ServerRecord,
+  urlHost,
+} from '../server-file.js';
 import { endOnUncaught } from '../uncaught.js';
 import type { RunningWorkers } from '../workers/run.js';
-import { banner, listening } from './banner.js';
+import { DEMO_EXAMPLES, type Example, genericExamples } from './examples.js';
+import { commandName, dataDirFlag, quoted, shellText, singleQuoted } from './invocation.js';
 import { type Demo, type RunningServer, startServer } from './server.js';
-import { untilToldToStop } from './signals.js';
 
 export interface RunFlags extends ServerFlags {
   readonly json?: true;
@@ -179,4 +186,98 @@ function servedNow({ open: { service } }: RunningServer): string {
   const kept = service.keptPolicy();
   if (kept !== null) return keptUntil(new Date(kept.until).toISOString());
   return service.model().snapshot === null ? REFUSED : UNCHANGED;
+}
+
+export interface SignalHandlers {
+  /** SIGHUP of a running server. */
+  reload(): void;
+  /** A second Ctrl-C or SIGTERM. */
+  force(): void;
+}
+
+/** npm passes Ctrl-C on to a process that the terminal has already told: that is one Ctrl-C, not two. */
+const SAME_PRESS_MS = 250;
+
+/** Resolves at the first SIGINT or SIGTERM; handlers stay in place for what comes after. */
+export function untilToldToStop(handlers: SignalHandlers): Promise<void> {
+  return new Promise((resolve) => {
+    let first = 0;
+    const stop = (): void => {
+      const now = Date.now();
+      if (first === 0) {
+        first = now;
+        resolve();
+      } else if (now - first > SAME_PRESS_MS) handlers.force();
+    };
+    process.on('SIGINT', stop);
+    process.on('SIGTERM', stop);
+    const onTerminal = process.stdout.isTTY || process.stderr.isTTY;
+    process.on('SIGHUP', () => {
+      if (onTerminal && !hasTerminal()) {
+        // Node 20 ends in an abort, and a core file, where it cannot put its terminal back in order.
+        process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
+        stop();
+      } else handlers.reload();
+    });
+  });
+}
+
+/** SIGHUP also says that the terminal was closed; then there is none any more. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What `--json` prints in place of the banner. */
+export function listening(record: ServerRecord, dataDir: string) {
+  const { pid, httpPort, pgPort, startedAt } = record;
+  return { event: 'listening', rest: restUrl(record), pid, httpPort, pgPort, dataDir, startedAt };
+}
+
+/** Where the server is, and what to try. */
+export function banner(record: ServerRecord, dataDir: string, model: Model, hasConsole: boolean): string {
+  const known = record.demo ? DEMO_EXAMPLES : genericExamples(model);
+  const examples = record.localTokens ? known : [];
+  const title = record.demo ? ': the software supply chain of this installation' : '';
+  const parts = [
+    `OSL Gateway ${record.version}${title}`,
+    '',
+    `  REST  ${restUrl(record)}`,
+    `  wire  postgres://${urlHost(addressOf(record))}:${record.pgPort}/osl   (user: a subject, password: its token)`,
+    `  data  ${dataDir}`,
+    ...(hasConsole ? ['', `  Look at it in a browser: ${restUrl(record)}/console/`] : []),
+    '',
+  ];
+  if (examples.length > 0) parts.push('Try, from another terminal; each line mints its own token:', '');
+  parts.push(...examples.flatMap((example) => [...queryLines(example, dataDir), '']));
+  const [first] = examples;
+  if (first !== undefined) parts.push(...otherWays(record, first, dataDir), '');
+  return parts.join('\n');
+}
+
+function queryLines({ subject, about, who, osql }: Example, dataDir: string): readonly string[] {
+  const osl = commandName();
+  const at = dataDirFlag(dataDir);
+  return [
+    `  # ${subject}: ${about}`,
+    `  ${osl} query${at} --token "$(${osl} token${at} ${who.map(quoted).join(' ')})" ${shellText(osql)}`,
+  ];
+}
+
+/** The question of the example, asked with curl and with psql. */
+function otherWays(record: ServerRecord, example: Example, dataDir: string): readonly string[] {
+  const mint = `$(${commandName()} token${dataDirFlag(dataDir)} ${example.who.map(quoted).join(' ')})`;
+  const body = JSON.stringify({ osql: example.osql });
+  // Whoever tries it on this machine calls it by an address that its certificate need not name.
+  const trust = record.httpCertFile === '' ? '' : '-k ';
+  const mode = record.tls ? 'PGSSLMODE=require ' : '';
+  return [
+    '  # the same with curl, and with psql',
+    `  curl -s ${trust}${restUrl(record)}/osl/query -H "Authorization: Bearer ${mint}" -H 'Content-Type: application/json' -d ${singleQuoted(body)}`,
+    `  ${mode}PGPASSWORD="${mint}" psql -h ${addressOf(record)} -p ${record.pgPort} -U ${quoted(example.subject)} -d osl -c ${shellText(example.osql)}`,
+  ];
 }

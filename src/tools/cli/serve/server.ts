@@ -3,7 +3,7 @@ import { InternalError } from 'osl-compiler';
 import { DEFAULT_ISSUER } from '../../../../policy/index.js';
 import type { CancelDirectory, WireServer } from '../../../../wire/index.js';
 import type { ServiceLog } from '../../../base/log.js';
-import { version } from '../../../base/package-root.js';
+import { PACKAGE_ROOT, version } from '../../../base/package-root.js';
 import { StartProblem } from '../../../base/start-problem.js';
 import type { Jobs } from '../../../operating/jobs.js';
 import type { Operated } from '../../../operating/views.js';
@@ -16,7 +16,7 @@ import type { CertificateFiles, TlsSettings } from '../../../service/settings/tl
 import type { Settings } from '../../../service/settings.js';
 import type { Change } from '../../../service/version-change.js';
 import { type CatalogDoor, type CatalogOptions, Catalogs } from '../../../surfaces/catalog/index.js';
-import type { DemoSignIn } from '../../../surfaces/console/index.js';
+import { type ConsoleOptions, consoleFiles, type DemoSignIn } from '../../../surfaces/console/index.js';
 import { createHttpServer, type HttpServer } from '../../../surfaces/http/server.js';
 import type { Figures } from '../../../surfaces/http/telemetry.js';
 import { createPgFrontend, type OwnSessions, type SessionCounts } from '../../../surfaces/pg/index.js';
@@ -33,12 +33,9 @@ import {
   ownPart,
 } from './admin.js';
 import { type Certificate, checkedCertificate, ShownCertificate, watchCertificates } from './certificates.js';
-import { consoleOf } from './console.js';
-import { checkDataDir, spaceLeft } from './data-dir.js';
-import { watchDrift } from './drift.js';
 import { serverInsight } from './insight.js';
-import { inspect } from './inspect.js';
-import { checkPorts } from './ports.js';
+import { type InspectedService, inspect, inspectDrift } from './inspect.js';
+import { checkDataDir, checkPorts, spaceLeft } from './ports.js';
 
 export interface RunningServer {
   readonly open: OpenService;
@@ -351,4 +348,73 @@ export async function operatorsWords<T>(work: Promise<T>, { dataDir }: Settings)
     if (!plain || systemFault(error) !== null) throw error;
     throw new StartProblem(`${error.message}${spaceLeft(dataDir)}`);
   }
+}
+
+/** How often it is seen whether a question met a table or column that is gone or another. */
+const HEAR_MS = 250;
+/** Between two looks, however many questions meet one. */
+const REST_MS = 1_000;
+
+/** What a question meets that asks for what the database no longer has, or has otherwise. */
+const MET = ['E0525', 'E0526'] as const;
+
+/**
+ * Looks each `everyMs`, and soon after a question met something, whether the databases have what the manifest declares:
+ * objects go out of service, and come back, without a reload. 0: only a start and a reload look. Gives what ends it.
+ */
+function watchDrift(open: InspectedService, everyMs: number): () => void {
+  const { service } = open;
+  if (everyMs === 0) return () => undefined;
+  let lookedAt = performance.now();
+  let met = metBy(service);
+  let looking = false;
+  const look = async (): Promise<void> => {
+    const rested = performance.now() - lookedAt;
+    const now = metBy(service);
+    if (looking || (rested < everyMs && (now === met || rested < REST_MS))) return;
+    looking = true;
+    met = now;
+    try {
+      await inspectDrift(open);
+    } finally {
+      lookedAt = performance.now();
+      looking = false;
+    }
+  };
+  const timer = setInterval(
+    () => void look().catch((error: unknown) => service.log.error('drift', { error: String(error) })),
+    Math.min(HEAR_MS, everyMs),
+  ).unref();
+  return () => clearInterval(timer);
+}
+
+function metBy({ observing: { meters } }: Service): number {
+  return MET.reduce((sum, code) => sum + (meters.codes.get(code) ?? 0), 0);
+}
+
+/** The built `console/`. */
+const FOLDER = join(PACKAGE_ROOT, 'dist', 'console');
+
+/** Options of this server's console; null if it is off. @throws StartProblem if it is not built */
+function consoleOf(
+  settings: Settings,
+  service: Pick<Service, 'logins'>,
+  demo: DemoSignIn | null,
+  wirePort: () => number,
+): ConsoleOptions | null {
+  if (settings.console === 'off') return null;
+  const files = consoleFiles(FOLDER);
+  if (!files.has('index.html'))
+    throw new StartProblem(
+      'the console is not built, which takes Node 20.19 or newer: run `npm run build`, or start with --console off',
+    );
+  return {
+    files,
+    admin: settings.console === 'admin',
+    version: version(),
+    demo,
+    localTokens: settings.localTokens,
+    wire: () => ({ port: wirePort(), tls: settings.tls.wire !== null }),
+    logins: service.logins,
+  };
 }

@@ -1,5 +1,5 @@
 import { InternalError } from 'osl-compiler';
-import { type Guard, number, oneOf, record, text } from './shape.js';
+import { type Guard, number, oneOf, record, text } from './messages.js';
 
 /** A question that one process may put to the other, and its answer. */
 export interface Exchange<Q, A> {

@@ -1,15 +1,27 @@
 import { InternalError } from 'osl-compiler';
-import { createLeasedLimiter, type LeasedLimiter, type LimitShare } from '../../../../policy/index.js';
+import {
+  createGuesses,
+  createLeasedLimiter,
+  createLimitBooks,
+  type LeasedLimiter,
+  LIMIT_BUCKETS,
+  LIMIT_COUNTERS,
+  type LimitShare,
+  QuotaBook,
+  type UsedTokens,
+} from '../../../../policy/index.js';
 import { readManifestText } from '../../../model/manifest/index.js';
 import { PolicyUnknown } from '../../../service/model.js';
 import type { Prepared } from '../../../service/reload.js';
 import type { Shared } from '../../../service/seat.js';
 import type { Settings } from '../../../service/settings.js';
 import { RemoteCatalogs } from '../../../surfaces/catalog/index.js';
+import { countedBy, type SessionCaps } from '../../../surfaces/pg/index.js';
 import { failureOf } from '../exit.js';
 import type { Common, OpenServer } from '../serve/server.js';
 import type { ChangeAsked, OfSupervisor, OfWorker, Refusal, Texts } from './messages.js';
 import type { Handlers, Peer } from './peer.js';
+import type { ToWorker } from './slot.js';
 
 /** The channel of a worker to its supervisor. */
 export type ToSupervisor = Peer<OfWorker, OfSupervisor>;
@@ -246,4 +258,127 @@ function shareOf(supervisor: ToSupervisor): LimitShare {
       right: (account, address) => supervisor.ask('rightPassword', { account, address }),
     },
   };
+}
+
+type LimitMessage = 'lease' | 'charge' | 'handBack' | 'limits' | 'wrongPassword' | 'rightPassword';
+
+/** The limits and the guesses of all workers, counted here. */
+export class SharedLimits {
+  readonly #books;
+  readonly #quotas = new QuotaBook();
+  readonly #guesses = createGuesses();
+  #known = false;
+
+  /** @param peerOf the channel to a worker that serves; null where none does */
+  constructor(workers: number, peerOf: (worker: number) => ToWorker | null) {
+    this.#books = createLimitBooks(workers, async (holder, counter, key, endsAt) => {
+      // One that ends now takes with it what it has not used.
+      const unused = peerOf(holder)?.ask('reclaim', { counter, key, endsAt });
+      return (await unused?.catch(() => 0)) ?? 0;
+    });
+  }
+
+  /** What a worker may ask. One that does not serve yet may have read files that nobody else has taken up. */
+  handlers(worker: number, serves: () => boolean): Pick<Handlers<OfSupervisor>, LimitMessage> {
+    return {
+      lease: ({ counter, key }) => this.#books[counter].lease(key, worker),
+      charge: ({ charges }) => charges.map((charge) => this.#quotas.add(charge)),
+      handBack: ({ counter, key, tokens, endsAt }) => {
+        this.#books[counter].handBack(key, { tokens, endsAt });
+        return null;
+      },
+      limits: (limits) => {
+        if (serves() || !this.#known)
+          for (const bucket of LIMIT_BUCKETS) this.#books[bucket].perWindow = limits[bucket];
+        this.#known = true;
+        return null;
+      },
+      wrongPassword: ({ account, address }) => {
+        this.#guesses.wrong(account, address);
+        return null;
+      },
+      rightPassword: ({ account, address }) => this.#guesses.right(account, address),
+    };
+  }
+
+  /** A worker has ended. */
+  forget(worker: number): void {
+    for (const counter of LIMIT_COUNTERS) this.#books[counter].forget(worker);
+  }
+}
+
+type SessionMessage = 'session' | 'sessionEnded';
+
+/** How many sessions of the wire each subject, and each address, has open, in all workers together. */
+export class SharedSessions {
+  readonly #caps: SessionCaps;
+  /** By what is counted, how many in which worker. */
+  readonly #open = new Map<string, Map<number, number>>();
+
+  constructor(caps: SessionCaps) {
+    this.#caps = caps;
+  }
+
+  handlers(worker: number): Pick<Handlers<OfSupervisor>, SessionMessage> {
+    return {
+      session: ({ subject, address }) => {
+        const counted = countedBy(subject, address, this.#caps);
+        if (counted.some(({ key, most }) => this.#count(key) >= most)) return false;
+        for (const { key } of counted) this.#begin(key, worker);
+        return true;
+      },
+      sessionEnded: ({ subject, address }) => {
+        for (const { key } of countedBy(subject, address, this.#caps)) this.#end(key, worker);
+        return null;
+      },
+    };
+  }
+
+  /** A worker has ended, and its connections with it. */
+  forget(worker: number): void {
+    for (const key of [...this.#open.keys()]) this.#forgetIn(key, worker);
+  }
+
+  #count(key: string): number {
+    return [...(this.#open.get(key)?.values() ?? [])].reduce((sum, n) => sum + n, 0);
+  }
+
+  #begin(key: string, worker: number): void {
+    const counts = this.#open.get(key) ?? new Map<number, number>();
+    counts.set(worker, (counts.get(worker) ?? 0) + 1);
+    this.#open.set(key, counts);
+  }
+
+  #end(key: string, worker: number): void {
+    const counts = this.#open.get(key);
+    const left = (counts?.get(worker) ?? 0) - 1;
+    if (left > 0) counts?.set(worker, left);
+    else this.#forgetIn(key, worker);
+  }
+
+  #forgetIn(key: string, worker: number): void {
+    const counts = this.#open.get(key);
+    counts?.delete(worker);
+    if (counts?.size === 0) this.#open.delete(key);
+  }
+}
+
+type TokenMessage = 'exchangeKey' | 'firstUse';
+
+/** What workers have in common of tokens: the key of the exchange, and which tokens were used up. */
+export class SharedTokens {
+  readonly #key: string;
+  readonly #used: UsedTokens;
+
+  constructor(key: string, used: UsedTokens) {
+    this.#key = key;
+    this.#used = used;
+  }
+
+  handlers(): Pick<Handlers<OfSupervisor>, TokenMessage> {
+    return {
+      exchangeKey: () => this.#key,
+      firstUse: ({ token, issuedAt, endsAt }) => this.#used.first(token, issuedAt, endsAt),
+    };
+  }
 }

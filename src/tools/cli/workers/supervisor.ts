@@ -2,6 +2,7 @@ import cluster from 'node:cluster';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { InternalError } from 'osl-compiler';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { UsedTokens } from '../../../../policy/index.js';
 import type { ServiceLog } from '../../../base/log.js';
 import type { ProcessView, ReloadView, SessionCommand } from '../../../operating/views.js';
@@ -18,15 +19,12 @@ import {
 } from '../../../surfaces/catalog/index.js';
 import type { Figures } from '../../../surfaces/http/telemetry.js';
 import { EXIT } from '../exit.js';
-import { type OwnJobs, ownJobs } from '../serve/jobs.js';
+import { type OwnJobs, ownJobs } from '../serve/insight.js';
 import { catalogOptions } from '../serve/server.js';
 import { Changes } from './changes.js';
 import { followFor, textsOf } from './following.js';
 import type { Refusal, Texts } from './messages.js';
-import { ownFigures, type Standing } from './own-figures.js';
-import { SharedLimits } from './shared-limits.js';
-import { SharedSessions } from './shared-sessions.js';
-import { SharedTokens } from './shared-tokens.js';
+import { SharedLimits, SharedSessions, SharedTokens } from './shared.js';
 import { Slot, type SlotEvents } from './slot.js';
 
 /** Why the whole server ends by itself. */
@@ -269,4 +267,33 @@ function held(port: number, host: string): Promise<{ release(): Promise<number> 
       resolve({ release: () => new Promise((released) => server.close(() => released(found))) });
     });
   });
+}
+
+/** What the supervisor counts of itself and its workers. */
+export interface Standing {
+  readonly workers: number;
+  readonly serving: number;
+  readonly replaced: number;
+  readonly engines: number;
+}
+
+/** The supervisor's own part of the page of metrics. */
+export function ownFigures(read: () => Standing): () => Promise<Figures> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const gauge = (name: string, help: string, of: keyof Standing): void => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect: function collect() {
+        this.set(read()[of]);
+      },
+    });
+  };
+  gauge('osl_workers', 'Configured number of workers', 'workers');
+  gauge('osl_workers_serving', 'Workers that accept requests', 'serving');
+  gauge('osl_workers_replaced', 'Workers that died and were replaced since startup', 'replaced');
+  gauge('osl_catalog_engines', 'Catalog engines, shared by all workers', 'engines');
+  return async () => JSON.stringify(await registry.getMetricsAsJSON());
 }

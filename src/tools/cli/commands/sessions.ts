@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { getDocument, postDocument } from '../client.js';
+import { type Fields, fieldsOf, listOf, membersOf, textOf } from '../fields.js';
+import { wholeNumber } from '../flags.js';
+import { addOperatorOptions, OPERATOR_HELP, type OperatorFlags, operator } from '../operator.js';
+import { print } from '../output.js';
+import { bodyOf } from '../reply.js';
+import { formatTable, rowCount, textColumns } from '../table.js';
+
+interface PsFlags extends OperatorFlags {
+  readonly json?: true;
+}
+
+const HELP = `${OPERATOR_HELP}
+SHAPE is what runs, without its literals and without names that the manifest does not declare.
+
+Examples:
+  $ osl ps --subject user:admin
+  $ osl ps --json | jq '.sessions[] | select(.state == "active")'`;
+
+export function addPs(program: Command): void {
+  const command = program.command('ps');
+  addOperatorOptions(command)
+    .option('--json', "the server's answer as it is")
+    .addHelpText('after', HELP)
+    .action(runPs);
+}
+
+async function runPs(flags: PsFlags): Promise<void> {
+  const { url, token } = operator(flags);
+  const body = bodyOf(await getDocument(url, '/admin/sessions', await token()), flags.json);
+  if (!flags.json) print(sessionsText(body));
+}
+
+/** The sessions as a table. */
+export function sessionsText({ sessions }: Fields, now = Date.now()): string {
+  const rows = membersOf(sessions).map((s) => [
+    textOf(s['id']),
+    textOf(s['surface']),
+    listOf(s['chain']).join(' > '),
+    textOf(s['state']),
+    age(s['state_since'], now),
+    textOf(s['process']),
+    s['shape'] === null ? listOf(s['objects']).join(', ') : textOf(s['shape']).slice(0, MOST_SHAPE),
+  ]);
+  const columns = textColumns(['id', 'surface', 'who', 'state', 'for', 'process', 'shape']);
+  return `${formatTable(columns, rows)}\n${rowCount(rows.length)}`;
+}
+
+const MOST_SHAPE = 80;
+
+/** For how long: `12 s`, `3 min`, `5 h`. */
+function age(since: unknown, now: number): string {
+  const seconds = Math.max(0, Math.round((now - Date.parse(String(since))) / 1_000));
+  if (seconds < 100) return `${seconds} s`;
+  return seconds < 6_000 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
+}
+
+interface KillFlags extends OperatorFlags {
+  readonly cancel?: true;
+  readonly json?: true;
+}
+
+const KILL_HELP = `${OPERATOR_HELP}
+The id is that of \`osl ps\`: the process id of a session, or the id of a request.
+
+Examples:
+  $ osl kill 1048577 --subject user:admin
+  $ osl kill 1048577 --cancel --subject user:admin`;
+
+export function addKill(program: Command): void {
+  const command = program.command('kill').argument('<id>', 'as `osl ps` has it');
+  addOperatorOptions(command)
+    .option('--cancel', 'only what it runs: the session stays')
+    .option('--json', "the server's answer as it is")
+    .addHelpText('after', KILL_HELP)
+    .action(runKill);
+}
+
+async function runKill(id: string, flags: KillFlags): Promise<void> {
+  const { url, token } = operator(flags);
+  const path = `/admin/sessions/${encodeURIComponent(id)}/${flags.cancel ? 'cancel' : 'end'}`;
+  bodyOf(await postDocument(url, path, await token(), {}), flags.json);
+  if (!flags.json) print(`${flags.cancel ? 'cancelled' : 'ended'} ${textOf(id)}`);
+}
+
+interface TopFlags extends OperatorFlags {
+  readonly every: number;
+  readonly times?: number;
+}
+
+const TOP_HELP = `${OPERATOR_HELP}
+Each picture is four requests of the limit \`authoring\`. Ctrl-C ends it.
+
+Example:
+  $ osl top --every 2 --subject user:admin`;
+
+export function addTop(program: Command): void {
+  const command = program.command('top');
+  addOperatorOptions(command)
+    .option('--every <seconds>', 'how often', wholeNumber(1, 3_600), 2)
+    .option('-n, --times <count>', 'so many times, then end', wholeNumber(1, 1_000_000))
+    .addHelpText('after', TOP_HELP)
+    .action(runTop);
+}
+
+/** Of a terminal: from the top left corner, with nothing below. */
+const CLEAR = '\u001b[H\u001b[2J';
+
+async function runTop(flags: TopFlags): Promise<void> {
+  const { url, token } = operator(flags);
+  for (let n = 0; flags.times === undefined || n < flags.times; n++) {
+    if (n > 0) await sleep(1_000 * flags.every);
+    const bearer = await token();
+    const read = async (path: string): Promise<Fields> =>
+      bodyOf(await getDocument(url, path, bearer), undefined);
+    const standing = await read('/admin/standing');
+    const pools = await read('/admin/pools');
+    const sessions = await read('/admin/sessions');
+    print(`${process.stdout.isTTY ? CLEAR : ''}${picture(standing, pools, sessions)}`);
+  }
+}
+
+function picture({ processes }: Fields, { pools }: Fields, sessions: Fields): string {
+  const standing = membersOf(processes).map((p) => {
+    const audit = fieldsOf(p['audit']);
+    return [
+      textOf(p['process']),
+      textOf(p['sessions']),
+      p['draining'] === true ? 'draining' : textOf(p['policy']) === '' ? 'no policy' : 'serves',
+      textOf(audit['failing'] ?? audit['waiting']),
+    ];
+  });
+  const rows = membersOf(pools).map((p) =>
+    ['process', 'connector', 'purpose', 'running', 'waiting', 'open', 'size', 'reach'].map((name) =>
+      textOf(p[name]),
+    ),
+  );
+  return [
+    formatTable(textColumns(['process', 'sessions', 'state', 'audit waits']), standing),
+    '',
+    formatTable(
+      textColumns(['process', 'database', 'purpose', 'running', 'waiting', 'open', 'most', 'reach']),
+      rows,
+    ),
+    '',
+    sessionsText(sessions),
+    '',
+  ].join('\n');
+}
