@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { ERRORS } from 'osl-compiler';
+import type { ERRORS as Errors, nearest as Nearest } from 'osl-compiler';
 import type { Explanation } from '../error-explanations.js';
 import { usage } from '../exit.js';
 import { print, printJson } from '../output.js';
@@ -21,11 +21,11 @@ export function addErrors(program: Command): void {
 }
 
 async function runErrors(code: string | undefined, flags: { readonly json?: true }): Promise<void> {
-  const { catalogue } = await import('./errors.js');
   const { EXPLANATIONS } = await import('../error-explanations.js');
-  const entries = catalogue();
+  const { ERRORS, nearest } = await import('osl-compiler');
+  const entries = catalogue(ERRORS);
   const found = code === undefined ? entries : entries.filter((e) => matches(e, code.toUpperCase()));
-  if (code !== undefined && found.length === 0) throw await unknownCode(code, entries);
+  if (code !== undefined && found.length === 0) throw unknownCode(code, entries, nearest);
   const explained = found.map((entry) => ({ ...entry, ...EXPLANATIONS.get(entry.code) }));
   if (flags.json) printJson(explained.map(({ page, ...entry }) => ({ ...entry, docs: `docs/${page}` })));
   else print(code === undefined ? listOf(found) : explanationsOf(found, EXPLANATIONS));
@@ -35,8 +35,7 @@ function matches(entry: ErrorShape, code: string): boolean {
   return entry.code === code || entry.sqlstate === code;
 }
 
-async function unknownCode(code: string, entries: readonly ErrorShape[]) {
-  const { nearest } = await import('osl-compiler');
+function unknownCode(code: string, entries: readonly ErrorShape[], nearest: typeof Nearest) {
   const near = nearest(code.toUpperCase(), new Set(entries.flatMap((e) => [e.code, e.sqlstate])));
   const hint = near === null ? '`osl errors` lists them' : `perhaps you meant ${near}`;
   return usage(`there is no error code \`${code}\`: ${hint}`);
@@ -110,8 +109,8 @@ export interface ErrorShape {
 }
 
 /** The whole catalogue, by code; entries of one code in the catalogue's own order. */
-export function catalogue(): readonly ErrorShape[] {
-  return Object.entries(ERRORS)
+function catalogue(errors: typeof Errors): readonly ErrorShape[] {
+  return Object.entries(errors)
     .map(([name, entry]) => shapeOf(name, entry as unknown as AnyEntry)) // each entry takes its own parameters
     .sort((a, b) => (a.code < b.code ? -1 : a.code > b.code ? 1 : 0));
 }

@@ -1,7 +1,10 @@
 import { type Command, Option } from 'commander';
 import { splitList } from '../../../service/settings/types.js';
 import { addAskOptions } from '../ask.js';
-import { dataDirOption, manifestOption, policyOption, type ServerFlags, wholeNumber } from '../flags.js';
+import { dataDirOption, manifestOption, policyOption, wholeNumber } from '../flags.js';
+import type { PolicyDiffFlags } from '../policy/diff.js';
+import type { AuthorFlags, PolicyFlags } from '../policy/ground.js';
+import type { PushFlags } from '../policy/shared.js';
 
 const HELP = `
 test holds a policy to what callers are to see, explain says how somebody sees an object and which rules decide.
@@ -14,7 +17,7 @@ Examples:
   $ osl policy explain --as user:analyst --object osl.entities.person.email --subject user:admin
   $ osl policy push policy.yaml --activate --comment "north may see invoices"`;
 
-/** Each subcommand is a file of its own, which loads what it runs only then: `--help` stays quick. */
+/** Each subcommand loads what it runs only then: `--help` stays quick. */
 export function addPolicy(program: Command): void {
   const policy = program.command('policy').addHelpText('after', HELP);
   for (const add of [
@@ -28,28 +31,6 @@ export function addPolicy(program: Command): void {
     addShow,
   ])
     add(policy);
-}
-
-/** Of the commands that look at policies in the control database. */
-export interface PolicyFlags extends Pick<ServerFlags, 'manifest'> {
-  readonly tenant?: string;
-  readonly json?: true;
-}
-
-/** Of those that write there. */
-export interface AuthorFlags extends PolicyFlags {
-  readonly author?: string;
-  readonly comment?: string;
-}
-
-export interface PushFlags extends AuthorFlags {
-  readonly activate?: true;
-}
-
-export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy' | 'dataDir'> {
-  /** Tells of the questions since then; a time as `osl audit search` takes it. */
-  readonly since?: string;
-  readonly dir?: string;
 }
 
 export function tenantOption(): Option {

@@ -5,13 +5,18 @@ import type { Model } from '../../../model/model.js';
 import { judgePolicy } from '../../../publishing/authoring/index.js';
 import { databasePlace } from '../../../service/settings/control.js';
 import { readSetting } from '../../../service/settings/table.js';
-import type { PolicyDiffFlags } from '../commands/policy.js';
 import { EXIT, usage } from '../exit.js';
-import { settingsOfModel } from '../flags.js';
+import { type ServerFlags, settingsOfModel } from '../flags.js';
 import { print, printJson } from '../output.js';
-import { groundOf, told } from './ground.js';
+import { groundOf, type PolicyFlags, told } from './ground.js';
 import { pastLines } from './past-questions.js';
 import { withControl } from './shared.js';
+
+export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy' | 'dataDir'> {
+  /** Tells of the questions since then; a time as `osl audit search` takes it. */
+  readonly since?: string;
+  readonly dir?: string;
+}
 
 export async function runPolicyDiff(proposed: string, flags: PolicyDiffFlags): Promise<void> {
   const { text, model } = await comparedWith(proposed, flags);

@@ -21,11 +21,22 @@ import {
 import type { Model } from '../../../model/model.js';
 import { compiledPolicy, type PolicyJudgement } from '../../../publishing/authoring/index.js';
 import { unseal } from '../../../publishing/store/index.js';
-import type { AuthorFlags, PolicyFlags } from '../commands/policy.js';
 import { findingLines, policyDifferenceLines } from '../difference.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { settingsOf } from '../flags.js';
+import { type ServerFlags, settingsOf } from '../flags.js';
 import { note, print } from '../output.js';
+
+/** Flags of commands that read policies in the control database. */
+export interface PolicyFlags extends Pick<ServerFlags, 'manifest'> {
+  readonly tenant?: string;
+  readonly json?: true;
+}
+
+/** Flags of commands that write policies there. */
+export interface AuthorFlags extends PolicyFlags {
+  readonly author?: string;
+  readonly comment?: string;
+}
 
 /** What a policy is judged against: the manifest with what is published, and the policy that serves. */
 export interface Ground {

@@ -19,12 +19,23 @@ import { readManifestText } from '../../../model/manifest/index.js';
 import { judgePolicy, type PolicyJudgement } from '../../../publishing/authoring/index.js';
 import { databasePlace } from '../../../service/settings/control.js';
 import { readSetting } from '../../../service/settings/table.js';
-import type { AuthorFlags, PolicyFlags, PushFlags } from '../commands/policy.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
 import { note, print, printJson, terminalWidth } from '../output.js';
 import { formatTable, textColumns } from '../table.js';
-import { authorshipOf, groundOf, noteActive, tenantFor, told } from './ground.js';
+import {
+  type AuthorFlags,
+  authorshipOf,
+  groundOf,
+  noteActive,
+  type PolicyFlags,
+  tenantFor,
+  told,
+} from './ground.js';
+
+export interface PushFlags extends AuthorFlags {
+  readonly activate?: true;
+}
 
 /** Does `work` with the database of `OSL_CONTROL_URL`, and lets go of it. @throws Failure, ControlFault */
 export async function withControl<T>(
