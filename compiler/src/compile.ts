@@ -14,9 +14,9 @@ import { declaredType } from './types/declared-types.js';
 import { type AskedWorld, worldOf } from './world.js';
 
 export interface CompileOptions {
-  /** Types that the client declares for `$1 …`, by Postgres OID; 0 leaves it to us. */
+  /** Types that the client declares for `$1 …`, by Postgres OID; 0: inferred by the compiler. */
   readonly parameterOids?: readonly number[];
-  /** Default: what the catalog's tenant leaves on. */
+  /** Default: the features that the catalog's tenant allows. */
   readonly features?: Features;
   /** The join rule. Default: that of the catalog. */
   readonly joins?: Joins;
@@ -24,13 +24,13 @@ export interface CompileOptions {
   readonly hasDecoder?: boolean;
   /** Meaning of names: entities or tables. Default: OSL-SQL. */
   readonly world?: AskedWorld;
-  /** The statement of the text, where that was parsed before. */
+  /** The parsed statement of the text, if the caller has it already. */
   readonly parsed?: ParsedStatement;
-  /** Rollups that may answer it: those that are built, and not too old. Default: none. */
+  /** Rollups that may answer the question: built, and not too old. Default: none. */
   readonly rollups?: ReadonlySet<string>;
 }
 
-/** For steps of a question, which the compiler writes itself. */
+/** Options for steps of a question, which the compiler writes itself. */
 const OURS: CompileOptions = { features: ALL_FEATURES, joins: 'any' };
 
 /**
@@ -69,7 +69,7 @@ export function compileMetrics(
 
 export interface CompiledStatement {
   readonly plan: GovernedPlan;
-  /** The plan of all texts like this one; null where only this text has it. */
+  /** Plan for all texts of the same shape; null if it holds for this text only. */
   readonly template: PlanTemplate | null;
 }
 
@@ -113,7 +113,7 @@ export function* compiling(
       govern(bound, access, catalog, (hop) => compile(hop, catalog, access, OURS), options.rollups),
     );
     yield;
-    // Where words were quoted for the parser, places in its tree are not those of the text.
+    // If words were quoted for the parser, positions in its tree are not those of the text.
     const plain = shaped !== null && parsed.source.quoted.length === 0;
     return { plan, template: plain ? PlanTemplate.of(plan, bound, shaped.literals) : null };
   } catch (error) {
@@ -121,17 +121,17 @@ export function* compiling(
   }
 }
 
-/** Values that one statement of the protocol can take. */
+/** Maximum number of values in one statement of the protocol. */
 const MAX_VALUES = 65_535;
 
-/** A statement of more is refused here, before anything of it is sent. */
+/** Refuses a statement with more values before any of it is sent. */
 function requireSendable(plan: GovernedPlan): GovernedPlan {
   if (emit(plan).slots.length > MAX_VALUES)
     throw queryError('tooLarge', { what: 'the number of values in the statement', limit: MAX_VALUES });
   return plan;
 }
 
-/** For `place-of-fault.ts` alone, beside the steps above. */
+/** Binds a parsed statement. Exported for `place-of-fault.ts` only. */
 export function boundPlan(
   parsed: ParsedStatement,
   catalog: Catalog,

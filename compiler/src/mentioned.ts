@@ -9,7 +9,7 @@ import { type AskedWorld, worldOf } from './world.js';
 
 /** Names in a statement, for the audit record of a refused question. */
 export interface MentionedNames {
-  /** Full names (`osl.entities.person`) of what is declared, whether or not the asker may see it; sorted. */
+  /** Full names (`osl.entities.person`) of declared objects, whether or not the caller may see them; sorted. */
   readonly declared: readonly string[];
   /** Names that the catalog, or of functions the language, does not have, as they were written; sorted. */
   readonly undeclared: readonly string[];
@@ -46,7 +46,7 @@ function* nodesOf(root: Node): Generator<Node> {
   while (open.length > 0) {
     const value = open.pop();
     if (typeof value !== 'object' || value === null) continue;
-    // What stands in a list or under a key of the tree is a node, or has nodes below it.
+    // An item of a list, or the value of a key of the tree, is a node or has nodes below it.
     if (!Array.isArray(value)) yield value as Node;
     for (const child of Object.values(value)) open.push(child);
   }

@@ -104,7 +104,7 @@ function namesIn(node: Node, bare: World): WorldNames {
   return found;
 }
 
-/** The schema and the database under which entities stand: `osl.entities.<name>`. */
+/** The schema and the database of entities: `osl.entities.<name>`. */
 const ENTITIES = 'entities';
 const DATABASE = 'osl';
 

@@ -17,15 +17,15 @@ import type { LiteralSlots } from './literals.js';
 import { finishRelation, withUsedColumns } from './runtime/finish-runtime.js';
 import { bindQuery } from './select/query.js';
 
-/** A bound query: what the caller asked, resolved, not yet governed. */
+/** A bound query: resolved, but not yet governed. */
 export interface BoundPlan {
   readonly form: Form;
   readonly query: Query;
-  /** The join rule that it was bound under; null where there is none. */
+  /** The join rule that applied; null if none did. */
   readonly joins: Joins | null;
   readonly runtime: readonly RuntimeRelation[];
   readonly slots: readonly Slot[];
-  /** Type OIDs of `$1 … $n`: those that the client declared, and for the others what their use says. */
+  /** Type OIDs of `$1 … $n`: declared by the client, or inferred from their use. */
   readonly clientOids: readonly number[];
   /** Names of the metrics that it computes. */
   readonly metrics: readonly string[];
@@ -84,7 +84,7 @@ export function bind(
   });
 }
 
-/** Queries that were taken out of the statement: those whose rows operators work on, or a walk begins at. */
+/** Queries outside the statement: the rows that operators work on, or the keys that a walk starts from. */
 function queriesTakenOut({ drafts }: BindContext): readonly Query[] {
   return drafts.flatMap((d) => {
     const query = d.kind === 'operated' ? d.rows : d.kind === 'traversal' ? d.start : null;
@@ -92,7 +92,7 @@ function queriesTakenOut({ drafts }: BindContext): readonly Query[] {
   });
 }
 
-/** Statements that are SQL but no question. */
+/** Statements that are SQL but no query. */
 const QUESTIONS_OF_ANOTHER_KIND: ReadonlySet<string> = new Set([
   'ExplainStmt',
   'CallStmt',

@@ -36,7 +36,7 @@ interface NamedItem {
   readonly columns: ReadonlyMap<string, { readonly sealed: boolean; readonly denied: boolean }>;
 }
 
-/** The state of binding one statement: the slots and ids it hands out, and where things stand in the text. */
+/** The state of binding one statement: the slots and ids it hands out, and positions in the text. */
 export class BindContext {
   readonly catalog: Catalog;
   readonly access: Access;
@@ -104,7 +104,7 @@ export class BindContext {
     );
   }
 
-  /** @throws QueryError E0511 where the tenant has switched `name` off, or the text at hand is one of a manifest or policy */
+  /** @throws QueryError E0511 if the tenant has switched `name` off, or in the text of a manifest or policy */
   requireFeature(name: Feature, location: Location): void {
     if (this.features[name]) return;
     const { construct, hint } = FEATURES[name];
@@ -156,7 +156,7 @@ export class BindContext {
     if (count > LIMITS.columns) throw this.error('tooManyColumns', { what, limit: LIMITS.columns }, location);
   }
 
-  /** The long list whose first item stands at `location`; null where none does. */
+  /** The long list whose first item is at `location`; null if there is none. */
   listAt(location: Location): PlainList | null {
     return location === undefined || !this.#placed ? null : (this.#lists.get(location) ?? null);
   }
@@ -219,7 +219,7 @@ export class BindContext {
     return at === undefined ? null : positionAt(this.#source, at);
   }
 
-  /** Remembers where FROM item `source` stands. */
+  /** Records the position of FROM item `source`. */
   standsAt(source: number, location: Location): void {
     if (location !== undefined) this.#sourcePlaces.set(source, location);
   }
@@ -362,7 +362,7 @@ export class BindContext {
     return this.#drafts;
   }
 
-  /** Remembers where `expr` stands, for errors that are found later. */
+  /** Records the position of `expr`, for errors that are found later. */
   at<E extends Expr>(expr: E, location: Location): E {
     if (location !== undefined && location >= 0 && this.#placed) this.#locations.set(expr, location);
     return expr;
@@ -455,7 +455,7 @@ class LabelledColumns {
 class ShownRows {
   readonly #places = new Map<Expr, Location>();
 
-  /** Takes note of `row`, which stands at `at`. */
+  /** Records `row`, with position `at`. */
   note(row: Expr, at: Location): Expr {
     this.#places.set(row, at);
     return row;

@@ -16,7 +16,7 @@ export interface BindEnvironment {
   readonly namedWindows: ReadonlyMap<string, WindowDef>;
   /** True if `attribute('name')` may be used: in policy predicates only. */
   readonly policy: boolean;
-  /** Set where names mean something else than columns: what `parts` of a name at `at` stand for. */
+  /** Set if names mean something else than columns: resolves `parts` of the name at `at`. */
   readonly nameOf?: (parts: readonly string[], at: Location) => Expr;
   /** True if `/` gives fractions, and NULL for a zero divisor, as in metrics. */
   readonly guardedDivision?: boolean;
@@ -33,7 +33,7 @@ export function plainEnvironment(ctx: BindContext, scope: Scope, clause: string)
   return { ctx, scope, clause, aggregates: false, windows: false, namedWindows: NO_WINDOWS, policy: false };
 }
 
-/** `env` for what stands inside an aggregate or window call. */
+/** `env` for the inside of an aggregate or window call. */
 export function insideCall(env: BindEnvironment, clause: string, aggregates: boolean): BindEnvironment {
   return { ...env, clause, aggregates, windows: false, rows: false };
 }

@@ -29,7 +29,7 @@ class Forms {
     this.#ctx = ctx;
   }
 
-  /** Common tables that nobody reads are part of the statement, too. */
+  /** Common tables that nothing reads are part of the statement, too. */
   whole(root: Query): OfOsl | null {
     let form = this.#of(root);
     for (const [id, other] of this.#tables) {

@@ -44,12 +44,12 @@ export interface ScopeItem {
   readonly alias: string;
   /** Position in the text. */
   readonly location?: Location;
-  /** Set for a relation that is named by itself, without an alias: the schema that may stand before it. */
+  /** Set for a relation that is named without an alias: the schema that may qualify it. */
   readonly schema?: string;
   /** Columns that USING joined to another item's: only a qualified name means them. */
   readonly joined?: ReadonlySet<string>;
   readonly columns: ReadonlyMap<string, ScopeColumn>;
-  /** By their declared names, where an alias lists others for them: what the manifest names goes by these. */
+  /** Columns by their declared names, if an alias renames them: names in the manifest refer to these. */
   readonly declared?: ReadonlyMap<string, ScopeColumn>;
   /** Set for a function of one column, which the item's own name means as well. */
   readonly scalar?: true;
@@ -90,7 +90,7 @@ export interface Scope {
   readonly parent: Scope | null;
   readonly items: readonly ScopeItem[];
   readonly tables: ReadonlyMap<string, CommonTableEntry>;
-  /** Set where its items stand to the left of a LATERAL query, which may name their columns. */
+  /** Set if its items are to the left of a LATERAL query, which may name their columns. */
   readonly lateral?: true;
   /** The join tree of the items; absent if not needed. */
   readonly from?: FromItem;
@@ -102,7 +102,7 @@ export interface Scope {
   readonly operators?: RowOperators;
 }
 
-/** A column that stands for both sides of USING. */
+/** The column that USING makes of both sides. */
 interface UsingColumn {
   readonly source: number;
   readonly name: string;
@@ -277,7 +277,7 @@ export function lookUp(scope: Scope, reference: ColumnReference, ctx: BindContex
   return alias === null ? scalarNamed(scope, name) : null;
 }
 
-/** The one column of a function in FROM that goes by `name`, whatever its column is called; no column has that name. */
+/** The one column of a function in FROM that is referred to by the function's alias `name`; no column has that name. */
 function scalarNamed(scope: Scope, name: string) {
   let level = 0;
   for (let at: Scope | null = scope; at !== null; at = at.parent, level++) {

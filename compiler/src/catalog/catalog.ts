@@ -11,7 +11,7 @@ export interface Catalog {
   /** Entities and bridges by name; names are unique over both. */
   readonly relations: ReadonlyMap<string, Relation>;
   readonly metrics: ReadonlyMap<string, Metric>;
-  /** By name; each also stands in `relations`, with its metadata as columns, so that grants can name it. */
+  /** By name; each is also in `relations`, with its metadata as columns, so that grants can name it. */
   readonly facets: ReadonlyMap<string, FacetStore>;
   /** Links between entities, in declared order: what TRAVERSE walks. */
   readonly edges: readonly Edge[];
@@ -42,7 +42,7 @@ export interface Rollup {
   readonly schema: string;
   /** Its name has a fingerprint of what it is built from in it: of another definition it is another table. */
   readonly table: string;
-  /** Columns of the entity by which rows are told apart. */
+  /** Columns of the entity that identify its rows. */
   readonly dimensions: readonly string[];
   /** A moment of the entity, of which the beginning of its period of UTC is kept in column `#t`, as a timestamp. */
   readonly time: { readonly column: string; readonly grain: Grain } | null;
@@ -84,11 +84,11 @@ export interface Relation {
   readonly primaryKey: readonly string[];
   /** Columns that joins may use: the contract's `entity_key_columns`. */
   readonly sealedKeys: readonly string[];
-  /** Values that are worked out of its columns, and of those of rows that its own refer to. Absent: none. */
+  /** Values computed from its columns, and from those of rows that they refer to. Absent: none. */
   readonly computed?: readonly ComputedColumn[];
   /** The column that says when a row happened: the `metric_time` of its metrics. Absent where none is declared. */
   readonly timeDimension?: string;
-  /** The rollup whose table stands for the entity's own; absent: none does. */
+  /** The rollup whose table is read instead of the entity's own; absent: none. */
   readonly rollup?: string;
 }
 

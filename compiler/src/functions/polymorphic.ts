@@ -135,7 +135,7 @@ export function bindPolymorphic(
   return { element, array: array ?? arrayWith(element), range, compatible: common };
 }
 
-/** The type that `declared` stands for under `binding`, or null where the call leaves it open. */
+/** The type of `declared` under `binding`; null if the call leaves it open. */
 export function concreteType(declared: ResultType, binding: TypeBinding): TypeName | null {
   switch (declared) {
     case 'anyelement':

@@ -41,7 +41,7 @@ const SERIES: readonly FunctionDefinition[] = [
   makingRows('generate_series', ['timestamptz', 'timestamptz', 'interval'], 'timestamptz', STABLE),
 ];
 
-/** Functions that make rows: they stand in FROM, and those of one column in the select list. */
+/** Functions that make rows: allowed in FROM, and those of one column in the select list. */
 export const ROW_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...SERIES,
   makingRows('unnest', ['anyarray'], 'anyelement'),

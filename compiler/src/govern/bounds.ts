@@ -10,7 +10,7 @@ import type { GovernedSlots } from './slots.js';
  * them, and is NULL then (a figure: NaN). An error would tell of a row that a group under the minimum hides.
  */
 
-/** By function or cast and what it takes: where the argument stands whose size decides. */
+/** By function or cast with its argument types: the index of the argument whose size decides. */
 const BOUNDED: ReadonlyMap<string, number> = new Map([
   ['lower text', 0],
   ['upper text', 0],
@@ -83,7 +83,7 @@ function argumentOf(e: Expr, nodes: ReadonlyMap<string, number>): Expr | null {
   return index === undefined ? null : (e.args[index] ?? null);
 }
 
-/** The column whose value decides whether `e`, one such node in another, fails; null where it hangs on more. */
+/** The column whose value decides whether `e`, with such nodes nested, fails; null if it depends on more. */
 function decisiveColumn(e: Expr): ColumnRef | null {
   let inner: Expr | null = e;
   let fails = false;

@@ -36,7 +36,7 @@ export function inEnumOrder(root: Query, values: EnumValues, plan: BoundPlan, sl
   return mapQuery(ordered, { expr: withoutMark });
 }
 
-/** The cast of a text to text has told a label from its text, and is of no more use. */
+/** Removes the cast of text to text that marked a label, which is no longer needed. */
 function withoutMark(e: Expr): Expr {
   return e.kind === 'cast' && e.type === 'text' && e.arg.type === 'text' ? e.arg : e;
 }

@@ -124,7 +124,7 @@ function joinedOnKeys(query: Query, keys: ReadonlyMap<SourceId, ReadonlySet<stri
   });
 }
 
-/** Joins and correlations on the key variants of masked keys. */
+/** Rewrites joins and correlations to use the key variants of masked keys. */
 function withKeys(query: Select, keys: ReadonlyMap<SourceId, ReadonlySet<string>>): Select {
   const on = (e: Operation): Operation =>
     Object.freeze({
@@ -145,7 +145,7 @@ function withKeys(query: Select, keys: ReadonlyMap<SourceId, ReadonlySet<string>
   });
 }
 
-/** An IN over a subquery on the key variants of both its sides. */
+/** Rewrites an IN over a subquery to use the key variants on both sides. */
 function inOnKeys(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet<string>>): Expr {
   if (expr.kind !== 'in_query' || expr.query.kind !== 'select') return expr;
   const outputs = expr.query.outputs.map((o) => Object.freeze({ ...o, expr: onKeys(o.expr, keys) }));
@@ -169,7 +169,10 @@ function grantsUsed(
   return Object.freeze([...ids].sort());
 }
 
-/** A passage rests on the grants of its facet and of the entity that it is about; a walk on those of its hops. */
+/**
+ * The grants behind a runtime relation: for a passage, those of its facet and its entity; for a walk, those of its
+ * hops.
+ */
 function grantsOfSteps(runtime: GovernedRuntime, access: Access): readonly string[] {
   const ofStore = ({ facet }: GovernedStore): readonly string[] =>
     [facet.name, facet.entity].flatMap((n) => rowAccess(n, access)?.grants.map((g) => g.id) ?? []);

@@ -69,7 +69,7 @@ export function groupFault(
   }
   const weight = weightOf(scan, block, calls, access);
   if (weight !== null) return { why: weight };
-  // What is worked out for each row, whether its group is large enough or not.
+  // Values that are computed for each row, whether its group is large enough or not.
   const rowwise = [
     ...block.where,
     ...block.groupBy,

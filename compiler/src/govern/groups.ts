@@ -136,7 +136,7 @@ function coversAll(scan: EntityScan, grants: readonly RelationGrant[]): boolean 
 
 // ---------------------------------------------------------------- metrics
 
-/** The metrics that the aggregates of a block come from; null stands for aggregates that the caller wrote. */
+/** The metrics that the aggregates of a block come from; null means aggregates that the caller wrote. */
 function metricsIn(block: Select): ReadonlySet<string | null> {
   return new Set(aggregatesOf(block).map((a) => a.metric));
 }

@@ -112,7 +112,7 @@ export class StatementLineage {
     return [...this.#under(expr).values()];
   }
 
-  /** The columns under `expr`, by column, worked out once for each node and each derived column. */
+  /** The columns under `expr`, by column, computed once for each node and each derived column. */
   #under(expr: Expr): Under {
     if (expr.kind === 'column') return this.#underColumn(expr);
     const known = this.#known.get(expr);

@@ -10,7 +10,7 @@ import type { TypeName } from '../types/types.js';
 import { anyRow } from './folded-filters.js';
 import type { GovernedSlots } from './slots.js';
 
-/** The text that stands for a masked text value, everywhere. */
+/** The text shown for every masked text value. */
 export const REDACTED = '[redacted]';
 
 /** Extent to which a column of a relation is masked for a caller, over all rows. */
@@ -115,7 +115,7 @@ function isTextual({ type }: Column): boolean {
   return type === 'text' || type === 'bpchar';
 }
 
-/** A mask's text in the type of the column that it stands for. */
+/** A mask's text in the type of the masked column. */
 function inTypeOf(column: Column, text: Expr): Expr {
   return inType(text, column.type, true);
 }

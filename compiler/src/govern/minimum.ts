@@ -67,7 +67,10 @@ export function groupMinimum(
   });
 }
 
-/** A row without a key would be nobody's, and count as shown: it is left out. Of several columns NULL counts too. */
+/**
+ * A row without a key belongs to no entity, and would count as shown: it is left out. Also if one of several columns is
+ * NULL.
+ */
 export function hasKey(relation: Relation, minimum: Pick<Minimum, 'unit'>): readonly Expr[] {
   const key = keyOf(relation, minimum);
   if (key.kind !== 'base') return [];

@@ -10,7 +10,7 @@ import type { StatementLineage } from './lineage.js';
  */
 export class OutputForms {
   readonly #lineage: StatementLineage;
-  /** By FROM item and name; null also while it is being worked out, as in a recursive table. */
+  /** By FROM item and name; null also while it is being computed, as in a recursive table. */
   readonly #columns = new Map<string, ColumnForm | null>();
   readonly #known = new Map<Expr, ColumnForm | null>();
 

@@ -19,7 +19,7 @@ export interface ScanAccess {
 
 export interface Minimum {
   readonly size: number;
-  /** The column by which entities are told apart; null: the primary key. */
+  /** The column that identifies an entity; null: the primary key. */
   readonly unit: string | null;
   /** By column: how many values of it a group must have. */
   readonly distinct: ReadonlyMap<string, number>;

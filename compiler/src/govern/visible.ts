@@ -13,7 +13,7 @@ import { visitExpr } from '../plan/walk.js';
 import { type FieldMask, fieldMask } from './facet-fields.js';
 import { columnRule, type MaskExtent, maskComputes } from './mask.js';
 
-/** Properties of a usable column that a caller may be told. */
+/** Properties of a usable column that a caller may see. */
 export interface VisibleColumn {
   readonly column: Column;
   /** In which of the rows that the caller sees the value is masked. */
@@ -22,7 +22,7 @@ export interface VisibleColumn {
   readonly rows: boolean;
   /** True if the caller can join rows on it: a sealed key that rows show, not masked beyond use. */
   readonly joinable: boolean;
-  /** Set where it is computed; `column` then stands in no table. */
+  /** Set if it is computed; `column` is then no column of a table. */
   readonly computed?: ComputedColumn;
 }
 

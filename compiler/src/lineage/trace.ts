@@ -69,7 +69,7 @@ class LineageTrace implements StepTrace {
     this.#found.add(object, column, as);
   }
 
-  /** @param scan the governed scan that `expr` stands in, where it is over base columns */
+  /** @param scan the governed scan that has `expr`, if it is over base columns */
   value(expr: Expr, as: Transformation, scan: GovernedScan | null = null): void {
     const computed = atLeast(as, 'TRANSFORMATION');
     switch (expr.kind) {
@@ -308,7 +308,7 @@ class LineageTrace implements StepTrace {
     }
     const masked = atLeast(as, 'TRANSFORMATION', true);
     this.value(column.expr, masked, scan);
-    // A mask that holds nothing of the value still stands in its place.
+    // A mask that holds nothing of the value is still shown in its place.
     const own = scan.relation.columns.find((c) => c.name === name.replace(SUFFIX, ''));
     if (own !== undefined) this.#base(own.physical, masked, scan);
   }

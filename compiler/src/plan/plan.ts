@@ -484,7 +484,7 @@ export interface RecursionRef {
   readonly columns: readonly TypeName[];
 }
 
-/** Rows that are worked out before the statement runs; see `runtime.ts`. */
+/** Rows that are computed before the statement runs; see `runtime.ts`. */
 export interface RuntimeScan {
   readonly kind: 'runtime';
   readonly id: SourceId;
@@ -621,7 +621,7 @@ export type Query = Select | SetOperation | Values;
 
 /** Source of a parameter's value at execution. */
 export type Slot =
-  /** `written`: it stands in the asker's own text; otherwise policy, a metric or the compiler has put it there. */
+  /** `written`: the literal is in the caller's own text; otherwise policy, a metric or the compiler added it. */
   | {
       readonly kind: 'literal';
       readonly type: TypeName;

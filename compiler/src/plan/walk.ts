@@ -384,7 +384,7 @@ export function readsAround(query: Query): ReadonlySet<SourceId> {
 /** The queries of a statement by number, in the order of `allQueries`, so that those of one query are a range. */
 export class Levels {
   readonly #spans = new Map<Query, { readonly first: number; readonly next: number }>();
-  /** The number of the query in whose FROM an item stands. */
+  /** The number of the query whose FROM has an item. */
   readonly #homes = new Map<SourceId, number>();
   #queries = 0;
 

@@ -62,7 +62,7 @@ export function formsOf(sql: string): StatementForms {
     else if (isFields(next)) {
       for (const [key, value] of Object.entries(next)) {
         if (/^[A-Z]/.test(key) && isFields(value)) note(key, value, found);
-        // What can be of one kind only stands there without it.
+        // A node that can be of one kind only is written here without its kind.
         const kind = BARE.get(key);
         if (kind !== undefined && isFields(value)) note(kind, value, found);
         if (value !== null && typeof value === 'object') open.push(value);

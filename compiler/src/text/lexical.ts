@@ -104,7 +104,7 @@ class LexicalReader {
   #depth = 0;
   #listed = 0;
   #parameters = 0;
-  /** The long list that stands right behind this place, behind the bracket that was read last. */
+  /** The long list right after this place, after the bracket that was read last. */
   #list: PlainList | null = null;
   /** True if the last token is the word IN. */
   #afterIn = false;
@@ -272,7 +272,7 @@ class LexicalReader {
     this.#list = afterIn ? plainList(this.#text, this.#at, LIMITS.listed - this.#listed) : null;
   }
 
-  /** Goes on behind a long list; its first item stands for it. */
+  /** Continues after a long list, which its first item represents. */
   #take(list: PlainList): void {
     this.#list = null;
     this.#listed += list.items.length;

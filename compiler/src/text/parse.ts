@@ -16,7 +16,7 @@ import {
 export interface ParsedStatement {
   readonly source: SourceText;
   readonly node: Node;
-  /** Long IN lists by the byte offset of their first item, which stands for the whole list in `node`. */
+  /** Long IN lists by the byte offset of their first item, which represents the list in `node`. */
   readonly lists: ReadonlyMap<number, PlainList>;
 }
 
@@ -46,7 +46,7 @@ export interface PreparedText {
 /** The outcome of the grammar, as data that can cross from one thread to another. */
 export type Grammar =
   | { readonly kind: 'statements'; readonly statements: readonly RawStmt[] }
-  /** `character`: how many code points stand before the fault. */
+  /** `character`: number of code points before the fault. */
   | { readonly kind: 'syntax'; readonly detail: string; readonly character: number }
   | { readonly kind: 'deep' };
 

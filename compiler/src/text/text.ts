@@ -99,12 +99,12 @@ export function nearestIdentifier(name: string, names: Iterable<string>): string
   return near === null ? null : identifier(near);
 }
 
-/** The nearest name, as it stands between the quotes of a literal: `TRAVERSE(target => 'Employee')`. */
+/** The nearest name, quoted for use inside a literal: `TRAVERSE(target => 'Employee')`. */
 export function nearestInLiteral(name: string, names: Iterable<string>): string | null {
   return nearest(name, names)?.replaceAll("'", "''") ?? null;
 }
 
-/** Rows of the distances that are worked out: the one at hand, and the two before it. */
+/** Rows of the distance matrix that are needed: the current one, and the two before it. */
 const ROWS = Array.from({ length: 3 }, () => new Uint16Array(2 * LONGEST_NAME + 2));
 
 /** Edits between two texts, a swap of neighbours counted as one, or `bound` where it takes at least that many. */

@@ -140,7 +140,7 @@ export function spelledColumn(type: TypeName, oid: number, modifier: number): st
   return declaredColumn(spelled)?.form?.modifier === modifier ? spelled : type;
 }
 
-/** The numbers in parentheses that `modifier` stands for; whoever asks looks whether they do. */
+/** The numbers in parentheses that `modifier` encodes; the caller checks that they do. */
 function numbersOf(element: string, modifier: number): readonly number[] {
   if (element === 'bpchar') return [modifier - HEADER];
   if (element === 'interval') return [modifier & 0xffff];

@@ -78,7 +78,7 @@ function refuseOddities(node: FuncCall, ctx: BindContext): void {
   if (node.func_variadic === true) throw ctx.unsupported('VARIADIC', at);
 }
 
-/** A function that makes rows of one column may stand in the select list. */
+/** A function that makes rows of one column is allowed in the select list. */
 function requireRows(name: string, node: FuncCall, env: BindEnvironment): void {
   const [definition] = functionsNamed(name);
   const single = definition !== undefined && columnsOfRows(definition, 'text').length === 1;

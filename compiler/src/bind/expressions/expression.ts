@@ -81,7 +81,7 @@ function bindNode(node: Node, env: BindEnvironment): Bound {
   throw ctx.unsupported(constructOf(node), placeOf(node));
 }
 
-/** `grouping(a, b)`, where an aggregate may stand; whether its arguments are keys is seen once the keys are known. */
+/** `grouping(a, b)`, allowed in the same places as an aggregate; its arguments are checked once the keys are known. */
 function bindGrouping({ args = [], location }: GroupingFunc, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (!env.aggregates) {

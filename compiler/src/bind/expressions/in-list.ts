@@ -84,7 +84,7 @@ function inArray(arg: Expr, definition: OperatorDefinition, array: Expr, negated
   return Object.freeze({ kind: 'quantified', definition, quantifier, arg, array, type: 'bool' });
 }
 
-/** The name in `attribute('name')`, or null where `node` is something else or stands in a query. */
+/** The name in `attribute('name')`; null if `node` is something else or inside a query. */
 export function attributeArgument(node: Node, env: BindEnvironment): string | null {
   if (!env.policy || !('FuncCall' in node)) return null;
   const call = node.FuncCall;

@@ -70,7 +70,7 @@ export function bindFrom(
   return from;
 }
 
-/** True if a query around has FROM items, to which what stands within may be linked. */
+/** True if a query around has FROM items that this one may refer to. */
 function isWithin(outer: Scope | null): boolean {
   return outer !== null && (outer.items.length > 0 || isWithin(outer.parent));
 }
@@ -298,7 +298,7 @@ function given(node: Node, type: 'float4' | 'float8', at: Location, ctx: BindCon
   throw ctx.unsupported('a computed number in TABLESAMPLE', at, 'write the number, or a parameter');
 }
 
-/** Raw SQL: tables and columns by their upstream names. Each stands for the entity that governs it. */
+/** Raw SQL: tables and columns by their upstream names, each bound to the entity that governs it. */
 
 /** Schema of tables that are named without one, as in Postgres. */
 const DEFAULT_SCHEMA = 'public';

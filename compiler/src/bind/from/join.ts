@@ -231,7 +231,7 @@ function shownNames({ items }: BoundItem): readonly string[] {
   );
 }
 
-/** The column that is kept stands for both; the other one only a qualified name means. */
+/** The column that is kept is the value of both; only a qualified name refers to the other one. */
 function joinByName(
   node: JoinExpr,
   left: BoundItem,

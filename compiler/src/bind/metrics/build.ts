@@ -26,7 +26,7 @@ export function derivedRows(query: Query, ctx: BindContext): QueryRows {
   return { item: Object.freeze({ kind: 'derived', id, query }), columns: columnRefs(id, query) };
 }
 
-/** A common table that is worked out once. */
+/** A common table that is computed once. */
 export function materialized(query: Query, ctx: BindContext): CommonTable {
   return Object.freeze({ id: ctx.nextTable(), query, materialized: true });
 }

@@ -11,7 +11,9 @@ import type { Branch, JoinedRows } from './joined-rows.js';
 
 /** A conversion metric of a SELECT whose FROM has its base events. */
 export interface ConversionUse {
-  /** A source that no FROM has. Its columns stand for the later events, as `inputs…` and whether a row is one. */
+  /**
+   * Placeholder source that no FROM has. Its columns are those of the later events: `inputs…` and whether a row is one.
+   */
   readonly placeholder: SourceId;
   readonly item: { readonly source: SourceId; readonly relation: Relation | null };
   readonly conversion: ConversionMetric;

@@ -44,7 +44,7 @@ type UpperClauses = Pick<Select, 'groupBy' | 'having' | 'outputs' | 'distinctOn'
 
 /** The rows of FROM and WHERE as a table of their own, and the clauses above them over its columns. */
 export class JoinedRows {
-  /** The FROM item that stands for the table. */
+  /** The FROM item that reads the table. */
   readonly id: SourceId;
   readonly #select: Select;
   readonly #local: ReadonlySet<SourceId>;

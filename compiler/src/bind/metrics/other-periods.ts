@@ -13,7 +13,7 @@ import { takesRow, truncateTime, unitOf } from './time.js';
 
 /** A metric that takes rows of other periods than the group's own: a running total, or one of an earlier period. */
 export interface PeriodMetricUse {
-  /** A source that no FROM has. Its column stands in the FILTERs of the metric's aggregates. */
+  /** Column of a placeholder source that no FROM has. It is used in the FILTERs of the metric's aggregates. */
   readonly placeholder: ColumnRef;
   readonly item: { readonly source: SourceId };
   /** Time of the rows of its entity. */

@@ -22,7 +22,7 @@ interface EntityItem {
 
 /** A metric whose rows FROM repeats: which rows they are, and who asks. */
 interface RepeatedMetricUse {
-  /** A source that no FROM has. Its column stands in FILTERs for "the first of the rows that are one row". */
+  /** Column of a placeholder source that no FROM has: true for the first of the joined rows that are one row. */
   readonly placeholder: ColumnRef;
   readonly item: EntityItem;
   readonly key: readonly Expr[];

@@ -13,7 +13,7 @@ export interface DeferredAggregates {
   /** True if the inputs are aggregates: one row for each group of rows that are always taken together. */
   readonly grouped: boolean;
   readonly inputs: readonly Expr[];
-  /** @param columns one for each input; `taken`: whether the row they stand in counts */
+  /** @param columns one for each input; `taken`: condition under which their row counts */
   value(columns: readonly Expr[], taken: Expr): Expr;
 }
 

@@ -120,7 +120,7 @@ type NameBuilder =
   | { readonly kind: 'dimension' | 'entity' | 'metric'; readonly name: string }
   | { readonly kind: 'time'; readonly name: string; readonly grain: Grain | null };
 
-/** A predicate with its builders taken out: `"{{n}}"` stands for `builders[n]`, and no caller can write that. */
+/** A predicate with its builders replaced: `"{{n}}"` refers to `builders[n]`, and no caller can write that name. */
 interface Template {
   readonly sql: string;
   readonly builders: readonly NameBuilder[];
@@ -156,7 +156,7 @@ function parseTemplate(text: string): Template {
   return { sql: sql + text.slice(at), builders };
 }
 
-/** The builder that the parsed name `"{{n}}"` stands for. */
+/** The builder that the parsed name `"{{n}}"` refers to. */
 function builderAt(name: string, { builders }: Template): number | null {
   const [, digits] = /^\{\{(\d+)\}\}$/.exec(name) ?? [];
   const index = Number(digits);

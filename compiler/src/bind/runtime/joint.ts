@@ -46,7 +46,9 @@ export function withEvidence(
   return { draft, columns: new Map([...columns, ...extra]) };
 }
 
-/** `columns`, and what facets would add that policy denies whole: to name it is to be told so, and `*` has none of it. */
+/**
+ * `columns`, and those that facets would add but policy denies: naming one gives that error, and `*` leaves them out.
+ */
 export function withDeniedContent(
   relation: Relation,
   columns: ReadonlyMap<string, ScopeColumn>,

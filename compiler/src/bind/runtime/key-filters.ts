@@ -26,7 +26,7 @@ export function noteKeyFilters(
   }
 }
 
-/** `field IN (query)` or NOT IN, where the query stands by itself and reads what lies beside the passages. */
+/** `field IN (query)` or NOT IN, with a query that reads nothing of the passages or of the queries around it. */
 function keyFilterOf(conjunct: Expr, draft: RetrievalDraft): InQuery | null {
   const negated = conjunct.kind === 'not';
   const found = negated ? conjunct.arg : conjunct;

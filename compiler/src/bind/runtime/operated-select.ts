@@ -87,10 +87,10 @@ function makesRows(e: Expr): boolean {
   return e.kind === 'call' && e.definition.kind === 'rows';
 }
 
-/** Types whose text says all, and is read as JSON's own where it stands in JSON. */
+/** Types whose text is complete, and valid as a JSON value. */
 const READ_AS_JSON: ReadonlySet<string> = new Set(['json', 'jsonb']);
 
-/** The two halves of a SELECT: what stands below the operators, and what above. */
+/** The two halves of a SELECT: what is computed below the operators, and what above. */
 class SelectHalves {
   readonly #select: Select;
   readonly #level: OperatedLevel;
@@ -187,7 +187,10 @@ class SelectHalves {
     });
   }
 
-  /** The common tables that the rows are read of: they stand around the SELECT, and must stand in the query of its rows. */
+  /**
+   * The common tables that the rows are read from: they belong to the SELECT, and must also be in the query of its
+   * rows.
+   */
   #tables(where: readonly Expr[]): readonly CommonTable[] {
     const known = new Map([...this.#scope.tables.values()].map(({ table }) => [table.id, table]));
     const wanted = new Map<number, CommonTable>();
@@ -206,7 +209,7 @@ class SelectHalves {
     return Object.freeze([...wanted.values()]);
   }
 
-  /** `e`, which stands above FROM and WHERE: above GROUP BY only its keys are of a row, and what aggregates take. */
+  /** `e`, an expression above FROM and WHERE: above GROUP BY only keys and arguments of aggregates belong to a row. */
   #shown(e: Expr): Expr {
     const { grouped } = this.#select;
     if (!this.#readsRows(e)) return e;
@@ -216,7 +219,7 @@ class SelectHalves {
     return mapChildren(e, child, (query) => this.#within(query));
   }
 
-  /** `e`, which is of one row: what waits for no operator is worked out with the row. */
+  /** `e`, an expression over one row: the part that depends on no operator is computed with the row. */
   #ofRow(e: Expr): Expr {
     if (!this.#readsRows(e)) return e;
     if (e.kind !== 'column' && !this.#isWhole(e))

@@ -61,7 +61,7 @@ function resultOf(name: OperatorName, given: ReadonlyMap<string, Expr>): TypeNam
   return resultWith !== null && given.has(resultWith.argument) ? resultWith.type : result;
 }
 
-/** An operator over a text of the rows of its SELECT. No question stands there that an argument could be made of. */
+/** An operator over a text of the rows of its SELECT. There is no question from which to take an argument. */
 function overRows(
   name: OperatorName,
   over: Node,

@@ -113,7 +113,7 @@ function isOffered(name: string, facet: FacetStore, relation: Relation, rights: 
   return name === facet.entityKey || visibleColumn(relation, name, rights) !== null;
 }
 
-/** @param starred whether `*` stands for it too */
+/** @param starred true if `*` includes it */
 function passageColumn(name: string, type: TypeName, facet: FacetStore, starred: boolean): ScopeColumn {
   return { name, type, sealed: facet.scalarIndexed.includes(name), denied: false, starred };
 }

@@ -140,7 +140,7 @@ class GroupingSets {
   }
 }
 
-/** Above GROUP BY, a column of this level may stand only inside an aggregate or as part of a grouped expression. */
+/** Above GROUP BY, a column of this level is allowed only inside an aggregate or as part of a grouped expression. */
 export function checkGrouping(
   exprs: readonly Expr[],
   groupBy: readonly Expr[],

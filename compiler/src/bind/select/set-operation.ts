@@ -54,7 +54,7 @@ export function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scop
   return { query, columns };
 }
 
-/** The columns of an operand as their common type is sought: a bare NULL, which stands as a text, has no type yet. */
+/** The columns of an operand for finding their common type: a bare NULL, which is bound as text, has no type yet. */
 function operandColumns({ query, columns }: BoundQuery): readonly Bound[] {
   return columns.map((c, i) => {
     const expr = query.kind === 'select' ? query.outputs[i]?.expr : undefined;
@@ -76,7 +76,7 @@ export function retypeOutputs(query: Query, types: readonly TypeName[], ctx: Bin
     const outputs = query.outputs.map((o, i) => Object.freeze({ ...o, expr: inType(o.expr, i) }));
     return Object.freeze({ ...query, outputs: Object.freeze(outputs) });
   }
-  // What is compared or sorted keeps its own type, so the conversion stands around it.
+  // Values that are compared or sorted keep their own type, so the conversion goes around them.
   const from: DerivedTable = Object.freeze({ kind: 'derived', id: ctx.nextSource(), query });
   const outputs = columns.map(({ name, type }, i) => {
     const expr: Expr = columnRef(from.id, `c${i + 1}`, type);

@@ -85,7 +85,7 @@ class Findings implements Guards {
         return place !== undefined && (place < first || place >= next);
       });
     for (const c of item.on) {
-      // A FULL JOIN is made on its equalities, as they stand.
+      // A FULL JOIN needs its equalities unchanged.
       const keyed = item.type === 'full' && c.kind === 'operation' && c.definition.name === '=';
       if (keyed || reachesBeside(c)) this.#fenceUnlessHarmless(c);
       else this.#judge(c, links);
@@ -142,7 +142,7 @@ class Findings implements Guards {
     if (query.outputs.some((o) => someExpr(o.expr, (e) => e.kind === 'window'))) return false;
     const correlated = this.reach.outerRefs(query);
     if (correlated.length === 0 || !correlated.every((r) => places.has(r.source))) return false;
-    // The rest of the query must stand by itself.
+    // The rest of the query must not depend on queries around it.
     const bare: Select = { ...query, where: [], outputs: [], distinctOn: [], orderBy: [] };
     return this.reach.outerRefsOf(bare, query).length === 0;
   }

@@ -32,7 +32,7 @@ export interface Guards {
   readonly reach: RowReach;
   /** Conditions that ask first whether the rows that reach them are shown. */
   readonly conditions: ReadonlySet<Expr>;
-  /** Queries whose output is worked out before anything is compared with it. */
+  /** Queries whose output is computed before anything is compared with it. */
   readonly sealed: ReadonlySet<Query>;
   /** True if every scan with a row filter is fenced. */
   readonly fenced: boolean;
@@ -174,7 +174,7 @@ class GuardPass {
 
   readonly #deep = (e: Expr): Expr => mapChildren(e, this.#deep, (q) => this.#inner(q));
 
-  /** A query inside an expression: worked out by itself where what it yields must not be compared before. */
+  /** A query inside an expression: fenced if its output must not be compared before it is complete. */
   #inner(query: Query): Query {
     const after = this.rewritten(query);
     if (!this.#guards.sealed.has(query) || after.kind === 'values') return after;
@@ -218,7 +218,7 @@ class GuardPass {
     return this.#isHarmless(condition) ? after : this.#asking(after, when);
   }
 
-  /** AND or OR, of which the parts that can fail ask together, where the first of them stands. */
+  /** AND or OR whose parts that can fail share one guard, at the place of the first of them. */
   #list(list: Extract<Expr, { kind: 'and' | 'or' }>, when: Expr): Expr {
     const failing = list.args.filter((c) => !this.#isMixed(c) && !this.#isHarmless(c));
     const [first] = failing;
@@ -280,7 +280,7 @@ class GuardPass {
       return leaves.length === 0 ? TRUE : allOf(leaves.map((leaf) => this.#shown(leaf, scan).expr));
     });
     const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, this.#deep);
-    // Postgres moves such a condition below the groups by itself; where it stands it cannot ask about rows.
+    // Postgres moves such a condition below the groups by itself; above them it cannot ask about rows.
     const asks = (c: Expr): boolean => this.#guards.conditions.has(c) && query.groupBy.length > 0;
     // A key that a grouping set leaves out is NULL above the groups, and not below.
     const moves = (c: Expr): boolean =>

@@ -265,7 +265,7 @@ function isHarmlessOperation({ definition, left, right }: Operation, literals: L
   const { name } = definition;
   if (COMPARISONS.has(name)) return left !== null;
   const key = `${definition.left ?? ''} ${name} ${definition.right}`;
-  // How deep a search goes hangs on its own text.
+  // The depth of a search depends on its own text.
   if (key === 'tsvector @@ tsquery') return right.kind === 'call' && isSearch(right, literals);
   const test = PATTERNS.has(key) ? isSoundPattern : key === CONTAINMENT ? isSoundContained : null;
   if (test === null) return OPERATORS.has(key);

@@ -23,7 +23,7 @@ export interface ReachingScan {
   readonly scan: SourceId | null;
 }
 
-/** Scans that are told apart of those that come through one FROM item: what is asked of each is carried up by itself. */
+/** Maximum number of scans behind one FROM item that are tracked one by one: the visibility of each is a column. */
 const MOST_SCANS = 8;
 
 /**
@@ -45,7 +45,7 @@ export class RowReach {
   constructor(root: Query, literals: HarmlessContext['literals']) {
     const tables = new Map<number, Query>();
     for (const query of allQueries(root)) {
-      // No condition enters a recursive table: its rows are worked out before anything reads them.
+      // No condition enters a recursive table: its rows are computed before anything reads them.
       if (query.kind !== 'values')
         for (const t of query.with) if (t.recursive !== true) tables.set(t.id, t.query);
       if (query.kind !== 'select') continue;
@@ -220,11 +220,11 @@ export interface GroupedLevels {
   readonly around: GroupedLevels | null;
 }
 
-/** The queries inside values that are worked out of the groups of a level. */
+/** The queries inside values that are computed from the groups of a level. */
 function queriesAboveGroups(level: Query): ReadonlySet<Query> {
   const found = new Set<Query>();
   if (level.kind !== 'select' || !level.grouped) return found;
-  // A query among the keys runs on rows that the filter has let through, and stands above the groups again.
+  // A query among the keys runs on rows that the filter has let through, and is also above the groups.
   const above = [...level.groupBy, ...level.outputs.map((o) => o.expr), ...level.having];
   for (const expr of [...above, ...level.distinctOn, ...sortExprs(level.orderBy)])
     visitExpr(expr, (e) => {

@@ -8,7 +8,7 @@ import { mapChildren, mapped, mapSort } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';
 import type { GovernedSlots } from '../slots.js';
 
-/** The column of a rollup that says how many rows of the entity a row of it stands for. */
+/** The column of a rollup with the number of the entity's rows behind each of its rows. */
 export const ROLLUP_ROWS = '#n';
 /** The column of a rollup that has the beginning of a row's period, a timestamp of UTC. */
 export const ROLLUP_TIME = '#t';

@@ -74,7 +74,7 @@ export const SOURCES_BESIDE = Object.freeze({
   common: 6_000_000,
   documents: 7_000_000,
   indexed: 8_000_000,
-  /** A second scan of the store; what stands beside it lies as far beyond. */
+  /** Offset of ids for a second scan of the store and the FROM items beside it. */
   second: 10_000_000,
 });
 

@@ -11,7 +11,7 @@ export const SNAPSHOT: Output = Object.freeze({
   name: stored('snapshot'),
   expr: Object.freeze({
     kind: 'scalar_query',
-    // In a query of its own, which runs once: an output is worked out before rows are cut off.
+    // In a query of its own, which runs once: an output is computed before rows are cut off.
     query: selectOf({
       outputs: [
         {

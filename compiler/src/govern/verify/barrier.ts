@@ -83,15 +83,18 @@ interface QueryRange {
   readonly next: number;
 }
 
-/** INVARIANT: whatever follows references of FROM items to queries is worked out once for each query, and column or scan. */
+/**
+ * INVARIANT: anything that follows references from FROM items to queries is computed once for each query, and column or
+ * scan.
+ */
 class BarrierCheck {
   readonly #root: Query;
   readonly #slots: readonly Slot[];
   readonly #behind = new Map<SourceId, Behind>();
-  /** Null for a recursive one, whose rows are worked out before anything reads them. */
+  /** Null for a recursive one, whose rows are computed before anything reads them. */
   readonly #tables = new Map<number, Query | null>();
   readonly #spans = new Map<Query, QueryRange>();
-  /** The number of the query in whose FROM an item stands. */
+  /** The number of the query whose FROM has an item. */
   readonly #homes = new Map<SourceId, number>();
   readonly #items = new Map<Query, readonly FromLeaf[]>();
   readonly #outer = new Map<Query, readonly ColumnRef[]>();
@@ -104,7 +107,10 @@ class BarrierCheck {
   readonly #shown = new QueryMemo<ReadonlySet<SourceId> | null>();
   /** The queries in the values of each level that has some. */
   readonly #inside = new Map<Query, readonly Query[]>();
-  /** The numbers of queries around the one at hand whose rows were grouped before it runs, so that all of them are shown. */
+  /**
+   * The numbers of queries around the current one whose rows were grouped before it runs, so that all of them are
+   * shown.
+   */
   readonly #settled = new Set<number>();
   readonly #reliances: Reliance[] = [];
   readonly #rely = (r: Reliance): void => {
@@ -173,7 +179,7 @@ class BarrierCheck {
         this.#behind.set(leaf.id, query === null ? { kind: 'given' } : { kind: 'query', query });
         break;
       }
-      // What these yield was worked out before, or of rows that are known to be shown.
+      // Their results were computed before, or from rows that are known to be shown.
       case 'rows':
       case 'recursion':
       case 'spine':

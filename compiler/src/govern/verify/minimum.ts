@@ -50,7 +50,7 @@ function isWhole(block: Select): boolean {
   return block.groupBy.length === 0 && block.groupingSets === null;
 }
 
-/** Rows are counted by what stands in the block itself; a query around it gives keys to compare, and nothing else. */
+/** Rows are counted by expressions of the block itself; a query around it only gives keys to compare. */
 function verifyChosen(block: Select): void {
   const within = new Set<number>();
   for (const q of allQueries(block))

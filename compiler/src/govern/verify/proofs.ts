@@ -292,7 +292,7 @@ function isShortSearch(
 ): boolean {
   if (!/^(?:plainto|phraseto|websearch_to)_tsquery$/.test(definition.name)) return false;
   const [first, ...more] = args;
-  // A configuration is one of a closed set, and stands in the text itself.
+  // A configuration is one of a closed set, and part of the statement's text.
   const [words, ...rest] = first?.kind === 'structural' ? more : args;
   if (words?.kind !== 'parameter' || rest.length > 0) return false;
   const reliance: Reliance = { slot: words.slot, as: 'words' };

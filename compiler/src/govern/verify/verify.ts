@@ -42,7 +42,9 @@ export function verify(
   verifyBarrier(root, slots);
 }
 
-/** The caller's joins keep the join rule; those that the compiler makes link rows by keys, or what was grouped before. */
+/**
+ * Verifies the join rule for the caller's joins; those that the compiler makes link rows by keys, or by earlier groups.
+ */
 function verifyJoins(root: Query, joins: Joins | null): void {
   for (const query of allQueries(root)) if (query.kind === 'select') verifyMade(query.from);
   const found = joins === null ? null : findUnsealedJoin(root, joins, isKeyOf, unasked);
@@ -65,21 +67,21 @@ function verifyMade(from: FromItem | null): void {
   sideOf(from, 0);
 }
 
-/** One side of a join: the leaves of its FROM from place `first` to before `next`. */
+/** One side of a join: the leaves of its FROM from index `first` to before `next`. */
 interface JoinSide {
   readonly first: number;
   readonly next: number;
   readonly places: ReadonlyMap<SourceId, number>;
-  /** True if queries have worked out all of them. */
+  /** True if queries have computed all of them. */
   readonly computed: boolean;
 }
 
-/** True if a column of a scan is a sealed key, or what joins read in the place of one that is masked. */
+/** True if a column of a scan is a sealed key, or the variant that joins read instead of a masked one. */
 function isKeyOf({ relation }: EntityScan | GovernedScan, name: string): boolean {
   return relation.sealedKeys.some((key) => key === name || keyColumnName(key) === name);
 }
 
-/** A condition without the question whether its rows are shown. */
+/** A condition without its guard, the question whether its rows are shown. */
 function unasked(e: Expr): Expr {
   const [arm, ...more] = e.kind === 'case' ? e.arms : [];
   const asks = e.kind === 'case' && e.otherwise.kind === 'boolean' && !e.otherwise.value && more.length === 0;
@@ -197,7 +199,7 @@ function positions(query: Query): ReadonlySet<string> {
 /** Physical columns of relations of the catalog, which are immutable. */
 const PHYSICAL = new WeakMap<Relation, ReadonlyMap<string, string | null>>();
 
-/** The columns of the table, each with the type that it is stored in where that is none of the model's. */
+/** The columns of the table, each with its stored type if that is no type of the model. */
 function physicalColumns(relation: Relation): ReadonlyMap<string, string | null> {
   let known = PHYSICAL.get(relation);
   if (known === undefined) {
