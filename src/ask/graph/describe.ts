@@ -1,10 +1,10 @@
 import { queryError } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
 import {
-  type Chosen,
   objectsIn,
   type Resolution,
   resolve,
+  type SchemaChoice,
   type SchemaWish,
 } from '../../model/graph/index.js';
 import type { ContentPlane } from '../data/content-plane.js';
@@ -66,11 +66,11 @@ export function describe(
 interface Decided {
   readonly readings: Readings;
   /** The part of the schema that is wanted; null: all of it. */
-  readonly chosen: Chosen | null;
+  readonly chosen: SchemaChoice | null;
 }
 
 /** @throws QueryError E0512 where nothing that the reader may see has any of the names */
-function chosenIn(readings: Readings, wish: Extract<SchemaWish, { kind: 'part' }>): Chosen {
+function chosenIn(readings: Readings, wish: Extract<SchemaWish, { kind: 'part' }>): SchemaChoice {
   const chosen = readings.chosen(wish);
   const [lost] = chosen.notFound;
   if (lost !== undefined && chosen.notFound.length === wish.names?.length)
@@ -84,7 +84,7 @@ const LONGEST_SHOWN = 64;
 async function schemaNow(
   { content }: GraphParts,
   readings: Readings,
-  chosen: Chosen | null,
+  chosen: SchemaChoice | null,
 ): Promise<Reading> {
   const facets = (chosen ?? readings).view.facets.map((f) => f.name);
   const indexed = facets.length === 0 ? new Map<string, string>() : await content.indexedAt(facets);

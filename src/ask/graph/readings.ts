@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {
-  type Chosen,
   chosenOf,
   domainMapOf,
   fullView,
   type GraphView,
   governedView,
   objectsIn,
+  type SchemaChoice,
   type SchemaWish,
   schemaIndex,
   schemaOf,
@@ -54,11 +54,11 @@ export class Readings {
   }
 
   /** A part of the schema: what `chosen` has of the view. */
-  partAt(chosen: Chosen, indexed: ReadonlyMap<string, string>): Reading {
+  partAt(chosen: SchemaChoice, indexed: ReadonlyMap<string, string>): Reading {
     return reading(JSON.stringify(schemaPart(this.view, chosen, this.#version !== null, indexed)));
   }
 
-  chosen(wish: Extract<SchemaWish, { kind: 'part' }>): Chosen {
+  chosen(wish: Extract<SchemaWish, { kind: 'part' }>): SchemaChoice {
     return chosenOf(this.view, wish, this.#hasDecoder);
   }
 

@@ -141,7 +141,7 @@ function candidateOf(relation: UpstreamRelation, around: Surroundings): Candidat
   });
 }
 
-type Judged = Pick<Candidate, 'confidence' | 'evidence'>;
+type CandidateRating = Pick<Candidate, 'confidence' | 'evidence'>;
 
 interface Key {
   readonly columns: readonly string[];
@@ -160,7 +160,7 @@ function keyOf(relation: UpstreamRelation): Key {
 /** Worth of a declaration, in hundredths. */
 const WORTH = { primary: 85, unique: 70, none: 25, referred: 10, viewNone: 15 } as const;
 
-function judgeEntity(relation: UpstreamRelation, key: Key, referring: number): Judged {
+function judgeEntity(relation: UpstreamRelation, key: Key, referring: number): CandidateRating {
   const isView = relation.kind === 'view' || relation.kind === 'materialized_view';
   const evidence = [KEY_EVIDENCE[key.from](key.columns.join(', '))];
   let worth: number = key.from === 'none' && isView ? WORTH.viewNone : WORTH[key.from];
@@ -179,7 +179,7 @@ const KEY_EVIDENCE = {
   none: () => 'no key is declared: whether its rows are things of their own cannot be told',
 } as const;
 
-function judgeLink(link: LinkTable): Judged {
+function judgeLink(link: LinkTable): CandidateRating {
   const evidence = [
     `${link.sides.length} foreign keys make up its key: ${link.sides.map((s) => s.columns.join(', ')).join(' and ')}`,
   ];

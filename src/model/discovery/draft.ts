@@ -83,9 +83,9 @@ function tableOf(candidate: Candidate, manifest: Manifest): Plain {
 }
 
 /** Names of the model by those of the table, for every column that the model has a type for. */
-type Exposed = ReadonlyMap<string, string>;
+type ExposedColumns = ReadonlyMap<string, string>;
 
-function exposedColumns(candidate: Candidate): Exposed {
+function exposedColumns(candidate: Candidate): ExposedColumns {
   const names = new Names(RESERVED);
   return new Map(candidate.columns.filter(isExposable).map((c) => [c.name, names.free(c.name, 'column')]));
 }
@@ -95,7 +95,7 @@ export function isExposable({ type }: CandidateColumn): boolean {
   return type !== null;
 }
 
-function columnsOf(candidate: Candidate, exposed: Exposed): Plain {
+function columnsOf(candidate: Candidate, exposed: ExposedColumns): Plain {
   return members(
     candidate.columns.flatMap((c): readonly (readonly [string, unknown])[] => {
       const name = exposed.get(c.name);
@@ -113,7 +113,7 @@ function described({ comment }: Pick<Candidate, 'comment'>): Plain {
   return comment === null ? {} : { description: comment };
 }
 
-function entityOf(candidate: Candidate, exposed: Exposed): Plain {
+function entityOf(candidate: Candidate, exposed: ExposedColumns): Plain {
   const names = (columns: readonly string[]): readonly string[] =>
     columns.map((c) => exposed.get(c) ?? modelNameFrom(c));
   const key = names(candidate.key);
@@ -128,7 +128,7 @@ function entityOf(candidate: Candidate, exposed: Exposed): Plain {
   };
 }
 
-function bridgeOf(candidate: Candidate, exposed: Exposed, manifest: Manifest): Plain {
+function bridgeOf(candidate: Candidate, exposed: ExposedColumns, manifest: Manifest): Plain {
   const key = new Set(candidate.key);
   const [left, right] = candidate.foreign_keys.filter((f) => f.columns.every((c) => key.has(c)));
   return {
@@ -141,7 +141,7 @@ function bridgeOf(candidate: Candidate, exposed: Exposed, manifest: Manifest): P
 }
 
 /** One end of a bridge, its columns in the order of the entity's primary key. */
-function sideOf(link: CandidateLink | undefined, exposed: Exposed, manifest: Manifest): Plain {
+function sideOf(link: CandidateLink | undefined, exposed: ExposedColumns, manifest: Manifest): Plain {
   if (link === undefined) return {};
   const { references, columns } = link;
   const entity = references.entity === null ? undefined : manifest.catalog.relations.get(references.entity);
@@ -162,7 +162,7 @@ function physicalKey(relation: Relation): readonly string[] {
 /** The links along foreign keys to entities whose primary key they hold, and to itself. */
 function relationshipsOf(
   candidate: Candidate,
-  exposed: Exposed,
+  exposed: ExposedColumns,
   manifest: Manifest,
 ): readonly (readonly [string, unknown])[] {
   const names = new Names(manifest.relationships.keys());
@@ -194,7 +194,11 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /** Columns of the candidate's own key, in the order in which its foreign key refers to them. */
-function ownKey({ key }: Candidate, referred: readonly string[], exposed: Exposed): readonly string[] | null {
+function ownKey(
+  { key }: Candidate,
+  referred: readonly string[],
+  exposed: ExposedColumns,
+): readonly string[] | null {
   return sameNames(key, referred) ? referred.map((c) => exposed.get(c) ?? modelNameFrom(c)) : null;
 }
 
@@ -211,7 +215,7 @@ function keyOf(
   return referred.map((c) => relation.primaryKey[physical.indexOf(c)] ?? c);
 }
 
-function notesOf(candidate: Candidate, exposed: Exposed, labels: string): readonly string[] {
+function notesOf(candidate: Candidate, exposed: ExposedColumns, labels: string): readonly string[] {
   const notes = [labels];
   const left = candidate.columns.filter((c) => !exposed.has(c.name));
   for (const c of left) {

@@ -4,7 +4,7 @@ import { tableName } from '../manifest/index.js';
 import type { MapAttribute, MapEdge, MapNode } from './domain-map.js';
 
 /** What a database holds beyond the manifest, as parts of the domain map. */
-export interface Discovered {
+export interface DiscoveredGraph {
   readonly nodes: readonly MapNode[];
   readonly edges: readonly MapEdge[];
   readonly bridges: readonly string[];
@@ -15,7 +15,7 @@ export interface Discovered {
  * bridge is an edge between what it links, as an adopted one is. Links lead along declared foreign keys to entities
  * and to other candidates. Pure: equal arguments, equal parts in equal order.
  */
-export function discoveredIn(candidates: readonly Candidate[], manifest: Manifest): Discovered {
+export function discoveredIn(candidates: readonly Candidate[], manifest: Manifest): DiscoveredGraph {
   const links = candidates.filter((c) => c.proposal === 'bridge');
   const nodes = candidates.filter((c) => c.proposal !== 'bridge');
   const places = new Places(nodes, manifest);

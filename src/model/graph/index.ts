@@ -16,10 +16,10 @@ export {
 export { type Match, type Resolution, resolve } from './resolve.js';
 export { type SchemaDocument, schemaOf } from './schema.js';
 export {
-  type Chosen,
   chosenOf,
   MOST_NAMES,
   SCHEMA_PARTS,
+  type SchemaChoice,
   type SchemaPart,
   type SchemaWish,
   schemaIndex,

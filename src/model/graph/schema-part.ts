@@ -31,7 +31,7 @@ interface NotFound {
 }
 
 /** The wanted objects of a view, before anything is said of them. */
-export interface Chosen {
+export interface SchemaChoice {
   readonly view: Pick<GraphView, 'entities' | 'facets' | 'metrics' | 'links'>;
   readonly functions: ReturnType<typeof functionEntries>;
   readonly operators: ReturnType<typeof operatorEntries>;
@@ -46,7 +46,7 @@ export function chosenOf(
   view: GraphView,
   { names, parts }: Extract<SchemaWish, { kind: 'part' }>,
   hasDecoder: boolean,
-): Chosen {
+): SchemaChoice {
   const wanted = names === null ? null : new Set(names.map((name) => name.toLowerCase()));
   const found = new Set<string>();
   const choose = <T extends { readonly name: string }>(
@@ -87,7 +87,7 @@ function namesIn({ entities, facets, metrics, links }: GraphView): readonly stri
 /** The wanted members of the schema. What is null, empty or as usual of them is left out. */
 export function schemaPart(
   view: GraphView,
-  { view: chosen, functions, operators, forms, notFound }: Chosen,
+  { view: chosen, functions, operators, forms, notFound }: SchemaChoice,
   full: boolean,
   indexed: ReadonlyMap<string, string>,
 ): object {

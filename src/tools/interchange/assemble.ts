@@ -11,7 +11,7 @@ import { type Place, report, type SourceFile } from './source.js';
 import { settleTypes } from './types.js';
 
 /** What an import gives. The manifest loads as it is; the report says what it lacks. */
-export interface Imported {
+export interface ImportResult {
   readonly document: ManifestDocument;
   readonly manifest: Manifest;
   /** Grants nobody anything: it has no subjects. */
@@ -27,7 +27,7 @@ export function assemble(
   roles: PolicyDraft,
   files: readonly SourceFile[],
   options: ImportOptions,
-): Imported {
+): ImportResult {
   for (const entity of draft.entities) entity.settleComputed();
   settleTypes(draft, options);
   const { document, origins } = draftDocument(draft, options);

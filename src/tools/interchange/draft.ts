@@ -193,7 +193,7 @@ export function isPhysical(name: string): boolean {
   return name.length >= 1 && name.length <= 63 && !/[.\u0000]/.test(name);
 }
 
-export interface Named<T> {
+export interface NamedValue<T> {
   readonly name: string;
   readonly document: T;
   readonly place: Place;
@@ -208,20 +208,20 @@ export interface TermDraft {
 
 /** Everything that an importer found, before types are settled. */
 export class Draft {
-  readonly relationships: Named<RelationshipDocument>[] = [];
+  readonly relationships: NamedValue<RelationshipDocument>[] = [];
   readonly terms: TermDraft[] = [];
   readonly entityNames = new TakenNames();
   readonly metricNames = new TakenNames();
   readonly relationshipNames = new TakenNames();
   readonly #terms = new TakenNames();
   readonly #entities = new Map<string, EntityDraft>();
-  readonly #metrics = new Map<string, Named<MetricDocument>>();
+  readonly #metrics = new Map<string, NamedValue<MetricDocument>>();
 
   get entities(): readonly EntityDraft[] {
     return [...this.#entities.values()];
   }
 
-  get metrics(): readonly Named<MetricDocument>[] {
+  get metrics(): readonly NamedValue<MetricDocument>[] {
     return [...this.#metrics.values()];
   }
 
@@ -235,7 +235,7 @@ export class Draft {
   }
 
   /** A metric of the draft, by its name in the manifest. */
-  metric(name: string): Named<MetricDocument> | null {
+  metric(name: string): NamedValue<MetricDocument> | null {
     return this.#metrics.get(name) ?? null;
   }
 

@@ -12,7 +12,7 @@ import { ossieOf } from './ossie/export.js';
 import type { Loss } from './report.js';
 import type { SourceText } from './source.js';
 
-export interface Exported {
+export interface ExportResult {
   readonly ossie: OssieDocument;
   /** What other tools will not understand of it, placed in the manifest. */
   readonly losses: readonly Loss[];
@@ -28,7 +28,7 @@ export function exportModel(
   { file, text }: SourceText,
   policy: PolicyDocument | null,
   served: Manifest | null = null,
-): Exported {
+): ExportResult {
   const manifest = served ?? parseManifest(text, file);
   const source = parseSource(text, file);
   const { ossie, lacks } = ossieOf(manifest, policy);

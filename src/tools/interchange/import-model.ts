@@ -1,4 +1,4 @@
-import type { Imported } from './assemble.js';
+import type { ImportResult } from './assemble.js';
 import { importCube } from './cube/import.js';
 import { importDbt } from './dbt/import.js';
 import type { ImportOptions } from './options.js';
@@ -14,7 +14,11 @@ export type Format = (typeof FORMATS)[number];
  *
  * @throws ManifestProblems where a text is no YAML or has the wrong shape
  */
-export function importModel(format: Format, texts: readonly SourceText[], options: ImportOptions): Imported {
+export function importModel(
+  format: Format,
+  texts: readonly SourceText[],
+  options: ImportOptions,
+): ImportResult {
   const files = texts.map((text) => new SourceFile(text));
   switch (format) {
     case 'dbt':

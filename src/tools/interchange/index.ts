@@ -1,5 +1,5 @@
 /** Models of other tools as manifests, and manifests as models of other tools. */
-export type { Imported } from './assemble.js';
+export type { ImportResult } from './assemble.js';
 export { exportModel, manifestText, ossieText, policyText } from './export.js';
 export { type Format, importModel } from './import-model.js';
 export { DEFAULT_OPTIONS, type ImportOptions } from './options.js';

@@ -26,7 +26,7 @@ export interface SoundModel {
   readonly snapshot: PolicySnapshot | null;
 }
 
-export interface Checked {
+export interface CheckResult {
   readonly diagnostics: readonly Diagnostic[];
   /** Null where the manifest is wrong. */
   readonly sound: SoundModel | null;
@@ -35,7 +35,7 @@ export interface Checked {
 }
 
 /** Checks a project as `osl validate` does, with what is open in the place of what is saved. */
-export async function check(project: Project, open: OpenTexts): Promise<Checked> {
+export async function check(project: Project, open: OpenTexts): Promise<CheckResult> {
   const read = async (file: string): Promise<string> => open.get(file) ?? readManifestText(file);
   const { diagnostics, sound } = await judged(project, read);
   const [manifest, policy] = await Promise.all([
@@ -52,7 +52,7 @@ export async function check(project: Project, open: OpenTexts): Promise<Checked>
 async function judged(
   { manifestFile, policyFile }: Project,
   read: (file: string) => Promise<string>,
-): Promise<Pick<Checked, 'diagnostics' | 'sound'>> {
+): Promise<Pick<CheckResult, 'diagnostics' | 'sound'>> {
   try {
     const { manifest, snapshot } = await loadModel(manifestFile, policyFile ?? '', null, read);
     return { diagnostics: [], sound: { manifest, snapshot } };

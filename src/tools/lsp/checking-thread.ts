@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads';
-import type { Answered, Asked, Results, Task } from './messages.js';
+import type { CheckReply, CheckRequest, Results, Task } from './messages.js';
 
 /** MiB. A manifest of 10,000 entities takes some hundreds. */
 const MEMORY_MB = 2_048;
 
-type Settle = (answer: Answered | null) => void;
+type Settle = (answer: CheckReply | null) => void;
 
 /** Compiles what is being edited, in a thread of its own; one that ends is begun anew with the next task. */
 export class CheckingThread {
@@ -22,7 +22,7 @@ export class CheckingThread {
         else if ('failed' in answer) reject(new Error(answer.failed));
         else resolve(answer.result as Results[K]); // the thread answers each task with what is its own
       });
-      worker.postMessage({ id, task } satisfies Asked);
+      worker.postMessage({ id, task } satisfies CheckRequest);
     });
   }
 
@@ -38,7 +38,7 @@ export class CheckingThread {
       stdout: true,
     });
     worker.stdout.pipe(process.stderr);
-    worker.on('message', (answer: Answered) => {
+    worker.on('message', (answer: CheckReply) => {
       this.#waiting.get(answer.id)?.(answer);
       this.#waiting.delete(answer.id);
     });

@@ -3,7 +3,7 @@ import { ready } from 'osl-compiler';
 import { stackOf } from '../../base/thrown.js';
 import { functionEntries } from '../../model/graph/language.js';
 import { check, type SoundModel } from './check.js';
-import type { Answered, Asked, Results, Task } from './messages.js';
+import type { CheckReply, CheckRequest, Results, Task } from './messages.js';
 import { questionFaults } from './messages.js';
 import { sightsText } from './sights.js';
 
@@ -17,11 +17,11 @@ const sound = new Map<string, SoundModel>();
 
 await ready();
 let last: Promise<void> = Promise.resolve();
-port.on('message', ({ id, task }: Asked) => {
+port.on('message', ({ id, task }: CheckRequest) => {
   last = last.then(async () => port.postMessage(await answered(id, task)));
 });
 
-async function answered(id: number, task: Task): Promise<Answered> {
+async function answered(id: number, task: Task): Promise<CheckReply> {
   try {
     return { id, result: await done(task) };
   } catch (error) {

@@ -36,12 +36,12 @@ export interface Results {
   readonly questions: readonly QuestionFault[] | null;
 }
 
-export interface Asked {
+export interface CheckRequest {
   readonly id: number;
   readonly task: Task;
 }
 
-export type Answered =
+export type CheckReply =
   | { readonly id: number; readonly result: Results[Task['kind']] }
   | { readonly id: number; readonly failed: string };
 

@@ -28,7 +28,7 @@ export function complain(error: unknown): void {
 }
 
 /** What a check of a project found. */
-export type Found = (project: Project, diagnostics: readonly Diagnostic[]) => void;
+export type DiagnosticsListener = (project: Project, diagnostics: readonly Diagnostic[]) => void;
 
 /** The projects of the files that are open. Each is checked a moment after its last change, one check at a time. */
 export class Projects {
@@ -36,14 +36,14 @@ export class Projects {
   readonly #thread: CheckingThread;
   readonly #delayMs: number;
   readonly #open: () => readonly (readonly [file: string, text: string])[];
-  readonly #found: Found;
+  readonly #found: DiagnosticsListener;
 
   /** @param open the files that are open in the editor, with their texts */
   constructor(
     thread: CheckingThread,
     delayMs: number,
     open: () => readonly (readonly [file: string, text: string])[],
-    found: Found,
+    found: DiagnosticsListener,
   ) {
     this.#thread = thread;
     this.#delayMs = delayMs;

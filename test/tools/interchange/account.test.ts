@@ -1,7 +1,7 @@
 import t, { test } from 'tap';
 import { parse } from 'yaml';
 import { ManifestProblems, parseManifest, pointer } from '../../../src/model/manifest/index.js';
-import type { Format, Imported } from '../../../src/tools/interchange/index.js';
+import type { Format, ImportResult } from '../../../src/tools/interchange/index.js';
 import { manifestText } from '../../../src/tools/interchange/index.js';
 import { RICH_CUBE, RICH_DBT, RICH_OSSIE } from './rich.js';
 import { SHOP_CUBE, SHOP_DBT, SHOP_OSSIE } from './shop.js';
@@ -40,7 +40,7 @@ function changedAt(value: unknown, path: Steps): unknown {
   );
 }
 
-function meaning({ document, policy, losses }: Imported): string {
+function meaning({ document, policy, losses }: ImportResult): string {
   return JSON.stringify([document, policy, losses.map((l) => [l.path, l.kind, l.reason])]);
 }
 

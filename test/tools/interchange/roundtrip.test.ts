@@ -6,7 +6,7 @@ import { parseManifest, parsePolicyDocument } from '../../../src/model/manifest/
 import {
   DEFAULT_OPTIONS,
   exportModel,
-  type Imported,
+  type ImportResult,
   importModel,
   manifestText,
   ossieText,
@@ -26,7 +26,7 @@ function exported(manifest: string): string {
   return ossieText(exportModel({ file: 'manifest.yaml', text: manifest }, null).ossie);
 }
 
-function reimported(ossie: string): Imported {
+function reimported(ossie: string): ImportResult {
   return importModel('ossie', [{ file: 'model.yaml', text: ossie }], DEFAULT_OPTIONS);
 }
 
@@ -140,7 +140,7 @@ raw_sql: { allow: [db.s.orders, db.s.buyers] }
 `;
 
 /** The exported base after somebody else's tool has worked on it. */
-function edited(edit: (model: Edited) => void): Imported {
+function edited(edit: (model: Edited) => void): ImportResult {
   const file = parse(exported(BASE)) as { semantic_model: [Edited] };
   edit(file.semantic_model[0]);
   return reimported(JSON.stringify(file));

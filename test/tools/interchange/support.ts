@@ -3,20 +3,20 @@ import { ManifestProblems } from '../../../src/model/manifest/index.js';
 import {
   DEFAULT_OPTIONS,
   type Format,
-  type Imported,
   type ImportOptions,
+  type ImportResult,
   importModel,
 } from '../../../src/tools/interchange/index.js';
 
 await ready();
 
 /** One text of `format`, imported. */
-export function imported(format: Format, text: string, options: Partial<ImportOptions> = {}): Imported {
+export function imported(format: Format, text: string, options: Partial<ImportOptions> = {}): ImportResult {
   return importModel(format, [{ file: `${format}.yml`, text }], { ...DEFAULT_OPTIONS, ...options });
 }
 
 /** The report as `line: kind: reason`, `!` after the kind where it is about access. */
-export function reportOf({ losses }: Imported): readonly string[] {
+export function reportOf({ losses }: ImportResult): readonly string[] {
   return losses.map(
     (l) => `${l.range.start.line}: ${l.kind}${l.severity === 'high' ? '!' : ''}: ${l.reason}`,
   );

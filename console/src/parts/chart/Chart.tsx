@@ -11,12 +11,12 @@ interface ChartProps {
   readonly name?: string;
 }
 
-type Loaded = typeof import('./echarts.js');
+type ChartModule = typeof import('./echarts.js');
 
 /** A chart that fills its place. The library comes with the first one. */
 export function Chart({ spec, name = 'chart' }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
-  const [echarts, setEcharts] = useState<Loaded | null>(null);
+  const [echarts, setEcharts] = useState<ChartModule | null>(null);
   useEffect(() => {
     import('./echarts.js').then(setEcharts, () => undefined);
   }, []);
@@ -66,7 +66,7 @@ export function Chart({ spec, name = 'chart' }: ChartProps) {
 const SAVED = { width: 1200, height: 640 };
 
 /** The chart as SVG, drawn apart from the page. */
-function svgOf({ init }: Loaded, spec: ChartSpec): string {
+function svgOf({ init }: ChartModule, spec: ChartSpec): string {
   const chart = init(null, null, { renderer: 'svg', ssr: true, ...SAVED });
   chart.setOption({ ...optionOf(spec, chartColours()), backgroundColor: chartColours().panel });
   const text = chart.renderToSVGString();
@@ -75,7 +75,7 @@ function svgOf({ init }: Loaded, spec: ChartSpec): string {
 }
 
 /** The chart as PNG, twice as dense as the screen's points. */
-function savePng({ init }: Loaded, spec: ChartSpec, name: string): void {
+function savePng({ init }: ChartModule, spec: ChartSpec, name: string): void {
   const place = document.createElement('div');
   const chart = init(place, null, { renderer: 'canvas', devicePixelRatio: 2, ...SAVED });
   const colours = chartColours();

@@ -10,11 +10,11 @@ import { hasPassages, PassagesView } from './PassagesView.js';
 import type { AnswerState } from './useAnswer.js';
 import { WhyPanel } from './WhyPanel.js';
 
-type Shown = Extract<AnswerState, { readonly kind: 'running' | 'answered' | 'cancelled' }>;
+type ShownAnswer = Extract<AnswerState, { readonly kind: 'running' | 'answered' | 'cancelled' }>;
 type Tab = 'table' | 'chart' | 'passages';
 
 interface AnswerViewProps {
-  readonly state: Shown;
+  readonly state: ShownAnswer;
   readonly schema: Schema | null;
 }
 

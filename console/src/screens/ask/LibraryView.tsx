@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { Tabs } from '../../parts/Tabs.js';
-import type { Kept, Saved } from './library.js';
+import type { LibraryEntry, SavedQuery } from './library.js';
 import type { Draft } from './useDraft.js';
 import type { LibraryState } from './useLibrary.js';
 
@@ -33,7 +33,7 @@ export function LibraryView({ library, onTake }: LibraryViewProps) {
 }
 
 interface HistoryProps {
-  readonly history: readonly Kept[];
+  readonly history: readonly LibraryEntry[];
   readonly onTake: (draft: Draft) => void;
   readonly onForget: () => void;
 }
@@ -60,7 +60,7 @@ function History({ history, onTake, onForget }: HistoryProps) {
 }
 
 interface SavedListProps {
-  readonly saved: readonly Saved[];
+  readonly saved: readonly SavedQuery[];
   readonly onTake: (draft: Draft) => void;
   readonly onForget: (name: string) => void;
 }

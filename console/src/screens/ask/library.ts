@@ -1,20 +1,20 @@
 /** Questions that were asked or saved, kept by the browser for one server and one caller. */
-export interface Kept {
+export interface LibraryEntry {
   readonly text: string;
   readonly kind: 'osql' | 'sql';
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
 
-export interface Saved extends Kept {
+export interface SavedQuery extends LibraryEntry {
   readonly name: string;
 }
 
 export interface Library {
   /** Newest first. */
-  readonly history: readonly Kept[];
+  readonly history: readonly LibraryEntry[];
   /** By name. */
-  readonly saved: readonly Saved[];
+  readonly saved: readonly SavedQuery[];
 }
 
 /** Where it is kept. `Storage` of a browser, or what stands for one. */
@@ -36,17 +36,17 @@ export function readLibrary(shelf: Shelf, caller: string): Library {
     const { history, saved } = read as { readonly history?: unknown; readonly saved?: unknown };
     return {
       history: keptIn(history),
-      saved: keptIn(saved).filter((one) => 'name' in one) as readonly Saved[],
+      saved: keptIn(saved).filter((one) => 'name' in one) as readonly SavedQuery[],
     };
   } catch {
     return EMPTY;
   }
 }
 
-function keptIn(list: unknown): readonly Kept[] {
+function keptIn(list: unknown): readonly LibraryEntry[] {
   if (!Array.isArray(list)) return [];
   return list.filter(
-    (one: unknown): one is Kept =>
+    (one: unknown): one is LibraryEntry =>
       typeof one === 'object' && one !== null && 'text' in one && typeof one.text === 'string',
   );
 }
@@ -61,13 +61,13 @@ export function writeLibrary(shelf: Shelf, caller: string, library: Library): bo
   }
 }
 
-export function withAsked(library: Library, asked: Kept): Library {
+export function withAsked(library: Library, asked: LibraryEntry): Library {
   const others = library.history.filter(({ text, kind }) => text !== asked.text || kind !== asked.kind);
   return { ...library, history: [asked, ...others].slice(0, MOST_HISTORY) };
 }
 
 /** A name that is taken gets the new question. */
-export function withSaved(library: Library, saved: Saved): Library {
+export function withSaved(library: Library, saved: SavedQuery): Library {
   const others = library.saved.filter(({ name }) => name !== saved.name);
   const all = [...others, saved].toSorted((a, b) => a.name.localeCompare(b.name));
   return { ...library, saved: all.slice(0, MOST_SAVED) };

@@ -1,9 +1,9 @@
 import { useCallback, useState } from 'react';
 import {
-  type Kept,
   type Library,
+  type LibraryEntry,
   readLibrary,
-  type Saved,
+  type SavedQuery,
   withAsked,
   withoutSaved,
   withSaved,
@@ -12,9 +12,9 @@ import {
 
 export interface LibraryState {
   readonly library: Library;
-  asked(kept: Kept): void;
+  asked(kept: LibraryEntry): void;
   /** False where the browser keeps nothing. */
-  save(saved: Saved): boolean;
+  save(saved: SavedQuery): boolean;
   forget(name: string): void;
   forgetHistory(): void;
 }

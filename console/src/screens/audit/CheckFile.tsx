@@ -3,7 +3,7 @@ import { Empty } from '../../parts/Empty.js';
 import { checkProof, type ProofVerdict, proofsIn } from './proof.js';
 import { Verdict } from './Verdict.js';
 
-interface Given {
+interface ProofFile {
   readonly name: string;
   readonly text: string;
 }
@@ -15,10 +15,10 @@ const MOST_BYTES = 4_000_000;
 export function CheckFile() {
   const id = useId();
   const [keys, setKeys] = useState('');
-  const [given, setGiven] = useState<Given | null>(null);
+  const [given, setGiven] = useState<ProofFile | null>(null);
   const [fault, setFault] = useState<string | null>(null);
   const [verdicts, setVerdicts] = useState<readonly ProofVerdict[]>([]);
-  const check = async (file: Given | null, by: string): Promise<void> => {
+  const check = async (file: ProofFile | null, by: string): Promise<void> => {
     setVerdicts([]);
     if (file === null || by.trim() === '') return;
     const proofs = proofsIn(file.text);

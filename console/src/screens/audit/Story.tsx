@@ -81,7 +81,7 @@ function Happened({ record }: { readonly record: AuditRecord }) {
   );
 }
 
-interface Checked {
+interface CheckedProofs {
   readonly proofs: readonly RecordProof[];
   readonly verdicts: readonly ProofVerdict[];
 }
@@ -89,7 +89,7 @@ interface Checked {
 /** Proofs of the records of a request: had, checked here, and saved. */
 function Proofs({ requestId }: { readonly requestId: string }) {
   const { caller } = useSession();
-  const [checked, setChecked] = useState<Checked | null>(null);
+  const [checked, setChecked] = useState<CheckedProofs | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
   const prove = async (): Promise<void> => {

@@ -180,14 +180,14 @@ interface SearchState {
 
 const PAGE = 100;
 
-interface Held {
+interface LoadedRecords {
   readonly records: readonly AuditRecord[];
   readonly next: string | null;
 }
 
 /** Records under a filter, the newest first, a page at a time. */
 function useSearch(caller: Caller, filter: RecordFilter): SearchState {
-  const [held, setHeld] = useState<Held>({ records: [], next: null });
+  const [held, setHeld] = useState<LoadedRecords>({ records: [], next: null });
   const [isLoading, setLoading] = useState(true);
   const [error, setError] = useState<unknown>(null);
   const [turn, setTurn] = useState(0);

@@ -14,11 +14,11 @@ import { type MapPlace, mapPlaceOf, parametersOf, scopeOf, withinOf } from './pl
 import { SearchBox } from './SearchBox.js';
 import { ThingList } from './ThingList.js';
 import type { MapState } from './useMapOf.js';
-import type { Drawn, Loaded, MapThread } from './worker/protocol.js';
+import type { DrawnPicture, LoadedMap, MapThread } from './worker/protocol.js';
 
 export interface MapViewProps {
   readonly thread: MapThread;
-  readonly loaded: Loaded;
+  readonly loaded: LoadedMap;
   readonly caller: Caller;
   readonly second: Caller | null;
   readonly other: MapState;
@@ -223,7 +223,7 @@ function useSlash(input: RefObject<HTMLInputElement | null>): void {
 const TYPED = 'input, textarea, select, [contenteditable], dialog[open]';
 
 interface CrumbsProps {
-  readonly drawn: Drawn;
+  readonly drawn: DrawnPicture;
   /** The cluster or thing whose part of the map this is. */
   readonly within: string | null;
   readonly onAll: () => void;

@@ -1,11 +1,11 @@
 import { type KeyboardEvent, type RefObject, useEffect, useId, useState } from 'react';
-import type { Found, Search } from './graph/search.js';
+import type { Search, SearchHit } from './graph/search.js';
 import { Shape } from './picture/Legend.js';
 import { KIND_WORDS } from './words.js';
 
 export interface SearchBoxProps {
   readonly search: (term: string) => Promise<Search>;
-  readonly onPick: (found: Found) => void;
+  readonly onPick: (found: SearchHit) => void;
   readonly input: RefObject<HTMLInputElement | null>;
 }
 
@@ -30,7 +30,7 @@ export function SearchBox({ search, onPick, input }: SearchBoxProps) {
       isLatest = false;
     };
   }, [search, term]);
-  const pick = (found: Found | undefined): void => {
+  const pick = (found: SearchHit | undefined): void => {
     if (found === undefined) return;
     setTerm('');
     onPick(found);
@@ -97,7 +97,7 @@ function totalWords({ found, total }: Search): string {
 
 interface FoundRowProps {
   readonly id: string;
-  readonly found: Found;
+  readonly found: SearchHit;
   readonly isAt: boolean;
   readonly onPick: () => void;
 }

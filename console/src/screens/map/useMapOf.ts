@@ -1,14 +1,14 @@
 import { useEffect, useState } from 'react';
 import type { Caller } from '../../api/caller.js';
 import { send } from '../../api/http.js';
-import type { Loaded, MapThread, Side } from './worker/protocol.js';
+import type { LoadedMap, MapThread, Side } from './worker/protocol.js';
 
 /** How far the map of a caller has come. */
 export type MapState =
   | { readonly kind: 'none' }
   | { readonly kind: 'loading' }
   | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
-  | { readonly kind: 'ready'; readonly loaded: Loaded };
+  | { readonly kind: 'ready'; readonly loaded: LoadedMap };
 
 /** Loads what `caller` may know of the graph into the map's thread. The page itself never reads it whole. */
 export function useMapOf(thread: MapThread | null, caller: Caller | null, side: Side): MapState {
@@ -41,7 +41,7 @@ export function useMapOf(thread: MapThread | null, caller: Caller | null, side: 
   return state;
 }
 
-async function load(thread: MapThread, caller: Caller, side: Side, signal: AbortSignal): Promise<Loaded> {
+async function load(thread: MapThread, caller: Caller, side: Side, signal: AbortSignal): Promise<LoadedMap> {
   const response = await send(caller, 'GET', '/osl/schema?governed=true', null, { signal });
   const body = await response.arrayBuffer();
   return thread.ask('load', { side, body }, [body]);

@@ -30,12 +30,12 @@ import { cacheRuleOf, rollupsOf } from './rollups.js';
 import { membersOf, Problems } from './scope.js';
 
 /** The frozen manifest, or everything that is wrong with the document's meaning. */
-export type Compiled =
+export type CompileResult =
   | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
 /** Pure: the same document gives the same manifest. `ready()` of osl-compiler must have been awaited. */
-export function compileManifest(document: ManifestDocument): Compiled {
+export function compileManifest(document: ManifestDocument): CompileResult {
   const problems = new Problems();
   checkNames(document, problems);
   const connectors = connectorsOf(document, problems);

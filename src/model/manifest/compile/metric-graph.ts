@@ -11,7 +11,7 @@ const MOST_LEAVES = 100;
 const MOST_LEVELS = 20;
 
 /** What is known of a metric below which everything is known. */
-interface Resolved {
+interface ResolvedMetric {
   readonly metric: Metric;
   readonly entities: ReadonlySet<string>;
   readonly leaves: number;
@@ -31,8 +31,8 @@ export function resolvedMetrics(
   graph: Graph,
   problems: Problems,
 ): readonly (readonly [string, Metric])[] {
-  const known = new Map<string, Resolved | null>([...broken].map((name) => [name, null]));
-  const resolve = (name: string, above: readonly string[]): Resolved | null => {
+  const known = new Map<string, ResolvedMetric | null>([...broken].map((name) => [name, null]));
+  const resolve = (name: string, above: readonly string[]): ResolvedMetric | null => {
     const before = known.get(name);
     if (before !== undefined) return before;
     const metric = declared.get(name);
@@ -98,10 +98,10 @@ function references(metric: Metric, problems: Problems): readonly (Reference | n
 
 function combined(
   metric: Metric,
-  inputs: readonly Resolved[],
+  inputs: readonly ResolvedMetric[],
   graph: Graph,
   problems: Problems,
-): Resolved | null {
+): ResolvedMetric | null {
   const path: Path = ['metrics', metric.name];
   if (metric.type === 'simple') {
     return { metric, entities: new Set([metric.entity]), leaves: 1, cumulative: false };
@@ -135,10 +135,10 @@ function combined(
 /** A conversion counts for itself and, as a rate, for its base. */
 function resolvedConversion(
   metric: ConversionMetric,
-  inputs: readonly Resolved[],
+  inputs: readonly ResolvedMetric[],
   graph: Graph,
   problems: Problems,
-): Resolved | null {
+): ResolvedMetric | null {
   const [base, later] = inputs.map((i) => i.metric);
   const joined =
     base === undefined || later === undefined ? null : joinedConversion(metric, base, later, graph, problems);
@@ -149,7 +149,7 @@ function resolvedConversion(
 
 function cumulativeFault(
   base: string,
-  inputs: readonly Resolved[],
+  inputs: readonly ResolvedMetric[],
   entities: ReadonlySet<string>,
   relations: ReadonlyMap<string, Relation>,
 ): { readonly message: string; readonly hint: string } | null {

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import type { UpstreamSchema } from '../../../model/discovery/index.js';
 import { isName } from '../../../model/manifest/name.js';
-import type { Format, Imported, ImportOptions } from '../../interchange/index.js';
+import type { Format, ImportOptions, ImportResult } from '../../interchange/index.js';
 import { EXIT } from '../exit.js';
 import { readSources, writeNew } from '../interchange/files.js';
 import { note, print, printJson, visible } from '../output.js';
@@ -94,7 +94,7 @@ function nameOf(text: string): string {
   throw new InvalidArgumentError('It must be a name: letters, digits and underscores, no digit first.');
 }
 
-async function report({ losses, manifest }: Imported, flags: ImportFlags): Promise<void> {
+async function report({ losses, manifest }: ImportResult, flags: ImportFlags): Promise<void> {
   const { countLosses, formatLoss } = await import('../../interchange/index.js');
   for (const loss of losses) note(visible(formatLoss(loss)));
   const size = `${manifest.entities.size} entities, ${manifest.catalog.metrics.size} metrics`;
@@ -102,7 +102,7 @@ async function report({ losses, manifest }: Imported, flags: ImportFlags): Promi
   if (flags.out === undefined) note('no policy was written: --out writes one beside the manifest');
 }
 
-async function yamlOf(imported: Imported): Promise<{ manifestYaml: string; policyYaml: string }> {
+async function yamlOf(imported: ImportResult): Promise<{ manifestYaml: string; policyYaml: string }> {
   const { manifestText, policyText } = await import('../../interchange/index.js');
   return { manifestYaml: manifestText(imported.document), policyYaml: policyText(imported.policy) };
 }

@@ -1,5 +1,5 @@
 import { CODES } from '../../../model/manifest/index.js';
-import { assemble, type Imported } from '../assemble.js';
+import { assemble, type ImportResult } from '../assemble.js';
 import { Draft } from '../draft.js';
 import { shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
@@ -16,7 +16,7 @@ import type { Cube } from './sql.js';
  *
  * @throws ManifestProblems where a file has the wrong shape
  */
-export function importCube(files: readonly SourceFile[], options: ImportOptions): Imported {
+export function importCube(files: readonly SourceFile[], options: ImportOptions): ImportResult {
   const draft = new Draft();
   const cubes = new Map<string, Cube>();
   const declared = new Set<string>();

@@ -1,4 +1,4 @@
-import { assemble, type Imported } from '../assemble.js';
+import { assemble, type ImportResult } from '../assemble.js';
 import { Draft, type EntityDraft, endText, isKeyOf } from '../draft.js';
 import { shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
@@ -17,7 +17,7 @@ import { modelReference } from './reference.js';
  *
  * @throws ManifestProblems where a file has the wrong shape
  */
-export function importDbt(files: readonly SourceFile[], options: ImportOptions): Imported {
+export function importDbt(files: readonly SourceFile[], options: ImportOptions): ImportResult {
   const draft = new Draft();
   const project = readProject(files);
   const links: ForeignKeyDraft[] = [];

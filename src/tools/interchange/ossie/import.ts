@@ -1,6 +1,6 @@
 import type { PolicyDocument } from '../../../../policy/document.js';
 import { type Manifest, policyShape } from '../../../model/manifest/index.js';
-import { assemble, draftDocument, type Imported } from '../assemble.js';
+import { assemble, draftDocument, type ImportResult } from '../assemble.js';
 import type { ImportOptions } from '../options.js';
 import { PolicyDraft, policyFault } from '../policy-draft.js';
 import { settle } from '../settle.js';
@@ -15,7 +15,7 @@ import { type Carried, carriedBy, isWithin, merge, unchangedIn } from './merge.j
  *
  * @throws ManifestProblems where a file has the wrong shape
  */
-export function importOssie(files: readonly SourceFile[], options: ImportOptions): Imported {
+export function importOssie(files: readonly SourceFile[], options: ImportOptions): ImportResult {
   const core = readCore(files, options);
   const carried = core.models.map((m) => ({ model: m, carried: carriedBy(m) }));
   for (const file of files) file.check();
@@ -40,7 +40,7 @@ function fromExtension(
   carried: Carried,
   files: readonly SourceFile[],
   options: ImportOptions,
-): Imported {
+): ImportResult {
   const same = unchangedIn(model, carried);
   settleTypes(draft, options);
   const { document: core, origins } = draftDocument(draft, options);
@@ -54,7 +54,7 @@ function fromExtension(
   return { document, manifest, policy, losses: losses.filter((l) => !isCovered(l, same)) };
 }
 
-function isCovered(loss: Imported['losses'][number], same: ReturnType<typeof unchangedIn>): boolean {
+function isCovered(loss: ImportResult['losses'][number], same: ReturnType<typeof unchangedIn>): boolean {
   return isWithin(loss.path, same) && !loss.path.includes('/custom_extensions/');
 }
 

@@ -19,7 +19,7 @@ export interface Column {
 }
 
 /** An attribute that is taken from text. */
-export interface Derived {
+export interface DerivedField {
   readonly name: string;
   readonly type: string;
   readonly description: string | null;
@@ -45,7 +45,7 @@ export interface Thing {
   /** Why it should not be used any more; null where it may. */
   readonly deprecated: string | null;
   readonly columns: readonly Column[];
-  readonly derived: readonly Derived[];
+  readonly derived: readonly DerivedField[];
   readonly synonyms: readonly string[];
   /** Questions that this caller can send as they are. */
   readonly examples: readonly string[];

@@ -1,7 +1,7 @@
 import type { Graph, Kind, Thing } from './model.js';
 
 /** Something that a word was found in: a thing, or a column of it. */
-export interface Found {
+export interface SearchHit {
   readonly id: string;
   readonly kind: Kind;
   readonly name: string;
@@ -12,12 +12,12 @@ export interface Found {
 }
 
 export interface Search {
-  readonly found: readonly Found[];
+  readonly found: readonly SearchHit[];
   /** How many there are in all. */
   readonly total: number;
 }
 
-interface Scored extends Found {
+interface ScoredHit extends SearchHit {
   readonly score: number;
 }
 
@@ -33,9 +33,9 @@ export function searchIn(graph: Graph, term: string, most: number): Search {
   return { found, total: all.length };
 }
 
-function scoresOf(thing: Thing, wanted: string): readonly Scored[] {
+function scoresOf(thing: Thing, wanted: string): readonly ScoredHit[] {
   const own = { id: thing.id, kind: thing.kind, name: thing.name };
-  const columns = [...thing.columns, ...thing.derived].flatMap((c): readonly Scored[] => {
+  const columns = [...thing.columns, ...thing.derived].flatMap((c): readonly ScoredHit[] => {
     const score = scoreOf(c.name, wanted) || synonymScore(c.synonyms, wanted);
     return score === 0
       ? []

@@ -4,11 +4,11 @@ import { watchDark } from '../../../shell/theme.js';
 import type { Mark } from '../graph/difference.js';
 import { DIRECTIONS } from '../graph/towards.js';
 import { MARK_SIGNS } from '../words.js';
-import type { Drawn, Side } from '../worker/protocol.js';
+import type { DrawnPicture, Side } from '../worker/protocol.js';
 import { Canvas } from './canvas.js';
 
 export interface PictureProps {
-  readonly drawn: Drawn;
+  readonly drawn: DrawnPicture;
   /** Whose picture of two it is; null where there is one caller. */
   readonly side: Side | null;
   readonly title: string;
@@ -97,7 +97,7 @@ function onKey(event: KeyboardEvent, { here, canvas, onHere, onOpen, onBack, onS
 const MOST_NAMED = 30;
 
 /** What cytoscape draws for one caller, or for one of two. */
-function elementsOf(drawn: Drawn, side: Side | null): cytoscape.ElementDefinition[] {
+function elementsOf(drawn: DrawnPicture, side: Side | null): cytoscape.ElementDefinition[] {
   const seen = new Set(side === null ? drawn.nodes.map((n) => n.id) : drawn.seen[side]);
   const areNamed = drawn.nodes.length <= MOST_NAMED || drawn.edges.some((e) => e.kind === 'between');
   const nodes = drawn.nodes.map((node): cytoscape.ElementDefinition => {

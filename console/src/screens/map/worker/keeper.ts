@@ -5,7 +5,7 @@ import { graphOfSchema } from '../graph/graph-of-schema.js';
 import { type Graph, KINDS, type Kind, otherEnd } from '../graph/model.js';
 import { type Drawing, MOST_DRAWN, type Picture, pictureOf, type Scope } from '../graph/picture.js';
 import { searchIn } from '../graph/search.js';
-import type { Changes, Counts, Details, Loaded, Neighbour, Side } from './protocol.js';
+import type { Changes, Counts, Details, LoadedMap, Neighbour, Side } from './protocol.js';
 
 /** The maps of one caller or two, and what the screen asks of them. It lives in the thread of the map. */
 export class Keeper {
@@ -13,7 +13,7 @@ export class Keeper {
   #difference: Difference | null = null;
   #clusters: readonly Cluster[] | null = null;
 
-  load(side: Side, schema: Schema): Loaded {
+  load(side: Side, schema: Schema): LoadedMap {
     const graph = graphOfSchema(schema);
     this.#graphs.set(side, graph);
     this.#changed();

@@ -10,13 +10,13 @@ export type Side = 'first' | 'second';
 /** What there is, by kind. */
 export type Counts = Readonly<Record<Kind, number>>;
 
-export interface Loaded {
+export interface LoadedMap {
   readonly version: string;
   readonly counts: Counts;
 }
 
 /** A picture, and where its nodes stand. */
-export interface Drawn extends Picture {
+export interface DrawnPicture extends Picture {
   /** By the node's id: the middle of it. */
   readonly places: Readonly<Record<string, readonly [x: number, y: number]>>;
   /** The nodes that each of the two sees; of one caller alone, all. */
@@ -50,7 +50,7 @@ export type MapQuestions = {
   /** Takes a governed schema as it was sent. */
   readonly load: {
     readonly ask: { readonly side: Side; readonly body: ArrayBuffer };
-    readonly answer: Loaded;
+    readonly answer: LoadedMap;
   };
   /** Forgets the second caller. */
   readonly forget: { readonly ask: null; readonly answer: null };
@@ -60,7 +60,7 @@ export type MapQuestions = {
       readonly kinds: readonly Kind[] /** Of the frame's width to its height. */;
       readonly ratio: number;
     };
-    readonly answer: Drawn;
+    readonly answer: DrawnPicture;
   };
   readonly search: {
     readonly ask: { readonly term: string; readonly most: number };

@@ -2,7 +2,7 @@ import type { Schema } from '../../../../../clients/typescript/types.js';
 import { answerWith } from '../../../parts/thread/answering.js';
 import { Keeper } from './keeper.js';
 import { placesOf } from './layout.js';
-import type { Drawn, MapQuestions } from './protocol.js';
+import type { DrawnPicture, MapQuestions } from './protocol.js';
 
 // The thread of the map: it reads schemas of any size, searches, compares and lays out, so that the page never waits.
 
@@ -18,7 +18,7 @@ answerWith<MapQuestions>({
   changes: ({ most }) => keeper.changes(most),
 });
 
-function drawn({ scope, kinds, ratio }: MapQuestions['draw']['ask']): Drawn {
+function drawn({ scope, kinds, ratio }: MapQuestions['draw']['ask']): DrawnPicture {
   const picture = keeper.picture(scope, kinds);
   const ids = picture.nodes.map((node) => node.id);
   const seen = { first: keeper.seenBy('first', ids), second: keeper.seenBy('second', ids) };

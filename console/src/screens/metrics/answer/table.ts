@@ -111,7 +111,7 @@ export interface Pair {
 }
 
 /** Two answers of one question, over two periods. */
-export interface Compared {
+export interface PeriodComparison {
   readonly pairs: readonly Pair[];
   /** The other period. */
   readonly before: Days;
@@ -121,7 +121,7 @@ export interface Compared {
  * Puts the rows of two answers together: those of the same categories whose periods have the same place in their
  * ranges. Nothing is worked out here that an answer does not have.
  */
-export function comparedOf(now: Reading, days: Days, before: Reading, earlier: Days): Compared {
+export function comparedOf(now: Reading, days: Days, before: Reading, earlier: Days): PeriodComparison {
   const rest = new Map(before.rows.map((row) => [placeOf(row, before, earlier), row]));
   const pairs = now.rows.map((row): Pair => {
     const place = placeOf(row, now, days);

@@ -6,14 +6,14 @@ import { bodyOf } from '../choice/body.js';
 import type { Choice } from '../choice/choice.js';
 import { type Days, earlier, isClosed, shiftOf, stepOf } from '../choice/period.js';
 import { type Reading, readingOf } from './columns.js';
-import { type Compared, comparedOf, daysOf } from './table.js';
+import { comparedOf, daysOf, type PeriodComparison } from './table.js';
 
 /** What the server answered for a choice, and where two periods are compared, for the other one. */
 export interface Asked {
   readonly choice: Choice;
   readonly answer: Answer;
   readonly reading: Reading;
-  readonly compared: Compared | null;
+  readonly compared: PeriodComparison | null;
   /** Why there is no other period, where one was wanted; null otherwise. */
   readonly uncompared: string | null;
 }

@@ -1,6 +1,6 @@
 import type { AskedThread } from '../../../parts/thread/asked-thread.js';
 import type { Format } from '../answer/figure.js';
-import type { Offered } from '../dimensions/offered.js';
+import type { DimensionChoice } from '../dimensions/offered.js';
 
 /** A metric as the schema tells it. */
 export interface Metric {
@@ -36,7 +36,7 @@ export type CatalogQuestions = {
   /** What rows of all these entities can be grouped by. */
   readonly offered: {
     readonly ask: { readonly entities: readonly string[]; readonly term: string; readonly most: number };
-    readonly answer: Some<Offered>;
+    readonly answer: Some<DimensionChoice>;
   };
 };
 

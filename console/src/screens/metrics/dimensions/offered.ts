@@ -3,7 +3,7 @@ import type { Schema } from '../../../../../clients/typescript/types.js';
 import { reachedFrom, stepsOf } from './routes.js';
 
 /** Something that all picked metrics can be grouped by, as far as the schema tells. The server has the last word. */
-export interface Offered {
+export interface DimensionChoice {
   /** As a metrics body names it: `customer__region`. */
   readonly name: string;
   /** The entity, or the way to it. */
@@ -21,7 +21,7 @@ export interface Offered {
 }
 
 /** What rows of all these entities lead to, nearest first. Without entities there is nothing. */
-export function offeredFor(entities: readonly string[], schema: Schema): readonly Offered[] {
+export function offeredFor(entities: readonly string[], schema: Schema): readonly DimensionChoice[] {
   const steps = stepsOf(schema);
   const [first, ...more] = entities.map((entity) => reachedFrom(entity, steps));
   if (first === undefined) return [];
@@ -41,7 +41,7 @@ export function offeredFor(entities: readonly string[], schema: Schema): readonl
 function offeredOf(
   prefix: string,
   column: Schema['entities'][number]['columns'][number],
-): Omit<Offered, 'isKey'> {
+): Omit<DimensionChoice, 'isKey'> {
   const name = `${prefix}__${column.name}`;
   return {
     name,

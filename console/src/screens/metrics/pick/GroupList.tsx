@@ -3,7 +3,7 @@ import { useAnswer } from '../../../parts/thread/useAnswer.js';
 import type { Ground } from '../catalog/ground.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import { GRAINS, type Grain, type Group } from '../choice/choice.js';
-import type { Offered } from '../dimensions/offered.js';
+import type { DimensionChoice } from '../dimensions/offered.js';
 import { PickList } from './PickList.js';
 
 export interface GroupListProps {
@@ -16,7 +16,7 @@ export interface GroupListProps {
 const MOST = 80;
 
 /** `metric_time` as something to group by, beside what the schema offers. */
-const TIME: Offered = {
+const TIME: DimensionChoice = {
   name: 'metric_time',
   from: 'time',
   column: 'time',
@@ -45,7 +45,7 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
   const names = new Set(offered.map((o) => o.name));
   // What is picked stands there to be taken away, whether or not it is offered to these metrics.
   const others = answer === null || term !== '' ? [] : groups.filter((g) => !names.has(g.name)).map(unshared);
-  const toggle = ({ name, isTime }: Offered): void => {
+  const toggle = ({ name, isTime }: DimensionChoice): void => {
     if (picked.has(name)) onGroups(groups.filter((g) => g.name !== name));
     else onGroups([...groups, { name, grain: isTime ? FIRST_GRAIN : null }]);
   };
@@ -86,7 +86,7 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
 }
 
 /** A group that the schema does not offer these metrics: of a link, or of metrics that were picked before. */
-function unshared({ name, grain }: Group): Offered {
+function unshared({ name, grain }: Group): DimensionChoice {
   const at = name.lastIndexOf('__');
   const [from, column] = at < 0 ? ['', name] : [name.slice(0, at), name.slice(at + 2)];
   const isTime = grain !== null;
