@@ -13,6 +13,7 @@ import {
   type GovernedPlan,
   type GovernedRuntime,
   type GovernedStore,
+  type Ground,
   mint,
   stepsOfWalk,
 } from './governed-plan.js';
@@ -27,8 +28,6 @@ import { boundRows, governRuntime, withRowsInPlace } from './runtime.js';
 import { governScan, refuseSamples } from './scan.js';
 import type { ScanAccesses } from './scan-access.js';
 import { GovernedSlots } from './slots.js';
-import { verifyRollup } from './verify/rollup.js';
-import { verify } from './verify/verify.js';
 
 /**
  * Applies policy to a bound plan: each scan becomes row filter, then masked projection, before anything else sees
@@ -50,14 +49,18 @@ export function govern(
   const { rolled } = choice;
   if (rolled === null) return governWith(plan, slots, governScan, access, catalog, compileHop, choice);
   const over = { ...plan, query: rolled.query };
-  const governed = governWith(over, slots, governScan, rolled.access, catalog, compileHop, choice);
-  verifyRollup(governed.query, governed.slots, catalog, access, usable);
-  return governed;
+  const ground = { catalog, access, joins: plan.joins, usable };
+  return governWith(over, slots, governScan, rolled.access, catalog, compileHop, choice, ground);
 }
 
+const NONE: ReadonlySet<string> = new Set();
 const NO_ROLLUP: RollupChoice = Object.freeze({ rolled: null, passed: Object.freeze([]) });
 
-/** Same as `govern`, for a plan that has slots of its own, or whose scans are governed in another way. */
+/**
+ * Same as `govern`, for a plan that has slots of its own, or whose scans are governed in another way.
+ *
+ * @param ground what the plan is proved against: for a rollup not the access that it is made with
+ */
 export function governWith(
   plan: BoundPlan,
   slots: GovernedSlots,
@@ -66,6 +69,7 @@ export function governWith(
   catalog: Catalog,
   compileHop: (text: string) => GovernedPlan,
   { rolled, passed }: RollupChoice = NO_ROLLUP,
+  ground: Ground = { catalog, access, joins: plan.joins, usable: NONE },
 ): GovernedPlan {
   const whole = withRowsInPlace(plan.query, boundRows(plan.runtime));
   const accesses = scanAccesses(whole, access, plan);
@@ -100,21 +104,18 @@ export function governWith(
   };
   const runtime = governRuntime(plan.runtime, slots, plan.literals, access, catalog, checked, means);
   const grounded = slots.finish();
-  verify(query, grounded, plan.joins, catalog, access);
-  return mint({
+  const fields = {
     form: plan.form,
     query,
     runtime,
     slots: grounded,
     clientOids: plan.clientOids,
     ...describeOutputs(plan, query, runtime, passages),
-    accessSignature: access.signature,
-    catalogVersion: catalog.version,
-    policyVersion: access.policyVersion,
     grants: grantsUsed(query, runtime, access, accesses),
     rollup: rolled?.rollup.name ?? null,
     passedRollups: passed,
-  });
+  };
+  return mint(fields, ground);
 }
 
 function joinedOnKeys(query: Query, keys: ReadonlyMap<SourceId, ReadonlySet<string>>): Query {

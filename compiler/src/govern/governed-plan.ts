@@ -1,10 +1,13 @@
-import type { FacetStore, MetricFormat } from '../catalog/catalog.js';
+import type { Access } from '../access/access.js';
+import type { Catalog, FacetStore, Joins, MetricFormat } from '../catalog/catalog.js';
 import { InternalError, type Position } from '../errors/errors.js';
 import type { Form, Query, Slot } from '../plan/plan.js';
 import type { Hydration, OperatedRows, Retrieval, Traversal } from '../plan/runtime.js';
 import type { ColumnForm } from '../types/column-form.js';
 import type { TypeName } from '../types/types.js';
 import type { PassedRollup } from './rollup/rollup.js';
+import { verifyRollup } from './verify/rollup.js';
+import { verify } from './verify/verify.js';
 
 /** One column of the answer. */
 export interface OutputColumn {
@@ -169,9 +172,8 @@ const NONE_PASSED: readonly PassedRollup[] = Object.freeze([]);
 /**
  * A plan that policy has been applied to: the only thing that the governed door runs.
  *
- * INVARIANT: only this folder makes one: `govern`, the reads of a facet's store beside it, and a template that puts
- * other literals into a plan of `govern`'s. A brand would not do, since a spread copies it; a private field is not
- * copied, and `is` looks for it.
+ * INVARIANT: `mint` makes one, once it has proved it, and `withValues` one of that. A brand would not do, since a spread
+ * copies it; a private field is not copied, and `is` looks for it.
  */
 export class GovernedPlan implements GovernedPlanFields {
   readonly #minted = true;
@@ -195,7 +197,7 @@ export class GovernedPlan implements GovernedPlanFields {
   readonly passedRollups;
 
   constructor(key: symbol, fields: GovernedPlanFields) {
-    if (key !== MINT) throw new InternalError('only govern() makes a GovernedPlan');
+    if (key !== MINT) throw new InternalError('only mint() makes a GovernedPlan');
     this.form = fields.form;
     this.query = fields.query;
     this.runtime = fields.runtime;
@@ -222,7 +224,50 @@ export class GovernedPlan implements GovernedPlanFields {
   }
 }
 
-/** For `govern` alone; the package does not export it. */
-export function mint(fields: GovernedPlanFields): GovernedPlan {
-  return new GovernedPlan(MINT, fields);
+/** What a plan is proved against. */
+export interface Ground {
+  readonly catalog: Catalog;
+  /** The caller's own, whatever the plan was made with. */
+  readonly access: Access;
+  /** The join rule that the plan keeps; null where no caller can write a join. */
+  readonly joins: Joins | null;
+  /** Rollups that are built, and not too old. */
+  readonly usable: ReadonlySet<string>;
 }
+
+/**
+ * Proves a plan, and makes it one that the governed door runs: the only way to a `GovernedPlan`, but for `withValues`.
+ * Which rights and versions it says it is of is taken from what it was proved against.
+ *
+ * @throws InternalError where it cannot be proved; the package does not export this
+ */
+export function mint(
+  fields: Omit<GovernedPlanFields, 'accessSignature' | 'catalogVersion' | 'policyVersion'>,
+  { catalog, access, joins, usable }: Ground,
+): GovernedPlan {
+  const { query, slots } = fields;
+  freeze(query);
+  freeze(slots);
+  verify(query, slots, joins, catalog, access);
+  verifyRollup(query, slots, catalog, access, usable);
+  return new GovernedPlan(MINT, {
+    ...fields,
+    accessSignature: access.signature,
+    catalogVersion: catalog.version,
+    policyVersion: access.policyVersion,
+  });
+}
+
+/** `plan` with other literals of its asker, which `PlanTemplate` has looked at. */
+export function withValues(plan: GovernedPlan, slots: readonly Slot[]): GovernedPlan {
+  return new GovernedPlan(MINT, { ...plan, slots: Object.freeze(slots) });
+}
+
+/** INVARIANT: nothing of a plan changes once it is proved. What the catalog and the functions have is frozen there. */
+function freeze(value: object): void {
+  Object.freeze(value);
+  for (const [key, part] of Object.entries(value))
+    if (typeof part === 'object' && part !== null && !NOT_OF_THE_PLAN.has(key)) freeze(part);
+}
+
+const NOT_OF_THE_PLAN: ReadonlySet<string> = new Set(['relation', 'definition', 'equality', 'grants']);

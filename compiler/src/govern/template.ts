@@ -10,7 +10,7 @@ import { InternalError } from '../errors/errors.js';
 import type { Expr, LiteralValue, Query, Slot } from '../plan/plan.js';
 import { allQueries, leavesOf, someExpr } from '../plan/walk.js';
 import type { PlainLiteral } from '../text/shape.js';
-import { type GovernedPlan, mint } from './governed-plan.js';
+import { type GovernedPlan, withValues } from './governed-plan.js';
 import { verifyBarrier } from './verify/barrier.js';
 import { type Reliance, upholds } from './verify/proofs.js';
 
@@ -85,7 +85,7 @@ export class PlanTemplate {
   /** The same, of literals with these `values`. */
   fillWith(values: readonly string[]): GovernedPlan | null {
     const slots = this.slotsWith(values);
-    return slots === null ? null : mint({ ...this.plan, slots: Object.freeze(slots) });
+    return slots === null ? null : withValues(this.plan, slots);
   }
 
   /** The slots of that plan, for literals with these `values`. */

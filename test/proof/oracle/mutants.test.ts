@@ -335,6 +335,7 @@ const BEHIND: ReadonlyMap<string, string> = new Map([
   ],
   ['a limit may be negative', 'a negative literal is refused when it is bound'],
   ['a limit is a count', 'a negative literal is refused when it is bound'],
+  ['only harmless conjuncts go inside a fence', 'what can fail asks first inside as well'],
 ]);
 
 const SILENT: readonly Mutant[] = [

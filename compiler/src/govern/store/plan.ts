@@ -1,7 +1,8 @@
 import { selectOf } from '../../plan/nodes.js';
 import { type GovernedPlan, mint, type OutputColumn } from '../governed-plan.js';
-import { verify } from '../verify/verify.js';
 import type { StoreView } from './scan.js';
+
+const NO_ROLLUPS: ReadonlySet<string> = new Set();
 
 /** The governed plan of a SELECT on a store, of these parts. */
 export function storePlan(
@@ -10,10 +11,9 @@ export function storePlan(
 ): GovernedPlan {
   const query = selectOf(parts);
   const grounded = slots.finish();
-  verify(query, grounded, null, catalog, access);
   const { facet } = request;
-  return mint({
-    form: 'retrieve',
+  const fields = {
+    form: 'retrieve' as const,
     query,
     runtime: [],
     slots: grounded,
@@ -36,9 +36,7 @@ export function storePlan(
     passageFields: null,
     partialColumns: [],
     connector: facet.connector,
-    accessSignature: access.signature,
-    catalogVersion: catalog.version,
-    policyVersion: access.policyVersion,
     grants: [],
-  });
+  };
+  return mint(fields, { catalog, access, joins: null, usable: NO_ROLLUPS });
 }
