@@ -50,7 +50,7 @@ export class Predicates {
     let texts = this.#likeness.get(relation);
     if (texts === undefined) {
       const columns = JSON.stringify([
-        relation.columns.map((c) => [c.name, c.physical, c.type]),
+        relation.columns.map((c) => [c.name, c.physical, c.type, c.stored, c.labels, c.form]),
         relation.computed?.map((c) => [c.name, c.expression]),
       ]);
       texts = this.#alike.get(columns) ?? new Map();

@@ -1,9 +1,10 @@
-import { ready } from 'osl-compiler';
+import { type Relation, ready } from 'osl-compiler';
 import t from 'tap';
 import type { AttributeScalar } from '../../policy/attributes.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../policy/document.js';
-import { type PolicyProblem, PolicyProblems } from '../../policy/problems.js';
+import { Predicates } from '../../policy/predicates.js';
+import { type PolicyProblem, PolicyProblems, ProblemList } from '../../policy/problems.js';
 import { CATALOG, catalog, column, policy, relation } from './fixtures.js';
 
 await ready();
@@ -474,4 +475,32 @@ t.test('100,000 grants on 10,000 entities load within 2 s of a processor', async
     return (user + system) / 1_000;
   });
   t.ok(Math.min(...times) < 2_000, times.map(Math.round).join(', '));
+});
+
+t.test('a row filter that two relations share is bound for each whose column is stored otherwise', (t) => {
+  const state = {
+    name: 'state',
+    physical: 'state',
+    type: 'text',
+    description: null,
+    nullable: true,
+  } as const;
+  const rest = { sensitivity: null, keyDomain: null };
+  const over = (name: string, stored?: string): Relation => ({
+    kind: 'entity',
+    name,
+    description: null,
+    connector: 'main',
+    schema: 's',
+    table: name,
+    columns: [{ ...state, ...rest, ...(stored !== undefined && { stored }) }],
+    primaryKey: [],
+    sealedKeys: [],
+  });
+  const predicates = new Predicates(new ProblemList());
+  const bound = (of: Relation): string => JSON.stringify(predicates.bind("state = 'open'", of, []));
+  t.notMatch(bound(over('texts')), '"stored"');
+  t.match(bound(over('enums', 'enum s.state')), '"stored":"enum s.state"');
+  t.equal(bound(over('others')), bound(over('texts')));
+  t.end();
 });

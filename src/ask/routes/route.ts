@@ -78,12 +78,17 @@ export class Route {
     return new Route(asked, permits.permit(plan), plan, statement, template, sources);
   }
 
-  /** Whether it was learned of a caller with these rights, who said the same, and under what is served to this one. */
+  /**
+   * True if it was learned of the same chain with these rights, which said the same, under what is served to this one:
+   * values of attributes are part of a route, and equal rights do not mean equal values.
+   */
   isOf(other: Caller): boolean {
     const { caller } = this.permit;
-    const { access, model } = other;
+    const { access, model, identity } = other;
     return (
       caller.model === model &&
+      caller.identity.tenant === identity.tenant &&
+      sameNames(caller.identity.chain, identity.chain) &&
       caller.access.signature === access.signature &&
       caller.access.claimed === access.claimed &&
       saidOf(caller) === saidOf(other)
@@ -120,6 +125,10 @@ export class Route {
     const question = { body: { kind: this.#kind, text }, parameterOids: this.#parameterOids };
     return placedError(error, question, this.permit.caller, plan);
   }
+}
+
+function sameNames(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((name, i) => name === b[i]);
 }
 
 type TextBody = Exclude<Question['body'], { readonly kind: 'metrics' }>;

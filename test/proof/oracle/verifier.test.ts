@@ -316,6 +316,12 @@ const FAULTS: readonly Fault[] = [
     made: scans((s) => (s.minimum === null ? s : { ...s, minimum: { ...s.minimum, size: 1 } })),
   },
   {
+    name: 'groups are counted against a smaller number',
+    caller: 'partly',
+    osql: GROUPS,
+    made: slotsOf((s) => (s.kind === 'literal' && s.value === '3' ? { ...s, value: '1' } : s)),
+  },
+  {
     name: 'no minimum holds',
     caller: 'counted',
     osql: GROUPS,

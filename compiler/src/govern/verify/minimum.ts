@@ -31,11 +31,11 @@ export function verifyMinima(root: Query, slots: readonly Slot[]): void {
     }
     const [first] = block.having;
     const grouped = block.grouped && block.offset !== null;
-    const kept = isWhole(block) || (first !== undefined && isPresent(first, scans));
+    const kept = isWhole(block) || (first !== undefined && isPresent(first, scans, slots));
     if (!grouped || !kept || leavesOf(block.from).some((l) => l.kind !== 'governed')) {
       throw new InternalError('a block shows rows that may only be aggregated');
     }
-    verifyBlock(block, scans);
+    verifyBlock(block, scans, slots);
     verifyChosen(block);
     verifyCounted(block, slots);
   }
@@ -69,19 +69,19 @@ function verifyChosen(block: Select): void {
         throw new InternalError('rows that may only be aggregated are chosen by a query around');
 }
 
-function verifyBlock(block: Select, scans: readonly CountedScan[]): void {
+function verifyBlock(block: Select, scans: readonly CountedScan[], slots: readonly Slot[]): void {
   const rest = isWhole(block) ? block.having : block.having.slice(1);
   const sorted = block.orderBy.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
-  for (const e of [...block.outputs.map((o) => o.expr), ...rest, ...sorted]) verifyValue(e, scans);
+  for (const e of [...block.outputs.map((o) => o.expr), ...rest, ...sorted]) verifyValue(e, scans, slots);
   for (const e of [...block.where, ...block.groupBy, ...block.distinctOn]) refuseKeys(e);
 }
 
-function verifyValue(expr: Expr, scans: readonly CountedScan[]): void {
+function verifyValue(expr: Expr, scans: readonly CountedScan[], slots: readonly Slot[]): void {
   const [arm] = expr.kind === 'case' ? expr.arms : [];
   if (
     expr.kind === 'case' &&
     arm?.result.kind === 'aggregate' &&
-    isEnough(arm.when, scans, takenBy(arm.result)) &&
+    isEnough(arm.when, scans, takenBy(arm.result), slots) &&
     isShared(arm.when, arm.result, scans)
   ) {
     const { otherwise } = expr;
@@ -92,37 +92,50 @@ function verifyValue(expr: Expr, scans: readonly CountedScan[]): void {
   }
   if (expr.kind === 'aggregate' || isKey(expr))
     throw new InternalError('an aggregate does not ask how many rows it rests on');
-  for (const child of childrenOf(expr)) verifyValue(child, scans);
+  for (const child of childrenOf(expr)) verifyValue(child, scans, slots);
 }
 
 /**
  * True if a condition holds only for a group of enough keys of every scan, or one with a row that other grants show.
  */
-function isPresent(condition: Expr, scans: readonly CountedScan[]): boolean {
-  if (condition.kind !== 'or') return isEnough(condition, scans, []);
+function isPresent(condition: Expr, scans: readonly CountedScan[], slots: readonly Slot[]): boolean {
+  if (condition.kind !== 'or') return isEnough(condition, scans, [], slots);
   const [enough, some, ...more] = condition.args;
   const shown =
     some?.kind === 'operation' && some.left?.kind === 'aggregate' && leavesOut(some.left.filter, scans);
-  return enough !== undefined && shown && more.length === 0 && isEnough(enough, scans, []);
+  return enough !== undefined && shown && more.length === 0 && isEnough(enough, scans, [], slots);
 }
 
 /** True if a condition holds only if there are enough keys of every scan among the rows that meet `taken`. */
-function isEnough(condition: Expr, scans: readonly CountedScan[], taken: readonly string[]): boolean {
+function isEnough(
+  condition: Expr,
+  scans: readonly CountedScan[],
+  taken: readonly string[],
+  slots: readonly Slot[],
+): boolean {
   const each = conjunctsOf(condition);
-  const counts = (source: number, name: string): boolean =>
+  const counts = (source: number, name: string, least: number): boolean =>
     each.some(
       (e) =>
         e.kind === 'operation' &&
         e.definition.name === '>=' &&
         e.right.kind === 'parameter' &&
+        isAtLeast(slots[e.right.slot], least) &&
         e.left?.kind === 'aggregate' &&
         e.left.distinct &&
         e.left.args.some((a) => a.kind === 'column' && a.name === name && a.source === source) &&
         isNoWider(e.left, taken),
     );
   return scans.every(
-    (s) => counts(s.id, GROUP_KEY) && s.minimum.distinct.every((_, i) => counts(s.id, groupValue(i))),
+    (s) =>
+      counts(s.id, GROUP_KEY, s.minimum.size) &&
+      s.minimum.distinct.every((least, i) => counts(s.id, groupValue(i), least)),
   );
+}
+
+/** True if a slot holds a number that policy has put there, no smaller than `least`. */
+function isAtLeast(slot: Slot | undefined, least: number): boolean {
+  return slot?.kind === 'literal' && !slot.written && Number(slot.value) >= least;
 }
 
 /** True if a condition holds only if no row of any scan exceeds its share of the figure. */
