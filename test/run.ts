@@ -5,6 +5,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Parser, type Result } from 'tap-parser';
 import { stringify } from 'yaml';
+import { makeCommand } from './support/make-command.js';
 
 /**
  * Runs test files, each in a process of its own: `npm test [-- FILE…]`, all of them unless told.
@@ -148,6 +149,12 @@ function hasRoom(folder: string): boolean {
   }
 }
 
+/**
+ * The command that tests start is one script for all of a run, unless `OSL_TEST_BIN` names another: the checkout's own
+ * loads some hundred modules at each start. `start` counts them.
+ */
+const BY_MODULES = /^tools\/cli\/start$/;
+
 /** The empty embedded database that tests copy: so that the first of them do not each make one. */
 function makeTemplate(): void {
   const script = join(TESTS, 'support', 'make-template.js');
@@ -173,9 +180,18 @@ function busySeconds(times: string): number {
   return (userMinutes + systemMinutes) * 60 + user + system;
 }
 
-async function run({ file, env: more, name }: Job, folder: string): Promise<Outcome> {
+/** What the files of a run share. */
+interface Surroundings {
+  /** For temporary files. */
+  readonly folder: string;
+  /** The script that stands for `bin/osl.js`; null: that itself. */
+  readonly command: string | null;
+}
+
+async function run({ file, env: more, name }: Job, { folder, command }: Surroundings): Promise<Outcome> {
   const started = performance.now();
-  const own = { TMPDIR: folder, TAP_TIMEOUT: `${TEST_SECONDS}`, TAP_OMIT_VERSION: '1' };
+  const bin = command === null || BY_MODULES.test(nameOf(file)) ? {} : { OSL_TEST_BIN: command };
+  const own = { ...bin, TMPDIR: folder, TAP_TIMEOUT: `${TEST_SECONDS}`, TAP_OMIT_VERSION: '1' };
   const node = [process.execPath, ...(ALONE.test(nameOf(file)) ? [] : SHORT_LIVED), file];
   const child = spawn('/bin/sh', ['-c', TIMED, 'sh', ...node], {
     env: { ...process.env, ...own, ...more },
@@ -232,10 +248,16 @@ function told({ file, seconds, busy, ok, faults, complaints }: Outcome): string 
   return [line, ...more.map((text) => indented(text, 4)), ''].join('\n');
 }
 
-async function runAll(jobs: readonly Job[], lanes: number, folder: string, each: (o: Outcome) => void) {
+async function runAll(
+  jobs: readonly Job[],
+  lanes: number,
+  surroundings: Surroundings,
+  each: (o: Outcome) => void,
+): Promise<void> {
   const waiting = [...jobs];
   const work = async (): Promise<void> => {
-    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) each(await run(job, folder));
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift())
+      each(await run(job, surroundings));
   };
   await Promise.all(Array.from({ length: lanes }, work));
 }
@@ -272,14 +294,18 @@ async function main(named: readonly string[]): Promise<number> {
   };
   const isAlone = ({ file }: Job): boolean => ALONE.test(nameOf(file));
   try {
-    if (jobs.length > lanes) makeTemplate();
+    const many = jobs.length > lanes;
+    if (many) makeTemplate();
+    const command =
+      many && process.env['OSL_TEST_BIN'] === undefined ? await makeCommand(folder, SHORT_LIVED) : null;
+    const surroundings = { folder, command };
     await runAll(
       jobs.filter((job) => !isAlone(job)),
       lanes,
-      folder,
+      surroundings,
       each,
     );
-    await runAll(jobs.filter(isAlone), 1, folder, each);
+    await runAll(jobs.filter(isAlone), 1, surroundings, each);
   } finally {
     tidy();
   }

@@ -6,17 +6,51 @@ import { eventually, Scripted } from './support/scripted.js';
 
 const STOPPED = ['E FATAL 57P01 terminating connection due to administrator command', 'closed'];
 
-test('an idle session ends with 57P05, a working one does not', async (t) => {
+const TIMED_OUT = ['E FATAL 57P05 terminating connection due to idle-session timeout', 'closed'];
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+test('an idle session ends with 57P05 after the whole of its time; one that works or asks does not', async (t) => {
+  const limit = 2_000;
   const handler = new Scripted();
-  const { port, stop } = await handler.serve({ idleTimeoutMs: 2_000 });
+  const { port, stop } = await handler.serve({ idleTimeoutMs: limit });
   t.teardown(stop);
   const client = await Client.ready(port);
   client.send(query('hold'));
-  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  await pause(limit + 500);
   handler.sessions[0]?.release();
   t.same(await client.until('Z'), ['C HOLD', 'Z I']);
-  t.same(await client.rest(), ['E FATAL 57P05 terminating connection due to idle-session timeout', 'closed']);
+  const until = performance.now() + limit + 500;
+  let asked = performance.now();
+  while (asked < until) {
+    await pause(100);
+    asked = performance.now();
+    client.send(query('noop'));
+    t.equal((await client.until('Z')).at(-1), 'Z I');
+  }
+  t.same(await client.rest(), TIMED_OUT);
+  t.ok(performance.now() - asked >= limit - 1, 'not before');
   await eventually(() => handler.sessions[0]?.closed === 1);
+});
+
+test('the shorter of the limits of server and session ends it', async (t) => {
+  const own = new WireError('FATAL', '25P03', 'the limit of the session');
+  const OWN = ['E FATAL 25P03 the limit of the session', 'closed'];
+  const cases = [
+    { server: 60_000, session: 50, ends: OWN },
+    { server: 0, session: 50, ends: OWN },
+    { server: 50, session: 60_000, ends: TIMED_OUT },
+  ];
+  for (const { server, session, ends } of cases) {
+    const handler = new Scripted();
+    const { port, stop } = await handler.serve({ idleTimeoutMs: server });
+    t.teardown(stop);
+    const client = await Client.ready(port);
+    const [scripted] = handler.sessions;
+    if (scripted !== undefined) scripted.idleLimit = { ms: session, reason: own };
+    client.send(query('noop'));
+    const heard = await client.rest();
+    t.same(heard.slice(-2), ends, `${server} ms and ${session} ms`);
+  }
 });
 
 test('stop ends idle sessions, lets running ones end and accepts nobody', async (t) => {
@@ -115,7 +149,7 @@ test('a bug is reported whole to us and not at all to the client', async (t) => 
 });
 
 test('many idle sessions keep no timers busy', async (t) => {
-  const { server, port, stop } = await new Scripted().serve();
+  const { server, port, stop } = await new Scripted().serve({ idleTimeoutMs: 60_000 });
   t.teardown(stop);
   for (let i = 0; i < 200; i++) await Client.ready(port);
   t.equal(server.connections, 200);

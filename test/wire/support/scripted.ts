@@ -7,6 +7,7 @@ import {
   type Login,
   type Portal,
   type RefusedEvent,
+  type Resting,
   type RowWriter,
   type SeriesEnd,
   type SessionControl,
@@ -63,6 +64,7 @@ export class ScriptedSession implements SessionHandler {
   readonly control: SessionControl;
   readonly #handler: Scripted;
   transactionStatus: TransactionStatus = 'I';
+  idleLimit: Resting | null = null;
   expired = false;
   openPortals = 0;
   cancelled = 0;
@@ -77,7 +79,7 @@ export class ScriptedSession implements SessionHandler {
   }
 
   endSeries(): SeriesEnd {
-    return { status: this.transactionStatus, changes: [], idleLimit: null };
+    return { status: this.transactionStatus, changes: [], idleLimit: this.idleLimit };
   }
 
   split(text: string): SimpleStatement[] {
