@@ -1,4 +1,3 @@
-import { nearest } from 'osl-compiler';
 import type { Connector } from './manifest.js';
 
 /** What a tenant, a connector, a role, a label and their like are called, as a pattern of JSON Schema. */
@@ -65,15 +64,6 @@ function cut(name: string, bytes: number): string {
   }
   return kept.replace(/ $/, '_');
 }
-
-/** "perhaps you meant …", or null where no candidate is near. */
-export function perhaps(name: string, candidates: Iterable<string>): string | null {
-  // A manifest may hold text of any length where a name should be.
-  const near = nearest(name.slice(0, LONGEST_NAME), candidates);
-  return near === null ? null : `perhaps you meant \`${near}\``;
-}
-
-const LONGEST_NAME = 130;
 
 /** The variable that holds the URL of the role that questions are asked as. */
 export function urlVariable({ urlEnv }: Pick<Connector, 'urlEnv'>): string {

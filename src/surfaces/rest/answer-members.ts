@@ -15,7 +15,7 @@ export interface AnswerHead {
 }
 
 /** What masks do to an answer, and what else its reader must know of it, as its plan knows. */
-export function toldOf(plan: GovernedPlan) {
+function toldOf(plan: GovernedPlan) {
   const { redactedColumns, maskedColumns, partialColumns } = plan;
   const notices = noticesOf(plan);
   const conditions = maskedColumns.filter((name) => !redactedColumns.includes(name));
@@ -49,7 +49,7 @@ export function tailOf(answer: Answer) {
 }
 
 /** Of the objects of a plan, what should not be used any more, as a member of an answer; none where there is nothing. */
-export function deprecatedIn(
+function deprecatedIn(
   objects: readonly string[],
   { deprecated, bridges }: Manifest,
 ): { readonly deprecated?: readonly { readonly object: string; readonly reason: string }[] } {

@@ -3,7 +3,7 @@ import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { ColumnDocument, ColumnsDocument } from '../document.js';
 import type { Table, TableColumn } from '../manifest.js';
-import { perhaps } from '../name.js';
+import { perhaps } from '../perhaps.js';
 import type { Problems } from './scope.js';
 
 /** A column name that OSL-SQL gives a meaning of its own. */

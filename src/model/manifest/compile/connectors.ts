@@ -9,7 +9,7 @@ import type {
 } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
 import type { Connector, Table, TableColumn } from '../manifest.js';
-import { perhaps } from '../name.js';
+import { perhaps } from '../perhaps.js';
 import { tableNamed } from '../table-name.js';
 import { membersOf, type Problems } from './scope.js';
 

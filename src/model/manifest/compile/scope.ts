@@ -1,6 +1,6 @@
 import { CODES } from '../codes.js';
 import type { Path, Problem } from '../diagnostic.js';
-import { perhaps } from '../name.js';
+import { perhaps } from '../perhaps.js';
 
 /** Collects what is wrong, so that an author sees everything at once. */
 export class Problems {

@@ -3,7 +3,7 @@ import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
 import { CODES } from '../codes.js';
 import type { Path, Problem } from '../diagnostic.js';
 import { steps } from '../diagnostic.js';
-import { perhaps } from '../name.js';
+import { perhaps } from '../perhaps.js';
 
 const DIALECT: Dialect = {
   options: { allErrors: true, verbose: true, strict: true, allowUnionTypes: true, strictTypes: false },
