@@ -5,7 +5,7 @@ export interface SendOptions {
   readonly signal?: AbortSignal;
   readonly accept?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether it changes something, which takes a token of its own. */
+  /** True if it changes something, which takes a token of its own. */
   readonly changes?: boolean;
 }
 

@@ -1,7 +1,7 @@
 /** What the server tells a page before anybody has signed in. */
 export interface ServerSettings {
   readonly version: string;
-  /** Whether screens of admins are served. */
+  /** True if screens of admins are served. */
   readonly admin: boolean;
   readonly demo: { readonly callers: readonly DemoCaller[] } | null;
   readonly local_tokens: boolean;

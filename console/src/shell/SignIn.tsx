@@ -9,7 +9,7 @@ import { demoToken, signedInCaller } from './sign-in.js';
 export interface SignInProps {
   readonly settings: ServerSettings;
   readonly onCaller: (caller: Caller) => void;
-  /** Whether the tab is to know the caller after a reload; another beside the first is not kept. */
+  /** True if the tab is to know the caller after a reload; another beside the first is not kept. */
   readonly stored?: boolean;
   readonly ended?: () => void;
 }

@@ -19,7 +19,7 @@ export function nextTheme(theme: Theme): Theme {
   return THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system';
 }
 
-/** Whether the page is dark now. */
+/** True if the page is dark now. */
 export function isDark(): boolean {
   const set = document.documentElement.dataset['theme'];
   return set === undefined ? matchMedia('(prefers-color-scheme: dark)').matches : set === 'dark';

@@ -57,7 +57,7 @@ export function useSignedIn(settings: ServerSettings | null): SignedInState {
   return { caller, hasEnded, fault, isReturning, entries, enter, leave, end };
 }
 
-/** Whether the address is that of a person who comes back from a provider. */
+/** True if the address is that of a person who comes back from a provider. */
 function isReturn(): boolean {
   const query = new URLSearchParams(location.search);
   return query.has('state') && (query.has('code') || query.has('error'));

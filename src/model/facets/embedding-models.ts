@@ -9,7 +9,7 @@ export function isMeaningModel(model: string): model is MeaningModel {
   return MEANING_MODELS.some((name) => name === model);
 }
 
-/** Whether passages are found by their words (BM25); its vectors are for operators alone. */
+/** True if passages are found by their words (BM25); its vectors are for operators alone. */
 export function findsByWords(model: string): boolean {
   return model === LEXICAL_MODEL || isMeaningModel(model);
 }

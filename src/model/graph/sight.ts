@@ -32,7 +32,7 @@ export function bestSight(
   return SIGHTS.find((sight) => seen.some(({ sees }) => sees === sight)) ?? 'nothing';
 }
 
-/** Whether `a` shows more than `b`. */
+/** True if `a` shows more than `b`. */
 export function isMore(a: Sight, b: Sight): boolean {
   return SIGHTS.indexOf(a) < SIGHTS.indexOf(b);
 }

@@ -44,7 +44,7 @@ export interface EntityView {
   readonly derived: readonly DerivedView[];
   /** Of how many entities a group must be, where some grant shows no rows; null where all grants show rows. */
   readonly minimumGroupSize: number | null;
-  /** Whether any aggregate may be asked for; otherwise metrics only. */
+  /** True if any aggregate may be asked for; otherwise metrics only. */
   readonly aggregates: boolean;
   /** Declared legs that the reader is served. */
   readonly legs: readonly string[];
@@ -66,7 +66,7 @@ export interface ColumnView {
   readonly description: string | null;
   readonly nullable: boolean;
   readonly masked: VisibleColumn['masked'];
-  /** Whether rows show it; otherwise aggregates only. */
+  /** True if rows show it; otherwise aggregates only. */
   readonly rows: boolean;
   readonly synonyms: readonly string[];
   /** The declared label; null for a reader who is not told. */
@@ -125,7 +125,7 @@ export interface LinkView {
   readonly from: LinkEnd;
   readonly to: LinkEnd;
   readonly bridge: BridgeView | null;
-  /** Whether all of it lies in one database, so that a question can follow it. */
+  /** True if all of it lies in one database, so that a question can follow it. */
   readonly followed: boolean;
 }
 

@@ -29,7 +29,7 @@ export interface Connector {
   readonly kind: 'pglite' | 'postgres';
   /** The environment variable that holds the URL; null for the embedded engine. */
   readonly urlEnv: string | null;
-  /** Whether policies of the database itself stand behind our own, so that each statement carries its caller's rights. */
+  /** True if policies of the database itself stand behind our own, so that each statement carries its caller's rights. */
   readonly rowSecurity: boolean;
   /** By `schema.table`. */
   readonly tables: ReadonlyMap<string, Table>;
@@ -71,7 +71,7 @@ export interface CacheRule {
   readonly maxAgeMs: number;
   /** The column of the table whose greatest value is another one after a change; null: none is. */
   readonly watermark: string | null;
-  /** Whether the database says so by `notify osl_data`. */
+  /** True if the database says so by `notify osl_data`. */
   readonly notify: boolean;
 }
 

@@ -8,7 +8,7 @@ const NAME = new RegExp(NAME_PATTERN);
 /** Bytes of an identifier of Postgres, which cuts a longer one off. */
 const LONGEST = 63;
 
-/** Whether `text` can be a name of a tenant, a connector or a role. */
+/** True if `text` can be a name of a tenant, a connector or a role. */
 export function isName(text: string): boolean {
   return NAME.test(text);
 }
@@ -29,7 +29,7 @@ export const MODEL_NAME_PATTERN = `^(?=.{1,63}$)${MODEL_NAME}$`;
 
 const OF_MODEL = new RegExp(MODEL_NAME_PATTERN, 'u');
 
-/** Whether `text` can be a name of the semantic model: as the pattern, in 63 bytes of UTF-8, and composed (NFC). */
+/** True if `text` can be a name of the semantic model: as the pattern, in 63 bytes of UTF-8, and composed (NFC). */
 export function isModelName(text: string): boolean {
   return OF_MODEL.test(text) && Buffer.byteLength(text) <= LONGEST && text.normalize('NFC') === text;
 }

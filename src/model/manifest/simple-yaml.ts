@@ -294,7 +294,7 @@ const CLOSE_LIST = 0x5d;
 const OPEN_MAP = 0x7b;
 const CLOSE_MAP = 0x7d;
 
-/** Whether a list item begins at `indent`. */
+/** True if a list item begins at `indent`. */
 function isItem(line: string, indent: number): boolean {
   return (
     line.charCodeAt(indent) === DASH && (indent + 1 === line.length || line.charCodeAt(indent + 1) === SPACE)

@@ -96,7 +96,7 @@ export function placedIn<T>(source: YamlSource, compile: () => T): T {
   }
 }
 
-/** Whether a fragment has the member, of the section, that a path leads to. */
+/** True if a fragment has the member, of the section, that a path leads to. */
 function names(value: unknown, [section, name]: Path): boolean {
   if (section === undefined) return true;
   const has = (of: unknown, key: Path[number]): boolean =>

@@ -37,7 +37,7 @@ export function endText(entity: string, columns: readonly string[]): Relationshi
   return names.length === 1 ? names.join() : names;
 }
 
-/** Whether `columns` are the key of `entity`, in any order. */
+/** True if `columns` are the key of `entity`, in any order. */
 export function isKeyOf({ key }: Pick<EntityDraft, 'key'>, columns: readonly string[]): boolean {
   return key.length === columns.length && key.every((name) => columns.includes(name));
 }

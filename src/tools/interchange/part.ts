@@ -45,7 +45,7 @@ export class Part {
     return Object.keys(this.members);
   }
 
-  /** Whether the key is there with a value. */
+  /** True if the key is there with a value. */
   has(key: string): boolean {
     return this.members[key] !== undefined && this.members[key] !== null;
   }

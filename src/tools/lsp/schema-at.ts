@@ -34,7 +34,7 @@ function memberOf({ properties, additionalProperties }: SchemaPart, key: string)
   return typeof additionalProperties === 'object' ? additionalProperties : undefined;
 }
 
-/** Whether a place may hold a value of the JSON type. */
+/** True if a place may hold a value of the JSON type. */
 export function mayBe({ type }: SchemaPart, name: string): boolean {
   return type === undefined || type === name || (Array.isArray(type) && type.includes(name));
 }

@@ -18,7 +18,7 @@ interface Entry {
   timer: NodeJS.Timeout | null;
   /** The check that runs. */
   running: Promise<void> | null;
-  /** Whether something has changed since it began. */
+  /** True if something has changed since it began. */
   stale: boolean;
 }
 

@@ -17,7 +17,7 @@ export interface Copied {
   readonly wire: { readonly port: number; readonly tls: boolean };
   /** Root to leaf. */
   readonly chain: readonly string[];
-  /** Whether `osl token` mints tokens that are taken there. */
+  /** True if `osl token` mints tokens that are taken there. */
   readonly localTokens: boolean;
 }
 

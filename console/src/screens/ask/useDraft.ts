@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from 'react';
 import { usePlace } from '../../shell/usePlace.js';
 
-/** Whether a text is OSL-SQL, or SQL over tables. */
+/** True if a text is OSL-SQL, or SQL over tables. */
 export type Kind = 'osql' | 'sql';
 
 export interface Draft {

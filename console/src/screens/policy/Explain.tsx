@@ -143,7 +143,7 @@ interface RowQuestionProps {
   readonly onAsk: (row: readonly string[] | null) => void;
 }
 
-/** Whether one row is there for the subject, by primary key. */
+/** True if one row is there for the subject, by primary key. */
 function RowQuestion({ row, onAsk }: RowQuestionProps) {
   const [text, setText] = useState('');
   return (

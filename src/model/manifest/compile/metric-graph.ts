@@ -15,7 +15,7 @@ interface ResolvedMetric {
   readonly metric: Metric;
   readonly entities: ReadonlySet<string>;
   readonly leaves: number;
-  /** Whether a metric is in it that takes rows of other times: a cumulative one, or a conversion. */
+  /** True if a metric is in it that takes rows of other times: a cumulative one, or a conversion. */
   readonly cumulative: boolean;
 }
 

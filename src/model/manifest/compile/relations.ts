@@ -40,7 +40,7 @@ type Shape = Pick<EntityDocument, 'source' | 'columns'> & {
   readonly description: string | null;
   /** Each with where it is written. */
   readonly sealed: readonly (readonly [string, Path])[];
-  /** Whether `primary_key` names columns that `sealed` does not give, so that they are still to check. */
+  /** True if `primary_key` names columns that `sealed` does not give, so that they are still to check. */
   readonly ownKey: boolean;
   readonly time: string | undefined;
 };

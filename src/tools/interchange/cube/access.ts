@@ -78,7 +78,7 @@ function rolesIn(policy: Part): readonly string[] {
   });
 }
 
-/** Whether a member is granted; all are where nothing is said. */
+/** True if a member is granted; all are where nothing is said. */
 function memberTest(policy: Part): (name: string) => boolean {
   const level = policy.child('member_level');
   if (level === null) return () => true;

@@ -13,7 +13,7 @@ export interface ModelInfo {
   readonly primaryKey: readonly string[] | null;
   readonly foreignKeys: readonly ForeignKeyConstraint[];
   readonly part: Part;
-  /** Whether a semantic model stands on it. */
+  /** True if a semantic model stands on it. */
   used: boolean;
 }
 

@@ -31,7 +31,7 @@ export function modelReference(text: string): ModelReference {
   return { kind: 'source', schema: one ?? two ?? '', table: three ?? four ?? '' };
 }
 
-/** Whether `text` holds a template, which is never evaluated. */
+/** True if `text` holds a template, which is never evaluated. */
 export function isTemplate(text: string): boolean {
   return text.includes('{{') || text.includes('{%') || text.includes('{#');
 }

@@ -76,7 +76,7 @@ function isOwn(extension: unknown): boolean {
   );
 }
 
-/** Whether `place` is in a part of the file that is as it was. */
+/** True if `place` is in a part of the file that is as it was. */
 export function isWithin(path: string, { paths }: Unchanged): boolean {
   const steps = path.split('/');
   // `/semantic_model/0/datasets/3`, and what is below.
@@ -128,7 +128,7 @@ export function merge(
   return { document: out as unknown as ManifestDocument, origins: fallback }; // sections of the two documents
 }
 
-/** Whether a term of the extension is of something that is as it was. */
+/** True if a term of the extension is of something that is as it was. */
 function meansTheSame(term: string, { manifest }: Carried, same: Unchanged): boolean {
   const meant = manifest.lexicon.get(term);
   if (meant === undefined) return false;

@@ -134,7 +134,7 @@ export function isAggregate(node: Node): node is Extract<Node, { FuncCall: unkno
   return 'FuncCall' in node && AGGREGATES.has(functionName(node.FuncCall));
 }
 
-/** Whether an aggregate stands anywhere in it. The parser's nodes are plain objects and lists. */
+/** True if an aggregate stands anywhere in it. The parser's nodes are plain objects and lists. */
 export function hasAggregate(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if ('FuncCall' in value && isAggregate(value as Node)) return true; // by its only key
@@ -151,7 +151,7 @@ export function namesIn(value: unknown): readonly (readonly string[])[] {
   return Object.values(value).flatMap(namesIn);
 }
 
-/** Whether a division stands anywhere in it. */
+/** True if a division stands anywhere in it. */
 export function divides(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if ('A_Expr' in value) {

@@ -68,7 +68,7 @@ export function statementsOf(text: string): readonly Statement[] {
   return statements;
 }
 
-/** Whether a token is a name: a word or a quoted one. */
+/** True if a token is a name: a word or a quoted one. */
 export function isName(token: Token | undefined): token is Token & { readonly kind: 'word' | 'quoted' } {
   return token !== undefined && (token.kind === 'word' || token.kind === 'quoted');
 }

@@ -17,7 +17,7 @@ export class Canvas {
   readonly cy: cytoscape.Core;
   readonly #frame: HTMLElement;
   #here: string | null = null;
-  /** Whether somebody has moved the picture: then it is not fitted again by itself. */
+  /** True if somebody has moved the picture: then it is not fitted again by itself. */
   #isMoved = false;
 
   constructor(frame: HTMLElement) {

@@ -11,7 +11,7 @@ import type { Asked } from './useAsked.js';
 
 export interface AnswerViewProps {
   readonly asked: Asked;
-  /** Whether a newer question is on its way. */
+  /** True if a newer question is on its way. */
   readonly isOld: boolean;
 }
 

@@ -10,7 +10,7 @@ export interface Ground {
   readonly metrics: readonly Metric[];
   /** Entities whose rows they take. */
   readonly entities: readonly string[];
-  /** Whether all of them have a time that they can be grouped by. */
+  /** True if all of them have a time that they can be grouped by. */
   readonly hasTime: boolean;
 }
 

@@ -14,7 +14,7 @@ export interface DimensionChoice {
   readonly masked: 'none' | 'some' | 'all';
   /** A date or a time, which is grouped by periods. */
   readonly isTime: boolean;
-  /** Whether a predicate can name it. Source: `NAME` of compiler/src/bind/metrics/where.ts. */
+  /** True if a predicate can name it. Source: `NAME` of compiler/src/bind/metrics/where.ts. */
   readonly filterable: boolean;
   /** What joins use. */
   readonly isKey: boolean;
