@@ -2,11 +2,10 @@
 
 export { type Answer, ask, prepare } from './data/ask.js';
 export { explainPlan } from './data/explain.js';
-export { asOfText, type Freshness } from './data/freshness.js';
 export type { AnswerParts, RunningParts } from './data/parts.js';
 export type { Delivery, Question } from './data/question.js';
-export { Snapshots } from './data/snapshots.js';
-export { timeZoneNamed } from './data/time-zone.js';
+export { asOfText, type Freshness, Snapshots } from './data/question.js';
+export { timeZoneNamed } from './data/runtime/step.js';
 export { isShort } from './parsing/index.js';
 export type { Body } from './request/asked.js';
 export { breakGlass, type GlassParts } from './request/break-glass.js';
@@ -28,10 +27,11 @@ export {
   refusedConnection,
   renew,
   rightsNow,
+  type SingleUse,
   sessionCommand,
   TooManyGuesses,
+  useUp,
 } from './request/session.js';
-export { type SingleUse, useUp } from './request/single-use.js';
 export { ForeignFault, publicError } from './request/told.js';
 export type { AnswerReceiver, RunValues, TimeLimit } from './routes/fast-question.js';
 export { type PreparedQuestion, Questions, type SessionQuestions } from './routes/questions.js';

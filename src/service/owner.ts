@@ -1,5 +1,5 @@
 import { queryError } from 'osl-compiler';
-import type { Owner, OwnerNotice } from '../ask/why/owner.js';
+import type { Owner, OwnerNotice } from '../ask/why/request-access.js';
 import type { ServiceLog } from '../base/log.js';
 import { version } from '../base/package-root.js';
 import { type Attempt, send } from './lineage/delivery/send.js';

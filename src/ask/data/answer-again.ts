@@ -1,9 +1,9 @@
 import { type ExecuteResult, type MemoryShare, type RowSink, stopError } from '../../engine/index.js';
-import type { Freshness } from './freshness.js';
 import type { Keeping } from './keeping.js';
 import type { KeptAnswer, KeptAnswers } from './kept-answers.js';
 import type { DataEpochs } from './parts.js';
-import { unlessStopped } from './runtime/unless-stopped.js';
+import type { Freshness } from './question.js';
+import { unlessStopped } from './runtime/step.js';
 import type { Spending } from './spending.js';
 
 /** How one question is answered from what is kept, or kept. */

@@ -2,23 +2,26 @@ import { EVIDENCE, emit, type GovernedPlan, PASSAGE_COLUMNS, queryError } from '
 import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
 import { type Caller, type Versions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
-import { Payment } from '../request/payment.js';
+import { Payment } from '../request/limit.js';
 import { type Answering, consider, type Decision, type Permits, respond } from '../request/respond.js';
 import { answerAgain } from './answer-again.js';
-import { chargingSink, timeCharge } from './charging.js';
 import { withinCost } from './cost-guard.js';
-import type { Freshness } from './freshness.js';
-import { IndexesRead, type IndexRead } from './indexes-read.js';
 import { keepingOf } from './keeping.js';
-import { asksModel, mayAskModel } from './leaving.js';
 import type { AnswerParts } from './parts.js';
 import { planOf } from './planning.js';
-import { type Delivery, formatsOf, type Prepared, type Question, requireWhole } from './question.js';
-import { type QuestionTime, questionTime } from './question-time.js';
-import { settingsFor } from './row-rights.js';
+import {
+  type Delivery,
+  type Freshness,
+  formatsOf,
+  type Prepared,
+  placedError,
+  type Question,
+  requireWhole,
+  stepError,
+} from './question.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
-import { Spending } from './spending.js';
-import { placedError, stepError } from './value-fault.js';
+import { chargingSink, settingsFor, timeCharge } from './runtime/step.js';
+import { asksModel, IndexesRead, type IndexRead, mayAskModel, Spending } from './spending.js';
 
 /** What an answer says beside its rows. */
 export interface Answer {
@@ -323,5 +326,27 @@ function afterwards(decided: Promise<void>, sink: RowSink): RowSink {
   return {
     write: (dataRows, rows) =>
       durable ? sink.write(dataRows, rows) : settled.then(() => sink.write(dataRows, rows)),
+  };
+}
+
+/** The time of one question, over all its steps. */
+interface QuestionTime {
+  /** When it is up, on the clock of `performance.now()`; `Infinity` where nothing bounds it. */
+  readonly until: number;
+  /** Aborts when it is up, or when its asker ends it. */
+  readonly signal: AbortSignal | null;
+  /** No more of it is needed. */
+  end(): void;
+}
+
+function questionTime(timeoutMs: number, signal: AbortSignal | null): QuestionTime {
+  if (timeoutMs <= 0) return { until: Number.POSITIVE_INFINITY, signal, end: () => undefined };
+  const up = new AbortController();
+  const late = (): void => up.abort(queryError('timedOut', { seconds: timeoutMs / 1_000 }));
+  const timer = setTimeout(late, timeoutMs);
+  return {
+    until: performance.now() + timeoutMs,
+    signal: signal === null ? up.signal : AbortSignal.any([signal, up.signal]),
+    end: () => clearTimeout(timer),
   };
 }

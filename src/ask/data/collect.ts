@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { GovernedPlan } from 'osl-compiler';
 import {
   type BoundValue,
@@ -8,7 +9,6 @@ import {
   type TransactionSnapshot,
   textValuesOf,
 } from '../../engine/index.js';
-import { slices } from './slices.js';
 
 /** A row's values in Postgres' text format, by output name. */
 export type TextRow = ReadonlyMap<string, string | null>;
@@ -60,4 +60,15 @@ const AT_ONCE = 4_096;
 
 async function readInTurns(all: readonly Buffer[], read: (part: readonly Buffer[]) => void): Promise<void> {
   for await (const part of slices(all)) read(part);
+}
+
+/** Items that are worked on before others get their turn. */
+const SLICE = 4_096;
+
+/** `list` in parts, with a turn for everybody else between them. */
+export async function* slices<T>(list: readonly T[]): AsyncGenerator<readonly T[]> {
+  for (let from = 0; from < list.length; from += SLICE) {
+    if (from > 0) await setImmediate();
+    yield list.slice(from, from + SLICE);
+  }
 }

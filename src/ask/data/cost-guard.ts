@@ -1,10 +1,9 @@
 import { type GovernedPlan, InternalError, queryError } from 'osl-compiler';
 import { eachDataRow, textValuesOf } from '../../engine/index.js';
 import type { Caller } from '../request/caller.js';
-import { timeCharge } from './charging.js';
 import type { RunningParts } from './parts.js';
-import { settingsFor } from './row-rights.js';
 import { engineOf } from './runtime/index.js';
+import { settingsFor, timeCharge } from './runtime/step.js';
 
 /** For so long an estimate holds for all questions that differ in values alone, ms. */
 const HOLDS_MS = 60_000;

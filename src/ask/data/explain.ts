@@ -5,8 +5,8 @@ import { respond } from '../request/respond.js';
 import { decisionOf } from './ask.js';
 import type { AnswerParts } from './parts.js';
 import type { Question } from './question.js';
-import { settingsFor } from './row-rights.js';
 import { engineOf } from './runtime/index.js';
+import { settingsFor } from './runtime/step.js';
 
 /** What is shown of what goes upstream: the statement, or also how the database would run it. */
 export type Upstream = 'statement' | 'plan';

@@ -14,12 +14,11 @@ import type { GlassParts } from '../request/break-glass.js';
 import type { Caller } from '../request/caller.js';
 import type { Sealed } from '../request/sealed.js';
 import type { ContentPlane } from './content-plane.js';
-import type { IndexesRead } from './indexes-read.js';
 import type { KeptAnswers } from './kept-answers.js';
 import type { MaskKeys } from './mask-keys.js';
 import type { PlanCache } from './plan-cache.js';
-import type { Snapshots } from './snapshots.js';
-import type { Spending } from './spending.js';
+import type { Snapshots } from './question.js';
+import type { IndexesRead, Spending } from './spending.js';
 import type { Underway } from './underway.js';
 
 /** What one result may cost. */

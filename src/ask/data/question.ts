@@ -1,11 +1,20 @@
-import { type GovernedPlan, queryError } from 'osl-compiler';
-import type { BoundValue, RowSink, StatementSettings } from '../../engine/index.js';
+import { emit, type GovernedPlan, placedFault, queryError } from 'osl-compiler';
+import {
+  type BoundValue,
+  type GovernedEngine,
+  type IsolationLevel,
+  type RowSink,
+  type StatementSettings,
+  type TransactionSnapshot,
+  ValueError,
+} from '../../engine/index.js';
+import { isShort } from '../parsing/index.js';
 import type { Body } from '../request/asked.js';
 import type { Call } from '../request/call.js';
-import type { Versions } from '../request/caller.js';
-import type { Payment } from '../request/payment.js';
+import type { Caller, Versions } from '../request/caller.js';
+import type { Payment } from '../request/limit.js';
 import type { Considered } from '../request/respond.js';
-import type { Snapshots } from './snapshots.js';
+import { statementOf } from './planning.js';
 
 /** A call that asks for data. */
 export interface Question extends Call {
@@ -70,4 +79,74 @@ export function formatsOf(
   plan: GovernedPlan,
 ): readonly (0 | 1)[] {
   return typeof resultFormats === 'function' ? resultFormats(plan) : resultFormats;
+}
+
+/** How old an answer is. */
+export interface Freshness {
+  /** `cache`: it was given before. `rollup`: it is of what was aggregated before. */
+  readonly from: 'live' | 'cache' | 'rollup';
+  /** What it tells was so then, or later; `Date.now()`. */
+  readonly asOf: number;
+}
+
+/** Whole seconds since then. */
+export function ageOf({ from, asOf }: Freshness): number {
+  return from === 'live' ? 0 : Math.max(0, Math.floor((Date.now() - asOf) / 1_000));
+}
+
+/** As REST and SHOW tell it. */
+export function asOfText({ asOf }: Freshness): string {
+  return new Date(asOf).toISOString();
+}
+
+/**
+ * `error` with the place in the text of `question` that it is about, where the database could not compute with a value of
+ * it. A text that is parsed in another thread is not parsed again here.
+ */
+export function placedError(
+  error: unknown,
+  { body, parameterOids }: Pick<Question, 'body' | 'parameterOids'>,
+  { manifest, access }: Pick<Caller, 'manifest' | 'access'>,
+  plan: GovernedPlan,
+): unknown {
+  if (!(error instanceof ValueError) || body.kind === 'metrics' || !isShort(body.text)) return error;
+  const { text, world } = statementOf(body);
+  const slot = error.parameter === null ? null : (emit(plan).slots[error.parameter] ?? null);
+  return placedFault(error, slot, text, manifest.catalog, access, { parameterOids, world });
+}
+
+/** An error of a step: its statement is none of the caller's, so that its parameters have no place. */
+export function stepError(error: unknown): unknown {
+  return error instanceof ValueError ? error.withoutParameter() : error;
+}
+
+/** The snapshots of one transaction of a caller: one of each connector that it asks. */
+export class Snapshots {
+  readonly #level: IsolationLevel;
+  readonly #subject: string;
+  readonly #byEngine = new Map<GovernedEngine, TransactionSnapshot>();
+
+  constructor(level: IsolationLevel, subject: string) {
+    this.#level = level;
+    this.#subject = subject;
+  }
+
+  /** @throws QueryError E0511 where the engine keeps none */
+  of(engine: GovernedEngine): TransactionSnapshot {
+    const known = this.#byEngine.get(engine);
+    if (known !== undefined) return known;
+    const begun = engine.snapshot(this.#level, this.#subject);
+    if (begun === null)
+      throw queryError('unresolvable', {
+        detail: 'the embedded engine keeps no snapshot for the statements of a transaction',
+        hint: 'ask in READ COMMITTED',
+      });
+    this.#byEngine.set(engine, begun);
+    return begun;
+  }
+
+  end(): void {
+    for (const snapshot of this.#byEngine.values()) snapshot.end();
+    this.#byEngine.clear();
+  }
 }

@@ -1,3 +1,4 @@
+import { type GovernedPlan, OPERATORS, queryError } from 'osl-compiler';
 import type { RerankSpent, Spent } from './content-plane.js';
 
 /** What one question sent to models elsewhere, or was spared, for the record of its outcome. */
@@ -45,4 +46,67 @@ export class Spending {
 
 function decodedIn({ passages, requests, promptTokens, answerTokens, known }: Spent) {
   return { passages, known, requests, prompt_tokens: promptTokens, answer_tokens: answerTokens };
+}
+
+/** Whether answering sends passages to a model elsewhere, which cannot be undone. */
+export function asksModel(plan: GovernedPlan): boolean {
+  return plan.runtime.length > 0 && leavingOf(plan).length > 0;
+}
+
+/**
+ * What of a plan sends passages out: decoder operators and rerankers, each with what it reads: nothing where the caller
+ * has no passage.
+ */
+function leavingOf(plan: GovernedPlan) {
+  return plan.runtime.flatMap((r) => {
+    if (r.kind !== 'retrieval') return [];
+    const { operators, rerank, facet } = r.relation;
+    const decodes = operators.some((o) => OPERATORS[o.operator].class === 'decoder');
+    const from = { facet: facet.name, store: r.store };
+    return [
+      ...(decodes ? [{ ...from, to: 'a language model' as const }] : []),
+      ...(rerank === null ? [] : [{ ...from, to: 'a reranker' as const }]),
+    ];
+  });
+}
+
+/**
+ * Refuses a question to a model elsewhere where policy does not let passages leave, before anything is retrieved. That
+ * there is no model the compiler has said before: it is no secret, and true for everybody.
+ *
+ * @throws QueryError E2101
+ */
+export function mayAskModel(plan: GovernedPlan): void {
+  for (const { facet, store, to } of leavingOf(plan)) {
+    if (store !== null && !store.mayDecode) throw queryError('decodeDenied', { facet, to });
+  }
+}
+
+/** An index that an answer rests on. */
+export interface IndexRead {
+  readonly facet: string;
+  /** As `ReadyStore.indexedAt`: of the stores that were read the oldest. */
+  readonly indexedAt: string | null;
+}
+
+/** The indexes that one question reads, by facet. */
+export class IndexesRead {
+  readonly #times = new Map<string, string | null>();
+
+  add(facet: string, indexedAt: string | null): void {
+    const known = this.#times.get(facet);
+    this.#times.set(facet, known === undefined ? indexedAt : older(known, indexedAt));
+  }
+
+  /** In the order of their names. */
+  list(): readonly IndexRead[] {
+    return [...this.#times]
+      .map(([facet, indexedAt]) => ({ facet, indexedAt }))
+      .sort((a, b) => (a.facet < b.facet ? -1 : 1));
+  }
+}
+
+/** Times of one form, which sort as texts do. What is not known may be older than anything. */
+function older(a: string | null, b: string | null): string | null {
+  return a === null || b === null ? null : a < b ? a : b;
 }

@@ -2,7 +2,6 @@ import type { Worker } from 'node:worker_threads';
 import type { Grammar } from 'osl-compiler';
 import { answerOf } from '../../base/threads/answer.js';
 import { startThread } from '../../base/threads/thread.js';
-import type { FromParser, ToParser } from './messages.js';
 
 /** The thread ended before it had an answer: it took too long, or failed. */
 export class ParserEnded extends Error {
@@ -93,3 +92,14 @@ function parserAnswer<T>(
 ): Promise<T> {
   return answerOf(worker, deadlineMs, read, (why, detail) => new ParserEnded(why === 'late', detail));
 }
+
+/** What the host asks the thread that parses: one text at a time, as `prepareText` made it. */
+export interface ToParser {
+  readonly parsed: string;
+}
+
+/** `grammar`: a `Grammar` as JSON, which crosses threads faster than the tree itself. */
+export type FromParser =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'parsed'; readonly grammar: string }
+  | { readonly kind: 'failed'; readonly reason: string };

@@ -13,7 +13,6 @@ import type { Call } from '../request/call.js';
 import { type Caller, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
-import type { Owner } from './owner.js';
 import { sees } from './sights.js';
 
 /** What somebody would like to see, and what for. */
@@ -160,4 +159,19 @@ function grantFor(named: NamedObject, relation: Relation): Readonly<Record<strin
   const labels = relation.columns.filter((c) => columns.includes(c.name)).flatMap((c) => c.sensitivity ?? []);
   const unmask = [...new Set(labels)].sort();
   return { on: relation.name, columns, ...(unmask.length > 0 && { unmask }) };
+}
+
+/** What the owner of the policy is told of, as JSON. */
+export interface OwnerNotice {
+  /** `osl.access_request`. */
+  readonly type: string;
+  /** Unique; a receiver that hears it twice takes it once. */
+  readonly id: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** Reaches whoever owns the policy, outside of this service. */
+export interface Owner {
+  /** Resolves once the owner's receiver has it; null where the settings name no receiver. @throws QueryError E5034 */
+  readonly tell: ((notice: OwnerNotice) => Promise<void>) | null;
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Stage } from '../../ask/request/meters.js';
 import type { EndedRequest, Tracing } from '../../ask/request/observing.js';
-import { spanIdOf, traceOf } from '../../ask/request/trace.js';
 import { attribute, type Collector, nanoseconds, type OtlpSettings, SCOPE } from './collector.js';
 
 /** Requests that may wait for the collector; those beyond are dropped. */
@@ -134,4 +133,26 @@ function stagesOf(
       endTimeUnixNano: nanoseconds(from + ms(stage)),
       attributes: [],
     }));
+}
+
+/** Of a `traceparent` of W3C Trace Context that was checked. */
+interface Trace {
+  /** 32 hex digits. */
+  readonly traceId: string;
+  /** 16 hex digits, of who asks. */
+  readonly spanId: string;
+  readonly sampled: boolean;
+}
+
+/** Null for what is no `traceparent`. */
+function traceOf(text: string): Trace | null {
+  const [, traceId = '', spanId = '', flags = ''] =
+    /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text) ?? [];
+  if (traceId === '') return null;
+  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+/** The span of a request, by its id, so that who is told of it on the way and who is told at the end mean the same. */
+function spanIdOf(requestId: string): string {
+  return requestId.replaceAll('-', '').slice(-16);
 }

@@ -2,7 +2,7 @@ import { QueryError, queryError } from 'osl-compiler';
 import { type Identity, isEmpty } from '../../../policy/index.js';
 import { type Caller, consider, type Question, type RequestParts, respond } from '../../ask/index.js';
 import type { Origin } from '../../ask/request/call.js';
-import { Payment } from '../../ask/request/payment.js';
+import { Payment } from '../../ask/request/limit.js';
 import { isDenial } from '../../ask/request/told.js';
 import type { BoundValue, MemoryShare } from '../../engine/index.js';
 import type { Lane } from './classify.js';

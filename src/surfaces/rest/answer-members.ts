@@ -1,6 +1,6 @@
 import { emit, explain, type GovernedPlan, mayBeRedacted, noticesOf } from 'osl-compiler';
 import { explainPlan, type Upstream } from '../../ask/data/explain.js';
-import { asOfText } from '../../ask/data/freshness.js';
+import { asOfText } from '../../ask/data/question.js';
 import { type Answer, type AnswerParts, type Question, type Versions, versionsOf } from '../../ask/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import { columnsOf, describedColumn } from './columns.js';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { InternalError, type QueryError } from 'osl-compiler';
-import { ageOf } from '../../ask/data/freshness.js';
+import { ageOf } from '../../ask/data/question.js';
 import type { Answer } from '../../ask/index.js';
 import type { RowSink } from '../../engine/index.js';
 import type { AnswerHead } from './answer-members.js';

@@ -2,10 +2,9 @@ import type { GovernedStore } from 'osl-compiler';
 import type { RuntimeInput } from '../parts.js';
 import { bestByWords } from './lexical-lane.js';
 import { nearest } from './nearest.js';
-import type { PageValues } from './page.js';
+import type { FoundPassage, PageValues } from './page.js';
 import { passageOf } from './passage.js';
-import { unlessStopped } from './unless-stopped.js';
-import type { FoundPassage } from './why.js';
+import { unlessStopped } from './step.js';
 
 const BY_DISTANCE = Object.freeze({ by: 'dense' } as const);
 

@@ -3,10 +3,9 @@ import type { StoredPassage } from '../content-plane.js';
 import type { RuntimeInput } from '../parts.js';
 import { best, embedded } from './best.js';
 import { arrayValue, elements } from './constants.js';
-import { goodEnough, type PageValues } from './page.js';
+import { type FoundPassage, goodEnough, type LegShare, type PageValues } from './page.js';
 import { passageOf } from './passage.js';
 import { step } from './step.js';
-import type { FoundPassage, LegShare } from './why.js';
 
 /** The stores of a facet's two legs, in the version that is due. */
 interface Stores {

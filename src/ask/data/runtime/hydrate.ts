@@ -3,9 +3,8 @@ import type { RuntimeInput } from '../parts.js';
 import { jsonValue } from './constants.js';
 import { type ByKey, chosenAttributes } from './derived.js';
 import { citeOf, passageOf, typeNamed } from './passage.js';
-import { step } from './step.js';
+import { step, unlessStopped } from './step.js';
 import type { Clip, RuntimeRows } from './types.js';
-import { unlessStopped } from './unless-stopped.js';
 
 type HydrationRuntime = Extract<GovernedRuntime, { kind: 'hydration' }>;
 

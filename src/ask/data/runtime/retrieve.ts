@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   type GovernedRuntime,
   type GovernedStore,
@@ -5,20 +6,18 @@ import {
   type Position,
   queryError,
   type Retrieval,
+  wantedRows,
 } from 'osl-compiler';
+import { stopError } from '../../../engine/index.js';
 import type { OperatorCall, StoredPassage } from '../content-plane.js';
 import type { RuntimeInput } from '../parts.js';
-import { askedColumns } from './asked.js';
 import { best, indexName } from './best.js';
-import { constantValue, textValue } from './constants.js';
-import { diverse, poolOf } from './diverse.js';
+import { constantValue, textValue, wholeNumber } from './constants.js';
 import { bestOfBoth } from './hybrid.js';
-import { goodEnough, pageValues } from './page.js';
+import { type FoundPassage, goodEnough, type PageValues, pageValues } from './page.js';
 import { passagesJson } from './passage-json.js';
-import { candidatesOf, reranked } from './reranked.js';
+import { scoreParts, type WrittenQuery } from './score-parts.js';
 import { NOTHING, type RuntimeRows } from './types.js';
-import { passagesWanted } from './wanted.js';
-import type { FoundPassage } from './why.js';
 import { workedArguments } from './worked-arguments.js';
 
 /**
@@ -110,4 +109,147 @@ function callOf(
     if ((values.get(name) ?? null) === null) values.set(name, value);
   }
   return { use, values };
+}
+
+/** How many passages, best first, can stand in the answer, so that no model need be asked about the others. */
+function passagesWanted({ source }: Retrieval, input: RuntimeInput): number {
+  const rows = wantedRows(input.plan.query, source);
+  if (rows === null) return Number.POSITIVE_INFINITY;
+  const offset = rows.offset === null ? null : textValue(rows.offset, input);
+  const wanted = wholeNumber(textValue(rows.limit, input)) + wholeNumber(offset ?? '0');
+  // LIMIT NULL is no limit, and what is no number the database refuses.
+  return Number.isNaN(wanted) ? Number.POSITIVE_INFINITY : wanted;
+}
+
+/** Characters that are looked through before others get their turn. */
+const SLICE = 4_096;
+
+const NOTHING_WRITTEN: WrittenQuery['written'] = new Map();
+
+/**
+ * The columns that a search was asked for beside what every passage has, and that its statement uses: by column and
+ * chunk id. They are made of the text that this caller is shown, and of counts over what it may see.
+ */
+async function askedColumns(
+  { facet, asked, columns, page }: Retrieval,
+  passages: readonly FoundPassage[],
+  query: string,
+  input: RuntimeInput,
+): Promise<ReadonlyMap<string, ReadonlyMap<string, unknown>>> {
+  const used = asked.filter((name) => columns.some((c) => c.name === name));
+  const found = new Map(used.map((name) => [name, new Map<string, unknown>()]));
+  if (used.length === 0) return found;
+  const lexical = await input.parts.content.lexicalQuery(facet.name, query);
+  const written = used.includes('score_parts') ? await lexical.written() : NOTHING_WRITTEN;
+  const words: WrittenQuery = { occurrences: (text) => lexical.occurrences(text), written };
+  let looked = query.length;
+  for (const passage of passages) {
+    if (looked > SLICE) {
+      looked = 0;
+      await setImmediate();
+      if (input.signal?.aborted === true) throw stopError(input.signal);
+    }
+    looked += passage.text.length;
+    for (const [name, values] of found) values.set(passage.chunkId, askedValue(name, passage, words, page));
+  }
+  return found;
+}
+
+function askedValue(
+  name: Retrieval['asked'][number],
+  passage: FoundPassage,
+  query: WrittenQuery,
+  { per }: Retrieval['page'],
+): unknown {
+  switch (name) {
+    case 'highlights':
+      return query.occurrences(passage.text).spans;
+    case 'score_parts':
+      return scoreParts(passage, query, per === 'document');
+  }
+}
+
+type Rerank = NonNullable<Retrieval['rerank']>;
+
+/**
+ * The page of passages that a reranker is sent: the best by the search, whichever page of its own order is wanted.
+ *
+ * @throws QueryError E0511 where the page would be one of passages that it is not sent
+ */
+function candidatesOf(page: PageValues, { name, candidates }: Rerank): PageValues {
+  if (page.skip + page.topK > candidates) {
+    const detail = `\`skip\` and \`top_k\` are together ${candidates} at most where \`${name}\` orders the passages`;
+    throw queryError('typeMismatch', { detail, hint: 'it is sent no more of the best passages' });
+  }
+  return { ...page, skip: 0, topK: candidates, minScore: null };
+}
+
+/**
+ * The page out of `pool`, which the search gives best first: by the scores of the reranker, which are those that are
+ * shown and that a floor looks at; ties stay in the order of the search. It sees the texts that the caller would see.
+ */
+async function reranked(
+  pool: readonly FoundPassage[],
+  page: PageValues,
+  { name }: Rerank,
+  query: string,
+  input: RuntimeInput,
+): Promise<readonly FoundPassage[]> {
+  if (pool.length === 0) return pool;
+  const { caller, signal, spending, parts } = input;
+  const by = { subject: caller.identity.subject, signal, spend: spending.addReranked.bind(spending) };
+  const texts = pool.map((p) => p.text);
+  const scores = await parts.content.rerank(name, query, texts, by);
+  const scored = pool.map((passage, i): FoundPassage => {
+    const found = { passage, rank: i + 1 };
+    return { ...passage, score: scores[i] ?? 0, why: { by: 'reranker', reranker: name, found } };
+  });
+  const ordered = scored.sort((a, b) => b.score - a.score);
+  return goodEnough(ordered, page).slice(page.skip, page.skip + page.topK);
+}
+
+/** Of so many passages, for each that is wanted, the order is made; and of so many at least. */
+const POOL = { each: 4, least: 50 };
+/** Each place of the order looks at all passages that have none yet. */
+const MOST_WANTED = 250;
+
+/**
+ * The page whose passages a page of diverse ones is chosen from.
+ *
+ * @throws QueryError E0511 where it would be too long to be put in order
+ */
+function poolOf(page: PageValues): PageValues {
+  if (page.diversity === null) return page;
+  const wanted = page.skip + page.topK;
+  if (wanted > MOST_WANTED) {
+    const detail = `\`skip\` and \`top_k\` are together ${MOST_WANTED} at most where \`diversity\` is asked for`;
+    throw queryError('typeMismatch', { detail, hint: null });
+  }
+  return { ...page, skip: 0, topK: Math.max(POOL.least, POOL.each * wanted) };
+}
+
+/** The page out of `pool`, best first: in the order of RANK, which takes from a passage what is like one before it. */
+async function diverse(
+  pool: readonly FoundPassage[],
+  page: PageValues,
+  store: GovernedStore,
+  query: string,
+  input: RuntimeInput,
+): Promise<readonly FoundPassage[]> {
+  if (page.diversity === null || pool.length === 0) return pool;
+  const sorted = [...pool].sort((a, b) => (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
+  const { content, caps } = input.parts;
+  const { signal, until, spending, caller } = input;
+  const { subject } = caller.identity;
+  const by = { subject, timeoutMs: caps.timeoutMs, until, signal, spend: spending.add.bind(spending) };
+  const { values } = await content.run(indexName(store), rankCall(1 - page.diversity), query, sorted, by);
+  const places = new Map(sorted.map((p, i) => [p, Number(values[i])]));
+  return [...sorted]
+    .sort((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0))
+    .slice(page.skip, page.skip + page.topK);
+}
+
+function rankCall(lambda: number): OperatorCall {
+  const use = { operator: 'RANK', column: '#diverse', type: 'int4', arguments: new Map() } as const;
+  return { use, values: new Map([['lambda', lambda]]) };
 }

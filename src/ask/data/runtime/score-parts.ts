@@ -1,7 +1,6 @@
 import { assertNever } from 'osl-compiler';
 import type { LexicalQuery } from '../content-plane.js';
-import { shownScore } from './page.js';
-import type { ByWords, FoundPassage, LegShare } from './why.js';
+import { type ByWords, type FoundPassage, type LegShare, shownScore } from './page.js';
 
 /** The words of a query, and how it writes them. */
 export interface WrittenQuery {

@@ -1,11 +1,19 @@
-import { emit, type GovernedPlan, InternalError, queryError } from 'osl-compiler';
-import type { GovernedEngine } from '../../../engine/index.js';
+import { emit, type GovernedPlan, InternalError, queryError, type Slot, valuesOf } from 'osl-compiler';
+import {
+  type BoundValue,
+  type GovernedEngine,
+  type RowSink,
+  type StatementSettings,
+  stopError,
+} from '../../../engine/index.js';
+import { SETTING } from '../../../row-security/index.js';
+import type { Caller } from '../../request/caller.js';
+import { quotasFor } from '../../request/limit.js';
+import type { RequestParts } from '../../request/parts.js';
 import { Sealed } from '../../request/sealed.js';
-import { timeCharge } from '../charging.js';
 import { type CollectLimits, collect } from '../collect.js';
 import type { RunningParts, StepInput } from '../parts.js';
-import { settingsFor } from '../row-rights.js';
-import { slotValues } from './slot-values.js';
+import type { RuntimeRows } from './types.js';
 
 /**
  * Runs one step under the caller's rights, with the values that earlier steps give: all its rows, or none.
@@ -46,4 +54,96 @@ export function engineOf(
   const engine = Sealed.open(parts.runners).get(name);
   if (engine === undefined) throw new InternalError(`connector ${name} is not open`);
   return engine;
+}
+
+/** Values of `slots`, in order: the caller's, policy's, and what earlier steps give. */
+export function slotValues(
+  slots: readonly Slot[],
+  given: ReadonlyMap<string, string>,
+  { parts, caller, parameters }: Pick<StepInput, 'parts' | 'caller' | 'parameters'>,
+  runtime: readonly RuntimeRows[] = [],
+): readonly BoundValue[] {
+  const rowsAt = (index: number): RuntimeRows => {
+    const rows = runtime[index];
+    if (rows === undefined) throw new InternalError(`runtime relation ${index} was not worked out`);
+    return rows;
+  };
+  return valuesOf<BoundValue>(slots, {
+    text: textParameter,
+    client: (index) => parameters[index],
+    attribute: (subject, name) => caller.access.attributeValues(subject, name),
+    pad: (pad, domain) => parts.maskKeys.pad(pad, domain),
+    given: (name) => {
+      const value = given.get(name);
+      if (value === undefined) throw new InternalError(`no step gives \`${name}\``);
+      return value;
+    },
+    runtime: (index) => rowsAt(index).json,
+    keys: (index, column) => rowsAt(index).keys(column),
+  });
+}
+
+export function textParameter(value: string): BoundValue {
+  return { format: 0, bytes: Buffer.from(value, 'utf8') };
+}
+
+/** What `work` gives, unless `signal` stops the statement before: then it is not waited for. It must have no effect. */
+export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
+  if (signal === null) return work;
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(stopError(signal));
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}
+
+/** The time zone that `text` names, as Postgres shows it; null where there is none. @throws QueryError E0510, E0523 */
+export function timeZoneNamed(
+  parts: Pick<RunningParts, 'engines' | 'defaultConnector'>,
+  text: string,
+): Promise<string | null> {
+  const engine = parts.engines.get(parts.defaultConnector);
+  if (engine === undefined) throw new InternalError(`connector ${parts.defaultConnector} is not open`);
+  return engine.timeZone(text);
+}
+
+/**
+ * What is in force for one statement of `caller`: `settings`, and its rights where policies of the database itself
+ * stand behind the plan.
+ */
+export function settingsFor(
+  parts: Pick<RunningParts, 'defaultConnector' | 'rowRights'>,
+  caller: Caller,
+  plan: GovernedPlan,
+  settings: StatementSettings | undefined,
+): StatementSettings | undefined {
+  const connector = plan.connector ?? parts.defaultConnector;
+  if (caller.manifest.connectors.get(connector)?.rowSecurity !== true) return settings;
+  const rights = parts.rowRights(connector).rightsOf(caller, Date.now());
+  return [...(settings ?? []), [SETTING, rights]];
+}
+
+/** `sink`, which counts what leaves by it against the quotas of who asked, where there are any. */
+export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means'>, caller: Caller): RowSink {
+  const { quotas } = Sealed.open(means).limiter;
+  const own = quotasFor(caller, 'query');
+  if (own.length === 0) return sink;
+  return {
+    write: (dataRows, rows) => {
+      quotas.charge(own, 'rows', rows);
+      quotas.charge(own, 'bytes', dataRows.length);
+      return sink.write(dataRows, rows);
+    },
+  };
+}
+
+/** Counts the time of the database against the quotas of who asked; absent where there is none to count against. */
+export function timeCharge(
+  { means }: Pick<RequestParts, 'means'>,
+  caller: Caller,
+): { readonly spent?: (ms: number) => void } {
+  const { quotas } = Sealed.open(means).limiter;
+  const own = quotasFor(caller, 'query');
+  return own.length === 0 ? {} : { spent: (ms) => quotas.charge(own, 'ms', Math.ceil(ms)) };
 }

@@ -10,13 +10,11 @@ import {
   type TypeName,
   walkedKey,
 } from 'osl-compiler';
-import type { TextRow } from '../collect.js';
+import { slices, type TextRow } from '../collect.js';
 import type { RuntimeInput } from '../parts.js';
-import { slices } from '../slices.js';
 import { arrayValue, elementsOrNull, jsonValue } from './constants.js';
 import { typeNamed } from './passage.js';
-import { textParameter } from './slot-values.js';
-import { step } from './step.js';
+import { step, textParameter } from './step.js';
 import { type Identity, identityOf, type Keys, Trail } from './trail.js';
 import { type Clip, NOTHING, type RuntimeRows } from './types.js';
 
