@@ -3,11 +3,9 @@ import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
 import { within } from '../base/within.js';
 import { listenOn } from '../engine/index.js';
-import type { CacheRule, Connector } from '../model/manifest/index.js';
-import { systemUrlVariable } from '../model/manifest/index.js';
+import { type CacheRule, type Connector, systemUrlVariable } from '../model/manifest/index.js';
 import { connectorUrl } from './connector-url.js';
 import { DATA_CHANNEL, DataSignals } from './data-signals.js';
-import { NextRead } from './next-read.js';
 import type { SystemReads } from './system-reads.js';
 
 /** How long a question may wait for a watermark; without one it is read from the database. ms */
@@ -96,5 +94,35 @@ class DatabaseEpochs implements DataEpochs {
       this.#watermarks.set(key, read);
     }
     return read;
+  }
+}
+
+/** Something that is read again and again: who waits at the same time waits for one and the same reading. */
+class NextRead<T> {
+  readonly #read: () => Promise<T>;
+  #running: Promise<T> | null = null;
+  #next: Promise<T> | null = null;
+
+  constructor(read: () => Promise<T>) {
+    this.#read = read;
+  }
+
+  /** What is read from now on: never by a reading that has begun already, which may not see what was written since. */
+  next(): Promise<T> {
+    if (this.#running === null) return this.#begin();
+    this.#next ??= this.#running.then(
+      () => this.#begin(),
+      () => this.#begin(),
+    );
+    return this.#next;
+  }
+
+  #begin(): Promise<T> {
+    this.#next = null;
+    const reading = this.#read().finally(() => {
+      if (this.#running === reading) this.#running = null;
+    });
+    this.#running = reading;
+    return reading;
   }
 }

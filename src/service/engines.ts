@@ -11,14 +11,15 @@ import {
   openEngine,
   type ReachChange,
   SpoolRoom,
+  withoutLogin,
   wordsOf,
 } from '../engine/index.js';
 import { type Connector, type Manifest, systemUrlVariable, urlVariable } from '../model/manifest/index.js';
 import type { ServedModel } from '../model/served-model.js';
 import { connectFault, withoutPassword } from './connect-fault.js';
 import { CommandFailed, connectorUrl, namesUrl } from './connector-url.js';
-import type { OpenEngine } from './credentials.js';
 import type { TenantKeys } from './keys.js';
+import type { ReloadStep } from './reload.js';
 import { requireRowSecurityOf } from './row-security.js';
 import type { Settings } from './settings.js';
 import { sharedOut, WHOLE } from './share.js';
@@ -243,4 +244,27 @@ export async function engineConfig(
     systemPoolSize: settings.systemPoolSize,
     poolReserve: settings.poolReserve,
   };
+}
+
+/** An engine with what it was opened with. */
+export interface OpenEngine {
+  readonly engine: OpenedEngine;
+  readonly config: EngineConfig;
+}
+
+/** Takes up other credentials for the same database; for another one the sessions that there are would be of the old. */
+export function renewal(name: string, { engine, config }: OpenEngine, next: EngineConfig): ReloadStep {
+  const nothing = { now: null, kept: null, take: () => undefined };
+  if (config.kind !== 'postgres' || next.kind !== 'postgres') return nothing;
+  const same =
+    sameDatabase(config.url, next.url, true) &&
+    sameDatabase(config.systemUrl, next.systemUrl, config.hasSystem === true);
+  if (!same) return { ...nothing, kept: `connector ${name} names another database: restart to change it` };
+  return { now: `connector ${name} by its URL of now`, kept: null, take: () => engine.renew(next) };
+}
+
+/** @param late null before means that it was not known at the start */
+function sameDatabase(a: string | null, b: string | null, late: boolean): boolean {
+  if (a === null || b === null) return a === b || (a === null && late);
+  return withoutLogin(a) === withoutLogin(b);
 }

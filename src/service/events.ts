@@ -4,8 +4,8 @@ import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
 import type { ServedModel } from '../model/served-model.js';
 import { PolicyFault } from './model.js';
-import type { PolicyState } from './policy-standing.js';
 import { type Prepared, prepareAll, type Reloaded, type ReloadPart } from './reload.js';
+import type { PolicyState } from './serving.js';
 
 /** What records of the service itself are made with. */
 export interface EventParts {

@@ -1,10 +1,17 @@
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
 import { ControlFault, listenForChanges } from '../control/index.js';
+import type { Publishing } from '../publishing/store/index.js';
 import type { Control } from './control.js';
+import type { TenantKeys } from './keys.js';
+import { PolicyFault } from './model.js';
+import type { Prepared } from './reload.js';
+import type { Seat } from './seat.js';
+import type { Settings } from './settings.js';
+import { watchFile } from './watch-file.js';
 
 /** What a gateway does about the control database. */
-export interface Follower {
+interface Follower {
   /** Takes up what is to serve now. Rejects where that could not be read, and is tried again then. */
   change(): Promise<void>;
   /** Takes up what was revoked, which stands in the data directory by then. Rejects as `change`. */
@@ -13,7 +20,7 @@ export interface Follower {
   silent(why: string): Promise<void>;
 }
 
-export interface Following {
+interface Following {
   close(): Promise<void>;
 }
 
@@ -26,7 +33,7 @@ const CLOCK_MS = 250;
  * Follows the control database: looks at each notification, once a second without one, and says when it has been silent for
  * too long. One look at a time; what comes meanwhile is one more look.
  */
-export function followControl(control: Control, follower: Follower, log: ServiceLog): Following {
+function followControl(control: Control, follower: Follower, log: ServiceLog): Following {
   let taken = control.seen;
   let silent = !control.heard;
   /** Kinds of trouble that were told since the last look that was answered; the start has told of silence. */
@@ -94,4 +101,101 @@ export function followControl(control: Control, follower: Follower, log: Service
       await looking;
     },
   });
+}
+
+/** What a server does about a policy that changes under it. */
+interface PolicyFollower extends Follower {
+  /** Takes up the policy file, which is another. */
+  file(): Promise<unknown>;
+}
+
+/**
+ * Follows the control database, where there is one, and the policy file, where it is the policy's source and is watched.
+ * Gives what ends that.
+ */
+export function followPolicy(
+  { policyFile, watchesPolicy }: Settings,
+  control: Control | null,
+  follower: PolicyFollower,
+  log: ServiceLog,
+): () => Promise<void> {
+  const unwatch =
+    watchesPolicy && control?.settings.policySource !== 'control'
+      ? watchFile(policyFile, () => {
+          follower
+            .file()
+            .catch((error: unknown) =>
+              log.error('the policy file was not taken up', { error: messageOf(error) }),
+            );
+        })
+      : () => undefined;
+  const following = control === null ? null : followControl(control, follower, log);
+  return async () => {
+    unwatch();
+    await following?.close();
+  };
+}
+
+/** What others have published, and what only this directory has. A database that does not answer is followed later. */
+export async function joined(control: Control | null, keys: TenantKeys, log: ServiceLog): Promise<void> {
+  try {
+    await control?.join(keys);
+  } catch (error) {
+    if (!(error instanceof ControlFault)) throw error;
+    log.error('what other gateways have published is not known yet', { cause: error.message });
+  }
+}
+
+/** Follows the control database, or a policy file that is watched. Gives what ends that. */
+export function beginFollowing(
+  { control }: Seat,
+  settings: Settings,
+  publishing: Publishing,
+  log: ServiceLog,
+  process: {
+    policy(same: boolean): Promise<Prepared>;
+    lose(why: string): Promise<void>;
+    changed(): Promise<void>;
+    revoked(): Promise<void>;
+  },
+): () => Promise<void> {
+  const unfollow = followPolicy(
+    settings,
+    control,
+    {
+      file: () => publishing.exclusively(() => takeUp(() => process.policy(false))),
+      change: async () => {
+        if (control !== null) await follow(control, publishing, process.policy);
+        await process.changed();
+      },
+      revoked: process.revoked,
+      silent: process.lose,
+    },
+    log,
+  );
+  return async () => {
+    await unfollow();
+    await control?.close();
+  };
+}
+
+/** Takes up what the control database says, in this process alone. Rejects where that cannot be read. */
+async function follow(
+  control: Control,
+  publishing: Publishing,
+  prepare: (same: boolean) => Promise<Prepared>,
+): Promise<void> {
+  await publishing.exclusively(async () => {
+    await control.pull();
+    await takeUp(() => prepare(control.settings.policySource === 'file'));
+  });
+}
+
+/** Takes up what `prepare` reads. A policy that is missing, invalid or unknown is on record and in the log by then. */
+async function takeUp(prepare: () => Promise<Prepared>): Promise<void> {
+  try {
+    await (await prepare()).take();
+  } catch (error) {
+    if (!(error instanceof PolicyFault)) throw error;
+  }
 }

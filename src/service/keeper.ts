@@ -3,14 +3,14 @@ import type { AuditLog } from '../../policy/audit/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { Versions } from '../publishing/store/index.js';
 import { openAudit } from './audit.js';
-import { joined } from './begin-following.js';
 import { Control } from './control.js';
+import { joined } from './follow-control.js';
 import { tenantKeys } from './keys.js';
 import type { Lineage } from './lineage/index.js';
 import { endOf } from './lineage/outbox/state.js';
 import { LINEAGE_CLOSE_MS, leftLineage } from './lineage.js';
+import { type First, loadFirst, publishedDir } from './model.js';
 import { aloneIn } from './seat.js';
-import { type First, loadFirst, publishedDir } from './served.js';
 import type { Settings } from './settings.js';
 import { takeOver } from './take-over.js';
 

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { compileSnapshot, PolicyProblems, type PolicySnapshot } from '../../policy/index.js';
 import {
   CODES,
@@ -11,6 +12,9 @@ import {
   readManifestText,
 } from '../model/manifest/index.js';
 import { type FileLayer, type PublishedLayer, ServedModel } from '../model/served-model.js';
+import { headIn } from '../publishing/store/index.js';
+import { tenantIn } from './place.js';
+import type { Settings } from './settings.js';
 
 /** Gives the text of a file. Throws as `readManifestText`. */
 export type ReadText = (file: string) => Promise<string>;
@@ -105,4 +109,49 @@ function compilePolicy(policy: PolicyFile, { catalog, tenant }: Manifest): Polic
 
 function problems(diagnostics: readonly Diagnostic[], text: string): ManifestProblems {
   return new ManifestProblems(diagnostics, text);
+}
+
+/** Model that a start found. */
+export interface First {
+  readonly model: ServedModel;
+  /** Why it has no policy; null if it has one. */
+  readonly policyFault: PolicyFault | null;
+}
+
+/**
+ * Loads what is to be served first: without a policy if that of the file is missing or invalid, as long as it is known
+ * whose the server is. Tokens are of a tenant, so without one nobody could be told anything.
+ *
+ * @param known what was loaded before, given back if nothing else is published
+ * @throws PolicyFault if it is not, and what `loadServed` throws
+ */
+export async function loadFirst(
+  settings: Settings,
+  known: First | null = null,
+  read?: ReadText,
+): Promise<First> {
+  const published = await headIn(publishedDir(settings));
+  if (known?.policyFault === null && known.model.published?.id === published?.id) return known;
+  try {
+    const model = await loadModel(settings.manifestFile, settings.policyFile, published, read);
+    return { model, policyFault: null };
+  } catch (error) {
+    if (!(error instanceof PolicyFault)) throw error;
+    const tenant = tenantIn(settings.dataDir) ?? error.tenant;
+    if (tenant === null) throw error;
+    const { manifest, file } = error;
+    const model = new ServedModel({ manifest, snapshot: null, tenant, file, published });
+    return { model, policyFault: error };
+  }
+}
+
+/** Directory of versions and drafts. */
+export function publishedDir({ dataDir }: Pick<Settings, 'dataDir'>): string {
+  return join(dataDir, 'published');
+}
+
+/** Loads what is to be served, with what was published. Throws as `loadModel`. */
+export async function loadServed(settings: Settings): Promise<ServedModel> {
+  const published = await headIn(publishedDir(settings));
+  return loadModel(settings.manifestFile, settings.policyFile, published);
 }

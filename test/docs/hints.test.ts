@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { EVALUATION_FAULTS, hintOn, queryError, type Surface, WAYS } from 'osl-compiler';
 import { test } from 'tap';
 import { SETTINGS } from '../../src/service/settings/table.js';
-import { wireError } from '../../src/surfaces/pg/wire-error.js';
+import { wireError } from '../../src/surfaces/pg/session-records.js';
 import { ROUTES } from '../../src/surfaces/rest/openapi/routes.js';
 import { formatProblem } from '../../src/tools/cli/problem.js';
 import { program } from '../../src/tools/cli/program.js';

@@ -8,16 +8,14 @@ import { answerAgain } from './answer-again.js';
 import { withinCost } from './cost-guard.js';
 import { keepingOf } from './keeping.js';
 import type { AnswerParts } from './parts.js';
-import { planOf } from './planning.js';
+import { placedError, planOf, stepError } from './planning.js';
 import {
   type Delivery,
   type Freshness,
   formatsOf,
   type Prepared,
-  placedError,
   type Question,
   requireWhole,
-  stepError,
 } from './question.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { chargingSink, settingsFor, timeCharge } from './runtime/step.js';

@@ -1,20 +1,17 @@
-import { emit, type GovernedPlan, placedFault, queryError } from 'osl-compiler';
-import {
-  type BoundValue,
-  type GovernedEngine,
-  type IsolationLevel,
-  type RowSink,
-  type StatementSettings,
-  type TransactionSnapshot,
-  ValueError,
+import { type GovernedPlan, queryError } from 'osl-compiler';
+import type {
+  BoundValue,
+  GovernedEngine,
+  IsolationLevel,
+  RowSink,
+  StatementSettings,
+  TransactionSnapshot,
 } from '../../engine/index.js';
-import { isShort } from '../parsing/index.js';
 import type { Body } from '../request/asked.js';
 import type { Call } from '../request/call.js';
-import type { Caller, Versions } from '../request/caller.js';
+import type { Versions } from '../request/caller.js';
 import type { Payment } from '../request/limit.js';
 import type { Considered } from '../request/respond.js';
-import { statementOf } from './planning.js';
 
 /** A call that asks for data. */
 export interface Question extends Call {
@@ -97,27 +94,6 @@ export function ageOf({ from, asOf }: Freshness): number {
 /** As REST and SHOW tell it. */
 export function asOfText({ asOf }: Freshness): string {
   return new Date(asOf).toISOString();
-}
-
-/**
- * `error` with the place in the text of `question` that it is about, where the database could not compute with a value of
- * it. A text that is parsed in another thread is not parsed again here.
- */
-export function placedError(
-  error: unknown,
-  { body, parameterOids }: Pick<Question, 'body' | 'parameterOids'>,
-  { manifest, access }: Pick<Caller, 'manifest' | 'access'>,
-  plan: GovernedPlan,
-): unknown {
-  if (!(error instanceof ValueError) || body.kind === 'metrics' || !isShort(body.text)) return error;
-  const { text, world } = statementOf(body);
-  const slot = error.parameter === null ? null : (emit(plan).slots[error.parameter] ?? null);
-  return placedFault(error, slot, text, manifest.catalog, access, { parameterOids, world });
-}
-
-/** An error of a step: its statement is none of the caller's, so that its parameters have no place. */
-export function stepError(error: unknown): unknown {
-  return error instanceof ValueError ? error.withoutParameter() : error;
 }
 
 /** The snapshots of one transaction of a caller: one of each connector that it asks. */

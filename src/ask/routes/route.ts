@@ -3,8 +3,8 @@ import type { BoundValue, SentValue, ShortStatement } from '../../engine/index.j
 import type { Answer } from '../data/ask.js';
 import { cacheRulesOf } from '../data/keeping.js';
 import type { AnswerParts } from '../data/parts.js';
-import { templateOf } from '../data/planning.js';
-import { placedError, type Question } from '../data/question.js';
+import { placedError, templateOf } from '../data/planning.js';
+import type { Question } from '../data/question.js';
 import { engineOf, slotValues } from '../data/runtime/index.js';
 import { settingsFor } from '../data/runtime/step.js';
 import { type Caller, saidOf } from '../request/caller.js';

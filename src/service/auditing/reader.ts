@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
 import { queryError } from 'osl-compiler';
 import {
@@ -8,13 +9,14 @@ import {
 } from '../../../policy/audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { answerOf } from '../../base/threads/answer.js';
+import { Job } from '../../base/threads/job.js';
 import { startThread } from '../../base/threads/thread.js';
 import { Turns } from '../../base/threads/turns.js';
 import { messageOf } from '../../base/thrown.js';
+import { aloneIn, endedChains, workerChains } from '../seat.js';
+import { sinkUrl } from '../settings/audit.js';
 import type { Settings } from '../settings.js';
-import { cursorIn, cursorText } from './cursor.js';
-import type { RecordProof, Reply, Task } from './messages.js';
-import { logPlace } from './place.js';
+import type { Cursor, LogPlace, RecordProof, Reply, Task } from './messages.js';
 
 /** Who asks a server for records of its log. */
 export interface AuditAsker {
@@ -140,3 +142,78 @@ export class AuditReader {
 }
 
 type Unplaced<T> = T extends Task ? Omit<T, 'place' | 'tenant'> : never;
+
+/** A log of some hundred million records. */
+const DEADLINE_MS = 6 * 3_600_000;
+const VERIFY_MEMORY_MB = 1_024;
+
+/** Verifies the whole log of a server, all its chains. */
+export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: ServiceLog): Job {
+  return new Job({
+    name: 'verifying the audit log',
+    file: new URL('./verify-thread.js', import.meta.url),
+    data: () => ({ place: logPlace(settings) }),
+    deadlineMs: DEADLINE_MS,
+    memoryMb: VERIFY_MEMORY_MB,
+    log,
+  });
+}
+
+/** Where the log of a server stands now: a table, or the directory's own chain and those of workers below it. */
+function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audit'>): LogPlace {
+  const url = sinkUrl(sink);
+  const { auditDir } = aloneIn(dataDir);
+  const workers = workerChains(auditDir).map(({ number, dir }) => ({ name: `worker-${number}`, dir }));
+  // A worker that was killed as it first began has a directory with nothing in it.
+  const begun = workers.filter(({ dir }) => readdirSync(dir).length > 0);
+  const restored = endedChains(auditDir).map((dir) => ({ name: dir.slice(auditDir.length + 1), dir }));
+  const chains = [{ name: 'server', dir: auditDir }, ...begun, ...restored];
+  return url === null
+    ? { kind: 'files', chains }
+    : { kind: 'table', url: url(), keys: chains.map(({ dir }) => dir) };
+}
+
+/** Where a search goes on, as its asker keeps it. It says where to look, and nothing of what may be seen. */
+function cursorText(cursor: Cursor): string {
+  return Buffer.from(JSON.stringify(cursor)).toString('base64url');
+}
+
+const LONGEST = 8_192;
+const MOST_CHAINS = 256;
+
+/** @throws QueryError E0511 */
+function cursorIn(text: string): Cursor {
+  const cursor = text.length > LONGEST ? null : cursorOf(parsed(text));
+  if (cursor === null) throw queryError('malformedBody', { detail: '`from` is none that a page gave' });
+  return cursor;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, 'base64url').toString());
+  } catch {
+    return null;
+  }
+}
+
+function cursorOf(value: unknown): Cursor | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const [before, place]: readonly unknown[] = [Reflect.get(value, 'before'), Reflect.get(value, 'place')];
+  if (Reflect.get(value, 'kind') === 'chains' && typeof before === 'object' && before !== null) {
+    const entries = Object.entries(before);
+    const seqs = entries.filter((entry): entry is [string, number] => isSeq(entry[1]));
+    return seqs.length < entries.length || seqs.length > MOST_CHAINS
+      ? null
+      : { kind: 'chains', before: Object.fromEntries(seqs) };
+  }
+  if (Reflect.get(value, 'kind') !== 'table' || !Array.isArray(place)) return null;
+  const [ts, writer, seq] = place as readonly unknown[];
+  if (typeof ts !== 'string' || typeof writer !== 'string' || typeof seq !== 'string') return null;
+  return /^\d{1,18}$/.test(seq) && !/\0/.test(ts + writer)
+    ? { kind: 'table', place: [ts, writer, seq] }
+    : null;
+}
+
+function isSeq(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}

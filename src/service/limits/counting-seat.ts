@@ -3,7 +3,9 @@ import type { ServiceLog } from '../../base/log.js';
 import type { Seat } from '../seat.js';
 import type { LimitsPlace } from '../settings/load.js';
 import type { Settings } from '../settings.js';
-import { type CountStore, openPostgresCounts, openRedisCounts, SharedCounts } from './index.js';
+import { openPostgresCounts } from './postgres.js';
+import { openRedisCounts } from './redis.js';
+import { type CountStore, SharedCounts } from './shared-counts.js';
 
 /**
  * The seat itself, which counts alone or with the other workers of its server; or, where the settings name a store, one

@@ -1,6 +1,6 @@
 import type { Charge, Count } from '../../../policy/index.js';
 import { type ControlPlace, type ControlQueries, openControl, requireSchema } from '../../control/index.js';
-import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './store.js';
+import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './shared-counts.js';
 
 const STATEMENT_MS = 2_000;
 const CONNECTIONS = 2;

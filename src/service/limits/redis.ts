@@ -1,6 +1,6 @@
 import type { Charge, Count } from '../../../policy/index.js';
 import { StartProblem } from '../../base/start-problem.js';
-import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './store.js';
+import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './shared-counts.js';
 
 /** What a user installs beside the gateway who has Redis keep the counts. */
 const REDIS_PACKAGE = '@redis/client';

@@ -7,9 +7,8 @@ import { startThread } from '../../base/threads/thread.js';
 import { stackOf } from '../../base/thrown.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { LineageConfig } from './config/load.js';
-import { type DatabaseName, datasetsOf } from './datasets.js';
+import { type DatabaseName, type DatasetDescription, datasetsOf } from './datasets.js';
 import type { EmitterSettings, EmitterStats } from './emitter.js';
-import type { FromThread, ToThread } from './messages.js';
 import { producerOf } from './openlineage.js';
 import type { Cursor } from './outbox/state.js';
 import { PlanRecorder } from './recorder.js';
@@ -247,3 +246,22 @@ class LineageThread implements Lineage {
     return { namespace: `${namespaceOf(config, tenant)}/${connector}`, database: null };
   }
 }
+
+/** What the service and the thread that emits tell each other. */
+export type ToThread =
+  | {
+      readonly kind: 'announce';
+      readonly ticket: number;
+      readonly version: string;
+      readonly datasets: readonly DatasetDescription[];
+    }
+  | { readonly kind: 'stop' };
+
+export type FromThread =
+  | { readonly kind: 'ready' }
+  /** It cannot begin. */
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** The events of an announcement are on disk, or why they are not. */
+  | { readonly kind: 'announced'; readonly ticket: number; readonly fault: string | null }
+  | { readonly kind: 'warning'; readonly message: string; readonly fields: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'stats'; readonly stats: EmitterStats };

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../../base/thrown.js';
 import { systemClock } from './clock.js';
 import { Emitter, type EmitterSettings } from './emitter.js';
-import type { FromThread, ToThread } from './messages.js';
+import type { FromThread, ToThread } from './lineage.js';
 
 /** The thread that emits: whatever receivers do, it happens here, and the service answers its questions. */
 

@@ -7,8 +7,7 @@ import {
   type WireStatement,
 } from '../../../wire/index.js';
 import { dataRow, turns } from '../../engine/index.js';
-import type { CopyOptions } from './copy-options.js';
-import { binaryRows, textRows } from './copy-rows.js';
+import { binaryRows, type CopyOptions, textRows } from './copy-rows.js';
 
 /** `COPY (question) TO STDOUT`: the rows of `inner` as CopyData, one message a row. @throws WireError */
 export function copyStatement(inner: WireStatement, options: CopyOptions): WireStatement {

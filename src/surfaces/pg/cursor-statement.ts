@@ -9,10 +9,10 @@ import {
 } from '../../../wire/index.js';
 import { commandStatement } from './command-statement.js';
 import { type Declaration, rowsOf } from './cursor.js';
-import { giveRows } from './give-rows.js';
+import { giveRows } from './paced-rows.js';
 import type { Motion } from './scroll.js';
 import type { SessionParts } from './session-parts.js';
-import { planChanged } from './wire-error.js';
+import { planChanged } from './session-records.js';
 
 type Node = ReturnType<typeof parse>['node'];
 

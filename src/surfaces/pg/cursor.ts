@@ -11,10 +11,9 @@ import {
 } from '../../../wire/index.js';
 import type { MemoryShare } from '../../engine/index.js';
 import type { CatalogCursor } from '../catalog/index.js';
-import { giveRows } from './give-rows.js';
-import type { SessionRights } from './rights.js';
+import { giveRows } from './paced-rows.js';
 import { type Motion, ScrolledRows } from './scroll.js';
-import type { SessionRecords } from './session-records.js';
+import type { SessionRecords, SessionRights } from './session-records.js';
 import type { SessionState } from './session-state.js';
 
 /** A declared cursor. Its question runs at the first FETCH, in the format that FETCH asks for. */

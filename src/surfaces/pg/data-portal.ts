@@ -2,11 +2,9 @@ import { type GovernedPlan, queryError } from 'osl-compiler';
 import type { Bind, FetchResult, Portal, RowWriter, WireNotice } from '../../../wire/index.js';
 import type { Answer, Delivery } from '../../ask/index.js';
 import type { MemoryShare, RowSink } from '../../engine/index.js';
-import { giveRows } from './give-rows.js';
-import { PacedRows } from './paced-rows.js';
-import type { SessionRights } from './rights.js';
+import { giveRows, PacedRows } from './paced-rows.js';
+import { rowSink, type SessionRights } from './session-records.js';
 import { NO_NOTICES, notice, planNotices } from './told-of-plan.js';
-import { rowSink } from './unwritable-row.js';
 
 /** What a data statement lends to its runs; it knows who asks and what. */
 export interface Run {

@@ -2,9 +2,8 @@ import type { Bind, ColumnDescription, WireStatement } from '../../../wire/index
 import type { Delivery, PreparedQuestion, Snapshots } from '../../ask/index.js';
 import { MemoryShare } from '../../engine/index.js';
 import { DataPortal, type Run } from './data-portal.js';
-import { audible } from './notices.js';
 import type { SessionParts } from './session-parts.js';
-import { columnsOf } from './told-of-plan.js';
+import { audible, columnsOf } from './told-of-plan.js';
 
 /** Question about data: its plan describes it, and each run decides anew. */
 export class DataStatement implements WireStatement {

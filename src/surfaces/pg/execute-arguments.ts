@@ -1,6 +1,5 @@
-import type { parse } from 'osl-compiler';
+import { declaredOid, type parse } from 'osl-compiler';
 import { error, type WireError } from '../../../wire/index.js';
-import { oidOfName } from './type-name.js';
 
 type Node = ReturnType<typeof parse>['node'];
 type Constant = Extract<Node, { A_Const: unknown }>['A_Const'];
@@ -97,4 +96,23 @@ function otherType(place: number): WireError {
   return error('42804', `parameter $${place} cannot be coerced to the expected type`, {
     hint: 'You will need to rewrite or cast the expression.',
   });
+}
+
+type TypeNode = NonNullable<Extract<Node, { TypeCast: unknown }>['TypeCast']['typeName']>;
+
+/** The OID of a type that is declared by name; 0 leaves the choice to the question. @throws WireError 0A000, 42704 */
+export function declaredTypeOf(node: Node): number {
+  if (!('TypeName' in node)) throw error('0A000', 'a type is a name');
+  return oidOfName(node.TypeName);
+}
+
+/** @throws WireError 0A000, 42704 */
+function oidOfName({ names = [], arrayBounds = [], setof, pct_type }: TypeNode): number {
+  if (setof === true || pct_type === true) throw error('0A000', 'a type is declared by its name alone');
+  const written = names.map((n) => ('String' in n ? (n.String.sval ?? '') : ''));
+  const own = written.length === 2 && written[0] === 'pg_catalog' ? written.slice(1) : written;
+  const [name = ''] = own;
+  const oid = own.length === 1 ? declaredOid(name, arrayBounds.length > 0) : null;
+  if (oid === null) throw error('42704', `type "${written.join('.')}" does not exist`);
+  return oid;
 }

@@ -1,9 +1,7 @@
-import { explain } from 'osl-compiler';
+import { explain, type PlanExplanation, type parse } from 'osl-compiler';
 import { error, type Portal, type WireStatement } from '../../../wire/index.js';
 import { type Body, explainPlan, prepare, type Question } from '../../ask/index.js';
 import { dataRow } from '../../engine/index.js';
-import { type ExplainNode, type PlanFormat, planFormat } from './explain-options.js';
-import { planDocument, planLines } from './plan-text.js';
 import type { SessionParts } from './session-parts.js';
 
 const TYPE_OIDS = { text: 25, json: 114 } as const satisfies Record<PlanFormat, number>;
@@ -61,4 +59,149 @@ function linesPortal(told: () => Promise<readonly string[]>): Portal {
     },
     close: () => undefined,
   };
+}
+
+type Node = ReturnType<typeof parse>['node'];
+type ExplainNode = Extract<Node, { ExplainStmt: unknown }>['ExplainStmt'];
+type Option = NonNullable<ExplainNode['options']>[number];
+
+/** What a plan is told in. */
+type PlanFormat = 'text' | 'json';
+
+const ON: ReadonlySet<string> = new Set(['', 'true', 'on', '1']);
+const OFF: ReadonlySet<string> = new Set(['false', 'off', '0']);
+/** They ask for what Postgres measures or estimates: a governed plan has none of it, so they change nothing. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
+  'verbose',
+  'costs',
+  'settings',
+  'buffers',
+  'timing',
+  'wal',
+  'summary',
+  'generic_plan',
+  'memory',
+]);
+
+/** The format that the options of an EXPLAIN ask for, checked as Postgres does. @throws WireError */
+function planFormat({ options = [] }: ExplainNode): PlanFormat {
+  let format: PlanFormat = 'text';
+  for (const option of options) {
+    if (!('DefElem' in option)) continue;
+    const name = option.DefElem.defname ?? '';
+    const value = optionText(option);
+    if (name === 'format') format = knownFormat(value);
+    else if (name === 'analyze' || WITHOUT_EFFECT.has(name)) requireBoolean(name, value);
+    else throw error('42601', `unrecognized EXPLAIN option "${name}"`);
+    if (name === 'analyze' && !OFF.has(value)) throw noAnalyze();
+  }
+  return format;
+}
+
+function knownFormat(value: string): PlanFormat {
+  if (value === 'text' || value === 'json') return value;
+  if (value === 'xml' || value === 'yaml')
+    throw error('0A000', `EXPLAIN in the format ${value} is not supported`, { hint: 'use text or json' });
+  throw error('22023', `unrecognized value for EXPLAIN option "format": "${value}"`);
+}
+
+function requireBoolean(name: string, value: string): void {
+  if (!ON.has(value) && !OFF.has(value)) throw error('42601', `${name} requires a Boolean value`);
+}
+
+function noAnalyze(): Error {
+  return error('0A000', 'EXPLAIN ANALYZE is not supported', {
+    detail: 'What the database measures counts rows that row filters hide.',
+    hint: 'EXPLAIN tells the governed plan; an admin is told that of the database on the other surfaces',
+  });
+}
+
+/** The value as text in lower case; the empty text where none is given. */
+function optionText(option: Option): string {
+  const arg = 'DefElem' in option ? option.DefElem.arg : undefined;
+  if (arg === undefined) return '';
+  if ('String' in arg) return (arg.String.sval ?? '').toLowerCase();
+  if ('Integer' in arg) return String(arg.Integer.ival ?? 0);
+  if ('Boolean' in arg) return String(arg.Boolean.boolval ?? false);
+  return '?';
+}
+
+/** A governed plan as EXPLAIN tells it. */
+interface TellablePlan {
+  readonly plan: PlanExplanation;
+  /** Full names of what it reads, and ids of the grants that it reads them by. */
+  readonly objects: readonly string[];
+  readonly grants: readonly string[];
+}
+
+/** One line for each row of `FORMAT TEXT`: the steps from the outside in, indented as Postgres does. */
+function planLines({ plan, objects, grants }: TellablePlan): readonly string[] {
+  return [
+    ...stepLines(plan, 0),
+    ...(objects.length === 0 ? [] : [`Objects: ${objects.join(', ')}`]),
+    ...(grants.length === 0 ? [] : [`Grants: ${grants.join(', ')}`]),
+  ];
+}
+
+/** The document of `FORMAT JSON`, with the members that drawers of plans look for: `Plan`, `Node Type`, `Plans`. */
+function planDocument({ plan, objects, grants }: TellablePlan): string {
+  return JSON.stringify([{ Plan: nodeOf(plan), Objects: objects, Grants: grants }], null, 2);
+}
+
+function stepLines({ step, detail, inputs }: PlanExplanation, depth: number): readonly string[] {
+  const { object, ...others } = detail;
+  const facts = Object.entries(others).filter(([, value]) => isSaid(value));
+  const lists = facts.filter(([, value]) => Array.isArray(value));
+  const marks = facts.filter(([, value]) => !Array.isArray(value));
+  const indent = depth === 0 ? '' : `${'      '.repeat(depth - 1)}  ->  `;
+  const below = '      '.repeat(depth);
+  const on = object === undefined ? '' : ` on ${String(object)}`;
+  const said = marks.length === 0 ? '' : `  (${marks.map(markText).join(', ')})`;
+  return [
+    `${indent}${capital(step)}${on}${said}`,
+    ...lists.map(([name, value]) => `${below}  ${title(name)}: ${listText(value)}`),
+    ...inputs.flatMap((input) => stepLines(input, depth + 1)),
+  ];
+}
+
+function nodeOf({ step, detail, inputs }: PlanExplanation): Readonly<Record<string, unknown>> {
+  const { object, ...others } = detail;
+  const facts = Object.entries(others).map(([name, value]) => [title(name), value]);
+  return {
+    'Node Type': capital(step),
+    ...(object === undefined ? {} : { 'Relation Name': object }),
+    ...Object.fromEntries(facts),
+    ...(inputs.length === 0 ? {} : { Plans: inputs.map(nodeOf) }),
+  };
+}
+
+function isSaid(value: unknown): boolean {
+  const empty = Array.isArray(value) ? value.length === 0 : value === 0 || value === 'none';
+  return value !== null && value !== false && !empty;
+}
+
+function markText([name, value]: readonly [string, unknown]): string {
+  const words = name.replaceAll('_', ' ');
+  return value === true ? words : `${words}: ${typeof value === 'object' ? JSON.stringify(value) : value}`;
+}
+
+function listText(value: unknown): string {
+  return Array.isArray(value) ? value.map(itemText).join(', ') : String(value);
+}
+
+/** `email (masked)` for a column that is masked, at least for some rows. */
+function itemText(item: unknown): string {
+  if (typeof item !== 'object' || item === null) return String(item);
+  const { name, masked } = item as { readonly name?: unknown; readonly masked?: unknown };
+  if (name === undefined) return JSON.stringify(item);
+  const how = masked === 'all' || masked === true ? 'masked' : `masked: ${String(masked)}`;
+  return isSaid(masked) && masked !== undefined ? `${String(name)} (${how})` : String(name);
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function title(name: string): string {
+  return name.split('_').map(capital).join(' ');
 }

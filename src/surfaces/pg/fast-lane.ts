@@ -2,9 +2,8 @@ import type { GovernedPlan, QueryError } from 'osl-compiler';
 import type { Bind, FastAnswer, FastLane, WireStatement } from '../../../wire/index.js';
 import type { AnswerReceiver, RunValues, SessionQuestions, TimeLimit } from '../../ask/index.js';
 import { DataStatement } from './data-statement.js';
-import { audible } from './notices.js';
 import type { SessionParts } from './session-parts.js';
-import { columnsOf, planNotices } from './told-of-plan.js';
+import { audible, columnsOf, planNotices } from './told-of-plan.js';
 
 /** A shorter limit of the session's own needs a clock of its own. */
 const LEAST_TIMEOUT_MS = 1_000;

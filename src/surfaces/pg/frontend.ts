@@ -6,6 +6,7 @@ import {
   fatal,
   type Handler,
   type Login,
+  type RefusedEvent,
   readScramVerifier,
   WireError,
   type WireOptions,
@@ -23,16 +24,15 @@ import {
   Questions,
   type RequestParts,
   refusedCommand,
+  refusedConnection,
   TooManyGuesses,
 } from '../../ask/index.js';
 import type { CatalogDoor } from '../catalog/index.js';
-import { OpenSessions, type SessionCounts } from './open-sessions.js';
-import { type OwnSessions, SessionRegister } from './own-sessions.js';
-import { recordRefusedConnection } from './refused-connection.js';
+import { OpenSessions, type OwnSessions, type SessionCounts, SessionRegister } from './own-sessions.js';
 import { PgSession } from './session.js';
+import { wireError } from './session-records.js';
 import { SessionSettings, STARTUP_PARAMETERS } from './settings.js';
 import { withKnownZone } from './time-zone.js';
-import { wireError } from './wire-error.js';
 
 /** The one database that the wire shows. */
 const DATABASE = 'osl';
@@ -206,3 +206,23 @@ function tooMany({ subject }: Identity): WireError {
 function callFrom(address: string, token: string | null): Call {
   return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'bearer', token, address } };
 }
+
+/** Records what failed before there was a session of the wire. */
+export function recordRefusedConnection(
+  parts: RequestParts,
+  call: Call,
+  { kind, sqlstate }: RefusedEvent,
+): Promise<void> {
+  return refusedConnection(parts, call, `wire ${kind}`, sqlstate ?? UNTOLD[kind]);
+}
+
+/** SQLSTATE of the reason, for a client that was told nothing. */
+const UNTOLD: Readonly<Record<RefusedEvent['kind'], string>> = {
+  startup: '08P01',
+  tls: '08P01',
+  password: '28P01',
+  timeout: '57014',
+  capacity: '53300',
+  cancel: '28000',
+  abandoned: '08006',
+};

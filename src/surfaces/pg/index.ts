@@ -5,11 +5,10 @@ export {
   noDatabase,
   type PgFrontend,
   type PgOptions,
+  recordRefusedConnection,
   refusedLogin,
 } from './frontend.js';
-export { countedBy, type SessionCaps, type SessionCounts } from './open-sessions.js';
 export type { OwnSessions } from './own-sessions.js';
-export { recordRefusedConnection } from './refused-connection.js';
+export { countedBy, type SessionCaps, type SessionCounts } from './own-sessions.js';
 export { tokenRevoked } from './session-caller.js';
-export { SessionRecords } from './session-records.js';
-export { wireError } from './wire-error.js';
+export { SessionRecords, wireError } from './session-records.js';

@@ -1,5 +1,13 @@
 import { queryError } from 'osl-compiler';
-import { eachDataRow, type MemoryShare, noMemory, type RowSink } from '../../engine/index.js';
+import type { RowWriter } from '../../../wire/index.js';
+import {
+  eachDataRow,
+  type MemoryShare,
+  noMemory,
+  type RowSink,
+  SLICE_BYTES,
+  turns,
+} from '../../engine/index.js';
 
 /** Bytes of rows that one portal may hold back for later fetches. */
 export const HELD_BYTES = 64 * 1_048_576;
@@ -113,3 +121,24 @@ export class PacedRows implements RowSink {
 const MOST = 16_384;
 /** Taken rows that may stay at the front of the queue. */
 const COMPACT = 65_536;
+
+/**
+ * Passes on rows that are here already: in slices, as those that an upstream sends, since nothing else would give the
+ * event loop back before the last of them. `delivered` hears of each that has left.
+ */
+export async function giveRows(
+  rows: readonly Uint8Array[],
+  out: RowWriter,
+  delivered: (bytes: number) => void = () => undefined,
+): Promise<void> {
+  let bytes = 0;
+  for (const row of rows) {
+    const slow = out.write(row);
+    if (slow !== undefined) await slow;
+    delivered(row.byteLength);
+    bytes += row.byteLength;
+    if (bytes < SLICE_BYTES) continue;
+    bytes = 0;
+    await turns.wait();
+  }
+}

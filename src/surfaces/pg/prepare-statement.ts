@@ -1,14 +1,22 @@
-import { type ParsedStatement, queryWithin } from 'osl-compiler';
-import type { Awaitable, WireStatement } from '../../../wire/index.js';
+import {
+  oneStatement,
+  type ParsedStatement,
+  type ParsedText,
+  parseText,
+  QueryError,
+  queryWithin,
+  statementTexts,
+} from 'osl-compiler';
+import type { Awaitable, SimpleStatement, WireStatement } from '../../../wire/index.js';
+import { isShort } from '../../ask/index.js';
 import type { Lane } from '../catalog/index.js';
 import { catalogStatement } from './catalog-statement.js';
 import { commandOf, UNLOCK_ALL } from './command.js';
-import { copyOptions, questionOf } from './copy-options.js';
+import { copyOptions, questionOf } from './copy-rows.js';
 import { copyStatement } from './copy-statement.js';
 import { cursorCommandOf, cursorStatement } from './cursor-statement.js';
 import { dataStatement } from './data-statement.js';
 import { explainStatement } from './explain-statement.js';
-import { nodeOf, parseElsewhere } from './parse-of.js';
 import { sessionCommandStatement } from './session-command.js';
 import type { SessionParts } from './session-parts.js';
 import { executeStatement, prepareCommand } from './sql-prepare.js';
@@ -92,4 +100,56 @@ function questionStatement(
 /** Without a catalog all questions are of data. */
 function laneOf(session: SessionParts, text: string): Awaitable<Lane> {
   return session.catalogs?.laneOf(text, (long) => parseElsewhere(session, long)) ?? { kind: 'data' };
+}
+
+/** The statements of a Query message, in order. A text that is one statement, with or without a semicolon, is not parsed. */
+export function splitQuery(session: SessionParts, text: string): Awaitable<readonly SimpleStatement[]> {
+  const last = text.trimEnd();
+  const only = text.indexOf(';');
+  if (only < 0 || only === last.length - 1) {
+    const start = only < 0 ? last : last.slice(0, -1);
+    return start.trim() === '' ? [] : [{ text: start, start: 0 }];
+  }
+  try {
+    const parsed = parseOf(session, text);
+    if (!(parsed instanceof Promise)) return statementsIn(parsed);
+    return parsed.then(statementsIn).catch((failure: unknown) => asOneQuestion(text, failure));
+  } catch (failure) {
+    return asOneQuestion(text, failure);
+  }
+}
+
+function statementsIn(parsed: ParsedText): readonly SimpleStatement[] {
+  return statementTexts(parsed).map((s) => ({ text: s.text, start: s.offset }));
+}
+
+/** A text that cannot be split, as one question: it meets the same fault there, and the refusal is recorded. */
+function asOneQuestion(text: string, failure: unknown): readonly SimpleStatement[] {
+  if (failure instanceof QueryError) return [{ text, start: 0 }];
+  throw failure;
+}
+
+/** The text parsed; a long one in another thread. @throws QueryError E0511 */
+function parseOf(session: SessionParts, text: string): ParsedText | Promise<ParsedText> {
+  return isShort(text) ? parseText(text) : parseElsewhere(session, text);
+}
+
+/** Has another thread parse the text. @throws QueryError E0511 */
+function parseElsewhere({ service, caller }: SessionParts, text: string): Promise<ParsedText> {
+  return service.parsing.parse(text, caller.identity.subject);
+}
+
+/** The statement of the text; null for one that cannot be parsed, `empty` where it holds none. */
+async function nodeOf(
+  session: SessionParts,
+  text: string,
+): Promise<ParsedStatement['node'] | 'empty' | null> {
+  try {
+    return oneStatement(await parseOf(session, text)).node;
+  } catch (failure) {
+    if (failure instanceof QueryError && failure.entry === 'noStatement') return 'empty';
+    // The spine meets the same fault again, and records the refusal.
+    if (failure instanceof QueryError) return null;
+    throw failure;
+  }
 }

@@ -1,12 +1,10 @@
 import type { Awaitable, SessionControl } from '../../../wire/index.js';
 import type { AnswerParts, Questions } from '../../ask/index.js';
 import type { CatalogDoor, CatalogSession, SessionSignal } from '../catalog/index.js';
-import type { Activity } from './activity.js';
+import type { Activity, Running } from './activity.js';
 import type { Cursors } from './cursor.js';
-import type { SessionRights } from './rights.js';
-import type { Running } from './running.js';
 import type { SessionCaller } from './session-caller.js';
-import type { SessionRecords } from './session-records.js';
+import type { SessionRecords, SessionRights } from './session-records.js';
 import type { SessionState } from './session-state.js';
 import type { SessionSettings } from './settings.js';
 

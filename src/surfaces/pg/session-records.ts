@@ -1,9 +1,13 @@
-import { QueryError } from 'osl-compiler';
-import { WireError } from '../../../wire/index.js';
-import { type Call, type RequestParts, refusedCommand, sessionCommand } from '../../ask/index.js';
-import { type Prepared, Unrun } from './unrun.js';
-import { UnwritableRow } from './unwritable-row.js';
-import { wireError } from './wire-error.js';
+import { charactersBefore, hintOn, QueryError, queryError } from 'osl-compiler';
+import { type Awaitable, type RowWriter, WireError } from '../../../wire/index.js';
+import {
+  type Call,
+  ForeignFault,
+  type RequestParts,
+  refusedCommand,
+  sessionCommand,
+} from '../../ask/index.js';
+import type { SessionCaller } from './session-caller.js';
 
 /** What of a session is counted and put on record, beyond what the spine records of its questions. */
 export class SessionRecords {
@@ -77,4 +81,120 @@ export class SessionRecords {
       });
     });
   }
+}
+
+/** Rights of one session, under which rows that wait for their client were decided. */
+export class SessionRights {
+  readonly #caller: SessionCaller;
+  readonly #records: SessionRecords;
+
+  constructor(caller: SessionCaller, records: SessionRecords) {
+    this.#caller = caller;
+    this.#records = records;
+  }
+
+  /** What the session may see now, as text. */
+  get now(): string {
+    return this.#caller.rights;
+  }
+
+  /** A later portion of rows is given under the rights of the first only. @throws WireError 55000 */
+  requireSame(begun: string): void {
+    if (begun !== this.now) throw this.#records.refusal(queryError('rightsChanged', {}));
+  }
+}
+
+/** A statement that was prepared and has not run yet. */
+interface Prepared {
+  /** Records that it was prepared, and counts it where preparing did not. */
+  record(): Promise<void>;
+}
+
+/**
+ * What was prepared last, while nothing is on record of it. Drivers prepare and run in one go, and that is one
+ * question with one record: of its run. A statement that has not run by the end of its series of messages, or when the
+ * next one is prepared, gets a record of its own.
+ */
+class Unrun {
+  #last: Prepared | null = null;
+
+  get isHeld(): boolean {
+    return this.#last !== null;
+  }
+
+  hold(prepared: Prepared): void {
+    this.#last = prepared;
+  }
+
+  /** Lets go of what runs now: its run is what is recorded. False where it is on record already. */
+  release(prepared: Prepared): boolean {
+    if (this.#last !== prepared) return false;
+    this.#last = null;
+    return true;
+  }
+
+  /** Records what is held; undefined where there is nothing. */
+  record(): Promise<void> | undefined {
+    const last = this.#last;
+    this.#last = null;
+    return last?.record();
+  }
+}
+
+/** SQLSTATE of a character that the client's encoding does not have. */
+const UNTRANSLATABLE = '22P05';
+
+/** A row cannot be said in the client's encoding: it hears so, and the question ends as one that failed. */
+class UnwritableRow extends ForeignFault {
+  override readonly name = 'UnwritableRow';
+  readonly said: WireError;
+
+  constructor(said: WireError) {
+    super(said.message);
+    this.said = said;
+  }
+
+  get code(): string {
+    return this.said.sqlstate;
+  }
+}
+
+/** Where the spine writes rows to. @throws UnwritableRow, and what `rows` throws beside that */
+export function rowSink(rows: RowWriter): { write(messages: Uint8Array): Awaitable<void> } {
+  return {
+    write: (messages) => {
+      const written = rows.write(messages);
+      return written instanceof Promise ? written.catch(rethrown) : written;
+    },
+  };
+}
+
+function rethrown(cause: unknown): never {
+  throw cause instanceof WireError && cause.sqlstate === UNTRANSLATABLE ? new UnwritableRow(cause) : cause;
+}
+
+/** By this name of Postgres' own, pgjdbc, Npgsql and asyncpg know that they may prepare the statement again. */
+const PLAN_CHANGED = 'RevalidateCachedQuery';
+
+/** What a client is told that runs a statement which is another than it was told of. */
+export function planChanged(): WireError {
+  const { message, hint, sqlstate } = queryError('planChanged', {});
+  return new WireError('ERROR', sqlstate, message, { hint: hint ?? undefined, routine: PLAN_CHANGED });
+}
+
+/** The error as the protocol says it. DETAIL carries our code and the request id; nothing of the upstream's. */
+export function wireError(
+  error: QueryError,
+  requestId: string,
+  text: string,
+  severity: 'ERROR' | 'FATAL' = 'ERROR',
+): WireError {
+  const wait = error.retryAfterSeconds === null ? '' : `, try again in ${error.retryAfterSeconds} s`;
+  const offset = error.position?.offset;
+  return new WireError(severity, error.sqlstate, error.message, {
+    detail: `${error.code}, request ${requestId}${wait}`,
+    hint: hintOn('wire', error.hint) ?? undefined,
+    routine: error.entry === 'planChanged' ? PLAN_CHANGED : undefined,
+    position: offset === undefined ? undefined : charactersBefore(text, offset) + 1,
+  });
 }

@@ -1,20 +1,22 @@
 import type { Identity } from '../../../policy/index.js';
-import type {
-  Awaitable,
-  FastAnswer,
-  FastLane,
-  NamedPortal,
-  SeriesEnd,
-  SessionControl,
-  SessionHandler,
-  SimpleStatement,
-  WireError,
-  WireStatement,
+import {
+  type Awaitable,
+  type FastAnswer,
+  type FastLane,
+  fatal,
+  type NamedPortal,
+  type Resting,
+  type SeriesEnd,
+  type SessionControl,
+  type SessionHandler,
+  type SimpleStatement,
+  type WireError,
+  type WireStatement,
 } from '../../../wire/index.js';
 import type { AnswerParts, Held, Questions } from '../../ask/index.js';
 import { MemoryShare } from '../../engine/index.js';
 import type { CatalogDoor, CatalogSession } from '../catalog/index.js';
-import { Activity } from './activity.js';
+import { Activity, Running } from './activity.js';
 import { Cursors } from './cursor.js';
 import { PgFastLane } from './fast-lane.js';
 import { Isolation } from './isolation.js';
@@ -25,14 +27,10 @@ import {
   type SessionRegister,
   type ToldSession,
 } from './own-sessions.js';
-import { prepareStatement } from './prepare-statement.js';
-import { splitQuery } from './query-message.js';
-import { SessionRights } from './rights.js';
-import { Running } from './running.js';
+import { prepareStatement, splitQuery } from './prepare-statement.js';
 import { SessionCaller } from './session-caller.js';
-import { endSession, idleLimit } from './session-end.js';
 import type { SessionParts } from './session-parts.js';
-import { SessionRecords } from './session-records.js';
+import { SessionRecords, SessionRights } from './session-records.js';
 import { SessionState } from './session-state.js';
 import { PURPOSE } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
@@ -198,4 +196,23 @@ export class PgSession implements SessionHandler {
     this.#ended();
     return endSession(this.#parts);
   }
+}
+
+const IDLE = ['idle_session_timeout', '57P05', 'idle-session'] as const;
+const IDLE_IN_BLOCK = ['idle_in_transaction_session_timeout', '25P03', 'idle-in-transaction'] as const;
+
+/** How long the session lets its client say nothing, by its own settings; null: for ever. */
+function idleLimit({ settings, state }: SessionParts): Resting | null {
+  const [setting, sqlstate, condition] = state.inBlock ? IDLE_IN_BLOCK : IDLE;
+  const ms = settings.milliseconds(setting);
+  if (ms === 0) return null;
+  return { ms, reason: fatal(sqlstate, `terminating connection due to ${condition} timeout`) };
+}
+
+/** After Terminate, a lost client or a stop of the server: stops what runs, gives back what is held, records the rest. */
+async function endSession({ running, state, cursors, records }: SessionParts): Promise<void> {
+  running.cancel();
+  state.isolation.end();
+  await cursors.closeAll();
+  await records.unrun.record();
 }

@@ -1,7 +1,15 @@
 import { encodingName, error } from '../../../wire/index.js';
 import { CATALOG_VERSION } from '../catalog/index.js';
-import { dateStyle } from './date-style.js';
-import { anything, bool, integer, oneOf, only, type SettingKind, ValueFault } from './setting-kinds.js';
+import {
+  anything,
+  bool,
+  dateStyle,
+  integer,
+  oneOf,
+  only,
+  type SettingKind,
+  ValueFault,
+} from './setting-kinds.js';
 import { NO_EFFECT } from './setting-no-effect.js';
 
 /** What `SHOW` answers and `SET` accepts, for one session. */

@@ -1,10 +1,9 @@
 import type { parse } from 'osl-compiler';
 import { error, type Portal, WireError, type WireStatement } from '../../../wire/index.js';
 import { sessionCommand } from '../../ask/index.js';
-import { argumentsOf } from './execute-arguments.js';
+import { argumentsOf, declaredTypeOf } from './execute-arguments.js';
 import type { SessionParts } from './session-parts.js';
-import { declaredTypeOf } from './type-name.js';
-import { planChanged } from './wire-error.js';
+import { planChanged } from './session-records.js';
 
 type Node = ReturnType<typeof parse>['node'];
 type PrepareNode = Extract<Node, { PrepareStmt: unknown }>['PrepareStmt'];

@@ -68,6 +68,6 @@ async function policyOf(file: string): Promise<PolicyDocument> {
 
 /** The manifest with what was published over its file. */
 async function servedManifest(settings: Settings): Promise<Manifest> {
-  const { loadServed } = await import('../../../service/served.js');
+  const { loadServed } = await import('../../../service/model.js');
   return (await loadServed(settings)).manifest;
 }

@@ -53,7 +53,7 @@ export function addIndex(program: Command): void {
 async function runIndex(names: readonly string[], flags: IndexFlags): Promise<void> {
   const settings = settingsOfModel(flags);
   const { ready } = await import('osl-compiler');
-  const { loadServed } = await import('../../../service/served.js');
+  const { loadServed } = await import('../../../service/model.js');
   const { openEngines } = await import('../../../service/engines.js');
   const { indexContent, paceText } = await import('../../../service/index-content.js');
   const { operatorLog } = await import('../log.js');

@@ -90,7 +90,7 @@ async function withEngines(
 ): Promise<void> {
   const settings = settingsOfModel(flags);
   const { ready } = await import('osl-compiler');
-  const { loadServed } = await import('../../../service/served.js');
+  const { loadServed } = await import('../../../service/model.js');
   const { openEngines } = await import('../../../service/engines.js');
   const { operatorLog } = await import('../log.js');
   await ready();

@@ -37,7 +37,7 @@ async function runValidate(flags: ValidateFlags): Promise<void> {
   const { ready } = await import('osl-compiler');
   const { loadModel } = await import('../../../service/model.js');
   const { ManifestProblems } = await import('../../../model/manifest/index.js');
-  const { publishedDir } = await import('../../../service/served.js');
+  const { publishedDir } = await import('../../../service/model.js');
   const { headIn } = await import('../../../publishing/store/index.js');
   await ready();
   const published = flags.dataDir === undefined ? null : await headIn(publishedDir(settings));

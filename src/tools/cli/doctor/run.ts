@@ -2,7 +2,7 @@ import { ready } from 'osl-compiler';
 import { version } from '../../../base/package-root.js';
 import { CODES, ManifestProblems } from '../../../model/manifest/index.js';
 import type { Model } from '../../../model/model.js';
-import { loadServed } from '../../../service/served.js';
+import { loadServed } from '../../../service/model.js';
 import type { Settings } from '../../../service/settings.js';
 import { EXIT } from '../exit.js';
 import { MISSING_FILES, type ServerFlags, settingsBesideServer } from '../flags.js';

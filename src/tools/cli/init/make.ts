@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { systemUrlVariable } from '../../../model/manifest/index.js';
 import { CannotWrite, clearingScript, writeRowSecurity } from '../../../row-security/index.js';
 import { tenantKeys } from '../../../service/keys.js';
+import { loadServed } from '../../../service/model.js';
 import { rowSecurityDesign, rowSecurityKey } from '../../../service/row-security.js';
-import { loadServed } from '../../../service/served.js';
 import {
   draftPolicy,
   makeReader,

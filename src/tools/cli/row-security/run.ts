@@ -14,8 +14,8 @@ import {
 import { connectFault, withoutPassword } from '../../../service/connect-fault.js';
 import { connectorUrl, urlInFile } from '../../../service/connector-url.js';
 import { tenantKeys } from '../../../service/keys.js';
+import { loadServed } from '../../../service/model.js';
 import { rowSecurityDesign, rowSecurityKey } from '../../../service/row-security.js';
-import { loadServed } from '../../../service/served.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { type ServerFlags, settingsOfModel } from '../flags.js';
 import { counted, note, print, printJson, visible } from '../output.js';

@@ -3,7 +3,7 @@ import type { ServiceLog } from '../../../base/log.js';
 import type { Model } from '../../../model/model.js';
 import { archiveFault } from '../../../service/audit.js';
 import { lookFirst } from '../../../service/keeper.js';
-import type { First } from '../../../service/served.js';
+import type { First } from '../../../service/model.js';
 import { isSet } from '../../../service/settings/table.js';
 import type { Settings } from '../../../service/settings.js';
 import { workersFor } from '../../../service/workers.js';

@@ -1,7 +1,7 @@
 import type { ServiceLog } from '../../../base/log.js';
 import { readManifestText } from '../../../model/manifest/index.js';
 import type { Control } from '../../../service/control.js';
-import { followPolicy } from '../../../service/follow-policy.js';
+import { followPolicy } from '../../../service/follow-control.js';
 import { PolicyUnknown } from '../../../service/model.js';
 import { activationOf } from '../../../service/seat.js';
 import type { Settings } from '../../../service/settings.js';

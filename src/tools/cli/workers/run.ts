@@ -1,8 +1,8 @@
 import type { ServiceLog } from '../../../base/log.js';
 import { Control } from '../../../service/control.js';
 import { type Keeper, openKeeper } from '../../../service/keeper.js';
+import type { First } from '../../../service/model.js';
 import type { Reloaded } from '../../../service/reload.js';
-import type { First } from '../../../service/served.js';
 import type { Settings } from '../../../service/settings.js';
 import { EXIT } from '../exit.js';
 import { logLevelPart, operatorLog } from '../log.js';
