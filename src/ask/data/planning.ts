@@ -216,7 +216,7 @@ function withinDeadline<T>(
 }
 
 /** What is compiled, and what its names mean. */
-export function statementOf(body: Exclude<Body, { kind: 'metrics' }>): {
+function statementOf(body: Exclude<Body, { kind: 'metrics' }>): {
   readonly text: string;
   readonly world: AskedWorld;
 } {
