@@ -27,8 +27,7 @@ const COUNTS: Readonly<Record<string, string>> = {
  * Recorder or a PermittedRequest (`test/house/closed-doors.test.ts`); an import of the seal itself it does not refuse.
  */
 const USES_SEALS: Readonly<Record<string, string>> = {
-  'src/ask/data/charging.ts': 'counts rows, bytes and time of an answer',
-  'src/ask/data/runtime/step.ts': 'finds the engine of a plan',
+  'src/ask/data/runtime/step.ts': 'finds the engine of a plan; counts rows, bytes and time of an answer',
   'src/ask/request/limit.ts': 'counts a request',
   'src/ask/request/respond.ts': 'begins the records of a request',
   'src/ask/request/session.ts': 'counts passwords',
