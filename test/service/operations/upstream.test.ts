@@ -236,7 +236,7 @@ t.test(
       );
       t.match(
         await world.osql(t, WALK),
-        /^502 E0524 42501: .*what the question rests on/,
+        /^502 E0524 42501: .*the tables of the question$/,
         'a bridge is not named',
       );
       await admin.query('grant select on vault.wege_t to osl_reader');
