@@ -113,7 +113,7 @@ const CASES: readonly Case[] = [
     /`grain` in `group_by` must be one of second/,
   ),
   e0511('a name that is none', { metrics: ['revenue'], order_by: [`-${SECRET}; x`] }, /is no name/),
-  e0511('blank osql', { osql: ' ' }, /no statement/),
+  e0511('blank osql', { osql: ' ' }, /query text is empty/),
   e0511('a statement that writes', { osql: 'DELETE FROM osl.entities.order' }, /read-only/),
   e0511('no shape', {}, /none of `osql`, `sql`, `metrics`/),
   e0511('explain alone', { explain: true }, /none of/),
@@ -136,7 +136,7 @@ const CASES: readonly Case[] = [
   { name: 'blank sql', body: { sql: ' \n' }, status: 400, code: 'E0246' },
   { name: 'a semicolon for sql', body: { sql: ';' }, status: 400, code: 'E0246' },
   { name: 'a comment for sql', body: { sql: '/* later */ -- or never' }, status: 400, code: 'E0246' },
-  e0511('a comment for osql', { osql: '-- later' }, /no statement/),
+  e0511('a comment for osql', { osql: '-- later' }, /query text is empty/),
   { name: 'a table outside the allowlist', body: { sql: 'TABLE shop.samples' }, status: 403, code: 'E0512' },
   {
     name: 'a metrics body without an answer',
