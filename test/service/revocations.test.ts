@@ -217,7 +217,11 @@ else
       t.match(await world.http(ANN, '/admin/tokens/revoked'), { code: 'E2101' });
       const admin = await world.token(ROOT);
       t.equal(await world.http(admin, '/admin/tokens/revoke', { body }), null);
-      t.match(await world.http(admin, '/admin/tokens/revoke', { body }), { message: /one change/ }, 'once');
+      t.match(
+        await world.http(admin, '/admin/tokens/revoke', { body }),
+        { message: /already used for a change/ },
+        'once',
+      );
       for (const wrong of [
         {},
         { ...body, token_id: 'x' },

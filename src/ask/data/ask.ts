@@ -7,6 +7,7 @@ import { type Answering, consider, type Decision, type Permits, respond } from '
 import { answerAgain } from './answer-again.js';
 import { withinCost } from './cost-guard.js';
 import { keepingOf } from './keeping.js';
+import { asksModel, mayAskModel } from './model-egress.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, planOf, stepError } from './planning.js';
 import {
@@ -19,7 +20,7 @@ import {
 } from './question.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { chargingSink, settingsFor, timeCharge } from './runtime/step.js';
-import { asksModel, IndexesRead, type IndexRead, mayAskModel, Spending } from './spending.js';
+import { IndexesRead, type IndexRead, Spending } from './spending.js';
 
 /** What an answer says beside its rows. */
 export interface Answer {

@@ -1,4 +1,3 @@
-import { type GovernedPlan, OPERATORS, queryError } from 'osl-compiler';
 import type { RerankSpent, Spent } from './content-plane.js';
 
 /** What one question sent to models elsewhere, or was spared, for the record of its outcome. */
@@ -46,40 +45,6 @@ export class Spending {
 
 function decodedIn({ passages, requests, promptTokens, answerTokens, known }: Spent) {
   return { passages, known, requests, prompt_tokens: promptTokens, answer_tokens: answerTokens };
-}
-
-/** Whether answering sends passages to a model elsewhere, which cannot be undone. */
-export function asksModel(plan: GovernedPlan): boolean {
-  return plan.runtime.length > 0 && leavingOf(plan).length > 0;
-}
-
-/**
- * What of a plan sends passages out: decoder operators and rerankers, each with what it reads: nothing where the caller
- * has no passage.
- */
-function leavingOf(plan: GovernedPlan) {
-  return plan.runtime.flatMap((r) => {
-    if (r.kind !== 'retrieval') return [];
-    const { operators, rerank, facet } = r.relation;
-    const decodes = operators.some((o) => OPERATORS[o.operator].class === 'decoder');
-    const from = { facet: facet.name, store: r.store };
-    return [
-      ...(decodes ? [{ ...from, to: 'a language model' as const }] : []),
-      ...(rerank === null ? [] : [{ ...from, to: 'a reranker' as const }]),
-    ];
-  });
-}
-
-/**
- * Refuses a question to a model elsewhere where policy does not let passages leave, before anything is retrieved. That
- * there is no model the compiler has said before: it is no secret, and true for everybody.
- *
- * @throws QueryError E2101
- */
-export function mayAskModel(plan: GovernedPlan): void {
-  for (const { facet, store, to } of leavingOf(plan)) {
-    if (store !== null && !store.mayDecode) throw queryError('decodeDenied', { facet, to });
-  }
 }
 
 /** An index that an answer rests on. */

@@ -1,7 +1,7 @@
 import { arrayText, type Expr, InternalError, isArray, queryError, type TypeName } from 'osl-compiler';
 import type { StepInput } from '../parts.js';
 import { textOfBinary } from './binary.js';
-import { slotValues } from './step.js';
+import { slotValues } from './slot-values.js';
 
 /** The text of a constant: a literal or `$n`. */
 export function textValue(expr: Expr, input: StepInput): string | null {

@@ -8,7 +8,8 @@ import { traverse } from './traverse.js';
 import type { RuntimeRows } from './types.js';
 
 export type { RuntimeInput } from '../parts.js';
-export { engineOf, slotValues } from './step.js';
+export { slotValues } from './slot-values.js';
+export { engineOf } from './step.js';
 export type { RuntimeRows } from './types.js';
 
 /**

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { emit, type GovernedPlan } from 'osl-compiler';
 import type { PermittedCounts, RuntimeInput } from '../parts.js';
-import { slotValues, step } from './step.js';
+import { slotValues } from './slot-values.js';
+import { step } from './step.js';
 
 /** How long an answer is believed: a store's epoch does not tell of changes in its entities. */
 const TRUST_MS = 60_000;

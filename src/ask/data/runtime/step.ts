@@ -1,6 +1,5 @@
-import { emit, type GovernedPlan, InternalError, queryError, type Slot, valuesOf } from 'osl-compiler';
+import { emit, type GovernedPlan, InternalError, queryError } from 'osl-compiler';
 import {
-  type BoundValue,
   type GovernedEngine,
   type RowSink,
   type StatementSettings,
@@ -13,7 +12,7 @@ import type { RequestParts } from '../../request/parts.js';
 import { Sealed } from '../../request/sealed.js';
 import { type CollectLimits, collect } from '../collect.js';
 import type { RunningParts, StepInput } from '../parts.js';
-import type { RuntimeRows } from './types.js';
+import { slotValues } from './slot-values.js';
 
 /**
  * Runs one step under the caller's rights, with the values that earlier steps give: all its rows, or none.
@@ -54,37 +53,6 @@ export function engineOf(
   const engine = Sealed.open(parts.runners).get(name);
   if (engine === undefined) throw new InternalError(`connector ${name} is not open`);
   return engine;
-}
-
-/** Values of `slots`, in order: the caller's, policy's, and what earlier steps give. */
-export function slotValues(
-  slots: readonly Slot[],
-  given: ReadonlyMap<string, string>,
-  { parts, caller, parameters }: Pick<StepInput, 'parts' | 'caller' | 'parameters'>,
-  runtime: readonly RuntimeRows[] = [],
-): readonly BoundValue[] {
-  const rowsAt = (index: number): RuntimeRows => {
-    const rows = runtime[index];
-    if (rows === undefined) throw new InternalError(`runtime relation ${index} was not worked out`);
-    return rows;
-  };
-  return valuesOf<BoundValue>(slots, {
-    text: textParameter,
-    client: (index) => parameters[index],
-    attribute: (subject, name) => caller.access.attributeValues(subject, name),
-    pad: (pad, domain) => parts.maskKeys.pad(pad, domain),
-    given: (name) => {
-      const value = given.get(name);
-      if (value === undefined) throw new InternalError(`no step gives \`${name}\``);
-      return value;
-    },
-    runtime: (index) => rowsAt(index).json,
-    keys: (index, column) => rowsAt(index).keys(column),
-  });
-}
-
-export function textParameter(value: string): BoundValue {
-  return { format: 0, bytes: Buffer.from(value, 'utf8') };
 }
 
 /** What `work` gives, unless `signal` stops the statement before: then it is not waited for. It must have no effect. */

@@ -14,7 +14,8 @@ import { slices, type TextRow } from '../collect.js';
 import type { RuntimeInput } from '../parts.js';
 import { arrayValue, elementsOrNull, jsonValue } from './constants.js';
 import { typeNamed } from './passage.js';
-import { step, textParameter } from './step.js';
+import { textParameter } from './slot-values.js';
+import { step } from './step.js';
 import { type Identity, identityOf, type Keys, Trail } from './trail.js';
 import { type Clip, NOTHING, type RuntimeRows } from './types.js';
 
