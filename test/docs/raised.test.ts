@@ -5,6 +5,7 @@ import { Client } from 'pg';
 import t, { test } from 'tap';
 import { createPgFrontend } from '../../src/surfaces/pg/index.js';
 import { startFrontends } from '../support/frontends.js';
+import { sealing } from '../support/sealed-parts.js';
 import { startTestService } from '../support/service.js';
 import { call, connected } from '../surfaces/mcp/support.js';
 import { type RestFixture, startRest } from '../surfaces/rest/fixture.js';
@@ -244,7 +245,7 @@ test('the wire and MCP say of a question what REST says, each in its own form', 
 });
 
 test('a fault of ours is E5000, and no more is said of it', async (t) => {
-  const fixture = await startRest({ serve: (service) => ({ ...service, engines: new Map() }) });
+  const fixture = await startRest({ serve: (service) => sealing(service, { engines: new Map() }) });
   t.teardown(() => fixture.close());
   const reply = await fixture.ask('user:ann', { osql: 'select 1' });
   t.match(reply.json(), { code: 'E5000', status: 500 });
