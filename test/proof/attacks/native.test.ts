@@ -118,7 +118,7 @@ async function run(postgres: NativePostgres): Promise<void> {
       await admin.query(`alter role osl_reader ${right}`);
       await t.rejects(
         startTestService({ postgres, manifest: MANIFEST, policy: policy(), script: 'select 1' }),
-        /does not answer/,
+        /does not respond/,
         right,
       );
       await admin.query(`alter role osl_reader NO${right}`);
