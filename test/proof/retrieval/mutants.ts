@@ -20,6 +20,8 @@ const LEXICAL = "view.request.facet.lane === 'lexical'";
 const FILTER = 'rowFilter(view.allowed, view.slots)';
 const VISIBLE = '[visible, ...where]';
 const PAGE = 'page.skip, page.skip + page.topK';
+/** Passages in the order of RANK. */
+const DIVERSE = '[...sorted]\n        .sort((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0))\n        ';
 
 export const MUTANTS: readonly Mutant[] = [
   mutant(
@@ -72,7 +74,10 @@ export const MUTANTS: readonly Mutant[] = [
     'a fused page begins one further down',
     edit('hybrid', PAGE, 'page.skip + 1, page.skip + 1 + page.topK'),
   ),
-  mutant('a diverse page begins at the first', edit('diverse', PAGE, '0, page.topK')),
+  mutant(
+    'a diverse page begins at the first',
+    edit('retrieve', `${DIVERSE}.slice(${PAGE})`, `${DIVERSE}.slice(0, page.topK)`),
+  ),
   mutant('the weights are swapped', edit('hybrid', 'return [a, b];', 'return [b, a];')),
   mutant('ranks begin at 0', edit('hybrid', 'RANK_CONSTANT + i + 1', 'RANK_CONSTANT + i')),
   mutant(
@@ -100,7 +105,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant('each passage of a document counts', edit(`${STORE}/passages`, "page?.per === 'document'", 'false')),
   mutant(
     'a document counts with its worst passage',
-    edit(`${STORE}/documents`, '[document, ...order.map(within)]', '[document]'),
+    edit(`${STORE}/passages`, '[document, ...order.map(within)]', '[document]'),
   ),
   mutant(
     'the floor is for what is not shown',
@@ -124,8 +129,8 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the diverse are chosen from the page alone',
-    edit('diverse', 'Math.max(POOL.least, POOL.each * wanted)', 'wanted'),
+    edit('retrieve', 'Math.max(POOL.least, POOL.each * wanted)', 'wanted'),
   ),
-  mutant('diversity is likeness', edit('diverse', '1 - page.diversity', 'page.diversity')),
+  mutant('diversity is likeness', edit('retrieve', '1 - page.diversity', 'page.diversity')),
   mutant('passages without a word of the query are found', edit('lexical-lane', 'score > 0', 'true')),
 ];

@@ -152,7 +152,7 @@ t.test('the log is JSON or for people, and SIGHUP takes up another level from a 
   await server.said('info  traced request  request_id=');
   writeFileSync(levels, 'loud');
   server.hangUp();
-  await server.said('must be one of error, warn, info, not `loud`');
+  await server.said('must hold error, warn or info, not `loud`');
   for (const [name, value] of [
     ['OSL_LOG_FORMAT', 'xml'],
     ['OSL_LOG_LEVEL_FILE', '/nowhere'],
