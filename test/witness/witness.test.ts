@@ -11,6 +11,7 @@ import {
   witnessed,
   witnessGrants,
 } from '../../src/witness/index.js';
+import { until } from '../control/support.js';
 import { entry } from '../policy/audit/fixture.js';
 import { NO_NATIVE, startNativePostgres } from '../support/native-postgres.js';
 import { SHOP_MANIFEST, SHOP_POLICY } from '../support/shop.js';
@@ -74,6 +75,7 @@ t.test(
     const server = await started(place, `${kept},${hookUrl}`, { OSL_AUDIT_WITNESS_SECRET: 's3cret' });
     const dir = join(place, 'data', 'audit');
     const url = `http://127.0.0.1:${server.record()['httpPort']}`;
+    await until(async () => received.length > 0); // a checkpoint of the first records alone
     for (let n = 0; n < 3; n += 1) {
       await osl([
         'query',

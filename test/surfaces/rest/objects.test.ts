@@ -728,6 +728,7 @@ test('the manifest file and what was published over it', async (t) => {
     t.equal(publishing.status, 201, publishing.text);
     asking.push(...Array.from({ length: 10 }, () => rest.ask('user:ann', { osql })));
     for (const answer of await Promise.all(asking)) {
+      t.equal(answer.status, 200, answer.text);
       const told = answer.json() as { columns: { type: string }[]; versions: { manifest: string } };
       const type = told.versions.manifest === p.version() ? 'int4' : 'text';
       t.equal(told.columns[0]?.type, type, 'an answer is of one version, whole');
