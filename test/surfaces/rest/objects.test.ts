@@ -728,6 +728,11 @@ test('the manifest file and what was published over it', async (t) => {
     t.equal(publishing.status, 201, publishing.text);
     asking.push(...Array.from({ length: 10 }, () => rest.ask('user:ann', { osql })));
     for (const answer of await Promise.all(asking)) {
+      // One that runs while what it reads is declared anew is ended: it gives no row of either version.
+      if (answer.status === 409) {
+        t.match(answer.json(), { code: 'E2003' });
+        continue;
+      }
       t.equal(answer.status, 200, answer.text);
       const told = answer.json() as { columns: { type: string }[]; versions: { manifest: string } };
       const type = told.versions.manifest === p.version() ? 'int4' : 'text';
