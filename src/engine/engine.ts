@@ -36,7 +36,7 @@ export interface EngineSurroundings extends EngineEvents {
 export interface Serving {
   /** Resolves once statements may run there. What it rejects with is tried again, but for a StartProblem at the start. */
   admit(): Promise<void>;
-  /** After so long without an answer to a statement of the system door its session is given up. ms */
+  /** After so long without an answer to a statement of the system engine its session is given up. ms */
   readonly systemSilenceMs: number;
 }
 

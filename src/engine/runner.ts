@@ -53,7 +53,7 @@ export class Runner implements ExecutionHost {
     this.runsAgain = options.runsAgain;
   }
 
-  /** The seam under the governed door; exported from no index. */
+  /** The seam under the governed engine; exported from no index. */
   runStatement(
     statement: UpstreamStatement,
     values: readonly BoundValue[],

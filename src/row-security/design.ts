@@ -56,7 +56,7 @@ function designTable(
   snapshot: PolicySnapshot,
 ): RowSecurity {
   const relations = [...catalog.relations.values()].filter(
-    // The source of a facet is read by the index alone, through the system door.
+    // The source of a facet is read by the index alone, by the system engine.
     (r) => r.connector === connector.name && r.kind !== 'facet' && isGranted(r, snapshot),
   );
   const byTable = new Map<string, Relation[]>();

@@ -25,7 +25,7 @@ export interface SystemReads {
   readWatermark(connector: string, table: TableName, column: string): Promise<string | null>;
   /** Null also until the connector is reached. */
   readRollupStates(connector: string): Promise<readonly RollupState[] | null>;
-  /** The store of a facet's version that may be read. Throws as `openStore`. */
+  /** The store of a facet's version that may be read; a successor that is ready takes its place first. Throws as `openStore`. */
   readStore(facet: Facet, version: string, embedder: Embedder): Promise<ServedStore | null>;
   /** Times at which the stores of a connector were read, by facet and version. */
   readIndexTimes(connector: string): Promise<ReadonlyMap<string, ReadonlyMap<string, string>> | null>;

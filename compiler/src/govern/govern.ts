@@ -13,8 +13,8 @@ import {
   type GovernedPlan,
   type GovernedRuntime,
   type GovernedStore,
-  type Ground,
   mint,
+  type ProofContext,
   stepsOfWalk,
 } from './governed-plan.js';
 import { scanAccesses } from './groups.js';
@@ -49,8 +49,8 @@ export function govern(
   const { rolled } = choice;
   if (rolled === null) return governWith(plan, slots, governScan, access, catalog, compileHop, choice);
   const over = { ...plan, query: rolled.query };
-  const ground = { catalog, access, joins: plan.joins, usable };
-  return governWith(over, slots, governScan, rolled.access, catalog, compileHop, choice, ground);
+  const proof = { catalog, access, joins: plan.joins, usable };
+  return governWith(over, slots, governScan, rolled.access, catalog, compileHop, choice, proof);
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -59,7 +59,7 @@ const NO_ROLLUP: RollupChoice = Object.freeze({ rolled: null, passed: Object.fre
 /**
  * Same as `govern`, for a plan that has slots of its own, or whose scans are governed in another way.
  *
- * @param ground what the plan is proved against: for a rollup not the access that it is made with
+ * @param proof for a rollup its access is not the one that the plan is made with
  */
 export function governWith(
   plan: BoundPlan,
@@ -69,7 +69,7 @@ export function governWith(
   catalog: Catalog,
   compileHop: (text: string) => GovernedPlan,
   { rolled, passed }: RollupChoice = NO_ROLLUP,
-  ground: Ground = { catalog, access, joins: plan.joins, usable: NONE },
+  proof: ProofContext = { catalog, access, joins: plan.joins, usable: NONE },
 ): GovernedPlan {
   const whole = withRowsInPlace(plan.query, boundRows(plan.runtime));
   const accesses = scanAccesses(whole, access, plan);
@@ -115,7 +115,7 @@ export function governWith(
     rollup: rolled?.rollup.name ?? null,
     passedRollups: passed,
   };
-  return mint(fields, ground);
+  return mint(fields, proof);
 }
 
 function joinedOnKeys(query: Query, keys: ReadonlyMap<SourceId, ReadonlySet<string>>): Query {

@@ -170,7 +170,7 @@ const MINT = Symbol('mint');
 const NONE_PASSED: readonly PassedRollup[] = Object.freeze([]);
 
 /**
- * A plan that policy has been applied to: the only thing that the governed door runs.
+ * A plan that policy has been applied to: the only thing that a `GovernedEngine` runs.
  *
  * INVARIANT: `mint` makes one, once it has proved it, and `withValues` one of that. A brand would not do, since a spread
  * copies it; a private field is not copied, and `is` looks for it.
@@ -224,8 +224,8 @@ export class GovernedPlan implements GovernedPlanFields {
   }
 }
 
-/** What a plan is proved against. */
-export interface Ground {
+/** Catalog, rights and rules that `mint` proves a plan against. */
+export interface ProofContext {
   readonly catalog: Catalog;
   /** The caller's own, whatever the plan was made with. */
   readonly access: Access;
@@ -236,14 +236,14 @@ export interface Ground {
 }
 
 /**
- * Proves a plan, and makes it one that the governed door runs: the only way to a `GovernedPlan`, but for `withValues`.
+ * Proves a plan, and makes it one that a `GovernedEngine` runs: the only way to a `GovernedPlan`, but for `withValues`.
  * Which rights and versions it says it is of is taken from what it was proved against.
  *
  * @throws InternalError where it cannot be proved; the package does not export this
  */
 export function mint(
   fields: Omit<GovernedPlanFields, 'accessSignature' | 'catalogVersion' | 'policyVersion'>,
-  { catalog, access, joins, usable }: Ground,
+  { catalog, access, joins, usable }: ProofContext,
 ): GovernedPlan {
   const { query, slots } = fields;
   freeze(query);

@@ -96,7 +96,7 @@ export class Lines {
     return lines;
   }
 
-  /** What came after the last line. */
+  /** Text received after the last complete line. */
   get rest(): string {
     return this.#rest;
   }

@@ -68,7 +68,7 @@ export function callerOf(token: string, { renew, kept, ended }: TokenSource): Ca
   };
 }
 
-/** What a token says of whom it is for. Nobody here believes it: the gateway does, or does not. */
+/** Claims of a token, read without verification, for display: the gateway alone verifies it. */
 interface Identity {
   readonly tenant: string;
   /** Root to leaf: who asks for whom. */
@@ -79,7 +79,7 @@ interface Identity {
   readonly expiresAt: number;
 }
 
-/** What the actor token `token` says; null for a text that is none. */
+/** Claims of the actor token `token`; null if the text is not a token. */
 export function identityOf(token: string): Identity | null {
   const claims = payloadOf(token);
   if (claims === null) return null;

@@ -41,7 +41,7 @@ export interface Explained {
 
 /**
  * Validates and lowers a question without running it. Reads no data; of `wanted`, which takes an admin role, the plan is
- * asked of the database through the governed door, once the decision is on disk.
+ * asked of the database by the governed engine, once the decision is on disk.
  *
  * @throws QueryError E2101 where `wanted` and the asker is no admin, and what `ask` throws before it executes
  */

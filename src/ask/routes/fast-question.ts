@@ -246,7 +246,7 @@ export class FastQuestion implements ShortAnswer {
     this.#all.sweep.delete(this);
   }
 
-  /** Asks at the governed door, under the same decision. */
+  /** Asks the governed engine, under the same decision. */
   async #goOn(asked: RoutedQuestion, signal: AbortSignal): Promise<void> {
     const { route, literals, parameters, resultFormats } = asked;
     const { requestId } = this.#request;

@@ -39,7 +39,7 @@ export interface RowQuestion {
 }
 
 /**
- * Looks whether `caller` sees the row of a key, under the caller's own row filters and through the governed door; of the
+ * Looks whether `caller` sees the row of a key, under the caller's own row filters and by the governed engine; of the
  * row nothing is read but whether it is there. Key columns that are masked for the caller, or not granted, are compared
  * all the same: only who may know the policy may ask.
  *

@@ -28,7 +28,7 @@ export interface PostgresConfig {
   readonly kind: 'postgres';
   /** Credentials of the governed role; null where `logins` is yet to say. */
   readonly url: string | null;
-  /** Credentials of the system door; null where this connector has none, so that the door refuses. */
+  /** Credentials of the system engine; null if this connector has none: then it refuses. */
   readonly systemUrl: string | null;
   /** True where `logins` is yet to say what `systemUrl` is. Default: whether there is one. */
   readonly hasSystem?: boolean;
@@ -36,7 +36,7 @@ export interface PostgresConfig {
   readonly logins?: () => Promise<Logins>;
   /** Sessions that run one statement at a time. */
   readonly poolSize: number;
-  /** Sessions of the system door. Default 2. */
+  /** Sessions of the system engine. Default 2. */
   readonly systemPoolSize?: number;
   /** Which part of them one subject leaves free for others, from 0 to 1. Default a quarter. */
   readonly poolReserve?: number;

@@ -108,7 +108,7 @@ select c.nspname::text as schema, c.relname::text as name, c.relkind::text as ki
  order by c.nspname, c.relname`;
 
 /**
- * Reads what a database declares about its relations, through the system door.
+ * Reads what a database declares about its relations, by the system engine.
  *
  * @param schemas only these, system schemas too where they are named; null: all but the system's
  * @throws UpstreamFailure, and Error where the connector has no system credentials

@@ -56,11 +56,16 @@ function typeOf<T>(takes: string, parse: SettingType<T>['parse'], traits: Traits
   return Object.freeze({ takes, isList: false, isSecret: false, words: [], ...traits, parse });
 }
 
+/** NaN if the text is not a number: blanks are none. */
+function parseNumber(text: string): number {
+  return text.trim() === '' ? Number.NaN : Number(text);
+}
+
 /** A whole number in `unit`, times `factor`: `mib` gives bytes, `seconds` milliseconds. */
 function numberIn(unit: string, factor: number) {
   return (least: number, most: number): SettingType<number> =>
     typeOf(`a whole number${unit} from ${least} to ${most}`, (text, _folder, refuse) => {
-      const value = text.trim() === '' ? Number.NaN : Number(text);
+      const value = parseNumber(text);
       return Number.isInteger(value) && value >= least && value <= most ? value * factor : refuse(text);
     });
 }
@@ -77,7 +82,7 @@ export const port = integer(0, 65_535);
 /** A number that need not be whole. */
 export function decimal(least: number, most: number): SettingType<number> {
   return typeOf(`a number from ${least} to ${most}`, (text, _folder, refuse) => {
-    const value = Number(text);
+    const value = parseNumber(text);
     return Number.isFinite(value) && value >= least && value <= most ? value : refuse(text);
   });
 }

@@ -87,7 +87,7 @@ export function AnswerView({ state, schema }: AnswerViewProps) {
   );
 }
 
-/** How columns of answers are masked, as the schema of this caller says of the columns that they come from. */
+/** Masks of an answer's columns, taken from the caller's schema by the columns that they come from. */
 function maskedInSchema(schema: Pick<Schema, 'entities' | 'relationships'> | null): MaskedIn {
   if (schema === null) return () => null;
   const known = new Map<string, 'none' | 'some' | 'all'>();

@@ -58,7 +58,7 @@ interface StatusLineProps {
   readonly state: AnswerState;
 }
 
-/** How the answer stands: rows, time, what was held back, and its name in the audit log. */
+/** State of the answer: rows, duration, masked columns, truncation, and its request ID in the audit log. */
 export function StatusLine({ state }: StatusLineProps) {
   return (
     <div className="ask-status" role="status">

@@ -22,7 +22,7 @@ const TABS = [
 ] as const;
 type TabName = (typeof TABS)[number]['name'];
 
-/** What the audit log says, and whether it can be believed. */
+/** Search of the audit log, its verification, and the check of a proof. */
 export function Screen() {
   const [tab, setTab] = useState<TabName>('search');
   return (

@@ -158,7 +158,7 @@ const TYPES: Readonly<Record<Offer['kind'], string>> = {
   keyword: 'keyword',
   alias: 'variable',
 };
-/** What is nearest to the question comes first. */
+/** Rank of each kind of completion: the highest is offered first. */
 const BOOST: Readonly<Record<Offer['kind'], number>> = {
   column: 40,
   alias: 35,
@@ -203,7 +203,7 @@ function optionOf({ label, kind, detail, info, text }: Offer): Completion {
 }
 
 interface State {
-  /** How deep comments stand within each other. */
+  /** Nesting depth of block comments. */
   comment: number;
 }
 

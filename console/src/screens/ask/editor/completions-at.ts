@@ -169,7 +169,7 @@ function anywhere(text: string, schema: Part): readonly Offer[] {
   return [...columns, ...aliases, ...metricOffers(near, 'measure'), ...functions, ...words];
 }
 
-/** What a text has in its FROM: by alias or by its own name, which entity. */
+/** Entities in the FROM clause of a text, by alias, or by name where there is no alias. */
 type Scope = ReadonlyMap<string, string>;
 
 const NAME = String.raw`"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*`;
