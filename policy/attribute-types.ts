@@ -1,4 +1,4 @@
-import { couldBe, type Expr, type TypeName } from 'osl-compiler';
+import { couldBe, type Expr, isNumber, type TypeName } from 'osl-compiler';
 import { type AttributeScalar, attributesOf, matchesIn } from './attributes.js';
 import type { Fault } from './problems.js';
 
@@ -63,31 +63,22 @@ export class AttributeTypes {
   }
 }
 
-const NUMERIC: ReadonlySet<TypeName> = new Set<TypeName>([
-  'int2',
-  'int4',
-  'int8',
-  'numeric',
-  'float4',
-  'float8',
-]);
-
 /** A text may be of any type whose texts look so; a number is no text, so that `007` and `1.10` are not taken for others. */
 function fits(value: AttributeScalar, type: TypeName): boolean {
   if (typeof value === 'boolean') return type === 'bool';
-  if (typeof value === 'number' && !NUMERIC.has(type)) return false;
+  if (typeof value === 'number' && !isNumber(type)) return false;
   return couldBe(String(value), type);
 }
 
 /** What is wrong with `value`, and what to do about it. */
 export function misfitFault(attribute: string, value: AttributeScalar, { relation, type }: Misfit): Fault {
-  const isNumber = typeof value === 'number';
-  if (typeof value === 'string' || (isNumber && NUMERIC.has(type)))
+  const isGivenNumber = typeof value === 'number';
+  if (typeof value === 'string' || (isGivenNumber && isNumber(type)))
     return {
       message: `a value of attribute \`${attribute}\` is no ${type}, which \`${relation}\` compares it with`,
     };
   return {
-    message: `attribute \`${attribute}\` is ${isNumber ? 'a number' : 'true or false'}, and \`${relation}\` compares it with ${type}`,
+    message: `attribute \`${attribute}\` is ${isGivenNumber ? 'a number' : 'true or false'}, and \`${relation}\` compares it with ${type}`,
     hint: couldBe(String(value), type)
       ? 'put the value between quotes, as it is written in the database'
       : null,

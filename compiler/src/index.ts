@@ -191,6 +191,7 @@ export {
   elementOf,
   isArray,
   isComparable,
+  isInteger,
   isMoment,
   isNumber,
   type JsonForm,

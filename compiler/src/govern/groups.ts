@@ -12,6 +12,7 @@ import type { Relation } from '../catalog/catalog.js';
 import { type QueryError, queryError } from '../errors/errors.js';
 import type { EntityScan, Expr, Query, Select, SourceId, Spine } from '../plan/plan.js';
 import { allQueries, childrenOf, exprsOf, leavesOf, someExpr } from '../plan/walk.js';
+import { isNumber } from '../types/types.js';
 import { aggregatesOf, type GroupFault, groupFault } from './group-fault.js';
 import { minimumOf, type ScanAccess, ScanAccesses, showersOf } from './scan-access.js';
 
@@ -116,14 +117,11 @@ function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGr
     if (definition.name === 'count') continue;
     const isOwn = args.every((a) => !someExpr(a, (e) => e.kind === 'column' && e.source !== scan.id));
     if (!isOwn) return { why: 'sharedJoin' };
-    if (args.length !== 1 || !args.every((a) => SHARED.has(a.type)))
+    if (args.length !== 1 || !args.every((a) => isNumber(a.type)))
       return { why: 'sharedPart', name: definition.name };
   }
   return null;
 }
-
-/** Types of which a part of a sum is a number. */
-const SHARED: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8']);
 
 function withGrants(access: RelationAccess, grants: readonly RelationGrant[]): RelationAccess {
   return Object.freeze({ ...access, grants: Object.freeze([...grants]) });

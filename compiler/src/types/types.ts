@@ -182,8 +182,14 @@ export const FLOATS = ['float4', 'float8'] as const;
 export const NUMBERS = [...INTEGERS, ...FLOATS, 'numeric'] as const;
 export const MOMENTS = ['date', 'timestamp', 'timestamptz'] as const;
 
+const INTEGER_SET: ReadonlySet<string> = new Set(INTEGERS);
 const NUMBER_SET: ReadonlySet<string> = new Set(NUMBERS);
 const MOMENT_SET: ReadonlySet<string> = new Set(MOMENTS);
+
+/** True for `int2`, `int4` and `int8`. */
+export function isInteger(type: string): boolean {
+  return INTEGER_SET.has(type);
+}
 
 /** True for integers, floats and `numeric`. */
 export function isNumber(type: string): boolean {

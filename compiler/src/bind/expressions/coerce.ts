@@ -7,6 +7,7 @@ import {
   elementOf,
   isArray,
   isComparable,
+  isNumber,
   type ScalarType,
   type TypeName,
 } from '../../types/types.js';
@@ -48,19 +49,10 @@ export function coerce(bound: Bound, type: TypeName, ctx: BindContext, location?
     throw ctx.mismatch(detail, location ?? ctx.locationOf(bound), 'an explicit cast may help');
   }
   const literal = ctx.literalIn(bound);
-  if (literal !== null && NUMERIC.has(type) && NUMERIC.has(bound.type))
+  if (literal !== null && isNumber(type) && isNumber(bound.type))
     return ctx.at(ctx.literal(literal, type), location);
   return ctx.at(castTo(bound, type, cast.leakproof), location);
 }
-
-const NUMERIC: ReadonlySet<TypeName> = new Set<TypeName>([
-  'int2',
-  'int4',
-  'int8',
-  'numeric',
-  'float4',
-  'float8',
-]);
 
 function typeLiteral(untyped: UntypedValue, type: TypeName, ctx: BindContext): Expr {
   const { value, location } = untyped;
@@ -97,15 +89,15 @@ const matching =
   (pattern: RegExp): LiteralTest =>
   (text) =>
     pattern.test(text.trim());
-const isInteger = matching(INTEGER);
-const isNumber = matching(NUMBER);
+const isIntegerText = matching(INTEGER);
+const isNumberText = matching(NUMBER);
 const LITERAL_FORM: ReadonlyMap<ScalarType, LiteralTest> = new Map<ScalarType, LiteralTest>([
-  ['int2', isInteger],
-  ['int4', isInteger],
-  ['int8', isInteger],
-  ['float4', isNumber],
-  ['float8', isNumber],
-  ['numeric', isNumber],
+  ['int2', isIntegerText],
+  ['int4', isIntegerText],
+  ['int8', isIntegerText],
+  ['float4', isNumberText],
+  ['float8', isNumberText],
+  ['numeric', isNumberText],
   ['bool', matching(BOOLEAN)],
   ['uuid', matching(UUID)],
   ['inet', matching(ADDRESS)],
@@ -157,7 +149,7 @@ export function listOf(
   location: Location,
   ctx: BindContext,
 ): readonly WrittenLiteral[] {
-  if (type !== null && !NUMERIC.has(elementType)) {
+  if (type !== null && !isNumber(elementType)) {
     const detail = `a value of type ${type} cannot be used as ${elementType} here`;
     throw ctx.mismatch(detail, location, 'an explicit cast may help');
   }

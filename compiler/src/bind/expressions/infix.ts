@@ -2,7 +2,7 @@ import type { OperatorDefinition } from '../../functions/definition.js';
 import { resolveOperator } from '../../functions/index.js';
 import { operationNode } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
-import type { TypeName } from '../../types/types.js';
+import { isInteger, type TypeName } from '../../types/types.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { type Bound, coerce, typeOfBound } from './coerce.js';
@@ -57,8 +57,6 @@ export function equalityOf(type: TypeName, location: Location, ctx: BindContext)
   return operatorFor('=', type, type, location, ctx).definition;
 }
 
-const INTEGERS: ReadonlySet<TypeName> = new Set<TypeName>(['int2', 'int4', 'int8']);
-
 /** `left / right` as metrics divide: whole numbers give a fraction, and what is divided by zero is NULL. */
 export function quotient(left: Bound, right: Bound, location: Location, ctx: BindContext): Expr {
   return infix('/', exact(left, ctx), nonZero(right, ctx), location, ctx);
@@ -70,7 +68,7 @@ export function remainder(left: Bound, right: Bound, location: Location, ctx: Bi
 }
 
 function exact(bound: Bound, ctx: BindContext): Bound {
-  return bound.kind !== 'untyped' && INTEGERS.has(bound.type) ? coerce(bound, 'numeric', ctx) : bound;
+  return bound.kind !== 'untyped' && isInteger(bound.type) ? coerce(bound, 'numeric', ctx) : bound;
 }
 
 function nonZero(bound: Bound, ctx: BindContext): Bound {

@@ -1,5 +1,4 @@
-import type { Column, Relation, TypeName } from 'osl-compiler';
-import { columnOf } from 'osl-compiler';
+import { type Column, columnOf, isInteger, type Relation } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { EndDocument, ManifestDocument, SideDocument } from '../document.js';
@@ -183,11 +182,9 @@ function sideOf(
   return Object.freeze({ entity: entity.name, columns: Object.freeze([...side.columns]), keys });
 }
 
-const INTEGERS: ReadonlySet<TypeName> = new Set<TypeName>(['int2', 'int4', 'int8']);
-
 /** Linked columns must compare without a cast. */
 export function mustMatch(column: Column, key: Column, path: Path, problems: Problems): void {
-  if (column.type === key.type || (INTEGERS.has(column.type) && INTEGERS.has(key.type))) return;
+  if (column.type === key.type || (isInteger(column.type) && isInteger(key.type))) return;
   const message = `\`${column.name}\` is ${column.type}, but \`${key.name}\` is ${key.type}`;
   problems.add(CODES.typeMismatch, path, message, 'both ends of a link have one type');
 }

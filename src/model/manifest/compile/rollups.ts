@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import {
   type Column,
   columnOf,
+  isInteger,
   isMoment,
   quoteIdentifier,
   quoteLiteral,
@@ -27,7 +28,6 @@ export const ROLLUP_SCHEMA = 'osl_rollups';
 const DIMENSIONS: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['bool', 'int2', 'int4', 'int8', 'text', 'uuid', 'date', 'timestamp', 'timestamptz'] as const),
 ]);
-const WHOLE: ReadonlySet<TypeName> = new Set<TypeName>(['int2', 'int4', 'int8']);
 /** How what a rollup keeps is worked out; part of each fingerprint. */
 const METHOD = 1;
 
@@ -121,7 +121,7 @@ function factsOf(
 function measureOf({ name: column, type }: Column, i: number): RollupMeasure {
   const kept = (letter: string, of: TypeName | null) =>
     of === null ? null : Object.freeze({ name: `#${letter}${i + 1}`, type: of });
-  const extreme = WHOLE.has(type) || isMoment(type) ? type : null;
+  const extreme = isInteger(type) || isMoment(type) ? type : null;
   const sum =
     type === 'int2' || type === 'int4' ? 'int8' : type === 'int8' || type === 'numeric' ? 'numeric' : null;
   return Object.freeze({
