@@ -41,10 +41,17 @@ async function asks(server: Server, where: Place): Promise<number> {
   return (await asked(server, '/osl/query', body, { authorization, connection: 'close' })).status;
 }
 
-/** The soft limit of open files of a process: `unlimited`, or so many more than it has. */
-function limitFiles(pid: number, more: number | 'unlimited'): void {
-  const limit = more === 'unlimited' ? 4_096 : readdirSync(`/proc/${pid}/fd`).length + more;
+/** Sets the soft limit of a process: no file gets this number or a higher one. */
+function limitFiles(pid: number, limit: number): void {
   execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${limit}:`]);
+}
+
+/** The number that the next file of a process gets: they need not follow one another. */
+function nextFile(pid: number): number {
+  const open = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
+  let number = 0;
+  while (open.has(number)) number += 1;
+  return number;
 }
 
 t.test('a full disk behind its output, and no more files to open', { skip }, async (t) => {
@@ -59,7 +66,7 @@ t.test('a full disk behind its output, and no more files to open', { skip }, asy
   const { pid, httpPort, pgPort } = server.record();
   const refused = { authorization: 'Bearer x' };
   for (let n = 0; n < 3; n += 1) t.equal((await asked(server, '/osl/query', {}, refused)).status, 401);
-  limitFiles(Number(pid), 10);
+  limitFiles(Number(pid), nextFile(Number(pid)) + 10);
   for (const port of [httpPort, pgPort]) {
     const sockets = Array.from({ length: 60 }, (): Socket => {
       const socket = connect(Number(port), '127.0.0.1');
@@ -85,11 +92,13 @@ t.test('a worker that cannot be begun, and errors that nobody handles', { skip }
   const replaced = (): number => logged(server).filter(({ msg }) => msg === 'a worker was replaced').length;
 
   const [first = 0] = workers();
-  limitFiles(supervisor, 0);
+  limitFiles(supervisor, 3);
   process.kill(first, 'SIGKILL');
-  await server.said('EMFILE');
+  const notBegun = (): boolean => logged(server).some(({ worker, why }) => worker && /EMFILE/.test(`${why}`));
+  await until(notBegun);
+  limitFiles(supervisor, nextFile(supervisor) + 3); // a connection can be taken, a process not begun
   t.equal(await asks(server, where), 200, 'the other one answers');
-  limitFiles(supervisor, 'unlimited');
+  limitFiles(supervisor, 4_096);
   await until(() => replaced() === 1);
 
   const [second = 0] = workers();
