@@ -81,5 +81,5 @@ test('a page whose policy somebody makes wider fails', async (t) => {
   const run = await osl(['policy', 'test', '--no-coverage'], { cwd: dir });
   t.equal(run.code, 1);
   t.match(run.stdout, /FAILED a member sees the projects of the own account/);
-  t.match(run.stdout, /FAILED one who belongs to none yet sees no row/);
+  t.match(run.stdout, /FAILED a user without an account sees no rows/);
 });
