@@ -1,60 +1,20 @@
+import { grantsText, manifestText } from './model-text.js';
+
 /** A shop with customers in two regions, their orders, and an entity with a column of every type. */
-export const SHOP_MANIFEST = `
-version: 1
-tenant: shop
-connectors:
-  db:
-    kind: pglite
-    tables:
-      shop.customers:
-        columns:
-          id: { type: int4 }
-          name: { type: text, nullable: false }
-          email: { type: text, pii: true }
-          tax_no: { type: text, sensitivity: secret }
-          born: { type: date, sensitivity: birth }
-          region: { type: text, nullable: false }
-      shop.orders:
-        columns:
-          id: { type: int8 }
-          customer_id: { type: int4, nullable: false }
-          region: { type: text, nullable: false }
-          quantity: { type: int4, nullable: false }
-          amount: { type: numeric, nullable: false }
-          placed_at: { type: timestamptz, nullable: false }
-          note: { type: text }
-      shop.products:
-        columns:
-          id: { type: int4 }
-          label: { type: text, nullable: false }
-      shop.lines:
-        columns:
-          order_id: { type: int8 }
-          product_id: { type: int4 }
-          pieces: { type: int4, nullable: false }
-      shop.samples:
-        columns:
-          id: { type: int4 }
-          flag: { type: bool }
-          small: { type: int2 }
-          big: { type: int8 }
-          real4: { type: float4 }
-          real8: { type: float8 }
-          exact: { type: numeric }
-          words: { type: text }
-          token: { type: uuid }
-          day: { type: date }
-          clock: { type: time }
-          local: { type: timestamp }
-          moment: { type: timestamptz }
-          span: { type: interval }
-          bytes: { type: bytea }
-          doc: { type: jsonb }
-          numbers: { type: "int4[]" }
-          texts: { type: "text[]" }
-          moments: { type: "timestamptz[]" }
-          docs: { type: "jsonb[]" }
-entities:
+export const SHOP_MANIFEST = manifestText(
+  'shop',
+  {
+    'shop.customers': `id int4, name text not null, email text pii, tax_no text secret, born date birth,
+    region text not null`,
+    'shop.orders': `id int8, customer_id int4 not null, region text not null, quantity int4 not null,
+    amount numeric not null, placed_at timestamptz not null, note text`,
+    'shop.products': 'id int4, label text not null',
+    'shop.lines': 'order_id int8, product_id int4, pieces int4 not null',
+    'shop.samples': `id int4, flag bool, small int2, big int8, real4 float4, real8 float8, exact numeric, words text,
+    token uuid, day date, clock time, local timestamp, moment timestamptz, span interval, bytes bytea,
+    doc jsonb, numbers int4[], texts text[], moments timestamptz[], docs jsonb[]`,
+  },
+  `entities:
   customer:
     source: db.shop.customers
     primary_key: [id]
@@ -95,7 +55,8 @@ metrics:
   revenue: { entity: order, expression: sum(amount), format: { kind: currency, currency: EUR } }
 raw_sql:
   allow: [db.shop.customers, db.shop.orders, db.shop.lines]
-`;
+`,
+);
 
 /**
  * \`user:ann\` analyst (masked) · \`user:ada\` auditor (clear) · \`user:eu\`, \`user:us\` their region only ·
@@ -117,12 +78,7 @@ subjects:
 roles:
   analyst:
     grants:
-      - { on: customer, columns: "*" }
-      - { on: order, columns: "*" }
-      - { on: product, columns: "*" }
-      - { on: line, columns: "*" }
-      - { on: sample, columns: "*" }
-      - { on: labels, columns: "*" }
+${grantsText(['customer', 'order', 'product', 'line', 'sample', 'labels'])}
   auditor:
     grants:
       - { on: customer, columns: "*", unmask: [pii, secret, birth] }

@@ -1,36 +1,16 @@
+import { grantsText, manifestText } from '../../support/model-text.js';
+
 /** Sales over two years, in which there is something to draw: regions, categories, months, and what not all may see. */
-const SALES_MANIFEST = `
-version: 1
-tenant: sales
-connectors:
-  db:
-    kind: pglite
-    tables:
-      sales.customers:
-        columns:
-          id: { type: int4 }
-          name: { type: text, nullable: false, sensitivity: person }
-          email: { type: text, pii: true }
-          region: { type: text, nullable: false }
-      sales.products:
-        columns:
-          id: { type: int4 }
-          label: { type: text, nullable: false }
-          category: { type: text, nullable: false }
-      sales.orders:
-        columns:
-          id: { type: int8 }
-          customer_id: { type: int4, nullable: false }
-          product_id: { type: int4, nullable: false }
-          amount: { type: numeric, nullable: false }
-          status: { type: text, nullable: false }
-          placed_at: { type: timestamptz, nullable: false }
-      sales.visits:
-        columns:
-          id: { type: int8 }
-          customer_id: { type: int4, nullable: false }
-          seconds: { type: int4, nullable: false }
-entities:
+const SALES_MANIFEST = manifestText(
+  'sales',
+  {
+    'sales.customers': 'id int4, name text not null person, email text pii, region text not null',
+    'sales.products': 'id int4, label text not null, category text not null',
+    'sales.orders': `id int8, customer_id int4 not null, product_id int4 not null, amount numeric not null,
+    status text not null, placed_at timestamptz not null`,
+    'sales.visits': 'id int8, customer_id int4 not null, seconds int4 not null',
+  },
+  `entities:
   customer:
     description: Who buys.
     source: db.sales.customers
@@ -75,7 +55,8 @@ metrics:
   orders_per_visit: { type: derived, expression: orders / visits }
 lexicon:
   turnover: { refers_to: revenue, synonyms: [sales] }
-`;
+`,
+);
 
 /** `user:ann` sees no addresses; `user:ada` all; `user:eu` the region of hers and no products; `user:nil` nothing. */
 const SALES_POLICY = `
@@ -90,14 +71,11 @@ roles:
   analyst:
     grants:
       - { on: customer, columns: "*", unmask: [person] }
-      - { on: product, columns: "*" }
-      - { on: order, columns: "*" }
-      - { on: visit, columns: "*" }
+${grantsText(['product', 'order', 'visit'])}
   auditor:
     grants:
       - { on: customer, columns: "*", unmask: [pii, person] }
-      - { on: product, columns: "*" }
-      - { on: order, columns: "*" }
+${grantsText(['product', 'order'])}
   regional:
     grants:
       - { on: customer, columns: [id, region], rows: "region = 'eu'" }

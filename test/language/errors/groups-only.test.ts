@@ -1,27 +1,18 @@
 import { GROUPS_ONLY, type GroupsOnlyReason } from 'osl-compiler';
 import t from 'tap';
+import { manifestText } from '../../support/model-text.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 
 t.setTimeout(300_000);
 
-const MANIFEST = `
-version: 1
-tenant: demo
-connectors:
-  db:
-    kind: pglite
-    tables:
-      shop.earner:
-        columns:
-          id: { type: int4 }
-          town: { type: text, nullable: false }
-          income: { type: numeric }
-          since: { type: timestamptz, nullable: false }
-          away: { type: interval }
-          cash: { type: money }
-      shop.gift: { columns: { id: { type: int4 }, earner_id: { type: int4 }, worth: { type: int4 } } }
-      shop.tag: { columns: { id: { type: int4 }, earner_id: { type: int4 }, weight: { type: int4 } } }
-entities:
+const MANIFEST = manifestText(
+  'demo',
+  {
+    'shop.earner': `id int4, town text not null, income numeric, since timestamptz not null, away interval, cash money`,
+    'shop.gift': 'id int4, earner_id int4, worth int4',
+    'shop.tag': 'id int4, earner_id int4, weight int4',
+  },
+  `entities:
   earner: { source: db.shop.earner, primary_key: [id], columns: [id, town, income, since, away, cash], time_dimension: since }
   gift: { source: db.shop.gift, primary_key: [id], entity_key_columns: [id, earner_id], columns: [id, earner_id, worth] }
   tag: { source: db.shop.tag, primary_key: [id], entity_key_columns: [id, earner_id], columns: [id, earner_id, weight] }
@@ -32,7 +23,8 @@ metrics:
   so_far: { type: cumulative, metric: earned }
 features: { joins: any }
 raw_sql: { allow: [db.shop.earner, db.shop.gift, db.shop.tag] }
-`;
+`,
+);
 
 const POLICY = `
 version: 1

@@ -1,44 +1,17 @@
+import { grantsText, manifestText } from '../../support/model-text.js';
+
 /** Articles in two regions with notes about them, and accounts whose keys only some callers may read. */
-export const ARTICLES_MANIFEST = `
-version: 1
-tenant: press
-connectors:
-  db:
-    kind: pglite
-    tables:
-      press.article:
-        columns:
-          id: { type: int4 }
-          title: { type: text, nullable: false }
-          region: { type: text, nullable: false }
-          views: { type: int4, nullable: false }
-      press.person:
-        columns:
-          id: { type: text }
-          name: { type: text, sensitivity: person }
-          email: { type: text, pii: true }
-      press.note:
-        columns:
-          id: { type: text }
-          article_id: { type: int4, nullable: false }
-          lang: { type: text, nullable: false }
-          words: { type: int4 }
-          rating: { type: float8 }
-          tags: { type: "text[]" }
-          source: { type: text }
-          author: { type: text, sensitivity: person }
-          score: { type: text }
-          body: { type: text, nullable: false }
-      press.account:
-        columns:
-          code: { type: text, sensitivity: secret }
-          title: { type: text }
-      press.memo:
-        columns:
-          id: { type: text }
-          account: { type: text }
-          body: { type: text }
-entities:
+export const ARTICLES_MANIFEST = manifestText(
+  'press',
+  {
+    'press.article': 'id int4, title text not null, region text not null, views int4 not null',
+    'press.person': 'id text, name text person, email text pii',
+    'press.note': `id text, article_id int4 not null, lang text not null, words int4, rating float8, tags text[],
+    source text, author text person, score text, body text not null`,
+    'press.account': 'code text secret, title text',
+    'press.memo': 'id text, account text, body text',
+  },
+  `entities:
   article:
     source: db.press.article
     primary_key: [id]
@@ -77,7 +50,8 @@ facets:
     versions:
       raw: {}
     retrieval: { max_top_k: 10 }
-`;
+`,
+);
 
 /**
  * `user:ann` masked · `user:ada` raw · `user:eu` articles of the EU only · `user:de` notes in German only ·
@@ -100,11 +74,7 @@ subjects:
 roles:
   masked:
     grants:
-      - { on: article, columns: "*" }
-      - { on: person, columns: "*" }
-      - { on: notes, columns: "*" }
-      - { on: account, columns: "*" }
-      - { on: memos, columns: "*" }
+${grantsText(['article', 'person', 'notes', 'account', 'memos'])}
   raw:
     grants:
       - { on: article, columns: "*" }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { columnLineage, compile } from 'osl-compiler';
 import t from 'tap';
 import { accessOfChain } from '../../../src/service/lineage/caller.js';
+import { manifestText } from '../../support/model-text.js';
 import { call, connected } from '../../surfaces/mcp/support.js';
 import { at, type Forms, startForms } from './fixture.js';
 
@@ -10,33 +11,18 @@ import { at, type Forms, startForms } from './fixture.js';
  * label, `contact` and `byline` have none but hold what the version `masked` replaces, in each passage and in some;
  * `lang` has neither. `memo` has a key that few may read.
  */
-const MANIFEST = `
-version: 1
-tenant: press
-connectors:
-  db:
-    kind: pglite
-    tables:
-      press.article: { columns: { id: { type: int4 }, title: { type: text, nullable: false } } }
-      press.person:
-        columns: { id: { type: text }, name: { type: text, sensitivity: person }, email: { type: text, pii: true } }
-      press.language: { columns: { code: { type: text }, label: { type: text } } }
-      press.account: { columns: { code: { type: text, sensitivity: secret }, title: { type: text } } }
-      press.note:
-        columns:
-          id: { type: text }
-          article_id: { type: int4, nullable: false }
-          lang: { type: text, nullable: false }
-          author: { type: text, sensitivity: person }
-          age: { type: int4, sensitivity: person }
-          contact: { type: text }
-          byline: { type: text }
-          desk: { type: text, sensitivity: internal }
-          ref: { type: text, sensitivity: locked }
-          body: { type: text, nullable: false }
-      press.memo:
-        columns: { id: { type: text }, account: { type: text, sensitivity: secret }, body: { type: text } }
-entities:
+const MANIFEST = manifestText(
+  'press',
+  {
+    'press.article': 'id int4, title text not null',
+    'press.person': 'id text, name text person, email text pii',
+    'press.language': 'code text, label text',
+    'press.account': 'code text secret, title text',
+    'press.note': `id text, article_id int4 not null, lang text not null, author text person, age int4 person,
+    contact text, byline text, desk text internal, ref text locked, body text not null`,
+    'press.memo': 'id text, account text secret, body text',
+  },
+  `entities:
   article: { source: db.press.article, primary_key: [id], columns: [id, title], legs: [notes] }
   person: { source: db.press.person, primary_key: [id], entity_key_columns: [id, name, email], columns: [id, name, email] }
   language: { source: db.press.language, primary_key: [code], columns: [code, label] }
@@ -62,7 +48,8 @@ facets:
     text: body
     versions: { raw: {} }
     retrieval: { max_top_k: 10 }
-`;
+`,
+);
 
 /**
  * Everybody reads persons in the clear, unless told. `user:ann` the masked version · `user:ada` the raw one ·

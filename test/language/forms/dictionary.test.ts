@@ -1,4 +1,5 @@
 import t from 'tap';
+import { grantsText, manifestText } from '../../support/model-text.js';
 import { type Forms, startForms } from './fixture.js';
 
 /**
@@ -8,22 +9,15 @@ import { type Forms, startForms } from './fixture.js';
 
 t.setTimeout(600_000);
 
-const MANIFEST = `
-version: 1
-tenant: press
-connectors:
-  db:
-    kind: pglite
-    tables:
-      p.article:
-        columns: { id: { type: int4 }, author: { type: int4 }, contact: { type: text, pii: true } }
-      p.person:
-        columns: { id: { type: int4 }, name: { type: text, pii: true }, alias: { type: "text[]", pii: true } }
-      p.review:
-        columns: { article: { type: int4 }, person: { type: int4 }, remark: { type: text, pii: true } }
-      p.note:
-        columns: { id: { type: int4 }, article: { type: int4 }, signer: { type: text, pii: true }, body: { type: text, nullable: false } }
-entities:
+const MANIFEST = manifestText(
+  'press',
+  {
+    'p.article': 'id int4, author int4, contact text pii',
+    'p.person': 'id int4, name text pii, alias text[] pii',
+    'p.review': 'article int4, person int4, remark text pii',
+    'p.note': 'id int4, article int4, signer text pii, body text not null',
+  },
+  `entities:
   article:
     source: db.p.article
     primary_key: [id]
@@ -49,7 +43,8 @@ facets:
     scalar_indexed: [article]
     versions: { masked: { redact: [pii], detectors: [email] } }
     retrieval: { max_top_k: 50 }
-`;
+`,
+);
 
 const POLICY = `
 version: 1
@@ -58,8 +53,7 @@ subjects: { "user:ann": { ceiling: [reader] } }
 roles:
   reader:
     grants:
-      - { on: article, columns: "*" }
-      - { on: notes, columns: "*" }
+${grantsText(['article', 'notes'])}
 masks: { pii: redact }
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;

@@ -1,25 +1,23 @@
 import { fc } from '../../support/fast-check.js';
+import { grantsText, manifestText } from '../../support/model-text.js';
 
 /** Nodes linked with each other and with items, and groups of items. A row is hidden from some callers. */
-export const GRAPH_MANIFEST = `
-version: 1
-tenant: graph
-connectors:
-  db:
-    kind: pglite
-    tables:
-      g.node: { columns: { id: { type: int4 }, shown: { type: bool, nullable: false } } }
-      g.item: { columns: { id: { type: int4 }, grp: { type: int4 }, shown: { type: bool, nullable: false } } }
-      g.grp: { columns: { id: { type: int4 }, shown: { type: bool, nullable: false } } }
-      g.link: { columns: { a: { type: int4 }, b: { type: int4 }, shown: { type: bool, nullable: false } } }
-      g.owns: { columns: { node: { type: int4 }, item: { type: int4 }, shown: { type: bool, nullable: false } } }
-      g.likes: { columns: { node: { type: int4 }, item: { type: int4 }, shown: { type: bool, nullable: false } } }
-      g.knode: { columns: { area: { type: int4 }, name: { type: text, sensitivity: tag }, shown: { type: bool, nullable: false } } }
-      g.kitem: { columns: { area: { type: int4 }, name: { type: text }, grp: { type: int4 }, shown: { type: bool, nullable: false } } }
-      g.klink: { columns: { a1: { type: int4 }, a2: { type: text }, b1: { type: int4 }, b2: { type: text }, shown: { type: bool, nullable: false } } }
-      g.kowns: { columns: { a1: { type: int4 }, a2: { type: text }, b1: { type: int4 }, b2: { type: text }, shown: { type: bool, nullable: false } } }
-      g.klikes: { columns: { a1: { type: int4 }, a2: { type: text }, b1: { type: int4 }, b2: { type: text }, shown: { type: bool, nullable: false } } }
-entities:
+export const GRAPH_MANIFEST = manifestText(
+  'graph',
+  {
+    'g.node': 'id int4, shown bool not null',
+    'g.item': 'id int4, grp int4, shown bool not null',
+    'g.grp': 'id int4, shown bool not null',
+    'g.link': 'a int4, b int4, shown bool not null',
+    'g.owns': 'node int4, item int4, shown bool not null',
+    'g.likes': 'node int4, item int4, shown bool not null',
+    'g.knode': 'area int4, name text tag, shown bool not null',
+    'g.kitem': 'area int4, name text, grp int4, shown bool not null',
+    'g.klink': 'a1 int4, a2 text, b1 int4, b2 text, shown bool not null',
+    'g.kowns': 'a1 int4, a2 text, b1 int4, b2 text, shown bool not null',
+    'g.klikes': 'a1 int4, a2 text, b1 int4, b2 text, shown bool not null',
+  },
+  `entities:
   node: { source: db.g.node, primary_key: [id], columns: [id, shown] }
   item: { source: db.g.item, primary_key: [id], entity_key_columns: [id, grp], columns: [id, grp, shown] }
   grp: { source: db.g.grp, primary_key: [id], columns: [id, shown] }
@@ -59,7 +57,8 @@ bridges:
 relationships:
   item_grp: { from: item.grp, to: grp.id, kind: many_to_one }
   kitem_grp: { from: kitem.grp, to: grp.id, kind: many_to_one }
-`;
+`,
+);
 
 /** `user:all` sees every row; `user:some` those that are shown; `user:one` of the bridges to items only `owns`. */
 export const GRAPH_POLICY = `
@@ -74,41 +73,20 @@ subjects:
 roles:
   all:
     grants:
-      - { on: node, columns: "*" }
-      - { on: item, columns: "*" }
-      - { on: grp, columns: "*" }
-      - { on: link, columns: "*" }
-      - { on: owns, columns: "*" }
-      - { on: likes, columns: "*" }
+${grantsText(['node', 'item', 'grp', 'link', 'owns', 'likes'])}
       - { on: knode, columns: "*", unmask: [tag] }
-      - { on: kitem, columns: "*" }
-      - { on: klink, columns: "*" }
-      - { on: kowns, columns: "*" }
-      - { on: klikes, columns: "*" }
+${grantsText(['kitem', 'klink', 'kowns', 'klikes'])}
   some:
     grants:
-      - { on: node, columns: "*", rows: shown }
-      - { on: item, columns: "*", rows: shown }
-      - { on: grp, columns: "*", rows: shown }
-      - { on: link, columns: "*", rows: shown }
-      - { on: owns, columns: "*", rows: shown }
-      - { on: likes, columns: "*", rows: shown }
+${grantsText(['node', 'item', 'grp', 'link', 'owns', 'likes'], 'rows: shown')}
       - { on: knode, columns: "*", rows: shown, unmask: [tag] }
-      - { on: kitem, columns: "*", rows: shown }
-      - { on: klink, columns: "*", rows: shown }
-      - { on: kowns, columns: "*", rows: shown }
-      - { on: klikes, columns: "*", rows: shown }
+${grantsText(['kitem', 'klink', 'kowns', 'klikes'], 'rows: shown')}
   one:
     grants:
-      - { on: node, columns: "*" }
-      - { on: item, columns: "*" }
-      - { on: owns, columns: "*" }
+${grantsText(['node', 'item', 'owns'])}
   masked:
     grants:
-      - { on: knode, columns: "*" }
-      - { on: kitem, columns: "*" }
-      - { on: klink, columns: "*" }
-      - { on: kowns, columns: "*" }
+${grantsText(['knode', 'kitem', 'klink', 'kowns'])}
   partly:
     grants:
       - { on: knode, columns: "*", rows: shown, unmask: [tag] }

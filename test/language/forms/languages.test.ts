@@ -5,6 +5,7 @@ import { LANGUAGES, type Language } from '../../../src/model/facets/languages.js
 import { parseManifest } from '../../../src/model/manifest/index.js';
 import { indexContent } from '../../../src/service/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
+import { manifestText } from '../../support/model-text.js';
 import { at, startForms } from './fixture.js';
 import { toyEmbeddings } from './vectors.js';
 
@@ -119,30 +120,20 @@ ${embedding}    versions: { raw: {} }
 `;
 }
 
-const MANIFEST = `
-version: 1
-tenant: press
-connectors:
-  db:
-    kind: pglite
-    tables:
-      press.article:
-        columns:
-          id: { type: int4 }
-          region: { type: text, nullable: false }
-      press.note:
-        columns:
-          id: { type: text }
-          article_id: { type: int4, nullable: false }
-          lang: { type: text, nullable: false }
-          body: { type: text, nullable: false }
-entities:
+const MANIFEST = manifestText(
+  'press',
+  {
+    'press.article': 'id int4, region text not null',
+    'press.note': 'id text, article_id int4 not null, lang text not null, body text not null',
+  },
+  `entities:
   article: { source: db.press.article, primary_key: [id], columns: [id, region] }
 facets:
 ${named.map((language) => facet(language, `{ max_top_k: 50, language: ${language} }`)).join('')}${facet(
   'plain',
   '{ max_top_k: 50 }',
-)}${facet('both', '{ max_top_k: 50, hybrid: true, language: german }', '    embedding: { model: toy }\n')}`;
+)}${facet('both', '{ max_top_k: 50, hybrid: true, language: german }', '    embedding: { model: toy }\n')}`,
+);
 
 const facets = [...named, 'plain', 'both'];
 const POLICY = `

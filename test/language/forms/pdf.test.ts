@@ -3,6 +3,7 @@ import { chunkSpans } from '../../../src/content/chunk.js';
 import { PdfThread } from '../../../src/content/indexer/pdf/pdf-thread.js';
 import { indexContent } from '../../../src/service/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
+import { grantsText, manifestText } from '../../support/model-text.js';
 import { pdfOf } from '../../support/pdf.js';
 import { at, startForms } from './fixture.js';
 
@@ -17,22 +18,14 @@ const FACET = `entity: article
     dictionary: tenant
     versions: { masked: { redact: [person] } }
     retrieval: { max_top_k: 20 }`;
-const MANIFEST = `
-version: 1
-tenant: press
-connectors:
-  db:
-    kind: pglite
-    tables:
-      press.article: { columns: { id: { type: int4 }, title: { type: text } } }
-      press.person: { columns: { id: { type: int4 }, name: { type: text, sensitivity: person } } }
-      press.paper:
-        columns:
-          id: { type: text }
-          article_id: { type: int4, nullable: false }
-          file: { type: bytea }
-          coded: { type: text }
-entities:
+const MANIFEST = manifestText(
+  'press',
+  {
+    'press.article': 'id int4, title text',
+    'press.person': 'id int4, name text person',
+    'press.paper': 'id text, article_id int4 not null, file bytea, coded text',
+  },
+  `entities:
   article: { source: db.press.article, primary_key: [id], columns: [id, title] }
   person: { source: db.press.person, primary_key: [id], columns: [id, name] }
 facets:
@@ -44,7 +37,8 @@ facets:
     source: db.press.paper
     text: coded
     ${FACET}
-`;
+`,
+);
 const POLICY = `
 version: 1
 tenant: press
@@ -52,9 +46,7 @@ subjects: { user:ann: { ceiling: [reader] } }
 roles:
   reader:
     grants:
-      - { on: article, columns: "*" }
-      - { on: papers, columns: "*" }
-      - { on: scans, columns: "*" }
+${grantsText(['article', 'papers', 'scans'])}
 masks: { person: redact }
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;

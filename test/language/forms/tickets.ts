@@ -1,27 +1,16 @@
+import { manifestText } from '../../support/model-text.js';
+
 /** A helpdesk whose tickets have a text, and whose callers see different rows and columns of them. */
-export const TICKETS_MANIFEST = `
-version: 1
-tenant: desk
-operators: { max_rows: 12 }
-connectors:
-  db:
-    kind: pglite
-    tables:
-      desk.tickets:
-        columns:
-          id: { type: int4 }
-          region: { type: text, nullable: false }
-          status: { type: text, nullable: false, stored: enum desk.status, labels: [urgent, open, closed] }
-          subject: { type: text, nullable: false }
-          body: { type: text, pii: true }
-          amount: { type: numeric, nullable: false }
-          seen: { type: timestamptz, nullable: false }
-          doc: { type: jsonb, nullable: false }
-          notes: { type: "text[]" }
-      desk.agents:
-        columns:
-          id: { type: int4 }
-          region: { type: text, nullable: false }
+export const TICKETS_MANIFEST = manifestText(
+  'desk',
+  {
+    'desk.tickets': `id int4, region text not null,
+    status text not null { stored: enum desk.status, labels: [urgent, open, closed] },
+    subject text not null, body text pii, amount numeric not null, seen timestamptz not null,
+    doc jsonb not null, notes text[]`,
+    'desk.agents': 'id int4, region text not null',
+  },
+  `operators: { max_rows: 12 }
 entities:
   ticket:
     source: db.desk.tickets
@@ -33,7 +22,8 @@ entities:
     primary_key: [id]
     entity_key_columns: [id]
     columns: [id, region]
-`;
+`,
+);
 
 /**
  * \`user:all\` everything · \`user:eu\` rows of its region · \`user:veil\` bodies masked · \`user:part\` bodies of its region,

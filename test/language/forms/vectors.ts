@@ -1,25 +1,15 @@
 import { type Asked, json, type ModelServer, modelServer } from '../../content/server.js';
+import { manifestText } from '../../support/model-text.js';
 
 /** Notes about articles in two regions, as vectors of a model. */
 export function vectorsManifest(retrieval: string): string {
-  return `
-version: 1
-tenant: press
-connectors:
-  db:
-    kind: pglite
-    tables:
-      press.article:
-        columns:
-          id: { type: int4 }
-          region: { type: text, nullable: false }
-      press.note:
-        columns:
-          id: { type: text }
-          article_id: { type: int4, nullable: false }
-          lang: { type: text, nullable: false }
-          body: { type: text, nullable: false }
-entities:
+  return manifestText(
+    'press',
+    {
+      'press.article': 'id int4, region text not null',
+      'press.note': 'id text, article_id int4 not null, lang text not null, body text not null',
+    },
+    `entities:
   article:
     source: db.press.article
     primary_key: [id]
@@ -36,7 +26,8 @@ facets:
     embedding: { model: toy }
     versions: { raw: {} }
     retrieval: ${retrieval}
-`;
+`,
+  );
 }
 
 /** `user:ann` all · `user:eu` articles of the EU · `user:de` notes in German · `user:odd` seven notes */

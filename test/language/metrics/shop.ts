@@ -1,3 +1,5 @@
+import { grantsText, manifestText } from '../../support/model-text.js';
+
 /**
  * A shop in which naive joins inflate: orders with none to four line items and none to two refunds, customers without
  * orders, orders without a customer or of one that is gone, days and weeks without any order, rows without a time.
@@ -109,35 +111,19 @@ export function generateShop(seed: number): Shop {
   return { customers, orders, lineItems, refunds, products };
 }
 
-export const METRICS_MANIFEST = `
-version: 1
-tenant: shop
-connectors:
-  db:
-    kind: pglite
-    tables:
-      shop.customers: { columns: { id: { type: int4 }, region: { type: text }, email: { type: text, pii: true } } }
-      shop.orders:
-        columns:
-          id: { type: int8 }
-          customer_id: { type: int4 }
-          placed_at: { type: timestamptz }
-          status: { type: text }
-          region: { type: text }
-          amount: { type: numeric, sensitivity: money }
-          carrier_out: { type: int4 }
-          carrier_back: { type: int4 }
-      shop.line_items:
-        columns:
-          id: { type: int8 }
-          order_id: { type: int8 }
-          product_id: { type: int4 }
-          quantity: { type: int4 }
-      shop.refunds: { columns: { id: { type: int8 }, order_id: { type: int8 }, day: { type: date }, amount: { type: numeric } } }
-      shop.products: { columns: { id: { type: int4 }, label: { type: text } } }
-      shop.carriers: { columns: { id: { type: int4 }, label: { type: text } } }
-      shop.islands: { columns: { id: { type: int4 } } }
-entities:
+export const METRICS_MANIFEST = manifestText(
+  'shop',
+  {
+    'shop.customers': 'id int4, region text, email text pii',
+    'shop.orders': `id int8, customer_id int4, placed_at timestamptz, status text, region text, amount numeric money,
+    carrier_out int4, carrier_back int4`,
+    'shop.line_items': 'id int8, order_id int8, product_id int4, quantity int4',
+    'shop.refunds': 'id int8, order_id int8, day date, amount numeric',
+    'shop.products': 'id int4, label text',
+    'shop.carriers': 'id int4, label text',
+    'shop.islands': 'id int4',
+  },
+  `entities:
   Customer: { source: db.shop.customers, primary_key: [id], columns: [id, region, email] }
   order:
     source: db.shop.orders
@@ -203,7 +189,8 @@ metrics:
   refunds_after: { type: conversion, base: orders, conversion: refunds, entity: order, calculation: conversions }
   settled_and_refunded: { type: derived, expression: "coalesce(refunds_after, 0) + settling" }
   paid_share_so_far: { type: cumulative, metric: paid_share }
-`;
+`,
+);
 
 /**
  * `user:all` everything · `user:eu` rows of its region, no amounts, addresses masked · `user:blind` may not read when
@@ -222,19 +209,14 @@ roles:
     grants:
       - { on: Customer, columns: "*", unmask: [pii] }
       - { on: order, columns: "*", unmask: [money] }
-      - { on: line_item, columns: "*" }
-      - { on: refund, columns: "*" }
-      - { on: product, columns: "*" }
-      - { on: carrier, columns: "*" }
-      - { on: island, columns: "*" }
+${grantsText(['line_item', 'refund', 'product', 'carrier', 'island'])}
   regional:
     grants:
       - { on: Customer, columns: "*", rows: "region = attribute('region')" }
       - { on: order, columns: "*", rows: "region = attribute('region')", unmask: [money] }
       - { on: order, columns: [id, customer_id, placed_at, status, region, amount, carrier_out, carrier_back], rows: "region = attribute('region') or status = 'open'" }
       - { on: line_item, columns: "*", rows: quantity < 8 }
-      - { on: refund, columns: "*" }
-      - { on: product, columns: "*" }
+${grantsText(['refund', 'product'])}
   blind:
     grants:
       - { on: Customer, columns: "*" }

@@ -1,5 +1,6 @@
 import { ready } from 'osl-compiler';
 import { type Manifest, parseManifest } from '../../../src/model/manifest/index.js';
+import { manifestText } from '../../support/model-text.js';
 
 /** As a dump would restore it: keys by ALTER TABLE, names that need quotes, and every sort of link. */
 export const LIBRARY = `
@@ -58,22 +59,20 @@ ANALYZE lib.code;
 `;
 
 /** The books, readers and branches of the library are adopted; the rest is not. */
-export const LIBRARY_MANIFEST = `
-version: 1
-tenant: lib
-connectors:
-  db:
-    kind: pglite
-    tables:
-      lib.book: { columns: { isbn: { type: text }, title: { type: text, sensitivity: secret } } }
-      lib.reader: { columns: { id: { type: int8 }, email: { type: text, pii: true } } }
-      lib.branch: { columns: { city: { type: text }, country: { type: bpchar } } }
-      lib.loan: { columns: { due: { type: date, sensitivity: person } } }
-entities:
+export const LIBRARY_MANIFEST = manifestText(
+  'lib',
+  {
+    'lib.book': 'isbn text, title text secret',
+    'lib.reader': 'id int8, email text pii',
+    'lib.branch': 'city text, country bpchar',
+    'lib.loan': 'due date person',
+  },
+  `entities:
   book: { source: db.lib.book, primary_key: [isbn], columns: [isbn, title] }
   person: { source: db.lib.reader, primary_key: [number], columns: { number: { column: id }, email: } }
   branch: { source: db.lib.branch, primary_key: [country, town], columns: { country: , town: { column: city } } }
-`;
+`,
+);
 
 export async function libraryManifest(): Promise<Manifest> {
   await ready();

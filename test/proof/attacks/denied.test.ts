@@ -3,6 +3,7 @@ import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { at, startForms } from '../../language/forms/fixture.js';
 import { WireClient } from '../../support/frontends.js';
+import { grantsText, manifestText } from '../../support/model-text.js';
 import { IMAGE_DIR } from '../../surfaces/catalog/support/world.js';
 import { call, connected } from '../../surfaces/mcp/support.js';
 
@@ -19,30 +20,19 @@ const DENIED = 'ledger';
 /** Every name of what no grant covers holds this one. */
 const HIDDEN = 'secret';
 
-const MANIFEST = `
-version: 1
-tenant: books
-connectors:
-  db:
-    kind: pglite
-    tables:
-      b.account:
-        columns: { id: { type: int4 }, name: { type: text, nullable: false }, ledger_id: { type: int4 } }
-      b.ledger:
-        columns: { id: { type: int4 }, title: { type: text, nullable: false }, amount: { type: int4, nullable: false } }
-      b.entry:
-        columns: { id: { type: int4 }, ledger_id: { type: int4 }, note: { type: text, nullable: false } }
-      b.person:
-        columns: { id: { type: int4 }, name: { type: text, nullable: false }, secret_boss: { type: int4 } }
-      b.tie:
-        columns: { account: { type: int4 }, person: { type: int4 } }
-      b.knows:
-        columns: { account: { type: int4 }, person: { type: int4 }, secret_to: { type: int4 } }
-      b.note:
-        columns: { id: { type: int4 }, ledger: { type: int4 }, body: { type: text, nullable: false } }
-      b.memo:
-        columns: { id: { type: int4 }, account: { type: int4 }, body: { type: text, nullable: false } }
-entities:
+const MANIFEST = manifestText(
+  'books',
+  {
+    'b.account': 'id int4, name text not null, ledger_id int4',
+    'b.ledger': 'id int4, title text not null, amount int4 not null',
+    'b.entry': 'id int4, ledger_id int4, note text not null',
+    'b.person': 'id int4, name text not null, secret_boss int4',
+    'b.tie': 'account int4, person int4',
+    'b.knows': 'account int4, person int4, secret_to int4',
+    'b.note': 'id int4, ledger int4, body text not null',
+    'b.memo': 'id int4, account int4, body text not null',
+  },
+  `entities:
   account:
     source: db.b.account
     primary_key: [id]
@@ -107,7 +97,8 @@ metrics:
   accounts: { entity: account, expression: count(*) }
 raw_sql:
   allow: [db.b.account, db.b.ledger]
-`;
+`,
+);
 
 const POLICY = `
 version: 1
@@ -119,14 +110,11 @@ subjects:
 roles:
   reader:
     grants:
-      - { on: account, columns: "*" }
-      - { on: ledger, columns: "*" }
-      - { on: entry, columns: "*" }
+${grantsText(['account', 'ledger', 'entry'])}
       - { on: person, columns: [id, name] }
       - { on: ledgertie, columns: "*" }
       - { on: knows_secret, columns: [account, person] }
-      - { on: ledgernotes, columns: "*" }
-      - { on: ledgermemos, columns: "*" }
+${grantsText(['ledgernotes', 'ledgermemos'])}
   barred:
     grants: []
     deny: [{ on: ledger }, { on: ledgertie }, { on: ledgermemos }]

@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import t, { type Test } from 'tap';
 import { type Frontends, postQuery, startFrontends } from '../../support/frontends.js';
+import { manifestText } from '../../support/model-text.js';
 import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { startTestService } from '../../support/service.js';
 
@@ -11,28 +12,14 @@ import { startTestService } from '../../support/service.js';
  */
 t.setTimeout(600_000);
 
-const MANIFEST = `
-version: 1
-tenant: hr
-connectors:
-  db:
-    kind: pglite
-    tables:
-      hr.employee:
-        columns:
-          id: { type: int4 }
-          dept_id: { type: int4, nullable: false }
-          name: { type: text, nullable: false }
-          region: { type: text }
-          salary: { type: numeric }
-          bonus: { type: float8 }
-          hired: { type: date }
-      hr.department:
-        columns:
-          id: { type: int4 }
-          label: { type: text }
-          weight: { type: numeric }
-entities:
+const MANIFEST = manifestText(
+  'hr',
+  {
+    'hr.employee': `id int4, dept_id int4 not null, name text not null, region text, salary numeric, bonus float8,
+    hired date`,
+    'hr.department': 'id int4, label text, weight numeric',
+  },
+  `entities:
   employee:
     source: db.hr.employee
     primary_key: [id]
@@ -43,7 +30,8 @@ entities:
     primary_key: [id]
     columns: [id, label, weight]
 raw_sql: { allow: [db.hr.employee, db.hr.department] }
-`;
+`,
+);
 
 const POLICY = `
 version: 1

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { type Forms, startForms } from '../../language/forms/fixture.js';
+import { grantsText, manifestText } from '../../support/model-text.js';
 
 /**
  * Two databases whose visible rows are the same, and whose hidden rows differ in number and place: what a caller sees
@@ -8,17 +9,13 @@ import { type Forms, startForms } from '../../language/forms/fixture.js';
 
 t.setTimeout(600_000);
 
-const MANIFEST = `
-version: 1
-tenant: shop
-connectors:
-  db:
-    kind: pglite
-    tables:
-      o.item:
-        columns: { id: { type: int4 }, kind: { type: text, nullable: false }, owner: { type: int4 }, shown: { type: bool } }
-      o.owner: { columns: { id: { type: int4 }, name: { type: text, nullable: false }, shown: { type: bool } } }
-entities:
+const MANIFEST = manifestText(
+  'shop',
+  {
+    'o.item': 'id int4, kind text not null, owner int4, shown bool',
+    'o.owner': 'id int4, name text not null, shown bool',
+  },
+  `entities:
   item:
     source: db.o.item
     primary_key: [id]
@@ -26,7 +23,8 @@ entities:
     columns: [id, kind, owner, shown]
   owner: { source: db.o.owner, primary_key: [id], columns: [id, name, shown] }
 features: { joins: any }
-`;
+`,
+);
 
 const policy = (order: string): string => `
 version: 1
@@ -37,8 +35,7 @@ subjects:
 roles:
   reader:
     grants:
-      - { on: item, columns: "*", rows: shown }
-      - { on: owner, columns: "*", rows: shown }
+${grantsText(['item', 'owner'], 'rows: shown')}
   keyless:
     grants:
       - { on: item, columns: [kind, owner], rows: shown }

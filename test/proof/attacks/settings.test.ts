@@ -1,32 +1,25 @@
 import t from 'tap';
 import { type Asker, type Caller, startFrontends } from '../../support/frontends.js';
+import { manifestText } from '../../support/model-text.js';
 import { startTestService } from '../../support/service.js';
 
 /** What a row filter, a mask or a minimum rests on does not move with the clock that the caller chooses. */
 t.setTimeout(600_000);
 
-const MANIFEST = `
-version: 1
-tenant: demo
-connectors:
-  db:
-    kind: pglite
-    tables:
-      shop.news:
-        columns:
-          id: { type: int4 }
-          out_at: { type: timestamptz, nullable: false }
-          day: { type: date, nullable: false }
-          title: { type: text, pii: true }
-          born_at: { type: timestamptz, sensitivity: birth }
-entities:
+const MANIFEST = manifestText(
+  'demo',
+  {
+    'shop.news': `id int4, out_at timestamptz not null, day date not null, title text pii, born_at timestamptz birth`,
+  },
+  `entities:
   news:
     source: db.shop.news
     primary_key: [id]
     columns: [id, out_at, day, title, born_at]
 metrics:
   old: { entity: news, expression: count(*), filter: out_at::date < current_date }
-`;
+`,
+);
 
 const POLICY = `
 version: 1

@@ -7,6 +7,7 @@ import { type OpenService, openService } from '../../../src/service/open.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { emptyDatabases } from '../../support/embedded-data.js';
 import type { Caller } from '../../support/frontends.js';
+import { grantsText } from '../../support/model-text.js';
 import { nameServer, nativeOfRun, onPostgres } from '../../support/service.js';
 
 /**
@@ -147,8 +148,7 @@ roles:
     grants:
       - { on: customer, columns: "*", unmask: [pii, pay, contact, card, birth] }
       - { on: purchase, columns: "*", unmask: [pii, contact] }
-      - { on: likes, columns: "*" }
-      - { on: vault, columns: "*" }
+${grantsText(['likes', 'vault'])}
 masks:
   pii: redact
   pay: "null"

@@ -1,45 +1,26 @@
 import t from 'tap';
 import { type Asker, startFrontends } from '../../support/frontends.js';
+import { manifestText } from '../../support/model-text.js';
 import { startTestService } from '../../support/service.js';
 
 /** Figures that are those of one person, asked for in every way that looks like many. */
 t.setTimeout(300_000);
 
-const MANIFEST = `
-version: 1
-tenant: demo
-connectors:
-  db:
-    kind: pglite
-    tables:
-      shop.visit:
-        columns:
-          id: { type: int4 }
-          patient: { type: int4, pii: true }
-          ward: { type: text, nullable: false }
-          finding: { type: text }
-          days: { type: int4 }
-      shop.earner:
-        columns:
-          id: { type: int4 }
-          town: { type: text, nullable: false }
-          street: { type: text, nullable: false }
-          income: { type: numeric }
-          debt: { type: float8 }
-          small: { type: int2 }
-          big: { type: int8 }
-      shop.gift:
-        columns:
-          id: { type: int4 }
-          earner_id: { type: int4 }
-          worth: { type: int4 }
-entities:
+const MANIFEST = manifestText(
+  'demo',
+  {
+    'shop.visit': 'id int4, patient int4 pii, ward text not null, finding text, days int4',
+    'shop.earner': `id int4, town text not null, street text not null, income numeric, debt float8, small int2, big int8`,
+    'shop.gift': 'id int4, earner_id int4, worth int4',
+  },
+  `entities:
   visit: { source: db.shop.visit, primary_key: [id], columns: [id, patient, ward, finding, days] }
   earner: { source: db.shop.earner, primary_key: [id], columns: [id, town, street, income, debt, small, big] }
   gift: { source: db.shop.gift, primary_key: [id], entity_key_columns: [id, earner_id], columns: [id, earner_id, worth] }
 metrics:
   earned: { entity: earner, expression: sum(income) }
-`;
+`,
+);
 
 const POLICY = `
 version: 1

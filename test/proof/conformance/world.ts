@@ -8,44 +8,25 @@ import { indexContent } from '../../../src/service/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { chat, modelServer } from '../../content/server.js';
 import { hmac, PUBLIC_PEM, type Signer, seal } from '../../policy/tokens.js';
+import { grantsText, manifestText } from '../../support/model-text.js';
 import type { TokenClaims } from '../../support/service.js';
 import { type RestFixture, type Sent, startRest } from '../../surfaces/rest/fixture.js';
 import { at } from './json.js';
 import { type Heard, heardFromMcp, heardOf, openWire, type Told, textsOf } from './surfaces.js';
 
 /** A library: books with authors through a bridge, reviews of books, and members whose codes are secret. */
-const MANIFEST = `
-version: 1
-tenant: library
-connectors:
-  db:
-    kind: pglite
-    tables:
-      lib.t_book:
-        columns:
-          id: { type: int4 }
-          title: { type: text, nullable: false }
-          region: { type: text, nullable: false }
-          pages: { type: int4, nullable: false }
-          owner: { type: text, pii: true }
-          email: { type: text }
-          shelf: { type: text, sensitivity: locked }
-      lib.t_author:
-        columns: { id: { type: int4 }, name: { type: text, nullable: false } }
-      lib.t_wrote:
-        columns: { book: { type: int4 }, author: { type: int4 } }
-      lib.t_review:
-        columns:
-          id: { type: text }
-          book_id: { type: int4, nullable: false }
-          lang: { type: text, nullable: false }
-          reviewer: { type: text, sensitivity: person }
-          body: { type: text, nullable: false }
-      lib.t_member:
-        columns: { code: { type: text, sensitivity: secret }, since: { type: int4 } }
-      lib.t_letter:
-        columns: { id: { type: text }, member: { type: text }, body: { type: text } }
-entities:
+const MANIFEST = manifestText(
+  'library',
+  {
+    'lib.t_book': `id int4, title text not null, region text not null, pages int4 not null, owner text pii, email text,
+    shelf text locked`,
+    'lib.t_author': 'id int4, name text not null',
+    'lib.t_wrote': 'book int4, author int4',
+    'lib.t_review': `id text, book_id int4 not null, lang text not null, reviewer text person, body text not null`,
+    'lib.t_member': 'code text secret, since int4',
+    'lib.t_letter': 'id text, member text, body text',
+  },
+  `entities:
   book:
     source: db.lib.t_book
     primary_key: [id]
@@ -91,7 +72,8 @@ lexicon:
   volume: { refers_to: book }
 raw_sql:
   allow: [db.lib.t_book]
-`;
+`,
+);
 
 /**
  * `user:ann` masked · `user:ada` clear, and to a language model · `user:eu` books of the EU · `user:few` books only · `user:nil` nothing ·
@@ -112,12 +94,7 @@ subjects:
 roles:
   reader:
     grants:
-      - { on: book, columns: "*" }
-      - { on: author, columns: "*" }
-      - { on: wrote, columns: "*" }
-      - { on: reviews, columns: "*" }
-      - { on: member, columns: "*" }
-      - { on: letters, columns: "*" }
+${grantsText(['book', 'author', 'wrote', 'reviews', 'member', 'letters'])}
   clear:
     grants:
       - { on: book, columns: "*", unmask: [pii] }
@@ -125,9 +102,7 @@ roles:
   regional:
     grants:
       - { on: book, columns: [id, title, region], rows: "region = attribute('region')" }
-      - { on: author, columns: "*" }
-      - { on: wrote, columns: "*" }
-      - { on: reviews, columns: "*" }
+${grantsText(['author', 'wrote', 'reviews'])}
   few:
     grants:
       - { on: book, columns: [id, title] }

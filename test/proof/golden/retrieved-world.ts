@@ -1,26 +1,15 @@
 import { type Forms, startForms } from '../../language/forms/fixture.js';
 import { toyEmbeddings } from '../../language/forms/vectors.js';
+import { manifestText } from '../../support/model-text.js';
 
 /** Notes about articles, of which both legs of a facet are searched: small enough to work answers out by hand. */
-const MANIFEST = `
-version: 1
-tenant: press
-connectors:
-  db:
-    kind: pglite
-    tables:
-      press.article:
-        columns:
-          id: { type: int4 }
-          region: { type: text, nullable: false }
-          views: { type: int4, nullable: false }
-      press.note:
-        columns:
-          id: { type: text }
-          article_id: { type: int4, nullable: false }
-          lang: { type: text, nullable: false }
-          body: { type: text, nullable: false }
-entities:
+const MANIFEST = manifestText(
+  'press',
+  {
+    'press.article': 'id int4, region text not null, views int4 not null',
+    'press.note': 'id text, article_id int4 not null, lang text not null, body text not null',
+  },
+  `entities:
   article: { source: db.press.article, primary_key: [id], columns: [id, region, views] }
 facets:
   notes:
@@ -35,7 +24,8 @@ facets:
     embedding: { model: toy }
     versions: { raw: {} }
     retrieval: { max_top_k: 50, hybrid: true }
-`;
+`,
+);
 
 /** `user:all` everything · `user:eu` articles of the EU · `user:de` notes in German */
 const POLICY = `

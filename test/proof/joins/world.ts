@@ -1,19 +1,18 @@
+import { grantsText, manifestText } from '../../support/model-text.js';
+
 /** A small model with keys of every kind that the join rule tells apart. */
-export const MANIFEST = `
-version: 1
-tenant: joins
-connectors:
-  db:
-    kind: pglite
-    tables:
-      j.customer: { columns: { id: { type: int4 }, score: { type: int4 }, region: { type: text } } }
-      j.purchase: { columns: { id: { type: int4 }, customer_id: { type: int4 }, amount: { type: int4 } } }
-      j.plot: { columns: { country: { type: text }, no: { type: int4 }, size: { type: int4 } } }
-      j.stay: { columns: { id: { type: int4 }, country: { type: text }, no: { type: int4 }, nights: { type: int4 } } }
-      j.member: { columns: { code: { type: text, sensitivity: secret }, since: { type: int4 } } }
-      j.letter: { columns: { id: { type: int4 }, code: { type: text, sensitivity: secret }, pages: { type: int4 } } }
-      j.likes: { columns: { customer_id: { type: int4 }, purchase_id: { type: int4 }, stars: { type: int4 } } }
-entities:
+export const MANIFEST = manifestText(
+  'joins',
+  {
+    'j.customer': 'id int4, score int4, region text',
+    'j.purchase': 'id int4, customer_id int4, amount int4',
+    'j.plot': 'country text, no int4, size int4',
+    'j.stay': 'id int4, country text, no int4, nights int4',
+    'j.member': 'code text secret, since int4',
+    'j.letter': 'id int4, code text secret, pages int4',
+    'j.likes': 'customer_id int4, purchase_id int4, stars int4',
+  },
+  `entities:
   customer: { source: db.j.customer, primary_key: [id], columns: [id, score, region] }
   purchase:
     source: db.j.purchase
@@ -34,7 +33,8 @@ bridges:
     left: { entity: customer, columns: [customer_id] }
     right: { entity: purchase, columns: [purchase_id] }
     columns: [customer_id, purchase_id, stars]
-`;
+`,
+);
 
 export const POLICY = `
 version: 1
@@ -44,13 +44,7 @@ subjects:
 roles:
   reader:
     grants:
-      - { on: customer, columns: "*" }
-      - { on: purchase, columns: "*" }
-      - { on: plot, columns: "*" }
-      - { on: stay, columns: "*" }
-      - { on: member, columns: "*" }
-      - { on: letter, columns: "*" }
-      - { on: likes, columns: "*" }
+${grantsText(['customer', 'purchase', 'plot', 'stay', 'member', 'letter', 'likes'])}
 masks: { secret: redact }
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;

@@ -1,34 +1,16 @@
+import { manifestText } from '../../support/model-text.js';
 import type { Dice } from '../oracle/dice.js';
 
 /** Notes about articles, found by words alone (`plain`) and by both legs (`notes`); `asked` keeps the vectors of queries. */
-export const MANIFEST = `
-version: 1
-tenant: press
-connectors:
-  db:
-    kind: pglite
-    tables:
-      press.article:
-        columns:
-          id: { type: int4 }
-          region: { type: text, nullable: false }
-          views: { type: int4, nullable: false }
-      press.person:
-        columns:
-          id: { type: int4 }
-          name: { type: text, sensitivity: person }
-      press.note:
-        columns:
-          id: { type: text }
-          article_id: { type: int4, nullable: false }
-          lang: { type: text, nullable: false }
-          body: { type: text, nullable: false }
-      press.asked:
-        columns:
-          id: { type: text }
-          article_id: { type: int4, nullable: false }
-          body: { type: text, nullable: false }
-entities:
+export const MANIFEST = manifestText(
+  'press',
+  {
+    'press.article': 'id int4, region text not null, views int4 not null',
+    'press.person': 'id int4, name text person',
+    'press.note': 'id text, article_id int4 not null, lang text not null, body text not null',
+    'press.asked': 'id text, article_id int4 not null, body text not null',
+  },
+  `entities:
   article: { source: db.press.article, primary_key: [id], columns: [id, region, views] }
   person: { source: db.press.person, primary_key: [id], columns: [id, name] }
 facets:
@@ -65,7 +47,8 @@ facets:
     text: body
     versions: { raw: {} }
     retrieval: { max_top_k: 10 }
-`;
+`,
+);
 
 /** Who asks, what is shown to them, and in which version. */
 export interface Asker {

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { openEngine } from '../../../src/engine/index.js';
 import { createHttpServer } from '../../../src/surfaces/http/server.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { manifestText } from '../../support/model-text.js';
 import type { NativePostgres } from '../../support/native-postgres.js';
 import { sealing } from '../../support/sealed-parts.js';
 import { startTestService, type TestService } from '../../support/service.js';
@@ -11,30 +12,16 @@ import { startTestService, type TestService } from '../../support/service.js';
 export const CALLERS = 10;
 export const DEALS = 4_000;
 
-const MANIFEST = `
-version: 1
-tenant: sharing
-connectors:
-  db:
-    kind: pglite
-    tables:
-      sharing.deals:
-        columns:
-          id: { type: int4 }
-          owner: { type: text, nullable: false }
-          amount: { type: int4, nullable: false }
-          note: { type: text, pii: true }
-          closed: { type: timestamptz, nullable: false }
-      sharing.dearer:
-        columns:
-          id: { type: int4 }
-          owner: { type: text, nullable: false }
-          amount: { type: int4, nullable: false }
-          note: { type: text, pii: true }
-          closed: { type: timestamptz, nullable: false }
-entities:
+const MANIFEST = manifestText(
+  'sharing',
+  {
+    'sharing.deals': `id int4, owner text not null, amount int4 not null, note text pii, closed timestamptz not null`,
+    'sharing.dearer': `id int4, owner text not null, amount int4 not null, note text pii, closed timestamptz not null`,
+  },
+  `entities:
   deal: { source: db.sharing.deals, primary_key: [id], columns: [id, owner, amount, note, closed] }
-`;
+`,
+);
 
 const SCRIPT = `
 CREATE SCHEMA sharing;

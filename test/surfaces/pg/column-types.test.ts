@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 import tap, { test } from 'tap';
+import { manifestText } from '../../support/model-text.js';
 import { startTestService } from '../../support/service.js';
 import { connectTo } from './asked.js';
 import { servePg, startBoth } from './support.js';
@@ -61,22 +62,18 @@ const ENUM_COLUMNS = `          mood: { type: text, stored: enum kinds.mood, lab
           plain: { type: text, stored: enum kinds.mood }
           veiled: { type: text, stored: enum kinds.veil, labels: [mars, venus], sensitivity: secret }`;
 
-const MANIFEST = `
-version: 1
-tenant: kinds
-connectors:
-  db:
-    kind: pglite
-    tables:
-      kinds.thing:
-        columns:
-          id: { type: int4 }
-${COLUMNS.map(([name, , declared]) => `          ${name}: { type: '${declared}'${name === 'hidden' ? ', sensitivity: secret' : ''} }`).join('\n')}
+const MANIFEST = manifestText(
+  'kinds',
+  {
+    'kinds.thing': 'id int4',
+  },
+  `${COLUMNS.map(([name, , declared]) => `          ${name}: { type: '${declared}'${name === 'hidden' ? ', sensitivity: secret' : ''} }`).join('\n')}
 ${ENUM_COLUMNS}
 entities:
   thing: { source: db.kinds.thing, primary_key: [id], columns: [id, ${NAMES.join(', ')}] }
   feeling: { source: db.kinds.thing, primary_key: [id], columns: [id, mood, state, plain, veiled] }
-`;
+`,
+);
 
 const POLICY = `
 version: 1

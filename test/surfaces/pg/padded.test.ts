@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import tap, { test } from 'tap';
+import { manifestText } from '../../support/model-text.js';
 import { type Asked, asked, connectTo } from './asked.js';
 import { startBoth } from './support.js';
 
@@ -10,28 +11,14 @@ import { startBoth } from './support.js';
 
 tap.setTimeout(600_000);
 
-const MANIFEST = `
-version: 1
-tenant: padded
-connectors:
-  db:
-    kind: pglite
-    tables:
-      pad.client:
-        columns:
-          code: { type: char }
-          segment: { type: bpchar }
-          city: { type: text }
-          town: { type: varchar }
-          note: { type: text }
-          flags: { type: 'bpchar[]' }
-          pin: { type: character, sensitivity: secret }
-          tag: { type: bpchar, sensitivity: shown }
-          sign: { type: bpchar, sensitivity: start }
-          up: { type: bpchar }
-      pad.visit:
-        columns: { id: { type: int4 }, client: { type: bpchar }, place: { type: varchar } }
-entities:
+const MANIFEST = manifestText(
+  'padded',
+  {
+    'pad.client': `code char, segment bpchar, city text, town varchar, note text, flags bpchar[], pin character secret,
+    tag bpchar shown, sign bpchar start, up bpchar`,
+    'pad.visit': 'id int4, client bpchar, place varchar',
+  },
+  `entities:
   client:
     source: db.pad.client
     primary_key: [code]
@@ -46,7 +33,8 @@ relationships:
   visitor: { from: visit.client, to: client.code, kind: many_to_one }
   led: { from: client.up, to: client.code, kind: many_to_one }
 raw_sql: { allow: [db.pad.client] }
-`;
+`,
+);
 
 const POLICY = `
 version: 1

@@ -3,6 +3,7 @@ import pg from 'pg';
 import tap, { type Test, test } from 'tap';
 import { effectiveAccess, type Identity } from '../../../policy/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { grantsText, manifestText } from '../../support/model-text.js';
 import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { startTestService, type TestService } from '../../support/service.js';
 
@@ -14,27 +15,25 @@ import { startTestService, type TestService } from '../../support/service.js';
 const DOCS = 60_000;
 const TENANTS = 40;
 
-const MANIFEST = `
-version: 1
-tenant: plans
-connectors:
-  db:
-    kind: pglite
-    tables:
-      work.docs: { columns: { id: { type: int4 }, owner: { type: int4 }, state: { type: text }, at: { type: int8 }, note: { type: text } } }
-      work.customers: { columns: { tenant: { type: int4 }, id: { type: int4 }, name: { type: text } } }
-      work.orders: { columns: { tenant: { type: int4 }, id: { type: int4 }, customer_id: { type: int4 } } }
-      work.lines: { columns: { tenant: { type: int4 }, id: { type: int4 }, order_id: { type: int4 }, price: { type: numeric } } }
-      work.labels: { columns: { state: { type: text }, label: { type: text } } }
-      work.owners: { columns: { owner: { type: int4 }, name: { type: text } } }
-entities:
+const MANIFEST = manifestText(
+  'plans',
+  {
+    'work.docs': 'id int4, owner int4, state text, at int8, note text',
+    'work.customers': 'tenant int4, id int4, name text',
+    'work.orders': 'tenant int4, id int4, customer_id int4',
+    'work.lines': 'tenant int4, id int4, order_id int4, price numeric',
+    'work.labels': 'state text, label text',
+    'work.owners': 'owner int4, name text',
+  },
+  `entities:
   doc: { source: db.work.docs, columns: [id, owner, state, at, note], primary_key: [id], entity_key_columns: [id, state, owner] }
   label: { source: db.work.labels, columns: [state, label], primary_key: [state], entity_key_columns: [state] }
   owner: { source: db.work.owners, columns: [owner, name], primary_key: [owner], entity_key_columns: [owner] }
   customer: { source: db.work.customers, columns: [tenant, id, name], primary_key: [tenant, id], entity_key_columns: [tenant, id] }
   order: { source: db.work.orders, columns: [tenant, id, customer_id], primary_key: [tenant, id], entity_key_columns: [tenant, id, customer_id] }
   line: { source: db.work.lines, columns: [tenant, id, order_id, price], primary_key: [tenant, id], entity_key_columns: [tenant, id, order_id] }
-`;
+`,
+);
 
 const POLICY = `
 version: 1
@@ -48,9 +47,7 @@ subjects:
 roles:
   everything:
     grants:
-      - { on: doc, columns: "*" }
-      - { on: label, columns: "*" }
-      - { on: owner, columns: "*" }
+${grantsText(['doc', 'label', 'owner'])}
   member:
     grants:
       - { on: doc, columns: "*", rows: owner = attribute('owner') }

@@ -9,6 +9,7 @@ import { openEngine } from '../../../src/engine/index.js';
 import { IndexSignals } from '../../../src/service/index-signals.js';
 import { watchIndex } from '../../../src/tools/cli/commands/index-watch.js';
 import { emptyDatabases } from '../../support/embedded-data.js';
+import { manifestText } from '../../support/model-text.js';
 import { startNativePostgres } from '../../support/native-postgres.js';
 import { BIN, osl, temporary } from './support.js';
 
@@ -16,19 +17,17 @@ import { BIN, osl, temporary } from './support.js';
 
 t.setTimeout(600_000);
 
-const MANIFEST = `
-version: 1
-tenant: press
-connectors:
-  db:
-    kind: pglite
-    tables:
-      public.note: { columns: { id: { type: text }, article: { type: text }, body: { type: text } } }
-entities:
+const MANIFEST = manifestText(
+  'press',
+  {
+    'public.note': 'id text, article text, body text',
+  },
+  `entities:
   article: { source: db.public.note, primary_key: [article], columns: [article] }
 facets:
   notes: { source: db.public.note, entity: article, entity_key: article, document_id: id, text: body, versions: { raw: {} }, retrieval: { max_top_k: 5 } }
-`;
+`,
+);
 const POLICY =
   'version: 1\ntenant: press\nsubjects: {}\nroles: {}\nmasks: {}\nlimits: { query: 1, sample: 1, schema: 1, authoring: 1, catalog: 1 }\n';
 

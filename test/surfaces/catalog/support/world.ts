@@ -10,6 +10,7 @@ import { settingsFrom } from '../../../../src/service/settings.js';
 import { type CatalogOptions, Catalogs } from '../../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../../src/surfaces/pg/index.js';
 import { emptyDatabases } from '../../../support/embedded-data.js';
+import { grantsText } from '../../../support/model-text.js';
 import { sealedParts, sealing } from '../../../support/sealed-parts.js';
 import { watchedLog } from '../../../support/watched-log.js';
 
@@ -140,13 +141,11 @@ roles:
   clerk:
     grants:
       - { on: person, columns: [id, name, email, born, tags, extra, fingerprint, city_id] }
-      - { on: city, columns: "*" }
-      - { on: visit, columns: "*" }
+${grantsText(['city', 'visit'])}
       - { on: diary, columns: [person_id, query, written] }
   chief_hidden:
     grants:
-      - { on: salary_hidden, columns: "*" }
-      - { on: letters_hidden, columns: "*" }
+${grantsText(['salary_hidden', 'letters_hidden'])}
       - { on: person, columns: "*", unmask: [pii, fingerprint_hidden] }
       - { on: city, columns: "*" }
 ${['id', 'name', 'founded']
