@@ -23,3 +23,19 @@ export function atOnce<T>(steps: Generator<void, T>): T {
     if (step.done === true) return step.value;
   }
 }
+
+/** Milliseconds of work between two pauses. */
+const SLICE_MS = 5;
+
+/** Steps that apply `map` to each of `items`; a step ends when it has worked for some milliseconds. */
+export function* mapInSteps<T, U>(items: Iterable<T>, map: (item: T) => U): Generator<void, U[]> {
+  const results: U[] = [];
+  let end = performance.now() + SLICE_MS;
+  for (const item of items) {
+    results.push(map(item));
+    if (performance.now() < end) continue;
+    yield;
+    end = performance.now() + SLICE_MS;
+  }
+  return results;
+}

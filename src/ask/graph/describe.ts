@@ -1,13 +1,14 @@
 import { queryError } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
+import { inTurns } from '../../base/in-turns.js';
 import { candidatesIn } from '../../model/discovery/index.js';
 import {
   discoveredIn,
-  domainMapOf,
-  fullView,
+  domainMapSteps,
+  fullViewSteps,
   objectsIn,
   type Resolution,
-  resolve,
+  resolveSteps,
   type SchemaChoice,
   type SchemaWish,
 } from '../../model/graph/index.js';
@@ -17,7 +18,7 @@ import type { Call } from '../request/call.js';
 import type { Caller } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
-import { type Reading, type Readings, reading, readingsOf } from './readings.js';
+import { type Reading, type Readings, readingSteps, readingsOf } from './readings.js';
 import { type UpstreamParts, upstreamsOf } from './upstream.js';
 
 /** What a caller wants to be told of the graph. `governed`: of what its grants show; otherwise of all. */
@@ -52,8 +53,8 @@ export function describe(
     // The contract limits the schema on its own.
     bucket: document === 'schema' ? 'schema' : 'query',
     permits: permittedTo(extent),
-    decide: (caller, record) => {
-      const readings = readingsOf(caller, extent, parts.content.hasDecoder);
+    decide: async (caller, record) => {
+      const readings = await readingsOf(caller, extent, parts.content.hasDecoder);
       const chosen = wish?.kind === 'part' ? chosenIn(readings, wish) : null;
       record.touches({ form: null, objects: chosen === null ? readings.objects : objectsIn(chosen.view) });
       return { readings, chosen };
@@ -102,8 +103,9 @@ export function resolveTerm(parts: GraphParts, call: Call, term: string): Promis
     asked: { kind: 'term', text: term },
     bucket: 'query',
     permits: permittedTo('governed'),
-    decide: (caller, record) => {
-      const resolution = resolve(term, readingsOf(caller, 'governed', parts.content.hasDecoder).view);
+    decide: async (caller, record) => {
+      const { view } = await readingsOf(caller, 'governed', parts.content.hasDecoder);
+      const resolution = await inTurns(resolveSteps(term, view));
       record.touches({ form: null, objects: resolution.matches.map((m) => m.fqn).sort() });
       return resolution;
     },
@@ -146,7 +148,8 @@ async function draw(parts: UpstreamParts, manifest: Manifest, requestId: string)
   const discovered = [...read].map(([connector, schema]) =>
     discoveredIn(candidatesIn(schema, connector, manifest), manifest),
   );
-  const { nodes, edges, bridges } = domainMapOf(fullView(manifest));
+  const view = await inTurns(fullViewSteps(manifest));
+  const { nodes, edges, bridges } = await inTurns(domainMapSteps(view));
   const map = {
     nodes: [...nodes, ...discovered.flatMap((p) => p.nodes)],
     edges: [...edges, ...discovered.flatMap((p) => p.edges)],
@@ -155,5 +158,5 @@ async function draw(parts: UpstreamParts, manifest: Manifest, requestId: string)
     ...(unread.length === 0 ? {} : { unread }),
     ...(truncated ? { truncated } : {}),
   };
-  return reading(JSON.stringify(map));
+  return inTurns(readingSteps(map));
 }

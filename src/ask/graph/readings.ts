@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { inTurns, mapInSteps } from '../../base/in-turns.js';
 import {
   chosenOf,
-  domainMapOf,
-  fullView,
+  domainMapSteps,
+  fullViewSteps,
   type GraphView,
-  governedView,
+  governedViewSteps,
   objectsIn,
   type SchemaChoice,
   type SchemaWish,
   schemaIndex,
-  schemaOf,
   schemaPart,
+  schemaSteps,
 } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { Caller } from '../request/caller.js';
@@ -23,15 +24,17 @@ export interface Reading {
   readonly etag: string;
 }
 
-/** What one reader's documents are made of; each is made when first asked for. */
+/**
+ * The documents of one reader, each made when it is first requested. A graph of ten thousand entities takes a second of
+ * processor time: it is made in steps, between which others are served.
+ */
 export class Readings {
   readonly view: GraphView;
   readonly #version: string | null;
   readonly #hasDecoder: boolean;
   #objects: readonly string[] | null = null;
-  #schema: { readonly times: string; readonly reading: Reading } | null = null;
-  #own: string | null = null;
-  #map: Reading | null = null;
+  #schema: { readonly times: string; readonly reading: Promise<Reading> } | null = null;
+  #map: Promise<Reading> | null = null;
 
   /** @param version the manifest's, for the full view; null for a governed one, which has a version of its own */
   constructor(view: GraphView, version: string | null, hasDecoder: boolean) {
@@ -40,61 +43,115 @@ export class Readings {
     this.#hasDecoder = hasDecoder;
   }
 
-  /** Full names of what the view shows. */
+  /** Full names of the objects in the view. */
   get objects(): readonly string[] {
     this.#objects ??= objectsIn(this.view);
     return this.#objects;
   }
 
-  /** @param indexed when the texts of its facets were last read, by facet */
-  schemaAt(indexed: ReadonlyMap<string, string>): Reading {
+  /** @param indexed time at which the texts of a facet were last read, by facet */
+  schemaAt(indexed: ReadonlyMap<string, string>): Promise<Reading> {
     const times = JSON.stringify([...indexed]);
-    if (this.#schema?.times !== times) this.#schema = { times, reading: this.#makeSchema(indexed) };
+    if (this.#schema?.times !== times) this.#schema = { times, reading: inTurns(this.#schemaSteps(indexed)) };
     return this.#schema.reading;
   }
 
-  /** A part of the schema: what `chosen` has of the view. */
-  partAt(chosen: SchemaChoice, indexed: ReadonlyMap<string, string>): Reading {
-    return reading(JSON.stringify(schemaPart(this.view, chosen, this.#version !== null, indexed)));
+  /** A part of the schema: the objects of `chosen`. */
+  partAt(chosen: SchemaChoice, indexed: ReadonlyMap<string, string>): Promise<Reading> {
+    return inTurns(readingSteps(schemaPart(this.view, chosen, this.#version !== null, indexed)));
   }
 
   chosen(wish: Extract<SchemaWish, { kind: 'part' }>): SchemaChoice {
     return chosenOf(this.view, wish, this.#hasDecoder);
   }
 
-  /** A page of the index of the schema, from its `from`th object on. */
-  index(from: number): Reading {
-    return reading(JSON.stringify(schemaIndex(this.view, from)));
+  /** A page of the index of the schema, which begins with its `from`th object. */
+  index(from: number): Promise<Reading> {
+    return inTurns(readingSteps(schemaIndex(this.view, from)));
   }
 
-  get domainMap(): Reading {
-    this.#map ??= reading(JSON.stringify(domainMapOf(this.view)));
+  get domainMap(): Promise<Reading> {
+    this.#map ??= inTurns(this.#mapSteps());
     return this.#map;
+  }
+
+  *#mapSteps(): Generator<void, Reading> {
+    return yield* readingSteps(yield* domainMapSteps(this.view));
   }
 
   /**
    * INVARIANT: nothing outside the view goes into these bytes. The manifest's version would tell a caller that
-   * something changed which it may not see, so a governed schema's version is that of its own content. When texts were
-   * read is no part of the version: questions that were written for it stay good.
+   * something changed which it may not see, so a governed schema's version is that of its own content. The version does
+   * not depend on when texts were read, so that questions written for it stay valid.
    */
-  #makeSchema(indexed: ReadonlyMap<string, string>): Reading {
-    const members = this.#members(indexed);
-    this.#own ??= createHash('sha256').update(this.#members(new Map())).digest('hex').slice(0, 32);
-    const version = this.#version ?? this.#own;
-    const { etag } = reading(`{"version":"${version}",${members}`);
-    return { etag, body: Buffer.from(`{"version":"${version}","etag":"${etag}",${members}`) };
+  *#schemaSteps(indexed: ReadonlyMap<string, string>): Generator<void, Reading> {
+    const members = yield* this.#members(indexed);
+    const version = this.#version ?? (yield* this.#ownVersion(indexed, members));
+    const start = Buffer.from(`{"version":"${version}",`);
+    const etag = (yield* digestSteps([start, ...members])).toString('base64url');
+    const startWithEtag = Buffer.from(`{"version":"${version}","etag":"${etag}",`);
+    return { etag, body: Buffer.concat([startWithEtag, ...members]) };
   }
 
-  #members(indexed: ReadonlyMap<string, string>): string {
-    const schema = schemaOf(this.view, this.#version !== null, this.#hasDecoder, indexed);
-    return JSON.stringify(schema).slice(1);
+  *#ownVersion(indexed: ReadonlyMap<string, string>, members: readonly Buffer[]): Generator<void, string> {
+    const timeless = indexed.size === 0 ? members : yield* this.#members(new Map());
+    return (yield* digestSteps(timeless)).toString('hex').slice(0, 32);
+  }
+
+  *#members(indexed: ReadonlyMap<string, string>): Generator<void, readonly Buffer[]> {
+    const full = this.#version !== null;
+    const schema = yield* schemaSteps(this.view, full, this.#hasDecoder, indexed);
+    const [first = Buffer.alloc(0), ...others] = yield* jsonSteps(schema);
+    return [first.subarray(1), ...others];
   }
 }
 
-/** A text as it is sent. */
-export function reading(text: string): Reading {
-  const body = Buffer.from(text);
-  return { body, etag: createHash('sha256').update(body).digest('base64url') };
+/** A document as it is sent, made in steps. */
+export function* readingSteps(document: object): Generator<void, Reading> {
+  const pieces = yield* jsonSteps(document);
+  const etag = (yield* digestSteps(pieces)).toString('base64url');
+  return { body: Buffer.concat(pieces), etag };
+}
+
+/** UTF-16 units that are encoded at once. */
+const PIECE = 65_536;
+
+/** UTF-8 of the JSON of `document`, in pieces. Its lists may be long; a member of a list is written at once. */
+function* jsonSteps(document: object): Generator<void, readonly Buffer[]> {
+  const pieces: Buffer[] = [];
+  let text = '{';
+  const write = (more: string): void => {
+    text += more;
+    if (text.length < PIECE) return;
+    pieces.push(Buffer.from(text));
+    text = '';
+  };
+  let separator = '';
+  for (const [name, value] of Object.entries(document)) {
+    if (value === undefined) continue;
+    write(`${separator}${JSON.stringify(name)}:`);
+    separator = ',';
+    if (!Array.isArray(value)) {
+      write(JSON.stringify(value));
+      continue;
+    }
+    write('[');
+    let isFirst = true;
+    yield* mapInSteps(value, (member) => {
+      write(isFirst ? JSON.stringify(member) : `,${JSON.stringify(member)}`);
+      isFirst = false;
+    });
+    write(']');
+  }
+  pieces.push(Buffer.from(`${text}}`));
+  return pieces;
+}
+
+/** SHA-256 of `pieces`, one after another. */
+function* digestSteps(pieces: readonly Buffer[]): Generator<void, Buffer> {
+  const hash = createHash('sha256');
+  yield* mapInSteps(pieces, (piece) => hash.update(piece));
+  return hash.digest();
 }
 
 /** Columns, or what weighs like one, that are kept for one manifest: each is about 1 KiB in all documents. */
@@ -105,24 +162,45 @@ function weightOf({ entities, facets, metrics, links }: GraphView): number {
   return columns + metrics.length + links.length;
 }
 
-/** The readings of each manifest, least recently used out first; callers with the same rights share them. */
-const shelves = new WeakMap<Manifest, LRUCache<string, Readings>>();
+/** The readings for one manifest: callers with the same rights share them, least recently used out first. */
+interface Shelf {
+  readonly made: LRUCache<string, Readings>;
+  readonly inTheMaking: Map<string, Promise<Readings>>;
+}
 
-/** What `caller` may read of the graph: all of it, or what its grants show. */
-export function readingsOf(caller: Caller, extent: 'full' | 'governed', hasDecoder: boolean): Readings {
-  const { manifest, access } = caller;
-  let shelf = shelves.get(manifest);
-  if (shelf === undefined) {
-    shelf = new LRUCache({ maxSize: MAX_WEIGHT, sizeCalculation: ({ view }) => 1 + weightOf(view) });
-    shelves.set(manifest, shelf);
-  }
-  const key = extent === 'full' ? 'full' : `governed ${access.signature}`;
-  const known = shelf.get(key);
+const shelves = new WeakMap<Manifest, Shelf>();
+
+function shelfOf(manifest: Manifest): Shelf {
+  const known = shelves.get(manifest);
   if (known !== undefined) return known;
-  const made =
-    extent === 'full'
-      ? new Readings(fullView(manifest), manifest.version, hasDecoder)
-      : new Readings(governedView(manifest, access), null, hasDecoder);
-  shelf.set(key, made);
-  return made;
+  const made = new LRUCache<string, Readings>({
+    maxSize: MAX_WEIGHT,
+    sizeCalculation: ({ view }) => 1 + weightOf(view),
+  });
+  const shelf = { made, inTheMaking: new Map<string, Promise<Readings>>() };
+  shelves.set(manifest, shelf);
+  return shelf;
+}
+
+/** The documents that `caller` may read: of the whole graph, or of the objects that its grants show. */
+export async function readingsOf(
+  caller: Caller,
+  extent: 'full' | 'governed',
+  hasDecoder: boolean,
+): Promise<Readings> {
+  const { manifest, access } = caller;
+  const { made, inTheMaking } = shelfOf(manifest);
+  const key = extent === 'full' ? 'full' : `governed ${access.signature}`;
+  const known = made.get(key) ?? inTheMaking.get(key);
+  if (known !== undefined) return known;
+  const isFull = extent === 'full';
+  const view = inTurns(isFull ? fullViewSteps(manifest) : governedViewSteps(manifest, access));
+  const readings = view.then((v) => new Readings(v, isFull ? manifest.version : null, hasDecoder));
+  inTheMaking.set(key, readings);
+  try {
+    made.set(key, await readings);
+    return await readings;
+  } finally {
+    inTheMaking.delete(key);
+  }
 }

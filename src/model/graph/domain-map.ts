@@ -1,3 +1,4 @@
+import { mapInSteps } from '../../base/in-turns.js';
 import type { EntityView, GraphView, LinkEnd, LinkView, MetricView } from './view.js';
 import { groupedBy } from './view.js';
 
@@ -62,14 +63,15 @@ export interface MapEdge {
   readonly target_attr: string;
 }
 
-export function domainMapOf(view: GraphView): DomainMap {
+/** Makes the map, in steps. */
+export function* domainMapSteps(view: GraphView): Generator<void, DomainMap> {
   const metrics = groupedBy(view.metrics, (m) => m.entity ?? '');
   return {
     nodes: [
-      ...view.entities.map((e) => entityNode(e, metrics.get(e.name) ?? [])),
-      ...view.metrics.map((m) => metricNode(m)),
+      ...(yield* mapInSteps(view.entities, (e) => entityNode(e, metrics.get(e.name) ?? []))),
+      ...(yield* mapInSteps(view.metrics, metricNode)),
     ],
-    edges: view.links.map(edgeOf),
+    edges: yield* mapInSteps(view.links, edgeOf),
     bridges: [...new Set(view.links.flatMap((l) => (l.bridge === null ? [] : [l.bridge.name])))],
   };
 }

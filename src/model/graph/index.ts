@@ -1,6 +1,6 @@
 /** The semantic graph as its readers may know it: schema, domain map, resolver. */
 export { discoveredIn } from './candidate-nodes.js';
-export { domainMapOf } from './domain-map.js';
+export { domainMapSteps } from './domain-map.js';
 export { entityExamples, metricExamples } from './examples.js';
 export {
   columnName,
@@ -13,8 +13,8 @@ export {
   objectsIn,
   shortName,
 } from './names.js';
-export { type Match, type Resolution, resolve } from './resolve.js';
-export { type SchemaDocument, schemaOf } from './schema.js';
+export { type Match, type Resolution, resolve, resolveSteps } from './resolve.js';
+export { type SchemaDocument, schemaSteps } from './schema.js';
 export {
   chosenOf,
   MOST_NAMES,
@@ -28,4 +28,4 @@ export {
 export { bestSight, isMore, SIGHTS, type Sight, sightsOf } from './sight.js';
 export type { GraphView } from './view.js';
 export { measuredType } from './view.js';
-export { fullView, governedFacets, governedView } from './visible.js';
+export { fullView, fullViewSteps, governedFacets, governedView, governedViewSteps } from './visible.js';

@@ -1,4 +1,5 @@
 import { nearest } from 'osl-compiler';
+import { atOnce, mapInSteps } from '../../base/in-turns.js';
 import { termTexts } from '../../base/text/terms.js';
 import { columnName, entityName, facetName, metricName } from './names.js';
 import type { GraphView } from './view.js';
@@ -37,11 +38,17 @@ const SLIP_LENGTH = 4;
 /** Of the term's words, what a description must have at least. */
 const DESCRIBED = 0.5;
 
-/** Finds what of `view` a business word may mean. */
+/** Finds the objects of `view` that a business word may mean. */
 export function resolve(term: string, view: GraphView): Resolution {
+  return atOnce(resolveSteps(term, view));
+}
+
+/** `resolve`, in steps. */
+export function* resolveSteps(term: string, view: GraphView): Generator<void, Resolution> {
   const wanted = phraseOf(term);
-  const matches = candidatesIn(view)
-    .flatMap((candidate) => matchOf(wanted, candidate) ?? [])
+  const candidates = yield* candidatesIn(view);
+  const matches = (yield* mapInSteps(candidates, (candidate) => matchOf(wanted, candidate)))
+    .filter((match) => match !== null)
     .sort((a, b) => b.score - a.score || (a.fqn < b.fqn ? -1 : a.fqn > b.fqn ? 1 : 0));
   return { term, matches: matches.slice(0, MAX_MATCHES) };
 }
@@ -104,11 +111,11 @@ function phraseOf(text: string): Phrase {
 
 const known = new WeakMap<GraphView, readonly Candidate[]>();
 
-/** Worked out once for a view. */
-function candidatesIn(view: GraphView): readonly Candidate[] {
+/** Candidates of a view, computed once. */
+function* candidatesIn(view: GraphView): Generator<void, readonly Candidate[]> {
   let candidates = known.get(view);
   if (candidates === undefined) {
-    candidates = allIn(view);
+    candidates = yield* allIn(view);
     known.set(view, candidates);
   }
   return candidates;
@@ -130,7 +137,7 @@ function candidate(kind: MatchKind, fqn: string, { name, description, synonyms }
   };
 }
 
-function allIn({ entities, metrics, facets, links }: GraphView): readonly Candidate[] {
+function* allIn({ entities, metrics, facets, links }: GraphView): Generator<void, readonly Candidate[]> {
   const bridges = new Map(
     links.flatMap(({ bridge, description }) =>
       bridge === null ? [] : [[bridge.name, { ...bridge, description, synonyms: [] }] as const],
@@ -139,13 +146,16 @@ function allIn({ entities, metrics, facets, links }: GraphView): readonly Candid
   const columnsOf = (owner: { readonly name: string; readonly columns: readonly Named[] }) =>
     owner.columns.map((c) => candidate('column', columnName(owner.name, c.name), c));
   return [
-    ...entities.flatMap((e) => [
+    ...(yield* mapInSteps(entities, (e) => [
       candidate('entity', entityName(e.name), e),
       ...columnsOf(e),
       ...e.derived.map((d) => candidate('derived', columnName(e.name, d.name), d)),
-    ]),
-    ...[...bridges.values()].flatMap((b) => [candidate('bridge', entityName(b.name), b), ...columnsOf(b)]),
-    ...metrics.map((m) => candidate('metric', metricName(m.name), m)),
-    ...facets.map((f) => candidate('facet', facetName(f.name), f)),
+    ])).flat(),
+    ...(yield* mapInSteps(bridges.values(), (b) => [
+      candidate('bridge', entityName(b.name), b),
+      ...columnsOf(b),
+    ])).flat(),
+    ...(yield* mapInSteps(metrics, (m) => candidate('metric', metricName(m.name), m))),
+    ...(yield* mapInSteps(facets, (f) => candidate('facet', facetName(f.name), f))),
   ];
 }

@@ -1,4 +1,5 @@
 import type { Features, Joins, MetricFormat } from 'osl-compiler';
+import { mapInSteps } from '../../base/in-turns.js';
 import { entityExamples, facetExample, joinExample, metricExamples } from './examples.js';
 import { type FormEntry, formEntries } from './forms.js';
 import { type FunctionEntry, functionEntries, type OperatorEntry, operatorEntries } from './language.js';
@@ -137,21 +138,23 @@ interface SchemaBridge {
 }
 
 /**
- * @param full with labels and definitions, which only an admin is shown
- * @param indexed when the texts of facets were last read, by facet
+ * Makes the document, in steps.
+ *
+ * @param full true: with labels and definitions, which only an admin may see
+ * @param indexed time at which the texts of a facet were last read, by facet
  */
-export function schemaOf(
+export function* schemaSteps(
   view: GraphView,
   full: boolean,
   hasDecoder: boolean,
   indexed: ReadonlyMap<string, string> = new Map(),
-): SchemaDocument {
+): Generator<void, SchemaDocument> {
   const shapes = schemaShapes(view, full, indexed);
   return {
-    entities: view.entities.map(shapes.entity),
-    facets: view.facets.map(shapes.facet),
-    metrics: view.metrics.map(shapes.metric),
-    relationships: view.links.map(shapes.relationship),
+    entities: yield* mapInSteps(view.entities, shapes.entity),
+    facets: yield* mapInSteps(view.facets, shapes.facet),
+    metrics: yield* mapInSteps(view.metrics, shapes.metric),
+    relationships: yield* mapInSteps(view.links, shapes.relationship),
     functions: functionEntries(),
     operators: operatorEntries(hasDecoder),
     forms: formEntries(view),

@@ -15,6 +15,7 @@ import {
   versionDue,
   visibleColumns,
 } from 'osl-compiler';
+import { atOnce, mapInSteps } from '../../base/in-turns.js';
 import { deprecationOf, type EntityFacts, type Manifest } from '../manifest/index.js';
 import {
   type BridgeView,
@@ -23,6 +24,7 @@ import {
   type EntityView,
   type FacetView,
   type GraphView,
+  groupedBy,
   type LinkView,
   type MetricView,
   measuredType,
@@ -31,6 +33,11 @@ import {
 
 /** What a caller with this access may know of the graph. */
 export function governedView(manifest: Manifest, access: Access): GraphView {
+  return atOnce(governedViewSteps(manifest, access));
+}
+
+/** `governedView`, in steps. */
+export function governedViewSteps(manifest: Manifest, access: Access): Generator<void, GraphView> {
   return new Viewer(manifest, access, false).view();
 }
 
@@ -41,6 +48,11 @@ export function governedFacets(manifest: Manifest, access: Access): Generator<Fa
 
 /** All of the graph, with labels and definitions: for an admin. */
 export function fullView(manifest: Manifest): GraphView {
+  return atOnce(fullViewSteps(manifest));
+}
+
+/** `fullView`, in steps. */
+export function fullViewSteps(manifest: Manifest): Generator<void, GraphView> {
   return new Viewer(manifest, everythingIn(manifest.catalog), true).view();
 }
 
@@ -70,26 +82,33 @@ class Viewer {
     }
   }
 
-  view(): GraphView {
+  /** @yields often enough that others can be served in between */
+  *view(): Generator<void, GraphView> {
     const { catalog } = this.#manifest;
-    const relations = new Map<string, VisibleRelation>();
-    for (const relation of catalog.relations.values()) {
-      const seen = this.#relation(relation);
-      if (seen !== null) relations.set(relation.name, seen);
-    }
-    const facets = [...catalog.facets.values()].flatMap((f) => this.#facet(f, relations.get(f.name)));
-    const served = new Set(facets.map((f) => f.name));
-    const metrics = this.#metrics(relations);
+    const visible = yield* mapInSteps(catalog.relations.values(), (r) => this.#relation(r));
+    const relations = new Map(visible.flatMap((r) => (r === null ? [] : [[r.relation.name, r] as const])));
+    const facets = (yield* mapInSteps(catalog.facets.values(), (f) =>
+      this.#facet(f, relations.get(f.name)),
+    )).flat();
+    const shown = new Set(facets.map(({ name }) => name));
+    const stores = [...catalog.facets.values()].filter(({ name }) => shown.has(name));
+    const facetsOf = groupedBy(stores, ({ entity }) => entity);
+    const metrics = (yield* mapInSteps(catalog.metrics.values(), (m) => this.#metric(m, relations))).flat();
     const measured = new Set(metrics.map((m) => m.entity));
-    const entities = [...this.#manifest.entities.values()]
-      .flatMap((e) => this.#entity(e, relations.get(e.name), served))
+    const entities = (yield* mapInSteps(this.#manifest.entities.values(), (e) =>
+      this.#entity(e, relations.get(e.name), shown, facetsOf.get(e.name) ?? []),
+    ))
+      .flat()
       .filter((e) => e.columns.length > 0 || measured.has(e.name));
+    const links = (yield* mapInSteps(catalog.edges, (edge) =>
+      linkOf(edge, this.#manifest, relations),
+    )).flat();
     const { features = ALL_FEATURES, joins = 'declared' } = catalog;
     return Object.freeze({
       entities,
       facets,
       metrics,
-      links: linksOf(this.#manifest, relations),
+      links,
       features,
       joins,
     });
@@ -124,13 +143,14 @@ class Viewer {
   #entity(
     facts: EntityFacts,
     seen: VisibleRelation | undefined,
-    served: ReadonlySet<string>,
+    shownFacets: ReadonlySet<string>,
+    facets: readonly FacetStore[],
   ): readonly EntityView[] {
     if (seen === undefined) return [];
     const { name, description, primaryKey, sealedKeys } = seen.relation;
     const shown = new Set(seen.views.map((c) => c.name));
-    const legs = facts.legs.filter((leg) => served.has(leg));
-    const derived = this.#derived(name, served);
+    const legs = facts.legs.filter((leg) => shownFacets.has(leg));
+    const derived = this.#derived(name, facets);
     // Content that the reader is not served would be told by the word for it.
     const composition =
       this.#full || legs.length > 0 || derived.length > 0 ? facts.composition : 'structured';
@@ -151,14 +171,12 @@ class Viewer {
     ];
   }
 
-  #derived(entity: string, served: ReadonlySet<string>): readonly DerivedView[] {
-    return [...this.#manifest.catalog.facets.values()]
-      .filter((f) => f.entity === entity && served.has(f.name))
-      .flatMap((f) =>
-        f.derived.map(({ name, type, description }) => {
-          return { name, type, description, facet: f.name, synonyms: this.#synonymsFor(`${entity}.${name}`) };
-        }),
-      );
+  #derived(entity: string, facets: readonly FacetStore[]): readonly DerivedView[] {
+    return facets.flatMap((f) =>
+      f.derived.map(({ name, type, description }) => {
+        return { name, type, description, facet: f.name, synonyms: this.#synonymsFor(`${entity}.${name}`) };
+      }),
+    );
   }
 
   #facet(store: FacetStore, seen: VisibleRelation | undefined): readonly FacetView[] {
@@ -188,23 +206,18 @@ class Viewer {
     ];
   }
 
-  #metrics(relations: ReadonlyMap<string, VisibleRelation>): readonly MetricView[] {
-    const { catalog } = this.#manifest;
-    return [...catalog.metrics.values()].flatMap((metric): readonly MetricView[] => {
-      if (metric.entity !== null && !relations.has(metric.entity)) return [];
-      const type = metricType(metric, catalog, this.#access);
-      if (type === null) return [];
-      const { name, description, entity } = metric;
-      const kind = kindOf(metric);
-      const measurable = measuredType(metric, this.#manifest, this.#access) !== null;
-      const definition = this.#full ? definitionOf(metric) : null;
-      const synonyms = this.#synonymsFor(name);
-      const deprecated = deprecationOf(this.#manifest, 'metrics', name);
-      const format = metric.format ?? null;
-      return [
-        { name, description, deprecated, entity, kind, type, format, measurable, synonyms, definition },
-      ];
-    });
+  #metric(metric: Metric, relations: ReadonlyMap<string, VisibleRelation>): readonly MetricView[] {
+    if (metric.entity !== null && !relations.has(metric.entity)) return [];
+    const type = metricType(metric, this.#manifest.catalog, this.#access);
+    if (type === null) return [];
+    const { name, description, entity } = metric;
+    const kind = kindOf(metric);
+    const measurable = measuredType(metric, this.#manifest, this.#access) !== null;
+    const definition = this.#full ? definitionOf(metric) : null;
+    const synonyms = this.#synonymsFor(name);
+    const deprecated = deprecationOf(this.#manifest, 'metrics', name);
+    const format = metric.format ?? null;
+    return [{ name, description, deprecated, entity, kind, type, format, measurable, synonyms, definition }];
   }
 
   #synonymsFor(target: string): readonly string[] {
@@ -288,11 +301,7 @@ function synonymsOf(manifest: Manifest): ReadonlyMap<string, readonly string[]> 
 
 type Relations = ReadonlyMap<string, VisibleRelation>;
 
-/** The declared links whose two ends, and whose bridge, the reader can join on. */
-function linksOf(manifest: Manifest, relations: Relations): readonly LinkView[] {
-  return manifest.catalog.edges.flatMap((edge) => linkOf(edge, manifest, relations));
-}
-
+/** The link that `edge` declares; none unless the reader can join on both ends and the bridge. */
 function linkOf(edge: Edge, manifest: Manifest, relations: Relations): readonly LinkView[] {
   const { name, from, to, fromColumns, toColumns } = edge;
   if (!canJoin(relations.get(from), fromColumns) || !canJoin(relations.get(to), toColumns)) return [];

@@ -1,6 +1,12 @@
 import { ALL_FEATURES, compile } from 'osl-compiler';
 import { test } from 'tap';
-import { domainMapOf, governedView, type SchemaDocument, schemaOf } from '../../../src/model/graph/index.js';
+import { atOnce } from '../../../src/base/in-turns.js';
+import {
+  domainMapSteps,
+  governedView,
+  type SchemaDocument,
+  schemaSteps,
+} from '../../../src/model/graph/index.js';
 import { type Manifest, parseManifest } from '../../../src/model/manifest/index.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from '../../language/forms/articles.js';
 import { startForms } from '../../language/forms/fixture.js';
@@ -13,7 +19,7 @@ function examplesIn({ entities, facets, metrics, relationships, forms }: SchemaD
 }
 
 function schemaFor(manifest: Manifest, access: Parameters<typeof governedView>[1]): SchemaDocument {
-  return schemaOf(governedView(manifest, access), false, false);
+  return atOnce(schemaSteps(governedView(manifest, access), false, false));
 }
 
 test('every example that a caller is shown runs, as this caller', async (t) => {
@@ -147,7 +153,7 @@ test('derived attributes are those of the text that is served', async (t) => {
       ?.derived.map((d) => `${d.name} ${d.type} ${d.facet}`);
   t.strictSame(derived('user:clerk'), ['mood text review', 'theme text memo']);
   t.strictSame(derived('user:reader'), ['mood text review']);
-  const { nodes } = domainMapOf(governedView(manifest, accessOf(manifest, POLICY, 'user:reader')));
+  const { nodes } = atOnce(domainMapSteps(governedView(manifest, accessOf(manifest, POLICY, 'user:reader'))));
   t.match(
     nodes.find((n) => n.name === 'book')?.attributes.find((a) => a.name === 'mood'),
     { role: 'derived', type: 'text', description: 'How it was liked.' },

@@ -80,8 +80,8 @@ function membersOf(value: unknown): Record<string, unknown> {
 }
 
 test('the world has something to hide and something to show', async (t) => {
-  const { schema, map } = readable(MANIFEST, POLICY, 'user:reader');
-  const { schema: all } = readableInFull(MANIFEST);
+  const { schema, map } = await readable(MANIFEST, POLICY, 'user:reader');
+  const { schema: all } = await readableInFull(MANIFEST);
   for (const name of ['book', 'author', 'loan', 'review', 'books', 'volume', 'written', 'mood'])
     t.ok(schema.includes(name), name);
   for (const name of ['vendor', 'price', 'spent', 'memo', 'bought', 'supplier', 'expense', 'due', 'theme']) {
@@ -95,9 +95,12 @@ for (const [name, change] of Object.entries(HIDDEN)) {
     const manifest = structuredClone(MANIFEST);
     const policy = structuredClone(POLICY);
     change(manifest as unknown as Loose, policy as unknown as Loose); // a looser type of the same objects
-    t.strictSame(readable(manifest, policy, 'user:reader'), readable(MANIFEST, POLICY, 'user:reader'));
-    const seen = [readableInFull(manifest), readable(manifest, policy, 'user:clerk')];
-    const before = [readableInFull(MANIFEST), readable(MANIFEST, POLICY, 'user:clerk')];
+    t.strictSame(
+      await readable(manifest, policy, 'user:reader'),
+      await readable(MANIFEST, POLICY, 'user:reader'),
+    );
+    const seen = [await readableInFull(manifest), await readable(manifest, policy, 'user:clerk')];
+    const before = [await readableInFull(MANIFEST), await readable(MANIFEST, POLICY, 'user:clerk')];
     t.notSame(seen, before, 'somebody can');
   });
 }
@@ -105,8 +108,8 @@ for (const [name, change] of Object.entries(HIDDEN)) {
 test('what the reader sees changes its version and its tag', async (t) => {
   const manifest = structuredClone(MANIFEST);
   manifest.entities.book.description = 'A copy.';
-  const [before, after] = [MANIFEST, manifest].map((m) =>
-    JSON.parse(readable(m, POLICY, 'user:reader').schema),
+  const [before, after] = await Promise.all(
+    [MANIFEST, manifest].map(async (m) => JSON.parse((await readable(m, POLICY, 'user:reader')).schema)),
   );
   t.not(before.version, after.version);
   t.not(before.etag, after.etag);
@@ -114,7 +117,10 @@ test('what the reader sees changes its version and its tag', async (t) => {
 
 test('the same manifest gives the same bytes', async (t) => {
   for (let n = 0; n < 3; n++) {
-    t.strictSame(readable(MANIFEST, POLICY, 'user:clerk'), readable(MANIFEST, POLICY, 'user:clerk'));
-    t.strictSame(readableInFull(MANIFEST), readableInFull(MANIFEST));
+    t.strictSame(
+      await readable(MANIFEST, POLICY, 'user:clerk'),
+      await readable(MANIFEST, POLICY, 'user:clerk'),
+    );
+    t.strictSame(await readableInFull(MANIFEST), await readableInFull(MANIFEST));
   }
 });

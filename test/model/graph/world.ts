@@ -175,14 +175,19 @@ const TERMS = [
   'name',
 ];
 
-export function readable(manifest: unknown, policy: unknown, subject: string, features = false): Readable {
+export function readable(
+  manifest: unknown,
+  policy: unknown,
+  subject: string,
+  features = false,
+): Promise<Readable> {
   const parsed = parseManifest(JSON.stringify(manifest), 'manifest.yaml');
   const view = governedView(parsed, accessOf(parsed, policy, subject));
   return bytes(new Readings(view, null, features));
 }
 
 /** What an admin is shown. */
-export function readableInFull(manifest: unknown): Readable {
+export function readableInFull(manifest: unknown): Promise<Readable> {
   const parsed = parseManifest(JSON.stringify(manifest), 'manifest.yaml');
   return bytes(new Readings(fullView(parsed), parsed.version, false));
 }
@@ -205,10 +210,12 @@ export function accessOf(manifest: Manifest, policy: unknown, subject: string) {
   return effectiveAccess(identity, snapshot, manifest.catalog);
 }
 
-function bytes(readings: Readings): Readable {
+async function bytes(readings: Readings): Promise<Readable> {
+  const { body: schema } = await readings.schemaAt(new Map());
+  const { etag, body: map } = await readings.domainMap;
   return {
-    schema: readings.schemaAt(new Map()).body.toString(),
-    map: `${readings.domainMap.etag} ${readings.domainMap.body}`,
+    schema: schema.toString(),
+    map: `${etag} ${map}`,
     resolved: TERMS.map((term) => JSON.stringify(resolve(term, readings.view))),
   };
 }
