@@ -67,6 +67,23 @@ test('headings have the anchors that they have on GitHub', (t) => {
   t.end();
 });
 
+test('the changelog has each entry once and below its topic, and is short enough to read before an upgrade', (t) => {
+  const [, ...releases] = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8').split(/^## /m);
+  t.ok(releases.length > 0);
+  for (const release of releases) {
+    const [heading = ''] = release.split('\n', 1);
+    const entries: readonly string[] = release.match(/^- .*/gm) ?? [];
+    t.strictSame(
+      entries.filter((entry, index) => entries.indexOf(entry) !== index),
+      [],
+      `entries repeated in ${heading}`,
+    );
+    t.notMatch(release.split(/^### /m)[0] ?? '', /^- /m, `entries without a topic in ${heading}`);
+    t.ok(release.split(/\s+/).length < 4_500, `${heading} has fewer than 4,500 words`);
+  }
+  t.end();
+});
+
 test('pages write the command as docs/README.md says: `npx osl` on the first pages alone', (t) => {
   const first = ['README.md', 'docs/README.md', 'docs/getting-started.md', 'docs/operations.md'];
   const pages = ['docs', 'docs/cookbook'].flatMap((folder) =>
