@@ -1,4 +1,4 @@
-/** Puts together what the site is built from: the pages of `docs/`, and what is made of them and of the repository. */
+/** Writes the sources of the site: the pages of `docs/`, and pages and pictures generated from the repository. */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { picturesOf } from './benchmarks.js';
@@ -7,11 +7,10 @@ import { isOutside, markdownIn, reachedOutside, targetOf } from './links.js';
 import { allPages, type Page, pagesIn, type Section, sectionsOf } from './pages.js';
 import { spine } from './spine.js';
 
-/** Where what is not below `docs/` stands on the site. */
+/** Folder of the site for files that are not below `docs/`. */
 const REPOSITORY = 'repository';
-const DECISIONS_END = '<!-- the decisions -->';
 
-/** Where a file or folder of the repository stands on the site: a page, with its ending `.md`, or a picture. */
+/** Path on the site of a file or folder of the repository: a page (ending in `.md`) or a picture. */
 export function sitePath(target: string, isFolder: boolean): string {
   const inDocs = target === 'docs' || target.startsWith('docs/');
   const path = inDocs ? target.slice('docs/'.length) : `${REPOSITORY}/${target}`;
@@ -20,13 +19,13 @@ export function sitePath(target: string, isFolder: boolean): string {
   return inDocs && posix.basename(path) === 'README.md' ? posix.join(posix.dirname(path), 'index.md') : path;
 }
 
-/** The file of the repository that a page of the site is made of. */
+/** Source file of a page of the site. */
 export function sourceOf(page: string): string {
   if (page.startsWith(`${REPOSITORY}/`)) return page.slice(REPOSITORY.length + 1);
   return posix.join('docs', page.replace(/(^|\/)index\.md$/, '$1README.md'));
 }
 
-/** A link of a Markdown page as the site has it: from page to page, wherever the file stands in the repository. */
+/** Rewrites a link of a Markdown page for the site, where pages have other paths than their source files. */
 export function siteLink(root: string, page: string, href: string): string {
   if (isOutside(href) || href.startsWith('#')) return href;
   const target = targetOf(sourceOf(page), href);
@@ -51,7 +50,6 @@ export function stage(root: string, out: string): void {
   rmSync(out, { recursive: true, force: true });
   for (const file of filesIn(docs))
     copyTo(join(out, sitePath(posix.join('docs', file), false)), join(docs, file));
-  writeTo(join(out, 'decisions', 'index.md'), decisions(docs));
   for (const [path, svg] of picturesOf(resultsOf(readFileSync(join(root, 'bench', 'RESULTS.md'), 'utf8'))))
     writeTo(join(out, path), svg);
   writeTo(join(out, 'pictures', 'spine.svg'), spine());
@@ -82,18 +80,7 @@ function writeTo(to: string, text: string): void {
   writeFileSync(to, text);
 }
 
-/** The page that lists the decisions: its text, and each with its first sentence. */
-function decisions(docs: string): string {
-  const text = readFileSync(join(docs, 'decisions', 'README.md'), 'utf8');
-  const lines = pagesIn(docs, 'decisions').map(
-    ({ path, title, line }) => `- [${title}](${posix.basename(path)}): ${line.replace(/^Decision\. /, '')}`,
-  );
-  return text.replace(DECISIONS_END, () =>
-    lines.join('\n').replaceAll('<', '&lt;').replaceAll('{{', '&#123;{'),
-  );
-}
-
-/** A page of what stands outside `docs/`: Markdown as it is, other files as they are written, folders as lists. */
+/** A page for a file outside `docs/`: Markdown unchanged, other files as listings, folders as lists of names. */
 function outsidePage(root: string, target: string, isFolder: boolean): string {
   const head = '---\nsearch: false\nprev: false\nnext: false\n---\n\n';
   if (isFolder) {
@@ -113,7 +100,7 @@ function listed({ path, title, line }: Page): string {
   return `- [${title}](${path}): ${line}`;
 }
 
-/** What there is to read, for models: https://llmstxt.org */
+/** Table of contents for language models: https://llmstxt.org */
 function llms(docs: string): string {
   const section = ({ title, pages }: Section): string => `## ${title}\n\n${pages.map(listed).join('\n')}`;
   const further: readonly Section[] = [
@@ -124,7 +111,7 @@ function llms(docs: string): string {
   return `# OSL Gateway\n\n> ${ABOUT}\n\n${sections.join('\n\n')}\n`;
 }
 
-/** All pages, one after the other. */
+/** Text of all pages, concatenated. */
 function llmsFull(docs: string, pages: readonly Page[]): string {
   const texts = pages.map(
     ({ path }) => `<!-- ${path} -->\n\n${readFileSync(join(docs, path), 'utf8').trim()}\n`,
@@ -132,7 +119,7 @@ function llmsFull(docs: string, pages: readonly Page[]): string {
   return `# OSL Gateway\n\n> ${ABOUT}\n\n${texts.join('\n\n')}`;
 }
 
-/** Of the browser's tab. */
+/** Icon of the browser's tab. */
 const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1a66d1"/>' +
   '<path d="M8 10h16M8 16h10M8 22h6" stroke="#fff" stroke-width="3" stroke-linecap="round"/>' +

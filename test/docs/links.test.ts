@@ -84,6 +84,20 @@ test('the changelog has each entry once and below its topic, and is short enough
   t.end();
 });
 
+test('the index of decisions lists each once, under its title', (t) => {
+  const folder = join(ROOT, 'docs', 'decisions');
+  const listed = [
+    ...readFileSync(join(folder, 'README.md'), 'utf8').matchAll(/^- (\d+): \[(.*)\]\((.*)\)$/gm),
+  ].map(([, number, title, file]) => `${file}: ${number}. ${title}`);
+  const pages = readdirSync(folder).filter((name) => name !== 'README.md');
+  t.strictSame(
+    listed.sort(),
+    pages.map((name) => `${name}: ${/^# (.*)/.exec(readFileSync(join(folder, name), 'utf8'))?.[1]}`).sort(),
+    'a new decision is a line of docs/decisions/README.md, below its topic',
+  );
+  t.end();
+});
+
 test('pages write the command as docs/README.md says: `npx osl` on the first pages alone', (t) => {
   const first = ['README.md', 'docs/README.md', 'docs/getting-started.md', 'docs/operations.md'];
   const pages = ['docs', 'docs/cookbook'].flatMap((folder) =>
