@@ -8,6 +8,7 @@ import t, { type Test } from 'tap';
 import { TABLES } from '../service/operations/store.js';
 import { asked } from '../service/operations/support.js';
 import { NO_NATIVE, startNativePostgres } from '../support/native-postgres.js';
+import { connectPg } from '../support/pg-client.js';
 import { accessible, SKIP, startBrowser, Visit } from './support/browser.js';
 import { adminServer, enter, HOSTILE, tokenOf } from './support/served.js';
 
@@ -242,16 +243,13 @@ if (SKIP !== false || postgres === null) {
   });
 
   await t.test('task: end a session', async (t) => {
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port: Number(server.record().pgPort),
+    const client = await connectPg({
+      port: server.record().pgPort,
       user: 'user:analyst',
       password: await tokenOf(place, ['user:analyst']),
-      database: 'osl',
       application_name: HOSTILE.slice(0, 60),
     });
     client.on('error', () => undefined);
-    await client.connect();
     await client.query('select id from osl.entities.account');
     const ended = new Promise((resolve) => client.once('end', resolve));
     const visit = await open('operations');
@@ -308,15 +306,12 @@ if (SKIP !== false || postgres === null) {
     const { page } = visit;
     const clients = await Promise.all(
       [1, 2].map(async () => {
-        const client = new pg.Client({
-          host: '127.0.0.1',
-          port: Number(server.record().pgPort),
+        const client = await connectPg({
+          port: server.record().pgPort,
           user: 'user:analyst',
           password: await tokenOf(place, ['user:analyst']),
-          database: 'osl',
         });
         client.on('error', () => undefined);
-        await client.connect();
         return client;
       }),
     );

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ERRORS, type ErrorName, hintOn } from 'osl-compiler';
-import { Client } from 'pg';
 import t, { test } from 'tap';
 import { createPgFrontend } from '../../src/surfaces/pg/index.js';
 import { startFrontends } from '../support/frontends.js';
+import { connectPg } from '../support/pg-client.js';
 import { sealing } from '../support/sealed-parts.js';
 import { startTestService } from '../support/service.js';
 import { call, connected } from '../surfaces/mcp/support.js';
@@ -261,14 +261,7 @@ test('an answer that is too long for the wire is an error, never a clipped one',
     await fixture.close();
   });
   const { port } = await frontend.listen(0, '127.0.0.1');
-  const client = new Client({
-    host: '127.0.0.1',
-    port,
-    user: 'user:ann',
-    password: await fixture.token('user:ann'),
-    database: 'osl',
-  });
-  await client.connect();
+  const client = await connectPg({ port, user: 'user:ann', password: await fixture.token('user:ann') });
   t.equal((await client.query('select id from customer limit 3')).rowCount, 3);
   await t.rejects(client.query('select id from customer'), { code: '54000' });
   await client.end();

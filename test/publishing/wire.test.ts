@@ -1,9 +1,9 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import t from 'tap';
 import { Catalogs } from '../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../src/surfaces/pg/index.js';
+import { connectPg } from '../support/pg-client.js';
 import { startRest } from '../surfaces/rest/fixture.js';
 
 t.setTimeout(600_000);
@@ -14,14 +14,7 @@ t.test('an open session of the wire has the new version at its next statement', 
   const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
   const wire = createPgFrontend(test.service, { catalogs });
   const { port } = await wire.listen(0, '127.0.0.1');
-  const client = new Client({
-    host: '127.0.0.1',
-    port,
-    user: 'user:ann',
-    database: 'osl',
-    password: await test.token('user:ann'),
-  });
-  await client.connect();
+  const client = await connectPg({ port, user: 'user:ann', password: await test.token('user:ann') });
   t.teardown(async () => {
     await client.end();
     await wire.stop(0);

@@ -3,6 +3,7 @@ import { mintToken } from '../../../policy/index.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { type NativePostgres, useServer } from '../../support/native-postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';
 import { referenceClient } from '../../surfaces/catalog/support/reference.js';
 import { IMAGE_DIR } from '../../surfaces/catalog/support/world.js';
@@ -282,8 +283,7 @@ export async function openMeasuredWorld(server: NativePostgres): Promise<Measure
     { tenant: 'test', chain: ['user:clerk'], aclRoles: ['clerk'], roles: [] },
     { algorithm: 'HS256', secret: test.open.keys.signing },
   );
-  const gateway = new pg.Client({ host: '127.0.0.1', port, user: 'user:clerk', password, database: 'osl' });
-  await gateway.connect();
+  const gateway = await connectPg({ port, user: 'user:clerk', password });
   const postgres = await referenceClient(own, test.service);
   await copyPermitted(own);
   return {

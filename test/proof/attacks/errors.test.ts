@@ -1,8 +1,9 @@
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import t, { type Test } from 'tap';
 import { type Frontends, postQuery, startFrontends } from '../../support/frontends.js';
 import { manifestText } from '../../support/model-text.js';
 import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';
 
 /**
@@ -215,14 +216,7 @@ async function attacked(t: Test, postgres: NativePostgres | null, mode: Mode): P
   const clerk = { subject: 'user:clerk', aclRoles: ['clerk'] };
   const stats = { subject: 'user:stats', aclRoles: ['stats'] };
   const token = await fronts.token(clerk);
-  const client = new Client({
-    host: '127.0.0.1',
-    port: fronts.pgPort,
-    user: 'user:clerk',
-    password: token,
-    database: 'osl',
-  });
-  await client.connect();
+  const client = await connectPg({ port: fronts.pgPort, user: 'user:clerk', password: token });
   t.teardown(() => client.end());
 
   const alike = async (

@@ -1,8 +1,8 @@
 import type { Relation } from 'osl-compiler';
-import pg from 'pg';
 import t from 'tap';
 import { planOf } from '../../../src/ask/data/planning.js';
 import { createParsing } from '../../../src/ask/parsing/index.js';
+import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';
 import { CALLERS } from '../golden/catalog.js';
 import { Gateway } from './gateway.js';
@@ -71,14 +71,7 @@ t.test('comments without pause do not keep others waiting', async (t) => {
   const gateway = await Gateway.start();
   t.teardown(() => gateway.end());
   const { root } = await gateway.tokens();
-  const wire = new pg.Client({
-    host: '127.0.0.1',
-    port: gateway.wirePort,
-    user: 'user:root',
-    password: root,
-    database: 'osl',
-  });
-  await wire.connect();
+  const wire = await connectPg({ port: gateway.wirePort, user: 'user:root', password: root });
   t.teardown(() => wire.end());
   let seed = 0;
   const asked = async (): Promise<number> => {

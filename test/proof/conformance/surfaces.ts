@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { connectPg } from '../../support/pg-client.js';
 import type { TestService } from '../../support/service.js';
 import type { Reply } from '../../surfaces/rest/fixture.js';
 
@@ -68,8 +69,7 @@ export async function openWire(test: TestService): Promise<WireClients> {
   const connect = async (user: string): Promise<pg.Client> => {
     const types = { getTypeParser: () => (value: string) => value };
     const password = await test.token(user);
-    const client = new pg.Client({ host: '127.0.0.1', port, user, password, database: 'osl', types });
-    await client.connect();
+    const client = await connectPg({ port, user, password, types });
     return client;
   };
   return {

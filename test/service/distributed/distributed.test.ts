@@ -4,6 +4,7 @@ import t from 'tap';
 import { diceFrom } from '../../proof/oracle/dice.js';
 import { startDistributed } from '../../support/distributed-postgres.js';
 import { NO_BINARIES } from '../../support/native-postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 import { osl, type Server } from '../../tools/cli/support.js';
 import { asked, logged } from '../operations/support.js';
 import { type Answered, connected, files, filled, serve, token } from './served.js';
@@ -186,14 +187,11 @@ else {
   await t.test('a server that dies in the middle of an answer', async (t) => {
     const [, , third] = nodes;
     if (third === undefined) return;
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port: Number(server.record()['pgPort']),
-      database: 'osl',
+    const client = await connectPg({
+      port: server.record()['pgPort'],
       user: 'user:analyst',
       password: await token(where, ['user:analyst'], 'analyst'),
     });
-    await client.connect();
     t.teardown(() => client.end());
     const query = new pg.Query('select id, note from drip');
     let rows = 0;

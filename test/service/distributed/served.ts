@@ -1,11 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Test } from 'tap';
 import { stringify } from 'yaml';
 import { mintToken } from '../../../policy/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
 import type { Distributed } from '../../support/distributed-postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 import { type Server, temporary } from '../../tools/cli/support.js';
 import { type Place, served } from '../operations/support.js';
 import * as shop from './shop.js';
@@ -118,16 +119,13 @@ export async function connected(
   chain: readonly string[],
   role: string,
 ): Promise<(text: string) => Promise<Answered>> {
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port: Number(server.record()['pgPort']),
-    database: 'osl',
+  const client = await connectPg({
+    port: server.record()['pgPort'],
     user: chain.at(-1) ?? '',
     password: await token(where, chain, role),
     types: TEXT,
   });
   client.on('error', () => undefined);
-  await client.connect();
   t.teardown(() => client.end());
   return async (text) => {
     try {

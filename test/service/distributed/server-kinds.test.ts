@@ -1,6 +1,7 @@
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 import { osl } from '../../tools/cli/support.js';
 import { files, TABLES } from '../operations/store.js';
 import { asked, logged, served, tokenFor } from '../operations/support.js';
@@ -43,14 +44,7 @@ t.test('what a CockroachDB does not document is refused before it is sent', asyn
   t.match([refused.status, JSON.parse(refused.body)], [400, { code: 'E0528', sqlstate: '0A000' }]);
   t.match(refused.body, /does not support GROUPING SETS/);
   t.match(await ask(PLAIN), { status: 200 });
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port: Number(server.record()['pgPort']),
-    database: 'osl',
-    user: 'user:analyst',
-    password: token,
-  });
-  await client.connect();
+  const client = await connectPg({ port: server.record()['pgPort'], user: 'user:analyst', password: token });
   t.teardown(() => client.end());
   // Often enough for the fast lane.
   for (let i = 0; i < 6; i++) {

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import t from 'tap';
 import { readFrames } from '../../../policy/audit/index.js';
 import { startFrontends } from '../../support/frontends.js';
+import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';
 import { SHOP_MANIFEST } from '../../support/shop.js';
 import { SECRET } from './endpoint.js';
@@ -175,14 +175,11 @@ t.test('samples and the wire are told of as questions over REST are', async (t) 
   };
   const body = JSON.stringify({ kind: 'table', name: 'product', limit: 1 });
   await fetch(`http://127.0.0.1:${fronts.httpPort}/osl/sample`, { method: 'POST', headers, body });
-  const client = new pg.Client({
-    host: '127.0.0.1',
+  const client = await connectPg({
     port: fronts.pgPort,
     user: 'user:ann',
     password: await test.token('user:ann'),
-    database: 'osl',
   });
-  await client.connect();
   await client.query('select pieces from osl.entities.line l join osl.entities.order o on l.order_id = o.id');
   await client.end();
   const sampled: unknown = JSON.parse(

@@ -1,11 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import t from 'tap';
 import { readRecords } from '../../../policy/audit/index.js';
-import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
-import { osl, type Server, temporary } from '../../tools/cli/support.js';
+import { osl, type Server } from '../../tools/cli/support.js';
+import { ACCOUNTS, ACCOUNTS_MANIFEST, files, openStore } from '../operations/store.js';
 import { asked, type Place, run, served, tokenFor } from '../operations/support.js';
 import { lineageYaml, SECRET } from './endpoint.js';
 import { memberIn } from './openlineage-schema.js';
@@ -15,16 +14,6 @@ import { answering, runsIn, startReceiver } from './receiver.js';
 
 t.setTimeout(600_000);
 
-const MANIFEST = `version: 1
-connectors:
-  db:
-    kind: postgres
-    url_env: STORE_URL
-    tables:
-      shop.account: { columns: { id: { type: int4 }, name: { type: text } } }
-entities:
-  account: { source: db.shop.account, primary_key: [id], columns: { id: { column: id }, name: { column: name } } }
-`;
 const POLICY = `version: 1
 tenant: demo
 subjects:
@@ -35,21 +24,14 @@ masks: {}
 limits: { query: 100000 }
 `;
 
-const postgres = await startNativePostgres();
-if (postgres === null) t.test('lineage of workers', { skip: NO_NATIVE }, async () => undefined);
-else {
-  t.teardown(() => postgres.stop());
-  const admin = new pg.Client(postgres.url);
-  await admin.connect();
-  await admin.query(`create schema shop; create table shop.account (id int primary key, name text);
-    insert into shop.account values (1, 'ann'); grant usage on schema shop to osl_reader;
-    grant select on all tables in schema shop to osl_reader`);
-  await admin.end();
+const store = await openStore(t, 'lineage of workers', ACCOUNTS);
+if (store !== null) {
+  const { postgres } = store;
 
   t.test('every question of both workers is told of once, though one is killed', async (t) => {
     const receiver = await startReceiver();
     t.teardown(() => receiver.close());
-    const { place, lineage } = files(receiver.url);
+    const { place, lineage } = filesWith(receiver.url);
     const env = {
       STORE_URL: postgres.readerUrl,
       OSL_WORKERS: '2',
@@ -93,16 +75,11 @@ else {
   });
 }
 
-function files(url: string): { readonly place: Place; readonly lineage: string } {
-  const dir = temporary();
-  const dataDir = join(dir, 'data');
-  mkdirSync(dataDir);
-  const at = (name: string, text: string): string => {
-    writeFileSync(join(dir, name), text);
-    return join(dir, name);
-  };
-  const place = { dataDir, manifest: at('manifest.yaml', MANIFEST), policy: at('policy.yaml', POLICY) };
-  return { place, lineage: at('lineage.yaml', `${lineageYaml(url)}window_seconds: 1\n`) };
+function filesWith(url: string): { readonly place: Place; readonly lineage: string } {
+  const place = files(ACCOUNTS_MANIFEST, POLICY);
+  const lineage = join(dirname(place.policy), 'lineage.yaml');
+  writeFileSync(lineage, `${lineageYaml(url)}window_seconds: 1\n`);
+  return { place, lineage };
 }
 
 async function questions(server: Server, { dataDir }: Place, count: number): Promise<void> {

@@ -9,10 +9,9 @@ import t, { type Test } from 'tap';
 import { readRecords } from '../../../policy/audit/index.js';
 import { tokenIdIn } from '../../../policy/index.js';
 import { ADMIN_METHODS } from '../../../src/surfaces/admin/http.js';
-import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl, type Server } from '../../tools/cli/support.js';
 import { AdminDocument, adminAsks, listIn } from './admin-listener.js';
-import { adminToken, files, MANIFEST, TABLES } from './store.js';
+import { adminToken, files, MANIFEST, openStore } from './store.js';
 import { asked, type Place, served, tokenFor } from './support.js';
 
 /** The admin listener of `osl serve`, of one process and of two workers, from outside. */
@@ -36,15 +35,9 @@ const ANSWERED = [
   'post /admin/shutdown',
 ];
 
-const postgres = await startNativePostgres();
-if (postgres === null) {
-  t.test('the admin listener', { skip: NO_NATIVE }, async () => undefined);
-} else {
-  t.teardown(() => postgres.stop());
-  const lock = new pg.Client(postgres.url);
-  await lock.connect();
-  t.teardown(() => lock.end());
-  await lock.query(TABLES);
+const store = await openStore(t, 'the admin listener');
+if (store !== null) {
+  const { postgres, admin: lock } = store;
   for (const workers of ['1', '2']) {
     const place = files();
     const env = {

@@ -7,9 +7,9 @@ import pg from 'pg';
 import t from 'tap';
 import { readRecords } from '../../../policy/audit/index.js';
 import { authority, type Pair } from '../../support/authority.js';
-import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { type Server, temporary } from '../../tools/cli/support.js';
-import { place, served, tokenFor } from './support.js';
+import { ACCOUNTS, ACCOUNTS_MANIFEST, files, openStore } from './store.js';
+import { served, tokenFor } from './support.js';
 
 /** Client certificates in the place of tokens, over REST, MCP and the wire of `osl serve`, from outside. */
 
@@ -38,17 +38,6 @@ const PAIRS = {
   renewed: next.issue(MARIA),
 } as const;
 
-const MANIFEST = `version: 1
-connectors:
-  db:
-    kind: postgres
-    url_env: STORE_URL
-    tables:
-      shop.account: { columns: { id: { type: int4 }, name: { type: text } } }
-entities:
-  account: { source: db.shop.account, primary_key: [id], columns: { id: { column: id }, name: { column: name } } }
-`;
-
 const policy = (rules: string): string => `version: 1
 tenant: demo
 subjects:
@@ -72,26 +61,16 @@ const RULES = `  people: { subject: user:maria, dn: 'CN=maria,OU=People,O=Corp',
 const NAMES = 'select name from osl.entities.account';
 const IDS = 'select id from osl.entities.account order by id';
 
-const postgres = await startNativePostgres();
-if (postgres === null) {
-  t.test('client certificates', { skip: NO_NATIVE }, async () => undefined);
-} else {
-  t.teardown(() => postgres.stop());
-  const admin = new pg.Client(postgres.url);
-  await admin.connect();
-  t.teardown(() => admin.end());
-  await admin.query(`create schema shop; create table shop.account (id int primary key, name text);
-    insert into shop.account values (1, 'ann'), (2, 'bob');
-    grant usage on schema shop to osl_reader; grant select on all tables in schema shop to osl_reader;`);
+const store = await openStore(t, 'client certificates', ACCOUNTS);
+if (store !== null) {
+  const { postgres } = store;
 
-  const where = place();
+  const where = files(ACCOUNTS_MANIFEST, policy(RULES));
   const dir = temporary();
   const file = (name: string, content: string): string => {
     writeFileSync(join(dir, name), content);
     return join(dir, name);
   };
-  writeFileSync(where.manifest, MANIFEST);
-  writeFileSync(where.policy, policy(RULES));
   const env = {
     STORE_URL: postgres.readerUrl,
     OSL_TLS_CERT: file('server.crt', SERVER.cert),
@@ -238,7 +217,7 @@ if (postgres === null) {
   });
 
   await t.test('where a certificate is demanded, nothing else gets in', async (t) => {
-    const strict = await served(t, place2(), {
+    const strict = await served(t, files(ACCOUNTS_MANIFEST, policy(RULES)), {
       ...env,
       OSL_TLS_CLIENTS: 'require',
       OSL_WORKERS: '2',
@@ -277,21 +256,14 @@ if (postgres === null) {
     t.match(await ask(strict, PAIRS.unknown, IDS, { token }), { status: 200 });
   });
 
-  function place2() {
-    const second = place();
-    writeFileSync(second.manifest, MANIFEST);
-    writeFileSync(second.policy, policy(RULES));
-    return second;
-  }
-
   function psql(more: Readonly<Record<string, string>>): Promise<string> {
     const key = file('maria.key', PAIRS.maria.key);
-    const files = {
+    const certificates = {
       PGSSLCERT: file('maria.crt', PAIRS.maria.cert),
       PGSSLKEY: key,
       PGSSLROOTCERT: file('ca.crt', corp.ca),
     };
-    const all = { ...process.env, ...more, ...files, PGSSLMODE: 'verify-full', PGDATABASE: 'osl' };
+    const all = { ...process.env, ...more, ...certificates, PGSSLMODE: 'verify-full', PGDATABASE: 'osl' };
     return new Promise((resolve, reject) => {
       execFile('chmod', ['600', key], () =>
         execFile('psql', ['-X', '-A', '-t', '-w', '-c', IDS], { env: all }, (failure, stdout) =>

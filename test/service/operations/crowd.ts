@@ -2,11 +2,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import t from 'tap';
 import { peakResidentMib } from '../../../bench/support/child.js';
 import { type Gateway, startGateway } from '../../../bench/support/gateway.js';
 import { accounts, withPostgres } from '../../../bench/support/postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 
 /**
  * Fifty callers who ask for large values, in a container of 512 MiB: nobody else's question fails, and the process stays
@@ -146,9 +147,8 @@ async function rest(
 
 async function wire({ pgPort: port }: Gateway, password: string, at: number, text: string): Promise<string> {
   const user = `user:c${at}`;
-  const client = new pg.Client({ host: '127.0.0.1', port, user, password, database: 'osl' });
+  const client = await connectPg({ port, user, password });
   client.on('error', () => undefined);
-  await client.connect();
   try {
     await client.query(text);
     return 'answered';
@@ -186,8 +186,7 @@ async function asksRest(gateway: Gateway, signal: AbortSignal): Promise<Beside> 
 async function asksWire(gateway: Gateway, signal: AbortSignal): Promise<Beside> {
   const { pgPort: port } = gateway;
   const password = await gateway.token();
-  const client = new pg.Client({ host: '127.0.0.1', port, user: 'user:bench', password, database: 'osl' });
-  await client.connect();
+  const client = await connectPg({ port, user: 'user:bench', password });
   const found = await asks(
     (id) =>
       client.query(`select owner from account where id = ${id}`).then(

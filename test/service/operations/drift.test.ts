@@ -1,24 +1,18 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import t from 'tap';
 import { readRecords } from '../../../policy/audit/index.js';
-import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
-import { files, TABLES } from './store.js';
+import { connectPg } from '../../support/pg-client.js';
+import { files, openStore } from './store.js';
 import { asked, logged, served, tokenFor } from './support.js';
 
 /** A database that changes under a running server: what no longer fits goes out of service, and comes back by itself. */
 
 t.setTimeout(300_000);
 
-const postgres = await startNativePostgres();
-if (postgres === null) t.test('drift', { skip: NO_NATIVE }, async () => undefined);
-else {
-  t.teardown(() => postgres.stop());
-  const direct = new pg.Client(postgres.url);
-  await direct.connect();
-  t.teardown(() => direct.end());
-  await direct.query(TABLES);
+const store = await openStore(t, 'drift');
+if (store !== null) {
+  const { postgres, admin: direct } = store;
 
   for (const seconds of ['1', '3600']) {
     await t.test(`looked for each ${seconds} s, and when a question meets it`, async (t) => {
@@ -26,14 +20,7 @@ else {
       const server = await served(t, where, { STORE_URL: postgres.readerUrl, OSL_DRIFT_SECONDS: seconds });
       const password = await tokenFor(where.dataDir);
       const { pgPort } = server.record();
-      const client = new pg.Client({
-        host: '127.0.0.1',
-        port: Number(pgPort),
-        user: 'user:analyst',
-        database: 'osl',
-        password,
-      });
-      await client.connect();
+      const client = await connectPg({ port: pgPort, user: 'user:analyst', password });
       const figure = async (name: string) =>
         Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await asked(server, '/metrics')).body)?.[1]);
       const out = () => figure('osl_objects_out_of_service');

@@ -1,24 +1,14 @@
-import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { verifyAuditLog } from '../../../policy/audit/index.js';
 import { NO_BINARIES } from '../../support/native-postgres.js';
 import { startPair } from '../../support/replicated-postgres.js';
-import { asked, place, served, tokenFor } from './support.js';
+import { ACCOUNTS, ACCOUNTS_MANIFEST, files } from './store.js';
+import { asked, served, tokenFor } from './support.js';
 
 /** A primary that is killed, a standby that is promoted, servers that restart: seen from outside `osl serve`. */
 
-const MANIFEST = `version: 1
-connectors:
-  db:
-    kind: postgres
-    url_env: STORE_URL
-    tables:
-      shop.account: { columns: { id: { type: int4 }, name: { type: text } } }
-entities:
-  account: { source: db.shop.account, primary_key: [id], columns: { id: { column: id }, name: { column: name } } }
-`;
 const POLICY = `version: 1
 tenant: demo
 subjects: { user:analyst: { ceiling: [analyst] } }
@@ -34,18 +24,14 @@ if (pair === null) {
 } else {
   t.teardown(() => pair.stop());
   const { primary, standby } = pair;
-  await primary.query(`create schema shop; create table shop.account (id int primary key, name text);
-    insert into shop.account values (1, 'ann'), (2, 'bob');
-    grant usage on schema shop to osl_reader; grant select on all tables in schema shop to osl_reader;`);
+  await primary.query(ACCOUNTS);
   while ((await standby.query("select to_regclass('shop.account') as t"))[0]?.['t'] === null) await sleep(20);
 
   const url = (attrs: string): string =>
     `postgres://osl_reader:osl@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/postgres${attrs}`;
 
   const opened = async (t: Test, storeUrl: string) => {
-    const where = place();
-    writeFileSync(where.manifest, MANIFEST);
-    writeFileSync(where.policy, POLICY);
+    const where = files(ACCOUNTS_MANIFEST, POLICY);
     const server = await served(t, where, { STORE_URL: storeUrl, OSL_POOL_SIZE: '4' });
     const token = await tokenFor(where.dataDir);
     const authorization = `Bearer ${token}`;

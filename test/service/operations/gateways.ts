@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Test } from 'tap';
 import { mintToken } from '../../../policy/index.js';
 import { activatePolicy, pushPolicy, standing } from '../../../src/control/index.js';
@@ -8,43 +8,16 @@ import { tenantKeys } from '../../../src/service/keys.js';
 import { type ControlHouse, controlHouse, migrated, opened } from '../../control/support.js';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js';
 import type { NativePostgres } from '../../support/native-postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 import { type Finished, osl, Server, temporary } from '../../tools/cli/support.js';
+import { TENANT_MANIFEST, tables } from './store.js';
 
 /** Several gateways of one machine over one Postgres, which has both the data and `osl_control`. */
 
-const TABLES = `
-  create schema shop;
-  create table shop.account (id int primary key, name text);
-  insert into shop.account select n, 'name ' || n from generate_series(1, 50) n;
-  create table shop.big (id int primary key);
-  insert into shop.big select generate_series(1, 2000);
-  grant usage on schema shop to osl_reader;
-  grant select on all tables in schema shop to osl_reader;`;
-
-const MANIFEST = `version: 1
-tenant: demo
-connectors:
-  db:
-    kind: postgres
-    url_env: STORE_URL
-    tables:
-      shop.account:
-        columns:
-          id: { type: int4 }
-          name: { type: text }
-      shop.big:
-        columns:
-          id: { type: int4 }
-entities:
-  big:
-    source: db.shop.big
-    primary_key: [id]
-    columns: { id: { column: id } }
-  account:
-    source: db.shop.account
-    primary_key: [id]
-    columns: { id: { column: id }, name: { column: name } }
-`;
+const ROWS = tables(
+  "select n, 'name ' || n from generate_series(1, 50) n",
+  'create table shop.big (id int primary key); insert into shop.big select generate_series(1, 2000);',
+);
 
 /** A policy in which the analyst sees `columns` of accounts, and bystanders see all of it in any case. */
 export function policyText(columns: string, limit = 100_000): string {
@@ -102,16 +75,13 @@ export class Gateway {
   }
 
   async connect(subject = 'user:analyst', more: pg.ClientConfig = {}): Promise<pg.Client> {
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port: Number(this.server.record()['pgPort']),
+    const client = await connectPg({
+      port: this.server.record()['pgPort'],
       user: subject,
-      database: 'osl',
       password: await this.token(subject),
       ...more,
     });
     client.on('error', () => undefined); // it may be killed
-    await client.connect();
     return client;
   }
 
@@ -180,10 +150,10 @@ export async function fleet(
 ): Promise<Fleet> {
   const house = await controlHouse(t, server);
   await migrated(house);
-  await house.admin(TABLES);
+  await house.admin(ROWS);
   const dir = temporary();
   const manifest = join(dir, 'manifest.yaml');
-  writeFileSync(manifest, MANIFEST);
+  writeFileSync(manifest, TENANT_MANIFEST);
   const policy = (...args: readonly string[]): Promise<Finished> =>
     osl(['policy', ...args], { cwd: dir, env: { OSL_CONTROL_URL: house.author } });
   const author = opened(t, house.author);

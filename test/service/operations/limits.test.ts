@@ -1,31 +1,12 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import pg from 'pg';
 import t, { type Test } from 'tap';
-import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
-import { type Server, temporary } from '../../tools/cli/support.js';
+import type { Server } from '../../tools/cli/support.js';
+import { ACCOUNTS_MANIFEST, files, openStore, tables } from './store.js';
 import { asked, type Place, type Reply, served, tokenFor } from './support.js';
 
 /** Limits of the policy, from outside: of one process, of workers, and of gateways that share their counts. */
 
 const ROWS = 20;
-const TABLES = `
-  create schema shop;
-  create table shop.account (id int primary key, name text);
-  insert into shop.account select g, repeat('n', 100) from generate_series(1, ${ROWS}) g;
-  grant usage on schema shop to osl_reader;
-  grant select on all tables in schema shop to osl_reader;`;
-
-const MANIFEST = `version: 1
-connectors:
-  db:
-    kind: postgres
-    url_env: STORE_URL
-    tables: { shop.account: { columns: { id: { type: int4 }, name: { type: text } } } }
-entities:
-  account: { source: db.shop.account, primary_key: [id], columns: { id: { column: id }, name: { column: name } } }
-`;
-
 const GRANTS = '[{ on: account, columns: [id, name] }]';
 const POLICY = `version: 1
 tenant: demo
@@ -54,15 +35,6 @@ interface Gateway {
   readonly place: Place;
 }
 
-function files(): Place {
-  const dir = temporary();
-  const place = { dataDir: join(dir, 'data'), manifest: join(dir, 'm.yaml'), policy: join(dir, 'p.yaml') };
-  mkdirSync(place.dataDir);
-  writeFileSync(place.manifest, MANIFEST);
-  writeFileSync(place.policy, POLICY);
-  return place;
-}
-
 /** The answer to one question on a connection of its own choosing. */
 async function ask({ server, place }: Gateway, subject: string, osql = ALL): Promise<Reply> {
   const authorization = `Bearer ${await tokenFor(place.dataDir, subject, undefined, subject.replace(/^user:|-too$/g, ''))}`;
@@ -83,17 +55,15 @@ async function untilSpent(gateways: readonly Gateway[], subject: string, osql = 
   return answered;
 }
 
-const postgres = await startNativePostgres();
-if (postgres === null) {
-  t.test('limits of the policy', { skip: NO_NATIVE }, async () => undefined);
-} else {
-  t.teardown(() => postgres.stop());
-  const admin = new pg.Client(postgres.url);
-  await admin.connect();
-  t.teardown(() => admin.end());
-  await admin.query(TABLES);
+const store = await openStore(
+  t,
+  'limits of the policy',
+  tables(`select g, repeat('n', 100) from generate_series(1, ${ROWS}) g`),
+);
+if (store !== null) {
+  const { postgres, admin } = store;
   const started = async (t: Test, env: Readonly<Record<string, string>> = {}): Promise<Gateway> => {
-    const place = files();
+    const place = files(ACCOUNTS_MANIFEST, POLICY);
     return { place, server: await served(t, place, { STORE_URL: postgres.readerUrl, ...env }) };
   };
 

@@ -1,12 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import t from 'tap';
 import { settingsFrom } from '../../../src/service/settings.js';
-import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl } from '../../tools/cli/support.js';
-import { files, TABLES } from './store.js';
+import { files, openStore } from './store.js';
 import { asked, logged, served, tokenFor } from './support.js';
 
 /** Traces and metrics of a running server, as a collector of OpenTelemetry takes them. */
@@ -79,14 +77,9 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
 const SECRET = 'hunter2secret';
 
-const postgres = await startNativePostgres();
-if (postgres === null) t.test('OpenTelemetry', { skip: NO_NATIVE }, async () => undefined);
-else {
-  t.teardown(() => postgres.stop());
-  const direct = new pg.Client(postgres.url);
-  await direct.connect();
-  t.teardown(() => direct.end());
-  await direct.query(TABLES);
+const store = await openStore(t, 'OpenTelemetry');
+if (store !== null) {
+  const { postgres } = store;
   await t.test('spans of each request and its stages, and what is counted, reach a collector', async (t) => {
     const receiver = new Receiver();
     const endpoint = await receiver.start();

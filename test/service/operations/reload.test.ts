@@ -8,6 +8,7 @@ import pg from 'pg';
 import t from 'tap';
 import { readRecords } from '../../../policy/audit/index.js';
 import { mintToken } from '../../../policy/index.js';
+import { connectPg } from '../../support/pg-client.js';
 import { osl, type Server, temporary } from '../../tools/cli/support.js';
 import { adminToken } from './store.js';
 import { asked, logged, place, served, tokenFor } from './support.js';
@@ -170,14 +171,11 @@ t.test('with OSL_LOCAL_TOKENS=on both are good; the log holds no value of a ques
     'a key that has a name is for that name',
   );
 
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port: Number(server.record()['pgPort']),
+  const client = await connectPg({
+    port: server.record()['pgPort'],
     user: 'user:analyst',
     password: await tokenFor(where.dataDir),
-    database: 'osl',
   });
-  await client.connect();
   const secret = 'geheim-4711';
   let failures = 0;
   for (const type of [

@@ -1,10 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
 import t, { type Test } from 'tap';
-import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { NO_REDIS, startRedis } from '../../support/redis.js';
 import { osl, type Server, temporary } from '../../tools/cli/support.js';
+import { ACCOUNTS_MANIFEST, files, openStore, tables } from './store.js';
 import { asked, logged, type Place, type Reply, served, tokenFor } from './support.js';
 
 /** Gateways that count their limits together, in Postgres and in Redis: real ones, with real stores. */
@@ -12,22 +11,6 @@ import { asked, logged, type Place, type Reply, served, tokenFor } from './suppo
 const ROWS = 20;
 /** Questions a second of one subject. */
 const LIMIT = 12;
-const TABLES = `
-  create schema shop;
-  create table shop.account (id int primary key, name text);
-  insert into shop.account select g, 'name ' || g from generate_series(1, ${ROWS}) g;
-  grant usage on schema shop to osl_reader;
-  grant select on all tables in schema shop to osl_reader;`;
-const MANIFEST = `version: 1
-tenant: demo
-connectors:
-  db:
-    kind: postgres
-    url_env: STORE_URL
-    tables: { shop.account: { columns: { id: { type: int4 }, name: { type: text } } } }
-entities:
-  account: { source: db.shop.account, primary_key: [id], columns: { id: { column: id }, name: { column: name } } }
-`;
 const GRANTS = '[{ on: account, columns: [id, name] }]';
 const POLICY = `version: 1
 tenant: demo
@@ -69,22 +52,16 @@ async function burst(gateways: readonly Gateway[], subject: string, count: numbe
   return { passed: statuses.filter((status) => status === 200).length, windows };
 }
 
-const postgres = await startNativePostgres();
-if (postgres === null) {
-  t.test('limits of several gateways', { skip: NO_NATIVE }, async () => undefined);
-} else {
-  t.teardown(() => postgres.stop());
-  const admin = new pg.Client(postgres.url);
-  await admin.connect();
-  t.teardown(() => admin.end());
-  await admin.query(TABLES);
+const store = await openStore(
+  t,
+  'limits of several gateways',
+  tables(`select g, 'name ' || g from generate_series(1, ${ROWS}) g`),
+);
+if (store !== null) {
+  const { postgres, admin } = store;
 
   const started = async (t: Test, env: Readonly<Record<string, string>>): Promise<Gateway> => {
-    const dir = temporary();
-    const place = { dataDir: join(dir, 'data'), manifest: join(dir, 'm.yaml'), policy: join(dir, 'p.yaml') };
-    mkdirSync(place.dataDir);
-    writeFileSync(place.manifest, MANIFEST);
-    writeFileSync(place.policy, POLICY);
+    const place = files(ACCOUNTS_MANIFEST.replace('version: 1', 'version: 1\ntenant: demo'), POLICY);
     return { place, server: await served(t, place, { STORE_URL: postgres.readerUrl, ...env }) };
   };
 

@@ -1,12 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import t from 'tap';
 import { readRecords } from '../../../policy/audit/index.js';
-import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 import { osl } from '../../tools/cli/support.js';
-import { files, TABLES } from './store.js';
+import { files, openStore } from './store.js';
 import { asked, logged, place, served, tokenFor } from './support.js';
 
 /** What a running server tells of its requests: histograms, slow questions, and its log. */
@@ -48,14 +47,9 @@ t.test('each stage of each request is in a histogram, those of the fast lane too
   );
 });
 
-const postgres = await startNativePostgres();
-if (postgres === null) t.test('slow questions', { skip: NO_NATIVE }, async () => undefined);
-else {
-  t.teardown(() => postgres.stop());
-  const lock = new pg.Client(postgres.url);
-  await lock.connect();
-  t.teardown(() => lock.end());
-  await lock.query(TABLES);
+const store = await openStore(t, 'slow questions');
+if (store !== null) {
+  const { postgres, admin: lock } = store;
   await t.test(
     'a slow question has a line: its shape and stages and no literal, on the fast lane too',
     async (t) => {
@@ -65,14 +59,7 @@ else {
       const lines = () => logged(server).filter(({ msg }) => msg === 'slow question');
       const password = await tokenFor(where.dataDir);
       const { pgPort } = server.record();
-      const client = new pg.Client({
-        host: '127.0.0.1',
-        port: Number(pgPort),
-        user: 'user:analyst',
-        database: 'osl',
-        password,
-      });
-      await client.connect();
+      const client = await connectPg({ port: pgPort, user: 'user:analyst', password });
       const ask = (n: number) =>
         client.query(
           `select name as x_1 from osl.entities.account where name <> '${SECRET}${n}' and id = ${n}`,

@@ -1,11 +1,11 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { NO_BINARIES, startOwnPostgres } from '../../support/native-postgres.js';
-import { type Server, temporary } from '../../tools/cli/support.js';
-import { asked, logged, type Place, served, tokenFor } from './support.js';
+import { connectPg } from '../../support/pg-client.js';
+import type { Server } from '../../tools/cli/support.js';
+import { files } from './store.js';
+import { asked, logged, served, tokenFor } from './support.js';
 
 /** Names of the database differ from those of the model, so that one that gets out is seen. */
 const TABLES = `
@@ -82,16 +82,6 @@ masks: {}
 limits: { query: 100000, catalog: 100000 }
 `;
 
-function files(): Place {
-  const dir = temporary();
-  const dataDir = join(dir, 'data');
-  mkdirSync(dataDir);
-  const [manifest, policy] = [join(dir, 'manifest.yaml'), join(dir, 'policy.yaml')];
-  writeFileSync(manifest, MANIFEST);
-  writeFileSync(policy, POLICY);
-  return { dataDir, manifest, policy };
-}
-
 /** Names that the caller never wrote. */
 const HIDDEN = /vault|kunden|kd_|orte|ort_|wege|flag|STORE_URL|osl_reader/;
 
@@ -129,15 +119,8 @@ class World {
 
   async wire(osql: string): Promise<string> {
     const port = Number(this.server.record()['pgPort']);
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port,
-      user: 'user:analyst',
-      password: this.#token,
-      database: 'osl',
-    });
+    const client = await connectPg({ port, user: 'user:analyst', password: this.#token });
     client.on('error', () => undefined);
-    await client.connect();
     try {
       await client.query(osql);
       return 'answered';
@@ -186,7 +169,7 @@ t.test(
     const admin = new pg.Pool({ connectionString: own.url, max: 1 });
     admin.on('error', () => undefined);
     await admin.query(TABLES);
-    const where = files();
+    const where = files(MANIFEST, POLICY);
     const env = { STORE_URL: own.readerUrl, OSL_DRIFT_SECONDS: '0' };
     const whole = t;
     let server = await served(whole, where, env);

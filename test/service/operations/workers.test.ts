@@ -1,50 +1,17 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import t from 'tap';
 import { type AuditRecord, readRecords, verifyAuditLog } from '../../../policy/audit/index.js';
-import { mintToken } from '../../../policy/index.js';
-import { tenantKeys } from '../../../src/service/keys.js';
 import { makeScramVerifier } from '../../../wire/index.js';
-import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 import { osl, type Server, temporary } from '../../tools/cli/support.js';
+import { adminToken, files, MANIFEST, openStore } from './store.js';
 import { asked, type Place, type Reply, run, served, tokenFor } from './support.js';
 
 /** `osl serve --workers 2`, from outside: one server over a native Postgres for all that is asked of it here. */
-
-const TABLES = `
-  create schema shop;
-  create table shop.account (id int primary key, name text);
-  insert into shop.account values (1, 'ann'), (2, 'bob');
-  create table shop.big (id int primary key);
-  grant usage on schema shop to osl_reader;
-  grant select on all tables in schema shop to osl_reader;`;
-
-const MANIFEST = `version: 1
-connectors:
-  db:
-    kind: postgres
-    url_env: STORE_URL
-    tables:
-      shop.account:
-        columns:
-          id: { type: int4 }
-          name: { type: text }
-      shop.big:
-        columns:
-          id: { type: int4 }
-entities:
-  big:
-    source: db.shop.big
-    primary_key: [id]
-    columns: { id: { column: id } }
-  account:
-    source: db.shop.account
-    primary_key: [id]
-    columns: { id: { column: id }, name: { column: name } }
-`;
 
 /** Questions a second of one subject. */
 const LIMIT = 40;
@@ -78,17 +45,11 @@ const SESSIONS = 5;
 
 const NAMES = 'select name from osl.entities.account order by id';
 
-const postgres = await startNativePostgres();
-if (postgres === null) {
-  t.test('several workers', { skip: NO_NATIVE }, async () => undefined);
-} else {
-  t.teardown(() => postgres.stop());
-  const admin = new pg.Client(postgres.url);
-  await admin.connect();
-  t.teardown(() => admin.end());
-  await admin.query(TABLES);
+const store = await openStore(t, 'several workers');
+if (store !== null) {
+  const { postgres, admin } = store;
 
-  const place = files();
+  const place = files(MANIFEST, POLICY);
   const env = {
     STORE_URL: postgres.readerUrl,
     OSL_WORKERS: '2',
@@ -99,14 +60,7 @@ if (postgres === null) {
   const connect = async (user = 'user:analyst', known?: string): Promise<pg.Client> => {
     const { pgPort } = server.record();
     const password = known ?? (await tokenFor(place.dataDir));
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port: Number(pgPort),
-      user,
-      database: 'osl',
-      password,
-    });
-    await client.connect();
+    const client = await connectPg({ port: pgPort, user, password });
     return client;
   };
 
@@ -492,27 +446,6 @@ t.test('an embedded database is refused, for it lives in one process', async (t)
     stderr: /--workers 2: connector `\w+` is an embedded database, which lives in one process/,
   });
 });
-
-function files(): Place {
-  const dir = temporary();
-  const dataDir = join(dir, 'data');
-  mkdirSync(dataDir);
-  const [manifest, policy] = [join(dir, 'manifest.yaml'), join(dir, 'policy.yaml')];
-  writeFileSync(manifest, MANIFEST);
-  writeFileSync(policy, POLICY);
-  return { dataDir, manifest, policy };
-}
-
-function adminToken({ dataDir }: Place): Promise<string> {
-  const { signing } = tenantKeys(dataDir);
-  const claims = {
-    tenant: 'demo',
-    chain: ['user:admin'],
-    aclRoles: ['analyst'],
-    roles: ['TENANT_ADMIN'],
-  };
-  return mintToken(claims, { algorithm: 'HS256', secret: signing });
-}
 
 async function get(server: Server, path: string, token: string): Promise<Reply> {
   return asked(server, path, null, { authorization: `Bearer ${token}` });

@@ -1,9 +1,10 @@
-import pg from 'pg';
+import type pg from 'pg';
 import tap, { test } from 'tap';
 import { indexContent } from '../../../src/service/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';
 import { IMAGE_DIR, openBase, openWorld, outcome } from './support/world.js';
 
@@ -78,14 +79,7 @@ test('what is listed is what MEASURE and RETRIEVE give', async (t) => {
   const { port } = await frontend.listen(0, '127.0.0.1');
   t.teardown(() => frontend.stop());
   const user = 'user:ann';
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port,
-    user,
-    password: await shop.token(user),
-    database: 'osl',
-  });
-  await client.connect();
+  const client = await connectPg({ port, user, password: await shop.token(user) });
   t.teardown(() => client.end());
   const typeOf = async (oid: number): Promise<unknown> =>
     (await rows(client, `select format_type(${oid}, -1)`))[0]?.[0];

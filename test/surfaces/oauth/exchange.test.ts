@@ -1,5 +1,4 @@
 import { writeFileSync } from 'node:fs';
-import pg from 'pg';
 import t from 'tap';
 import { mintToken, tokenIdIn } from '../../../policy/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
@@ -7,6 +6,7 @@ import { AGENT, CLIENT, RESOURCE } from '../../identity/provider.js';
 import { rulesOf, SIGNED, startShopIdentity } from '../../identity/shop-identity.js';
 import { signIn } from '../../identity/signed-in.js';
 import { sealWithSecret } from '../../identity/signers.js';
+import { connectPg } from '../../support/pg-client.js';
 import { eventually, freshAddress, type Reply, startRest } from '../rest/fixture.js';
 
 /** `POST /oauth/token` before a real service, with the tokens of a real provider. */
@@ -120,24 +120,14 @@ t.test('an ID token of somebody who signed in becomes an actor token: rows by th
     const frontend = createPgFrontend(rest.test.service, {});
     const { port } = await frontend.listen(0, '127.0.0.1');
     t.teardown(() => frontend.stop());
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port,
-      database: 'osl',
-      user: 'user:erin',
-      password: token,
-    });
-    await client.connect();
+    const client = await connectPg({ port, user: 'user:erin', password: token });
     for (let i = 0; i < 3; i++) t.equal((await client.query(NAMES)).rows.length, 2);
     await client.end();
-    const direct = new pg.Client({
-      host: '127.0.0.1',
+    const direct = await connectPg({
       port,
-      database: 'osl',
       user: `agent:${AGENT.id}`,
       password: await provider.agentToken(),
     });
-    await direct.connect();
     t.equal((await direct.query(NAMES)).rows.length, 4, 'and an access token, where the rule lets it');
     await direct.end();
   });
@@ -415,14 +405,7 @@ t.test('a rule that is changed or removed ends the tokens that it made, open ses
   const frontend = createPgFrontend(rest.test.service, {});
   const { port } = await frontend.listen(0, '127.0.0.1');
   t.teardown(() => frontend.stop());
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port,
-    database: 'osl',
-    user: 'user:erin',
-    password: erin,
-  });
-  await client.connect();
+  const client = await connectPg({ port, user: 'user:erin', password: erin });
   for (let i = 0; i < 3; i++) t.equal((await client.query(NAMES)).rows.length, 2);
   t.same(await names(erin), ['Ada', 'Bo']);
   t.equal((await ask(direct, NAMES)).status, 200);

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import pg from 'pg';
 import tap, { test } from 'tap';
+import { connectPg } from '../../support/pg-client.js';
 import { bind, close, describe, execute, parse, query, sync } from '../../wire/support/bytes.js';
 import { Client } from '../../wire/support/client.js';
 import { psqlScript, startBoth } from './support.js';
@@ -196,14 +196,11 @@ test('what a cursor that scrolls has kept is given under the rights of its readi
   skip,
 }, async (t) => {
   if (both === null) return;
-  const client = new pg.Client({
-    host: '127.0.0.1',
+  const client = await connectPg({
     port: both.port,
     user: 'user:ada',
     password: (await both.gateway('user:ada'))['PGPASSWORD'],
-    database: 'osl',
   });
-  await client.connect();
   t.teardown(() => client.end());
   await client.query('begin; declare c scroll cursor for select id, email from customer order by id');
   t.equal((await client.query('fetch all from c')).rows.length, 4);

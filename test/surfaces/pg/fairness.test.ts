@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import tap, { type Test, test } from 'tap';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { SHOP_SCRIPT } from '../../support/shop.js';
 import { ENDLESS } from './fuzz/traces.js';
@@ -51,9 +52,8 @@ async function startOn(shop: TestService, last: () => Promise<void>): Promise<Ga
 async function connect(t: Test, user: string, to: Gateway | null = gateway): Promise<pg.Client> {
   if (to === null) throw new Error(NO_NATIVE);
   const password = await to.shop.token(user);
-  const client = new pg.Client({ host: '127.0.0.1', port: to.port, user, password, database: 'osl' });
+  const client = await connectPg({ port: to.port, user, password });
   client.on('error', () => undefined);
-  await client.connect();
   t.teardown(() => client.end().catch(() => undefined));
   return client;
 }

@@ -6,6 +6,7 @@ import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { proveAtOnce } from '../../proof/lanes/thrice.js';
 import { selfSigned } from '../../support/certificate.js';
+import { connectPg } from '../../support/pg-client.js';
 import { nativeOfRun, startTestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { bind, cancelRequest, describe, execute, parse, query, sync } from '../../wire/support/bytes.js';
@@ -484,15 +485,12 @@ async function suite(
     const secure = createPgFrontend(shop.service, { tls: { key, cert } });
     const { port: tlsPort } = await secure.listen(0, '127.0.0.1');
     t.teardown(() => secure.stop(0));
-    const client = new pg.Client({
-      host: '127.0.0.1',
+    const client = await connectPg({
       port: tlsPort,
       user: 'user:eu',
       password: await shop.token('user:eu'),
-      database: 'osl',
       ssl: { ca: cert, servername: 'localhost' },
     });
-    await client.connect();
     t.teardown(() => client.end());
     const text = 'select id, email from customer where id < 9 order by id';
     const slow = (await client.query(text)).rows;

@@ -5,6 +5,7 @@ import { effectiveAccess, type Identity } from '../../../policy/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { grantsText, manifestText } from '../../support/model-text.js';
 import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 import { startTestService, type TestService } from '../../support/service.js';
 
 /**
@@ -123,8 +124,7 @@ async function scansOf(
     },
     async connect(user, more = {}) {
       const password = await shop.token(user);
-      const client = new pg.Client({ host: '127.0.0.1', port, user, password, database: 'osl', ...more });
-      await client.connect();
+      const client = await connectPg({ port, user, password, ...more });
       return client;
     },
   });
@@ -311,14 +311,7 @@ async function served(t: Test, shop: TestService): Promise<Pick<Asked, 'connect'
   t.teardown(() => frontend.stop());
   return {
     async connect(user) {
-      const client = new pg.Client({
-        host: '127.0.0.1',
-        port,
-        user,
-        password: await shop.token(user),
-        database: 'osl',
-      });
-      await client.connect();
+      const client = await connectPg({ port, user, password: await shop.token(user) });
       return client;
     },
   };

@@ -1,10 +1,10 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import tap, { type Test, test } from 'tap';
 import type { AuditRecord } from '../../../policy/audit/index.js';
 import type { Service } from '../../../src/service/service.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
+import { connectPg } from '../../support/pg-client.js';
 import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
@@ -187,14 +187,7 @@ test('preparing counts as running does, and is refused as running is', async (t)
 
 test('what is prepared and run in one go counts once', async (t) => {
   const { shop, port, counted } = await start(t);
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port,
-    user: 'user:ada',
-    password: await shop.token('user:ada'),
-    database: 'osl',
-  });
-  await client.connect();
+  const client = await connectPg({ port, user: 'user:ada', password: await shop.token('user:ada') });
   t.teardown(() => client.end());
   counted();
   for (let i = 0; i < 5; i++) await client.query({ text: DATA, values: [i] });

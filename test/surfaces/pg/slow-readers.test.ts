@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect as connectTo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import tap, { type Test, test } from 'tap';
 import { mintToken } from '../../../policy/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
@@ -13,6 +13,7 @@ import { settingsFrom } from '../../../src/service/settings.js';
 import { createHttpServer } from '../../../src/surfaces/http/server.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 import { onPostgres, startTestService, type TestService } from '../../support/service.js';
 import { SHOP_MANIFEST, SHOP_POLICY, SHOP_SCRIPT } from '../../support/shop.js';
 import { Server, temporary } from '../../tools/cli/support.js';
@@ -59,9 +60,8 @@ async function started(t: Test, spoolMib = 256): Promise<Gateway | null> {
 
 async function connect(t: Test, { shop, pgPort }: Gateway, user: string): Promise<pg.Client> {
   const password = await shop.token(user);
-  const client = new pg.Client({ host: '127.0.0.1', port: pgPort, user, password, database: 'osl' });
+  const client = await connectPg({ port: pgPort, user, password });
   client.on('error', () => undefined);
-  await client.connect();
   t.teardown(() => client.end().catch(() => undefined));
   return client;
 }

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import tap, { type Test, test } from 'tap';
+import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { ENDLESS } from './fuzz/traces.js';
@@ -15,9 +16,8 @@ const skip = both === null ? 'snapshots need a native Postgres' : false;
 async function connect(t: Test, user = 'user:ada'): Promise<pg.Client> {
   if (both === null) throw new Error('no native Postgres');
   const { PGPASSWORD: password = '' } = await both.gateway(user);
-  const client = new pg.Client({ host: '127.0.0.1', port: both.port, user, password, database: 'osl' });
+  const client = await connectPg({ port: both.port, user, password });
   client.on('error', () => undefined);
-  await client.connect();
   t.teardown(() => client.end().catch(() => undefined));
   return client;
 }

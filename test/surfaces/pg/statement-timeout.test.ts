@@ -4,6 +4,7 @@ import { settingsFrom } from '../../../src/service/settings.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from '../../language/forms/articles.js';
 import { startForms } from '../../language/forms/fixture.js';
 import { GRAPH_MANIFEST, GRAPH_POLICY, GRAPH_TABLES } from '../../language/forms/graph.js';
+import { connectPg } from '../../support/pg-client.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { ENDLESS } from './fuzz/traces.js';
 import { psqlScript, servePg, startBoth } from './support.js';
@@ -69,15 +70,12 @@ for (const [what, start] of [
   test(`from the startup packet: ${what}`, { skip }, async (t) => {
     if (both === null) return;
     const env = await both.gateway('user:ada');
-    const client = new pg.Client({
-      host: '127.0.0.1',
+    const client = await connectPg({
       port: both.port,
       user: 'user:ada',
       password: env['PGPASSWORD'],
-      database: 'osl',
       ...start,
     });
-    await client.connect();
     t.teardown(() => client.end());
     t.same((await client.query('show statement_timeout')).rows, [{ statement_timeout: '300ms' }]);
     await t.rejects(client.query(ENDLESS), {

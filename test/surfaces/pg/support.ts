@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Test } from 'tap';
 import type { AuditRecord } from '../../../policy/audit/index.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend, type PgFrontend, type PgOptions } from '../../../src/surfaces/pg/index.js';
 import { type NativePostgres, startNativePostgres } from '../../support/native-postgres.js';
+import { connectPg } from '../../support/pg-client.js';
 import { startTestService, type TestService, type TestServiceOptions } from '../../support/service.js';
 
 /** The shop behind the gateway, and the same tables as an auditor sees them straight from Postgres. */
@@ -85,9 +86,8 @@ export async function servePg(
     gateway: (user) => environment(shop, port, user),
     async connect(user, password) {
       const secret = password ?? (await shop.token(user));
-      const client = new pg.Client({ host: '127.0.0.1', port, user, password: secret, database: 'osl' });
+      const client = await connectPg({ port, user, password: secret });
       client.on('error', () => undefined);
-      await client.connect();
       return client;
     },
   };

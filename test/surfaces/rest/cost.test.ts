@@ -1,6 +1,6 @@
-import pg from 'pg';
 import { test } from 'tap';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { connectPg } from '../../support/pg-client.js';
 import { startRest } from './fixture.js';
 
 /** Roles that set a cap on what the database reckons for one question. */
@@ -74,8 +74,7 @@ test('a cap on the cost of a question', async (t) => {
     t.teardown(() => frontend.stop(0));
     const { port } = await frontend.listen(0, '127.0.0.1');
     const password = await rest.test.token('user:small');
-    const client = new pg.Client({ host: '127.0.0.1', port, user: 'user:small', password, database: 'osl' });
-    await client.connect();
+    const client = await connectPg({ port, user: 'user:small', password });
     t.teardown(() => client.end());
     for (let time = 0; time < 6; time++) {
       t.equal((await client.query('select filler from event where id = 7')).rows.length, 1);

@@ -1,7 +1,7 @@
 import { FEATURES, type Feature } from 'osl-compiler';
-import { Client } from 'pg';
 import t, { test } from 'tap';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { connectPg } from '../../support/pg-client.js';
 import { SHOP_MANIFEST } from '../../support/shop.js';
 import { startRest } from './fixture.js';
 
@@ -59,8 +59,7 @@ test('what the tenant has switched off', async (t) => {
 
   await t.test('is refused on the wire', async (t) => {
     const password = await rest.test.token('user:ann');
-    const ann = new Client({ host: '127.0.0.1', port, user: 'user:ann', password, database: 'osl' });
-    await ann.connect();
+    const ann = await connectPg({ port, user: 'user:ann', password });
     t.teardown(() => ann.end());
     for (const [body, told] of REFUSED) {
       const text = String(body['osql'] ?? body['sql']);

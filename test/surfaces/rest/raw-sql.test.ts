@@ -1,6 +1,7 @@
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import t, { test } from 'tap';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { connectPg } from '../../support/pg-client.js';
 import { SHOP_MANIFEST } from '../../support/shop.js';
 import { startRest } from './fixture.js';
 
@@ -15,8 +16,7 @@ const { port } = await wire.listen(0, '127.0.0.1');
 
 async function client(subject: string): Promise<Client> {
   const password = await rest.test.token(subject);
-  const opened = new Client({ host: '127.0.0.1', port, user: subject, password, database: 'osl' });
-  await opened.connect();
+  const opened = await connectPg({ port, user: subject, password });
   return opened;
 }
 

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import pg from 'pg';
 import t from 'tap';
 import { readRecords } from '../../../policy/audit/index.js';
 import { Browser } from '../../identity/browser.js';
 import { CLIENT, RESOURCE, startProvider } from '../../identity/provider.js';
 import { place, served } from '../../service/operations/support.js';
+import { connectPg } from '../../support/pg-client.js';
 import { call, newClient } from '../../surfaces/mcp/support.js';
 import { BIN, osl, Server, temporary } from './support.js';
 
@@ -105,8 +105,7 @@ for (const [way, flags] of [
     await proxy.said('"event":"listening"');
     const { port, subject } = JSON.parse(proxy.stdout) as { port: number; subject: string };
     t.equal(subject, 'user:erin');
-    const client = new pg.Client({ host: '127.0.0.1', port, user: 'any', database: 'osl' });
-    await client.connect();
+    const client = await connectPg({ port, user: 'any' });
     t.same((await client.query(ONE)).rows, [{ a: 1 }]);
     await client.end();
     await proxy.signal('SIGTERM');

@@ -14,6 +14,7 @@ import {
   subjectOf,
   tokensOfCommand,
 } from '../../../src/tools/cli/proxy/listen.js';
+import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';
 
 const shop = await startTestService();
@@ -40,9 +41,8 @@ function proxyOf(tokens: () => Promise<string>, renewMs = 120_000): Promise<Loca
 }
 
 async function connect(to: number, user = 'anybody'): Promise<pg.Client> {
-  const client = new pg.Client({ host: '127.0.0.1', port: to, user, database: 'osl', password: '' });
+  const client = await connectPg({ port: to, user, password: '' });
   client.on('error', () => undefined);
-  await client.connect();
   return client;
 }
 

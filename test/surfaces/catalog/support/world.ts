@@ -11,6 +11,7 @@ import { type CatalogOptions, Catalogs } from '../../../../src/surfaces/catalog/
 import { createPgFrontend } from '../../../../src/surfaces/pg/index.js';
 import { emptyDatabases } from '../../../support/embedded-data.js';
 import { grantsText } from '../../../support/model-text.js';
+import { connectPg } from '../../../support/pg-client.js';
 import { sealedParts, sealing } from '../../../support/sealed-parts.js';
 import { watchedLog } from '../../../support/watched-log.js';
 
@@ -239,14 +240,7 @@ export async function openWorld(base: Base, options: Partial<CatalogOptions> = {
     catalogs,
     async connect(user) {
       const password = await base.token(user);
-      const client = new pg.Client({
-        host: '127.0.0.1',
-        port,
-        user: `user:${user}`,
-        password,
-        database: 'osl',
-      });
-      await client.connect();
+      const client = await connectPg({ port, user: `user:${user}`, password });
       clients.push(client);
       return client;
     },
