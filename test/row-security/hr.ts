@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { policyText } from '../support/model-text.js';
 import type { NativePostgres } from '../support/native-postgres.js';
 import { type Finished, osl } from '../tools/cli/support.js';
 
@@ -48,15 +49,8 @@ connectors:
           id: { type: int4 }
           secret: { type: text }
 entities:
-  employee:
-    source: db.hr.employee
-    primary_key: [id]
-    columns: [id, name, region, team, salary, ssn]
-  note:
-    source: db.hr.note
-    primary_key: [id]
-    entity_key_columns: [id, employee_id]
-    columns: [id, employee_id, body]
+  employee: { source: db.hr.employee, primary_key: [id], columns: [id, name, region, team, salary, ssn] }
+  note: { source: db.hr.note, primary_key: [id], entity_key_columns: [id, employee_id], columns: [id, employee_id, body] }
 relationships:
   note_employee: { from: note.employee_id, to: employee.id, kind: many_to_one }
 raw_sql:
@@ -64,19 +58,19 @@ raw_sql:
 `;
 
 /** \`other\` shows who is not of the caller's team: what asks each subject of a chain on its own. */
-export const POLICY = `
-version: 1
-tenant: hr
-subjects:
-  user:eu: { ceiling: [regional], attributes: { region: eu } }
-  user:us: { ceiling: [regional], attributes: { region: [us, jp] } }
-  user:all: { ceiling: [regional, everything], admin: [TENANT_ADMIN], attributes: { region: { any: true } } }
-  user:none: { ceiling: [regional] }
-  user:red: { ceiling: [other], attributes: { team: red } }
-  agent:blue: { ceiling: [other], attributes: { team: blue } }
-  agent:bot: { ceiling: [regional], attributes: { region: [eu, jp] } }
-  user:barred: { ceiling: [everything, barred] }
-roles:
+export const POLICY = policyText(
+  'hr',
+  {
+    'user:eu': 'regional { attributes: { region: eu } }',
+    'user:us': 'regional { attributes: { region: [us, jp] } }',
+    'user:all': 'regional, everything { admin: [TENANT_ADMIN], attributes: { region: { any: true } } }',
+    'user:none': 'regional',
+    'user:red': 'other { attributes: { team: red } }',
+    'agent:blue': 'other { attributes: { team: blue } }',
+    'agent:bot': 'regional { attributes: { region: [eu, jp] } }',
+    'user:barred': 'everything, barred',
+  },
+  `roles:
   regional:
     grants:
       - { on: employee, columns: "*", rows: "region = attribute('region')" }
@@ -92,7 +86,8 @@ roles:
     deny: [{ on: note }]
 masks: { pii: redact }
 limits: { query: 100000, catalog: 100000 }
-`;
+`,
+);
 
 /** A folder with the two files, and the command in it. */
 export interface Project {

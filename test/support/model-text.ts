@@ -44,3 +44,20 @@ export function grantsText(on: readonly string[], more?: string): string {
   const rest = more === undefined ? '' : `, ${more}`;
   return on.map((name) => `      - { on: ${name}, columns: "*"${rest} }`).join('\n');
 }
+
+/**
+ * YAML of a policy: its subjects, each with the roles of its ceiling and other properties as YAML
+ * (`analyst, clerk { admin: [TENANT_ADMIN] }`), then the rest.
+ */
+export function policyText(tenant: string, subjects: Readonly<Record<string, string>>, rest: string): string {
+  const lines = Object.entries(subjects).map(([name, given]) => {
+    const [, ceiling = '', more] = /^([^{]*?)(?: ?\{ (.*) \})?$/.exec(given) ?? [];
+    return `  ${name}: { ceiling: [${ceiling}]${more === undefined ? '' : `, ${more}`} }`;
+  });
+  return `
+version: 1
+tenant: ${tenant}
+subjects:
+${lines.join('\n')}
+${rest}`;
+}

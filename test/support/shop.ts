@@ -1,4 +1,4 @@
-import { grantsText, manifestText } from './model-text.js';
+import { grantsText, manifestText, policyText } from './model-text.js';
 
 /** A shop with customers in two regions, their orders, and an entity with a column of every type. */
 export const SHOP_MANIFEST = manifestText(
@@ -63,19 +63,19 @@ raw_sql:
  * \`user:den\` analyst who may not use addresses · \`user:nil\` nothing · \`agent:bot\` acts for others ·
  * \`user:root\` analyst with an admin role, if the token claims it
  */
-export const SHOP_POLICY = `
-version: 1
-tenant: shop
-subjects:
-  user:ann: { ceiling: [analyst] }
-  user:ada: { ceiling: [auditor, analyst] }
-  user:eu: { ceiling: [regional], attributes: { region: eu } }
-  user:us: { ceiling: [regional], attributes: { region: us } }
-  user:den: { ceiling: [analyst, no_addresses] }
-  user:nil: { ceiling: [] }
-  agent:bot: { ceiling: [analyst, regional], attributes: { region: { any: true } } }
-  user:root: { ceiling: [analyst], admin: [TENANT_ADMIN] }
-roles:
+export const SHOP_POLICY = policyText(
+  'shop',
+  {
+    'user:ann': 'analyst',
+    'user:ada': 'auditor, analyst',
+    'user:eu': 'regional { attributes: { region: eu } }',
+    'user:us': 'regional { attributes: { region: us } }',
+    'user:den': 'analyst, no_addresses',
+    'user:nil': '',
+    'agent:bot': 'analyst, regional { attributes: { region: { any: true } } }',
+    'user:root': 'analyst { admin: [TENANT_ADMIN] }',
+  },
+  `roles:
   analyst:
     grants:
 ${grantsText(['customer', 'order', 'product', 'line', 'sample', 'labels'])}
@@ -101,7 +101,8 @@ limits:
   schema: 100000
   authoring: 100000
   catalog: 100000
-`;
+`,
+);
 
 export const SHOP_SCRIPT = `
 CREATE SCHEMA shop;

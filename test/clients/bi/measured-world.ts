@@ -2,6 +2,7 @@ import pg from 'pg';
 import { mintToken } from '../../../policy/index.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { policyText } from '../../support/model-text.js';
 import { type NativePostgres, useServer } from '../../support/native-postgres.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';
@@ -230,12 +231,12 @@ relationships:
 ${RELATIONSHIPS.map((r) => `  ${r}`).join('\n')}
 `;
 
-const POLICY = `
-version: 1
-tenant: test
-subjects:
-  user:clerk: { ceiling: [clerk] }
-roles:
+const POLICY = policyText(
+  'test',
+  {
+    'user:clerk': 'clerk',
+  },
+  `roles:
   clerk:
     grants:
 ${TABLES.map((t) =>
@@ -246,7 +247,8 @@ ${TABLES.map((t) =>
       - { on: line, columns: "*" }
 masks: { pii: redact }
 limits: { query: 100000, catalog: 100000 }
-`;
+`,
+);
 
 function created(table: string, columns: Columns, key: string): string {
   const list = Object.entries(columns).map(([n, type]) => `${n} ${type.replace('!', ' NOT NULL')}`);

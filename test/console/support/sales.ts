@@ -1,4 +1,4 @@
-import { grantsText, manifestText } from '../../support/model-text.js';
+import { grantsText, manifestText, policyText } from '../../support/model-text.js';
 
 /** Sales over two years, in which there is something to draw: regions, categories, months, and what not all may see. */
 const SALES_MANIFEST = manifestText(
@@ -59,15 +59,15 @@ lexicon:
 );
 
 /** `user:ann` sees no addresses; `user:ada` all; `user:eu` the region of hers and no products; `user:nil` nothing. */
-const SALES_POLICY = `
-version: 1
-tenant: sales
-subjects:
-  user:ann: { ceiling: [analyst] }
-  user:ada: { ceiling: [auditor] }
-  user:eu: { ceiling: [regional] }
-  user:nil: { ceiling: [] }
-roles:
+const SALES_POLICY = policyText(
+  'sales',
+  {
+    'user:ann': 'analyst',
+    'user:ada': 'auditor',
+    'user:eu': 'regional',
+    'user:nil': '',
+  },
+  `roles:
   analyst:
     grants:
       - { on: customer, columns: "*", unmask: [person] }
@@ -82,7 +82,8 @@ ${grantsText(['product', 'order'])}
       - { on: order, columns: [id, customer_id, amount, status, placed_at] }
 masks: { pii: redact, person: redact }
 limits: { query: 10000, schema: 10000 }
-`;
+`,
+);
 
 const SALES_SCRIPT = `
 CREATE SCHEMA sales;

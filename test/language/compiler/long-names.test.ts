@@ -1,4 +1,5 @@
 import t from 'tap';
+import { policyText } from '../../support/model-text.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 
 /** Masked columns with names as long as Postgres has them: what stands beside them for joins and samples has a name of its own. */
@@ -20,17 +21,18 @@ connectors:
 entities:
   left: { source: db.long.left, primary_key: [${ONE}], columns: [id, ${columns.join(', ')}] }
 `;
-const POLICY = `
-version: 1
-tenant: long
-subjects:
-  user:half: { ceiling: [masked, clear] }
-roles:
+const POLICY = policyText(
+  'long',
+  {
+    'user:half': 'masked, clear',
+  },
+  `roles:
   masked: { grants: [{ on: left, columns: "*" }] }
   clear: { grants: [{ on: left, columns: "*", unmask: [secret], rows: "id < 2" }] }
 masks: { secret: hash }
 limits: { query: 1000, sample: 1000, schema: 1000, authoring: 1000, catalog: 1000 }
-`;
+`,
+);
 const SCRIPT = `
 create schema long;
 create table long.left (id int4, ${columns.map((c) => `${c} text`).join(', ')});

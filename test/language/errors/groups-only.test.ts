@@ -1,6 +1,6 @@
 import { GROUPS_ONLY, type GroupsOnlyReason } from 'osl-compiler';
 import t from 'tap';
-import { manifestText } from '../../support/model-text.js';
+import { manifestText, policyText } from '../../support/model-text.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 
 t.setTimeout(300_000);
@@ -26,14 +26,14 @@ raw_sql: { allow: [db.shop.earner, db.shop.gift, db.shop.tag] }
 `,
 );
 
-const POLICY = `
-version: 1
-tenant: demo
-subjects:
-  user:sum: { ceiling: [counting] }
-  user:share: { ceiling: [sharing] }
-  user:met: { ceiling: [measuring] }
-roles:
+const POLICY = policyText(
+  'demo',
+  {
+    'user:sum': 'counting',
+    'user:share': 'sharing',
+    'user:met': 'measuring',
+  },
+  `roles:
   counting:
     grants:
       - { on: earner, columns: "*", min_group_size: 3 }
@@ -47,7 +47,8 @@ roles:
     grants: [{ on: earner, columns: [town], metrics: [earned, highest], min_group_size: 3 }]
 masks: { pii: redact }
 limits: { query: 100000, sample: 100000 }
-`;
+`,
+);
 
 const SCRIPT = `
 create schema shop;

@@ -1,4 +1,4 @@
-import { grantsText, manifestText } from '../../support/model-text.js';
+import { grantsText, manifestText, policyText } from '../../support/model-text.js';
 
 /** Articles in two regions with notes about them, and accounts whose keys only some callers may read. */
 export const ARTICLES_MANIFEST = manifestText(
@@ -58,20 +58,20 @@ facets:
  * `user:non` no grant on notes · `user:odd` an unmask set that no version fits exactly · `user:acc` account keys in the clear
  * · `user:both` masked and raw · `user:mix` masked, and raw in German only
  */
-export const ARTICLES_POLICY = `
-version: 1
-tenant: press
-subjects:
-  user:ann: { ceiling: [masked] }
-  user:ada: { ceiling: [raw] }
-  user:eu: { ceiling: [regional], attributes: { region: eu } }
-  user:de: { ceiling: [german] }
-  user:non: { ceiling: [none] }
-  user:odd: { ceiling: [odd] }
-  user:both: { ceiling: [masked, raw] }
-  user:mix: { ceiling: [masked, german_raw] }
-  user:acc: { ceiling: [keys] }
-roles:
+export const ARTICLES_POLICY = policyText(
+  'press',
+  {
+    'user:ann': 'masked',
+    'user:ada': 'raw',
+    'user:eu': 'regional { attributes: { region: eu } }',
+    'user:de': 'german',
+    'user:non': 'none',
+    'user:odd': 'odd',
+    'user:both': 'masked, raw',
+    'user:mix': 'masked, german_raw',
+    'user:acc': 'keys',
+  },
+  `roles:
   masked:
     grants:
 ${grantsText(['article', 'person', 'notes', 'account', 'memos'])}
@@ -106,7 +106,8 @@ masks:
   person: redact
   secret: redact
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 export interface Note {
   readonly id: string;

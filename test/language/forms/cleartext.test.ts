@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { columnLineage, compile } from 'osl-compiler';
 import t from 'tap';
 import { accessOfChain } from '../../../src/service/lineage/caller.js';
-import { manifestText } from '../../support/model-text.js';
+import { manifestText, policyText } from '../../support/model-text.js';
 import { call, connected } from '../../surfaces/mcp/support.js';
 import { at, type Forms, startForms } from './fixture.js';
 
@@ -56,18 +56,18 @@ facets:
  * `user:two` masked, and raw in German only: the masked one · `user:col` masked, of the fields only two · `user:acc` keys of
  * accounts, not those of memos · `user:mem` the other way round · `user:non` nothing but persons
  */
-const POLICY = `
-version: 1
-tenant: press
-subjects:
-  user:ann: { ceiling: [people, masked] }
-  user:ada: { ceiling: [people, raw] }
-  user:two: { ceiling: [people, masked, german] }
-  user:col: { ceiling: [people, columns] }
-  user:acc: { ceiling: [accounts] }
-  user:mem: { ceiling: [memos] }
-  user:non: { ceiling: [people] }
-roles:
+const POLICY = policyText(
+  'press',
+  {
+    'user:ann': 'people, masked',
+    'user:ada': 'people, raw',
+    'user:two': 'people, masked, german',
+    'user:col': 'people, columns',
+    'user:acc': 'accounts',
+    'user:mem': 'memos',
+    'user:non': 'people',
+  },
+  `roles:
   people:
     grants:
       - { on: article, columns: "*" }
@@ -87,7 +87,8 @@ roles:
       - { on: memos, columns: "*", unmask: [secret] }
 masks: { pii: redact, person: hash, secret: hash, internal: redact, locked: deny }
 limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
-`;
+`,
+);
 
 const SCRIPT = `
 CREATE SCHEMA press;

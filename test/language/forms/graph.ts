@@ -1,5 +1,5 @@
 import { fc } from '../../support/fast-check.js';
-import { grantsText, manifestText } from '../../support/model-text.js';
+import { grantsText, manifestText, policyText } from '../../support/model-text.js';
 
 /** Nodes linked with each other and with items, and groups of items. A row is hidden from some callers. */
 export const GRAPH_MANIFEST = manifestText(
@@ -24,21 +24,9 @@ export const GRAPH_MANIFEST = manifestText(
   knode: { source: db.g.knode, primary_key: [area, name], columns: [area, name, shown] }
   kitem: { source: db.g.kitem, primary_key: [area, name], entity_key_columns: [area, name, grp], columns: [area, name, grp, shown] }
 bridges:
-  link:
-    source: db.g.link
-    left: { entity: node, columns: [a] }
-    right: { entity: node, columns: [b] }
-    columns: [a, b, shown]
-  owns:
-    source: db.g.owns
-    left: { entity: node, columns: [node] }
-    right: { entity: item, columns: [item] }
-    columns: [node, item, shown]
-  likes:
-    source: db.g.likes
-    left: { entity: node, columns: [node] }
-    right: { entity: item, columns: [item] }
-    columns: [node, item, shown]
+  link: { source: db.g.link, left: { entity: node, columns: [a] }, right: { entity: node, columns: [b] }, columns: [a, b, shown] }
+  owns: { source: db.g.owns, left: { entity: node, columns: [node] }, right: { entity: item, columns: [item] }, columns: [node, item, shown] }
+  likes: { source: db.g.likes, left: { entity: node, columns: [node] }, right: { entity: item, columns: [item] }, columns: [node, item, shown] }
   klink:
     source: db.g.klink
     left: { entity: knode, columns: [a1, a2] }
@@ -61,16 +49,16 @@ relationships:
 );
 
 /** `user:all` sees every row; `user:some` those that are shown; `user:one` of the bridges to items only `owns`. */
-export const GRAPH_POLICY = `
-version: 1
-tenant: graph
-subjects:
-  user:all: { ceiling: [all] }
-  user:some: { ceiling: [some] }
-  user:one: { ceiling: [one] }
-  user:masked: { ceiling: [masked] }
-  user:partly: { ceiling: [masked, partly] }
-roles:
+export const GRAPH_POLICY = policyText(
+  'graph',
+  {
+    'user:all': 'all',
+    'user:some': 'some',
+    'user:one': 'one',
+    'user:masked': 'masked',
+    'user:partly': 'masked, partly',
+  },
+  `roles:
   all:
     grants:
 ${grantsText(['node', 'item', 'grp', 'link', 'owns', 'likes'])}
@@ -92,7 +80,8 @@ ${grantsText(['knode', 'kitem', 'klink', 'kowns'])}
       - { on: knode, columns: "*", rows: shown, unmask: [tag] }
 masks: { tag: redact }
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 export const GRAPH_TABLES = `
 CREATE SCHEMA g;

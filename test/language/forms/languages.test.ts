@@ -5,7 +5,7 @@ import { LANGUAGES, type Language } from '../../../src/model/facets/languages.js
 import { parseManifest } from '../../../src/model/manifest/index.js';
 import { indexContent } from '../../../src/service/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
-import { manifestText } from '../../support/model-text.js';
+import { manifestText, policyText } from '../../support/model-text.js';
 import { at, startForms } from './fixture.js';
 import { toyEmbeddings } from './vectors.js';
 
@@ -136,13 +136,13 @@ ${named.map((language) => facet(language, `{ max_top_k: 50, language: ${language
 );
 
 const facets = [...named, 'plain', 'both'];
-const POLICY = `
-version: 1
-tenant: press
-subjects:
-  user:ann: { ceiling: [all] }
-  user:zero: { ceiling: [few] }
-roles:
+const POLICY = policyText(
+  'press',
+  {
+    'user:ann': 'all',
+    'user:zero': 'few',
+  },
+  `roles:
   all:
     grants:
       - { on: article, columns: "*" }
@@ -153,7 +153,8 @@ ${facets.map((name) => `      - { on: ${name}, columns: "*" }`).join('\n')}
 ${facets.map((name) => `      - { on: ${name}, columns: "*", rows: "id not like '%-0'" }`).join('\n')}
 masks: {}
 limits: { query: 1000000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 const notes = Object.entries(CORPORA).flatMap(([lang, { passages }]) =>
   passages.map((body, i) => `('${lang}-${i}', 1, '${lang}', '${body.replaceAll("'", "''")}')`),

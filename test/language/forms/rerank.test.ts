@@ -5,6 +5,7 @@ import t from 'tap';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { type Asked, json, modelServer } from '../../content/server.js';
 import { WireClient } from '../../support/frontends.js';
+import { policyText } from '../../support/model-text.js';
 import { cancelRequest } from '../../wire/support/bytes.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, PEOPLE } from './articles.js';
 import { type Answer, at, startForms } from './fixture.js';
@@ -39,19 +40,20 @@ roles:
 `,
 );
 
-const VECTORS_DECODING = `
-version: 1
-tenant: press
-subjects:
-  user:ann: { ceiling: [all] }
-roles:
+const VECTORS_DECODING = policyText(
+  'press',
+  {
+    'user:ann': 'all',
+  },
+  `roles:
   all:
     grants:
       - { on: article, columns: "*" }
       - { on: notes, columns: "*", decode: true }
 masks: {}
 limits: { query: 1000000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 const server = await modelServer();
 const origin = new URL(server.url).origin;

@@ -1,4 +1,4 @@
-import { manifestText } from '../../support/model-text.js';
+import { manifestText, policyText } from '../../support/model-text.js';
 
 /** A helpdesk whose tickets have a text, and whose callers see different rows and columns of them. */
 export const TICKETS_MANIFEST = manifestText(
@@ -17,11 +17,7 @@ entities:
     primary_key: [id]
     entity_key_columns: [id]
     columns: [id, region, status, subject, body, amount, seen, doc, notes]
-  agent:
-    source: db.desk.agents
-    primary_key: [id]
-    entity_key_columns: [id]
-    columns: [id, region]
+  agent: { source: db.desk.agents, primary_key: [id], entity_key_columns: [id], columns: [id, region] }
 `,
 );
 
@@ -29,18 +25,18 @@ entities:
  * \`user:all\` everything · \`user:eu\` rows of its region · \`user:veil\` bodies masked · \`user:part\` bodies of its region,
  * masked elsewhere · \`user:den\` no bodies · \`user:sum\` figures over three rows at least · \`user:nil\` nothing
  */
-export const TICKETS_POLICY = `
-version: 1
-tenant: desk
-subjects:
-  user:all: { ceiling: [whole] }
-  user:eu: { ceiling: [regional], attributes: { region: eu } }
-  user:veil: { ceiling: [veiled] }
-  user:part: { ceiling: [veiled, partly], attributes: { region: eu } }
-  user:den: { ceiling: [whole, no_bodies] }
-  user:sum: { ceiling: [figures] }
-  user:nil: { ceiling: [] }
-roles:
+export const TICKETS_POLICY = policyText(
+  'desk',
+  {
+    'user:all': 'whole',
+    'user:eu': 'regional { attributes: { region: eu } }',
+    'user:veil': 'veiled',
+    'user:part': 'veiled, partly { attributes: { region: eu } }',
+    'user:den': 'whole, no_bodies',
+    'user:sum': 'figures',
+    'user:nil': '',
+  },
+  `roles:
   whole:
     grants:
       - { on: ticket, columns: "*", unmask: [pii] }
@@ -70,7 +66,8 @@ limits:
   schema: 100000
   authoring: 100000
   catalog: 100000
-`;
+`,
+);
 
 export interface Ticket {
   readonly id: number;

@@ -1,5 +1,5 @@
 import { type Asked, json, type ModelServer, modelServer } from '../../content/server.js';
-import { manifestText } from '../../support/model-text.js';
+import { manifestText, policyText } from '../../support/model-text.js';
 
 /** Notes about articles in two regions, as vectors of a model. */
 export function vectorsManifest(retrieval: string): string {
@@ -31,22 +31,23 @@ facets:
 }
 
 /** `user:ann` all · `user:eu` articles of the EU · `user:de` notes in German · `user:odd` seven notes */
-export const VECTORS_POLICY = `
-version: 1
-tenant: press
-subjects:
-  user:ann: { ceiling: [all] }
-  user:eu: { ceiling: [regional], attributes: { region: eu } }
-  user:de: { ceiling: [german] }
-  user:odd: { ceiling: [odd] }
-roles:
+export const VECTORS_POLICY = policyText(
+  'press',
+  {
+    'user:ann': 'all',
+    'user:eu': 'regional { attributes: { region: eu } }',
+    'user:de': 'german',
+    'user:odd': 'odd',
+  },
+  `roles:
   all: ${grants('', '')}
   regional: ${grants(`, rows: "region = attribute('region')"`, '')}
   german: ${grants('', `, rows: "lang = 'de'"`)}
   odd: ${grants('', `, rows: "lang = 'xx'"`)}
 masks: {}
 limits: { query: 1000000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 function grants(ofArticle: string, ofNotes: string): string {
   return `\n    grants:\n      - { on: article, columns: "*"${ofArticle} }\n      - { on: notes, columns: "*"${ofNotes} }`;

@@ -1,4 +1,4 @@
-import { grantsText, manifestText } from '../../support/model-text.js';
+import { grantsText, manifestText, policyText } from '../../support/model-text.js';
 
 /**
  * A shop in which naive joins inflate: orders with none to four line items and none to two refunds, customers without
@@ -196,15 +196,15 @@ metrics:
  * `user:all` everything · `user:eu` rows of its region, no amounts, addresses masked · `user:blind` may not read when
  * an order was placed, nor who bought · `user:nobody` no order at all
  */
-export const METRICS_POLICY = `
-version: 1
-tenant: shop
-subjects:
-  user:all: { ceiling: [all] }
-  user:eu: { ceiling: [regional], attributes: { region: eu } }
-  user:blind: { ceiling: [blind] }
-  user:nobody: { ceiling: [regional], attributes: { region: nowhere } }
-roles:
+export const METRICS_POLICY = policyText(
+  'shop',
+  {
+    'user:all': 'all',
+    'user:eu': 'regional { attributes: { region: eu } }',
+    'user:blind': 'blind',
+    'user:nobody': 'regional { attributes: { region: nowhere } }',
+  },
+  `roles:
   all:
     grants:
       - { on: Customer, columns: "*", unmask: [pii] }
@@ -226,7 +226,8 @@ masks:
   pii: redact
   money: "null"
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 /** SQL that makes and fills the tables. */
 export function scriptOf(shop: Shop): string {

@@ -3,7 +3,7 @@ import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { at, startForms } from '../../language/forms/fixture.js';
 import { WireClient } from '../../support/frontends.js';
-import { grantsText, manifestText } from '../../support/model-text.js';
+import { grantsText, manifestText, policyText } from '../../support/model-text.js';
 import { IMAGE_DIR } from '../../surfaces/catalog/support/world.js';
 import { call, connected } from '../../surfaces/mcp/support.js';
 
@@ -100,14 +100,14 @@ raw_sql:
 `,
 );
 
-const POLICY = `
-version: 1
-tenant: books
-subjects:
-  user:ann: { ceiling: [reader, barred] }
-  user:bo: { ceiling: [outsider] }
-  user:root: { ceiling: [reader] }
-roles:
+const POLICY = policyText(
+  'books',
+  {
+    'user:ann': 'reader, barred',
+    'user:bo': 'outsider',
+    'user:root': 'reader',
+  },
+  `roles:
   reader:
     grants:
 ${grantsText(['account', 'ledger', 'entry'])}
@@ -123,7 +123,8 @@ ${grantsText(['ledgernotes', 'ledgermemos'])}
     deny: [{ on: ledger }, { on: ledgernotes }]
 masks: {}
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 const SCRIPT = `
 CREATE SCHEMA b;

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import t, { type Test } from 'tap';
 import { type Frontends, postQuery, startFrontends } from '../../support/frontends.js';
-import { manifestText } from '../../support/model-text.js';
+import { manifestText, policyText } from '../../support/model-text.js';
 import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';
@@ -34,13 +34,13 @@ raw_sql: { allow: [db.hr.employee, db.hr.department] }
 `,
 );
 
-const POLICY = `
-version: 1
-tenant: hr
-subjects:
-  user:clerk: { ceiling: [clerk], attributes: { region: eu } }
-  user:stats: { ceiling: [stats] }
-roles:
+const POLICY = policyText(
+  'hr',
+  {
+    'user:clerk': 'clerk { attributes: { region: eu } }',
+    'user:stats': 'stats',
+  },
+  `roles:
   clerk:
     grants:
       - { on: employee, columns: "*", rows: "region = attribute('region')" }
@@ -51,7 +51,8 @@ roles:
       - { on: department, columns: "*" }
 masks: {}
 limits: { query: 100000, catalog: 100000 }
-`;
+`,
+);
 
 /** Employees to 40 are of the EU; of the others, one has no region. `Zedekiah` is common among them, and hidden. */
 const SCRIPT = `

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type Forms, startForms } from '../../language/forms/fixture.js';
-import { grantsText, manifestText } from '../../support/model-text.js';
+import { grantsText, manifestText, policyText } from '../../support/model-text.js';
 
 /**
  * Two databases whose visible rows are the same, and whose hidden rows differ in number and place: what a caller sees
@@ -26,13 +26,14 @@ features: { joins: any }
 `,
 );
 
-const policy = (order: string): string => `
-version: 1
-tenant: shop
-subjects:
-  user:ann: { ceiling: [reader] }
-  user:keyless: { ceiling: [keyless] }
-roles:
+const policy = (order: string): string =>
+  policyText(
+    'shop',
+    {
+      'user:ann': 'reader',
+      'user:keyless': 'keyless',
+    },
+    `roles:
   reader:
     grants:
 ${grantsText(['item', 'owner'], 'rows: shown')}
@@ -42,7 +43,8 @@ ${grantsText(['item', 'owner'], 'rows: shown')}
 masks: {}
 ${order}
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+  );
 
 const TABLES = `
 CREATE SCHEMA o;

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type Asker, type Caller, startFrontends } from '../../support/frontends.js';
-import { manifestText } from '../../support/model-text.js';
+import { manifestText, policyText } from '../../support/model-text.js';
 import { startTestService } from '../../support/service.js';
 
 /** What a row filter, a mask or a minimum rests on does not move with the clock that the caller chooses. */
@@ -21,17 +21,17 @@ metrics:
 `,
 );
 
-const POLICY = `
-version: 1
-tenant: demo
-subjects:
-  user:today: { ceiling: [today] }
-  user:past: { ceiling: [past] }
-  user:literal: { ceiling: [literal] }
-  user:cells: { ceiling: [cells, masked] }
-  user:counts: { ceiling: [counts] }
-  user:metric: { ceiling: [metric] }
-roles:
+const POLICY = policyText(
+  'demo',
+  {
+    'user:today': 'today',
+    'user:past': 'past',
+    'user:literal': 'literal',
+    'user:cells': 'cells, masked',
+    'user:counts': 'counts',
+    'user:metric': 'metric',
+  },
+  `roles:
   today: { grants: [{ on: news, columns: "*", rows: out_at::date <= current_date }] }
   past: { grants: [{ on: news, columns: "*", rows: "day < now() and extract(hour from out_at) < 18" }] }
   literal: { grants: [{ on: news, columns: "*", rows: "out_at < '2026-03-01 12:00'" }] }
@@ -41,7 +41,8 @@ roles:
   metric: { grants: [{ on: news, columns: [id], metrics: [old], min_group_size: 5 }] }
 masks: { pii: redact, birth: year }
 limits: { query: 100000, catalog: 100000 }
-`;
+`,
+);
 
 /** An hour apart, from two days ago to the day after tomorrow; and around the instant of the literal. */
 const SCRIPT = `

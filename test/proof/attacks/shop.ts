@@ -7,7 +7,7 @@ import { type OpenService, openService } from '../../../src/service/open.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { emptyDatabases } from '../../support/embedded-data.js';
 import type { Caller } from '../../support/frontends.js';
-import { grantsText } from '../../support/model-text.js';
+import { grantsText, policyText } from '../../support/model-text.js';
 import { nameServer, nativeOfRun, onPostgres } from '../../support/service.js';
 
 /**
@@ -78,14 +78,8 @@ entities:
     primary_key: [id]
     entity_key_columns: [id, customer_id, customer_ssn, customer_phone]
     columns: [id, customer_id, customer_ssn, customer_phone, region, total, memo]
-  device:
-    source: shop.shop.device
-    primary_key: [id]
-    columns: [id, region, host, span, price, words, flags, state, past, home]
-  vault:
-    source: shop.shop.vault
-    primary_key: [id]
-    columns: [id, content]
+  device: { source: shop.shop.device, primary_key: [id], columns: [id, region, host, span, price, words, flags, state, past, home] }
+  vault: { source: shop.shop.vault, primary_key: [id], columns: [id, content] }
 bridges:
   likes:
     source: shop.shop.likes
@@ -104,20 +98,20 @@ features: { joins: any }
 const CLERK_COLUMNS = 'id, name, ssn, email, salary, phone, card, born, region, amt, score, joined';
 
 export function policy(clerkColumns = CLERK_COLUMNS): string {
-  return `
-version: 1
-tenant: demo
-subjects:
-  user:clerk: { ceiling: [clerk], attributes: { region: eu } }
-  user:lost: { ceiling: [clerk] }
-  user:mixed: { ceiling: [clerk, friend], attributes: { region: eu } }
-  user:buyer: { ceiling: [buyer], attributes: { region: eu } }
-  user:nobody: { ceiling: [] }
-  user:stats: { ceiling: [stats], attributes: { region: eu } }
-  user:auditor: { ceiling: [auditor, clerk], attributes: { region: eu } }
-  agent:helper: { ceiling: [clerk, auditor], attributes: { region: { any: true } } }
-  user:admin: { ceiling: [clerk], admin: [TENANT_ADMIN], attributes: { region: eu } }
-roles:
+  return policyText(
+    'demo',
+    {
+      'user:clerk': 'clerk { attributes: { region: eu } }',
+      'user:lost': 'clerk',
+      'user:mixed': 'clerk, friend { attributes: { region: eu } }',
+      'user:buyer': 'buyer { attributes: { region: eu } }',
+      'user:nobody': '',
+      'user:stats': 'stats { attributes: { region: eu } }',
+      'user:auditor': 'auditor, clerk { attributes: { region: eu } }',
+      'agent:helper': 'clerk, auditor { attributes: { region: { any: true } } }',
+      'user:admin': 'clerk { admin: [TENANT_ADMIN], attributes: { region: eu } }',
+    },
+    `roles:
   clerk:
     grants:
       - { on: customer, columns: [${clerkColumns}], rows: "region = attribute('region')" }
@@ -156,7 +150,8 @@ masks:
   card: deny
   birth: year
 limits: { query: 100000, catalog: 100000 }
-`;
+`,
+  );
 }
 
 const TABLES = `

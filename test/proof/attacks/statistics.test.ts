@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type Asker, startFrontends } from '../../support/frontends.js';
-import { manifestText } from '../../support/model-text.js';
+import { manifestText, policyText } from '../../support/model-text.js';
 import { startTestService } from '../../support/service.js';
 
 /** Figures that are those of one person, asked for in every way that looks like many. */
@@ -22,14 +22,14 @@ metrics:
 `,
 );
 
-const POLICY = `
-version: 1
-tenant: demo
-subjects:
-  user:doc: { ceiling: [visits] }
-  user:tax: { ceiling: [earners] }
-  user:met: { ceiling: [metrics] }
-privacy_units: { visit: patient }
+const POLICY = policyText(
+  'demo',
+  {
+    'user:doc': 'visits',
+    'user:tax': 'earners',
+    'user:met': 'metrics',
+  },
+  `privacy_units: { visit: patient }
 roles:
   visits:
     grants: [{ on: visit, columns: [id, ward, finding, days], min_group_size: 3, distinct: { finding: 2 } }]
@@ -41,7 +41,8 @@ roles:
     grants: [{ on: earner, columns: [town], metrics: [earned], min_group_size: 3, dominance: 70 }]
 masks: { pii: redact }
 limits: { query: 100000, catalog: 100000 }
-`;
+`,
+);
 
 /**
  * Ward a: many visits of one patient. b: three patients with one finding. c: three patients, two findings. d: visits of

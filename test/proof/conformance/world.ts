@@ -8,7 +8,7 @@ import { indexContent } from '../../../src/service/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { chat, modelServer } from '../../content/server.js';
 import { hmac, PUBLIC_PEM, type Signer, seal } from '../../policy/tokens.js';
-import { grantsText, manifestText } from '../../support/model-text.js';
+import { grantsText, manifestText, policyText } from '../../support/model-text.js';
 import type { TokenClaims } from '../../support/service.js';
 import { type RestFixture, type Sent, startRest } from '../../surfaces/rest/fixture.js';
 import { at } from './json.js';
@@ -41,11 +41,7 @@ const MANIFEST = manifestText(
     columns: [id, name]
   member: { source: db.lib.t_member, primary_key: [code], columns: [code, since] }
 bridges:
-  wrote:
-    source: db.lib.t_wrote
-    left: { entity: book, columns: [book] }
-    right: { entity: author, columns: [author] }
-    columns: [book, author]
+  wrote: { source: db.lib.t_wrote, left: { entity: book, columns: [book] }, right: { entity: author, columns: [author] }, columns: [book, author] }
 facets:
   reviews:
     source: db.lib.t_review
@@ -80,18 +76,18 @@ raw_sql:
  * `user:key` members with their codes, and their letters ·
  * `user:root` as `user:ann`, and an admin where the token claims it
  */
-const POLICY = `
-version: 1
-tenant: library
-subjects:
-  user:ann: { ceiling: [reader] }
-  user:ada: { ceiling: [clear] }
-  user:eu: { ceiling: [regional], attributes: { region: eu } }
-  user:few: { ceiling: [few] }
-  user:nil: { ceiling: [] }
-  user:root: { ceiling: [reader], admin: [TENANT_ADMIN] }
-  user:key: { ceiling: [vault] }
-roles:
+const POLICY = policyText(
+  'library',
+  {
+    'user:ann': 'reader',
+    'user:ada': 'clear',
+    'user:eu': 'regional { attributes: { region: eu } }',
+    'user:few': 'few',
+    'user:nil': '',
+    'user:root': 'reader { admin: [TENANT_ADMIN] }',
+    'user:key': 'vault',
+  },
+  `roles:
   reader:
     grants:
 ${grantsText(['book', 'author', 'wrote', 'reviews', 'member', 'letters'])}
@@ -112,7 +108,8 @@ ${grantsText(['author', 'wrote', 'reviews'])}
       - { on: letters, columns: "*", unmask: [secret] }
 masks: { pii: redact, person: redact, secret: redact, locked: deny }
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 const SCRIPT = `
 CREATE SCHEMA lib;

@@ -1,6 +1,6 @@
 import { type Forms, startForms } from '../../language/forms/fixture.js';
 import { toyEmbeddings } from '../../language/forms/vectors.js';
-import { manifestText } from '../../support/model-text.js';
+import { manifestText, policyText } from '../../support/model-text.js';
 
 /** Notes about articles, of which both legs of a facet are searched: small enough to work answers out by hand. */
 const MANIFEST = manifestText(
@@ -28,20 +28,21 @@ facets:
 );
 
 /** `user:all` everything · `user:eu` articles of the EU · `user:de` notes in German */
-const POLICY = `
-version: 1
-tenant: press
-subjects:
-  user:all: { ceiling: [all] }
-  user:eu: { ceiling: [regional] }
-  user:de: { ceiling: [german] }
-roles:
+const POLICY = policyText(
+  'press',
+  {
+    'user:all': 'all',
+    'user:eu': 'regional',
+    'user:de': 'german',
+  },
+  `roles:
   all: { grants: [{ on: article, columns: "*" }, { on: notes, columns: "*" }] }
   regional: { grants: [{ on: article, columns: "*", rows: "region = 'eu'" }, { on: notes, columns: "*" }] }
   german: { grants: [{ on: article, columns: "*" }, { on: notes, columns: "*", rows: "lang = 'de'" }] }
 masks: {}
 limits: { query: 100000, sample: 1000, schema: 1000, authoring: 1000, catalog: 1000 }
-`;
+`,
+);
 
 const LONG =
   'canal lock canal gate canal water canal barge canal bridge canal tow canal path canal boat canal';

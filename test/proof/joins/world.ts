@@ -1,4 +1,4 @@
-import { grantsText, manifestText } from '../../support/model-text.js';
+import { grantsText, manifestText, policyText } from '../../support/model-text.js';
 
 /** A small model with keys of every kind that the join rule tells apart. */
 export const MANIFEST = manifestText(
@@ -36,18 +36,19 @@ bridges:
 `,
 );
 
-export const POLICY = `
-version: 1
-tenant: joins
-subjects:
-  user:ann: { ceiling: [reader] }
-roles:
+export const POLICY = policyText(
+  'joins',
+  {
+    'user:ann': 'reader',
+  },
+  `roles:
   reader:
     grants:
 ${grantsText(['customer', 'purchase', 'plot', 'stay', 'member', 'letter', 'likes'])}
 masks: { secret: redact }
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 export const SCRIPT = `
 create schema j;

@@ -41,10 +41,7 @@ entities:
     source: db.vault.kunden_t
     primary_key: [id]
     columns: { id: { column: kd_id }, name: { column: kd_name }, age: { column: kd_alter }, flag: { column: kd_geheim } }
-  place:
-    source: db.vault.orte_t
-    primary_key: [id]
-    columns: { id: { column: ort_id }, name: { column: ort_name } }
+  place: { source: db.vault.orte_t, primary_key: [id], columns: { id: { column: ort_id }, name: { column: ort_name } } }
 bridges:
   way:
     source: db.vault.wege_t

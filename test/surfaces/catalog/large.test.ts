@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import tap, { type Test, test } from 'tap';
 import { TOOLS } from '../../clients/bi/tools.js';
+import { policyText } from '../../support/model-text.js';
 import { type Model, openBase, openWorld } from './support/world.js';
 
 /**
@@ -43,14 +44,14 @@ ${numbers(ENTITIES).slice(1).map(link).join('\n')}
 `;
   const grants = (list: readonly number[]): string =>
     list.map((i) => `      - { on: e${i}, columns: "*" }`).join('\n');
-  const policy = `
-version: 1
-tenant: test
-subjects:
-  user:all: { ceiling: [all] }
-  user:wide: { ceiling: [wide] }
-  user:one: { ceiling: [one] }
-roles:
+  const policy = policyText(
+    'test',
+    {
+      'user:all': 'all',
+      'user:wide': 'wide',
+      'user:one': 'one',
+    },
+    `roles:
   all:
     grants:
 ${grants(numbers(ENTITIES))}
@@ -62,7 +63,8 @@ ${grants(numbers(WIDE))}
 ${grants([0])}
 masks: {}
 limits: { query: 100000, catalog: 100000 }
-`;
+`,
+  );
   return { manifest, policy, roles: { all: ['all'], wide: ['wide'], one: ['one'] } };
 }
 

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import tap, { test } from 'tap';
-import { manifestText } from '../../support/model-text.js';
+import { manifestText, policyText } from '../../support/model-text.js';
 import { startTestService } from '../../support/service.js';
 import { connectTo } from './asked.js';
 import { servePg, startBoth } from './support.js';
@@ -75,18 +75,19 @@ entities:
 `,
 );
 
-const POLICY = `
-version: 1
-tenant: kinds
-subjects:
-  user:all: { ceiling: [all] }
-  user:some: { ceiling: [some] }
-roles:
+const POLICY = policyText(
+  'kinds',
+  {
+    'user:all': 'all',
+    'user:some': 'some',
+  },
+  `roles:
   all: { grants: [{ on: thing, columns: "*", unmask: [secret] }, { on: feeling, columns: "*", unmask: [secret] }] }
   some: { grants: [{ on: thing, columns: "*" }, { on: feeling, columns: "*" }] }
 masks: { secret: redact }
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 const SCRIPT = `
 CREATE SCHEMA kinds;

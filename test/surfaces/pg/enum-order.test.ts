@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 import tap, { test } from 'tap';
+import { policyText } from '../../support/model-text.js';
 import { connectTo } from './asked.js';
 import { startBoth } from './support.js';
 
@@ -33,20 +34,21 @@ metrics:
   last_state: { type: simple, entity: thing, expression: max(state) }
 `;
 
-const POLICY = `
-version: 1
-tenant: kinds
-subjects:
-  user:all: { ceiling: [all] }
-  user:some: { ceiling: [some] }
-  user:half: { ceiling: [some, half] }
-roles:
+const POLICY = policyText(
+  'kinds',
+  {
+    'user:all': 'all',
+    'user:some': 'some',
+    'user:half': 'some, half',
+  },
+  `roles:
   all: { grants: [{ on: thing, columns: "*", unmask: [secret] }] }
   some: { grants: [{ on: thing, columns: "*", rows: "owner = 'ann'" }] }
   half: { grants: [{ on: thing, columns: "*", rows: "owner = 'ann' and id < 5", unmask: [secret] }] }
 masks: { secret: redact }
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 /** By owner: only Bob has a thing that came back. */
 const ROWS = [

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import tap, { test } from 'tap';
-import { manifestText } from '../../support/model-text.js';
+import { manifestText, policyText } from '../../support/model-text.js';
 import { type Asked, asked, connectTo } from './asked.js';
 import { startBoth } from './support.js';
 
@@ -36,14 +36,14 @@ raw_sql: { allow: [db.pad.client] }
 `,
 );
 
-const POLICY = `
-version: 1
-tenant: padded
-subjects:
-  user:all: { ceiling: [all] }
-  user:named: { ceiling: [named] }
-  user:own: { ceiling: [own], attributes: { segment: [smb, ent] } }
-roles:
+const POLICY = policyText(
+  'padded',
+  {
+    'user:all': 'all',
+    'user:named': 'named',
+    'user:own': 'own { attributes: { segment: [smb, ent] } }',
+  },
+  `roles:
   all:
     grants:
       - { on: client, columns: "*", unmask: [secret, shown, start] }
@@ -54,7 +54,8 @@ roles:
     grants: [{ on: client, columns: "*", rows: "segment = attribute('segment')" }]
 masks: { secret: redact, shown: hash, start: partial }
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 const SCRIPT = `
 CREATE SCHEMA pad;

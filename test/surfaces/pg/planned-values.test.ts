@@ -3,7 +3,7 @@ import pg from 'pg';
 import tap, { type Test, test } from 'tap';
 import { effectiveAccess, type Identity } from '../../../policy/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
-import { grantsText, manifestText } from '../../support/model-text.js';
+import { grantsText, manifestText, policyText } from '../../support/model-text.js';
 import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startTestService, type TestService } from '../../support/service.js';
@@ -36,16 +36,16 @@ const MANIFEST = manifestText(
 `,
 );
 
-const POLICY = `
-version: 1
-tenant: plans
-subjects:
-  user:all: { ceiling: [everything] }
-  user:large: { ceiling: [member], attributes: { owner: 1 } }
-  user:small: { ceiling: [member], attributes: { owner: 2 } }
-  user:seven: { ceiling: [tenant], attributes: { tenant: 7 } }
-  user:both: { ceiling: [tenant], attributes: { tenant: [7, 9] } }
-roles:
+const POLICY = policyText(
+  'plans',
+  {
+    'user:all': 'everything',
+    'user:large': 'member { attributes: { owner: 1 } }',
+    'user:small': 'member { attributes: { owner: 2 } }',
+    'user:seven': 'tenant { attributes: { tenant: 7 } }',
+    'user:both': 'tenant { attributes: { tenant: [7, 9] } }',
+  },
+  `roles:
   everything:
     grants:
 ${grantsText(['doc', 'label', 'owner'])}
@@ -59,7 +59,8 @@ ${grantsText(['doc', 'label', 'owner'])}
       - { on: line, columns: "*", rows: tenant = attribute('tenant') }
 masks: {}
 limits: { query: 100000 }
-`;
+`,
+);
 
 /** Twelve documents are open, and twelve belong to owner 2, each spread over the table. */
 const SCRIPT = `

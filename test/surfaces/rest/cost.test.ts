@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { policyText } from '../../support/model-text.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startRest } from './fixture.js';
 
@@ -14,20 +15,21 @@ entities:
   event: { source: db.shop.events, primary_key: [id], columns: [id, filler] }
 `;
 const GRANTS = '[{ on: event, columns: "*" }]';
-const POLICY = `
-version: 1
-tenant: shop
-subjects:
-  user:small: { ceiling: [small, wide] }
-  user:wide: { ceiling: [wide] }
-  user:free: { ceiling: [free] }
-roles:
+const POLICY = policyText(
+  'shop',
+  {
+    'user:small': 'small, wide',
+    'user:wide': 'wide',
+    'user:free': 'free',
+  },
+  `roles:
   small: { grants: ${GRANTS}, max_cost: 100 }
   wide: { grants: ${GRANTS}, max_cost: 1000000000 }
   free: { grants: ${GRANTS} }
 masks: {}
 limits: { query: 1000 }
-`;
+`,
+);
 const SCRIPT = `
 CREATE SCHEMA shop;
 CREATE TABLE shop.events (id int4 PRIMARY KEY, filler text);

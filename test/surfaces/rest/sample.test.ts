@@ -1,4 +1,5 @@
 import t, { test } from 'tap';
+import { policyText } from '../../support/model-text.js';
 import { inOneMoment } from '../../support/moment.js';
 import { freshAddress, type Reply, startRest } from './fixture.js';
 
@@ -88,34 +89,30 @@ ${MASKS.map(
 relationships:
   slip_pay: { from: slip.pay_id, to: pay.id, kind: many_to_one }
 bridges:
-  link:
-    source: db.vault.link
-    left: { entity: m_redact, columns: [a] }
-    right: { entity: pay, columns: [b] }
-    columns: [a, b]
+  link: { source: db.vault.link, left: { entity: m_redact, columns: [a] }, right: { entity: pay, columns: [b] }, columns: [a, b] }
 `;
 
-const POLICY = `
-version: 1
-tenant: shop
-subjects:
-  user:low: { ceiling: [low] }
-  user:top: { ceiling: [top] }
-  user:mix: { ceiling: [plain, open, noted] }
-  user:key: { ceiling: [keyed] }
-  user:team: { ceiling: [team], attributes: { team: red } }
-  user:blue: { ceiling: [team], attributes: { team: blue } }
-  user:den: { ceiling: [low, none_of_pay, no_notes] }
-  user:some: { ceiling: [keyed, no_notes] }
-  user:sum: { ceiling: [sums] }
-  user:nil: { ceiling: [] }
-  user:clerk: { ceiling: [slips, plain, open, noted] }
-  user:few: { ceiling: [slips, open] }
-  user:whole: { ceiling: [slips, fees, tops, keyed] }
-  user:part: { ceiling: [slips, tops_of_2, keyed] }
-  user:adder: { ceiling: [slips, sums] }
-  agent:bot: { ceiling: [low, team], attributes: { team: { any: true } } }
-roles:
+const POLICY = policyText(
+  'shop',
+  {
+    'user:low': 'low',
+    'user:top': 'top',
+    'user:mix': 'plain, open, noted',
+    'user:key': 'keyed',
+    'user:team': 'team { attributes: { team: red } }',
+    'user:blue': 'team { attributes: { team: blue } }',
+    'user:den': 'low, none_of_pay, no_notes',
+    'user:some': 'keyed, no_notes',
+    'user:sum': 'sums',
+    'user:nil': '',
+    'user:clerk': 'slips, plain, open, noted',
+    'user:few': 'slips, open',
+    'user:whole': 'slips, fees, tops, keyed',
+    'user:part': 'slips, tops_of_2, keyed',
+    'user:adder': 'slips, sums',
+    'agent:bot': 'low, team { attributes: { team: { any: true } } }',
+  },
+  `roles:
   low:
     grants:
 ${[...MASKS.map((m) => `m_${m}`), 'pay', 'link'].map((n) => `      - { on: ${n}, columns: "*" }`).join('\n')}
@@ -151,7 +148,8 @@ ${MASKS.map((m) => `      - { on: m_${m}, columns: "*", unmask: [s_${m}] }`).joi
     deny: [{ on: pay, columns: [note] }]
 masks: { s_redact: redact, s_null: "null", s_hash: hash, s_partial: partial, s_year: year, s_deny: deny }
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
-`;
+`,
+);
 
 const SCRIPT = `
 CREATE SCHEMA vault;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import t, { test } from 'tap';
 import { parse, stringify } from 'yaml';
+import { policyText } from '../../support/model-text.js';
 import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl, Server, temporary } from '../cli/support.js';
 
@@ -21,13 +22,13 @@ const SCRIPTS = [
 ];
 const READABLE = `GRANT USAGE ON SCHEMA shop TO osl_reader; GRANT SELECT ON ALL TABLES IN SCHEMA shop TO osl_reader`;
 
-const POLICY = `
-version: 1
-tenant: both
-subjects:
-  user:both: { ceiling: [both] }
-  user:one: { ceiling: [one] }
-roles:
+const POLICY = policyText(
+  'both',
+  {
+    'user:both': 'both',
+    'user:one': 'one',
+  },
+  `roles:
   both:
     grants:
       - { on: customer, columns: "*", rows: country = 'de' }
@@ -35,7 +36,8 @@ roles:
   one:
     grants: [{ on: customer, columns: [id] }]
 masks: { pii: redact }
-`;
+`,
+);
 
 async function onDatabase(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
   const client = new Client({ connectionString: url });

@@ -10,7 +10,7 @@ import { settingsFrom } from '../../../../src/service/settings.js';
 import { type CatalogOptions, Catalogs } from '../../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../../src/surfaces/pg/index.js';
 import { emptyDatabases } from '../../../support/embedded-data.js';
-import { grantsText } from '../../../support/model-text.js';
+import { grantsText, policyText } from '../../../support/model-text.js';
 import { connectPg } from '../../../support/pg-client.js';
 import { sealedParts, sealing } from '../../../support/sealed-parts.js';
 import { watchedLog } from '../../../support/watched-log.js';
@@ -92,10 +92,7 @@ entities:
       passport_hidden: { description: What passport_hidden is. }
       fingerprint:
       city_id: { column: city_id }
-  city:
-    source: main.upstream_hidden.city
-    primary_key: [id]
-    columns: { id: , name: , founded: }
+  city: { source: main.upstream_hidden.city, primary_key: [id], columns: { id: , name: , founded: } }
 bridges:
   visit:
     source: main.upstream_hidden.visit
@@ -129,15 +126,15 @@ metrics:
   bonus_hidden: { entity: salary_hidden, expression: sum(amount) }
 `;
 
-const POLICY = `
-version: 1
-tenant: test
-subjects:
-  user:clerk: { ceiling: [clerk] }
-  user:clerk2: { ceiling: [clerk] }
-  user:chief: { ceiling: [chief_hidden] }
-  user:nobody: { ceiling: [] }
-${Array.from({ length: 4 }, (_, i) => `  user:u${i}: { ceiling: [r${i}] }`).join('\n')}
+const POLICY = policyText(
+  'test',
+  {
+    'user:clerk': 'clerk',
+    'user:clerk2': 'clerk',
+    'user:chief': 'chief_hidden',
+    'user:nobody': '',
+  },
+  `${Array.from({ length: 4 }, (_, i) => `  user:u${i}: { ceiling: [r${i}] }`).join('\n')}
 roles:
   clerk:
     grants:
@@ -155,7 +152,8 @@ ${['id', 'name', 'founded']
   .join('\n')}
 masks: { pii: redact }
 limits: { query: 100000, catalog: 100000 }
-`;
+`,
+);
 
 const ROLES: Readonly<Record<string, readonly string[]>> = {
   clerk: ['clerk'],
