@@ -221,13 +221,13 @@ function signatureOf(rights: Rights, snapshot: PolicySnapshot): string {
 
 interface Caches {
   /** One verified token, one identity object. */
-  readonly byIdentity: WeakMap<Identity, Known>;
+  readonly byIdentity: WeakMap<Identity, CallerRights>;
   /** Callers with the same rights share what is worked out for them. */
   readonly bySignature: LRUCache<string, RelationAccesses>;
 }
 
 /** What is known of one caller. */
-interface Known {
+interface CallerRights {
   /** Those of the grants of its roles that count; most callers have none. Sorted by key. */
   readonly conditions: readonly Conditions[];
   /** By which of them hold. */
@@ -237,7 +237,7 @@ interface Known {
 /** More sets of conditions that hold than one token ever meets. */
 const OPEN_SETS = 64;
 
-function knownOf(identity: Identity, snapshot: PolicySnapshot): Known {
+function knownOf(identity: Identity, snapshot: PolicySnapshot): CallerRights {
   const { byIdentity } = cachesOf(snapshot);
   const known = byIdentity.get(identity);
   if (known !== undefined) return known;

@@ -23,7 +23,7 @@ export function attributesIn({ roles }: { readonly roles: RoleFilters }): Readon
 }
 
 /** Where a value cannot be of the type that it is compared with. */
-export interface Misfit {
+export interface TypeMismatch {
   readonly relation: string;
   readonly type: TypeName;
 }
@@ -43,7 +43,7 @@ export class AttributeTypes {
   }
 
   /** Where somebody with `roles` would have `value` of `attribute` compared with a type that it cannot be of. */
-  misfit(roles: ReadonlySet<string>, attribute: string, value: AttributeScalar): Misfit | null {
+  misfit(roles: ReadonlySet<string>, attribute: string, value: AttributeScalar): TypeMismatch | null {
     for (const [type, comparing] of this.#compared.get(attribute) ?? []) {
       if (fits(value, type)) continue;
       const role =
@@ -71,7 +71,11 @@ function fits(value: AttributeScalar, type: TypeName): boolean {
 }
 
 /** What is wrong with `value`, and what to do about it. */
-export function misfitFault(attribute: string, value: AttributeScalar, { relation, type }: Misfit): Fault {
+export function misfitFault(
+  attribute: string,
+  value: AttributeScalar,
+  { relation, type }: TypeMismatch,
+): Fault {
   const isGivenNumber = typeof value === 'number';
   if (typeof value === 'string' || (isGivenNumber && isNumber(type)))
     return {

@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import type { CertificateDocument, PolicyDocument } from './document.js';
-import type { Names } from './names.js';
+import type { NameResolver } from './names.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 
 /** What a certificate that an authority vouched for says of its holder. Frozen. */
@@ -32,7 +32,7 @@ export function compileCertificateRule(
   name: string,
   rule: CertificateDocument,
   document: PolicyDocument,
-  names: Names,
+  names: NameResolver,
   problems: ProblemList,
 ): CertificateRule {
   const path: DocumentPath = ['certificates', name];

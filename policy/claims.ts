@@ -27,7 +27,7 @@ export interface ClaimRules {
 }
 
 /** When claims are good, in seconds since the epoch. */
-export interface Validity {
+export interface TokenValidity {
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly notBefore: number | null;
@@ -35,7 +35,7 @@ export interface Validity {
   readonly skewSeconds: number;
 }
 
-export interface Claims extends Validity {
+export interface Claims extends TokenValidity {
   readonly identity: Identity;
 }
 
@@ -74,18 +74,18 @@ export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
  * Holds claims against the clock (`now`: ms since the epoch), with their skew either way. Written so that a clock that
  * is not a number refuses. Throws E3001.
  */
-export function checkTime(validity: Validity, now: number): void {
+export function checkTime(validity: TokenValidity, now: number): void {
   const fault = timeFault(validity, now);
   if (fault !== null) refuse(fault);
 }
 
 /** Whether `checkTime` lets `validity` pass. */
-export function isTimely(validity: Validity, now: number): boolean {
+export function isTimely(validity: TokenValidity, now: number): boolean {
   return timeFault(validity, now) === null;
 }
 
 function timeFault(
-  { issuedAt, notBefore, expiresAt, skewSeconds }: Validity,
+  { issuedAt, notBefore, expiresAt, skewSeconds }: TokenValidity,
   now: number,
 ): 'expired' | 'notYet' | null {
   const skew = skewSeconds * 1_000;
@@ -99,7 +99,7 @@ export function isExpired(identity: Identity, now: number): boolean {
   return !(now < (identity.expiresAt + (identity.skewSeconds ?? CLOCK_SKEW_SECONDS)) * 1_000);
 }
 
-function readValidity(payload: JsonObject, skewSeconds: number): Validity {
+function readValidity(payload: JsonObject, skewSeconds: number): TokenValidity {
   const issuedAt = readSeconds(payload.get('iat'), 'issuedAt');
   const expiresAt = readSeconds(payload.get('exp'), 'expiry');
   const notBefore = payload.has('nbf') ? readSeconds(payload.get('nbf'), 'notBeforeForm') : null;
@@ -150,7 +150,7 @@ function isScalar(value: unknown): value is string | number | boolean {
 function exchangedFrom(
   payload: JsonObject,
   length: number,
-  { issuedAt }: Validity,
+  { issuedAt }: TokenValidity,
 ): Pick<Identity, 'members' | 'sources'> {
   const members = readMembers(payload.get('exchange'), length);
   const from = new Set(members.flatMap((member) => member.from ?? []));

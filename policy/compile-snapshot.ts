@@ -7,7 +7,7 @@ import type { PolicyDocument } from './document.js';
 import { compileExchange } from './exchange/rule.js';
 import { isName } from './is-name.js';
 import { LIMIT_BUCKETS, limitsOf } from './limit.js';
-import { Names, type RelationNames } from './names.js';
+import { NameResolver, type RelationNames } from './names.js';
 import { Predicates } from './predicates.js';
 import { type Fault, ProblemList } from './problems.js';
 import { compileQuotas } from './quotas.js';
@@ -44,7 +44,7 @@ export function* compilingSnapshot(
   const hash = contentHash(document);
   yield;
   const masks = compileMasks(document, problems);
-  const names = new Names(catalog, Object.keys(document.roles), masks.keys(), problems);
+  const names = new NameResolver(catalog, Object.keys(document.roles), masks.keys(), problems);
   yield;
   const predicates = new Predicates(problems);
   if (!isName(document.tenant))
@@ -177,7 +177,7 @@ function masksOf(
 /** The column by which entities of each relation are counted, where that is not their key. */
 function compileUnits(
   document: PolicyDocument,
-  names: Names,
+  names: NameResolver,
   problems: ProblemList,
 ): ReadonlyMap<string, string> {
   const units = new Map<string, string>();

@@ -1,12 +1,12 @@
 import { type Catalog, type GroupRule, isComparable, metricColumns, QueryError } from 'osl-compiler';
 import type { GrantDocument } from './document.js';
-import type { Names, RelationNames } from './names.js';
+import type { NameResolver, RelationNames } from './names.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 
 const MAX_SIZE = 1_000_000;
 
 interface GroupsContext {
-  readonly names: Names;
+  readonly names: NameResolver;
   readonly catalog: Catalog;
   readonly problems: ProblemList;
   /** By relation: the column by which its entities are counted. */
@@ -86,7 +86,7 @@ function distinctOf(
   distinct: Readonly<Record<string, number>>,
   found: RelationNames,
   path: DocumentPath,
-  names: Names,
+  names: NameResolver,
   fault: (at: string, message: string, hint?: string | null) => void,
 ): ReadonlyMap<string, number> {
   const columns = Object.keys(distinct);

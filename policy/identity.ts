@@ -24,13 +24,13 @@ export interface Identity {
   /** The `jti` claim. */
   readonly tokenId: string;
   /** The tokens that it was made from; absent for one that says itself who asks. */
-  readonly sources?: readonly TokenSource[];
+  readonly sources?: readonly ParentToken[];
   /** What else the token says, for conditions of grants that name a claim; absent where it says no more. */
   readonly claims?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** A token from which another was made, as far as it can be revoked. */
-export type TokenSource = Pick<Identity, 'chain' | 'tokenId' | 'issuedAt' | 'skewSeconds'>;
+export type ParentToken = Pick<Identity, 'chain' | 'tokenId' | 'issuedAt' | 'skewSeconds'>;
 
 /** What an exchange found out about one subject of a chain, as the token that it made says it. */
 export interface ExchangedMember {

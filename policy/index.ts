@@ -23,10 +23,10 @@ export { compileSnapshot, compilingSnapshot } from './compile-snapshot.js';
 export type * from './document.js';
 export { withDirectTokens } from './exchange/direct.js';
 export {
+  type ApprovedExchange,
   EXCHANGE_ISSUER,
   type ExchangeParts,
   type ExchangeRequest,
-  type Exchanging,
   exchange,
   type GivenToken,
 } from './exchange/exchange.js';
@@ -57,14 +57,14 @@ export {
   type LimitCounter,
   type Limiter,
   type LimitShare,
-  type Limits,
   PER_ADDRESS,
+  type RateLimits,
 } from './limit.js';
 export { mintToken } from './mint.js';
 export { type PolicyProblem, PolicyProblems } from './problems.js';
 
 export { purposeOf } from './purpose.js';
-export { type Charge, type Count, QuotaBook } from './quota-counts.js';
+export { type Charge, QuotaBook, type QuotaCount } from './quota-counts.js';
 export { type Quota, type QuotaUnit, quotaOf, quotasOf } from './quotas.js';
 export { type GrantReason, type Reasons, reasonsFor } from './reasons.js';
 
@@ -72,17 +72,17 @@ export {
   NOTHING_REVOKED,
   REVOKED,
   type Revocation,
+  type RevocationCheck,
+  type RevocationKey,
   type RevocationMade,
-  type Revoked,
   RevokedTokens,
-  type Revoking,
 } from './revocation.js';
 
 export { accountIdentity, type ServiceAccount } from './service-account.js';
 export { roleIn, type SessionRights, sessionRights } from './session-rights.js';
 export type { PolicySnapshot } from './snapshot.js';
 export { type JsonTextFault, jsonTextFault } from './strict-json.js';
-export { type Supposed, supposedIdentity } from './supposed.js';
+export { type HypotheticalCaller, supposedIdentity } from './supposed.js';
 export { createVerifier, type TokenVerifier, type TrustedIssuer } from './token.js';
 export {
   CLOCK_SKEW_SECONDS,
@@ -92,4 +92,4 @@ export {
 } from './token-fault.js';
 
 export { UsedTokens } from './used-tokens.js';
-export type { Limited } from './window.js';
+export type { LimitResult } from './window.js';

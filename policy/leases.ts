@@ -1,4 +1,4 @@
-import type { Limited } from './window.js';
+import type { LimitResult } from './window.js';
 
 /**
  * Uses of one key that a holder may take by itself. Without any, all are spent until the window ends.
@@ -21,7 +21,7 @@ export interface LeaseBookOptions {
   readonly now?: () => number;
 }
 
-interface Window {
+interface LeaseWindow {
   readonly endsAt: number;
   /** Uses that are given out, used or not. */
   granted: number;
@@ -41,7 +41,7 @@ export class LeaseBook {
   readonly #options: LeaseBookOptions;
   readonly #now: () => number;
   /** In the order in which their windows end. */
-  readonly #windows = new Map<string, Window>();
+  readonly #windows = new Map<string, LeaseWindow>();
   /** What is asked of a key waits until what was asked before is answered. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
@@ -84,7 +84,7 @@ export class LeaseBook {
     return this.#grant(window, holder, Math.ceil(left / (2 * this.#options.holders)));
   }
 
-  #grant(window: Window, holder: number, portion: number): Lease {
+  #grant(window: LeaseWindow, holder: number, portion: number): Lease {
     const { endsAt } = window;
     const tokens = Math.max(0, Math.min(portion, this.perWindow - window.granted));
     window.granted += tokens;
@@ -92,7 +92,7 @@ export class LeaseBook {
     return { tokens, endsAt };
   }
 
-  async #reclaimAll(window: Window, key: string, except: number): Promise<void> {
+  async #reclaimAll(window: LeaseWindow, key: string, except: number): Promise<void> {
     const others = [...window.holders].filter((holder) => holder !== except);
     for (const other of others) window.holders.delete(other);
     const { endsAt } = window;
@@ -111,7 +111,7 @@ export class LeaseBook {
     return this.#windows.has(own) || this.#windows.size < this.#options.maxKeys;
   }
 
-  #windowOf(counted: string): Window {
+  #windowOf(counted: string): LeaseWindow {
     const now = this.#now();
     const known = this.#windows.get(counted);
     if (known !== undefined && known.endsAt > now) return known;
@@ -122,7 +122,7 @@ export class LeaseBook {
   }
 }
 
-const OK: Limited = Object.freeze({ ok: true });
+const OK: LimitResult = Object.freeze({ ok: true });
 
 /** Asks the book for a lease. `arrived` is called in the very turn in which the answer comes, before what comes after it. */
 export type AskLease = (key: string, arrived: (lease: Lease) => void) => Promise<unknown>;
@@ -132,16 +132,16 @@ export class LeasedCounter {
   readonly #ask: AskLease;
   readonly #now: () => number;
   /** In the order in which they came, so that those that have ended are found first. */
-  readonly #leases = new Map<string, Held>();
+  readonly #leases = new Map<string, HeldLease>();
   /** Who waits for a lease that was asked for, first come, first served. */
-  readonly #waiting = new Map<string, Waiter[]>();
+  readonly #waiting = new Map<string, LeaseWaiter[]>();
 
   constructor(ask: AskLease, now: () => number = monotonicMs) {
     this.#ask = ask;
     this.#now = now;
   }
 
-  take(key: string): Limited | Promise<Limited> {
+  take(key: string): LimitResult | Promise<LimitResult> {
     return this.#known(key) ?? new Promise((resolve, reject) => this.#wait(key, { resolve, reject }));
   }
 
@@ -169,7 +169,7 @@ export class LeasedCounter {
   }
 
   /** What the lease of `key` says; null where another is to be asked for. */
-  #known(key: string): Limited | null {
+  #known(key: string): LimitResult | null {
     if (this.takeIfLeft(key)) return OK;
     const lease = this.#leases.get(key);
     const left = lease?.spent === true ? lease.endsAt - this.#now() : 0;
@@ -177,7 +177,7 @@ export class LeasedCounter {
     return Object.freeze({ ok: false, retryAfterSeconds: Math.max(1, Math.ceil(left / 1_000)) });
   }
 
-  #wait(key: string, waiter: Waiter): void {
+  #wait(key: string, waiter: LeaseWaiter): void {
     const waiting = this.#waiting.get(key);
     if (waiting !== undefined) {
       waiting.push(waiter);
@@ -223,12 +223,12 @@ export class LeasedCounter {
   }
 }
 
-interface Waiter {
-  resolve(taken: Limited): void;
+interface LeaseWaiter {
+  resolve(taken: LimitResult): void;
   reject(error: unknown): void;
 }
 
-interface Held {
+interface HeldLease {
   tokens: number;
   readonly endsAt: number;
   /** It came empty: nothing is left of the window, for anybody. */

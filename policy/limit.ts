@@ -5,20 +5,20 @@ import type { LimitsDocument } from './document.js';
 import { createGuesses, type Guesses, type OwnGuesses } from './guesses.js';
 import type { Identity } from './identity.js';
 import { type AskLease, type Lease, LeaseBook, LeasedCounter } from './leases.js';
-import { type Charge, type Count, createQuotas, type Quotas } from './quota-counts.js';
+import { type Charge, createQuotas, type QuotaCount, type Quotas } from './quota-counts.js';
 import { SharedQuotas } from './shared-quotas.js';
-import { type Limited, WindowCounter } from './window.js';
+import { type LimitResult, WindowCounter } from './window.js';
 
 export { LIMIT_BUCKETS };
 
 /** Requests a second of one subject of a tenant. */
-export type Limits = Readonly<Record<LimitBucket, number>>;
+export type RateLimits = Readonly<Record<LimitBucket, number>>;
 
 /**
  * The contract's intended defaults; `authoring` (drafts and what is published) and `catalog` (statements of BI tools
  * about the catalog) are ours.
  */
-export const DEFAULT_LIMITS: Limits = Object.freeze({
+export const DEFAULT_LIMITS: RateLimits = Object.freeze({
   query: 60,
   sample: 30,
   schema: 5,
@@ -37,28 +37,28 @@ export interface Limiter {
    *
    * @throws QueryError E5038 while it is not known how many do
    */
-  take(bucket: LimitBucket, identity: Identity): Limited | Promise<Limited>;
+  take(bucket: LimitBucket, identity: Identity): LimitResult | Promise<LimitResult>;
   /** As `take`, where that lets the request through at once. Where it would not, nothing is counted. */
   takeIfLeft(bucket: LimitBucket, identity: Identity): boolean;
   /** Counts one unauthenticated request of a peer (an IP address as text), before it reaches the log. */
-  takeAddress(address: string): Limited | Promise<Limited>;
+  takeAddress(address: string): LimitResult | Promise<LimitResult>;
   /** What requests count against beside: rows, bytes and time, and windows of more than a second. */
   readonly quotas: Quotas;
   /** Of the passwords of service accounts. */
   readonly guesses: Guesses;
   /** Takes over the limits of a newly loaded policy; counts go on. */
-  configure(limits: Limits): void;
+  configure(limits: RateLimits): void;
 }
 
 /** The limiter of a process that counts alone: it answers at once. */
 export interface OwnLimiter extends Limiter {
-  take(bucket: LimitBucket, identity: Identity): Limited;
-  takeAddress(address: string): Limited;
+  take(bucket: LimitBucket, identity: Identity): LimitResult;
+  takeAddress(address: string): LimitResult;
   readonly guesses: OwnGuesses;
 }
 
 export interface LimiterOptions {
-  readonly limits?: Limits;
+  readonly limits?: RateLimits;
   readonly perAddress?: number;
   /** Bounds on what is counted at a time; the surplus shares one count. */
   readonly maxSubjects?: number;
@@ -98,7 +98,7 @@ export function createLimiter(options: LimiterOptions = {}): OwnLimiter {
     takeAddress: (address: string) => addresses.take(addressGroup(address)),
     quotas: createQuotas(),
     guesses: createGuesses(),
-    configure: (limits: Limits) => {
+    configure: (limits: RateLimits) => {
       for (const bucket of LIMIT_BUCKETS) counters[bucket].perWindow = limits[bucket];
     },
   });
@@ -114,11 +114,11 @@ export interface LimitShare {
   lease(counter: LimitCounter, ...asked: Parameters<AskLease>): Promise<unknown>;
   handBack(counter: LimitCounter, key: string, lease: Lease): void;
   /** Adds to the quotas of all; gives how each stands. */
-  charge(charges: readonly Charge[]): Promise<readonly Count[]>;
+  charge(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;
   /** How many processes count together; null until that is known. */
   peers(): number | null;
   /** The limits that serve from now on. */
-  limits(limits: Limits): void;
+  limits(limits: RateLimits): void;
   readonly guesses: Guesses;
 }
 
@@ -129,7 +129,7 @@ export interface LeasedLimiter extends Limiter {
 }
 
 /** The limits of one process of several that share them. */
-export function createLeasedLimiter(share: LimitShare, limits: Limits): LeasedLimiter {
+export function createLeasedLimiter(share: LimitShare, limits: RateLimits): LeasedLimiter {
   const counter = (name: LimitCounter): LeasedCounter =>
     new LeasedCounter((...asked) => share.lease(name, ...asked));
   const counters: Readonly<Record<LimitCounter, LeasedCounter>> = {
@@ -152,7 +152,7 @@ export function createLeasedLimiter(share: LimitShare, limits: Limits): LeasedLi
     reclaim: (name: LimitCounter, key: string, endsAt: number) => counters[name].reclaim(key, endsAt),
     quotas: new SharedQuotas({ add: (charges) => share.charge(charges), peers: () => share.peers() ?? 1 }),
     guesses: share.guesses,
-    configure: (next: Limits) => {
+    configure: (next: RateLimits) => {
       share.limits(next);
       for (const name of LIMIT_BUCKETS)
         for (const [key, lease] of counters[name].giveUp()) share.handBack(name, key, lease);
@@ -187,7 +187,7 @@ export function createLimitBooks(
 }
 
 /** The defaults with what a policy sets instead. */
-export function limitsOf(document: LimitsDocument | undefined): Limits {
+export function limitsOf(document: LimitsDocument | undefined): RateLimits {
   const limit = (bucket: LimitBucket): number => document?.[bucket] ?? DEFAULT_LIMITS[bucket];
   return Object.freeze({
     query: limit('query'),

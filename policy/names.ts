@@ -11,7 +11,7 @@ export interface RelationNames {
 }
 
 /** Resolves the names of a policy document. A name that does not resolve becomes a problem, and null. */
-export class Names {
+export class NameResolver {
   readonly #problems: ProblemList;
   readonly #relations: ReadonlyMap<string, RelationNames>;
   readonly #roles: ReadonlySet<string>;

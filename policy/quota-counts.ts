@@ -1,6 +1,6 @@
 import { monotonicMs } from './leases.js';
 import type { Quota, QuotaUnit } from './quotas.js';
-import type { Limited } from './window.js';
+import type { LimitResult } from './window.js';
 
 /** What is added to a count. */
 export interface Charge {
@@ -11,7 +11,7 @@ export interface Charge {
 }
 
 /** How a count stands. */
-export interface Count {
+export interface QuotaCount {
   readonly used: number;
   /** Until its window ends, ms. */
   readonly endsInMs: number;
@@ -20,20 +20,20 @@ export interface Count {
 /** What requests count against beside the limits of each second. */
 export interface Quotas {
   /** Counts one request, where something is left of every quota. A promise where others count too. */
-  take(quotas: readonly Quota[]): Limited | Promise<Limited>;
+  take(quotas: readonly Quota[]): LimitResult | Promise<LimitResult>;
   /** Whether `take` would let a request through at once; counts nothing. */
   mayTake(quotas: readonly Quota[]): boolean;
   /** Counts what an answer took. */
   charge(quotas: readonly Quota[], unit: QuotaUnit, amount: number): void;
   /** How each of them stands, for who may know; counts nothing. */
-  standing(quotas: readonly Quota[]): Promise<readonly Count[]>;
+  standing(quotas: readonly Quota[]): Promise<readonly QuotaCount[]>;
 }
 
 /** Counts that are held at a time; the surplus of one length of window shares one. */
 const MAX_KEYS = 100_000;
 const SURPLUS = 'surplus';
 
-interface Window {
+interface QuotaWindow {
   readonly endsAt: number;
   used: number;
 }
@@ -43,14 +43,14 @@ export class QuotaBook {
   readonly #now: () => number;
   readonly #maxKeys: number;
   /** By the length of their windows; each in the order in which those end. */
-  readonly #windows = new Map<number, Map<string, Window>>();
+  readonly #windows = new Map<number, Map<string, QuotaWindow>>();
 
   constructor(now: () => number = monotonicMs, maxKeys = MAX_KEYS) {
     this.#now = now;
     this.#maxKeys = maxKeys;
   }
 
-  add({ key, windowMs, amount }: Charge): Count {
+  add({ key, windowMs, amount }: Charge): QuotaCount {
     const now = this.#now();
     const windows = this.#of(windowMs, now);
     const own = `k${key}`;
@@ -66,7 +66,7 @@ export class QuotaBook {
   }
 
   /** A few that have ended are forgotten, more than one charge can begin. */
-  #of(windowMs: number, now: number): Map<string, Window> {
+  #of(windowMs: number, now: number): Map<string, QuotaWindow> {
     let windows = this.#windows.get(windowMs);
     if (windows === undefined) {
       windows = new Map();
@@ -81,14 +81,14 @@ export class QuotaBook {
   }
 }
 
-const OK: Limited = Object.freeze({ ok: true });
+const OK: LimitResult = Object.freeze({ ok: true });
 
 /** Whether `count` leaves something of `quota` for one more request. */
 export function leaves({ unit, most }: Quota, used: number): boolean {
   return unit === 'requests' ? used + 1 <= most : used < most;
 }
 
-export function refusal(endsInMs: number): Limited {
+export function refusal(endsInMs: number): LimitResult {
   return Object.freeze({ ok: false, retryAfterSeconds: Math.max(1, Math.ceil(endsInMs / 1_000)) });
 }
 
@@ -103,7 +103,7 @@ export function createQuotas(book: QuotaBook = new QuotaBook()): Quotas {
     }
     return wait;
   };
-  const take = (quotas: readonly Quota[]): Limited => {
+  const take = (quotas: readonly Quota[]): LimitResult => {
     const wait = waitOf(quotas);
     if (wait > 0) return refusal(wait);
     charge(quotas, 'requests', 1);
@@ -112,7 +112,7 @@ export function createQuotas(book: QuotaBook = new QuotaBook()): Quotas {
   const charge = (quotas: readonly Quota[], unit: QuotaUnit, amount: number): void => {
     for (const quota of quotas) if (quota.unit === unit) book.add({ ...quota, amount });
   };
-  const standing = async (quotas: readonly Quota[]): Promise<readonly Count[]> =>
+  const standing = async (quotas: readonly Quota[]): Promise<readonly QuotaCount[]> =>
     quotas.map((quota) => book.add({ ...quota, amount: 0 }));
   const mayTake = (quotas: readonly Quota[]): boolean => waitOf(quotas) === 0;
   return Object.freeze({ take, mayTake, charge, standing });

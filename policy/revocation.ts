@@ -1,14 +1,14 @@
-import type { Identity, TokenSource } from './identity.js';
+import type { Identity, ParentToken } from './identity.js';
 import { CLOCK_SKEW_SECONDS } from './token-fault.js';
 
 /** One token by its id, or all tokens that name a subject in their chain and were issued up to a moment. */
-export interface Revoked {
+export interface RevocationKey {
   readonly kind: 'token' | 'subject';
   readonly name: string;
 }
 
 /** Something that was revoked. Times are ms since the epoch. */
-export interface Revocation extends Revoked {
+export interface Revocation extends RevocationKey {
   /** A UUID. */
   readonly id: string;
   readonly at: number;
@@ -69,12 +69,12 @@ export class RevokedTokens {
   }
 
   /** True if the token of `identity`, or one that it was made from, was revoked. Free while nothing is. */
-  has(identity: TokenSource & Pick<Identity, 'sources'>): boolean {
+  has(identity: ParentToken & Pick<Identity, 'sources'>): boolean {
     if (this.#all.size === 0) return false;
     return this.#holds(identity) || identity.sources?.some((source) => this.#holds(source)) === true;
   }
 
-  #holds({ chain, tokenId, issuedAt, skewSeconds = CLOCK_SKEW_SECONDS }: TokenSource): boolean {
+  #holds({ chain, tokenId, issuedAt, skewSeconds = CLOCK_SKEW_SECONDS }: ParentToken): boolean {
     if (this.#tokens.has(tokenId)) return true;
     if (this.#subjects.size === 0) return false;
     // INVARIANT: an issuer whose clock is ahead has issued before the moment what says that it was issued after it.
@@ -89,7 +89,10 @@ export class RevokedTokens {
 }
 
 /** Revocations, as those see them who let a caller in, or have let it in. */
-export type Revoking = Pick<RevokedTokens, 'has' | 'follow'>;
+export type RevocationCheck = Pick<RevokedTokens, 'has' | 'follow'>;
 
 /** Where nothing can be revoked. */
-export const NOTHING_REVOKED: Revoking = Object.freeze({ has: () => false, follow: () => () => undefined });
+export const NOTHING_REVOKED: RevocationCheck = Object.freeze({
+  has: () => false,
+  follow: () => () => undefined,
+});

@@ -9,7 +9,7 @@ import {
 } from 'osl-compiler';
 import { attributesOf } from './attributes.js';
 import { joinDenied } from './role.js';
-import type { Denied, PolicyGrant, PolicySnapshot, RolePolicy } from './snapshot.js';
+import type { DeniedColumns, PolicyGrant, PolicySnapshot, RolePolicy } from './snapshot.js';
 
 /** All that decides which rows and cells a caller sees, save the values of attributes. */
 export interface Rights {
@@ -89,8 +89,8 @@ const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' 
 const NOTHING: ReadonlySet<string> = new Set();
 
 /** What the deny rules take away of a relation; rules that name its every column take away all of it. */
-function deniedOf(name: string, rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): Denied {
-  let denied: Denied = NOTHING;
+function deniedOf(name: string, rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): DeniedColumns {
+  let denied: DeniedColumns = NOTHING;
   for (const role of rights.denying) {
     const rule = snapshot.roles.get(role)?.denied.get(name);
     if (rule !== undefined) denied = joinDenied(denied, rule);

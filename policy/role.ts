@@ -3,13 +3,13 @@ import { type Catalog, versionFor } from 'osl-compiler';
 import { compileConditions } from './compile-conditions.js';
 import type { GrantDocument, RoleDocument } from './document.js';
 import { compileGroups } from './groups.js';
-import type { Names } from './names.js';
+import type { NameResolver } from './names.js';
 import type { Predicates } from './predicates.js';
 import type { DocumentPath, ProblemList } from './problems.js';
-import type { Denied, PolicyGrant, RolePolicy } from './snapshot.js';
+import type { DeniedColumns, PolicyGrant, RolePolicy } from './snapshot.js';
 
 export interface RoleContext {
-  readonly names: Names;
+  readonly names: NameResolver;
   readonly catalog: Catalog;
   readonly predicates: Predicates;
   readonly problems: ProblemList;
@@ -107,8 +107,8 @@ function compileDenied(
   role: string,
   document: RoleDocument,
   { names, problems }: RoleContext,
-): ReadonlyMap<string, Denied> {
-  const denied = new Map<string, Denied>();
+): ReadonlyMap<string, DeniedColumns> {
+  const denied = new Map<string, DeniedColumns>();
   for (const [i, rule] of (document.deny ?? []).entries()) {
     const path: DocumentPath = ['roles', role, 'deny', i];
     const found = names.relation(rule.on, [...path, 'on']);
@@ -124,7 +124,7 @@ function compileDenied(
   return denied;
 }
 
-export function joinDenied(a: Denied | undefined, b: Denied): Denied {
+export function joinDenied(a: DeniedColumns | undefined, b: DeniedColumns): DeniedColumns {
   if (a === undefined) return b;
   return a === 'all' || b === 'all' ? 'all' : new Set([...a, ...b]);
 }

@@ -3,7 +3,7 @@ import { checkTime, readClaims } from './claims.js';
 import type { PolicyDocument, ServiceAccountDocument } from './document.js';
 import type { Identity } from './identity.js';
 import { isName } from './is-name.js';
-import type { Names } from './names.js';
+import type { NameResolver } from './names.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 import { DEFAULT_ISSUER, MAX_LIFETIME_SECONDS, TOKEN_VERSION } from './token-fault.js';
 
@@ -20,7 +20,7 @@ export function compileServiceAccount(
   login: string,
   { subject, scram, acl_roles: claimed }: ServiceAccountDocument,
   document: PolicyDocument,
-  names: Names,
+  names: NameResolver,
   problems: ProblemList,
 ): ServiceAccount {
   const path: DocumentPath = ['service_accounts', login];

@@ -1,18 +1,18 @@
 import { monotonicMs } from './leases.js';
-import { type Charge, type Count, leaves, type Quotas, refusal } from './quota-counts.js';
+import { type Charge, leaves, type QuotaCount, type Quotas, refusal } from './quota-counts.js';
 import type { Quota, QuotaUnit } from './quotas.js';
-import type { Limited } from './window.js';
+import type { LimitResult } from './window.js';
 
 export interface SharedQuotaOptions {
   /** Adds to the counts of all; gives how each stands. Rejects where they cannot be reached. */
-  readonly add: (charges: readonly Charge[]) => Promise<readonly Count[]>;
+  readonly add: (charges: readonly Charge[]) => Promise<readonly QuotaCount[]>;
   /** How many processes count together, this one among them, as far as is known. */
   readonly peers: () => number;
   readonly now?: () => number;
 }
 
 /** What this process knows of a count of all. */
-interface Known {
+interface SharedCount {
   readonly windowMs: number;
   used: number;
   endsAt: number;
@@ -32,7 +32,7 @@ const MAX_KEYS = 100_000;
 /** A window may end while it is asked for. */
 const TRIES = 3;
 
-const OK: Limited = Object.freeze({ ok: true });
+const OK: LimitResult = Object.freeze({ ok: true });
 
 /**
  * The quotas of one process of several. What it charges it tells within some milliseconds, and hears how the counts of all
@@ -43,7 +43,7 @@ export class SharedQuotas implements Quotas {
   readonly #options: SharedQuotaOptions;
   readonly #now: () => number;
   /** In the order in which they were last asked for. */
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, SharedCount>();
   readonly #due = new Set<string>();
   #sending: Promise<void> | null = null;
   #pause: NodeJS.Timeout | null = null;
@@ -54,7 +54,7 @@ export class SharedQuotas implements Quotas {
     this.#now = options.now ?? monotonicMs;
   }
 
-  take(quotas: readonly Quota[]): Limited | Promise<Limited> {
+  take(quotas: readonly Quota[]): LimitResult | Promise<LimitResult> {
     if (this.#isFresh(quotas)) return this.#decide(quotas);
     return this.#ask(quotas).then(() => this.#decide(quotas));
   }
@@ -63,7 +63,7 @@ export class SharedQuotas implements Quotas {
     return this.#isFresh(quotas) && this.#waitOf(quotas) === 0;
   }
 
-  async standing(quotas: readonly Quota[]): Promise<readonly Count[]> {
+  async standing(quotas: readonly Quota[]): Promise<readonly QuotaCount[]> {
     if (!this.#isFresh(quotas)) await this.#ask(quotas);
     const now = this.#now();
     return quotas.map((quota) => {
@@ -82,7 +82,7 @@ export class SharedQuotas implements Quotas {
     if (this.#due.size > 0 && this.#sending === null && this.#pause === null) this.#begin();
   }
 
-  #decide(quotas: readonly Quota[]): Limited {
+  #decide(quotas: readonly Quota[]): LimitResult {
     const wait = this.#waitOf(quotas);
     if (wait > 0) return refusal(wait);
     this.charge(quotas, 'requests', 1);
@@ -102,7 +102,7 @@ export class SharedQuotas implements Quotas {
   }
 
   /** Charged by all, as far as this process can know. */
-  #usedOf(known: Known, now: number): number {
+  #usedOf(known: SharedCount, now: number): number {
     if (known.endsAt <= now) {
       known.used = 0;
       known.endsAt = now + known.windowMs;
@@ -172,14 +172,17 @@ export class SharedQuotas implements Quotas {
     if (this.#due.size > 0 && this.#sending === null) this.#begin();
   }
 
-  #hear(known: Known, count: Count | undefined, now: number): void {
+  #hear(known: SharedCount, count: QuotaCount | undefined, now: number): void {
     if (count === undefined) return;
     known.used = count.used;
     known.endsAt = now + count.endsInMs;
     known.asOf = now;
   }
 
-  #of({ key, windowMs }: Pick<Quota, 'key' | 'windowMs'>): { readonly key: string; readonly known: Known } {
+  #of({ key, windowMs }: Pick<Quota, 'key' | 'windowMs'>): {
+    readonly key: string;
+    readonly known: SharedCount;
+  } {
     let known = this.#known.get(key);
     if (known === undefined) {
       this.#forget();

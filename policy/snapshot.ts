@@ -4,7 +4,7 @@ import type { CertificateRule } from './certificate.js';
 import type { Conditions } from './conditions.js';
 import type { PolicyDocument } from './document.js';
 import type { ExchangeRules } from './exchange/rule.js';
-import type { Limits } from './limit.js';
+import type { RateLimits } from './limit.js';
 import type { QuotaRule } from './quotas.js';
 import type { ServiceAccount } from './service-account.js';
 
@@ -21,7 +21,7 @@ export interface PolicySnapshot {
   readonly masks: ReadonlyMap<string, ReadonlyMap<string, MaskKind>>;
   /** Relations of whose rows answers have a total order. */
   readonly ordered: ReadonlySet<string>;
-  readonly limits: Limits;
+  readonly limits: RateLimits;
   readonly quotas: readonly QuotaRule[];
   /** By login name. */
   readonly serviceAccounts: ReadonlyMap<string, ServiceAccount>;
@@ -50,7 +50,7 @@ export interface RolePolicy {
   /** Those of its grants, by key; most roles have none. */
   readonly conditions: ReadonlyMap<string, Conditions>;
   /** By relation: the columns that members may not use, or all of it. */
-  readonly denied: ReadonlyMap<string, Denied>;
+  readonly denied: ReadonlyMap<string, DeniedColumns>;
   /** What one question of a member may cost by the database's estimate; null: nobody asks for one. */
   readonly maxCost: number | null;
 }
@@ -61,4 +61,4 @@ export interface PolicyGrant extends RelationGrant {
   readonly conditions: Conditions | null;
 }
 
-export type Denied = 'all' | ReadonlySet<string>;
+export type DeniedColumns = 'all' | ReadonlySet<string>;

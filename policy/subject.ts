@@ -2,14 +2,14 @@ import { attributePattern } from 'osl-compiler';
 import { type AttributeValue, attributeScalars, attributeTexts } from './attributes.js';
 import type { SubjectDocument } from './document.js';
 import { isName } from './is-name.js';
-import type { Names } from './names.js';
+import type { NameResolver } from './names.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 import type { SubjectPolicy } from './snapshot.js';
 
 export function compileSubject(
   name: string,
   document: SubjectDocument,
-  names: Names,
+  names: NameResolver,
   declared: ReadonlySet<string>,
   problems: ProblemList,
 ): SubjectPolicy {

@@ -3,7 +3,7 @@ import type { Identity } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
 
 /** Who is supposed to ask, in a question about the policy itself. */
-export interface Supposed {
+export interface HypotheticalCaller {
   /** Root first; the last asks. */
   readonly chain: readonly string[];
   /** Data roles that the token claims; null for all that the last of the chain can have. */
@@ -19,7 +19,10 @@ const LIFETIME = 300;
  * The identity that a token for `supposed` would give. It proves nothing: for judging a policy, never for answering
  * whoever asked for it.
  */
-export function supposedIdentity({ chain, roles, claims }: Supposed, snapshot: PolicySnapshot): Identity {
+export function supposedIdentity(
+  { chain, roles, claims }: HypotheticalCaller,
+  snapshot: PolicySnapshot,
+): Identity {
   const subject = chain.at(-1) ?? '';
   const issuedAt = Math.floor(Date.now() / 1_000);
   return Object.freeze({

@@ -106,9 +106,9 @@ async function candidatesFor(
   return keys.candidates(algorithm, kid);
 }
 
-type Rules = Omit<ClaimRules, 'tenant'>;
+type TokenRules = Omit<ClaimRules, 'tenant'>;
 
-function rulesOf({ issuers, audiences, skewSeconds, exchanged }: Rules): Rules {
+function rulesOf({ issuers, audiences, skewSeconds, exchanged }: TokenRules): TokenRules {
   return {
     ...(issuers !== undefined && { issuers }),
     ...(audiences !== undefined && { audiences }),

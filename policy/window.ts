@@ -1,10 +1,10 @@
-export type Limited = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
+export type LimitResult = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
 
-const OK: Limited = Object.freeze({ ok: true });
+const OK: LimitResult = Object.freeze({ ok: true });
 /** The one key that all beyond `maxKeys` share; every other begins with `k`. */
 const SURPLUS = 'surplus';
 
-interface Count {
+interface WindowCount {
   /** On the clock of `performance.now`, which nobody sets. */
   readonly endsAt: number;
   used: number;
@@ -20,7 +20,7 @@ export class WindowCounter {
   readonly #maxKeys: number;
   readonly #windowMs: number;
   /** In the order in which their windows end. */
-  readonly #counts = new Map<string, Count>();
+  readonly #counts = new Map<string, WindowCount>();
 
   constructor(perWindow: number, maxKeys: number, seconds = 1) {
     this.perWindow = perWindow;
@@ -28,7 +28,7 @@ export class WindowCounter {
     this.#windowMs = seconds * 1_000;
   }
 
-  take(key: string): Limited {
+  take(key: string): LimitResult {
     const now = performance.now();
     const count = this.#countOf(key, now) ?? this.#begin(key, now);
     count.used++;
@@ -53,7 +53,7 @@ export class WindowCounter {
   }
 
   /** The count of `key` in a window that runs. A few that have ended are forgotten, more than one use can begin. */
-  #countOf(key: string, now: number): Count | undefined {
+  #countOf(key: string, now: number): WindowCount | undefined {
     let most = 4;
     for (const [old, { endsAt }] of this.#counts) {
       if (endsAt > now || most-- === 0) break;
@@ -64,7 +64,7 @@ export class WindowCounter {
     return count !== undefined && count.endsAt > now ? count : undefined;
   }
 
-  #begin(key: string, now: number): Count {
+  #begin(key: string, now: number): WindowCount {
     const own = `k${key}`;
     const counted = this.#counts.has(own) || this.#counts.size < this.#maxKeys ? own : SURPLUS;
     const count = { endsAt: now + this.#windowMs, used: 0 };

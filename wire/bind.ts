@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { error, protocolViolation } from './errors.js';
-import type { Bind, Format, WireStatement } from './handler.js';
+import type { Bind, FormatCode, WireStatement } from './handler.js';
 import type { BindMessage } from './messages/extended.js';
 
 /**
@@ -34,9 +34,9 @@ export function fitBind(
   return { parameterFormats, parameters: values, resultFormats: expand(message.resultFormats, columns) };
 }
 
-function expand(formats: readonly Format[], count: number): readonly Format[] {
+function expand(formats: readonly FormatCode[], count: number): readonly FormatCode[] {
   if (formats.length === count) return formats;
-  return new Array<Format>(count).fill(formats[0] ?? 0);
+  return new Array<FormatCode>(count).fill(formats[0] ?? 0);
 }
 
 function requireText(value: Buffer): void {

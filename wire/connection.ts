@@ -4,9 +4,9 @@ import { TLSSocket } from 'node:tls';
 import type { CancelKeys } from './cancel-keys.js';
 import { serverEndPoint } from './channel-binding.js';
 import { fatal, internalError, WireError, wrongPassword } from './errors.js';
-import type { Handler, Login, RefusedEvent, SessionControl, SessionHandler } from './handler.js';
-import { type HandshakeSide, handshake, type TlsSettings } from './handshake.js';
-import { Input } from './input.js';
+import type { Handler, RefusedEvent, SessionControl, SessionHandler, WireLogin } from './handler.js';
+import { type HandshakeSide, handshake, type TlsHandshake } from './handshake.js';
+import { SocketReader } from './input.js';
 import { decodePassword, encodePassword } from './messages/password.js';
 import { checkScramFinal, offerScram, readScramFirst, type ScramChoice } from './messages/scram.js';
 import {
@@ -17,7 +17,7 @@ import {
 } from './messages/startup.js';
 import { Frontend, passwordOnly } from './messages/types.js';
 import type { WireSettings } from './options.js';
-import { Output } from './output.js';
+import { SocketWriter } from './output.js';
 import { exchangePassword, exchangeScram, type ScramSteps } from './password-exchange.js';
 import { WireSession } from './session.js';
 import { identityOf, type StartupIdentity } from './startup-parameters.js';
@@ -27,13 +27,13 @@ export interface Host {
   readonly settings: WireSettings;
   readonly handler: Handler;
   readonly cancelKeys: CancelKeys;
-  readonly tls: TlsSettings | null;
+  readonly tls: TlsHandshake | null;
 }
 
 /** One socket's life: handshake, password, session. */
 export class Connection implements HandshakeSide {
-  readonly input = new Input(() => this.#session?.cancel());
-  readonly output: Output;
+  readonly input = new SocketReader(() => this.#session?.cancel());
+  readonly output: SocketWriter;
   readonly remoteAddress: string;
   readonly #host: Host;
   #socket: Socket;
@@ -54,7 +54,7 @@ export class Connection implements HandshakeSide {
     this.#socket = socket;
     this.#host = host;
     this.remoteAddress = socket.remoteAddress ?? '';
-    this.output = new Output(socket, host.settings.writeStallTimeoutMs);
+    this.output = new SocketWriter(socket, host.settings.writeStallTimeoutMs);
     // Every error is followed by 'close', which ends the session; there is nobody left to tell.
     socket.on('error', () => {});
   }
@@ -67,7 +67,7 @@ export class Connection implements HandshakeSide {
     return this.#encrypted;
   }
 
-  get tls(): TlsSettings | null {
+  get tls(): TlsHandshake | null {
     return this.#host.tls;
   }
 
@@ -281,7 +281,7 @@ export class Connection implements HandshakeSide {
     }
   }
 
-  #login(identity: StartupIdentity): Omit<Login, 'password' | 'certificate'> {
+  #login(identity: StartupIdentity): Omit<WireLogin, 'password' | 'certificate'> {
     return { ...identity, remoteAddress: this.remoteAddress, encrypted: this.#encrypted };
   }
 

@@ -1,6 +1,6 @@
 import { isAscii } from 'node:buffer';
 import { error } from './errors.js';
-import type { Awaitable, ColumnDescription, CopyFormat, Format, RowWriter } from './handler.js';
+import type { Awaitable, ColumnDescription, CopyFormat, FormatCode, RowWriter } from './handler.js';
 import { inPart, sized, textPart } from './recode.js';
 import type { TextEncoding } from './text-encoding.js';
 
@@ -13,7 +13,7 @@ const COPIES = 2;
 export interface ResultShape {
   readonly columns: readonly ColumnDescription[];
   /** One for each column; none: text. */
-  readonly formats: readonly Format[];
+  readonly formats: readonly FormatCode[];
   readonly copy: CopyFormat | null;
 }
 

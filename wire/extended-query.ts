@@ -11,7 +11,7 @@ import {
   portalSuspended,
   rowDescription,
 } from './messages/results.js';
-import type { Output } from './output.js';
+import type { SocketWriter } from './output.js';
 import {
   cannotRun,
   type NamedStatement,
@@ -24,11 +24,11 @@ import { runPortal } from './run-portal.js';
 /** Parse, Bind, Describe, Execute and Close. Each answers its message or throws `WireError`. */
 export class ExtendedQuery {
   readonly #handler: SessionHandler;
-  readonly #output: Output;
+  readonly #output: SocketWriter;
   readonly #statements: NamedStatements;
   readonly #portals: Portals;
 
-  constructor(handler: SessionHandler, output: Output, statements: NamedStatements, portals: Portals) {
+  constructor(handler: SessionHandler, output: SocketWriter, statements: NamedStatements, portals: Portals) {
     this.#handler = handler;
     this.#output = output;
     this.#statements = statements;

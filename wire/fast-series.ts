@@ -7,7 +7,7 @@ import type {
   FastAnswer,
   FastLane,
   FastStream,
-  Format,
+  FormatCode,
   WireNotice,
   WireStatement,
 } from './handler.js';
@@ -15,13 +15,13 @@ import { noticeResponse } from './messages/error-response.js';
 import { bindComplete, decodeBind, parseComplete } from './messages/extended.js';
 import { commandComplete, rowDescription } from './messages/results.js';
 import { Frontend } from './messages/types.js';
-import type { Output } from './output.js';
+import type { SocketWriter } from './output.js';
 import type { NamedStatements } from './prepared.js';
 
 /** What the series of one session need of it. */
 export interface FastHost {
   readonly decoder: FrameDecoder;
-  readonly output: Output;
+  readonly output: SocketWriter;
   readonly statements: NamedStatements;
   /** As `SessionHandler.prepare`. */
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<WireStatement | null>;
@@ -46,7 +46,7 @@ export class FastSeries implements FastAnswer {
   #parsed = false;
   #bound = false;
   #described = false;
-  #formats: readonly Format[] = ALL_TEXT;
+  #formats: readonly FormatCode[] = ALL_TEXT;
 
   constructor(host: FastHost, laneOf: (answer: FastAnswer) => FastLane) {
     this.#host = host;
@@ -181,7 +181,7 @@ export class FastSeries implements FastAnswer {
     });
   }
 
-  #took({ described, bound, end }: BoundSeries, parsed: boolean, formats: readonly Format[]): true {
+  #took({ described, bound, end }: BoundSeries, parsed: boolean, formats: readonly FormatCode[]): true {
     this.#parsed = parsed;
     this.#bound = true;
     this.#described = described > bound;
@@ -245,7 +245,7 @@ function parsedOf(
   return { from, to, oids };
 }
 
-const ALL_TEXT: readonly Format[] = Object.freeze([]);
+const ALL_TEXT: readonly FormatCode[] = Object.freeze([]);
 
 /** Where the message at `start` ends; −1 where it has not come whole, or is none that the fast lane takes. */
 function messageEnd({ bytes, end }: FrameDecoder, start: number): number {

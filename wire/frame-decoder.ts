@@ -1,7 +1,7 @@
 import { fatal } from './errors.js';
 
 /** One typed message: its type byte and its body without the header. The body is a view, valid as long as held. */
-export interface Frame {
+export interface MessageFrame {
   readonly type: number;
   readonly body: Buffer;
 }
@@ -95,7 +95,7 @@ export class FrameDecoder {
   }
 
   /** The next typed message, taken apart into type and body; null until it is whole. FATAL 08P01. */
-  next(limit: LengthLimit): Frame | null {
+  next(limit: LengthLimit): MessageFrame | null {
     const message = this.message(limit);
     return message === null ? null : { type: message.readUInt8(0), body: message.subarray(HEADER) };
   }

@@ -25,7 +25,7 @@ export interface Handler {
    * Called once per connection, after the password arrived. Throws `WireError` to refuse (sent as FATAL).
    * If the client has gone by the time this resolves, the session is closed without having been used.
    */
-  authenticate(login: Login, control: SessionControl): Promise<SessionHandler>;
+  authenticate(login: WireLogin, control: SessionControl): Promise<SessionHandler>;
   /** Something failed before there was a session; for the audit log. What `authenticate` threw is not repeated. */
   recordRefusal(event: RefusedEvent): void;
 }
@@ -38,7 +38,7 @@ export interface ScramVerifier {
   readonly serverKey: string;
 }
 
-export interface Login {
+export interface WireLogin {
   /** Startup parameter `user`, never empty. */
   readonly user: string;
   /** Startup parameter `database`; the user's name if the client sent none, as in Postgres. */
@@ -90,7 +90,7 @@ export interface SessionControl {
 }
 
 /** How long a session may wait for its client, in ms, and the FATAL error that ends it then. */
-export interface Resting {
+export interface IdleLimit {
   readonly ms: number;
   readonly reason: WireError;
 }
@@ -105,7 +105,7 @@ export interface SeriesEnd {
   /** What ParameterStatus says before it. */
   readonly changes: readonly (readonly [name: string, value: string])[];
   /** How long it may wait for its client now, or null for as long as the server lets it. */
-  readonly idleLimit: Resting | null;
+  readonly idleLimit: IdleLimit | null;
 }
 
 /** One authenticated session. Calls never overlap, except `cancel`, `expiry` and `close`. */
@@ -225,22 +225,22 @@ export interface ColumnDescription {
 
 export interface CopyFormat {
   readonly columns: number;
-  readonly format: Format;
+  readonly format: FormatCode;
 }
 
 /** 0 text, 1 binary. */
-export type Format = 0 | 1;
+export type FormatCode = 0 | 1;
 
 export interface Bind {
   /** One per parameter, already expanded. */
-  readonly parameterFormats: readonly Format[];
+  readonly parameterFormats: readonly FormatCode[];
   /**
    * One per parameter; null is NULL. Text values are valid UTF-8 without NUL. They are views of the receive
    * buffer, and stay valid, but keep it in memory: copy what has to live longer than the call.
    */
   readonly parameters: readonly (Uint8Array | null)[];
   /** One per result column, already expanded. */
-  readonly resultFormats: readonly Format[];
+  readonly resultFormats: readonly FormatCode[];
 }
 
 export interface Portal {
@@ -258,7 +258,7 @@ export interface NamedPortal {
   /** Null for a statement without rows. */
   readonly columns: readonly ColumnDescription[] | null;
   /** Formats of its values, one per column; none: text. */
-  readonly formats: readonly Format[];
+  readonly formats: readonly FormatCode[];
   /** Writes rows as a portal does, but after the last row it gives none again. Throws `WireError` 55000 while it runs already. */
   fetch(maxRows: number, rows: RowWriter): Promise<FetchResult>;
   close(): Awaitable<void>;

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import type { CancelKeys } from './cancel-keys.js';
 import { fatal } from './errors.js';
-import type { Input } from './input.js';
+import type { SocketReader } from './input.js';
 import {
   decodeStartupPacket,
   NEWEST_MINOR,
@@ -12,13 +12,13 @@ import {
   type StartupPacket,
   unsupportedVersion,
 } from './messages/startup.js';
-import type { Output } from './output.js';
+import type { SocketWriter } from './output.js';
 
 /** First byte of a TLS handshake record; no startup packet of legal length begins with it. */
 const TLS_HANDSHAKE = 0x16;
 const ALPN = 'postgresql';
 
-export interface TlsSettings {
+export interface TlsHandshake {
   readonly context: SecureContext;
   readonly direct: boolean;
   readonly clients: 'asked' | 'demanded' | null;
@@ -26,9 +26,9 @@ export interface TlsSettings {
 
 /** What the handshake needs of its connection. */
 export interface HandshakeSide {
-  readonly input: Input;
-  readonly output: Output;
-  readonly tls: TlsSettings | null;
+  readonly input: SocketReader;
+  readonly output: SocketWriter;
+  readonly tls: TlsHandshake | null;
   readonly cancelKeys: CancelKeys;
   readonly socket: Socket;
   readonly encrypted: boolean;
@@ -109,7 +109,7 @@ function refuseEncryption(side: HandshakeSide): void {
 }
 
 /** What came unencrypted in the same segment may be an attacker's (CVE-2021-23214): it is never processed. */
-function requireNothingBuffered(input: Input): void {
+function requireNothingBuffered(input: SocketReader): void {
   if (input.decoder.buffered > 0) throw fatal('08P01', 'received unencrypted data after encryption request');
 }
 
@@ -131,7 +131,7 @@ async function acceptDirectTls(side: HandshakeSide): Promise<boolean> {
   return true;
 }
 
-async function upgrade(side: HandshakeSide, { context, clients }: TlsSettings): Promise<TLSSocket> {
+async function upgrade(side: HandshakeSide, { context, clients }: TlsHandshake): Promise<TLSSocket> {
   const secure = new TLSSocket(side.socket, {
     isServer: true,
     secureContext: context,
@@ -176,7 +176,7 @@ function verdictOn(secure: TLSSocket): string | null {
 }
 
 /** Versions 3.3 and up and unknown `_pq_.` options: says what is spoken here, and goes on. */
-function negotiateVersion(output: Output, startup: StartupMessage): void {
+function negotiateVersion(output: SocketWriter, startup: StartupMessage): void {
   if (startup.minor <= NEWEST_MINOR && startup.protocolOptions.length === 0) return;
   negotiateProtocolVersion(output.messages, startup.protocolOptions);
 }

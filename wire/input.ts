@@ -5,7 +5,7 @@ import { FrameDecoder } from './frame-decoder.js';
 const HIGH_WATER = 64 * 1024;
 
 /** The receiving half of a connection: bytes into the decoder, and the socket paused while nobody wants them. */
-export class Input {
+export class SocketReader {
   readonly decoder = new FrameDecoder();
   readonly #onGone: () => void;
   #socket: Socket | null = null;

@@ -13,7 +13,7 @@ const GOODBYE_MS = 1_000;
  * The sending half of a connection. Messages gather in `messages` and leave in one write; whoever produces many
  * waits for `drained`, so a client that does not read stops what feeds it.
  */
-export class Output implements RowWriter {
+export class SocketWriter implements RowWriter {
   readonly messages = new MessageWriter();
   readonly #stallMs: number;
   #socket: Socket;

@@ -2,7 +2,7 @@ import { error } from './errors.js';
 import type {
   Awaitable,
   FetchResult,
-  Format,
+  FormatCode,
   NamedPortal,
   Portal,
   PreparedStatement,
@@ -11,12 +11,12 @@ import type {
   WireStatement,
 } from './handler.js';
 
-interface Sized {
+interface SizedEntry {
   readonly bytes: number;
 }
 
 /** Counts and sizes of what a session keeps by name; the unnamed entry counts too. */
-class Budget {
+class PreparedBudget {
   readonly #what: string;
   readonly #maxCount: number;
   readonly #maxBytes: number;
@@ -41,17 +41,17 @@ class Budget {
     return count < this.#maxCount && this.#bytes + bytes <= this.#maxBytes;
   }
 
-  add(entry: Sized): void {
+  add(entry: SizedEntry): void {
     this.#bytes += entry.bytes;
   }
 
-  remove(entry: Sized): void {
+  remove(entry: SizedEntry): void {
     this.#bytes -= entry.bytes;
   }
 }
 
 /** `statement` is null for a text that holds none, or that nobody has needed yet: then `deferred` prepares it. */
-export interface NamedStatement extends Sized {
+export interface NamedStatement extends SizedEntry {
   readonly statement: WireStatement | null;
   readonly deferred?: () => Awaitable<WireStatement | null>;
   /** Of one with a name. */
@@ -61,10 +61,10 @@ export interface NamedStatement extends Sized {
 /** The prepared statements of one session by name, `''` being the unnamed one. */
 export class NamedStatements {
   readonly #byName = new Map<string, NamedStatement>();
-  readonly #budget: Budget;
+  readonly #budget: PreparedBudget;
 
   constructor(maxCount: number, maxBytes: number) {
-    this.#budget = new Budget('prepared statements', maxCount, maxBytes);
+    this.#budget = new PreparedBudget('prepared statements', maxCount, maxBytes);
   }
 
   /** Makes way for a new statement: 42P05 if the name is taken, 53400. */
@@ -136,10 +136,10 @@ export class NamedStatements {
   }
 }
 
-export interface OpenPortal extends Sized {
+export interface OpenPortal extends SizedEntry {
   readonly statement: WireStatement | null;
   readonly portal: Portal | null;
-  readonly resultFormats: readonly Format[];
+  readonly resultFormats: readonly FormatCode[];
   /** The tag it completed with; null while it has rows to give. */
   finished: string | null;
   /** Something runs it: it must not be run by itself. */
@@ -149,11 +149,11 @@ export interface OpenPortal extends Sized {
 /** The portals of one session by name, `''` being the unnamed one. */
 export class Portals {
   readonly #byName = new Map<string, OpenPortal>();
-  readonly #budget: Budget;
+  readonly #budget: PreparedBudget;
   readonly #dropped: OpenPortal[] = [];
 
   constructor(maxCount: number, maxBytes: number) {
-    this.#budget = new Budget('portals', maxCount, maxBytes);
+    this.#budget = new PreparedBudget('portals', maxCount, maxBytes);
   }
 
   /** Makes way for a new portal: 42P03 if the name is taken, 53400. */

@@ -1,5 +1,5 @@
 import { isAscii } from 'node:buffer';
-import type { Format, WireStatement } from './handler.js';
+import type { FormatCode, WireStatement } from './handler.js';
 import { MessageReader } from './message-reader.js';
 import { Frontend } from './messages/types.js';
 import type { TextEncoding } from './text-encoding.js';
@@ -12,7 +12,7 @@ const JSONB = 3802;
 /** How a value's bytes hold text: whole, behind one byte, or not at all. */
 export type TextPart = 'whole' | 'behind a byte' | 'none';
 
-export function textPart(typeOid: number, format: Format): TextPart {
+export function textPart(typeOid: number, format: FormatCode): TextPart {
   if (format === 0 || TEXT_IN_BINARY.has(typeOid)) return 'whole';
   return typeOid === JSONB ? 'behind a byte' : 'none';
 }
@@ -65,7 +65,7 @@ async function recodedValues(
 ): Promise<readonly Buffer[]> {
   const formats = reader.bytes(2);
   const codes = reader.bytes(2 * formats.readUInt16BE());
-  const formatOf = (i: number): Format => {
+  const formatOf = (i: number): FormatCode => {
     const at = codes.length === 2 ? 0 : 2 * i;
     return at < codes.length && codes.readInt16BE(at) === 1 ? 1 : 0;
   };

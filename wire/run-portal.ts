@@ -3,14 +3,14 @@ import type { FetchResult, Portal } from './handler.js';
 import { noticeResponse } from './messages/error-response.js';
 import { copyDone, copyOutResponse } from './messages/results.js';
 import { parameterStatus } from './messages/startup.js';
-import type { Output } from './output.js';
+import type { SocketWriter } from './output.js';
 
 /** Everything an execution sends between RowDescription and CommandComplete. COPY gives all rows at once. */
 export async function runPortal(
   shape: ResultShape,
   fetch: Portal['fetch'],
   maxRows: number,
-  output: Output,
+  output: SocketWriter,
 ): Promise<FetchResult> {
   const out = output.messages;
   const { copy } = shape;

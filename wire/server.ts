@@ -5,7 +5,7 @@ import { CancelKeys } from './cancel-keys.js';
 import { Connection, type Host } from './connection.js';
 import { fatal } from './errors.js';
 import type { Handler } from './handler.js';
-import type { TlsSettings } from './handshake.js';
+import type { TlsHandshake } from './handshake.js';
 import { settingsOf, type WireOptions, type WireTls } from './options.js';
 
 /** How much may wait in a socket before its writer has to. */
@@ -144,7 +144,7 @@ function authoritiesOf(tls: WireTls | undefined): string {
   return [tls?.ca, tls?.crl].flat().map(String).join('\n');
 }
 
-function tlsOf(tls: WireTls | undefined): TlsSettings | null {
+function tlsOf(tls: WireTls | undefined): TlsHandshake | null {
   if (tls === undefined) return null;
   const { direct = true, clients = null, ...context } = tls;
   // A session that is taken up again would bring along what was made of its certificate under other authorities.

@@ -1,25 +1,25 @@
 import { error, fatal, internalError, WireError } from './errors.js';
 import { ExtendedQuery } from './extended-query.js';
 import { FastSeries } from './fast-series.js';
-import type { Frame } from './frame-decoder.js';
+import type { MessageFrame } from './frame-decoder.js';
 import type {
   Awaitable,
+  IdleLimit,
   NamedPortal,
   PreparedStatement,
-  Resting,
   SeriesEnd,
   SessionControl,
   SessionHandler,
   WireStatement,
 } from './handler.js';
-import type { Input } from './input.js';
+import type { SocketReader } from './input.js';
 import { errorResponse } from './messages/error-response.js';
 import { decodeEmpty } from './messages/extended.js';
 import { readyForQuery } from './messages/query.js';
 import { parameterStatus } from './messages/startup.js';
 import { Frontend, sessionLimits } from './messages/types.js';
 import type { WireSettings } from './options.js';
-import type { Output } from './output.js';
+import type { SocketWriter } from './output.js';
 import { NamedStatements, Portals } from './prepared.js';
 import { recoded } from './recode.js';
 import { simpleQuery } from './simple-query.js';
@@ -32,19 +32,19 @@ import { textEncoding } from './text-encoding.js';
  * - `AwaitingSync`: one of them failed; everything up to Sync is discarded.
  * - `Ended`: the last word has been said.
  */
-type State = 'Idle' | 'Simple' | 'Extended' | 'AwaitingSync' | 'Ended';
+type ProtocolState = 'Idle' | 'Simple' | 'Extended' | 'AwaitingSync' | 'Ended';
 
 /** What the messages of one authenticated connection do. They are served strictly one after the other. */
 export class WireSession implements Omit<SessionControl, 'processId'> {
-  readonly #input: Input;
-  readonly #output: Output;
+  readonly #input: SocketReader;
+  readonly #output: SocketWriter;
   readonly #settings: WireSettings;
   readonly #statements: NamedStatements;
   readonly #portals: Portals;
   readonly #handler: SessionHandler;
   readonly #extended: ExtendedQuery;
   readonly #fast: FastSeries | null;
-  #state: State = 'Idle';
+  #state: ProtocolState = 'Idle';
   /** True while a message is being served, that is while the handler may be at work. */
   #serving = false;
   /** Set: the session ends after the statement that runs. */
@@ -53,11 +53,11 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   #draining: WireError | null = null;
   #idleTimer: NodeJS.Timeout | null = null;
   /** How long the session itself lets its client wait between two series of messages. */
-  #idleLimit: Resting | null = null;
+  #idleLimit: IdleLimit | null = null;
   /** When the last series was answered that did not wake the loop. */
   #restingSince = 0;
 
-  constructor(input: Input, output: Output, handler: SessionHandler, settings: WireSettings) {
+  constructor(input: SocketReader, output: SocketWriter, handler: SessionHandler, settings: WireSettings) {
     this.#input = input;
     this.#output = output;
     this.#handler = handler;
@@ -206,7 +206,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   }
 
   /** Ends the session once it has rested long enough; what the fast lane answers meanwhile sets no timer. */
-  #watchIdle(resting: Resting, ms: number): void {
+  #watchIdle(resting: IdleLimit, ms: number): void {
     this.#idleTimer = setTimeout(() => {
       const left = this.#serving ? resting.ms : this.#restingSince + resting.ms - performance.now();
       if (left > 0) this.#watchIdle(resting, left);
@@ -215,14 +215,14 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   }
 
   /** The shorter of what the server and the session itself allow; the latter only between two series of messages. */
-  #shorterLimit(): Resting | null {
+  #shorterLimit(): IdleLimit | null {
     const { idleTimeoutMs: ms } = this.#settings;
     const own = this.#state === 'Idle' ? this.#idleLimit : null;
     if (ms === 0 || (own !== null && own.ms < ms)) return own;
     return { ms, reason: fatal('57P05', 'terminating connection due to idle-session timeout') };
   }
 
-  async #serve(frame: Frame): Promise<void> {
+  async #serve(frame: MessageFrame): Promise<void> {
     if (this.#state === 'AwaitingSync' && !endsDiscarding(frame.type)) return;
     this.#serving = true;
     try {
@@ -239,7 +239,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     if (relief !== undefined) await relief;
   }
 
-  #dispatch({ type, body }: Frame): Awaitable<void> {
+  #dispatch({ type, body }: MessageFrame): Awaitable<void> {
     if (isExtended(type)) this.#state = 'Extended';
     if (needsIdentity(type)) this.#requireAlive();
     const { encoding } = this.#output.messages;

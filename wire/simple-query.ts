@@ -2,7 +2,7 @@ import { error, WireError } from './errors.js';
 import type { SessionHandler, SimpleStatement } from './handler.js';
 import { decodeQuery } from './messages/query.js';
 import { commandComplete, emptyQueryResponse, rowDescription } from './messages/results.js';
-import type { Output } from './output.js';
+import type { SocketWriter } from './output.js';
 import { runPortal } from './run-portal.js';
 
 /**
@@ -13,7 +13,7 @@ import { runPortal } from './run-portal.js';
 export async function simpleQuery(
   body: Buffer,
   handler: SessionHandler,
-  output: Output,
+  output: SocketWriter,
   requireAlive: () => void,
 ): Promise<void> {
   const text = decodeQuery(body);
@@ -30,7 +30,7 @@ export async function simpleQuery(
   }
 }
 
-async function answer(text: string, handler: SessionHandler, output: Output): Promise<void> {
+async function answer(text: string, handler: SessionHandler, output: SocketWriter): Promise<void> {
   const out = output.messages;
   const statement = await handler.prepare(text, []);
   if (statement === null) return emptyQueryResponse(out);

@@ -3,7 +3,7 @@ import {
   type Duplicate,
   type Embedder,
   lexicalEmbedder,
-  type Passage,
+  type OperatorPassage,
   runEncoder,
 } from '../../src/content/index.js';
 import type { ArgumentValues } from '../../src/model/facets/arguments.js';
@@ -60,7 +60,7 @@ function remembered(embedder: Embed): Embed {
   };
 }
 
-async function passagesOf(intents: readonly Intent[], embedder: Embed): Promise<readonly Passage[]> {
+async function passagesOf(intents: readonly Intent[], embedder: Embed): Promise<readonly OperatorPassage[]> {
   const vectors = await embedder.embed(
     intents.map((i) => i.text),
     'document',
@@ -74,7 +74,7 @@ async function passagesOf(intents: readonly Intent[], embedder: Embed): Promise<
 
 function run(
   name: EncoderName,
-  passages: readonly Passage[],
+  passages: readonly OperatorPassage[],
   values: ArgumentValues,
   embedder: Embed,
 ): Promise<readonly unknown[]> {
@@ -93,7 +93,7 @@ function withExamples(train: readonly Intent[], labels: readonly string[], count
 
 async function classifyMeasures(
   asked: readonly Intent[],
-  passages: readonly Passage[],
+  passages: readonly OperatorPassage[],
   train: readonly Intent[],
   labels: readonly string[],
   embed: Embed,
@@ -118,7 +118,7 @@ async function classifyMeasures(
 /** Of the tags given, the best F1 over thresholds. */
 async function tagMeasure(
   asked: readonly Intent[],
-  passages: readonly Passage[],
+  passages: readonly OperatorPassage[],
   train: readonly Intent[],
   labels: readonly string[],
   embed: Embed,

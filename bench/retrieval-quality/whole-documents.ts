@@ -1,5 +1,5 @@
 import { ANY_LANGUAGE, type WordRules } from '../../src/base/text/terms.js';
-import { lexicalQuery, type Terms, termsOf } from '../../src/content/index.js';
+import { lexicalQuery, type TermCounts, termsOf } from '../../src/content/index.js';
 import { averageLength, lexicalWeights, measuredLength } from '../../src/content/lexical/bm25.js';
 import { wordRules } from '../../src/content/lexical/languages/word-rules.js';
 import { type Measure, measure } from '../report.js';
@@ -45,7 +45,7 @@ export async function wholeDocumentsBench(quick: boolean): Promise<readonly Meas
 
 /** Gives the places of the best texts for a query, best first. */
 function ranker(
-  texts: readonly Terms[],
+  texts: readonly TermCounts[],
   average: number,
   rules: WordRules,
 ): (query: string) => readonly number[] {

@@ -132,7 +132,7 @@ export { isKeyLookUp } from './plan/key-look-up.js';
 export type { AttributeMatch, Expr, Form, Slot } from './plan/plan.js';
 export { relationsRead } from './plan/relations-read.js';
 export {
-  type Clipping,
+  type CapHandling,
   EVIDENCE,
   type Hop,
   type Hydration,

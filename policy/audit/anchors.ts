@@ -1,4 +1,4 @@
-import type { Signed } from './base.js';
+import type { SignedState } from './base.js';
 import type { Frontier } from './frontier.js';
 import type { Signer } from './signer.js';
 import type { NoteStore } from './store.js';
@@ -13,7 +13,7 @@ export class Anchors {
   #last: Promise<void> = Promise.resolve();
 
   /** @param told hears each checkpoint once it is durable */
-  constructor(notes: NoteStore, signer: Signer, signed: Signed, told: (note: string) => void) {
+  constructor(notes: NoteStore, signer: Signer, signed: SignedState, told: (note: string) => void) {
     this.#notes = notes;
     this.#signer = signer;
     this.#signed = told;

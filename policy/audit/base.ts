@@ -21,7 +21,7 @@ export const BEGINNING: LogBase = Object.freeze({
 });
 
 /** What is signed already. */
-export interface Signed {
+export interface SignedState {
   /** Length of the checkpoints that stay, in bytes. */
   readonly end: number;
   /** Tree size of the last checkpoint there, -1 if none. */

@@ -4,10 +4,10 @@ import { Chain } from './chain.js';
 import { AuditUnavailable, type UnavailableReason, unavailable } from './errors.js';
 import type { RecordForm } from './form.js';
 import type { Frontier } from './frontier.js';
-import { type AppendDone, Group, type KeepOutcome, type Refusal } from './group.js';
+import { type AppendDone, type AppendRefusal, CommitGroup, type KeepOutcome } from './group.js';
 import type { AuditLogOptions, AuditStats } from './interface.js';
 import { type AuditEntry, encodeRecord, encodeShortened, type RecordPlace } from './record.js';
-import type { Acknowledged, Recovered } from './recover.js';
+import type { AcknowledgedTree, RecoveredLog } from './recover.js';
 import type { Signer } from './signer.js';
 import type { LogStore, SegmentStore } from './store.js';
 
@@ -16,7 +16,7 @@ export interface EpochStart {
   readonly options: AuditLogOptions;
   readonly store: LogStore;
   readonly signer: Signer;
-  readonly recovered: Recovered;
+  readonly recovered: RecoveredLog;
   /** Its first records; they are durable, and under a checkpoint, before it takes any other. */
   readonly first: (place: RecordPlace) => readonly AuditEntry[];
   /**
@@ -50,8 +50,8 @@ export class Epoch {
   readonly #checkpointRecords: number;
   /** What stood before the segment that is written. */
   #base: LogBase;
-  #filling: Group;
-  #syncing: Group;
+  #filling: CommitGroup;
+  #syncing: CommitGroup;
   #busy = false;
   /** Called when a write that was under way at the failure has come back. */
   #returned: () => void = () => undefined;
@@ -71,8 +71,8 @@ export class Epoch {
     const { segment, epoch, seq, chain, frontier } = recovered;
     this.#base = { segment, epoch, seq, chain, frontier };
     const records = new Chain(recovered.chain);
-    this.#filling = new Group(records);
-    this.#syncing = new Group(records);
+    this.#filling = new CommitGroup(records);
+    this.#syncing = new CommitGroup(records);
     this.#checkpointRecords = options.checkpointRecords ?? 10_000;
     const deadlineMs = options.deadlineMs ?? 5_000;
     this.#deadline = setTimeout(() => this.#expire(deadlineMs), deadlineMs).unref();
@@ -171,7 +171,7 @@ export class Epoch {
   }
 
   /** What this process knows to be on disk, whatever is found there. */
-  get acknowledged(): Acknowledged {
+  get acknowledged(): AcknowledgedTree {
     return { size: this.#tree.size, root: this.#tree.root() };
   }
 
@@ -227,7 +227,7 @@ export class Epoch {
   }
 
   /** @param awaited whether an answer waits for the record */
-  #added(refused: Refusal | null, done: AppendDone, awaited: boolean): void {
+  #added(refused: AppendRefusal | null, done: AppendDone, awaited: boolean): void {
     if (refused !== null) {
       process.nextTick(done, new AuditUnavailable(refused, REFUSALS[refused]), -1);
       return;
@@ -272,7 +272,7 @@ export class Epoch {
     this.#nextSegment(group);
   };
 
-  #nextSegment(group: Group): void {
+  #nextSegment(group: CommitGroup): void {
     const { writer, epoch } = this.#place;
     const { number: segment } = this.#segments;
     const { firstSeq } = group;

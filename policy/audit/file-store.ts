@@ -10,13 +10,13 @@ import { NoteFiles, trimmed } from './note-files.js';
 import { readingFiles } from './readings.js';
 import {
   beginningOf,
-  type Recovered,
+  type RecoveredLog,
   type RecoverOptions,
   recoverLog,
   signedSize,
   type Tail,
 } from './recover.js';
-import type { Retiring } from './retention.js';
+import type { RetirementPlan } from './retention.js';
 import { sealName } from './search/seal.js';
 import { Sealer } from './search/sealer.js';
 import { sealedBefore } from './search/seals.js';
@@ -45,7 +45,7 @@ export class FileStore implements LogStore {
     this.#write = write;
   }
 
-  async recover(signer: Signer, options: RecoverOptions = {}): Promise<Recovered> {
+  async recover(signer: Signer, options: RecoverOptions = {}): Promise<RecoveredLog> {
     const { recovered, tail } = await this.#read(signer, options);
     await rm(join(this.#dir, SPARE_FILE), { force: true });
     const cut = tail === null ? null : await this.#secure(tail);
@@ -68,7 +68,7 @@ export class FileStore implements LogStore {
     }
   }
 
-  segments({ segment }: Recovered): SegmentStore {
+  segments({ segment }: RecoveredLog): SegmentStore {
     return new Segments(this.#dir, this.#segmentBytes, segment, this.#write);
   }
 
@@ -86,7 +86,7 @@ export class FileStore implements LogStore {
   }
 
   /** What a process that was killed in between left is let go with the next ones. */
-  async release({ base }: Retiring, archive: string | null): Promise<void> {
+  async release({ base }: RetirementPlan, archive: string | null): Promise<void> {
     const gone = (await this.source.segments()).filter((segment) => segment <= base.segment);
     if (archive !== null) await archived(this.#dir, archive, gone);
     for (const segment of gone)

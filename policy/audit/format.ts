@@ -40,7 +40,7 @@ export interface SegmentHeader {
   readonly chain: Buffer;
 }
 
-export interface Frame {
+export interface RecordFrame {
   readonly at: number;
   readonly next: number;
   /** Bytes from the first frame of the group to this one. */
@@ -156,8 +156,8 @@ export function encodeFrame(record: string, back: number, chain: Uint8Array): Bu
 }
 
 /** The frames of a group commit. */
-export function framesOf(group: Buffer, length: number): readonly Frame[] {
-  const frames: Frame[] = [];
+export function framesOf(group: Buffer, length: number): readonly RecordFrame[] {
+  const frames: RecordFrame[] = [];
   for (let frame = frameAt(group, 0, length); frame; frame = frameAt(group, frame.next, length))
     frames.push(frame);
   return frames;
@@ -176,7 +176,7 @@ export function usedEnd(segment: Buffer): number {
 }
 
 /** The frame at `at`, by structure alone (the caller checks the chain), or null if none is whole before `end`. */
-export function frameAt(segment: Buffer, at: number, end: number): Frame | null {
+export function frameAt(segment: Buffer, at: number, end: number): RecordFrame | null {
   const next = frameEnd(segment, at, end);
   if (next === null) return null;
   const length = next - at - FRAME_HEAD - FRAME_TAIL;

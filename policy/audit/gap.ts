@@ -6,7 +6,7 @@ import type { AuditEntry } from './record.js';
 /** Outcomes that may wait for the disk; a gateway has seldom more requests under way. */
 const MOST_OUTCOMES = 10_000;
 
-interface Waiting {
+interface PendingRecord {
   readonly entry: AuditEntry;
   readonly done: AppendDone;
 }
@@ -15,10 +15,10 @@ interface Waiting {
  * What happens between a failure of the disk and the next record. Decisions are refused. An outcome belongs to a
  * decision that is on disk and tells what has happened already, so it waits.
  */
-export class Outage {
+export class LogOutage {
   readonly failure: AuditUnavailable;
   readonly #since = new Date().toISOString();
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: PendingRecord[] = [];
   #mostOutcomes: number;
   #refused: number;
   #lost = 0;
@@ -71,7 +71,7 @@ export class Outage {
   }
 
   /** Those who wait, once. */
-  release(): readonly Waiting[] {
+  release(): readonly PendingRecord[] {
     return this.#waiting.splice(0);
   }
 

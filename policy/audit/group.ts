@@ -23,10 +23,10 @@ export type KeepOutcome = (outcome: AuditEntry, done: AppendDone) => void;
 const FIRST_CAPACITY = 256 * 1024;
 
 /** Why a group does not take a record. */
-export type Refusal = 'too_long' | 'overloaded';
+export type AppendRefusal = 'too_long' | 'overloaded';
 
 /** The records that share one sync, encoded and chained as they arrive. Reused for group after group. */
-export class Group {
+export class CommitGroup {
   buffer: Buffer = Buffer.alloc(FIRST_CAPACITY);
   /** Bytes of `buffer` in use. */
   used = 0;
@@ -53,7 +53,7 @@ export class Group {
    * @param outcome what it was appended as, where a failure is not to refuse it
    * @returns why it was not added, else null
    */
-  add(record: string, seq: number, done: AppendDone, outcome: AuditEntry | null): Refusal | null {
+  add(record: string, seq: number, done: AppendDone, outcome: AuditEntry | null): AppendRefusal | null {
     // A UTF-16 unit takes at most three bytes in UTF-8.
     if (!this.#reserve(record.length * 3 + FRAME_HEAD + FRAME_TAIL)) return 'overloaded';
     const length = this.buffer.write(record, this.used + FRAME_HEAD);
@@ -63,7 +63,7 @@ export class Group {
   }
 
   /** As `add`, of the record's UTF-8 with a character for each byte. */
-  addBytes(record: string, seq: number, done: AppendDone, outcome: RecordForm | null): Refusal | null {
+  addBytes(record: string, seq: number, done: AppendDone, outcome: RecordForm | null): AppendRefusal | null {
     const { length } = record;
     if (!this.#reserve(length + FRAME_HEAD + FRAME_TAIL)) return 'overloaded';
     this.buffer.write(record, this.used + FRAME_HEAD, length, 'latin1');

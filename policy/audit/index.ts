@@ -25,7 +25,7 @@ export type { AuditGap, AuditLog, AuditLogOptions, AuditObserver, AuditStats } f
 export { openAuditLog } from './log.js';
 export { type AuditProof, checkProof, type ProofVerdict, type ProveOptions, prove } from './proof.js';
 export { readFrames, readRecords, recordIn, type StoredFrame } from './read.js';
-export { noteReading, type Reading } from './readings.js';
+export { type AuditReadEvent, noteReading } from './readings.js';
 export type {
   AuditDecision,
   AuditEntry,
@@ -35,21 +35,27 @@ export type {
   AuditSurface,
   CommonEntry,
 } from './record.js';
-export { beginningOf, type RecoverBase, type Recovered, type RecoverOptions, recoverLog } from './recover.js';
+export {
+  beginningOf,
+  type RecoverBase,
+  type RecoveredLog,
+  type RecoverOptions,
+  recoverLog,
+} from './recover.js';
 
-export type { Retention, Retiring } from './retention.js';
+export type { Retention, RetirementPlan } from './retention.js';
 export { byTime } from './search/by-time.js';
 export { type AuditFilter, type AuditQuery, decisionIn, matches, namesOf } from './search/filter.js';
 export { fingerprintsOf, undeclaredObject } from './search/names.js';
-export { type Step, searchNewest } from './search/newest.js';
+export { type SearchStep, searchNewest } from './search/newest.js';
 export { searchRecords } from './search/search.js';
 export { keepSegmentKey } from './segments.js';
 export type { Signer } from './signer.js';
 export {
   directorySource,
   type KnownPlace,
-  type Leaf,
   type LogIndex,
+  type LogLeaf,
   type LogSource,
   type StoredRecord,
 } from './source.js';

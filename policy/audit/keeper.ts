@@ -7,7 +7,7 @@ import type { LogStore } from './store.js';
 const LOOK_MS = 3_600_000;
 
 /** What keeping needs of a log. */
-interface Kept {
+interface RetentionLog {
   readonly store: LogStore;
   readonly signer: Signer;
   readonly retention: Retention;
@@ -20,13 +20,13 @@ interface Kept {
 }
 
 /** Lets whole segments go that are older than a log keeps: signed first, recorded second, gone last. */
-export class Keeper {
-  readonly #log: Kept;
+export class RetentionRunner {
+  readonly #log: RetentionLog;
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | null = null;
   #closed = false;
 
-  constructor(log: Kept) {
+  constructor(log: RetentionLog) {
     this.#log = log;
     this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
     this.look();

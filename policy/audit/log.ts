@@ -6,14 +6,14 @@ import { Epoch } from './epoch.js';
 import { AuditDamaged, type AuditUnavailable, unavailable } from './errors.js';
 import { FileStore } from './file-store.js';
 import { RecordForm } from './form.js';
-import { Outage } from './gap.js';
+import { LogOutage } from './gap.js';
 import type { AppendDone, KeepOutcome } from './group.js';
 import type { AuditGap, AuditLog, AuditLogOptions, AuditStats } from './interface.js';
-import { Keeper } from './keeper.js';
+import { RetentionRunner } from './keeper.js';
 import { lockDirectory } from './lock.js';
-import { Readings } from './readings.js';
+import { ReadEventRecorder } from './readings.js';
 import type { AuditEntry, AuditRecord, CommonEntry, RecordPlace } from './record.js';
-import { type Acknowledged, CLOSING, type Recovered } from './recover.js';
+import { type AcknowledgedTree, CLOSING, type RecoveredLog } from './recover.js';
 import { loadSigner, PRIVATE_KEY_FILE, type Signer } from './signer.js';
 import { directorySource } from './source.js';
 import type { LogStore } from './store.js';
@@ -94,15 +94,15 @@ class LastingLog implements AuditLog {
   #opened: () => void = () => undefined;
   /** Null before the first has begun only. */
   #epoch: Epoch | null = null;
-  #outage: Outage | null = null;
+  #outage: LogOutage | null = null;
   #gaps = 0;
   #timer: NodeJS.Timeout | null = null;
   /** A try to reopen that is under way. */
   #attempt: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
-  #readings: Readings | null = null;
+  #readings: ReadEventRecorder | null = null;
   #clock: ClockWatch | null = null;
-  #keeper: Keeper | null = null;
+  #keeper: RetentionRunner | null = null;
 
   constructor(options: AuditLogOptions, store: LogStore, signer: Signer, release: () => void) {
     this.#options = options;
@@ -114,7 +114,7 @@ class LastingLog implements AuditLog {
     });
   }
 
-  async begin(recovered: Recovered, first: (place: RecordPlace) => readonly AuditEntry[]): Promise<void> {
+  async begin(recovered: RecoveredLog, first: (place: RecordPlace) => readonly AuditEntry[]): Promise<void> {
     const options = this.#options;
     // A failure of the first records is the caller's to hear; later ones are the log's own.
     const begun = { yet: false };
@@ -134,7 +134,7 @@ class LastingLog implements AuditLog {
 
   /** The place of the records does not answer at the start: what follows is as after a failure. */
   awaitPlace(failure: AuditUnavailable): void {
-    this.#outage = new Outage(failure, 0, false);
+    this.#outage = new LogOutage(failure, 0, false);
     this.#options.observer?.failed(failure);
     this.#tryAgain((outage) => this.#beginFirst(outage));
   }
@@ -145,7 +145,7 @@ class LastingLog implements AuditLog {
     const { tenant = '', retention } = this.#options;
     const queue = this.#store.readings;
     const append = (entry: AuditEntry): Promise<number> => this.append(entry);
-    this.#readings = new Readings({ tenant, queue, append });
+    this.#readings = new ReadEventRecorder({ tenant, queue, append });
     this.#clock = new ClockWatch((jump) => {
       const { writer, epoch } = this.stats();
       const entry = event({ writer, epoch, seq: 0 }, this.#options, 'audit.clock');
@@ -155,7 +155,7 @@ class LastingLog implements AuditLog {
     const refused = (why: Error): void => this.#options.observer?.kept?.(why);
     const [store, signer] = [this.#store, this.#signer];
     const steady = (): boolean => this.#clock?.steady ?? true;
-    this.#keeper = new Keeper({ store, signer, retention, tenant, append, refused, steady });
+    this.#keeper = new RetentionRunner({ store, signer, retention, tenant, append, refused, steady });
   }
 
   append(entry: AuditEntry): Promise<number>;
@@ -218,7 +218,7 @@ class LastingLog implements AuditLog {
   /** From here on an outcome that is under way waits for the log to go on. */
   #fail(failure: AuditUnavailable, waiting: number): KeepOutcome {
     const lasting = this.#options.afterFailure === 'stay';
-    const outage = new Outage(failure, waiting, lasting);
+    const outage = new LogOutage(failure, waiting, lasting);
     this.#outage = outage;
     this.#options.observer?.failed(failure);
     if (lasting) void this.#current().leave();
@@ -233,7 +233,7 @@ class LastingLog implements AuditLog {
     this.#tryAgain((outage) => this.#beginAfter(outage, base, acknowledged));
   }
 
-  #tryAgain(begin: (outage: Outage) => Promise<AuditGap>): void {
+  #tryAgain(begin: (outage: LogOutage) => Promise<AuditGap>): void {
     const tryIn = (ms: number): void => {
       if (this.#closing !== null) return;
       this.#timer = setTimeout(() => {
@@ -247,7 +247,7 @@ class LastingLog implements AuditLog {
   }
 
   /** Whether there is nothing more to try: the log goes on, or what the disk holds is damaged. */
-  async #reopen(begin: (outage: Outage) => Promise<AuditGap>): Promise<boolean> {
+  async #reopen(begin: (outage: LogOutage) => Promise<AuditGap>): Promise<boolean> {
     const outage = this.#outage;
     if (outage === null) return true;
     try {
@@ -267,7 +267,7 @@ class LastingLog implements AuditLog {
   }
 
   /** @throws AuditDamaged; anything else is the place's */
-  async #beginFirst(outage: Outage): Promise<AuditGap> {
+  async #beginFirst(outage: LogOutage): Promise<AuditGap> {
     const recovered = await this.#store.recover(this.#signer);
     let gap: AuditGap = outage.gap();
     await this.begin(recovered, (place) => {
@@ -279,7 +279,7 @@ class LastingLog implements AuditLog {
   }
 
   /** @throws AuditDamaged; anything else is the disk's */
-  async #beginAfter(outage: Outage, base: LogBase, acknowledged: Acknowledged): Promise<AuditGap> {
+  async #beginAfter(outage: LogOutage, base: LogBase, acknowledged: AcknowledgedTree): Promise<AuditGap> {
     const recovered = await this.#store.recover(this.#signer, { base: { base, open: [] }, acknowledged });
     let gap: AuditGap = outage.gap();
     await this.begin(recovered, (place) => {
@@ -321,7 +321,7 @@ class LastingLog implements AuditLog {
 function openingEntries(
   place: RecordPlace,
   options: AuditLogOptions,
-  { cut, orphans, unclean, seq, signed, ts }: Recovered,
+  { cut, orphans, unclean, seq, signed, ts }: RecoveredLog,
 ): readonly AuditEntry[] {
   const from = Math.max(0, signed.newest);
   const jump = ts === null ? null : jumpSince(ts);
@@ -340,7 +340,7 @@ function openingEntries(
 function reopeningEntries(
   place: RecordPlace,
   options: AuditLogOptions,
-  { cut, orphans, seq }: Recovered,
+  { cut, orphans, seq }: RecoveredLog,
   gap: AuditGap,
   durable: number,
 ): readonly AuditEntry[] {

@@ -7,7 +7,7 @@ import {
 } from './checkpoint.js';
 import { leafHash } from './format.js';
 import type { AuditRecord } from './record.js';
-import { type Retained, retainedIn } from './retained.js';
+import { type RetentionCheckpoint, retainedIn } from './retained.js';
 import { directoryIndex } from './search/directory-index.js';
 import { segmentIndex } from './segment-index.js';
 import { directorySource, type LogIndex, type LogSource } from './source.js';
@@ -76,7 +76,7 @@ function unlessContradictory(error: unknown): null {
 
 async function proofsOf(
   index: LogIndex,
-  kept: Retained | null,
+  kept: RetentionCheckpoint | null,
   checkpoint: Checkpoint,
   requestId: string,
 ): Promise<AuditProof[]> {
@@ -85,7 +85,7 @@ async function proofsOf(
   if (records.length === 0) return [];
   const known = kept === null ? [] : [{ size: kept.checkpoint.size, roots: kept.frontier }];
   const subtrees = [...known, ...(await index.places())].map((place) => subtreesOf(place.size, place.roots));
-  const wanted = records.map(({ seq, record }) => new Wanted(seq, size, record, subtrees));
+  const wanted = records.map(({ seq, record }) => new ProofBuilder(seq, size, record, subtrees));
   for await (const { seq, hash } of index.leaves(merged(wanted.flatMap((proof) => proof.unread))))
     for (const proof of wanted) proof.add(seq, hash);
   return wanted.map((proof) => ({ seq: proof.seq, text: proof.text(checkpoint) }));
@@ -131,7 +131,7 @@ function endOf(subtrees: KnownSubtrees): number {
 }
 
 /** A proof in the making: one running root per sibling on the path. */
-class Wanted {
+class ProofBuilder {
   readonly seq: number;
   readonly #record: Buffer;
   readonly #siblings: readonly Sibling[];

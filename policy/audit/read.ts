@@ -2,7 +2,7 @@ import { access, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AuditDamaged } from './errors.js';
-import { decodeHeader, type Frame, frameAt, segmentName, segmentNumber, usedEnd } from './format.js';
+import { decodeHeader, frameAt, type RecordFrame, segmentName, segmentNumber, usedEnd } from './format.js';
 import type { AuditRecord } from './record.js';
 
 export interface ReadOptions {
@@ -22,7 +22,7 @@ export interface StoredFrame {
   readonly seq: number;
   /** Number of the segment that it stands in. */
   readonly segment: number;
-  readonly frame: Frame;
+  readonly frame: RecordFrame;
 }
 
 const CHUNK = 1024 * 1024;
@@ -43,7 +43,7 @@ export async function* readRecords(
 }
 
 /** The record of a frame. @throws SyntaxError where it is no JSON */
-export function recordIn({ record }: Frame): AuditRecord {
+export function recordIn({ record }: RecordFrame): AuditRecord {
   return JSON.parse(record.toString()) as AuditRecord; // the writer's format
 }
 

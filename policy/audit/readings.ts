@@ -14,7 +14,7 @@ const MOST_AT_ONCE = 100;
 const LOOK_MS = 1_000;
 
 /** Who read the log, and what they looked for. */
-export interface Reading {
+export interface AuditReadEvent {
   /** `tail`, `search`, `export`, `prove`. */
   readonly command: string;
   /** Who, as the machine knows them: nobody proved it. */
@@ -31,7 +31,7 @@ export interface Reading {
  *
  * @throws where the directory cannot be written to; then nothing should be read
  */
-export async function noteReading(dir: string, reading: Reading): Promise<void> {
+export async function noteReading(dir: string, reading: AuditReadEvent): Promise<void> {
   const place = join(dir, READINGS);
   await mkdir(place, { recursive: true, mode: 0o700 });
   await writeDurablyAsync(join(place, `${randomUUID()}.json`), Buffer.from(JSON.stringify(reading)), 0o600);
@@ -54,19 +54,19 @@ export function readingFiles(dir: string): ReadingQueue {
 }
 
 /** What a log needs of itself to record readings. */
-interface Recording {
+interface ReadEventLog {
   readonly tenant: string;
   readonly queue: ReadingQueue;
   append(entry: AuditEntry): Promise<number>;
 }
 
 /** Records the readings of a log while it is open. */
-export class Readings {
-  readonly #log: Recording;
+export class ReadEventRecorder {
+  readonly #log: ReadEventLog;
   readonly #timer: NodeJS.Timeout;
   #taking: Promise<void> | null = null;
 
-  constructor(log: Recording) {
+  constructor(log: ReadEventLog) {
     this.#log = log;
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
     this.#look();
@@ -112,7 +112,7 @@ export class Readings {
 }
 
 /** Whoever may write to the directory wrote it, so that it is taken apart and put together again. */
-function readingIn(bytes: Buffer): Reading | null {
+function readingIn(bytes: Buffer): AuditReadEvent | null {
   if (bytes.length > MOST_BYTES) return null;
   try {
     const said: unknown = JSON.parse(bytes.toString());

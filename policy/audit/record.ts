@@ -71,10 +71,10 @@ export interface RecordPlace {
 }
 
 /** What changes from request to request; all else of an entry is the same for many records (`form.ts`). */
-type Changing = 'request_id' | 'ts' | 'rows' | 'duration_us' | 'statement_hmac';
+type VaryingField = 'request_id' | 'ts' | 'rows' | 'duration_us' | 'statement_hmac';
 
 /** What records of one kind have in common. */
-export type CommonEntry = Omit<AuditEntry, Changing>;
+export type CommonEntry = Omit<AuditEntry, VaryingField>;
 
 /**
  * Canonical JSON (RFC 8785) of a record: the members in sorted order, strings and numbers as `JSON.stringify` writes

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { BEGINNING, type LogBase, type Signed } from './base.js';
+import { BEGINNING, type LogBase, type SignedState } from './base.js';
 import {
   CHECKPOINTS_FILE,
   type Checkpoint,
@@ -14,11 +14,11 @@ import { AuditDamaged } from './errors.js';
 import {
   chainHash,
   decodeHeader,
-  type Frame,
   frameAt,
   GENESIS,
   isTorn,
   leafHash,
+  type RecordFrame,
   segmentName,
   usedEnd,
 } from './format.js';
@@ -32,8 +32,8 @@ import type { LogSource } from './source.js';
 export const CLOSING = 'audit.close';
 
 /** Where the writer goes on. */
-export interface Recovered extends LogBase {
-  readonly signed: Signed;
+export interface RecoveredLog extends LogBase {
+  readonly signed: SignedState;
   /** Time of the last record that was read; null where none was. */
   readonly ts: string | null;
   /** Whether the last record is not the one that a stop in order leaves. */
@@ -56,10 +56,10 @@ export interface RecoverOptions {
   /** What is proved already; default: nothing, so that the whole log is read. */
   readonly base?: RecoverBase;
   /** What the writer knows to have been acknowledged: fewer records, or others, are damage. */
-  readonly acknowledged?: Acknowledged | null;
+  readonly acknowledged?: AcknowledgedTree | null;
 }
 
-export interface Acknowledged {
+export interface AcknowledgedTree {
   readonly size: number;
   readonly root: Buffer;
 }
@@ -85,11 +85,11 @@ export async function recoverLog(
   source: LogSource,
   signer: Signer,
   options: RecoverOptions = {},
-): Promise<{ readonly recovered: Omit<Recovered, 'cut'>; readonly tail: Tail | null }> {
+): Promise<{ readonly recovered: Omit<RecoveredLog, 'cut'>; readonly tail: Tail | null }> {
   const { acknowledged = null } = options;
   const { checkpoint, signed } = await readCheckpoints(source, signer);
   const { base, open } = options.base ?? (await beginningOf(source, signer.verifier));
-  const walk = new Walk(source, signer.writer, base, open, [checkpoint, acknowledged]);
+  const walk = new LogCursor(source, signer.writer, base, open, [checkpoint, acknowledged]);
   const segments = (await source.segments()).filter((segment) => segment > base.segment);
   if (segments.length > 0 && signed.lasting === -1) {
     throw new AuditDamaged(
@@ -143,7 +143,7 @@ export async function beginningOf(source: LogSource, key: VerifierKey): Promise<
 async function readCheckpoints(
   source: LogSource,
   signer: Signer,
-): Promise<{ readonly checkpoint: Checkpoint | null; readonly signed: Signed }> {
+): Promise<{ readonly checkpoint: Checkpoint | null; readonly signed: SignedState }> {
   const path = join(source.place, CHECKPOINTS_FILE);
   const { notes, end } = splitNotes(await source.checkpoints());
   const note = notes.at(-1);
@@ -162,7 +162,7 @@ function openedNote(note: string, path: string, offset: number, signer: Signer):
 }
 
 /** Reading position in the log: everything before it is proved. */
-class Walk {
+class LogCursor {
   seq: number;
   epoch: number;
   chain: Buffer;
@@ -186,7 +186,7 @@ class Walk {
     writer: string,
     base: LogBase,
     open: readonly AuditRecord[],
-    known: readonly (Acknowledged | null)[],
+    known: readonly (AcknowledgedTree | null)[],
   ) {
     this.#source = source;
     this.open = new Map(open.map((record) => [record.request_id, record]));
@@ -240,7 +240,7 @@ class Walk {
     return end;
   }
 
-  #take(frame: Frame, leaf: Buffer, chain: Buffer): void {
+  #take(frame: RecordFrame, leaf: Buffer, chain: Buffer): void {
     const record = parseRecord(frame.record);
     if (record?.seq !== this.seq) this.#damaged(frame.at, 'the record is not the one that belongs here');
     this.chain = chain;
@@ -261,7 +261,7 @@ class Walk {
   }
 
   /** Nothing that a checkpoint covers, or that was acknowledged, may be missing. */
-  requireRecords(checkpoint: Checkpoint | null, acknowledged: Acknowledged | null): void {
+  requireRecords(checkpoint: Checkpoint | null, acknowledged: AcknowledgedTree | null): void {
     const size = checkpoint?.size ?? 0;
     if (this.seq < size)
       this.#damaged(this.#end, `the last checkpoint covers ${size} records: the tail was cut`);

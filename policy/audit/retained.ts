@@ -10,7 +10,7 @@ import { HASH_BYTES } from './format.js';
  * frontier <roots of the complete subtrees before it, base64>
  * ```
  */
-export interface Retained {
+export interface RetentionCheckpoint {
   readonly checkpoint: Checkpoint;
   /** Number of the first segment that is kept. */
   readonly segment: number;
@@ -34,7 +34,7 @@ export function retainedLines(
 }
 
 /** What the newest of these notes says; null where there is none. @throws TypeError where it is not one of the key's */
-export function retainedIn(notes: Buffer, key: VerifierKey): Retained | null {
+export function retainedIn(notes: Buffer, key: VerifierKey): RetentionCheckpoint | null {
   const note = splitNotes(notes).notes.at(-1);
   if (note === undefined) return null;
   const checkpoint = openCheckpoint(note, key);

@@ -2,7 +2,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LogBase } from './base.js';
 import { openCheckpoint, splitNotes, type VerifierKey } from './checkpoint.js';
 import { AuditDamaged } from './errors.js';
-import { chainHash, decodeHeader, type Frame, frameAt, leafHash, segmentName, usedEnd } from './format.js';
+import {
+  chainHash,
+  decodeHeader,
+  frameAt,
+  leafHash,
+  type RecordFrame,
+  segmentName,
+  usedEnd,
+} from './format.js';
 import type { Frontier } from './frontier.js';
 import type { AuditRecord } from './record.js';
 import { beginningOf } from './recover.js';
@@ -19,7 +27,7 @@ export interface Retention {
 }
 
 /** What is about to be kept no more: whole segments from the first on. */
-export interface Retiring {
+export interface RetirementPlan {
   readonly segments: readonly number[];
   /** The place after the last of them, proved by a signed checkpoint that follows it. */
   readonly base: LogBase;
@@ -40,7 +48,7 @@ export async function retiring(
   source: LogSource,
   key: VerifierKey,
   before: string,
-): Promise<Retiring | null> {
+): Promise<RetirementPlan | null> {
   const start = await beginningOf(source, key);
   const numbers = (await source.segments()).filter((number) => number > start.base.segment);
   const old: number[] = [];
@@ -64,7 +72,7 @@ export async function retiring(
 }
 
 /** What is signed of them, with its empty line. */
-export function retainedNote(signer: Signer, { base }: Retiring): Buffer {
+export function retainedNote(signer: Signer, { base }: RetirementPlan): Buffer {
   const roots = base.frontier.roots.map((root) => Buffer.from(root, 'latin1'));
   const lines = retainedLines(base.segment + 1, base.epoch, base.chain, roots);
   return Buffer.from(`${signer.sign(base.seq, base.frontier.root(), new Date().toISOString(), lines)}\n`);
@@ -120,7 +128,7 @@ class ProvingWalk {
     };
   }
 
-  #take(number: number, frame: Frame): void {
+  #take(number: number, frame: RecordFrame): void {
     const leaf = leafHash(frame.leafInput);
     this.#chain = chainHash(this.#chain, leaf);
     if (!this.#chain.equals(frame.chain))
@@ -141,7 +149,7 @@ class ProvingWalk {
 /** The last record of a segment. */
 function lastIn(bytes: Buffer): AuditRecord | null {
   const end = usedEnd(bytes);
-  let last: Frame | null = null;
+  let last: RecordFrame | null = null;
   for (
     let frame = frameAt(bytes, decodeHeader(bytes)?.end ?? end, end);
     frame;

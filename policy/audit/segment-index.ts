@@ -1,6 +1,6 @@
-import { decodeHeader, type Frame, frameAt, usedEnd } from './format.js';
+import { decodeHeader, frameAt, type RecordFrame, usedEnd } from './format.js';
 import { recordIn } from './read.js';
-import type { KnownPlace, Leaf, LogIndex, LogSource, StoredRecord } from './source.js';
+import type { KnownPlace, LogIndex, LogLeaf, LogSource, StoredRecord } from './source.js';
 import { type LeafRange, leafOf } from './tree.js';
 
 /** A place before the segment of this number. */
@@ -37,7 +37,7 @@ async function* leavesIn(
   source: LogSource,
   places: () => Promise<readonly SegmentPlace[]>,
   ranges: readonly LeafRange[],
-): AsyncGenerator<Leaf, void, void> {
+): AsyncGenerator<LogLeaf, void, void> {
   const firstOf = new Map((await places()).map(({ segment, size }) => [segment, size]));
   const numbers = (await source.segments()).filter((number) => {
     const first = firstOf.get(number) ?? 0;
@@ -57,7 +57,7 @@ async function* leavesIn(
 async function* framesIn(
   source: LogSource,
   numbers: readonly number[],
-): AsyncGenerator<{ readonly seq: number; readonly frame: Frame }, void, void> {
+): AsyncGenerator<{ readonly seq: number; readonly frame: RecordFrame }, void, void> {
   const last = (await source.segments()).at(-1);
   for (const number of numbers) {
     const bytes = await source.segment(number, number === last);

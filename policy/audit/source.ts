@@ -35,7 +35,7 @@ export interface LogIndex {
   /** Places between two segments, of which more is known than the records behind them say. */
   places(): Promise<readonly KnownPlace[]>;
   /** The leaves in these ranges, which are ascending and do not overlap; in their order. */
-  leaves(ranges: readonly LeafRange[]): AsyncIterable<Leaf>;
+  leaves(ranges: readonly LeafRange[]): AsyncIterable<LogLeaf>;
 }
 
 export interface StoredRecord {
@@ -51,7 +51,7 @@ export interface KnownPlace {
   readonly roots: readonly Buffer[];
 }
 
-export interface Leaf {
+export interface LogLeaf {
   readonly seq: number;
   /** As `leafOf` gives it. */
   readonly hash: string;

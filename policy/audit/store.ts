@@ -1,7 +1,7 @@
 import type { SegmentHeader } from './format.js';
 import type { Frontier } from './frontier.js';
-import type { Recovered, RecoverOptions } from './recover.js';
-import type { Retiring } from './retention.js';
+import type { RecoveredLog, RecoverOptions } from './recover.js';
+import type { RetirementPlan } from './retention.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
 
@@ -14,18 +14,18 @@ export interface LogStore {
    *
    * @throws AuditDamaged, AuditLocked; anything else is that the place does not answer
    */
-  recover(signer: Signer, options?: RecoverOptions): Promise<Recovered>;
+  recover(signer: Signer, options?: RecoverOptions): Promise<RecoveredLog>;
   /** @param recovered where the writer goes on */
-  segments(recovered: Recovered): SegmentStore;
+  segments(recovered: RecoveredLog): SegmentStore;
   notes(signed: number): Promise<NoteStore>;
   /** What was read of the log by others. */
   readonly readings: ReadingQueue;
   /** A segment is complete, and another begun; also once at the start. */
   rotated(): void;
   /** Keeps what is signed of segments that are kept no more; durable when it resolves. @param note with its empty line */
-  retain(note: Buffer, old: Retiring): Promise<void>;
+  retain(note: Buffer, old: RetirementPlan): Promise<void>;
   /** Lets them go, after that. @param archive where they go; null: nowhere */
-  release(old: Retiring, archive: string | null): Promise<void>;
+  release(old: RetirementPlan, archive: string | null): Promise<void>;
   /** Lets go of it; the writer is done, or has given up. */
   close(): Promise<void>;
 }

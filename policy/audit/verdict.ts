@@ -62,7 +62,7 @@ export interface Recovery {
 }
 
 /** Ends the reading at the first problem. */
-export class Found extends Error {
+export class LogProblemError extends Error {
   readonly problem: AuditProblem;
 
   constructor(kind: ProblemKind, segment: string, offset: number, seq: number, message: string) {
@@ -78,5 +78,5 @@ export function found(
   seq: number,
   message: string,
 ): never {
-  throw new Found(kind, segment, offset, seq, message);
+  throw new LogProblemError(kind, segment, offset, seq, message);
 }

@@ -11,20 +11,20 @@ import {
   splitNotes,
   type VerifierKey,
 } from './checkpoint.js';
-import { decodeHeader, type Frame, frameAt, isTorn, segmentName, usedEnd } from './format.js';
-import { type Retained, retainedIn } from './retained.js';
+import { decodeHeader, frameAt, isTorn, type RecordFrame, segmentName, usedEnd } from './format.js';
+import { type RetentionCheckpoint, retainedIn } from './retained.js';
 import { directorySource, type LogSource } from './source.js';
 import { RunningRoot, subtreesOf } from './tree.js';
 import {
   type AuditProblem,
   type AuditVerdict,
-  Found,
   found,
+  LogProblemError,
   type ProblemKind,
   type Recovery,
 } from './verdict.js';
-import type { Judged } from './verifying/judge.js';
-import { Judges } from './verifying/judges.js';
+import type { VerifiedSegment } from './verifying/judge.js';
+import { SegmentVerifiers } from './verifying/judges.js';
 
 export interface VerifyOptions {
   /** Verifier key from outside the directory; default: the directory's own `checkpoint.vkey`, which proves less. */
@@ -59,7 +59,7 @@ export async function verifyAuditLog(
     await loadRetained(source, key, check);
     await readLog(source, key, check, options.progress ?? (() => undefined));
   } catch (error) {
-    if (!(error instanceof Found)) throw error;
+    if (!(error instanceof LogProblemError)) throw error;
     check.problem = error.problem;
   }
   return verdict(check, options.now ?? Date.now());
@@ -73,7 +73,7 @@ async function loadKey(source: LogSource, given: string | undefined): Promise<Ve
     return parseVerifierKey(text);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new Found('verifier_key', PUBLIC_KEY_FILE, 0, 0, error.message);
+    throw new LogProblemError('verifier_key', PUBLIC_KEY_FILE, 0, 0, error.message);
   }
 }
 
@@ -145,7 +145,7 @@ async function readLog(
   const numbers = (await source.segments()).filter((number) => number >= first);
   check.compareRoots('', 0);
   const sizes = check.checkpoints.map(({ size }) => size);
-  const judges = source.dir === null ? null : new Judges(source.dir, numbers.slice(0, -1), sizes);
+  const judges = source.dir === null ? null : new SegmentVerifiers(source.dir, numbers.slice(0, -1), sizes);
   try {
     let expected = first;
     for (const number of numbers) {
@@ -228,7 +228,7 @@ function readHeader(name: string, bytes: Buffer, number: number, key: VerifierKe
 }
 
 /** Says what a frame that does not follow most likely is. */
-function explain(name: string, at: number, frame: Frame | null, check: Check): never {
+function explain(name: string, at: number, frame: RecordFrame | null, check: Check): never {
   const seq = check.records;
   if (!frame) found('frame', name, at, seq, 'the bytes here are no frame, and no unfinished write either');
   const stored = parse(frame.record)?.['seq'];
@@ -244,7 +244,7 @@ function explain(name: string, at: number, frame: Frame | null, check: Check): n
   found('chain', name, at, seq, 'the record does not follow the chain: altered, or added by another hand');
 }
 
-function readRecord(name: string, frame: Frame, key: VerifierKey, check: Check): void {
+function readRecord(name: string, frame: RecordFrame, key: VerifierKey, check: Check): void {
   const text = frame.record.toString();
   const record = parse(frame.record);
   const seq = check.records;
@@ -291,10 +291,10 @@ class Check {
   readonly recovered: Recovery[] = [];
   readonly open = new Set<string>();
   /** What is signed of the records that are kept no more. */
-  kept: Retained | null = null;
+  kept: RetentionCheckpoint | null = null;
   #next = 0;
 
-  begin(kept: Retained): void {
+  begin(kept: RetentionCheckpoint): void {
     this.kept = kept;
     this.records = kept.checkpoint.size;
     this.epoch = kept.epoch;
@@ -304,7 +304,7 @@ class Check {
 
   /** Goes on with a segment that holds by itself; false, and nothing is changed, where it does not follow. */
   follow(
-    { header, chain, pieces, opened, closed, closedOdd, recovered }: Judged,
+    { header, chain, pieces, opened, closed, closedOdd, recovered }: VerifiedSegment,
     number: number,
     key: VerifierKey,
   ): boolean {

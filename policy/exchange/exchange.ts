@@ -5,7 +5,7 @@ import type { PolicySnapshot } from '../snapshot.js';
 import { MAX_LIFETIME_SECONDS, MAX_TOKEN_BYTES } from '../token-fault.js';
 import { refuseExchange } from './fault.js';
 import type { IdentityTokenKind } from './identity-token.js';
-import { delegated, type Party, type PartyReader, partyOf } from './party.js';
+import { delegated, type ExchangeParty, type PartyReader, partyOf } from './party.js';
 
 /** What tokens that an exchange made say in `iss`. */
 export const EXCHANGE_ISSUER = 'osl-exchange';
@@ -32,9 +32,9 @@ export interface ExchangeParts extends PartyReader {
 }
 
 /** What an exchange comes to, before its token is made. */
-export interface Exchanging {
+export interface ApprovedExchange {
   readonly identity: Identity;
-  readonly by: Party['by'];
+  readonly by: ExchangeParty['by'];
   /** Signs the token of `identity`. @throws QueryError E3001 where it would be too large */
   mint(): Promise<string>;
 }
@@ -44,7 +44,7 @@ export async function exchange(
   { subject, actor, admin }: ExchangeRequest,
   snapshot: PolicySnapshot,
   parts: ExchangeParts,
-): Promise<Exchanging> {
+): Promise<ApprovedExchange> {
   const first = await partyOf(subject.token, subject.kind, snapshot, parts);
   const second = actor === null ? null : await partyOf(actor.token, actor.kind, snapshot, parts);
   const party = second === null ? first : delegated(first, second);
@@ -54,7 +54,7 @@ export async function exchange(
 
 /** Who a party is for the next 300 s, or less where its token ends before. @throws QueryError E3001 */
 export function identityOf(
-  party: Party,
+  party: ExchangeParty,
   roles: readonly string[],
   { tenant, now }: Pick<ExchangeParts, 'tenant' | 'now'>,
 ): Identity {

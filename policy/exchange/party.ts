@@ -1,5 +1,5 @@
 import { readCompact } from '../compact.js';
-import type { ExchangedMember, Identity, TokenSource } from '../identity.js';
+import type { ExchangedMember, Identity, ParentToken } from '../identity.js';
 import { PURPOSE_CLAIM } from '../purpose.js';
 import type { PolicySnapshot } from '../snapshot.js';
 import type { JsonObject } from '../strict-json.js';
@@ -14,7 +14,7 @@ import {
 import type { ExchangeRule } from './rule.js';
 
 /** Who one of the tokens of an exchange speaks for, and what it brings. */
-export interface Party {
+export interface ExchangeParty {
   /** Root to leaf. */
   readonly chain: readonly string[];
   /** One for each of `chain`. */
@@ -25,7 +25,7 @@ export interface Party {
   /** Seconds since the epoch. */
   readonly expiresAt: number;
   /** What conditions of grants may look at. */
-  readonly claims: Claims;
+  readonly claims: ClaimValues;
   /** The rule that took it; null for an actor token. */
   readonly by: { readonly rule: string; readonly issuer: string } | null;
   /** Whom alone it lets act for it, as its issuer calls them; null for anybody. */
@@ -33,10 +33,10 @@ export interface Party {
   /** What its issuer calls it; null for an actor token. */
   readonly sub: string | null;
   /** The tokens that say so: as they can be revoked. */
-  readonly sources: readonly TokenSource[];
+  readonly sources: readonly ParentToken[];
 }
 
-type Claims = ReadonlyMap<string, readonly string[]>;
+type ClaimValues = ReadonlyMap<string, readonly string[]>;
 
 /** What reads the tokens of an exchange. */
 export interface PartyReader {
@@ -57,7 +57,7 @@ export async function partyOf(
   kind: IdentityTokenKind | 'jwt',
   snapshot: PolicySnapshot,
   reader: PartyReader,
-): Promise<Party> {
+): Promise<ExchangeParty> {
   if (isActorToken(token)) {
     if (kind === 'id_token') refuseExchange('kind');
     return actorParty(await reader.verifyActor(token));
@@ -73,7 +73,7 @@ export function ruleFor(claims: IdentityClaims, { exchange }: PolicySnapshot): E
 }
 
 /** @throws QueryError E3001 */
-export function identityParty(from: IdentityClaims, rule: ExchangeRule): Party {
+export function identityParty(from: IdentityClaims, rule: ExchangeRule): ExchangeParty {
   const subject = rule.subjectOf(from) ?? refuseExchange('name');
   const member = rule.memberOf(from);
   return Object.freeze({
@@ -97,9 +97,9 @@ export function identityParty(from: IdentityClaims, rule: ExchangeRule): Party {
   });
 }
 
-const NO_CLAIMS: Claims = new Map();
+const NO_CLAIMS: ClaimValues = new Map();
 
-function actorParty(identity: Identity): Party {
+function actorParty(identity: Identity): ExchangeParty {
   const { chain, aclRoles, roles, expiresAt, claims, tokenId, issuedAt, skewSeconds } = identity;
   const brought = (): ExchangedMember => ({ rule: null, roles: aclRoles, attributes: new Map() });
   const members = identity.members ?? chain.map(brought);
@@ -129,7 +129,7 @@ function mayAct(claims: JsonObject): string | null {
 }
 
 /** The two as one: whom the first is, and the second acting for it. @throws QueryError E3001 */
-export function delegated(subject: Party, actor: Party): Party {
+export function delegated(subject: ExchangeParty, actor: ExchangeParty): ExchangeParty {
   if (subject.mayAct !== null && subject.mayAct !== actor.sub) refuseExchange('mayAct');
   const chain = [...subject.chain, ...actor.chain];
   if (chain.length > 16 || new Set(chain).size < chain.length) refuseExchange('chain');
@@ -149,7 +149,7 @@ export function delegated(subject: Party, actor: Party): Party {
 }
 
 /** Those of whom it is done for; a purpose counts where neither token leaves it out. */
-function claimsOfBoth(subject: Claims, actor: Claims): Claims {
+function claimsOfBoth(subject: ClaimValues, actor: ClaimValues): ClaimValues {
   const [mine, theirs] = [subject.get(PURPOSE_CLAIM), actor.get(PURPOSE_CLAIM)];
   if (theirs === undefined) return subject;
   return new Map([...subject, [PURPOSE_CLAIM, mine?.filter((p) => theirs.includes(p)) ?? theirs]]);

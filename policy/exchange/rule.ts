@@ -10,7 +10,7 @@ import { OWN_CLAIMS, scalarsIn } from '../claims.js';
 import type { ExchangeRuleDocument } from '../document.js';
 import type { ExchangedMember } from '../identity.js';
 import { isName } from '../is-name.js';
-import type { Names } from '../names.js';
+import type { NameResolver } from '../names.js';
 import type { DocumentPath, ProblemList } from '../problems.js';
 import type { JsonObject } from '../strict-json.js';
 import { attributeIn, claimAt, isTemplate, textsOf, valueIn } from './claim.js';
@@ -45,7 +45,7 @@ export interface ExchangeRules {
 
 export function compileExchange(
   documents: readonly ExchangeRuleDocument[],
-  names: Names,
+  names: NameResolver,
   purposes: ReadonlySet<string>,
   types: AttributeTypes,
   problems: ProblemList,
@@ -76,7 +76,7 @@ function checkPurposes(
 function compileRule(
   document: ExchangeRuleDocument,
   path: DocumentPath,
-  names: Names,
+  names: NameResolver,
   types: AttributeTypes,
   problems: ProblemList,
 ): ExchangeRule {
@@ -155,14 +155,16 @@ function checkSources(
   }
 }
 
-type Source = AttributeRules[string];
+type ClaimedAttribute = AttributeRules[string];
 
 /** The values that the rule itself gives; null where a claim does, or anything will do. */
-function fixedValues(source: Source): readonly AttributeScalar[] | null {
+function fixedValues(source: ClaimedAttribute): readonly AttributeScalar[] | null {
   return isSource(source) ? null : attributeScalars(source);
 }
 
-function isSource(source: Source): source is Extract<Source, { claim: string } | { any: true }> {
+function isSource(
+  source: ClaimedAttribute,
+): source is Extract<ClaimedAttribute, { claim: string } | { any: true }> {
   return typeof source === 'object' && !Array.isArray(source);
 }
 

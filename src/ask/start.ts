@@ -1,5 +1,5 @@
 import type { AuditLog } from '../../policy/audit/index.js';
-import type { Revoking } from '../../policy/index.js';
+import type { RevocationCheck } from '../../policy/index.js';
 import type { ServiceLog } from '../base/log.js';
 import type { AnswerMemory } from '../engine/index.js';
 import type { ServedModel } from '../model/served-model.js';
@@ -20,7 +20,7 @@ export interface AskFoundation {
   readonly tenant: string;
   readonly audit: AuditLog;
   readonly log: ServiceLog;
-  readonly revoked: Revoking;
+  readonly revoked: RevocationCheck;
   readonly memory: AnswerMemory;
   /** Secret that keys of `hash` masks are derived from. */
   readonly masking: Uint8Array;

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import {
   type AuditFilter,
+  type AuditReadEvent,
   type AuditRecord,
   matches,
   namesOf,
-  type Reading,
 } from '../../policy/audit/index.js';
-import type { Row, TableSession } from './session.js';
+import type { ResultRow, TableSession } from './session.js';
 import { foundByRequest, text } from './source.js';
 
 /** Rows asked for at a time. */
 const PAGE = 2_000;
 
 /** Where a search stands: behind this row. */
-type Place = readonly [ts: string, writer: string, seq: string];
+type SearchCursor = readonly [ts: string, writer: string, seq: string];
 
 /** The records of all writers that a filter describes, the earliest first. What the index finds is judged again. */
 export async function* searchTable(
@@ -21,7 +21,7 @@ export async function* searchTable(
   filter: AuditFilter,
 ): AsyncGenerator<AuditRecord, void, void> {
   const where = conditionsOf(filter);
-  let place: Place = ['', '', '-1'];
+  let place: SearchCursor = ['', '', '-1'];
   for (;;) {
     const rows = await session.query(
       `${where.rows} WHERE (ts, writer, seq) > ($1, $2, $3::bigint)${where.text} ORDER BY ts, writer, seq LIMIT ${PAGE}`,
@@ -42,12 +42,12 @@ export async function newestInTable(
   session: TableSession,
   filter: AuditFilter,
   tenant: string,
-  { from, most, ms }: { readonly from: Place | null; readonly most: number; readonly ms: number },
-): Promise<{ readonly records: readonly AuditRecord[]; readonly next: Place | null }> {
+  { from, most, ms }: { readonly from: SearchCursor | null; readonly most: number; readonly ms: number },
+): Promise<{ readonly records: readonly AuditRecord[]; readonly next: SearchCursor | null }> {
   const where = conditionsOf(filter);
   const until = performance.now() + ms;
   const records: AuditRecord[] = [];
-  let place: Place = from ?? NEWEST;
+  let place: SearchCursor = from ?? NEWEST;
   for (;;) {
     const rows = await session.query(
       `${where.rows} WHERE (ts, writer, seq) < ($1, $2, $3::bigint)${where.text} ORDER BY ts DESC, writer DESC, seq DESC LIMIT ${NEWEST_PAGE}`,
@@ -65,7 +65,7 @@ export async function newestInTable(
 }
 
 /** After every row. */
-const NEWEST: Place = ['~', '~', '9223372036854775807'];
+const NEWEST: SearchCursor = ['~', '~', '9223372036854775807'];
 /** Rows asked for at a time: most pages want few. */
 const NEWEST_PAGE = 500;
 
@@ -98,14 +98,14 @@ export async function recordsAfter(
 }
 
 /** Says who reads, for a gateway to record. @throws where that cannot be said; then nothing should be read */
-export async function noteTableReading(session: TableSession, reading: Reading): Promise<void> {
+export async function noteTableReading(session: TableSession, reading: AuditReadEvent): Promise<void> {
   await session.query('INSERT INTO osl_audit.reading (id, reading) VALUES ($1, $2)', [
     randomUUID(),
     JSON.stringify(reading),
   ]);
 }
 
-function recordIn({ record }: Row): AuditRecord {
+function recordIn({ record }: ResultRow): AuditRecord {
   return JSON.parse(text(record)) as AuditRecord; // the writer's format
 }
 

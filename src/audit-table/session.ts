@@ -1,6 +1,6 @@
-import { openSession, type PostgresSession, type Row } from '../postgres/index.js';
+import { openSession, type PostgresSession, type ResultRow } from '../postgres/index.js';
 
-export type { Row };
+export type { ResultRow };
 
 /** One connection to the database of the log. */
 export type TableSession = Pick<PostgresSession, 'query' | 'open' | 'cut' | 'end'>;

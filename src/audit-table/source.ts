@@ -2,13 +2,13 @@ import {
   encodeFrame,
   encodeHeader,
   type KnownPlace,
-  type Leaf,
   type LeafRange,
   type LogIndex,
+  type LogLeaf,
   type LogSource,
   type StoredRecord,
 } from '../../policy/audit/index.js';
-import type { Row, TableSession } from './session.js';
+import type { ResultRow, TableSession } from './session.js';
 
 /** Rows asked for at a time. */
 const PAGE = 5_000;
@@ -82,7 +82,7 @@ async function* leavesIn(
   session: TableSession,
   writer: string,
   ranges: readonly LeafRange[],
-): AsyncGenerator<Leaf, void, void> {
+): AsyncGenerator<LogLeaf, void, void> {
   for (const { start, end } of ranges)
     for (let from = start; from < end; from += PAGE) {
       const rows = await session.query(
@@ -140,12 +140,12 @@ async function segmentBytes(session: TableSession, writer: string, segment: numb
   }
 }
 
-export function text(value: Row[string]): string {
+export function text(value: ResultRow[string]): string {
   if (typeof value === 'string') return value;
   throw new TypeError('the table of the audit log has other columns than its schema says');
 }
 
-export function bytes(value: Row[string]): Buffer {
+export function bytes(value: ResultRow[string]): Buffer {
   if (Buffer.isBuffer(value)) return value;
   throw new TypeError('the table of the audit log has other columns than its schema says');
 }

@@ -14,15 +14,15 @@ import {
   type NoteStore,
   type ReadingQueue,
   type RecoverBase,
-  type Recovered,
+  type RecoveredLog,
   type RecoverOptions,
-  type Retiring,
+  type RetirementPlan,
   recoverLog,
   type SegmentHeader,
   type SegmentStore,
   type Signer,
 } from '../../policy/audit/index.js';
-import { connectTable, type Row, type TableSession, type TableUrl } from './session.js';
+import { connectTable, type ResultRow, type TableSession, type TableUrl } from './session.js';
 import { bytes, tableSource, text } from './source.js';
 
 export interface TableOptions {
@@ -43,7 +43,7 @@ export class TableStore implements LogStore {
   readonly #options: TableOptions;
   #session: TableSession | null = null;
   #writer = '';
-  #standing: Standing = { epoch: 0, open: new Map() };
+  #standing: LogState = { epoch: 0, open: new Map() };
 
   constructor(options: TableOptions) {
     this.#options = options;
@@ -53,7 +53,7 @@ export class TableStore implements LogStore {
     return tableSource(this.#connected(), this.#writer);
   }
 
-  async recover(signer: Signer, options: RecoverOptions = {}): Promise<Recovered> {
+  async recover(signer: Signer, options: RecoverOptions = {}): Promise<RecoveredLog> {
     try {
       return await this.#recover(signer, options);
     } catch (error) {
@@ -68,7 +68,7 @@ export class TableStore implements LogStore {
     }
   }
 
-  async #recover(signer: Signer, options: RecoverOptions): Promise<Recovered> {
+  async #recover(signer: Signer, options: RecoverOptions): Promise<RecoveredLog> {
     this.#writer = signer.writer;
     const session = await this.#locked();
     const { source } = this;
@@ -88,7 +88,7 @@ export class TableStore implements LogStore {
     return { ...recovered, cut: null };
   }
 
-  segments(recovered: Recovered): SegmentStore {
+  segments(recovered: RecoveredLog): SegmentStore {
     return new TableSegments(this.#connected(), this.#writer, this.#options, recovered, this.#standing);
   }
 
@@ -100,7 +100,7 @@ export class TableStore implements LogStore {
     // Each segment says in its row what stood before it.
   }
 
-  async retain(note: Buffer, { base }: Retiring): Promise<void> {
+  async retain(note: Buffer, { base }: RetirementPlan): Promise<void> {
     await this.#connected().query(
       `INSERT INTO osl_audit.checkpoint (writer, size, kind, segment, note) VALUES ($1, $2, 'retained', $3, $4)`,
       [this.#writer, base.seq, base.segment + 1, note.toString().slice(0, -1)],
@@ -172,7 +172,7 @@ export class TableStore implements LogStore {
 }
 
 /** What is known of the log beside its end. */
-interface Standing {
+interface LogState {
   /** The newest that we began. */
   epoch: number;
   /** Allowed decisions without an outcome, as they stand at the end of what was appended. */
@@ -180,7 +180,7 @@ interface Standing {
 }
 
 /** The place before a segment, as its row has it; null where it contradicts itself. */
-function baseIn(row: Row): RecoverBase | null {
+function baseIn(row: ResultRow): RecoverBase | null {
   const packed = bytes(row['frontier']);
   const roots = Array.from({ length: packed.length / 32 }, (_, i) =>
     packed.toString('latin1', 32 * i, 32 * i + 32),
@@ -205,7 +205,7 @@ class TableSegments implements SegmentStore {
   readonly #session: TableSession;
   readonly #writer: string;
   readonly #options: TableOptions;
-  readonly #standing: Standing;
+  readonly #standing: LogState;
   #number: number;
   #used = 0;
   #seq: number;
@@ -219,8 +219,8 @@ class TableSegments implements SegmentStore {
     session: TableSession,
     writer: string,
     options: TableOptions,
-    { segment, seq, chain }: Recovered,
-    standing: Standing,
+    { segment, seq, chain }: RecoveredLog,
+    standing: LogState,
   ) {
     this.#session = session;
     this.#writer = writer;

@@ -5,7 +5,7 @@ export interface Span {
 }
 
 /** The facet's sizes, in UTF-16 units. */
-export interface Chunking {
+export interface ChunkSizes {
   readonly maxChars: number;
   readonly overlapChars: number;
   /** Where cuts are liked best. */
@@ -38,7 +38,7 @@ const LEAST_FILL = 0.5;
  */
 export function chunkSpans(
   text: string,
-  chunking: Chunking,
+  chunking: ChunkSizes,
   mayCut: (at: number, start: number) => boolean = () => true,
 ): readonly Span[] {
   const { by = 'structure' } = chunking;
@@ -93,7 +93,7 @@ function sectionsOf(text: string): readonly Span[] {
 
 function spansIn(
   text: string,
-  { maxChars, overlapChars }: Chunking,
+  { maxChars, overlapChars }: ChunkSizes,
   breaks: readonly RegExp[],
   mayCut: (at: number, start: number) => boolean,
 ): readonly Span[] {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ContentError } from './content-error.js';
 
 /** A server that is asked in JSON. */
-export interface Endpoint {
+export interface HttpEndpoint {
   /** With the version: `https://api.openai.com/v1`. */
   readonly url: string;
   /** Name of the environment variable that holds the key; null for a server without one. */
@@ -28,7 +28,7 @@ const LARGEST_ANSWER = 33_554_432;
  *
  * @throws ContentError `endpoint`
  */
-export function serverNamed(urlEnv: string): Pick<Endpoint, 'url' | 'keyEnv'> {
+export function serverNamed(urlEnv: string): Pick<HttpEndpoint, 'url' | 'keyEnv'> {
   const url = process.env[urlEnv] ?? '';
   if (!/^https?:/.test(url)) {
     const what = url === '' ? 'is not set' : 'is no http or https URL';
@@ -39,7 +39,7 @@ export function serverNamed(urlEnv: string): Pick<Endpoint, 'url' | 'keyEnv'> {
 }
 
 /** A failure of one attempt, and whether another may help. */
-class Attempt extends Error {
+class AttemptError extends Error {
   readonly again: boolean;
   readonly status: number | null;
   readonly pauseMs: number | null;
@@ -61,7 +61,7 @@ class Attempt extends Error {
  * @throws ContentError `endpoint`; `malformedAnswer` where a 200 is not JSON; what `signal` aborts with
  */
 export async function postJson(
-  endpoint: Endpoint,
+  endpoint: HttpEndpoint,
   path: string,
   body: unknown,
   signal?: AbortSignal,
@@ -74,7 +74,7 @@ export async function postJson(
       sending?.();
       return await once(endpoint, path, body, signal);
     } catch (error) {
-      if (!(error instanceof Attempt)) throw error;
+      if (!(error instanceof AttemptError)) throw error;
       if (!error.again || attempt >= retries)
         throw new ContentError('endpoint', error.message, null, error.status);
       await pause(error.pauseMs ?? pauseOf(endpoint, attempt), signal);
@@ -87,13 +87,13 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<void>
   await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
 }
 
-function pauseOf(endpoint: Endpoint, attempt: number): number {
+function pauseOf(endpoint: HttpEndpoint, attempt: number): number {
   const full = Math.min(LONGEST_PAUSE_MS, (endpoint.backoffMs ?? DEFAULT_BACKOFF_MS) * 2 ** attempt);
   return full / 2 + Math.random() * (full / 2);
 }
 
 async function once(
-  endpoint: Endpoint,
+  endpoint: HttpEndpoint,
   path: string,
   body: unknown,
   signal: AbortSignal | undefined,
@@ -117,8 +117,8 @@ async function once(
     text = await limitedText(response);
   } catch (error) {
     signal?.throwIfAborted();
-    if (error instanceof Attempt || error instanceof ContentError) throw error;
-    throw new Attempt(
+    if (error instanceof AttemptError || error instanceof ContentError) throw error;
+    throw new AttemptError(
       timeout.aborted ? 'the endpoint did not answer in time' : 'the endpoint cannot be reached',
       true,
     );
@@ -126,17 +126,22 @@ async function once(
   return parseJson(text);
 }
 
-function authorization({ keyEnv }: Endpoint): Record<string, string> {
+function authorization({ keyEnv }: HttpEndpoint): Record<string, string> {
   if (keyEnv === null) return {};
   const key = process.env[keyEnv];
   if (key !== undefined && key !== '') return { authorization: `Bearer ${key}` };
   throw new ContentError('endpoint', `the environment variable ${keyEnv} is not set`);
 }
 
-function refusal(response: Response): Attempt {
+function refusal(response: Response): AttemptError {
   const { status } = response;
   const pauseMs = retryAfterMs(response.headers.get('retry-after'));
-  return new Attempt(`the endpoint answered ${status}`, status === 429 || status >= 500, status, pauseMs);
+  return new AttemptError(
+    `the endpoint answered ${status}`,
+    status === 429 || status >= 500,
+    status,
+    pauseMs,
+  );
 }
 
 /** What a `Retry-After` asks to wait, in seconds or until a date; null where it asks nothing. */

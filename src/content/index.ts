@@ -26,11 +26,11 @@ export {
   lexicalQuery,
 } from './lexical/bm25.js';
 
-export { TERM_SPACE, type Terms, termsOf } from './lexical/terms.js';
+export { TERM_SPACE, type TermCounts, termsOf } from './lexical/terms.js';
 export { countCodePoints, sliceCodePoints } from './offsets.js';
 export type { Duplicate } from './operators/dedup.js';
 
-export { compareIds, cosine, type Passage } from './operators/passage.js';
+export { compareIds, cosine, type OperatorPassage } from './operators/passage.js';
 export { runEncoder } from './operators/run.js';
 
 export { DETECTOR_NAMES } from './redact/detectors/detectors.js';

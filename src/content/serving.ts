@@ -7,7 +7,7 @@ export { type EmbedderSettings, openEmbedder } from './embed/open.js';
 export { serverNamed } from './http.js';
 export { lexicalQuery } from './lexical/bm25.js';
 export { remembering, wordRules } from './lexical/languages/word-rules.js';
-export { occurrencesOf, type Written, writtenInSteps } from './lexical/occurrences.js';
+export { occurrencesOf, type WrittenTerms, writtenInSteps } from './lexical/occurrences.js';
 export { termsInSteps } from './lexical/terms.js';
 export { EncoderEnded, EncoderThread } from './operators/encoder-thread.js';
 export type { EncoderJob } from './operators/messages.js';

@@ -1,13 +1,13 @@
-import { type LentClient, type PostgresPool, postgresPool, type Row } from '../postgres/index.js';
+import { type LentClient, type PostgresPool, postgresPool, type ResultRow } from '../postgres/index.js';
 import { controlFault } from './fault.js';
 import { type ControlPlace, controlUrl } from './url.js';
 
-export type { Row };
+export type { ResultRow };
 
 /** Statements of ours with values: no text of a caller is ever part of `sql`. */
 export interface ControlQueries {
   /** @throws ControlFault */
-  query(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
+  query(sql: string, values?: readonly unknown[]): Promise<readonly ResultRow[]>;
 }
 
 /** The database of `OSL_CONTROL_URL`, in whose schema `osl_control` gateways keep what they share. */
@@ -90,7 +90,11 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
   });
 }
 
-async function run(client: LentClient, sql: string, values: readonly unknown[]): Promise<readonly Row[]> {
+async function run(
+  client: LentClient,
+  sql: string,
+  values: readonly unknown[],
+): Promise<readonly ResultRow[]> {
   try {
     return (await client.query<Record<string, unknown>>(sql, [...values])).rows;
   } catch (error) {

@@ -10,6 +10,7 @@ export { migrate, requireSchema } from './migrate.js';
 export { MIGRATIONS } from './migrations.js';
 export {
   type Activation,
+  type ActivationBase,
   type ActivePolicy,
   type Authorship,
   activatePolicy,
@@ -19,7 +20,6 @@ export {
   policyText,
   policyVersions,
   pushPolicy,
-  type Seen,
   standing,
   tenantsIn,
 } from './policies.js';

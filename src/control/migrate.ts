@@ -9,7 +9,7 @@ export interface ControlRoles {
 }
 
 /** What became of the schema. */
-export interface Migrated {
+export interface MigrationResult {
   /** The steps that were due, by number. */
   readonly ran: readonly Migration[];
   /** Of the newest step that stands there; a newer gateway may have brought steps that this one does not know. */
@@ -22,7 +22,7 @@ export interface Migrated {
  *
  * @throws ControlFault, as where the role may not make the schema or a named role does not exist
  */
-export function migrate(database: ControlDatabase, roles: ControlRoles): Promise<Migrated> {
+export function migrate(database: ControlDatabase, roles: ControlRoles): Promise<MigrationResult> {
   return database.transaction('migrate', async (tx) => {
     const stands = await standing(tx);
     if (stands === null) {

@@ -2,7 +2,7 @@ import { LIMITS } from './limit-tables.js';
 import { REVOCATIONS } from './revocation-table.js';
 
 /** Who may do what with a table. `gateway`: what serves. `author`: who writes policies. */
-interface Rights {
+interface TablePrivileges {
   readonly gateway: string;
   readonly author: string;
 }
@@ -14,7 +14,7 @@ export interface Migration {
   /** Static SQL, run as the owner in one transaction with all others that are due. */
   readonly sql: string;
   /** Tables that it makes, without their schema, and who may do what with them: `select, insert`. */
-  readonly tables: Readonly<Record<string, Rights>>;
+  readonly tables: Readonly<Record<string, TablePrivileges>>;
 }
 
 /** Rows are written once: neither a privilege nor a slip changes or removes one. */

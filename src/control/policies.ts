@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ControlDatabase, ControlQueries, Row } from './database.js';
+import type { ControlDatabase, ControlQueries, ResultRow } from './database.js';
 
 /** A text that was proposed as a policy. Its `number` counts from 1 for each tenant. */
 export interface PolicyVersion {
@@ -133,7 +133,7 @@ export function pushPolicy(
 }
 
 /** What an activation was checked against. */
-export interface Seen {
+export interface ActivationBase {
   readonly activation: number;
   readonly published: number;
 }
@@ -147,7 +147,7 @@ export function activatePolicy(
   database: ControlDatabase,
   tenant: string,
   { version, action, ...by }: Pick<Activation, 'version' | 'action'> & Authorship,
-  seen: Seen,
+  seen: ActivationBase,
 ): Promise<number> {
   return database.transaction(`policy ${tenant}`, async (tx) => {
     const now = await standing(tx, tenant);
@@ -170,7 +170,7 @@ export function activatePolicy(
 }
 
 /** The numbers of what serves; 0 where nothing does. @throws ControlFault */
-export async function standing(control: ControlQueries, tenant: string): Promise<Seen> {
+export async function standing(control: ControlQueries, tenant: string): Promise<ActivationBase> {
   const [row] = await control.query(
     `select (select coalesce(max(number), 0) from osl_control.policy_activation where tenant = $1) as activation,
             (select coalesce(max(number), 0) from osl_control.published_version where tenant = $1) as published`,
@@ -190,7 +190,7 @@ export async function tenantsIn(control: ControlQueries): Promise<readonly strin
 
 const AT = `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at`;
 
-function versionIn(row: Row): PolicyVersion {
+function versionIn(row: ResultRow): PolicyVersion {
   const { parent } = row;
   return {
     ...writtenBy(row),
@@ -199,7 +199,7 @@ function versionIn(row: Row): PolicyVersion {
   };
 }
 
-function writtenBy(row: Row): Pick<PolicyVersion, 'number' | 'author' | 'comment' | 'login' | 'at'> {
+function writtenBy(row: ResultRow): Pick<PolicyVersion, 'number' | 'author' | 'comment' | 'login' | 'at'> {
   const { number, author, comment, login, at } = row;
   return {
     number: Number(number),

@@ -6,7 +6,7 @@ import type { ControlPlace } from './url.js';
 /** On which `osl_control` says that something changed; the payload says what. */
 const CONTROL_CHANNEL = 'osl_control';
 
-export interface Listener {
+export interface SignalListener {
   /** Something changed: `about` is the payload, empty once listening began (again), when anything may have. */
   heard(about: string): void;
   /** Nothing is heard any more. Told once for each loss. */
@@ -14,7 +14,7 @@ export interface Listener {
 }
 
 /** A connection that listens, and is opened again when it is lost. */
-export interface Listening {
+export interface SignalSubscription {
   close(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ const LONGEST_PAUSE_MS = 5_000;
 const PULSE_MS = 5_000;
 
 /** Listens until it is closed. Notifications are a hint: whoever must not miss one also looks from time to time. */
-export function listenForChanges(place: ControlPlace, listener: Listener): Listening {
+export function listenForChanges(place: ControlPlace, listener: SignalListener): SignalSubscription {
   let session: PostgresSession | null = null;
   let timer: NodeJS.Timeout | null = null;
   let closed = false;

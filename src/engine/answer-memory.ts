@@ -1,5 +1,5 @@
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
-import type { Party } from './fair-share.js';
+import type { FairShareParty } from './fair-share.js';
 import { eachDataRow } from './protocol/data-row.js';
 
 /** Rows up to this size are not counted one by one: what a session holds of them is bounded by its buffers. */
@@ -25,8 +25,8 @@ export interface AnswerMemoryStats {
   readonly refused: number;
 }
 
-interface Waiter {
-  readonly party: Party;
+interface MemoryWaiter {
+  readonly party: FairShareParty;
   readonly bytes: number;
   readonly settle: (granted: boolean) => void;
   readonly timer: NodeJS.Timeout;
@@ -40,8 +40,8 @@ interface Waiter {
  */
 export class AnswerMemory {
   readonly bounds: AnswerBounds;
-  readonly #of = new Map<Party, number>();
-  readonly #waiters = new Set<Waiter>();
+  readonly #of = new Map<FairShareParty, number>();
+  readonly #waiters = new Set<MemoryWaiter>();
   #held = 0;
   #refused = 0;
   #free: (bytes: number) => void = () => undefined;
@@ -65,7 +65,7 @@ export class AnswerMemory {
   }
 
   /** Takes memory for `party`; false where it has too much already, there is not enough, or others wait for it. */
-  take(party: Party, bytes: number): boolean {
+  take(party: FairShareParty, bytes: number): boolean {
     const mayOvertake = this.#waiters.size === 0 || this.#heldBy(party) === 0;
     if (!mayOvertake || !this.#admits(party, bytes)) return false;
     this.#add(party, bytes);
@@ -73,7 +73,7 @@ export class AnswerMemory {
   }
 
   /** As `take`, when there is enough. Resolves to false after five seconds without. */
-  wait(party: Party, bytes: number): Promise<boolean> {
+  wait(party: FairShareParty, bytes: number): Promise<boolean> {
     if (this.take(party, bytes)) return Promise.resolve(true);
     return new Promise((settle) => {
       const timer = setTimeout(() => {
@@ -81,20 +81,20 @@ export class AnswerMemory {
         this.#refused += 1;
         settle(false);
       }, WAIT_MS);
-      const waiter: Waiter = { party, bytes, settle, timer };
+      const waiter: MemoryWaiter = { party, bytes, settle, timer };
       this.#waiters.add(waiter);
     });
   }
 
   /** Counts memory that is in use already. False: `party` holds more than it may. */
-  hold(party: Party, bytes: number): boolean {
+  hold(party: FairShareParty, bytes: number): boolean {
     const admitted = this.#admits(party, bytes);
     if (!admitted) this.#refused += 1;
     this.#add(party, bytes);
     return admitted;
   }
 
-  giveBack(party: Party, bytes: number): void {
+  giveBack(party: FairShareParty, bytes: number): void {
     const left = this.#heldBy(party) - bytes;
     if (left < 0) throw new InternalError('more memory was given back than was taken');
     this.#held -= bytes;
@@ -103,11 +103,11 @@ export class AnswerMemory {
     this.#serve();
   }
 
-  #heldBy(party: Party): number {
+  #heldBy(party: FairShareParty): number {
     return this.#of.get(party) ?? 0;
   }
 
-  #admits(party: Party, bytes: number): boolean {
+  #admits(party: FairShareParty, bytes: number): boolean {
     if (party === null) return true;
     const { bytes: limit } = this.bounds;
     if (this.#isBeyondHalf(party, bytes)) return false;
@@ -117,12 +117,12 @@ export class AnswerMemory {
   }
 
   /** With its copies one row alone may be more than half. */
-  #isBeyondHalf(party: Party, bytes: number): boolean {
+  #isBeyondHalf(party: FairShareParty, bytes: number): boolean {
     const held = this.#heldBy(party);
     return held > 0 && 2 * (held + bytes) > this.bounds.bytes;
   }
 
-  #add(party: Party, bytes: number): void {
+  #add(party: FairShareParty, bytes: number): void {
     this.#held += bytes;
     this.#of.set(party, this.#heldBy(party) + bytes);
   }
@@ -157,10 +157,10 @@ export function rowTooLarge({ rowBytes }: AnswerBounds): QueryError {
 /** The share of one question in the memory of answers. */
 export class MemoryShare {
   readonly #memory: AnswerMemory;
-  readonly #party: Party;
+  readonly #party: FairShareParty;
   #held = 0;
 
-  constructor(memory: AnswerMemory, party: Party) {
+  constructor(memory: AnswerMemory, party: FairShareParty) {
     this.#memory = memory;
     this.#party = party;
   }

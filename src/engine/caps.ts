@@ -2,13 +2,13 @@ import { DataRowReader } from './protocol/data-row.js';
 import type { ExecuteOptions } from './statement.js';
 
 /** What the caps of an execution still admit; infinite where there is none. */
-export interface Room {
+export interface RemainingCaps {
   readonly rows: number;
   readonly bytes: number;
 }
 
 /** The room left under the caps of `options` after `rows` rows in `bytes` bytes. */
-export function roomIn(options: ExecuteOptions, rows: number, bytes: number): Room {
+export function roomIn(options: ExecuteOptions, rows: number, bytes: number): RemainingCaps {
   return {
     rows: options.maxRows > 0 ? options.maxRows - rows : Number.POSITIVE_INFINITY,
     bytes: options.maxBytes > 0 ? options.maxBytes - bytes : Number.POSITIVE_INFINITY,
@@ -16,7 +16,7 @@ export function roomIn(options: ExecuteOptions, rows: number, bytes: number): Ro
 }
 
 /** How many of the `count` DataRow messages in `bytes` fit into `room`, and where the last of them ends. */
-export function fitting(bytes: Uint8Array, count: number, room: Room): Room {
+export function fitting(bytes: Uint8Array, count: number, room: RemainingCaps): RemainingCaps {
   if (count <= room.rows && bytes.length <= room.bytes) return { rows: count, bytes: bytes.length };
   const messages = new DataRowReader(bytes);
   let rows = 0;

@@ -29,11 +29,11 @@ export interface EngineSurroundings extends EngineEvents {
    * For a process that serves: a server that does not answer, or lets nobody in, is tried again until it does, and the
    * engine opens meanwhile. Null: then it does not open.
    */
-  readonly serving: Serving | null;
+  readonly serving: ServingOptions | null;
 }
 
 /** What a process that serves wants of an engine. */
-export interface Serving {
+export interface ServingOptions {
   /** Resolves once statements may run there. What it rejects with is tried again, but for a StartProblem at the start. */
   admit(): Promise<void>;
   /** After so long without an answer to a statement of the system engine its session is given up. ms */

@@ -1,14 +1,14 @@
 import { queryError } from 'osl-compiler';
 import { type AnswerMemory, noMemory, rowTooLarge } from './answer-memory.js';
-import { fitting, type Room, roomIn } from './caps.js';
+import { fitting, type RemainingCaps, roomIn } from './caps.js';
 import { sameOids } from './column-types.js';
-import type { PreparedStatement, PreparedStatements } from './prepared.js';
+import type { PreparedStatements, PreparedUpstream } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import { describedColumns } from './protocol/row-description.js';
 import { RelievedSink } from './spool/relieved-sink.js';
 import type { SpoolRoom } from './spool/spool-room.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
-import { type Applied, applySettings, type SettingForm } from './statement-settings.js';
+import { applySettings, type SentPreamble, type SettingForm } from './statement-settings.js';
 import {
   changedColumn,
   connectionLost,
@@ -19,7 +19,7 @@ import {
   stopError,
   unknownSetting,
 } from './upstream-error.js';
-import type { Job, MessageView, UpstreamSession } from './upstream-session.js';
+import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 import type { TellUpstreamError, UpstreamError } from './upstream-words.js';
 
 /** What an execution needs from its engine. */
@@ -53,7 +53,7 @@ export const SHARED_ROWS = 128;
 export const SHARED_BYTES = 65_536;
 
 /** One execution of one statement, from the call to its settled promise. */
-export class Execution implements Job {
+export class Execution implements SessionJob {
   readonly statement: UpstreamStatement;
   /** Whose share of the sessions it takes. */
   readonly subject: string | null;
@@ -75,9 +75,9 @@ export class Execution implements Job {
   readonly #onAbort: (() => void) | null;
   #session: UpstreamSession | null = null;
   #relieved: RelievedSink | null = null;
-  #prepared: PreparedStatement | null = null;
+  #prepared: PreparedUpstream | null = null;
   #reused = false;
-  #applied: Applied | null = null;
+  #applied: SentPreamble | null = null;
   /** Answers to `#applied` that have not come yet. */
   #applying = 0;
   #prepares = 0;
@@ -347,7 +347,7 @@ export class Execution implements Job {
     }
   }
 
-  #room(): Room {
+  #room(): RemainingCaps {
     return roomIn(this.#options, this.rowCount, this.byteCount);
   }
 

@@ -1,8 +1,8 @@
 /** Who shares: a subject by its name, or the gateway itself, which asks little and is never held back. */
-export type Party = string | null;
+export type FairShareParty = string | null;
 
-interface Waiting<T> {
-  readonly party: Party;
+interface QueuedItem<T> {
+  readonly party: FairShareParty;
   readonly item: T;
 }
 
@@ -16,10 +16,10 @@ interface Waiting<T> {
  */
 export class FairShare<T> {
   readonly #reserve: number;
-  readonly #held = new Map<Party, number>();
+  readonly #held = new Map<FairShareParty, number>();
   /** The waiting parties by what they hold; each set in the order in which they came to hold so many. */
-  readonly #levels: (Set<Party> | undefined)[] = [];
-  readonly #items = new Map<Party, Set<T>>();
+  readonly #levels: (Set<FairShareParty> | undefined)[] = [];
+  readonly #items = new Map<FairShareParty, Set<T>>();
   #waiting = 0;
 
   /** `reserve`: which part of the places a party leaves free, from 0 to 1. */
@@ -32,24 +32,24 @@ export class FairShare<T> {
     return this.#waiting;
   }
 
-  waitingOf(party: Party): number {
+  waitingOf(party: FairShareParty): number {
     return this.#items.get(party)?.size ?? 0;
   }
 
   /** Whether `party` may have one of `free` places among `all`, if nobody else is to have it. */
-  admits(party: Party, free: number, all: number): boolean {
+  admits(party: FairShareParty, free: number, all: number): boolean {
     return free > this.#leaves(party, all);
   }
 
-  take(party: Party): void {
+  take(party: FairShareParty): void {
     this.#move(party, 1);
   }
 
-  giveBack(party: Party): void {
+  giveBack(party: FairShareParty): void {
     this.#move(party, -1);
   }
 
-  wait(party: Party, item: T): void {
+  wait(party: FairShareParty, item: T): void {
     const items = this.#items.get(party);
     if (items === undefined) {
       this.#items.set(party, new Set([item]));
@@ -61,7 +61,7 @@ export class FairShare<T> {
   }
 
   /** `item` waits no longer; false where it did not. */
-  leave(party: Party, item: T): boolean {
+  leave(party: FairShareParty, item: T): boolean {
     const items = this.#items.get(party);
     if (items?.delete(item) !== true) return false;
     this.#waiting -= 1;
@@ -73,7 +73,7 @@ export class FairShare<T> {
   }
 
   /** Who is to have one of `free` places among `all`; null where nobody may. */
-  first(free: number, all: number): Waiting<T> | null {
+  first(free: number, all: number): QueuedItem<T> | null {
     for (const level of this.#levels) {
       const [party] = level ?? [];
       if (party === undefined) continue;
@@ -94,14 +94,14 @@ export class FairShare<T> {
     return items;
   }
 
-  #leaves(party: Party, all: number): number {
+  #leaves(party: FairShareParty, all: number): number {
     const held = this.#heldBy(party);
     const reserve = Math.floor(this.#reserve * all);
     if (held === 0) return 0;
     return 2 * held < all ? Math.min(1, reserve) : reserve;
   }
 
-  #move(party: Party, by: 1 | -1): void {
+  #move(party: FairShareParty, by: 1 | -1): void {
     const waits = this.#items.has(party);
     if (waits) this.#level(party).delete(party);
     const held = (this.#held.get(party) ?? 0) + by;
@@ -110,7 +110,7 @@ export class FairShare<T> {
     if (waits) this.#level(party).add(party);
   }
 
-  #level(party: Party): Set<Party> {
+  #level(party: FairShareParty): Set<FairShareParty> {
     const held = this.#heldBy(party);
     let level = this.#levels[held];
     if (level === undefined) {
@@ -121,7 +121,7 @@ export class FairShare<T> {
   }
 
   /** The gateway itself counts as one that holds none. */
-  #heldBy(party: Party): number {
+  #heldBy(party: FairShareParty): number {
     return party === null ? 0 : (this.#held.get(party) ?? 0);
   }
 }

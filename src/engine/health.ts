@@ -5,17 +5,17 @@ import type { UpstreamStatement } from './statement.js';
 const HEALTHY_MS = 2_000;
 
 /** Why a governed session does not answer in time; `busy`: others have them all, and the upstream may be well. */
-export type Ailment =
+export type UnhealthyReason =
   | 'busy'
   | 'no answer in time'
   | 'it cannot be reached, or cut the session'
   | 'it refuses the session';
 
 /** Of a server that no session was had with since the start. */
-export const UNREACHED: Ailment = 'it cannot be reached, or cut the session';
+export const UNREACHED: UnhealthyReason = 'it cannot be reached, or cut the session';
 
 /** Null where a governed session answers. */
-export async function ailmentOf(runner: Runner): Promise<Ailment | null> {
+export async function ailmentOf(runner: Runner): Promise<UnhealthyReason | null> {
   try {
     await probe(runner, 'SELECT 1::pg_catalog.int4', HEALTHY_MS);
     return null;

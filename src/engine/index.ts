@@ -3,7 +3,7 @@
 export { type AnswerBounds, AnswerMemory, LARGE_ROW_BYTES, MemoryShare, noMemory } from './answer-memory.js';
 export { unreachableNodes } from './data-nodes.js';
 export type { EngineEvents, OpenedEngine } from './engine.js';
-export type { Party } from './fair-share.js';
+export type { FairShareParty } from './fair-share.js';
 export { FairShare } from './fair-share.js';
 export type { GovernedEngine } from './governed.js';
 export { type EngineConfig, openEngine } from './open.js';
@@ -12,7 +12,7 @@ export type { PgliteConfig } from './pglite/engine.js';
 export type { EnginePool } from './pool.js';
 export type { PostgresConfig } from './postgres/engine.js';
 export { withoutLogin, withoutPassword } from './postgres/hosts.js';
-export { type Listening, listenOn } from './postgres/notifications.js';
+export { listenOn, type NotificationSubscription } from './postgres/notifications.js';
 export { type Survey, surveyPostgres } from './postgres/survey.js';
 export { DataRowReader, dataRow, eachDataRow, textValuesOf } from './protocol/data-row.js';
 export { GrowingBytes } from './protocol/growing-bytes.js';

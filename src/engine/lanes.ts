@@ -57,7 +57,7 @@ export class Lanes {
   }
 
   /** Learns from a statement that was answered. */
-  observe(execution: Observed): void {
+  observe(execution: ExecutionCost): void {
     const { sql } = execution.statement;
     const verdict = verdictOf(execution);
     const proof = this.#proofs.get(sql) ?? 0;
@@ -104,12 +104,12 @@ export class Lanes {
 }
 
 /** What of an execution tells whether its statement is short. */
-export type Observed = Pick<Execution, 'again' | 'lane' | 'rowCount' | 'byteCount' | 'startedAt'> & {
+export type ExecutionCost = Pick<Execution, 'again' | 'lane' | 'rowCount' | 'byteCount' | 'startedAt'> & {
   readonly statement: Pick<Execution['statement'], 'sql'>;
 };
 
 /** What an answer says of its statement; null where it says nothing. */
-function verdictOf({ again, lane, rowCount, byteCount, startedAt }: Observed): 'short' | 'long' | null {
+function verdictOf({ again, lane, rowCount, byteCount, startedAt }: ExecutionCost): 'short' | 'long' | null {
   if (again !== null || rowCount > SHARED_ROWS || byteCount > SHORT_BYTES) return 'long';
   if (lane === 'shared') return 'short';
   const ms = performance.now() - startedAt;

@@ -1,6 +1,6 @@
 import { queryError } from 'osl-compiler';
-import { FairShare, type Party } from './fair-share.js';
-import type { Reach } from './reach.js';
+import { FairShare, type FairShareParty } from './fair-share.js';
+import type { ConnectionStatus } from './reach.js';
 import { connectionLost } from './upstream-error.js';
 import type { UpstreamSession } from './upstream-session.js';
 
@@ -27,11 +27,11 @@ export interface PoolOptions {
   readonly waitMs: number;
   /** How many requests may wait, and of one party half as many; the next is refused at once. */
   readonly maxWaiting: number;
-  readonly reach: Reach;
+  readonly reach: ConnectionStatus;
   readonly connect: () => Promise<UpstreamSession>;
 }
 
-interface Waiter {
+interface PoolWaiter {
   readonly give: (session: UpstreamSession) => void;
   readonly refuse: (error: Error) => void;
   readonly timer: NodeJS.Timeout;
@@ -45,10 +45,10 @@ interface Waiter {
  */
 export class Pool {
   readonly #options: PoolOptions;
-  readonly #share: FairShare<Waiter>;
+  readonly #share: FairShare<PoolWaiter>;
   readonly #idle: UpstreamSession[] = [];
   readonly #all = new Set<UpstreamSession>();
-  readonly #lent = new Map<UpstreamSession, Party>();
+  readonly #lent = new Map<UpstreamSession, FairShareParty>();
   #connecting = 0;
   #retry: NodeJS.Timeout | null = null;
   #closed = false;
@@ -59,13 +59,13 @@ export class Pool {
   }
 
   /** An idle session that `party` may have at once, or null. */
-  take(party: Party): UpstreamSession | null {
+  take(party: FairShareParty): UpstreamSession | null {
     if (this.#closed || this.#idle.length === 0 || this.#share.waitingOf(party) > 0) return null;
     return this.#share.admits(party, this.#free, this.#places) ? this.#lend(party) : null;
   }
 
   /** The next session that is free for `party`. Rejects with QueryError `overloaded`, `execution` or `shuttingDown`. */
-  acquire(party: Party): Promise<UpstreamSession> {
+  acquire(party: FairShareParty): Promise<UpstreamSession> {
     if (this.#closed) return Promise.reject(queryError('shuttingDown', {}));
     const idle = this.take(party);
     if (idle !== null) return Promise.resolve(idle);
@@ -77,7 +77,7 @@ export class Pool {
         this.#share.leave(party, waiter);
         refuse(this.#all.size === 0 && this.#options.reach.state === 'lost' ? connectionLost() : full());
       }, waitMs);
-      const waiter: Waiter = { give, refuse, timer };
+      const waiter: PoolWaiter = { give, refuse, timer };
       this.#share.wait(party, waiter);
       this.#serve();
     });
@@ -130,7 +130,7 @@ export class Pool {
     return this.#places - this.#lent.size;
   }
 
-  #lend(party: Party): UpstreamSession | null {
+  #lend(party: FairShareParty): UpstreamSession | null {
     const session = this.#idle.pop();
     if (session === undefined) return null;
     this.#lent.set(session, party);

@@ -1,6 +1,6 @@
 import type { FrontendEncoder } from './protocol/encoder.js';
 
-export interface PreparedStatement {
+export interface PreparedUpstream {
   readonly name: string;
   /** Column type OIDs that the upstream described; null until its answer has arrived. */
   columnOids: readonly number[] | null;
@@ -9,7 +9,7 @@ export interface PreparedStatement {
 /** The named prepared statements of one session, by SQL text; the least recently used is closed. */
 export class PreparedStatements {
   readonly #limit: number;
-  readonly #bySql = new Map<string, PreparedStatement>();
+  readonly #bySql = new Map<string, PreparedUpstream>();
   #counter = 0;
 
   constructor(limit: number) {
@@ -21,7 +21,7 @@ export class PreparedStatements {
   }
 
   /** The statement for `sql`, marked as just used. */
-  find(sql: string): PreparedStatement | undefined {
+  find(sql: string): PreparedUpstream | undefined {
     const found = this.#bySql.get(sql);
     if (found !== undefined && this.#bySql.size > this.#limit / 2) {
       this.#bySql.delete(sql);
@@ -31,9 +31,9 @@ export class PreparedStatements {
   }
 
   /** Appends Parse and Describe for `sql`, and Close for the statement that makes room. */
-  prepare(out: FrontendEncoder, sql: string, parameterOids: readonly number[]): PreparedStatement {
+  prepare(out: FrontendEncoder, sql: string, parameterOids: readonly number[]): PreparedUpstream {
     this.#makeRoom(out);
-    const statement: PreparedStatement = { name: `osl${++this.#counter}`, columnOids: null };
+    const statement: PreparedUpstream = { name: `osl${++this.#counter}`, columnOids: null };
     out.parse(statement.name, sql, parameterOids);
     out.describeStatement(statement.name);
     this.#bySql.set(sql, statement);
@@ -41,12 +41,12 @@ export class PreparedStatements {
   }
 
   /** Forgets `statement`; the upstream's copy, if there is one, dies with the session. */
-  forget(sql: string, statement: PreparedStatement): void {
+  forget(sql: string, statement: PreparedUpstream): void {
     if (this.#bySql.get(sql) === statement) this.#bySql.delete(sql);
   }
 
   /** Forgets `statement`, here and upstream. */
-  close(out: FrontendEncoder, sql: string, statement: PreparedStatement): void {
+  close(out: FrontendEncoder, sql: string, statement: PreparedUpstream): void {
     this.forget(sql, statement);
     out.closeStatement(statement.name);
   }

@@ -16,7 +16,7 @@ const FULL = '53300';
  *
  * `hear` is told once of each state, however many attempts it lasts, and not of each change of one that comes and goes.
  */
-export class Reach {
+export class ConnectionStatus {
   readonly #hear: (change: ReachChange) => void;
   readonly #random: () => number;
   #failures = 0;

@@ -3,11 +3,11 @@ import { sameOids } from './column-types.js';
 import { SHARED_BYTES, SHARED_ROWS } from './execution.js';
 import type { Lanes } from './lanes.js';
 import type { OutOfService } from './out-of-service.js';
-import type { PreparedStatement } from './prepared.js';
+import type { PreparedUpstream } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import type { SentValue, UpstreamStatement } from './statement.js';
 import { executionError, parseErrorResponse, StatementFault } from './upstream-error.js';
-import type { Job, MessageView, UpstreamSession } from './upstream-session.js';
+import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 import type { TellUpstreamError, UpstreamError } from './upstream-words.js';
 
 /** Hears, exactly once and never before `begin` has returned, how a run of a short statement ended. */
@@ -46,7 +46,7 @@ export interface ShortHost {
 export function shortStatement(host: ShortHost, statement: UpstreamStatement): ShortStatement {
   const { sql, columnOids } = statement;
   let session: UpstreamSession | null = null;
-  let prepared: PreparedStatement | undefined;
+  let prepared: PreparedUpstream | undefined;
   return {
     isReady() {
       session = host.outOfService.relations.size > 0 ? null : host.lanes.pick(statement);
@@ -61,11 +61,11 @@ export function shortStatement(host: ShortHost, statement: UpstreamStatement): S
   };
 }
 
-interface Sending {
+interface SharedExecution {
   readonly host: ShortHost;
   readonly statement: UpstreamStatement;
   readonly session: UpstreamSession;
-  readonly prepared: PreparedStatement;
+  readonly prepared: PreparedUpstream;
   readonly values: readonly SentValue[];
   readonly resultFormats: readonly (0 | 1)[];
 }
@@ -73,11 +73,11 @@ interface Sending {
 const NO_ROWS = Buffer.alloc(0);
 
 /** Runs of short statements, one after the other, for one asker. */
-export class ShortRun implements Job {
+export class ShortRun implements SessionJob {
   /** It keeps no large row, so it counts as nobody's. */
   readonly subject = null;
   #answer: ShortAnswer | null;
-  #sending: Sending | null = null;
+  #sending: SharedExecution | null = null;
   #rows: Uint8Array = NO_ROWS;
   #more: Uint8Array[] = [];
   #count = 0;
@@ -95,7 +95,7 @@ export class ShortRun implements Job {
   }
 
   /** For `shortStatement` alone. */
-  submit(sending: Sending): void {
+  submit(sending: SharedExecution): void {
     this.#sending = sending;
     this.#rows = NO_ROWS;
     this.#more = [];
@@ -151,7 +151,7 @@ export class ShortRun implements Job {
   }
 
   /** What makes a statement senseless to the database is for the door to find out. */
-  #fail(sending: Sending, error: UpstreamError): void {
+  #fail(sending: SharedExecution, error: UpstreamError): void {
     const { host, statement } = sending;
     const told = executionError(error, host.backstopSeconds, statement);
     if (told instanceof StatementFault) {
@@ -180,7 +180,7 @@ export class ShortRun implements Job {
   }
 
   /** A statement that was prepared under another state of the tables is no fault of its length. */
-  #giveUp({ host, statement }: Sending, error: UpstreamError | null): void {
+  #giveUp({ host, statement }: SharedExecution, error: UpstreamError | null): void {
     if (error === null || error.sqlstate === '57014')
       host.lanes.observe({
         statement,

@@ -1,4 +1,4 @@
-import type { PreparedStatement, PreparedStatements } from './prepared.js';
+import type { PreparedStatements, PreparedUpstream } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import type { BoundValue, StatementSettings } from './statement.js';
 
@@ -9,10 +9,10 @@ import type { BoundValue, StatementSettings } from './statement.js';
 export type SettingForm = 'function' | 'command';
 
 /** What was sent before a statement: how many CommandComplete it answers, and what it prepared. */
-export interface Applied {
+export interface SentPreamble {
   readonly completions: number;
   readonly sql: string;
-  readonly prepared: PreparedStatement | null;
+  readonly prepared: PreparedUpstream | null;
 }
 
 /**
@@ -24,7 +24,7 @@ export function applySettings(
   prepared: PreparedStatements,
   settings: StatementSettings,
   form: SettingForm,
-): Applied {
+): SentPreamble {
   if (form === 'command') {
     for (const [name, value] of settings) {
       out.parse('', `SET LOCAL ${name} TO '${value.replaceAll("'", "''")}'`, []);

@@ -1,5 +1,5 @@
 import type { DataNodes } from './data-nodes.js';
-import { type Ailment, ailmentOf, UNREACHED } from './health.js';
+import { ailmentOf, UNREACHED, type UnhealthyReason } from './health.js';
 import type { OutOfService, OutOfServiceCause } from './out-of-service.js';
 import type { EnginePool } from './pool.js';
 import type { Runner } from './runner.js';
@@ -84,7 +84,7 @@ export class EngineStatus {
   }
 
   /** Why no governed session answers within two seconds; null if one does. */
-  async ailment(): Promise<Ailment | null> {
+  async ailment(): Promise<UnhealthyReason | null> {
     return this.reached ? ailmentOf(this.#parts.runner) : UNREACHED;
   }
 

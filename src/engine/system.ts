@@ -7,9 +7,9 @@ import type { FrontendEncoder } from './protocol/encoder.js';
 import { describedColumns } from './protocol/row-description.js';
 import { inItsPlace, parseErrorResponse } from './upstream-error.js';
 import { UpstreamFailure } from './upstream-failure.js';
-import type { Job, UpstreamSession } from './upstream-session.js';
+import type { SessionJob, UpstreamSession } from './upstream-session.js';
 import type { UpstreamError } from './upstream-words.js';
-import { type CopyRows, copyBatches, textValue } from './values.js';
+import { type CopySource, copyBatches, textValue } from './values.js';
 
 /** Lends a session in its system state to `work`, and takes it back whatever happens. */
 export type WithSession = <T>(work: (session: UpstreamSession) => Promise<T>) => Promise<T>;
@@ -58,7 +58,7 @@ export interface SystemQueries {
   /** Any number of statements without parameters. */
   script(ddl: string): Promise<void>;
   /** Loads rows of text-format values with COPY, all or none; returns their number. */
-  copyIn(target: CopyTarget, rows: CopyRows): Promise<number>;
+  copyIn(target: CopyTarget, rows: CopySource): Promise<number>;
 }
 
 interface CopyTarget {
@@ -92,7 +92,7 @@ export class SystemEngine implements SystemQueries {
     return this.#lend((session) => script(session, ddl));
   }
 
-  copyIn(target: CopyTarget, rows: CopyRows): Promise<number> {
+  copyIn(target: CopyTarget, rows: CopySource): Promise<number> {
     return this.transaction((tx) => tx.copyIn(target, rows));
   }
 
@@ -161,7 +161,7 @@ function script(session: UpstreamSession, sql: string): Promise<void> {
   return submit(session, { send: (out) => out.query(sql) });
 }
 
-async function copyIn(session: UpstreamSession, target: CopyTarget, rows: CopyRows): Promise<number> {
+async function copyIn(session: UpstreamSession, target: CopyTarget, rows: CopySource): Promise<number> {
   const table = tableSql(target);
   const sql = `COPY ${table} (${target.columns.map(quoteIdentifier).join(', ')}) FROM STDIN`;
   let count = 0;
@@ -189,7 +189,7 @@ interface SystemJob {
 function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
   return new Promise((resolve, reject) => {
     let failure: UpstreamError | null = null;
-    const whole: Job = {
+    const whole: SessionJob = {
       subject: null,
       send: (out) => job.send(out),
       // Rows of our own statements have no limit: an index reads whole documents.

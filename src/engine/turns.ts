@@ -10,14 +10,14 @@ export interface Stream {
 }
 
 /** What a turn depends on beside its streams. */
-export interface Clock {
+export interface SchedulerClock {
   /** ms */
   now(): number;
   /** Calls `turn` once all that is ready now has been heard. */
   next(turn: () => void): void;
 }
 
-const EVENT_LOOP: Clock = {
+const EVENT_LOOP: SchedulerClock = {
   now: () => performance.now(),
   next: (turn) => void setImmediate(turn),
 };
@@ -29,12 +29,12 @@ const EVENT_LOOP: Clock = {
  * of a socket before it looks at the next. Streams therefore go round, a slice each, and after `TURN_MS` whatever else
  * is ready is heard first. So a short question beside any number of streams waits for a turn, not for their rows.
  */
-export class Turns {
-  readonly #clock: Clock;
+export class FairScheduler {
+  readonly #clock: SchedulerClock;
   readonly #ring = new Set<Stream>();
   #due = false;
 
-  constructor(clock: Clock = EVENT_LOOP) {
+  constructor(clock: SchedulerClock = EVENT_LOOP) {
     this.#clock = clock;
   }
 
@@ -79,4 +79,4 @@ export class Turns {
 }
 
 /** The turns of this process, which has one event loop for all connections. */
-export const turns = new Turns();
+export const turns = new FairScheduler();

@@ -1,6 +1,6 @@
 import { InternalError } from 'osl-compiler';
 import { type AnswerMemory, LARGE_ROW_BYTES } from './answer-memory.js';
-import type { Party } from './fair-share.js';
+import type { FairShareParty } from './fair-share.js';
 import { PreparedStatements } from './prepared.js';
 import { FrontendEncoder } from './protocol/encoder.js';
 import { BackendSplitter } from './protocol/splitter.js';
@@ -28,11 +28,11 @@ export interface MessageView {
 }
 
 /** Something a session does between two ReadyForQuery messages. */
-export interface Job {
+export interface SessionJob {
   /** Appends frontend messages that end in exactly one Sync or Query. */
   send(out: FrontendEncoder, prepared: PreparedStatements): void;
   /** Whose memory large rows count as. */
-  readonly subject: Party;
+  readonly subject: FairShareParty;
   /**
    * A row of `bytes` bytes, more than `LARGE_ROW_BYTES`, begins. Gives how much memory it needs until `rows` has settled.
    * `pass`: it is read and dropped. `abandon`: so is the session, where to begin another costs less than to read the row.
@@ -60,8 +60,8 @@ const CANCEL_AGAIN_MS = 250;
 const ABANDON_BYTES = 67_108_864;
 
 /** Memory taken for one large row. */
-interface Lease {
-  readonly subject: Party;
+interface RowMemory {
+  readonly subject: FairShareParty;
   readonly bytes: number;
 }
 
@@ -81,10 +81,10 @@ export class UpstreamSession implements Stream {
   readonly #out = new FrontendEncoder();
   readonly #in = new BackendSplitter(LARGE_ROW_BYTES);
   /** The memory of the large row that is being received. */
-  #lease: Lease | null = null;
+  #lease: RowMemory | null = null;
   /** The large row that waits for memory, told from others. */
   #asking: object | null = null;
-  #jobs: Job[] = [];
+  #jobs: SessionJob[] = [];
   #chunks: Uint8Array[] = [];
   #status = 0x49;
   #pauses = 0;
@@ -130,7 +130,7 @@ export class UpstreamSession implements Stream {
   }
 
   /** Sends `job` now, or with others of the same turn of the event loop. */
-  submit(job: Job, flush: 'now' | 'batched' = 'now'): void {
+  submit(job: SessionJob, flush: 'now' | 'batched' = 'now'): void {
     if (this.closed) {
       job.lost();
       return;
@@ -293,12 +293,12 @@ export class UpstreamSession implements Stream {
     else this.#waitForMemory(job, needed);
   }
 
-  #keep(subject: Party, bytes: number): void {
+  #keep(subject: FairShareParty, bytes: number): void {
     this.#lease = { subject, bytes };
     this.#in.keep();
   }
 
-  #waitForMemory(job: Job, bytes: number): void {
+  #waitForMemory(job: SessionJob, bytes: number): void {
     const asking = {};
     this.#asking = asking;
     const decided = this.#memory.wait(job.subject, bytes).then((granted) => {
@@ -313,7 +313,7 @@ export class UpstreamSession implements Stream {
     this.#pauseFor(decided);
   }
 
-  #giveBack({ subject, bytes }: Lease): void {
+  #giveBack({ subject, bytes }: RowMemory): void {
     this.#memory.giveBack(subject, bytes);
   }
 

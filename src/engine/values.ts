@@ -1,7 +1,7 @@
 import { InternalError } from 'osl-compiler';
 import type { BoundValue } from './statement.js';
 
-export type CopyRows = Iterable<readonly (string | null)[]> | AsyncIterable<readonly (string | null)[]>;
+export type CopySource = Iterable<readonly (string | null)[]> | AsyncIterable<readonly (string | null)[]>;
 
 /** Bytes of COPY text after which a batch is sent. */
 const BATCH_BYTES = 2_097_152;
@@ -34,7 +34,7 @@ export interface CopyBatch {
 }
 
 /** Rows in COPY's text format, some megabytes at a time. Throws InternalError on a row of another width. */
-export async function* copyBatches(rows: CopyRows, width: number): AsyncGenerator<CopyBatch> {
+export async function* copyBatches(rows: CopySource, width: number): AsyncGenerator<CopyBatch> {
   let lines: string[] = [];
   let size = 0;
   for await (const row of rows) {

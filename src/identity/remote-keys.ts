@@ -26,7 +26,7 @@ export interface RemoteKeysOptions extends KeyTimes {
   readonly onChange: () => void;
 }
 
-interface Known {
+interface CachedKeys {
   readonly keys: readonly VerificationKey[];
   readonly at: number;
 }
@@ -38,7 +38,7 @@ interface Known {
  */
 export class RemoteKeys implements KeySource {
   readonly #options: RemoteKeysOptions;
-  #known: Known | null = null;
+  #known: CachedKeys | null = null;
   #tried: number | null = null;
   #failing = false;
   #running: Promise<void> | null = null;
@@ -78,7 +78,7 @@ export class RemoteKeys implements KeySource {
   }
 
   /** What is known and not too old. */
-  #current(): Known | null {
+  #current(): CachedKeys | null {
     const known = this.#known;
     return known !== null && this.#options.now() - known.at <= this.#options.staleMs ? known : null;
   }

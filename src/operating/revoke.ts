@@ -1,15 +1,15 @@
 import { queryError } from 'osl-compiler';
-import type { Revocation, RevocationMade, Revoked } from '../../policy/index.js';
+import type { Revocation, RevocationKey, RevocationMade } from '../../policy/index.js';
 import type { Call } from '../ask/index.js';
 import { type OperatingParts, operate, simply } from './operate.js';
 
 /** `session`: the token that a session of the wire, or a request, goes on under now. */
-export type RevocationAsked = Revoked | { readonly kind: 'session'; readonly name: string };
+export type RevocationAsked = RevocationKey | { readonly kind: 'session'; readonly name: string };
 
 /** A revocation, as admins see it. Times are RFC 3339. */
 export interface RevocationView {
   readonly id: string;
-  readonly kind: Revoked['kind'];
+  readonly kind: RevocationKey['kind'];
   readonly name: string;
   readonly at: string;
   readonly until: string;
@@ -46,7 +46,7 @@ export function revocations(parts: OperatingParts, call: Call): Promise<readonly
   return simply(parts, call, 'admin_show', async () => parts.revocations.revoked.all().map(viewOf));
 }
 
-async function tokenOf({ operated }: OperatingParts, session: string): Promise<Revoked> {
+async function tokenOf({ operated }: OperatingParts, session: string): Promise<RevocationKey> {
   const views = await operated.views();
   const found = views.flatMap((view) => view.sessions).find(({ id }) => id === session);
   if (found === undefined || found.token_id === null) throw queryError('noSession', {});

@@ -1,4 +1,4 @@
-import type { RevocationMade, Revoked, RevokedTokens } from '../../policy/index.js';
+import type { RevocationKey, RevocationMade, RevokedTokens } from '../../policy/index.js';
 import type { EnginePool } from '../engine/index.js';
 
 /** What one process of a server tells who runs it. Times are RFC 3339; nothing here is a literal of a question. */
@@ -99,6 +99,6 @@ export interface Operated {
 export interface RevokingParts {
   readonly revocations: {
     readonly revoked: Pick<RevokedTokens, 'all'>;
-    revoke(what: Revoked): Promise<RevocationMade>;
+    revoke(what: RevocationKey): Promise<RevocationMade>;
   };
 }

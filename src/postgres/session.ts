@@ -1,7 +1,7 @@
 import type { ClientConfig } from 'pg';
 import { PostgresClient } from './client.js';
 
-export type Row = Readonly<Record<string, unknown>>;
+export type ResultRow = Readonly<Record<string, unknown>>;
 
 export interface SessionOptions extends ClientConfig {
   /** For connecting, and for the answer to each statement, ms: a server that falls silent is given up with its connection. */
@@ -11,7 +11,7 @@ export interface SessionOptions extends ClientConfig {
 /** One connection that is kept. */
 export interface PostgresSession {
   /** One statement at a time, in the order in which they are asked. Rejects once the connection is lost. */
-  query(text: string, values?: readonly unknown[]): Promise<readonly Row[]>;
+  query(text: string, values?: readonly unknown[]): Promise<readonly ResultRow[]>;
   /** True while the connection lasts. */
   readonly open: boolean;
   /** Resolves, with why, once the connection is lost or ended. Never rejects. */
@@ -37,7 +37,7 @@ export async function openSession({ silenceMs, ...config }: SessionOptions): Pro
   });
   await client.connect();
   let last: Promise<unknown> = Promise.resolve();
-  const run = async (text: string, values: readonly unknown[]): Promise<readonly Row[]> => {
+  const run = async (text: string, values: readonly unknown[]): Promise<readonly ResultRow[]> => {
     if (!open) throw new Error('the connection to the database is lost');
     const late = setTimeout(() => client.cut(new Error(`no answer in ${silenceMs} ms`)), silenceMs);
     try {

@@ -2,7 +2,7 @@ import { queryError, WAYS } from 'osl-compiler';
 import { type Unread, upstreamOf, upstreamsOf } from '../ask/graph/upstream.js';
 import { type Call, versionsOf } from '../ask/index.js';
 import {
-  type Candidate,
+  type AdoptionCandidate,
   candidateFor,
   candidatesIn,
   tableKey,
@@ -15,7 +15,7 @@ import type { Judgement, Proposal, Suggestion } from './authoring/index.js';
 
 /** What the databases hold beyond the manifest. */
 export interface Candidates {
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly AdoptionCandidate[];
   /** Connectors whose catalog could not be read. */
   readonly unread: readonly Unread[];
   /** Some database has more relations than are read. */
@@ -85,7 +85,7 @@ function findWanted(
   read: UpstreamSchema,
   connector: string,
   manifest: Manifest,
-): Candidate | undefined {
+): AdoptionCandidate | undefined {
   if (kind === 'candidate') return candidatesIn(read, connector, manifest).find((c) => c.id === name);
   const relation = read.relations.find((r) => `${connector}.${tableKey(r)}` === name);
   return relation === undefined ? undefined : candidateFor(relation, read, connector, manifest);

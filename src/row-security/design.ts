@@ -30,13 +30,13 @@ export interface GuardedTable {
 }
 
 /** A connector: its name, and the tables that it declares. */
-type Declared = Pick<Connector, 'name' | 'tables'>;
+type DeclaredTables = Pick<Connector, 'name' | 'tables'>;
 
 const KNOWN = new WeakMap<PolicySnapshot, Map<string, RowSecurity>>();
 
 /** What `snapshot` asks of the database of `connector`, where statements run as `role`. */
 export function rowSecurityOf(
-  connector: Declared,
+  connector: DeclaredTables,
   role: string,
   catalog: Catalog,
   snapshot: PolicySnapshot,
@@ -50,7 +50,7 @@ export function rowSecurityOf(
 }
 
 function designTable(
-  connector: Declared,
+  connector: DeclaredTables,
   role: string,
   catalog: Catalog,
   snapshot: PolicySnapshot,

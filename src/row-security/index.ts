@@ -3,5 +3,5 @@ export { type RowSecurity, rowSecurityOf } from './design.js';
 export { RightsSigner, type RightsSource, rightsKey, signedRights } from './rights.js';
 export { clearingScript, rowSecurityScript } from './script.js';
 export { SCHEMA, SETTING } from './sql.js';
-export { type Standing, standingOf } from './standing.js';
+export { type RowSecurityStatus, standingOf } from './standing.js';
 export { CannotWrite, writeRowSecurity } from './write.js';

@@ -55,7 +55,7 @@ export class RightsSigner {
   readonly #key: Uint8Array;
   /** Of the policies that manifest and policy ask of the database. */
   readonly version: (source: RightsSource) => string;
-  readonly #signed = new WeakMap<Identity, Signed>();
+  readonly #signed = new WeakMap<Identity, SignedRights>();
 
   constructor(key: Uint8Array, version: (source: RightsSource) => string) {
     this.#key = key;
@@ -84,7 +84,7 @@ export class RightsSigner {
   }
 }
 
-interface Signed {
+interface SignedRights {
   readonly snapshot: PolicySnapshot;
   readonly signature: string;
   readonly text: string;

@@ -6,7 +6,7 @@ import { COMMENT, DIGEST, OTHERS_POLICY, ROWS_POLICY } from './script.js';
 import { SCHEMA, SETTING } from './sql.js';
 
 /** How what stands in a database compares with what a policy asks of it. */
-export interface Standing {
+export interface RowSecurityStatus {
   /** Why it does not hold, or not what it should; none where it does. */
   readonly faults: readonly string[];
   /** Relations whose rows it cannot hold: views and foreign tables bear no policies. */
@@ -14,7 +14,11 @@ export interface Standing {
 }
 
 /** Looks, as the governed role, at what stands; reads no row. Throws UpstreamFailure where it may not look. */
-export function standingOf(door: SystemEngine, design: RowSecurity, key: Uint8Array): Promise<Standing> {
+export function standingOf(
+  door: SystemEngine,
+  design: RowSecurity,
+  key: Uint8Array,
+): Promise<RowSecurityStatus> {
   return door.transaction(async (tx) => {
     await tx.script('set transaction read only; set local search_path = pg_catalog, pg_temp');
     const relations = await relationsIn(tx, design);

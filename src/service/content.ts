@@ -34,7 +34,7 @@ import {
   type TableName,
   termsInSteps,
   vectorText,
-  type Written,
+  type WrittenTerms,
   wordRules,
   workOf,
   writtenInSteps,
@@ -170,7 +170,7 @@ export function contentPlane(
       const terms = await inTurns(termsInSteps(text, words));
       const { ids } = terms;
       const wanted = new Set(ids);
-      let written: Promise<Written> | null = null;
+      let written: Promise<WrittenTerms> | null = null;
       return {
         terms: ids,
         written: () => {

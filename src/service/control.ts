@@ -4,6 +4,7 @@ import { writeWhole } from '../base/files.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import {
+  type ActivationBase,
   activePolicy,
   type ControlDatabase,
   ControlFault,
@@ -14,7 +15,6 @@ import {
   publishedId,
   requireSchema,
   revokedAfter,
-  type Seen,
   shareRevocation,
   shareVersions,
   standing,
@@ -33,7 +33,7 @@ const NONE_ACTIVE = 'no policy is active: osl policy push --activate';
 const STATEMENT_MS = 2_000;
 
 /** What is to serve, and what was revoked. */
-export interface Heard extends Seen {
+export interface Heard extends ActivationBase {
   /** The number of the last revocation; 0 for none. */
   readonly revoked: number;
 }

@@ -1,6 +1,6 @@
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
-import type { Listening } from '../engine/index.js';
+import type { NotificationSubscription } from '../engine/index.js';
 
 /** On which a database says that rows changed: `notify osl_data, 'order'`, or without a name of all entities. */
 export const DATA_CHANNEL = 'osl_data';
@@ -14,11 +14,11 @@ export type Listen = (
   connector: string,
   heard: (text: string) => void,
   gone: () => void,
-) => Promise<Listening | null>;
+) => Promise<NotificationSubscription | null>;
 
 /** What one database has said, as long as it is heard. */
 interface Heard {
-  listening: Listening | null;
+  listening: NotificationSubscription | null;
   /** How often it was listened to anew: what was said in between is lost. */
   times: number;
   ofAll: number;

@@ -27,7 +27,7 @@ import { type SystemReads, systemReads } from './system-reads.js';
 import { watchEngines } from './watch.js';
 import { sessionsFor } from './workers.js';
 
-/** What a process that serves adds: see `Serving` of the engine. */
+/** What a process that serves adds: see `ServingOptions` of the engine. */
 interface ServingEngines {
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
-import { type Listening, listenOn } from '../engine/index.js';
+import { listenOn, type NotificationSubscription } from '../engine/index.js';
 import { type Manifest, systemUrlVariable } from '../model/manifest/index.js';
 import { withoutPassword } from './connect-fault.js';
 import { connectorUrl } from './connector-url.js';
@@ -20,7 +20,7 @@ export async function signallingUrls({ connectors }: Manifest): Promise<readonly
 export class IndexSignals {
   readonly #urls: readonly string[];
   readonly #log: ServiceLog;
-  readonly #open = new Map<string, Listening>();
+  readonly #open = new Map<string, NotificationSubscription>();
   readonly #heard = new Set<string>();
   #wake: () => void = () => undefined;
 

@@ -6,7 +6,7 @@ import { messageOf } from '../base/thrown.js';
 import type { Reranker } from '../content/rerank/index.js';
 import { ContentError, serverNamed } from '../content/serving.js';
 import { stopError } from '../engine/index.js';
-import type { Reranker as Declared, Manifest } from '../model/manifest/index.js';
+import type { RerankerSettings as Declared, Manifest } from '../model/manifest/index.js';
 import { placesOf, type Share } from './share.js';
 
 /** Attempts after the first: somebody waits for the answer. */

@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { queryError } from 'osl-compiler';
-import { type Revocation, type RevocationMade, type Revoked, RevokedTokens } from '../../policy/index.js';
+import {
+  type Revocation,
+  type RevocationKey,
+  type RevocationMade,
+  RevokedTokens,
+} from '../../policy/index.js';
 import { bytesOf, namesIn, removeWhole, syncNames, writeWhole } from '../base/files.js';
 import type { ServiceLog } from '../base/log.js';
 import { Serial } from '../base/serial.js';
@@ -135,7 +140,7 @@ export class Revocations {
    *
    * @throws QueryError E0511 where too many are in force
    */
-  async revoke(what: Revoked): Promise<RevocationMade> {
+  async revoke(what: RevocationKey): Promise<RevocationMade> {
     const { files, share, told, lifetimeMs } = this.#parts;
     if (this.revoked.all().length >= MOST)
       throw queryError('tooLarge', { what: 'the number of revocations in force', limit: MOST });

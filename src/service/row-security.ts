@@ -8,9 +8,9 @@ import {
   RightsSigner,
   type RightsSource,
   type RowSecurity,
+  type RowSecurityStatus,
   rightsKey,
   rowSecurityOf,
-  type Standing,
   standingOf,
 } from '../row-security/index.js';
 import { connectorUrl } from './connector-url.js';
@@ -82,7 +82,7 @@ export async function rowSecurityStanding(
   connector: Connector,
   model: Model,
   keys: TenantKeys,
-): Promise<Standing> {
+): Promise<RowSecurityStatus> {
   const url = await connectorUrl(process.env, connector.urlEnv ?? '');
   if (url === null) throw new StartProblem(`connector \`${connector.name}\`: ${connector.urlEnv} is not set`);
   const survey = await surveyPostgres(url);

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { createLimiter, type Limiter, type Limits, UsedTokens } from '../../policy/index.js';
+import { createLimiter, type Limiter, type RateLimits, UsedTokens } from '../../policy/index.js';
 import { readManifestText } from '../model/manifest/index.js';
 import type { Control } from './control.js';
 import { newExchangeKey } from './exchange-key.js';
@@ -17,7 +17,7 @@ export interface Seat {
   /** Whether this process looks after the directory as a whole; a worker leaves that to its supervisor. */
   readonly keeps: boolean;
   /** Counts against these limits, for all processes of the server. */
-  limiter(limits: Limits): Limiter;
+  limiter(limits: RateLimits): Limiter;
   /** The key of the exchange, as PEM, which all processes of the server sign with. */
   exchangeKey(): Promise<string>;
   /** Whether a token is used for the first time, by any process of the server: see `UsedTokens`. */
@@ -54,7 +54,7 @@ export function aloneIn(dataDir: string): Seat {
     announces: true,
     marksDir: join(dataDir, 'compiling'),
     keeps: true,
-    limiter: (limits: Limits) => createLimiter({ limits }),
+    limiter: (limits: RateLimits) => createLimiter({ limits }),
     exchangeKey: async () => newExchangeKey(),
     firstUse: (token: string, issuedAt: number, endsAt: number) => used.first(token, issuedAt, endsAt),
     control: null,
@@ -77,7 +77,7 @@ export function workerSeat(dataDir: string, number: number, shared: Shared): Sea
     announces: number === 1,
     marksDir: join(dataDir, `compiling-${WORKER}${number}`),
     keeps: false,
-    limiter: (limits: Limits) => shared.limiter(limits),
+    limiter: (limits: RateLimits) => shared.limiter(limits),
     exchangeKey: () => shared.exchangeKey(),
     firstUse: (token: string, issuedAt: number, endsAt: number) => shared.firstUse(token, issuedAt, endsAt),
     control: null,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { nameOf, type Witness, type Witnessed } from './witness.js';
+import { nameOf, type Witness, type WitnessedSize } from './witness.js';
 
 /** A directory, as of another machine or of a medium that is written once. */
 export function directoryWitness(dir: string): Witness {
@@ -22,7 +22,7 @@ export function directoryWitness(dir: string): Witness {
 }
 
 /** Written whole under a name that is given once. */
-async function keep(dir: string, checkpoint: Witnessed): Promise<void> {
+async function keep(dir: string, checkpoint: WitnessedSize): Promise<void> {
   const path = join(dir, nameOf(checkpoint));
   await mkdir(dirname(path), { recursive: true });
   const making = `${path}.${randomBytes(4).toString('hex')}`;

@@ -7,7 +7,7 @@ import { tableWitness } from './table.js';
 import { webhookWitness } from './webhook.js';
 import type { Witness } from './witness.js';
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type WitnessEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
  * A witness by where it is: a directory (`/mnt/witness`, `file:///mnt/witness`), `s3://bucket/prefix?endpoint=…`,
@@ -17,7 +17,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * @param secret signs what a webhook receives
  * @throws StartProblem
  */
-export function witnessAt(place: string, env: Environment, secret: string | null = null): Witness {
+export function witnessAt(place: string, env: WitnessEnvironment, secret: string | null = null): Witness {
   if (isAbsolute(place)) return directoryWitness(place);
   const url = URL.canParse(place) ? new URL(place) : null;
   switch (url?.protocol) {
@@ -40,7 +40,7 @@ export function witnessAt(place: string, env: Environment, secret: string | null
   }
 }
 
-function objectStore(url: URL, env: Environment): Witness {
+function objectStore(url: URL, env: WitnessEnvironment): Witness {
   const accessKeyId = env['AWS_ACCESS_KEY_ID'] ?? '';
   const secretAccessKey = env['AWS_SECRET_ACCESS_KEY'] ?? '';
   if (accessKeyId === '' || secretAccessKey === '')

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { WITNESS_MS, type Witness, type Witnessed } from './witness.js';
+import { WITNESS_MS, type Witness, type WitnessedSize } from './witness.js';
 
 /** A receiver that is sent each checkpoint; what it keeps is handed to `osl audit verify --anchor` by whoever runs it. */
 export function webhookWitness(url: string, secret: string | null): Witness {
@@ -11,7 +11,11 @@ export function webhookWitness(url: string, secret: string | null): Witness {
   };
 }
 
-async function send(url: string, secret: string | null, { writer, size, note }: Witnessed): Promise<void> {
+async function send(
+  url: string,
+  secret: string | null,
+  { writer, size, note }: WitnessedSize,
+): Promise<void> {
   const signature = secret === null ? null : createHmac('sha256', secret).update(note).digest('hex');
   const answer = await fetch(url, {
     method: 'POST',

@@ -3,13 +3,13 @@ export interface Witness {
   /** What messages call it: no secret is in it. */
   readonly name: string;
   /** Keeps a checkpoint of a log; one that is there already stays as it is. */
-  keep(checkpoint: Witnessed): Promise<void>;
+  keep(checkpoint: WitnessedSize): Promise<void>;
   /** All that it keeps; null where it cannot be asked. */
   kept(): Promise<readonly string[]> | null;
   close(): Promise<void>;
 }
 
-export interface Witnessed {
+export interface WitnessedSize {
   /** Id of the log's writer. */
   readonly writer: string;
   readonly size: number;
@@ -18,13 +18,13 @@ export interface Witnessed {
 }
 
 /** What a note is of; null for a text that is none. */
-export function witnessed(note: string): Witnessed | null {
+export function witnessed(note: string): WitnessedSize | null {
   const [, writer = '', size] = /^osl-audit\/([\w.-]{1,64})\n(0|[1-9]\d{0,15})\n/.exec(note) ?? [];
   return size === undefined ? null : { writer, size: Number(size), note };
 }
 
 /** Name of a note where names sort by size. */
-export function nameOf({ writer, size }: Witnessed): string {
+export function nameOf({ writer, size }: WitnessedSize): string {
   return `${writer}/${String(size).padStart(16, '0')}.note`;
 }
 

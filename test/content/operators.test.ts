@@ -5,7 +5,7 @@ import {
   compareIds,
   cosine,
   lexicalEmbedder,
-  type Passage,
+  type OperatorPassage,
   runEncoder,
 } from '../../src/content/index.js';
 import { classify, tag } from '../../src/content/operators/classify.js';
@@ -17,7 +17,7 @@ import { similarity } from '../../src/content/operators/similarity.js';
 import { type ArgumentValues, checkArguments } from '../../src/model/facets/arguments.js';
 import { fc } from '../support/fast-check.js';
 
-const at = (chunkId: string, ...vector: number[]): Passage => ({
+const at = (chunkId: string, ...vector: number[]): OperatorPassage => ({
   chunkId,
   vector: Float32Array.from(vector),
 });
@@ -106,12 +106,12 @@ test('property: results depend on the set of passages only, not on their order',
           texts.map((w) => w.join(' ')),
           'document',
         );
-        const passages = vectors.map((v, i): Passage => ({ chunkId: `d#${i}`, vector: v }));
+        const passages = vectors.map((v, i): OperatorPassage => ({ chunkId: `d#${i}`, vector: v }));
         const shuffled = passages
           .map((p) => ({ p, key: random.next().value ?? 0 }))
           .sort((a, b) => a.key - b.key)
           .map(({ p }) => p);
-        const byId = async (list: readonly Passage[]) => {
+        const byId = async (list: readonly OperatorPassage[]) => {
           const values = await runEncoder(name, list, args, context);
           return list.map((p, i) => [p.chunkId, values[i]]).sort((a, b) => compareIds(`${a[0]}`, `${b[0]}`));
         };
@@ -177,14 +177,14 @@ test('ids compare as the "C" collation does', async (t) => {
 
 /** What each operator is by definition, a cosine at a time. */
 const BY_DEFINITION = {
-  outlier: (list: readonly Passage[], k: number) =>
+  outlier: (list: readonly OperatorPassage[], k: number) =>
     list.map((one) => {
       const others = list.filter((p) => p !== one).map((p) => 1 - cosine(one.vector, p.vector));
       const nearest = others.sort((a, b) => a - b).slice(0, k);
       return Math.round((nearest.reduce((sum, d) => sum + d, 0) / k) * 1e6) / 1e6 + 0;
     }),
-  similarity: (list: readonly Passage[], to: Float32Array) => list.map((p) => cosine(p.vector, to)),
-  groups: (list: readonly Passage[], threshold: number) => {
+  similarity: (list: readonly OperatorPassage[], to: Float32Array) => list.map((p) => cosine(p.vector, to)),
+  groups: (list: readonly OperatorPassage[], threshold: number) => {
     const groups = list.map((_, i) => i);
     for (const [i, a] of list.entries())
       for (const [j, b] of list.entries()) {

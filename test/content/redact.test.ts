@@ -3,19 +3,19 @@ import { chunkSpans, DETECTOR_NAMES } from '../../src/content/index.js';
 import { detectorNamed, detectorsOf } from '../../src/content/redact/detectors/detectors.js';
 import { fold } from '../../src/content/redact/fold.js';
 import { type DeclaredValue, ValueMatcher } from '../../src/content/redact/matcher.js';
-import { type Rules, redactorOf } from '../../src/content/redact/redactor.js';
+import { type RedactionRules, redactorOf } from '../../src/content/redact/redactor.js';
 import { fc } from '../support/fast-check.js';
 import { processorMs } from '../support/processor.js';
 
-const NONE: Rules = { redact: ['pii'], detectors: [], exceptions: [] };
-const ALL: Rules = {
+const NONE: RedactionRules = { redact: ['pii'], detectors: [], exceptions: [] };
+const ALL: RedactionRules = {
   redact: ['pii'],
   detectors: await detectorsOf({ detectors: DETECTOR_NAMES, phoneCountries: [] }),
   exceptions: [],
 };
 
 const declared = (...values: string[]): DeclaredValue[] => values.map((value) => ({ value, label: 'pii' }));
-const redacted = (version: Rules, values: readonly DeclaredValue[], text: string): string =>
+const redacted = (version: RedactionRules, values: readonly DeclaredValue[], text: string): string =>
   redactorOf(version, values, 3).redact(text, new Map()).text;
 
 test('declared values go, as whole words, whatever their case, form or white space', async (t) => {

@@ -1,11 +1,11 @@
 import { test } from 'tap';
-import { FairShare, type Party } from '../../src/engine/fair-share.js';
+import { FairShare, type FairShareParty } from '../../src/engine/fair-share.js';
 
 /** Places that parties take and give back, as a pool does, in one line after the other. */
 class Places {
   readonly share: FairShare<string>;
   readonly size: number;
-  readonly held: Party[] = [];
+  readonly held: FairShareParty[] = [];
   #asked = 0;
 
   constructor(size: number, reserve = 0.25) {
@@ -13,13 +13,13 @@ class Places {
     this.share = new FairShare(reserve);
   }
 
-  ask(party: Party): this {
+  ask(party: FairShareParty): this {
     this.share.wait(party, `${party} ${this.#asked++}`);
     this.serve();
     return this;
   }
 
-  end(party: Party): this {
+  end(party: FairShareParty): this {
     this.held.splice(this.held.indexOf(party), 1);
     this.share.giveBack(party);
     this.serve();
@@ -27,7 +27,7 @@ class Places {
   }
 
   /** How many `party` holds. */
-  of(party: Party): number {
+  of(party: FairShareParty): number {
     return this.held.filter((p) => p === party).length;
   }
 
@@ -78,7 +78,7 @@ test('with one place the parties take turns, whatever each has asked', async (t)
   const places = new Places(1);
   for (let n = 0; n < 50; n++) places.ask('a');
   for (let n = 0; n < 3; n++) places.ask('b');
-  const turns: Party[] = [];
+  const turns: FairShareParty[] = [];
   for (let n = 0; n < 8; n++) {
     const [holder = null] = places.held;
     turns.push(holder);

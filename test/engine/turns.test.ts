@@ -1,11 +1,11 @@
 import { test } from 'tap';
 import { unboundedMemory } from '../../src/engine/answer-memory.js';
-import { type Clock, SLICE_BYTES, type Stream, Turns } from '../../src/engine/turns.js';
+import { FairScheduler, type SchedulerClock, SLICE_BYTES, type Stream } from '../../src/engine/turns.js';
 import { type Transport, UpstreamSession } from '../../src/engine/upstream-session.js';
 import { dataRow } from './fixture.js';
 
 /** An event loop whose turns and time are the test's. */
-class Loop implements Clock {
+class Loop implements SchedulerClock {
   #now = 0;
   #next: (() => void)[] = [];
 
@@ -44,7 +44,7 @@ function stream(loop: Loop, name: string, slices: number, ms: number, log: strin
 
 test('streams go round, a slice each, and a turn of the loop is over after half a millisecond', async (t) => {
   const loop = new Loop();
-  const turns = new Turns(loop);
+  const turns = new FairScheduler(loop);
   const log: string[] = [];
   turns.join(stream(loop, 'a', 5, 0.2, log));
   turns.join(stream(loop, 'b', 2, 0.2, log));
@@ -57,7 +57,7 @@ test('streams go round, a slice each, and a turn of the loop is over after half 
 
 test('a slice that takes long is alone in its turn, and its stream waits for all others', async (t) => {
   const loop = new Loop();
-  const turns = new Turns(loop);
+  const turns = new FairScheduler(loop);
   const log: string[] = [];
   turns.join(stream(loop, 'slow', 2, 30, log));
   turns.join(stream(loop, 'quick', 3, 0.1, log));
@@ -68,7 +68,7 @@ test('a slice that takes long is alone in its turn, and its stream waits for all
 
 test('whoever leaves is asked no more, and whoever passes rows on by itself has its turn too', async (t) => {
   const loop = new Loop();
-  const turns = new Turns(loop);
+  const turns = new FairScheduler(loop);
   const log: string[] = [];
   const gone = stream(loop, 'gone', 9, 0.1, log);
   turns.join(gone);

@@ -2,7 +2,7 @@ import t from 'tap';
 import { addressGroup } from '../../policy/address.js';
 import { LIMIT_BUCKETS, type LimitBucket } from '../../policy/buckets.js';
 import { createLimiter, DEFAULT_LIMITS } from '../../policy/limit.js';
-import type { Limited } from '../../policy/window.js';
+import type { LimitResult } from '../../policy/window.js';
 import { identity } from './tokens.js';
 
 const alice = identity({ chain: ['alice'] });
@@ -16,7 +16,7 @@ t.after(() => {
 });
 
 /** How many of `times` uses were let through. */
-function passed(times: number, take: () => Limited): number {
+function passed(times: number, take: () => LimitResult): number {
   return Array.from({ length: times }, take).filter((o) => o.ok).length;
 }
 

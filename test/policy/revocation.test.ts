@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { type Identity, type Revoked, RevokedTokens } from '../../policy/index.js';
+import { type Identity, type RevocationKey, RevokedTokens } from '../../policy/index.js';
 
 /** When something was revoked, seconds since the epoch. */
 const AT = 1_700_000_000;
@@ -17,7 +17,7 @@ const TOKEN: Identity = {
   tokenId: 'one',
 };
 
-function revoked(...all: readonly Revoked[]): RevokedTokens {
+function revoked(...all: readonly RevocationKey[]): RevokedTokens {
   const tokens = new RevokedTokens();
   tokens.add(all.map((what) => ({ ...what, id: randomUUID(), at: AT * 1_000, until: (AT + 360) * 1_000 })));
   return tokens;
@@ -26,7 +26,7 @@ function revoked(...all: readonly Revoked[]): RevokedTokens {
 const SOURCE = { chain: ['user:ann'], tokenId: 'source', issuedAt: AT - 3_000 };
 
 t.test('what is revoked', async (t) => {
-  const cases: readonly (readonly [string, Revoked, Partial<Identity>, boolean])[] = [
+  const cases: readonly (readonly [string, RevocationKey, Partial<Identity>, boolean])[] = [
     ['by its id', { kind: 'token', name: 'one' }, {}, true],
     ['not by another id', { kind: 'token', name: 'two' }, {}, false],
     ['an id is no subject', { kind: 'subject', name: 'one' }, {}, false],

@@ -1,5 +1,5 @@
 import { error, protocolViolation } from '../errors.js';
-import type { Format } from '../handler.js';
+import type { FormatCode } from '../handler.js';
 import { MessageReader } from '../message-reader.js';
 import type { MessageWriter } from '../message-writer.js';
 import { Backend } from './types.js';
@@ -24,9 +24,9 @@ export function decodeParse(body: Buffer): Parse {
 export interface BindMessage {
   readonly portal: string;
   readonly statement: string;
-  readonly parameterFormats: readonly Format[];
+  readonly parameterFormats: readonly FormatCode[];
   readonly values: readonly (Buffer | null)[];
-  readonly resultFormats: readonly Format[];
+  readonly resultFormats: readonly FormatCode[];
 }
 
 /** 08P01 for counts and lengths that the bytes do not bear out, 22023 for a format other than 0 and 1. */
@@ -56,12 +56,12 @@ export function decodeExecute(body: Buffer): Execute {
 }
 
 /** Describe and Close name what they are about in the same way. */
-export interface Target {
+export interface StatementOrPortal {
   readonly kind: 'statement' | 'portal';
   readonly name: string;
 }
 
-export function decodeTarget(body: Buffer, message: 'DESCRIBE' | 'CLOSE'): Target {
+export function decodeTarget(body: Buffer, message: 'DESCRIBE' | 'CLOSE'): StatementOrPortal {
   const reader = new MessageReader(body);
   const subtype = reader.byte();
   const name = reader.cstring();
@@ -102,7 +102,7 @@ function list<T>(reader: MessageReader, entryBytes: number, read: () => T): T[] 
   return entries;
 }
 
-function format(reader: MessageReader): Format {
+function format(reader: MessageReader): FormatCode {
   const code = reader.int16();
   if (code === 0 || code === 1) return code;
   throw error('22023', `unsupported format code: ${code}`);

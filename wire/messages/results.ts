@@ -1,4 +1,4 @@
-import type { ColumnDescription, CopyFormat, Format } from '../handler.js';
+import type { ColumnDescription, CopyFormat, FormatCode } from '../handler.js';
 import { type MessageWriter, writtenOnce } from '../message-writer.js';
 import { Backend } from './types.js';
 
@@ -8,7 +8,7 @@ const ALL_TEXT = new WeakMap<readonly ColumnDescription[], Uint8Array>();
 export function rowDescription(
   out: MessageWriter,
   columns: readonly ColumnDescription[],
-  formats: readonly Format[],
+  formats: readonly FormatCode[],
 ): void {
   if (out.encoding !== null || formats.some((format) => format !== 0)) {
     describe(out, columns, formats);
@@ -26,7 +26,7 @@ export function rowDescription(
 function describe(
   out: MessageWriter,
   columns: readonly ColumnDescription[],
-  formats: readonly Format[],
+  formats: readonly FormatCode[],
 ): void {
   out.message(Backend.rowDescription, (fields) => {
     fields.uint16(columns.length);

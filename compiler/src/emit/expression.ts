@@ -6,17 +6,17 @@ import { type EnumEquality, enumEquality } from '../plan/key-equality.js';
 import type {
   Aggregate,
   BaseColumn,
-  Call,
   Collate,
   Distance,
   Expr,
-  Frame,
   FrameBound,
+  FunctionCall,
   Operation,
   RowComparison,
   Slice,
   SortKey,
   WindowCall,
+  WindowFrame,
 } from '../plan/plan.js';
 import { identifier } from '../text/sql-text.js';
 import { emitQuery } from './query.js';
@@ -219,7 +219,7 @@ function functionName(name: string): string {
   return `pg_catalog.${identifier(name)}`;
 }
 
-function emitCall(call: Call, w: Writer): void {
+function emitCall(call: FunctionCall, w: Writer): void {
   if (call.definition.kind === 'rows') {
     emitRowsCall(call.definition, call.args, w);
     return;
@@ -393,7 +393,7 @@ function emitWindow(expr: WindowCall, w: Writer): void {
   w.write(')');
 }
 
-function emitFrame(frame: Frame, w: Writer): void {
+function emitFrame(frame: WindowFrame, w: Writer): void {
   w.write(` ${frame.mode} between `);
   emitBound(frame.start, w);
   w.write(' and ');

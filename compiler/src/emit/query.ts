@@ -11,7 +11,7 @@ import type {
   SetOperation,
   Spine,
   TableSample,
-  Values,
+  ValuesList,
 } from '../plan/plan.js';
 import { columnsOf } from '../plan/walk.js';
 import { identifier } from '../text/sql-text.js';
@@ -159,7 +159,7 @@ function emitSetOperation(query: SetOperation, w: Writer): void {
   emitTail(query, w);
 }
 
-function emitValues(query: Values, w: Writer): void {
+function emitValues(query: ValuesList, w: Writer): void {
   w.write('values ');
   w.list(query.rows, ', ', (row) => {
     w.write('(');

@@ -1,6 +1,6 @@
 import { InternalError } from '../errors/errors.js';
 import { resolveFunction, resolveOperator } from '../functions/index.js';
-import type { Aggregate, Call, ColumnRef, Expr, Operation } from '../plan/plan.js';
+import type { Aggregate, ColumnRef, Expr, FunctionCall, Operation } from '../plan/plan.js';
 import { changed, childrenOf, mapChildren, mapped } from '../plan/walk.js';
 import type { TypeName } from '../types/types.js';
 import type { GovernedSlots } from './slots.js';
@@ -97,11 +97,11 @@ function decisiveColumn(e: Expr): ColumnRef | null {
   return null;
 }
 
-function hasKnownZone({ definition, args: [zone] }: Call): boolean {
+function hasKnownZone({ definition, args: [zone] }: FunctionCall): boolean {
   return definition.name !== 'timezone' || (zone?.kind === 'structural' && zone.text === 'UTC');
 }
 
-function callKey({ definition, args }: Call): string {
+function callKey({ definition, args }: FunctionCall): string {
   return [definition.name, ...args.map((a) => a.type)].join(' ');
 }
 

@@ -21,8 +21,8 @@ export class StatementLineage {
   readonly #runtime = new Set<SourceId>();
   readonly #made = new Map<SourceId, RowSource>();
   readonly #steps = new Map<SourceId, { readonly recursion: RecursionRef; readonly query: Query }>();
-  readonly #known = new Map<Expr, Under>();
-  readonly #columns = new Map<string, Under>();
+  readonly #known = new Map<Expr, ScannedColumns>();
+  readonly #columns = new Map<string, ScannedColumns>();
 
   constructor(root: Query) {
     const tables = new Map<number, Query>();
@@ -113,7 +113,7 @@ export class StatementLineage {
   }
 
   /** The columns under `expr`, by column, computed once for each node and each derived column. */
-  #under(expr: Expr): Under {
+  #under(expr: Expr): ScannedColumns {
     if (expr.kind === 'column') return this.#underColumn(expr);
     const known = this.#known.get(expr);
     if (known !== undefined) return known;
@@ -122,7 +122,7 @@ export class StatementLineage {
     return under;
   }
 
-  #underColumn(ref: ColumnRef): Under {
+  #underColumn(ref: ColumnRef): ScannedColumns {
     const id = idOf(ref);
     const known = this.#columns.get(id);
     if (known !== undefined) return known;
@@ -135,7 +135,7 @@ export class StatementLineage {
     return under;
   }
 
-  #underParts(expr: Expr): Under {
+  #underParts(expr: Expr): ScannedColumns {
     // Which keys a grouping set has says nothing of what they hold.
     if (expr.kind === 'grouping') return NOTHING;
     const parts = expr.kind === 'scalar_query' ? this.outputsOf(expr.query) : childrenOf(expr);
@@ -155,12 +155,12 @@ export interface ScannedColumn {
   readonly name: string;
 }
 
-type Under = ReadonlyMap<string, ScannedColumn>;
+type ScannedColumns = ReadonlyMap<string, ScannedColumn>;
 
-const NOTHING: Under = new Map();
+const NOTHING: ScannedColumns = new Map();
 
 /** All of `parts`: the largest itself where it holds the others. */
-function union(parts: readonly Under[]): Under {
+function union(parts: readonly ScannedColumns[]): ScannedColumns {
   let whole = NOTHING;
   let own: Map<string, ScannedColumn> | null = null;
   for (const part of parts) {

@@ -6,7 +6,7 @@ import {
   type Expr,
   type FromItem,
   type GovernedScan,
-  type Output,
+  type PlanOutput,
   SHOWN,
   type SourceId,
 } from '../plan/plan.js';
@@ -43,8 +43,8 @@ export function passagesOf(
   const visible = [...filters.harmless, ...where];
   if (filters.others.length === 0) return { from: scan, where: visible, ref: own };
 
-  const shown: Output = { name: SHOWN, expr: TRUE };
-  const outputs = [...scan.columns.map(({ name }): Output => ({ name, expr: own(name) })), shown];
+  const shown: PlanOutput = { name: SHOWN, expr: TRUE };
+  const outputs = [...scan.columns.map(({ name }): PlanOutput => ({ name, expr: own(name) })), shown];
   const query = selectOf({ from: scan, where: visible, outputs, offset: zero });
   const from: DerivedTable = { kind: 'derived', id, query };
   const ref = (name: string): ColumnRef => {

@@ -4,7 +4,7 @@ import type { Catalog, FacetStore } from '../catalog/catalog.js';
 import { OPERATORS } from '../catalog/operators.js';
 import { assertNever } from '../errors/errors.js';
 import { castTo, columnRef, selectOf } from '../plan/nodes.js';
-import type { Expr, InQuery, Output, Query, SourceId } from '../plan/plan.js';
+import type { Expr, InQuery, PlanOutput, Query, SourceId } from '../plan/plan.js';
 import { isOfPassage, type OperatedRows, type Retrieval, type RuntimeRelation } from '../plan/runtime.js';
 import { columnsOf, mapQuery } from '../plan/walk.js';
 import { fieldMask } from './facet-fields.js';
@@ -16,7 +16,7 @@ import { governedStore } from './store/governed-store.js';
 const NO_KEYS: ReadonlyMap<string, null> = new Map();
 
 /** Functions that bring the queries of steps under policy. */
-interface Means {
+interface RuntimeCompilers {
   readonly compileHop: (text: string) => GovernedPlan;
   /** A query of the caller's that runs by itself, before the statement. */
   readonly step: (query: Query) => GovernedPlan;
@@ -32,7 +32,7 @@ export function governRuntime(
   access: Access,
   catalog: Catalog,
   checked: JoinKeys['checked'],
-  means: Means,
+  means: RuntimeCompilers,
 ): readonly GovernedRuntime[] {
   const storeOf = (relation: Retrieval, facet: FacetStore): GovernedStore | null =>
     retrievalStore(relation, facet, slots, literals, access, catalog, means);
@@ -94,7 +94,7 @@ function retrievalStore(
   literals: LiteralSlots,
   access: Access,
   catalog: Catalog,
-  means: Means,
+  means: RuntimeCompilers,
 ) {
   const { source, filters, operators, columns, legs, asked } = relation;
   const hybrid = legs.mode === 'hybrid';
@@ -182,7 +182,7 @@ function derived({ relation, query }: { readonly relation: OperatedRows; readonl
   const id = -relation.source;
   const results = relation.operators.length;
   const columns = columnsOf(query);
-  const output = (position: number): Output['expr'] =>
+  const output = (position: number): PlanOutput['expr'] =>
     columnRef(id, `c${position}`, columns[position - 1]?.type ?? 'text');
   return selectOf({
     from: Object.freeze({ kind: 'derived', id, query }),

@@ -12,7 +12,7 @@ import { allQueries, leavesOf, someExpr } from '../plan/walk.js';
 import type { PlainLiteral } from '../text/shape.js';
 import { type GovernedPlan, withValues } from './governed-plan.js';
 import { verifyBarrier } from './verify/barrier.js';
-import { type Reliance, upholds } from './verify/proofs.js';
+import { type ProofDependency, upholds } from './verify/proofs.js';
 
 /** A literal of the text, with the minus that the grammar made part of it. */
 interface Hole {
@@ -41,7 +41,7 @@ export class PlanTemplate {
   readonly #tests: readonly { readonly hole: Hole; readonly holds: LiteralTest; readonly outcome: boolean }[];
   readonly #fillings: readonly SlotFilling[];
   /** Properties of literals that the verifier's proofs of the plan rely on. */
-  readonly #relied: readonly Reliance[];
+  readonly #relied: readonly ProofDependency[];
   /** Literal slots that no text changes, by type and value: a value that equals one would have shared it. */
   readonly #taken: ReadonlySet<string>;
 

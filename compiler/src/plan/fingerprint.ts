@@ -1,5 +1,5 @@
 import type { FunctionDefinition, OperatorDefinition } from '../functions/definition.js';
-import type { Expr, Output, Query, SortKey } from './plan.js';
+import type { Expr, PlanOutput, Query, SortKey } from './plan.js';
 import { childrenOf } from './walk.js';
 
 const known = new WeakMap<Expr, string>();
@@ -28,7 +28,7 @@ export class Positions {
   /** The outputs themselves, which ORDER BY and GROUP BY name as often as not. */
   readonly #byOutput = new Map<Expr, number>();
 
-  constructor(outputs: readonly Output[]) {
+  constructor(outputs: readonly PlanOutput[]) {
     let position = 0;
     for (const { expr } of outputs) {
       position++;

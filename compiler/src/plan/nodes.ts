@@ -1,11 +1,11 @@
 import type { FunctionDefinition, OperatorDefinition } from '../functions/definition.js';
 import type { TypeName } from '../types/types.js';
 import {
-  type Call,
   type Cast,
   type ColumnRef,
   type Expr,
-  type Grouping,
+  type FunctionCall,
+  type GroupingCall,
   NO_MODIFIERS,
   type Operation,
   type Query,
@@ -69,7 +69,11 @@ export function operationNode(
 }
 
 /** A call of a function that is no aggregate. */
-export function callNode(definition: FunctionDefinition, args: readonly Expr[], type: TypeName): Call {
+export function callNode(
+  definition: FunctionDefinition,
+  args: readonly Expr[],
+  type: TypeName,
+): FunctionCall {
   return Object.freeze({ kind: 'call', definition, args: Object.freeze([...args]), type });
 }
 
@@ -110,8 +114,8 @@ export function ascending(by: SortKey['by']): SortKey {
 export const MOST_GROUPED = 31;
 
 /** The `grouping(…)` values that tell which of `keys` the grouping set of a row leaves out, as few as possible. */
-export function groupingOf(keys: readonly Expr[]): readonly Grouping[] {
-  const calls: Grouping[] = [];
+export function groupingOf(keys: readonly Expr[]): readonly GroupingCall[] {
+  const calls: GroupingCall[] = [];
   for (let from = 0; from < keys.length; from += MOST_GROUPED) {
     const args = Object.freeze(keys.slice(from, from + MOST_GROUPED));
     calls.push(Object.freeze({ kind: 'grouping', args, type: 'int4' }));

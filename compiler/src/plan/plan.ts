@@ -63,7 +63,7 @@ interface StructuralText {
   readonly type: 'text';
 }
 
-export interface Call {
+export interface FunctionCall {
   readonly kind: 'call';
   readonly definition: FunctionDefinition;
   readonly args: readonly Expr[];
@@ -243,7 +243,7 @@ export interface Aggregate {
 }
 
 /** `grouping(…)`: a bit for each argument, a key of GROUP BY, that the grouping set of the row leaves out. */
-export interface Grouping {
+export interface GroupingCall {
   readonly kind: 'grouping';
   readonly args: readonly Expr[];
   readonly type: 'int4';
@@ -256,11 +256,11 @@ export interface WindowCall {
   readonly filter: Expr | null;
   readonly partitionBy: readonly Expr[];
   readonly orderBy: readonly SortKey[];
-  readonly frame: Frame | null;
+  readonly frame: WindowFrame | null;
   readonly type: TypeName;
 }
 
-export interface Frame {
+export interface WindowFrame {
   readonly mode: 'rows' | 'range' | 'groups';
   readonly start: FrameBound;
   readonly end: FrameBound;
@@ -342,7 +342,7 @@ export type Expr =
   | NullValue
   | BooleanValue
   | StructuralText
-  | Call
+  | FunctionCall
   | Operation
   | Cast
   | BitNumber
@@ -362,7 +362,7 @@ export type Expr =
   | Subscript
   | Slice
   | Aggregate
-  | Grouping
+  | GroupingCall
   | WindowCall
   | Distance
   | StoredVector
@@ -566,7 +566,7 @@ export interface CommonTable {
 }
 
 /** One column of a query's result. Its position gives the emitted name `c<position>`. */
-export interface Output {
+export interface PlanOutput {
   readonly name: string;
   readonly expr: Expr;
 }
@@ -584,7 +584,7 @@ export interface Select {
   readonly groupingSets: readonly (readonly number[])[] | null;
   /** Conjuncts. */
   readonly having: readonly Expr[];
-  readonly outputs: readonly Output[];
+  readonly outputs: readonly PlanOutput[];
   /** `distinct` drops equal rows; `distinctOn` keeps the first row of each key. */
   readonly distinct: boolean;
   readonly distinctOn: readonly Expr[];
@@ -609,13 +609,13 @@ export interface SetOperation {
   readonly withTies: boolean;
 }
 
-export interface Values {
+export interface ValuesList {
   readonly kind: 'values';
   readonly rows: readonly (readonly Expr[])[];
   readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
 }
 
-export type Query = Select | SetOperation | Values;
+export type Query = Select | SetOperation | ValuesList;
 
 // ---------------------------------------------------------------- the whole
 

@@ -130,7 +130,7 @@ export interface RowOperator extends OperatorUse {
  * Handling of a question whose step leaves out rows because of a cap: its reader is told, or it is refused because
  * something in it is computed from several rows.
  */
-export type Clipping = 'told' | 'refused';
+export type CapHandling = 'told' | 'refused';
 
 /** `TRAVERSE(anchor => …, target => …, keys => …)`. */
 export interface Traversal {
@@ -148,7 +148,7 @@ export interface Traversal {
   readonly maxHops: number;
   /** Distinct keys that one hop may reach. */
   readonly perHop: number;
-  readonly clipping: Clipping;
+  readonly clipping: CapHandling;
   readonly columns: readonly RuntimeColumn[];
 }
 
@@ -191,7 +191,7 @@ export interface Hydration {
   readonly keys: Expr;
   /** The facets whose passages or derived attributes the statement uses. */
   readonly facets: readonly FacetStore[];
-  readonly clipping: Clipping;
+  readonly clipping: CapHandling;
   /** `key`, and of `evidence` and the derived attributes what the statement uses. */
   readonly columns: readonly RuntimeColumn[];
 }

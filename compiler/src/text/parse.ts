@@ -230,14 +230,14 @@ function inOrder(edits: readonly Edit[]): readonly Edit[] {
 }
 
 /** A token by UTF-16 offsets, a word in lower case unless it is quoted. */
-interface Token {
+interface SqlToken {
   readonly start: number;
   readonly end: number;
   readonly word: string;
 }
 
-function tokensIn(text: string, { bounds }: Lexical): readonly Token[] {
-  const tokens: Token[] = [];
+function tokensIn(text: string, { bounds }: Lexical): readonly SqlToken[] {
+  const tokens: SqlToken[] = [];
   for (let i = 0; i + 1 < bounds.length; i += 2) {
     const [start = 0, end = 0] = [bounds[i], bounds[i + 1]];
     tokens.push({ start, end, word: text.slice(start, end).toLowerCase() });
@@ -246,7 +246,7 @@ function tokensIn(text: string, { bounds }: Lexical): readonly Token[] {
 }
 
 /** The tokens of a text that was parsed, comments left out. A quoted name keeps its quotes, and is no key word. */
-function tokensOf(text: string): readonly Token[] {
+function tokensOf(text: string): readonly SqlToken[] {
   return tokensIn(text, measure(text));
 }
 
@@ -286,7 +286,7 @@ export function placeOfWord(
   return last;
 }
 
-function isOperatorCall(tokens: readonly Token[], at: number): boolean {
+function isOperatorCall(tokens: readonly SqlToken[], at: number): boolean {
   return tokens[at + 1]?.word === '(' && tokens[at + 3]?.word !== 'from';
 }
 
@@ -325,7 +325,7 @@ const BEFORE_QUESTION: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Index of the first token of the statement that EXPLAIN is applied to. */
-function behindOptions(tokens: readonly Token[]): number {
+function behindOptions(tokens: readonly SqlToken[]): number {
   const word = (i: number): string => tokens[i]?.word ?? '';
   if (word(1) !== '(' || BEGINS_QUESTION.has(word(2)))
     return tokens.findIndex(({ word }, i) => i > 0 && !EXPLAIN_WORDS.has(word));
@@ -344,6 +344,6 @@ const EXPLAIN_WORDS: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbo
 /** First tokens of a question in parentheses, which a list of options cannot have. */
 const BEGINS_QUESTION: ReadonlySet<string> = new Set(['select', 'with', 'values', 'table', '(']);
 
-function semicolonOr(last: Token | undefined, end: number): number {
+function semicolonOr(last: SqlToken | undefined, end: number): number {
   return last?.word === ';' ? last.start : end;
 }

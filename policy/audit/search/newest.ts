@@ -9,7 +9,7 @@ import { sealsOf, segmentsIn, storedSeal } from './seals.js';
 import { candidates } from './search.js';
 
 /** A place that a search has come to on its way back: `record` where it found one, null where it only passed by. */
-export interface Step {
+export interface SearchStep {
   readonly seq: number;
   readonly record: AuditRecord | null;
 }
@@ -27,7 +27,7 @@ export async function* searchNewest(
   dir: string,
   filter: AuditFilter,
   before: number | null,
-): AsyncGenerator<Step, void, void> {
+): AsyncGenerator<SearchStep, void, void> {
   const segments = await segmentsIn(dir);
   const least = before ?? Number.POSITIVE_INFINITY;
   // Indexes of older versions say nothing of requests: they are made anew, once.
@@ -49,11 +49,11 @@ async function inBlocks(
   seal: Seal,
   filter: AuditFilter,
   least: number,
-): Promise<Iterable<Step> | null> {
+): Promise<Iterable<SearchStep> | null> {
   const wanted = candidates(seal, filter).filter((n) => (seal.blocks[n]?.seq ?? 0) < least);
   if (wanted.length === 0) return [{ seq: seal.first, record: null }];
   if (wanted.length > seal.blocks.length / 2) return null;
-  const runs: Run[] = [];
+  const runs: FrameRun[] = [];
   const handle = await open(join(dir, segmentName(seal.segment)), 'r');
   try {
     const { size } = await handle.stat();
@@ -78,7 +78,7 @@ async function* inSegment(
   isLast: boolean,
   filter: AuditFilter,
   least: number,
-): AsyncGenerator<Step, void, void> {
+): AsyncGenerator<SearchStep, void, void> {
   const name = segmentName(segment);
   const bytes = await readFile(join(dir, name)).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null; // it is kept no more
@@ -99,7 +99,7 @@ async function* inSegment(
 }
 
 /** Frames that follow one another. */
-interface Run {
+interface FrameRun {
   readonly bytes: Buffer;
   /** Seq of the first. */
   readonly first: number;
@@ -110,7 +110,7 @@ interface Run {
   readonly whole: boolean;
 }
 
-function runOf(bytes: Buffer, start: number, first: number): Run {
+function runOf(bytes: Buffer, start: number, first: number): FrameRun {
   const end = usedEnd(bytes);
   const starts: number[] = [];
   let at = start;
@@ -122,11 +122,11 @@ function runOf(bytes: Buffer, start: number, first: number): Run {
 }
 
 function* backThrough(
-  runs: readonly Run[],
+  runs: readonly FrameRun[],
   filter: AuditFilter,
   least: number,
   last: number,
-): Generator<Step> {
+): Generator<SearchStep> {
   let looked = 0;
   for (const { bytes, first, starts, end } of runs.toReversed()) {
     for (let i = Math.min(starts.length, least - first) - 1; i >= 0; i -= 1) {

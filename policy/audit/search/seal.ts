@@ -109,7 +109,7 @@ export function sealOf(bytes: Buffer, before: LogBase, open: readonly AuditRecor
 }
 
 /** A block in the making. */
-interface Drafted {
+interface BlockDraft {
   readonly at: number;
   readonly seq: number;
   since: string;
@@ -122,7 +122,7 @@ class SealMaker {
   chain: Buffer;
   readonly #frontier: Frontier;
   readonly #open: Map<string, AuditRecord>;
-  readonly #blocks: Drafted[] = [];
+  readonly #blocks: BlockDraft[] = [];
   readonly #subjects = new Map<string, number[]>();
   readonly #objects = new Map<string, number[]>();
   #inBlock = BLOCK_RECORDS;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { type Judged, judgeSegment } from './judge.js';
+import { judgeSegment, type VerifiedSegment } from './judge.js';
 
 /** Run by judges.ts: judges the segments whose files it is sent, in turn. */
 export interface JudgeAsked {
@@ -10,7 +10,7 @@ export interface JudgeAsked {
 
 export interface JudgeAnswer {
   readonly segment: number;
-  readonly judged: Judged | null;
+  readonly judged: VerifiedSegment | null;
 }
 
 const { cuts } = workerData as { cuts: Float64Array }; // what judges.ts gives
@@ -19,7 +19,7 @@ parentPort?.on('message', ({ segment, file }: JudgeAsked) => {
   parentPort?.postMessage({ segment, judged: judged(file) } satisfies JudgeAnswer);
 });
 
-function judged(file: string): Judged | null {
+function judged(file: string): VerifiedSegment | null {
   try {
     return judgeSegment(readFileSync(file), cuts);
   } catch {

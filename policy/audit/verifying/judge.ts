@@ -12,12 +12,12 @@ import {
 import type { Recovery } from '../verdict.js';
 
 /** A complete segment that holds by itself; what stands before it is for others to know. */
-export interface Judged {
+export interface VerifiedSegment {
   readonly header: SegmentHeader;
   /** Chain hash after the last record. */
   readonly chain: Uint8Array;
   /** Its part of the tree, parted where a checkpoint is. */
-  readonly pieces: readonly Piece[];
+  readonly pieces: readonly SubtreeRun[];
   /** Requests whose last record here is an allowed decision. */
   readonly opened: readonly string[];
   /** Requests with an outcome here: lines of one text, which goes from thread to thread as a whole. */
@@ -28,7 +28,7 @@ export interface Judged {
 }
 
 /** Complete subtrees, one after another, up to the record `end`. */
-interface Piece {
+interface SubtreeRun {
   readonly end: number;
   readonly subtrees: readonly { readonly leaves: number; readonly root: Uint8Array }[];
 }
@@ -39,12 +39,12 @@ interface Piece {
  * @param cuts sizes of trees that were signed, ascending
  * @returns null where anything is not as it should be: what, the one who reads record after record says
  */
-export function judgeSegment(bytes: Buffer, cuts: ArrayLike<number>): Judged | null {
+export function judgeSegment(bytes: Buffer, cuts: ArrayLike<number>): VerifiedSegment | null {
   const decoded = decodeHeader(bytes);
   if (decoded === null) return null;
   const { header, end: start } = decoded;
   const end = usedEnd(bytes);
-  const tree = new Pieces(header.firstSeq, cuts);
+  const tree = new SubtreeBuilder(header.firstSeq, cuts);
   const records = new Records(header);
   const link = Buffer.alloc(2 * HASH_BYTES);
   let chain = header.chain.toString('latin1');
@@ -155,9 +155,9 @@ function objectIn(text: string): Record<string, unknown> | null {
 }
 
 /** Complete subtrees over leaves whose places in the whole tree are known, though not what stands before them. */
-class Pieces {
+class SubtreeBuilder {
   readonly #cuts: ArrayLike<number>;
-  readonly #pieces: Piece[] = [];
+  readonly #pieces: SubtreeRun[] = [];
   readonly #node = Buffer.alloc(1 + 2 * HASH_BYTES);
   #roots: string[] = [];
   #leaves: number[] = [];
@@ -189,7 +189,7 @@ class Pieces {
     if (this.#cuts[this.#next] === this.#seq) this.#cut();
   }
 
-  all(): readonly Piece[] {
+  all(): readonly SubtreeRun[] {
     if (this.#roots.length > 0) this.#cut();
     return this.#pieces;
   }

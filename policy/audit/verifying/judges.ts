@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { segmentName } from '../format.js';
-import { type Judged, judgeSegment } from './judge.js';
+import { judgeSegment, type VerifiedSegment } from './judge.js';
 import type { JudgeAnswer } from './judge-thread.js';
 
 const MOST_THREADS = 8;
@@ -11,11 +11,11 @@ const MOST_THREADS = 8;
 const FEWEST = 6;
 
 /** Threads that judge segments before their turn comes: each alone, since none knows what stands before it. */
-export class Judges {
+export class SegmentVerifiers {
   readonly #dir: string;
   readonly #threads: readonly Worker[];
-  readonly #waiting = new Map<number, (judged: Judged | null) => void>();
-  readonly #asked = new Map<number, Promise<Judged | null>>();
+  readonly #waiting = new Map<number, (judged: VerifiedSegment | null) => void>();
+  readonly #asked = new Map<number, Promise<VerifiedSegment | null>>();
   readonly #queue: number[];
   readonly #cuts: readonly number[];
   #turn = 0;
@@ -37,7 +37,7 @@ export class Judges {
   }
 
   /** What a thread says of a segment; null where nobody can say that it holds. */
-  async judged(segment: number): Promise<Judged | null> {
+  async judged(segment: number): Promise<VerifiedSegment | null> {
     const asked = this.#asked.get(segment);
     if (asked === undefined) return this.#threads.length === 0 ? this.#here(segment) : null;
     const judged = await asked;
@@ -50,7 +50,7 @@ export class Judges {
     await Promise.all(this.#threads.map((thread) => thread.terminate()));
   }
 
-  async #here(segment: number): Promise<Judged | null> {
+  async #here(segment: number): Promise<VerifiedSegment | null> {
     if (!this.#queue.includes(segment)) return null;
     const bytes = await readFile(join(this.#dir, segmentName(segment))).catch(() => null);
     return bytes === null ? null : judgeSegment(bytes, this.#cuts);

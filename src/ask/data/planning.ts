@@ -18,7 +18,7 @@ import {
 } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
-import { Stopped, stopAfter } from '../../base/threads/stop-after.js';
+import { stopAfter, TimeLimitError } from '../../base/threads/stop-after.js';
 import { ValueError } from '../../engine/index.js';
 import { isShort } from '../parsing/index.js';
 import type { Body } from '../request/asked.js';
@@ -209,7 +209,7 @@ function withinDeadline<T>(
   try {
     return stopAfter(DEADLINE_MS, compile);
   } catch (error) {
-    if (!(error instanceof Stopped)) throw error;
+    if (!(error instanceof TimeLimitError)) throw error;
     log.error('a text was not compiled', { caller: identity.subject, size, reason: error.message });
     throw queryError('tooComplex', { what: 'the milliseconds to compile it', limit: DEADLINE_MS });
   }

@@ -1,5 +1,5 @@
 import { type GovernedPlan, queryError, relationsRead } from 'osl-compiler';
-import type { Identity, PolicySnapshot, Revoking } from '../../../policy/index.js';
+import type { Identity, PolicySnapshot, RevocationCheck } from '../../../policy/index.js';
 import type { Caller } from '../request/caller.js';
 
 /** A statement that runs. */
@@ -18,9 +18,9 @@ interface Running {
 /** The statements that run, each with the rights that it was decided under: it goes on under the same ones only. */
 export class Underway {
   readonly #running = new Set<Running>();
-  readonly #revoked: Revoking;
+  readonly #revoked: RevocationCheck;
 
-  constructor(revoked: Revoking) {
+  constructor(revoked: RevocationCheck) {
     this.#revoked = revoked;
     revoked.follow(() => {
       for (const running of this.#running) this.#endIfRevoked(running);

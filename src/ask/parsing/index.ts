@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type ParsedText, prepareText, queryError } from 'osl-compiler';
 import type { ServiceLog } from '../../base/log.js';
-import { Turns } from '../../base/threads/turns.js';
+import { FairSlots } from '../../base/threads/turns.js';
 import { ParserEnded, ParserThread } from './parser-thread.js';
 
 /** UTF-16 units of a text that is parsed where it is asked: at worst some milliseconds. */
@@ -42,8 +42,8 @@ export function isShort(text: string): boolean {
 }
 
 export function createParsing({ log, deadlineMs = DEADLINE_MS }: ParsingOptions): Parsing {
-  const usual = { thread: new ParserThread(deadlineMs), turns: new Turns() };
-  const large = { thread: new ParserThread(deadlineMs, IDLE_MS), turns: new Turns() };
+  const usual = { thread: new ParserThread(deadlineMs), turns: new FairSlots() };
+  const large = { thread: new ParserThread(deadlineMs, IDLE_MS), turns: new FairSlots() };
   const kept = new LRUCache<string, ParsedText>({ max: KEPT });
   const parse = async (text: string, caller: string): Promise<ParsedText> => {
     const known = kept.get(text);

@@ -1,5 +1,5 @@
 import { queryError } from 'osl-compiler';
-import type { ExchangeRequest, Exchanging, PolicySnapshot } from '../../../policy/index.js';
+import type { ApprovedExchange, ExchangeRequest, PolicySnapshot } from '../../../policy/index.js';
 import type { Call } from './call.js';
 import type { RequestParts } from './parts.js';
 import { respond, turnAwayStranger } from './respond.js';
@@ -8,7 +8,7 @@ import { publicError } from './told.js';
 /** What makes actor tokens of what issuers say. */
 export interface TokenExchange {
   /** Whom the tokens speak for, by the rules of `snapshot`. @throws QueryError E3001, E5033 */
-  work(request: ExchangeRequest, snapshot: PolicySnapshot): Promise<Exchanging>;
+  work(request: ExchangeRequest, snapshot: PolicySnapshot): Promise<ApprovedExchange>;
 }
 
 export interface ExchangeAnswer {
@@ -44,7 +44,7 @@ async function workOut(
   parts: RequestParts & { readonly exchange: TokenExchange },
   call: Call,
   request: ExchangeRequest,
-): Promise<Exchanging> {
+): Promise<ApprovedExchange> {
   try {
     const { snapshot } = parts.model();
     if (snapshot === null) throw queryError('noSnapshot', {});

@@ -4,8 +4,8 @@ import type { AuditSurface } from '../../../policy/audit/index.js';
 import {
   type Identity,
   type LimitBucket,
-  type Limited,
   type Limiter,
+  type LimitResult,
   type Quota,
   quotasOf,
 } from '../../../policy/index.js';
@@ -32,7 +32,7 @@ export function limit(
   const quotas = quotasFor(caller, bucket);
   // INVARIANT: what this second refuses counts against no longer window.
   const rest = quotas.length === 0 ? undefined : (): void | Promise<void> => takeQuotas(limiter, quotas);
-  const refused = (taken: Limited): void | Promise<void> => {
+  const refused = (taken: LimitResult): void | Promise<void> => {
     if (taken.ok) return rest?.();
     const { retryAfterSeconds } = taken;
     if (surface !== 'wire' || retryAfterSeconds > WIRE_PATIENCE_SECONDS)
@@ -83,7 +83,7 @@ export function quotasFor({ identity, access, snapshot }: Caller, bucket: LimitB
 
 /** @throws QueryError E4290 */
 function takeQuotas({ quotas }: Pick<Limiter, 'quotas'>, asked: readonly Quota[]): void | Promise<void> {
-  const refused = (taken: Limited): void => {
+  const refused = (taken: LimitResult): void => {
     if (!taken.ok) throw queryError('rateLimited', { retryAfterSeconds: taken.retryAfterSeconds });
   };
   const taken = quotas.take(asked);

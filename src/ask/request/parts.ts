@@ -1,6 +1,6 @@
 import type { GovernedPlan } from 'osl-compiler';
 import type { AuditLog } from '../../../policy/audit/index.js';
-import type { Limiter, Revoking, TokenVerifier } from '../../../policy/index.js';
+import type { Limiter, RevocationCheck, TokenVerifier } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import type { ServedModel } from '../../model/served-model.js';
 import type { Call } from './call.js';
@@ -14,7 +14,7 @@ export interface DecidingParts {
   model(): ServedModel;
   readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
   /** Asked of every caller, after its token was verified or its session went on. */
-  readonly revoked: Revoking;
+  readonly revoked: RevocationCheck;
   readonly strangers: StrangerCounts;
 }
 

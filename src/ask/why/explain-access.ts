@@ -2,14 +2,20 @@ import { assertNever, nearest, queryError, type Relation } from 'osl-compiler';
 import {
   type Circumstances,
   effectiveAccess,
+  type HypotheticalCaller,
   type Identity,
   type PolicySnapshot,
   type Reasons,
   reasonsFor,
-  type Supposed,
   supposedIdentity,
 } from '../../../policy/index.js';
-import { type NamedObject, objectName, objectNamed, type Sight, sightsOf } from '../../model/graph/index.js';
+import {
+  type CatalogName,
+  objectName,
+  objectNamed,
+  sightsOf,
+  type Visibility,
+} from '../../model/graph/index.js';
 import type { AnswerParts } from '../data/parts.js';
 import type { Call } from '../request/call.js';
 import { type Caller, type Versions, versionsOf } from '../request/caller.js';
@@ -18,7 +24,7 @@ import { type RowReason, rowReason } from './row.js';
 import { sees, type TakenAway, takenAway } from './sights.js';
 
 /** Who is supposed to ask, and about what. */
-export interface AccessQuestion extends Supposed {
+export interface AccessQuestion extends HypotheticalCaller {
   /** In what circumstances; what is not said, no condition holds of but that of the time, which is now. */
   readonly in: Partial<Omit<Circumstances, 'emergency'>>;
   /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
@@ -31,13 +37,13 @@ export interface AccessQuestion extends Supposed {
 export interface AccessExplanation extends Reasons {
   readonly object: string;
   readonly chain: readonly string[];
-  readonly sees: Sight;
+  readonly sees: Visibility;
   /** Of a column, its label; null where it has none, and of a relation. */
   readonly label: string | null;
   /** How cells of the label are shown to those who may not see it in the clear. */
   readonly mask: string | null;
   /** Of a relation, all columns that are seen. */
-  readonly columns: readonly { readonly name: string; readonly sees: Sight }[];
+  readonly columns: readonly { readonly name: string; readonly sees: Visibility }[];
   readonly taken_away_by: readonly TakenAway[];
   /** In words, what decides. */
   readonly because: readonly string[];
@@ -100,7 +106,7 @@ const NO_ROWS = {
 } as const;
 
 interface Ground {
-  readonly object: NamedObject;
+  readonly object: CatalogName;
   readonly relation: Relation;
   readonly identity: Identity;
   readonly circumstances: Circumstances;
@@ -164,7 +170,7 @@ function labelOf(relation: Relation, column: string | null): string | null {
 
 /** What decides, in sentences; the rules beside them have the particulars. */
 function becauseOf(
-  sight: Sight,
+  sight: Visibility,
   column: string | null,
   label: string | null,
   reasons: Reasons,
@@ -201,7 +207,7 @@ function becauseOf(
   return lines;
 }
 
-const WORDS: Readonly<Record<Sight, string>> = {
+const WORDS: Readonly<Record<Visibility, string>> = {
   clear: 'in the clear',
   partly_masked: 'masked in some rows',
   masked: 'masked',
@@ -232,7 +238,7 @@ function* denialsText({ denials }: Reasons, column: string | null): Generator<st
   }
 }
 
-function sightText(sight: Sight, rules: readonly string[], label: string | null): readonly string[] {
+function sightText(sight: Visibility, rules: readonly string[], label: string | null): readonly string[] {
   const by = rules.join(', ');
   switch (sight) {
     case 'clear':

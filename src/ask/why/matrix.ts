@@ -6,7 +6,7 @@ import {
   supposedIdentity,
 } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
-import { objectName, type Sight, sightsOf } from '../../model/graph/index.js';
+import { objectName, sightsOf, type Visibility } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { Call } from '../request/call.js';
 import { type Versions, versionsOf } from '../request/caller.js';
@@ -20,7 +20,7 @@ export interface MatrixQuestion {
   /** A part of the full name of a column, whatever its case; empty: all. */
   readonly object: string;
   /** Of the subjects those alone who see one of the rows in one of these ways; null: all. */
-  readonly sees: readonly Sight[] | null;
+  readonly sees: readonly Visibility[] | null;
   /** Subjects after this one, in the order of their names; null: from the first. */
   readonly after: string | null;
   readonly subjects: number;
@@ -38,7 +38,7 @@ interface MatrixRow {
   /** Null: it has none. */
   readonly label: string | null;
   /** In the order of the subjects. */
-  readonly sees: readonly Sight[];
+  readonly sees: readonly Visibility[];
 }
 
 /** How subjects of the policy see columns, each by itself and with all roles that it can have. */
@@ -93,7 +93,7 @@ function* partOf(
   const { names, subject_count } = yield* subjectsFor(snapshot, question);
   const judge = new Judge(manifest, snapshot, found);
   const subjects: (readonly string[])[] = [];
-  const columns: (readonly Sight[])[] = [];
+  const columns: (readonly Visibility[])[] = [];
   if (question.chain !== null) {
     subjects.push(question.chain);
     columns.push(yield* judge.sights(question.chain));
@@ -187,14 +187,14 @@ class Judge {
     this.#rows = rows;
   }
 
-  *sights(chain: readonly string[]): Generator<void, readonly Sight[]> {
+  *sights(chain: readonly string[]): Generator<void, readonly Visibility[]> {
     const { catalog } = this.#manifest;
     yield;
     const identity = supposedIdentity({ chain, roles: null }, this.#snapshot);
     const access = effectiveAccess(identity, this.#snapshot, catalog, this.#circumstances);
-    const sights: Sight[] = [];
+    const sights: Visibility[] = [];
     let last: Relation | null = null;
-    let seen: ReadonlyMap<string, Sight> = new Map();
+    let seen: ReadonlyMap<string, Visibility> = new Map();
     for (const { relation, column } of this.#rows) {
       if (relation !== last) {
         yield;

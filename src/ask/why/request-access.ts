@@ -3,11 +3,11 @@ import { type PolicySnapshot, roleAccess } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import {
   bestSight,
+  type CatalogName,
   isMore,
-  type NamedObject,
   objectName,
   objectNamed,
-  type Sight,
+  type Visibility,
 } from '../../model/graph/index.js';
 import type { Call } from '../request/call.js';
 import { type Caller, versionsOf } from '../request/caller.js';
@@ -74,7 +74,7 @@ function namesOf(relation: Relation, column: string | null): readonly string[] {
 /** A role that would show more of the object, as somebody would see it who had that role alone and every attribute. */
 interface RoleOffer {
   readonly role: string;
-  readonly sees: Sight;
+  readonly sees: Visibility;
   /** Other objects that it grants something of, and the subject has no grant on. */
   readonly also: { readonly count: number; readonly first: readonly string[] };
 }
@@ -85,7 +85,7 @@ const OFFERS = 20;
 /** What could be granted to somebody of an object, and how they see it now. */
 export interface AccessOffer {
   readonly declared: boolean;
-  readonly sees: Sight;
+  readonly sees: Visibility;
   readonly roles: readonly RoleOffer[];
   /** The least grant that would show it in the clear, as a policy writes it. */
   readonly grant: Readonly<Record<string, unknown>> | null;
@@ -124,9 +124,9 @@ async function noticeOf(
 
 /** In steps of one role: a policy may have many, and each of them many grants. */
 function* offersFor(
-  named: NamedObject,
+  named: CatalogName,
   relation: Relation,
-  now: Sight,
+  now: Visibility,
   { access, manifest: { catalog }, snapshot }: Pick<Caller, 'access' | 'manifest' | 'snapshot'>,
 ): Generator<void, readonly RoleOffer[]> {
   const offers: RoleOffer[] = [];
@@ -154,7 +154,7 @@ function alsoOf(
 }
 
 /** The least grant that would show the object in the clear, as a policy writes it. */
-function grantFor(named: NamedObject, relation: Relation): Readonly<Record<string, unknown>> {
+function grantFor(named: CatalogName, relation: Relation): Readonly<Record<string, unknown>> {
   const columns = named.column === null ? relation.columns.map((c) => c.name) : [named.column];
   const labels = relation.columns.filter((c) => columns.includes(c.name)).flatMap((c) => c.sensitivity ?? []);
   const unmask = [...new Set(labels)].sort();

@@ -1,23 +1,23 @@
 import type { Access, Catalog, Relation } from 'osl-compiler';
 import { effectiveAccess, type Identity } from '../../../policy/index.js';
-import { bestSight, isMore, type NamedObject, type Sight } from '../../model/graph/index.js';
+import { bestSight, type CatalogName, isMore, type Visibility } from '../../model/graph/index.js';
 import type { Caller } from '../request/caller.js';
 
 /** A subject of the chain without whom more would be seen. */
 export interface TakenAway {
   readonly subject: string;
   /** How the others of the chain would see it without that subject. */
-  readonly would_see: Sight;
+  readonly would_see: Visibility;
 }
 
 /** How a caller sees an object: of a relation, its best column. */
-export function sees(object: NamedObject, relation: Relation, catalog: Catalog, access: Access): Sight {
+export function sees(object: CatalogName, relation: Relation, catalog: Catalog, access: Access): Visibility {
   return bestSight(relation, object.column, catalog, access);
 }
 
 /** Who of a chain takes something of an object away: without whom alone it would be seen better. */
 export function takenAway(
-  object: NamedObject,
+  object: CatalogName,
   relation: Relation,
   catalog: Catalog,
   { identity, snapshot, circumstances }: Pick<Caller, 'identity' | 'snapshot' | 'circumstances'>,

@@ -1,6 +1,6 @@
 import { assertNever, compile, InternalError, identifier, QueryError, queryError } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
-import { type NamedObject, objectName, objectNamed, type Sight } from '../../model/graph/index.js';
+import { type CatalogName, objectName, objectNamed, type Visibility } from '../../model/graph/index.js';
 import type { Call } from '../request/call.js';
 import { type Caller, type Versions, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
@@ -10,7 +10,7 @@ import { sees } from './sights.js';
 /** How a caller sees an object of its own graph, and why, in terms that tell of nothing else. */
 export interface Why {
   readonly object: string;
-  readonly sees: Exclude<Sight, 'nothing'>;
+  readonly sees: Exclude<Visibility, 'nothing'>;
   /** What a masked cell is shown as; null where none is masked, or what it is made of says so. */
   readonly masked_as: string | null;
   readonly because: readonly string[];
@@ -41,7 +41,7 @@ export function whyObject(parts: RequestParts, call: Call, name: string): Promis
   });
 }
 
-function whyOf(caller: Caller, object: NamedObject): Why {
+function whyOf(caller: Caller, object: CatalogName): Why {
   const { access, manifest, snapshot } = caller;
   const relation = manifest.catalog.relations.get(object.relation);
   const rights = access.relations.get(object.relation);
@@ -72,7 +72,7 @@ const SHOWN_AS = {
   deny: 'nothing: it cannot be used',
 } as const;
 
-function becauseOf(sight: Exclude<Sight, 'nothing'>, grants: number): readonly string[] {
+function becauseOf(sight: Exclude<Visibility, 'nothing'>, grants: number): readonly string[] {
   const each = grants === 1 ? 'your grant' : `each of your ${grants} grants`;
   switch (sight) {
     case 'clear':
@@ -95,7 +95,7 @@ function delegated(chainLength: number): readonly string[] {
 }
 
 /** The refusal of a question for the object: a name that the caller may not know tells nothing here either. */
-function asAQuestionWould({ manifest, access }: Caller, { relation, column }: NamedObject): Error {
+function asAQuestionWould({ manifest, access }: Caller, { relation, column }: CatalogName): Error {
   const select = column === null ? 'count(*)' : identifier(column);
   try {
     compile(`select ${select} from osl.entities.${identifier(relation)}`, manifest.catalog, access);

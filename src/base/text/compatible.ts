@@ -6,13 +6,13 @@ const JOINED = String.raw`\p{M}\u1160-\u11ff\u3130-\u318f\ud7b0-\ud7ff\uff9e-\uf
 const UNIT = new RegExp(`[^${JOINED}][${JOINED}]*|[${JOINED}]+`, 'gu');
 
 /** A stretch of a text in UTF-16 units, the end not included. */
-export interface Stretch {
+export interface TextSpan {
   readonly start: number;
   readonly end: number;
 }
 
 /** A text in Unicode's compatible form (NFKC), which knows where each stretch of it stood in the text as it was. */
-export class Compatible {
+export class CompatibleText {
   readonly text: string;
   readonly #from: string;
   /** Where the units begin, of which each is put into its form by itself: here, and there. Null where nothing changes. */
@@ -24,7 +24,7 @@ export class Compatible {
   }
 
   /** The least stretch of the text as it was that `stretch` of this one was made of. */
-  before({ start, end }: Stretch): Stretch {
+  before({ start, end }: TextSpan): TextSpan {
     if (this.text === this.#from) return { start, end };
     this.#units ??= unitsOf(this.#from);
     const { here, there } = this.#units;

@@ -1,4 +1,4 @@
-import { Compatible, type Stretch } from './compatible.js';
+import { CompatibleText, type TextSpan } from './compatible.js';
 import { stem } from './stem.js';
 
 /** Lucene's English list: words so frequent that they only cost. */
@@ -33,7 +33,7 @@ export function withoutAccents(lower: string): string {
 }
 
 /** A term as it occurs in a text: in UTF-16 units of the text as it was given. */
-export interface PlacedTerm extends Stretch {
+export interface PlacedTerm extends TextSpan {
   readonly term: string;
 }
 
@@ -61,7 +61,7 @@ export function* termTexts(text: string, rules: WordRules = ANY_LANGUAGE): Gener
 
 /** The same, each with the stretch of `text` that it was made of: of a word, of a part of it, of a pair of letters. */
 export function* placedTerms(text: string, rules: WordRules = ANY_LANGUAGE): Generator<PlacedTerm> {
-  const compatible = new Compatible(text);
+  const compatible = new CompatibleText(text);
   for (const found of termsWithin(compatible.text, rules))
     yield { term: found.term, ...compatible.before(found) };
 }

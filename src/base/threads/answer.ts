@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 
 /** Why a thread ended before it had answered: it took too long, too much memory, or failed. */
-export type Ending = 'late' | 'memory' | 'failed';
+export type ThreadFailure = 'late' | 'memory' | 'failed';
 
 /**
  * What `read` finds in a message of `worker`, in time. What `read` throws rejects it, and so does `ended` where the
@@ -11,7 +11,7 @@ export function answerOf<Message, T>(
   worker: Worker,
   deadlineMs: number,
   read: (message: Message) => { readonly value: T } | null,
-  ended: (why: Ending, detail: string) => Error,
+  ended: (why: ThreadFailure, detail: string) => Error,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const end = (settle: () => void): void => {

@@ -42,7 +42,7 @@ const NEVER: JobState = Object.freeze({
 });
 
 /** Work in a thread of its own that ends with it: once at a time, and its last result is kept. */
-export class Job {
+export class ThreadJob {
   readonly #options: JobOptions;
   #state: JobState = NEVER;
   #thread: Worker | null = null;

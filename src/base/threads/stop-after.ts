@@ -1,7 +1,7 @@
 import { createContext, Script } from 'node:vm';
 
 /** Work that was stopped, since it took too long. */
-export class Stopped extends Error {
+export class TimeLimitError extends Error {
   override readonly name = 'Stopped';
 
   constructor(ms: number) {
@@ -26,7 +26,7 @@ export function stopAfter<T>(ms: number, work: () => T): T {
   } catch (error) {
     // It is an error of another context, and so no `Error` of this one.
     const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null;
-    throw code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? new Stopped(ms) : error;
+    throw code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? new TimeLimitError(ms) : error;
   } finally {
     context.work = outer;
   }

@@ -2,7 +2,7 @@
  * So many things at a time, one unless told, callers in turn: who has many waiting gets as many turns as who has one,
  * so that nobody waits for more than one of each other caller's.
  */
-export class Turns {
+export class FairSlots {
   #free: number;
   /** Callers with something waiting, each with one at least, the next one first. */
   readonly #waiting = new Map<string, Set<() => void>>();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Serial } from '../../base/serial.js';
 
 /** How many passages a subject may still have sent to the model today. What cannot be counted is not granted. */
-export interface Budget {
+export interface PassageBudget {
   /** Takes up to `wanted`, and gives how many there were. */
   take(subject: string, wanted: number): Promise<number>;
   /** What was taken and then not sent. */
@@ -12,7 +12,7 @@ export interface Budget {
 }
 
 /** Who waits for the place of its line in the file. */
-interface Waiting {
+interface BudgetWaiter {
   readonly wanted: number;
   granted: number | null;
 }
@@ -22,12 +22,12 @@ interface Waiting {
  * a line is granted what the lines before it have left, so that all of them count the same, also after a restart.
  * Subjects stand in it by their hash.
  */
-export class DailyBudget implements Budget {
+export class DailyBudget implements PassageBudget {
   readonly #dir: string;
   readonly #perDay: number;
   readonly #onFault: (cause: unknown) => void;
   readonly #serial = new Serial();
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, BudgetWaiter>();
   #day = '';
   #read = 0;
   #used = new Map<string, number>();
@@ -59,7 +59,7 @@ export class DailyBudget implements Budget {
     await this.#catchUp();
     if (wanted < 1 || this.#left(key) === 0) return 0;
     const line = randomUUID();
-    const own: Waiting = { wanted, granted: null };
+    const own: BudgetWaiter = { wanted, granted: null };
     this.#waiting.set(line, own);
     try {
       await this.#append(`${key} ${wanted} ${line}\n`);

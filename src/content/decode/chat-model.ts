@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { Turns } from '../../base/threads/turns.js';
-import type { Endpoint } from '../http.js';
-import type { Budget } from './budget.js';
+import { FairSlots } from '../../base/threads/turns.js';
+import type { HttpEndpoint } from '../http.js';
+import type { PassageBudget } from './budget.js';
 
 /** An OpenAI-compatible `/v1/chat/completions`. */
-export interface ChatEndpoint extends Endpoint {
+export interface ChatEndpoint extends HttpEndpoint {
   readonly model: string;
   /** Of one answer. Default 1,024. */
   readonly maxTokens?: number;
@@ -18,7 +18,7 @@ export interface ChatBounds {
   /** Bytes of answers that are remembered; 0 for none. */
   readonly cacheBytes: number;
   /** Null for none. */
-  readonly budget: Budget | null;
+  readonly budget: PassageBudget | null;
 }
 
 const DEFAULT_CONCURRENCY = 4;
@@ -30,8 +30,8 @@ const DEFAULT_CONCURRENCY = 4;
 export class ChatModel {
   readonly endpoint: ChatEndpoint;
   readonly places: number;
-  readonly turns: Turns;
-  readonly budget: Budget | null;
+  readonly turns: FairSlots;
+  readonly budget: PassageBudget | null;
   /** Whether its server takes `response_format`; false once an answer came without it alone. */
   takesFormat = true;
   readonly #answers: LRUCache<string, string> | null;
@@ -39,7 +39,7 @@ export class ChatModel {
   constructor(endpoint: ChatEndpoint, { cacheBytes, budget }: ChatBounds) {
     this.endpoint = endpoint;
     this.places = Math.max(1, endpoint.concurrency ?? DEFAULT_CONCURRENCY);
-    this.turns = new Turns(this.places);
+    this.turns = new FairSlots(this.places);
     this.budget = budget;
     this.#answers =
       cacheBytes === 0

@@ -16,7 +16,7 @@ export interface ChatQuestion {
 }
 
 /** What asking cost, as far as the server says it. */
-export interface Spent {
+export interface ChatUsage {
   requests: number;
   promptTokens: number;
   answerTokens: number;
@@ -56,7 +56,7 @@ export async function askChat(
   model: ChatModel,
   body: ChatBody,
   question: ChatQuestion,
-  spent: Spent,
+  spent: ChatUsage,
   signal: AbortSignal,
 ): Promise<string> {
   try {
@@ -100,7 +100,7 @@ function withoutFormat({ response_format: _, ...body }: ChatBody, { system, user
 async function post(
   { endpoint }: ChatModel,
   body: unknown,
-  spent: Spent,
+  spent: ChatUsage,
   signal: AbortSignal,
 ): Promise<unknown> {
   const answer = await postJson(endpoint, '/chat/completions', body, signal, () => {

@@ -1,6 +1,6 @@
 import type { DecoderName } from 'osl-compiler';
 import { type ArgumentValues, checkArguments } from '../../model/facets/arguments.js';
-import { answerOf, askChat, type ChatQuestion, chatBody, type Spent } from './chat.js';
+import { answerOf, askChat, type ChatQuestion, type ChatUsage, chatBody } from './chat.js';
 import type { ChatModel } from './chat-model.js';
 import { DecoderFailure, type DecoderFault } from './failure.js';
 import { type DecoderPassage, type DecoderTask, decoderTask } from './operators.js';
@@ -27,7 +27,9 @@ export interface DecoderCaller {
   readonly until: number;
   readonly signal: AbortSignal | null;
   /** Told once what was spent, also where it is stopped. */
-  readonly spend: (spent: Readonly<Spent> & { readonly passages: number; readonly known: number }) => void;
+  readonly spend: (
+    spent: Readonly<ChatUsage> & { readonly passages: number; readonly known: number },
+  ) => void;
 }
 
 /** Failures in a row, after their retries, after which the endpoint is taken to be down. */
@@ -62,7 +64,7 @@ export async function runDecoder(
     Math.max(0, Math.min(by.until - performance.now(), LONGEST_MS)),
   );
   const signal = by.signal === null ? late.signal : AbortSignal.any([by.signal, late.signal]);
-  const run = new Decoding(task, passages, model, by.subject, signal);
+  const run = new DecodeRun(task, passages, model, by.subject, signal);
   try {
     await run.all();
     const errors = passages.flatMap(({ chunkId }, i) =>
@@ -80,10 +82,10 @@ const LATE = new DecoderFailure('late', 'the time of the question was up');
 const LONGEST_MS = 2_147_483_647;
 
 /** One operator over its passages. */
-class Decoding {
+class DecodeRun {
   readonly column: unknown[];
   readonly faults: (readonly DecoderFailure[])[];
-  readonly spent: Spent = nothingSpent();
+  readonly spent: ChatUsage = nothingSpent();
   known = 0;
   /** Passages that were sent. */
   sent = 0;
@@ -126,8 +128,8 @@ class Decoding {
   }
 
   /** Fills in what the model has answered before; gives the rest. */
-  #unknown(): readonly Asked[] {
-    return this.#passages.flatMap((passage, index): readonly Asked[] => {
+  #unknown(): readonly PendingPassage[] {
+    return this.#passages.flatMap((passage, index): readonly PendingPassage[] => {
       const question = this.#task.question(passage);
       const body = chatBody(this.#model, question);
       const key = this.#model.keyOf(body);
@@ -145,7 +147,7 @@ class Decoding {
   }
 
   /** Throws what the question is stopped with. */
-  async #one({ index, passage, question, body, key }: Asked): Promise<void> {
+  async #one({ index, passage, question, body, key }: PendingPassage): Promise<void> {
     if (this.#failedInRow >= DOWN_AFTER) return this.#failed(index, DOWN);
     const spent = nothingSpent();
     try {
@@ -167,7 +169,7 @@ class Decoding {
     }
   }
 
-  #pay({ requests, promptTokens, answerTokens }: Spent): void {
+  #pay({ requests, promptTokens, answerTokens }: ChatUsage): void {
     if (requests > 0) this.sent += 1;
     this.spent.requests += requests;
     this.spent.promptTokens += promptTokens;
@@ -186,12 +188,12 @@ class Decoding {
   }
 }
 
-function nothingSpent(): Spent {
+function nothingSpent(): ChatUsage {
   return { requests: 0, promptTokens: 0, answerTokens: 0 };
 }
 
 /** A passage that the model has not answered for yet. */
-interface Asked {
+interface PendingPassage {
   readonly index: number;
   readonly passage: DecoderPassage;
   readonly question: ChatQuestion;

@@ -1,11 +1,11 @@
 import type { EmbeddingProtocol } from '../../model/manifest/index.js';
-import { type Endpoint, postJson } from '../http.js';
+import { type HttpEndpoint, postJson } from '../http.js';
 import { cut, malformed, unitVector } from './checked.js';
 import type { DenseLayout, Embedder, TextRole } from './embedder.js';
 import { shapeOf } from './protocols.js';
 
 /** A server of embeddings, and how its vectors are kept. */
-export interface EmbeddingEndpoint extends Endpoint {
+export interface EmbeddingEndpoint extends HttpEndpoint {
   readonly model: string;
   /** What it speaks. Default `openai`. */
   readonly protocol?: EmbeddingProtocol;

@@ -2,27 +2,27 @@ import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { derivedTable, STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
-import type { WordCounts } from '../redact/probable-words.js';
+import type { ProbableWords } from '../redact/probable-words.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';
 import type { Redactors } from '../redact/redactors.js';
 import { countWords, DERIVED_COLUMNS, fillBits, storeColumns, storeName, storeTables } from '../store/ddl.js';
-import { bumpEpoch, type Run } from '../store/run.js';
+import { bumpEpoch, type IndexRun } from '../store/run.js';
 import { type ChunkedDocument, chunkRows } from './chunks.js';
 import { type Derivation, derivedRows } from './derive.js';
 import { contentHash, type ServedDocument, serveDocument, servedHash, servedId } from './served.js';
-import type { SourceDocument } from './source.js';
+import type { SourceRow } from './source.js';
 
 /** What every batch of a run needs. */
 export interface IndexContext {
   readonly system: SystemEngine;
   readonly facet: Facet;
-  readonly run: Run;
+  readonly run: IndexRun;
   readonly redactors: Redactors;
   readonly embedder: Embedder;
   readonly derivations: () => Promise<readonly Derivation[]>;
   readonly signal: AbortSignal | undefined;
   readonly redactions: RedactionCounts;
-  readonly words: WordCounts;
+  readonly words: ProbableWords;
 }
 
 export interface BatchResult {
@@ -35,7 +35,7 @@ export interface BatchResult {
   readonly keysWithValues: number;
 }
 
-interface Known {
+interface IndexedDocument {
   readonly content: string;
   readonly served: string;
 }
@@ -44,14 +44,14 @@ interface Work {
   readonly document: ServedDocument;
   readonly content: string;
   readonly served: string;
-  readonly known: Known | null;
+  readonly known: IndexedDocument | null;
   readonly redactor: Redactor;
 }
 
 /** Indexes what is new or changed in `documents`: one transaction, and none where nothing is. */
 export async function indexBatch(
   context: IndexContext,
-  documents: readonly SourceDocument[],
+  documents: readonly SourceRow[],
 ): Promise<BatchResult> {
   const { facet, run } = context;
   const rules = await context.redactors.forKeys(documents.map((d) => d.key));
@@ -84,10 +84,10 @@ export async function indexBatch(
 
 function workOf(
   context: IndexContext,
-  source: SourceDocument,
+  source: SourceRow,
   redactor: Redactor,
   content: string,
-  known: Known | null,
+  known: IndexedDocument | null,
 ): Work {
   const { facet, run, redactions } = context;
   const document = serveDocument(facet, source, redactor, run.pseudonymKey, redactions);
@@ -97,14 +97,14 @@ function workOf(
 async function knownDocuments(
   { system, run }: IndexContext,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, Known>> {
+): Promise<ReadonlyMap<string, IndexedDocument>> {
   const rows = await system.query(
     `select doc_id, content_hash, served_hash from ${STORE_SCHEMA}.document
       where facet = $1 and version = $2 and doc_id = any($3::text[])`,
     [run.facet, run.version, ids],
   );
   return new Map(
-    rows.map((r): [string, Known] => [
+    rows.map((r): [string, IndexedDocument] => [
       String(r['doc_id']),
       { content: String(r['content_hash']), served: String(r['served_hash']) },
     ]),

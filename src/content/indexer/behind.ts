@@ -1,6 +1,6 @@
 import type { SystemQueries } from '../../engine/index.js';
 import { STORE_SCHEMA } from '../../model/facets/store-names.js';
-import type { Facet, FacetVersion, Manifest } from '../../model/manifest/index.js';
+import type { DeclaredFacetVersion, Facet, Manifest } from '../../model/manifest/index.js';
 import { openRedactors } from '../redact/redactors.js';
 import { DEFAULT_MIN_LENGTH, type StoreState, settingsHash, storeState } from '../store/control.js';
 import { contentHash, servedId } from './served.js';
@@ -38,7 +38,7 @@ export async function indexStanding(
   system: SystemQueries,
   manifest: Manifest,
   facet: Facet,
-  version: FacetVersion,
+  version: DeclaredFacetVersion,
 ): Promise<IndexStanding> {
   const place = { facet: facet.name, version: version.name };
   const store = await storeState(system, facet.name, version.name);
@@ -59,7 +59,7 @@ async function rowsBehind(
   system: SystemQueries,
   manifest: Manifest,
   facet: Facet,
-  version: FacetVersion,
+  version: DeclaredFacetVersion,
 ): Promise<RowsBehind> {
   const redactors = await openRedactors(system, manifest, facet, version, DEFAULT_MIN_LENGTH);
   const place = [facet.name, version.name];

@@ -1,7 +1,7 @@
 import { checkArguments, number } from '../../model/facets/arguments.js';
-import type { Derived, Facet } from '../../model/manifest/index.js';
+import type { DerivedAttributeSettings, Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
-import { atLeast, best, type Scored, scorer } from '../operators/classify.js';
+import { atLeast, best, type LabelScore, scorer } from '../operators/classify.js';
 import { meanVector, round6 } from '../operators/passage.js';
 import { labelVectors } from '../operators/run.js';
 import { type ChunkRow, chunkId } from './chunks.js';
@@ -40,7 +40,7 @@ async function openDerivations(
   signal?: AbortSignal,
 ): Promise<readonly Derivation[]> {
   const stop = signal === undefined ? {} : { signal };
-  const open = async (derived: Derived): Promise<Derivation> => {
+  const open = async (derived: DerivedAttributeSettings): Promise<Derivation> => {
     const given = checkArguments(derived.operator, derived.arguments);
     const scores = scorer(await labelVectors({ embedder, ...stop }, given));
     return {
@@ -51,13 +51,13 @@ async function openDerivations(
   return Promise.all(facet.derived.map(open));
 }
 
-type Found = ReturnType<Derivation['derive']>;
+type DerivationResult = ReturnType<Derivation['derive']>;
 
 function found(
-  operator: Derived['operator'],
-  scores: readonly Scored[],
+  operator: DerivedAttributeSettings['operator'],
+  scores: readonly LabelScore[],
   given: ReadonlyMap<string, unknown>,
-): Found {
+): DerivationResult {
   switch (operator) {
     case 'CLASSIFY': {
       const floor = number(given, 'min_score');

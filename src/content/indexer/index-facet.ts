@@ -1,11 +1,11 @@
 import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { STORE_SCHEMA } from '../../model/facets/store-names.js';
-import type { Facet, FacetVersion, Manifest } from '../../model/manifest/index.js';
+import type { DeclaredFacetVersion, Facet, Manifest } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import type { SkippedColumn } from '../redact/dictionary.js';
 import type { Exception } from '../redact/matcher.js';
-import { type ProbableWord, WordCounts } from '../redact/probable-words.js';
+import { type ProbableWord, ProbableWords } from '../redact/probable-words.js';
 import { openRedactors, type Redactors } from '../redact/redactors.js';
 import {
   DEFAULT_MIN_LENGTH,
@@ -22,7 +22,7 @@ import {
   storeTables,
   WIDEST_INDEXED,
 } from '../store/ddl.js';
-import { beginRun, bumpEpoch, type Run } from '../store/run.js';
+import { beginRun, bumpEpoch, type IndexRun } from '../store/run.js';
 import { type IndexContext, indexBatch, removeDocuments } from './batch.js';
 import { lengthOf } from './chunks.js';
 import { derivationsOf } from './derive.js';
@@ -119,7 +119,7 @@ async function indexVersion(
   system: SystemEngine,
   manifest: Manifest,
   facet: Facet,
-  version: FacetVersion,
+  version: DeclaredFacetVersion,
   options: IndexOptions,
   onProgress: OnIndexProgress,
 ): Promise<IndexSummary> {
@@ -132,7 +132,7 @@ async function indexVersion(
   const average = await firstLength(system, facet, version, embedder, settings, redactors);
   const run = await beginRun(system, facet, version, embedder, settings, average);
   const redactions = new Map<string, number>();
-  const words = new WordCounts();
+  const words = new ProbableWords();
   const of = { system, facet, run, redactors, embedder, derivations, signal };
   const context: IndexContext = { ...of, redactions, words };
   const place = { facet: facet.name, version: version.name, total };
@@ -165,7 +165,7 @@ const MEASURED = 2_000;
 async function firstLength(
   system: SystemEngine,
   facet: Facet,
-  version: FacetVersion,
+  version: DeclaredFacetVersion,
   { layout, fingerprint }: Embedder,
   settings: string,
   redactors: Redactors,
@@ -249,7 +249,7 @@ async function finish(
 /** Ids of documents that the store holds and the source does not. */
 async function goneDocuments(
   tx: SystemQueries,
-  run: Run,
+  run: IndexRun,
   seen: ReadonlySet<string>,
 ): Promise<readonly string[]> {
   const { documents } = await countHeld(tx, run);
@@ -261,7 +261,7 @@ async function goneDocuments(
   return held.map((r) => String(r['doc_id'])).filter((id) => !seen.has(id));
 }
 
-async function countHeld(tx: SystemQueries, run: Run): Promise<{ documents: number; chunks: number }> {
+async function countHeld(tx: SystemQueries, run: IndexRun): Promise<{ documents: number; chunks: number }> {
   const [row] = await tx.query(
     `select pg_catalog.count(*) as n, coalesce(pg_catalog.sum(chunks), 0) as c
        from ${STORE_SCHEMA}.document where facet = $1 and version = $2`,

@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import type { Facet } from '../../model/manifest/index.js';
 import { MASK } from '../redact/matcher.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';
-import type { SourceDocument } from './source.js';
+import type { SourceRow } from './source.js';
 
 /** A document as one facet version serves it. */
 export interface ServedDocument {
@@ -22,7 +22,7 @@ export interface ServedDocument {
  */
 export function serveDocument(
   facet: Facet,
-  document: SourceDocument,
+  document: SourceRow,
   redactor: Redactor,
   pseudonymKey: string,
   counts: RedactionCounts,
@@ -81,7 +81,7 @@ function isLabelled(sensitivity: string | null, redactor: Redactor): boolean {
 }
 
 /** Over the source row and the dictionary: where it is as before, so is everything made from it. */
-export function contentHash(document: SourceDocument, redactor: Redactor): string {
+export function contentHash(document: SourceRow, redactor: Redactor): string {
   const { id, key, text, metadata } = document;
   return hashOf([id, key, metadata, text, redactor.dictionaryHash]);
 }

@@ -8,7 +8,7 @@ import type { PdfFault } from './pdf/messages.js';
 import { PdfThread } from './pdf/pdf-thread.js';
 
 /** A row of the facet's source; every value as Postgres writes it, the text without the markup of its format. */
-export interface SourceDocument {
+export interface SourceRow {
   readonly id: string;
   readonly key: string | null;
   readonly text: string;
@@ -63,7 +63,7 @@ export async function* documentPages(
   facet: Facet,
   most: number,
   onUnreadable: OnUnreadable = () => undefined,
-): AsyncGenerator<readonly SourceDocument[]> {
+): AsyncGenerator<readonly SourceRow[]> {
   const size = facet.format === 'pdf' ? Math.min(most, PDF_PAGE) : most;
   let last: string | null = null;
   for (;;) {
@@ -83,10 +83,10 @@ export async function someDocuments(
   system: SystemQueries,
   facet: Facet,
   most: number,
-): Promise<readonly SourceDocument[]> {
+): Promise<readonly SourceRow[]> {
   const id = quoteIdentifier(facet.documentId.physical);
   const [wanted, size] = facet.format === 'pdf' ? [Math.min(most, SOME_PDFS), PDF_PAGE] : [most, most];
-  const documents: SourceDocument[] = [];
+  const documents: SourceRow[] = [];
   for (let from = 0; from < wanted; from += size) {
     const rows = await system.query(
       `select ${columnsSql(facet)} from ${tableSql(facet)}
@@ -132,8 +132,8 @@ async function documentsOf(
   rows: readonly Record<string, unknown>[],
   facet: Facet,
   onUnreadable: OnUnreadable,
-): Promise<readonly SourceDocument[]> {
-  const documents: SourceDocument[] = [];
+): Promise<readonly SourceRow[]> {
+  const documents: SourceRow[] = [];
   for (const row of rows) {
     const id = String(row['d']);
     const read = await textOf(row, facet);
@@ -146,9 +146,9 @@ async function documentsOf(
   return documents;
 }
 
-type ReadText = { readonly text: string } | { readonly fault: UnreadableDocument['reason'] };
+type ExtractedText = { readonly text: string } | { readonly fault: UnreadableDocument['reason'] };
 
-function textOf(row: Record<string, unknown>, { format }: Facet): ReadText | Promise<ReadText> {
+function textOf(row: Record<string, unknown>, { format }: Facet): ExtractedText | Promise<ExtractedText> {
   const text = textOrNull(row['t']);
   switch (format) {
     case 'text':

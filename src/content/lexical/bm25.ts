@@ -1,4 +1,4 @@
-import { TERM_SPACE, type Terms } from './terms.js';
+import { TERM_SPACE, type TermCounts } from './terms.js';
 
 export const K1 = 1.2;
 export const B = 0.75;
@@ -35,7 +35,7 @@ export function measuredLength(lengths: readonly number[], maxChars: number): nu
  * A chunk's side of BM25 as `sparsevec` text: term-frequency weights, no IDF in them. The inner product with
  * `lexicalQuery` is the score.
  */
-export function lexicalWeights(terms: Terms, average: number): string {
+export function lexicalWeights(terms: TermCounts, average: number): string {
   const norm = K1 * (1 - B + (B * terms.length) / average);
   return sparseText(terms.ids, (i) => {
     const count = terms.counts[i] ?? 0;
@@ -65,7 +65,7 @@ export interface LexicalQuery {
  *
  * @returns null where none of `terms` occurs in a permitted row: then nothing matches
  */
-export function lexicalQuery(terms: Terms, statistics: PermittedStatistics): LexicalQuery | null {
+export function lexicalQuery(terms: TermCounts, statistics: PermittedStatistics): LexicalQuery | null {
   const found = terms.ids
     .map((id, i) => ({ id, count: terms.counts[i] ?? 0, frequency: statistics.documentFrequency(id) }))
     .filter((t) => t.frequency > 0);

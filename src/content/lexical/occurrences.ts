@@ -37,10 +37,10 @@ export function occurrencesOf(
 }
 
 /** The terms of a text by their ids, in its order: each as it is written there first, and how often it is there. */
-export type Written = ReadonlyMap<number, { readonly term: string; readonly times: number }>;
+export type WrittenTerms = ReadonlyMap<number, { readonly term: string; readonly times: number }>;
 
 /** How `text` writes its terms, in steps of a few milliseconds. */
-export function* writtenInSteps(text: string, rules: WordRules): Generator<void, Written> {
+export function* writtenInSteps(text: string, rules: WordRules): Generator<void, WrittenTerms> {
   const written = new Map<number, { term: string; times: number }>();
   let looked = 0;
   for (const { term, start, end } of placedTerms(text, rules)) {

@@ -5,7 +5,7 @@ import { ANY_LANGUAGE, termTexts, type WordRules } from '../../base/text/terms.j
 export const TERM_SPACE = 1_048_576;
 
 /** A text as BM25 sees it. */
-export interface Terms {
+export interface TermCounts {
   /** Distinct term ids, ascending. */
   readonly ids: readonly number[];
   /** How often `ids[i]` occurs. */
@@ -18,12 +18,12 @@ export interface Terms {
  * The terms of a text: words without case and inflection, and the parts of words written likeThis.
  * Parts and whole both count, so that `parse args` finds `parseArgs` and the other way round.
  */
-export function termsOf(text: string, rules: WordRules = ANY_LANGUAGE): Terms {
+export function termsOf(text: string, rules: WordRules = ANY_LANGUAGE): TermCounts {
   return atOnce(termsInSteps(text, rules));
 }
 
 /** What `termsOf` gives, in steps of a few milliseconds: for texts as long as whoever sends them likes. */
-export function* termsInSteps(text: string, rules: WordRules): Generator<void, Terms> {
+export function* termsInSteps(text: string, rules: WordRules): Generator<void, TermCounts> {
   const counts = new Map<number, number>();
   let length = 0;
   for (const term of termTexts(text, rules)) {

@@ -1,4 +1,4 @@
-import { meanVector, type Passage } from './passage.js';
+import { meanVector, type OperatorPassage } from './passage.js';
 import { Vectors } from './vectors.js';
 
 /** A label and the vectors of the texts that stand for it. */
@@ -7,14 +7,14 @@ export interface LabelVectors {
   readonly prototypes: readonly Float32Array[];
 }
 
-export interface Scored {
+export interface LabelScore {
   readonly label: string;
   readonly score: number;
 }
 
 /** The label of the highest cosine to the mean of its prototypes; the first of equals; null below `minScore`. */
 export function classify(
-  passages: readonly Passage[],
+  passages: readonly OperatorPassage[],
   labels: readonly LabelVectors[],
   minScore: number | null,
 ): readonly (string | null)[] {
@@ -23,15 +23,15 @@ export function classify(
 }
 
 /** The highest score; the first of equals; null below `minScore`. */
-export function best(scores: readonly Scored[], minScore: number | null): Scored | null {
-  let found: Scored | null = null;
+export function best(scores: readonly LabelScore[], minScore: number | null): LabelScore | null {
+  let found: LabelScore | null = null;
   for (const scored of scores) if (found === null || scored.score > found.score) found = scored;
   return found === null || (minScore !== null && found.score < minScore) ? null : found;
 }
 
 /** All labels of at least `threshold`, by score, then in label order. */
 export function tag(
-  passages: readonly Passage[],
+  passages: readonly OperatorPassage[],
   labels: readonly LabelVectors[],
   threshold: number,
 ): readonly (readonly string[])[] {
@@ -40,14 +40,14 @@ export function tag(
 }
 
 /** All scores of at least `threshold`, the highest first, then in label order. */
-export function atLeast(scores: readonly Scored[], threshold: number): readonly Scored[] {
+export function atLeast(scores: readonly LabelScore[], threshold: number): readonly LabelScore[] {
   return scores.filter((s) => s.score >= threshold).sort((a, b) => b.score - a.score); // a stable sort
 }
 
 /** Of each label, in their order, the cosine of a passage's vector to the mean of its prototypes. */
 export function scorer(
   labels: readonly LabelVectors[],
-): (passage: Pick<Passage, 'vector'>) => readonly Scored[] {
+): (passage: Pick<OperatorPassage, 'vector'>) => readonly LabelScore[] {
   const means = labels.flatMap(({ label, prototypes }) => {
     const mean = meanVector(prototypes);
     return mean === null ? [] : [{ label, mean }];

@@ -1,4 +1,4 @@
-import { inIdOrder, type Passage } from './passage.js';
+import { inIdOrder, type OperatorPassage } from './passage.js';
 
 const SEED = 0x2545f491;
 const MOST_ROUNDS = 50;
@@ -8,7 +8,7 @@ const MOST_ROUNDS = 50;
  *
  * @returns 1 … `k`, numbered by the lowest chunk id of each group; fewer where there are fewer different passages
  */
-export function cluster(passages: readonly Passage[], k: number): readonly number[] {
+export function cluster(passages: readonly OperatorPassage[], k: number): readonly number[] {
   return inIdOrder(passages, (sorted) => {
     const points = sorted.map((p) => unit(p.vector));
     let centres = firstCentres(points, k);

@@ -1,4 +1,4 @@
-import { inIdOrder, type Passage } from './passage.js';
+import { inIdOrder, type OperatorPassage } from './passage.js';
 import { Vectors } from './vectors.js';
 
 export interface Duplicate {
@@ -10,7 +10,7 @@ export interface Duplicate {
 }
 
 /** Groups of passages that are linked by cosines of at least `threshold`. */
-export function dedup(passages: readonly Passage[], threshold: number): readonly Duplicate[] {
+export function dedup(passages: readonly OperatorPassage[], threshold: number): readonly Duplicate[] {
   return inIdOrder(passages, (sorted) => {
     const parents = sorted.map((_, i) => i);
     const vectors = new Vectors(sorted.map((p) => p.vector));
@@ -35,7 +35,7 @@ function rootOf(parents: readonly number[], i: number): number {
   return at;
 }
 
-function groupsOf(sorted: readonly Passage[], parents: readonly number[]): readonly Duplicate[] {
+function groupsOf(sorted: readonly OperatorPassage[], parents: readonly number[]): readonly Duplicate[] {
   const numbers = new Map<number, number>();
   return sorted.map((_, i) => {
     const root = rootOf(parents, i);

@@ -1,13 +1,13 @@
 import type { Worker } from 'node:worker_threads';
-import { answerOf, type Ending } from '../../base/threads/answer.js';
+import { answerOf, type ThreadFailure } from '../../base/threads/answer.js';
 import { startThread } from '../../base/threads/thread.js';
-import { Turns } from '../../base/threads/turns.js';
+import { FairSlots } from '../../base/threads/turns.js';
 import type { EncoderJob, FromEncoder } from './messages.js';
 
 /** The thread ended before it had a column: it took too long or too much memory, was stopped, or failed. */
 export class EncoderEnded extends Error {
   override readonly name = 'EncoderEnded';
-  readonly why: Ending | 'stopped' | 'full';
+  readonly why: ThreadFailure | 'stopped' | 'full';
 
   constructor(why: EncoderEnded['why'], detail: string) {
     super(`an encoder operator ended: ${detail}`);
@@ -25,7 +25,7 @@ export interface EncoderCall {
 
 /** Encoder operators in a thread of their own, one at a time, callers in turn; nothing stops one but the end of it. */
 export class EncoderThread {
-  readonly #turns = new Turns();
+  readonly #turns = new FairSlots();
   #worker: Worker | null = null;
   #idle: NodeJS.Timeout | null = null;
 

@@ -3,7 +3,7 @@ import { yieldToOthers } from '../../base/threads/yield-to-others.js';
 import { messageOf } from '../../base/thrown.js';
 import { lexicalEmbedder } from '../embed/lexical-v1.js';
 import type { EncoderJob, FromEncoder } from './messages.js';
-import type { Passage } from './passage.js';
+import type { OperatorPassage } from './passage.js';
 import { runEncoder } from './run.js';
 
 /** The thread that encoder operators work in. It holds nothing but what one of them is given. */
@@ -32,7 +32,7 @@ async function columnOf({
   return runEncoder(operator, await passagesOf(read), values, { embedder, query });
 }
 
-async function passagesOf(read: EncoderJob['read']): Promise<readonly Passage[]> {
+async function passagesOf(read: EncoderJob['read']): Promise<readonly OperatorPassage[]> {
   switch (read.kind) {
     case 'stored':
       return read.passages.map(({ chunkId, vector }) => ({ chunkId, vector: numbersIn(vector) }));

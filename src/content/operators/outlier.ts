@@ -1,8 +1,8 @@
-import { inIdOrder, type Passage, round6 } from './passage.js';
+import { inIdOrder, type OperatorPassage, round6 } from './passage.js';
 import { Vectors } from './vectors.js';
 
 /** Mean cosine distance to the `k` nearest others; null where there are no `k` others. */
-export function outlier(passages: readonly Passage[], k: number): readonly (number | null)[] {
+export function outlier(passages: readonly OperatorPassage[], k: number): readonly (number | null)[] {
   if (passages.length <= k) return passages.map(() => null);
   return inIdOrder(passages, (sorted) => {
     const vectors = new Vectors(sorted.map((p) => p.vector));

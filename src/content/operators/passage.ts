@@ -1,5 +1,5 @@
 /** What an operator sees of an authorised, trimmed passage. */
-export interface Passage {
+export interface OperatorPassage {
   readonly chunkId: string;
   /** The store's vector of the chunk. */
   readonly vector: Float32Array;

@@ -1,11 +1,15 @@
-import { inIdOrder, type Passage, round6 } from './passage.js';
+import { inIdOrder, type OperatorPassage, round6 } from './passage.js';
 import { Vectors } from './vectors.js';
 
 /**
  * Places by cosine to `query`, 1 the best. With `lambda` below 1, each place goes to the passage that is near
  * the query and far from those placed before (maximal marginal relevance). Equals go by chunk id.
  */
-export function rank(passages: readonly Passage[], query: Float32Array, lambda: number): readonly number[] {
+export function rank(
+  passages: readonly OperatorPassage[],
+  query: Float32Array,
+  lambda: number,
+): readonly number[] {
   return inIdOrder(passages, (sorted) => {
     const vectors = new Vectors(sorted.map((p) => p.vector));
     const near = vectors.cosinesTo(query);

@@ -12,7 +12,7 @@ import { classify, type LabelVectors, tag } from './classify.js';
 import { cluster } from './cluster.js';
 import { dedup } from './dedup.js';
 import { outlier } from './outlier.js';
-import type { Passage } from './passage.js';
+import type { OperatorPassage } from './passage.js';
 import { rank } from './rank.js';
 import { similarity } from './similarity.js';
 import { encoderTexts, textsOfLabels } from './texts.js';
@@ -34,7 +34,7 @@ export interface EncoderContext {
  */
 export async function runEncoder(
   operator: EncoderName,
-  passages: readonly Passage[],
+  passages: readonly OperatorPassage[],
   values: ArgumentValues,
   { embedder, query, signal }: EncoderContext,
 ): Promise<readonly unknown[]> {

@@ -1,10 +1,15 @@
 import { isArray, quoteIdentifier, type TypeName } from 'osl-compiler';
 import { tableSql } from '../../base/table-sql.js';
 import type { SystemQueries } from '../../engine/index.js';
-import type { Connector, FacetVersion, Table, TableColumn } from '../../model/manifest/index.js';
+import type {
+  Connector,
+  DeclaredFacetVersion,
+  DeclaredTableColumn,
+  Table,
+} from '../../model/manifest/index.js';
 import { DEFAULT_MIN_LENGTH } from '../store/control.js';
 import type { DeclaredValue } from './matcher.js';
-import { type Redactor, type Rules, redactorOf } from './redactor.js';
+import { type RedactionRules, type Redactor, redactorOf } from './redactor.js';
 
 /** A declared column whose values cannot be looked for in text. */
 export interface SkippedColumn {
@@ -22,7 +27,7 @@ interface Dictionary {
 async function readDictionary(
   system: SystemQueries,
   connector: Connector,
-  version: FacetVersion,
+  version: DeclaredFacetVersion,
 ): Promise<Dictionary> {
   const labels = new Set(version.redact);
   const values: DeclaredValue[] = [];
@@ -44,7 +49,7 @@ async function readDictionary(
 }
 
 /** Distinct values of a column as text. */
-function valuesSql(table: Table, { name, type }: TableColumn): string | null {
+function valuesSql(table: Table, { name, type }: DeclaredTableColumn): string | null {
   const value = valueIn(quoteIdentifier(name), type);
   if (value === null) return null;
   const from = tableSql(table);
@@ -73,8 +78,8 @@ export function valueIn(
 export async function openRedactor(
   system: SystemQueries,
   connector: Connector,
-  version: FacetVersion,
-  rules: Rules,
+  version: DeclaredFacetVersion,
+  rules: RedactionRules,
   minLength: number = DEFAULT_MIN_LENGTH,
 ): Promise<{ readonly redactor: Redactor; readonly skipped: readonly SkippedColumn[] }> {
   const { values, skipped } = await readDictionary(system, connector, version);

@@ -4,7 +4,7 @@
  * kinds, dashes of all kinds, digits of all scripts, letters with and without accents (Latin, Greek, Cyrillic), vowel
  * points (Arabic, Hebrew), ligatures and their letters, and Arabic letters that share a shape.
  */
-export interface Folded {
+export interface FoldedText {
   readonly text: string;
   /** UTF-16 offset in the original where the character of each folded unit starts, and where it ends. */
   readonly starts: Int32Array;
@@ -18,8 +18,8 @@ const CLUSTER =
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu;
 const ASCII = /^[\x01-\x7f]*$/;
 
-export function fold(text: string): Folded {
-  const out = new Folding(text.length);
+export function fold(text: string): FoldedText {
+  const out = new FoldedTextBuilder(text.length);
   if (ASCII.test(text)) {
     for (let i = 0; i < text.length; i++) out.add(lowerAscii(text.charCodeAt(i)), i, i + 1);
     return out.done();
@@ -90,7 +90,7 @@ function digitOf(character: string): string {
   return String(code - zero);
 }
 
-class Folding {
+class FoldedTextBuilder {
   #units: Uint16Array;
   #starts: Int32Array;
   #ends: Int32Array;
@@ -124,7 +124,7 @@ class Folding {
     [this.#starts, this.#ends] = [starts, ends];
   }
 
-  done(): Folded {
+  done(): FoldedText {
     const text = Buffer.from(this.#units.buffer, 0, this.#length * 2).toString('utf16le');
     return {
       text,

@@ -1,13 +1,18 @@
 import { quoteIdentifier, type Relation } from 'osl-compiler';
 import { tableSql } from '../../base/table-sql.js';
 import type { SystemQueries } from '../../engine/index.js';
-import type { Facet, FacetVersion, Manifest, TableColumn } from '../../model/manifest/index.js';
+import type {
+  DeclaredFacetVersion,
+  DeclaredTableColumn,
+  Facet,
+  Manifest,
+} from '../../model/manifest/index.js';
 import { tableName } from '../../model/manifest/index.js';
 import { valueIn } from './dictionary.js';
 import type { DeclaredValue } from './matcher.js';
 
 /** A FROM clause that leads from keys of the facet's entity to rows of one table. */
-interface Reach {
+interface KeyPath {
   /** `schema.table` of the rows. */
   readonly table: string;
   /** The rows are `n` in it. */
@@ -25,7 +30,7 @@ export async function readKeyDictionaries(
   system: SystemQueries,
   manifest: Manifest,
   facet: Facet,
-  version: FacetVersion,
+  version: DeclaredFacetVersion,
   keys: readonly string[],
 ): Promise<ReadonlyMap<string, readonly DeclaredValue[]>> {
   const labels = new Set(version.redact);
@@ -43,7 +48,7 @@ export async function readKeyDictionaries(
   return found;
 }
 
-function valuesSql({ from, key }: Reach, column: TableColumn, keyType: string): string | null {
+function valuesSql({ from, key }: KeyPath, column: DeclaredTableColumn, keyType: string): string | null {
   const value = valueIn(`n.${quoteIdentifier(column.name)}`, column.type);
   if (value === null) return null;
   const keys = `$1::pg_catalog.text[]::${keyType}[]`;
@@ -53,12 +58,12 @@ function valuesSql({ from, key }: Reach, column: TableColumn, keyType: string): 
   );
 }
 
-function reachesOf(manifest: Manifest, facet: Facet): readonly Reach[] {
+function reachesOf(manifest: Manifest, facet: Facet): readonly KeyPath[] {
   const { catalog } = manifest;
   const entity = catalog.relations.get(facet.entity);
   const store = catalog.facets.get(facet.legOf ?? facet.name);
   const own = tableName(facet);
-  const source: Reach = {
+  const source: KeyPath = {
     table: own,
     from: `${tableSql(facet)} as n`,
     key: `n.${quoteIdentifier(facet.entityKey.physical)}`,
@@ -67,7 +72,7 @@ function reachesOf(manifest: Manifest, facet: Facet): readonly Reach[] {
   if (entity === undefined || store === undefined || entity.connector !== facet.connector) return [source];
   const e = tableOf(entity, 'e');
   const key = `e.${physical(entity, store.keyOfEntity)}`;
-  const reaches: Reach[] = [
+  const reaches: KeyPath[] = [
     source,
     { table: nameOf(entity), from: tableOf(entity, 'n'), key: `n.${physical(entity, store.keyOfEntity)}` },
   ];

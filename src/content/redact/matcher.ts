@@ -1,6 +1,6 @@
 import type { Span } from '../chunk.js';
 import { CodeIndex, codeIn } from './code-index.js';
-import { type Folded, fold, foldText } from './fold.js';
+import { type FoldedText, fold, foldText } from './fold.js';
 import { otherSpellings } from './spellings.js';
 
 /** Stands in the text where a value was. */
@@ -15,7 +15,7 @@ export interface DeclaredValue {
 /** Why a declared value is not looked for. */
 export type Exception = 'short' | 'noWord' | 'mask' | 'declared';
 
-export interface Found extends Span {
+export interface DictionaryMatch extends Span {
   readonly label: string;
 }
 
@@ -102,13 +102,13 @@ export class ValueMatcher {
   }
 
   /** Every value in `text`, in UTF-16 offsets of `text`, by start; what begins together is one, the longest. */
-  find(text: string): readonly Found[] {
+  find(text: string): readonly DictionaryMatch[] {
     return this.#size === 0 ? [] : this.findFolded(fold(text));
   }
 
-  findFolded(folded: Folded): readonly Found[] {
+  findFolded(folded: FoldedText): readonly DictionaryMatch[] {
     const words = wordsOf(folded.text);
-    const found: Found[] = [];
+    const found: DictionaryMatch[] = [];
     for (let i = 0; i < words.length; i++) {
       const match = longer(this.#longestAt(folded.text, words, i), this.#codeAt(folded.text, words, i));
       if (match === null) continue;
@@ -119,16 +119,16 @@ export class ValueMatcher {
     return found;
   }
 
-  #codeAt(text: string, words: readonly Span[], i: number): Found | null {
+  #codeAt(text: string, words: readonly Span[], i: number): DictionaryMatch | null {
     const code = this.#codes.at(text, words, i);
     const [first, last] = [words[i], words[code?.last ?? i]];
     if (code === null || first === undefined || last === undefined) return null;
     return { start: first.start, end: last.end, label: code.label };
   }
 
-  #longestAt(text: string, words: readonly Span[], i: number): Found | null {
+  #longestAt(text: string, words: readonly Span[], i: number): DictionaryMatch | null {
     const start = words[i]?.start ?? 0;
-    let best: Found | null = null;
+    let best: DictionaryMatch | null = null;
     for (let j = i; j < words.length; j++) {
       const end = words[j]?.end ?? start;
       const label = this.#known.get(text.slice(start, end));
@@ -145,7 +145,7 @@ function trimmed(folded: string): string {
   return folded.slice(words[0]?.start ?? 0, words.at(-1)?.end ?? 0);
 }
 
-function longer(one: Found | null, other: Found | null): Found | null {
+function longer(one: DictionaryMatch | null, other: DictionaryMatch | null): DictionaryMatch | null {
   if (one === null || other === null) return one ?? other;
   return other.end > one.end ? other : one;
 }

@@ -1,6 +1,6 @@
 import type { SystemQueries } from '../../engine/index.js';
 import type { Facet } from '../../model/manifest/index.js';
-import { documentPages, type SourceDocument } from '../indexer/source.js';
+import { documentPages, type SourceRow } from '../indexer/source.js';
 import { foldText } from './fold.js';
 import type { ValueMatcher } from './matcher.js';
 import type { Redactors } from './redactors.js';
@@ -26,7 +26,7 @@ const WORD_SHARE = 0.2;
 const MOST_WORDS = 20;
 
 /** Declared values of the first documents that it is shown, and in how many of these each stands. */
-export class WordCounts {
+export class ProbableWords {
   readonly #found = new Map<string, { value: string; label: string; documents: number }>();
   #of = 0;
 
@@ -35,7 +35,7 @@ export class WordCounts {
     return this.#of >= LOOKED_AT;
   }
 
-  add(document: SourceDocument, matcher: ValueMatcher): void {
+  add(document: SourceRow, matcher: ValueMatcher): void {
     if (this.full) return;
     this.#of += 1;
     for (const [folded, { value, label }] of valuesIn(document, matcher)) {
@@ -62,7 +62,7 @@ export async function probableWords(
   facet: Facet,
   redactors: Redactors,
 ): Promise<readonly ProbableWord[]> {
-  const counts = new WordCounts();
+  const counts = new ProbableWords();
   for await (const page of documentPages(system, facet, PAGE)) {
     const rules = await redactors.forKeys(page.map((d) => d.key));
     for (const document of page) counts.add(document, rules(document.key).matcher);
@@ -73,7 +73,7 @@ export async function probableWords(
 
 /** The different declared values of a document, by their folded text. */
 function valuesIn(
-  { id, text, metadata }: SourceDocument,
+  { id, text, metadata }: SourceRow,
   matcher: ValueMatcher,
 ): ReadonlyMap<string, { readonly value: string; readonly label: string }> {
   const values = new Map<string, { readonly value: string; readonly label: string }>();

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Span } from '../chunk.js';
 import type { Detector } from './detectors/detectors.js';
-import { type Found, MASK, ValueMatcher } from './matcher.js';
+import { type DictionaryMatch, MASK, ValueMatcher } from './matcher.js';
 
 /** Occurrences replaced, by sensitivity label or detector. */
 export type RedactionCounts = Map<string, number>;
 
 /** A text as one facet version serves it. */
-export interface Redacted {
+export interface RedactedText {
   readonly text: string;
   readonly changed: boolean;
 }
@@ -16,7 +16,7 @@ export interface Redacted {
 export type NamedDetectors = readonly (readonly [name: string, detect: Detector])[];
 
 /** What one facet version leaves out of its text, beside the values of a dictionary. */
-export interface Rules {
+export interface RedactionRules {
   readonly redact: readonly string[];
   readonly detectors: NamedDetectors;
   /** Declared values that are words, and stay. */
@@ -31,7 +31,7 @@ export class Redactor {
   readonly dictionaryHash: string;
   readonly #detectors: NamedDetectors;
 
-  constructor({ redact, detectors }: Rules, matcher: ValueMatcher, dictionaryHash: string) {
+  constructor({ redact, detectors }: RedactionRules, matcher: ValueMatcher, dictionaryHash: string) {
     this.labels = new Set(redact);
     this.matcher = matcher;
     this.dictionaryHash = dictionaryHash;
@@ -49,7 +49,7 @@ export class Redactor {
    * INVARIANT: no declared value is left. A replacement makes new word ends beside it, so that the result is
    * searched again until nothing is found.
    */
-  redact(text: string, counts: RedactionCounts): Redacted {
+  redact(text: string, counts: RedactionCounts): RedactedText {
     let current = text;
     for (;;) {
       const found = this.#findAll(current);
@@ -77,7 +77,7 @@ export class Redactor {
     );
   }
 
-  #findAll(text: string): readonly Found[] {
+  #findAll(text: string): readonly DictionaryMatch[] {
     const spans = [...this.matcher.find(text)];
     for (const [label, detect] of this.#detectors) {
       for (const span of detect(text)) spans.push({ ...span, label });
@@ -92,8 +92,8 @@ function isInvisible(text: string): boolean {
 }
 
 /** Overlapping spans as one, under the label of the first. */
-function merged(spans: readonly Found[]): readonly Found[] {
-  const out: Found[] = [];
+function merged(spans: readonly DictionaryMatch[]): readonly DictionaryMatch[] {
+  const out: DictionaryMatch[] = [];
   for (const span of [...spans].sort((a, b) => a.start - b.start || b.end - a.end)) {
     const last = out.at(-1);
     if (last !== undefined && span.start < last.end) {
@@ -117,7 +117,7 @@ function replaceAll(text: string, spans: readonly Span[]): string {
 
 /** A redactor by `rules` over values in a fixed order. */
 export function redactorOf(
-  rules: Rules,
+  rules: RedactionRules,
   values: readonly { readonly value: string; readonly label: string }[],
   minLength: number,
 ): Redactor {

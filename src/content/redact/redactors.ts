@@ -1,10 +1,10 @@
 import type { SystemQueries } from '../../engine/index.js';
-import type { Facet, FacetVersion, Manifest } from '../../model/manifest/index.js';
+import type { DeclaredFacetVersion, Facet, Manifest } from '../../model/manifest/index.js';
 import { detectorsOf } from './detectors/detectors.js';
 import { openRedactor, type SkippedColumn } from './dictionary.js';
 import { readKeyDictionaries } from './key-dictionary.js';
 import type { Exception } from './matcher.js';
-import { type Redactor, type Rules, redactorOf } from './redactor.js';
+import { type RedactionRules, type Redactor, redactorOf } from './redactor.js';
 
 /** The rules by which the documents of one facet version are redacted. */
 export interface Redactors {
@@ -25,7 +25,7 @@ export async function openRedactors(
   system: SystemQueries,
   manifest: Manifest,
   facet: Facet,
-  version: FacetVersion,
+  version: DeclaredFacetVersion,
   minLength: number,
 ): Promise<Redactors> {
   const connector = manifest.connectors.get(facet.connector);
@@ -52,8 +52,8 @@ function ofKeys(
   system: SystemQueries,
   manifest: Manifest,
   facet: Facet,
-  version: FacetVersion,
-  rules: Rules,
+  version: DeclaredFacetVersion,
+  rules: RedactionRules,
   minLength: number,
 ): Redactors {
   const exceptions = new Map<Exception, number>();

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { Turns } from '../../base/threads/turns.js';
+import { FairSlots } from '../../base/threads/turns.js';
 import type { RerankProtocol } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
-import type { Budget } from '../decode/budget.js';
+import type { PassageBudget } from '../decode/budget.js';
 import { cut } from '../embed/checked.js';
-import { type Endpoint, postJson } from '../http.js';
+import { type HttpEndpoint, postJson } from '../http.js';
 import { type RerankShape, scoresIn, shapeOf, tokensIn } from './shapes.js';
 
 /** A reranker's server, and what questions to it are bounded by. */
-export interface RerankEndpoint extends Endpoint {
+export interface RerankEndpoint extends HttpEndpoint {
   readonly protocol: RerankProtocol;
   readonly model: string;
   /** Requests at a time, of all questions together. */
@@ -41,15 +41,15 @@ const LONGEST = { query: 4_000, passage: 8_000 };
 export class Reranker {
   readonly #endpoint: RerankEndpoint;
   readonly #shape: RerankShape;
-  readonly #turns: Turns;
-  readonly #budget: Budget | null;
+  readonly #turns: FairSlots;
+  readonly #budget: PassageBudget | null;
   readonly #known: LRUCache<string, readonly number[]> | null;
 
   /** @param budget null for none */
-  constructor(endpoint: RerankEndpoint, budget: Budget | null) {
+  constructor(endpoint: RerankEndpoint, budget: PassageBudget | null) {
     this.#endpoint = endpoint;
     this.#shape = shapeOf(endpoint.protocol);
-    this.#turns = new Turns(endpoint.concurrency);
+    this.#turns = new FairSlots(endpoint.concurrency);
     this.#budget = budget;
     const { cacheBytes: maxSize } = endpoint;
     const sizeCalculation = (scores: readonly number[]): number => 8 * scores.length + 200;
@@ -107,7 +107,7 @@ export class Reranker {
   }
 
   /** The first that fails stops the others. */
-  async #askAll(batches: readonly Batch[], spent: Counting, by: RerankCaller): Promise<void> {
+  async #askAll(batches: readonly Batch[], spent: MutableRerankSpent, by: RerankCaller): Promise<void> {
     const failed = new AbortController();
     const signal = by.signal === null ? failed.signal : AbortSignal.any([by.signal, failed.signal]);
     const one = async (batch: Batch): Promise<void> => {
@@ -124,7 +124,7 @@ export class Reranker {
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
-  async #ask(batch: Batch, spent: Counting, signal: AbortSignal): Promise<void> {
+  async #ask(batch: Batch, spent: MutableRerankSpent, signal: AbortSignal): Promise<void> {
     let sent = false;
     const answer = await postJson(this.#endpoint, '/rerank', batch.body, signal, () => {
       spent.requests += 1;
@@ -145,7 +145,7 @@ interface Batch {
   scores: readonly number[] | null;
 }
 
-type Counting = { -readonly [K in keyof RerankSpent]: RerankSpent[K] };
+type MutableRerankSpent = { -readonly [K in keyof RerankSpent]: RerankSpent[K] };
 
 function passagesOf(batches: readonly Batch[]): number {
   return batches.reduce((sum, batch) => sum + batch.passages, 0);

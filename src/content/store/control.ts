@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { findsByWords } from '../../model/facets/embedding-models.js';
 import { STORE_SCHEMA } from '../../model/facets/store-names.js';
-import type { Facet, FacetVersion } from '../../model/manifest/index.js';
+import type { DeclaredFacetVersion, Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import { dictionaryOf, readingOf } from '../lexical/languages/word-rules.js';
@@ -46,7 +46,7 @@ const FOLDING = 2;
  * Hashes of everything but the embedder that decides what a store's rows are: of the rules that what is served must
  * keep to, and of how documents and their words are cut. 24 and 8 hex digits, with a point between.
  */
-export function settingsHash(facet: Facet, version: FacetVersion, minLength: number): string {
+export function settingsHash(facet: Facet, version: DeclaredFacetVersion, minLength: number): string {
   const column = (c: Facet['text']): unknown[] => [c.name, c.physical, c.type, c.sensitivity];
   const language = findsByWords(facet.embeddingModel) ? facet.language : null;
   const rules = {
@@ -220,7 +220,7 @@ export async function openStore(
 }
 
 /** @throws ContentError `unknownVersion` */
-export function versionNamed(facet: Facet, version: string): FacetVersion {
+export function versionNamed(facet: Facet, version: string): DeclaredFacetVersion {
   const declared = facet.versions.get(version);
   if (declared !== undefined) return declared;
   throw new ContentError('unknownVersion', `facet \`${facet.name}\` has no version \`${version}\``);

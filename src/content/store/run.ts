@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { STORE_SCHEMA, storeTable } from '../../model/facets/store-names.js';
-import type { Facet, FacetVersion } from '../../model/manifest/index.js';
+import type { DeclaredFacetVersion, Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import { createStore } from './ddl.js';
 import { successorOf } from './successor.js';
 
 /** One run of the indexer over one store: whoever begins later takes over. */
-export interface Run {
+export interface IndexRun {
   readonly facet: string;
   /** Of a store that is built beside the one that is served, the name of its successor. */
   readonly version: string;
@@ -30,14 +30,14 @@ export interface Run {
 export function beginRun(
   system: Pick<SystemEngine, 'transaction'>,
   facet: Facet,
-  version: FacetVersion,
+  version: DeclaredFacetVersion,
   embedder: Embedder,
   settings: string,
   averageLength: number,
-): Promise<Run> {
+): Promise<IndexRun> {
   const id = randomBytes(16).toString('hex');
   return system.transaction(async (tx) => {
-    const wanted: Wanted = { facet, settings, embedder, id };
+    const wanted: RunTarget = { facet, settings, embedder, id };
     const [own, next] = [version.name, successorOf(version.name)];
     const known = await entryOf(tx, facet.name, own);
     const isServedToOthers = known?.state === 'ready' && !fits(known, wanted);
@@ -48,14 +48,14 @@ export function beginRun(
 }
 
 /** What is to be there at the end of a run, and the run's id. */
-interface Wanted {
+interface RunTarget {
   readonly facet: Facet;
   readonly settings: string;
   readonly embedder: Embedder;
   readonly id: string;
 }
 
-interface Entry {
+interface StoredVersion {
   readonly fingerprint: string;
   readonly settings: string;
   readonly state: string;
@@ -64,7 +64,7 @@ interface Entry {
 }
 
 /** Locked, so that of two runs one waits. */
-async function entryOf(tx: SystemQueries, facet: string, version: string): Promise<Entry | null> {
+async function entryOf(tx: SystemQueries, facet: string, version: string): Promise<StoredVersion | null> {
   const [row] = await tx.query(
     `select fingerprint, settings, state, pseudonym_key, average_length
        from ${STORE_SCHEMA}.facet where facet = $1 and version = $2 for update`,
@@ -80,7 +80,7 @@ async function entryOf(tx: SystemQueries, facet: string, version: string): Promi
   };
 }
 
-function fits({ fingerprint, settings }: Entry, wanted: Wanted): boolean {
+function fits({ fingerprint, settings }: StoredVersion, wanted: RunTarget): boolean {
   return fingerprint === wanted.embedder.fingerprint && settings === wanted.settings;
 }
 
@@ -88,10 +88,10 @@ function fits({ fingerprint, settings }: Entry, wanted: Wanted): boolean {
 async function goOn(
   tx: SystemQueries,
   version: string,
-  known: Entry | null,
-  wanted: Wanted,
+  known: StoredVersion | null,
+  wanted: RunTarget,
   averageLength: number,
-): Promise<Run> {
+): Promise<IndexRun> {
   const { facet, settings, embedder, id } = wanted;
   const table = storeTable(facet.name, version);
   const key = [facet.name, version];
@@ -136,7 +136,7 @@ async function replaceEntry(
  *
  * @throws ContentError `overtaken`
  */
-export async function bumpEpoch(tx: SystemQueries, run: Run): Promise<void> {
+export async function bumpEpoch(tx: SystemQueries, run: IndexRun): Promise<void> {
   const rows = await tx.query(
     `update ${STORE_SCHEMA}.facet set epoch = epoch + 1 where facet = $1 and version = $2 and run = $3 returning 1 as y`,
     [run.facet, run.version, run.id],

@@ -7,13 +7,13 @@ import type { EngineSurroundings, OpenedEngine } from '../engine.js';
 import { GovernedEngine } from '../governed.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
-import { Reach } from '../reach.js';
+import { ConnectionStatus } from '../reach.js';
 import { Runner } from '../runner.js';
 import { EngineStatus } from '../status.js';
 import { lendFrom, SystemEngine } from '../system.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { checkMajor, lockDataDir } from './lock.js';
-import { Modes, READER } from './modes.js';
+import { READER, SessionModes } from './modes.js';
 import { WorkerTransport } from './transport.js';
 
 export interface PgliteConfig {
@@ -45,7 +45,7 @@ export async function openPglite(
     const pool = new Pool({
       size: 1,
       reserve: 0,
-      reach: new Reach(onReach),
+      reach: new ConnectionStatus(onReach),
       waitMs: config.waitMs ?? 30_000,
       maxWaiting: MAX_WAITING,
       connect: firstThen(first, () => servers.start()),
@@ -105,7 +105,7 @@ export async function openPglite(
 
 /** Starts one server after another on the same data directory, never two at once. */
 class Servers {
-  readonly modes = new Modes();
+  readonly modes = new SessionModes();
   readonly #dataDir: string;
   readonly #maxMemory: number;
   readonly #memory: AnswerMemory;
@@ -160,13 +160,13 @@ function firstThen(
   };
 }
 
-interface Place {
+interface DataDirectory {
   readonly dataDir: string;
   readonly giveBack: () => void;
 }
 
 /** The data directory, locked and checked. Temporary data lies on disk too, so that a restart keeps it. */
-function takePlace(wanted: string | null): Place {
+function takePlace(wanted: string | null): DataDirectory {
   if (wanted === null) {
     const root = mkdtempSync(join(tmpdir(), 'osl-pglite-'));
     const remove = (): void => rmSync(root, { recursive: true, force: true });

@@ -1,5 +1,5 @@
 /** What the host gives the worker when it starts it. */
-export interface WorkerStart {
+export interface PgliteWorkerStart {
   readonly dataDir: string;
   /** `make`: makes the data directory, says `started`, and has nothing more to do. */
   readonly task: 'make' | 'serve';
@@ -9,11 +9,11 @@ export interface WorkerStart {
   readonly outstanding: SharedArrayBuffer;
 }
 
-export type ToWorker =
+export type PgliteRequest =
   /** Frontend messages that end in Sync or Query. */
   { readonly kind: 'exec'; readonly bytes: Uint8Array } | { readonly kind: 'close' };
 
-export type FromWorker =
+export type PgliteEvent =
   | { readonly kind: 'started' }
   | { readonly kind: 'failed'; readonly reason: string }
   /** The engine's memory, which never shrinks, has grown so far that the engine should be begun anew. */

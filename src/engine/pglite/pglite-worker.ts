@@ -2,17 +2,17 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { vector } from '@electric-sql/pglite-pgvector';
 import { boundWasmMemory } from '../../base/threads/wasm-memory.js';
-import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
+import type { PgliteEvent, PgliteRequest, PgliteWorkerStart } from './messages.js';
 
 /** Bytes gathered before they are posted while a statement still runs. */
 const CHUNK_BYTES = 262_144;
 /** Bytes posted and not yet consumed at which the statement is held up. */
 const WINDOW_BYTES = 1_048_576;
 
-const { dataDir, task, maxMemory, outstanding } = workerData as WorkerStart; // set by our own host
+const { dataDir, task, maxMemory, outstanding } = workerData as PgliteWorkerStart; // set by our own host
 const credit = new Int32Array(outstanding);
 
-function post(message: FromWorker, transfer: ArrayBuffer[] = []): void {
+function post(message: PgliteEvent, transfer: ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);
 }
 
@@ -70,7 +70,7 @@ async function make(): Promise<void> {
 async function serve(): Promise<void> {
   boundWasmMemory(maxMemory);
   const pg = await open();
-  parentPort?.on('message', async (message: ToWorker) => {
+  parentPort?.on('message', async (message: PgliteRequest) => {
     if (message.kind === 'close') {
       await pg.close();
       process.exit(0);

@@ -4,7 +4,7 @@ import type { Worker } from 'node:worker_threads';
 import { startThread } from '../../base/threads/thread.js';
 import type { Transport } from '../upstream-session.js';
 import { unpackImage } from './data-image.js';
-import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
+import type { PgliteEvent, PgliteRequest, PgliteWorkerStart } from './messages.js';
 
 const CLOSE_MS = 10_000;
 /** What its JavaScript makes of a statement is gone with the answer; the rest is the engine's own memory. */
@@ -46,15 +46,19 @@ export class WorkerTransport implements Transport {
     return WorkerTransport.#begin(dataDir, 'serve', maxMemory);
   }
 
-  static #begin(dataDir: string, task: WorkerStart['task'], maxMemory: number): Promise<WorkerTransport> {
+  static #begin(
+    dataDir: string,
+    task: PgliteWorkerStart['task'],
+    maxMemory: number,
+  ): Promise<WorkerTransport> {
     const outstanding = new SharedArrayBuffer(4);
-    const workerData: WorkerStart = { dataDir, task, maxMemory, outstanding };
+    const workerData: PgliteWorkerStart = { dataDir, task, maxMemory, outstanding };
     const file = new URL('./pglite-worker.js', import.meta.url);
     const worker = startThread(file, { maxYoungGenerationSizeMb: YOUNG_MB }, workerData);
     worker.ref();
     const transport = new WorkerTransport(worker, new Int32Array(outstanding));
     return new Promise((resolve, reject) => {
-      worker.on('message', (message: FromWorker) => {
+      worker.on('message', (message: PgliteEvent) => {
         if (message.kind === 'started') resolve(transport);
         else if (message.kind === 'data') transport.#take(message.bytes);
         else if (message.kind === 'grown') transport.onGrown();
@@ -110,7 +114,7 @@ export class WorkerTransport implements Transport {
     clearTimeout(late);
   }
 
-  #post(message: ToWorker, transfer: boolean): void {
+  #post(message: PgliteRequest, transfer: boolean): void {
     const moved = transfer && message.kind === 'exec' ? [message.bytes.buffer as ArrayBuffer] : []; // made in write
     this.#worker.postMessage(message, moved);
   }

@@ -6,7 +6,7 @@ import { GovernedEngine } from '../governed.js';
 import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
-import { Reach } from '../reach.js';
+import { ConnectionStatus } from '../reach.js';
 import { Runner, type RunnerOptions } from '../runner.js';
 import { governedSettings, type Timeouts } from '../settings.js';
 import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
@@ -18,9 +18,9 @@ import { NoSystemCredentials } from '../upstream-failure.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import { FirstSession } from './first-session.js';
-import { type Foreign, PARTITIONWISE } from './foreign-servers.js';
+import { type ForeignTables, PARTITIONWISE } from './foreign-servers.js';
 import { upstreamOf } from './hosts.js';
-import { type Logins, LoginsNow } from './logins.js';
+import { type ConnectorLogins, LoginsNow } from './logins.js';
 import { inspectRole, type RoleReport } from './role.js';
 import { lackingFor } from './server-kind.js';
 
@@ -33,7 +33,7 @@ export interface PostgresConfig {
   /** True where `logins` is yet to say what `systemUrl` is. Default: whether there is one. */
   readonly hasSystem?: boolean;
   /** Both URLs as they are now: asked where a server refuses a login, for a password may have been changed. */
-  readonly logins?: () => Promise<Logins>;
+  readonly logins?: () => Promise<ConnectorLogins>;
   /** Sessions that run one statement at a time. */
   readonly poolSize: number;
   /** Sessions of the system engine. Default 2. */
@@ -64,13 +64,13 @@ export async function openPostgres(
   if (config.url !== null) checkUrl(config.url);
   const statementMs = config.statementTimeoutMs ?? 300_000;
   const logins = new LoginsNow(config);
-  let foreign: Foreign | null = null;
+  let foreign: ForeignTables | null = null;
   const connect = async (ms: number, mode?: PlanMode): Promise<[UpstreamSession, RoleReport]> => {
     const connected = await logins.connect('url', (url) => connectGoverned(url, memory, timeouts(ms), mode));
     foreign = connected[1].foreign;
     return connected;
   };
-  const reach = new Reach(onReach);
+  const reach = new ConnectionStatus(onReach);
   const first = new FirstSession(async () => {
     const [session, report] = await connect(statementMs);
     session.destroy();
@@ -135,7 +135,7 @@ export async function openPostgres(
     governed,
     system: new SystemEngine(lend, () => reported().role),
     takeOutOfService: (relations: ReadonlyMap<string, OutOfServiceCause>) => outOfService.replace(relations),
-    renew: (next: Logins) => logins.renew(next),
+    renew: (next: ConnectorLogins) => logins.renew(next),
     async close() {
       first.close();
       pool.close();
@@ -184,7 +184,7 @@ function systemPool(
   return new Pool({
     size,
     reserve: 0,
-    reach: new Reach(onReach),
+    reach: new ConnectionStatus(onReach),
     waitMs: SYSTEM_WAIT_MS,
     maxWaiting: MAX_WAITING,
     connect: () =>

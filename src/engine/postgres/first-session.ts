@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartProblem } from '../../base/start-problem.js';
-import type { Serving } from '../engine.js';
-import type { Reach } from '../reach.js';
+import type { ServingOptions } from '../engine.js';
+import type { ConnectionStatus } from '../reach.js';
 import type { RoleReport } from './role.js';
 
 /** Between two tries to have it, at least. ms */
@@ -16,14 +16,14 @@ const START_MS = 3_000;
 export class FirstSession {
   readonly whenReached: Promise<void>;
   readonly #look: () => Promise<RoleReport>;
-  readonly #reach: Reach;
+  readonly #reach: ConnectionStatus;
   #report: RoleReport | null = null;
   #reached: () => void = () => undefined;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
   /** @param look connects, and gives what was found */
-  constructor(look: () => Promise<RoleReport>, reach: Reach) {
+  constructor(look: () => Promise<RoleReport>, reach: ConnectionStatus) {
     this.#look = look;
     this.#reach = reach;
     this.whenReached = new Promise((resolve) => {
@@ -37,7 +37,7 @@ export class FirstSession {
   }
 
   /** Tries once, and for who serves again and again. @throws StartProblem, and what `look` rejects with where nobody serves */
-  async begin(serving: Serving | null): Promise<void> {
+  async begin(serving: ServingOptions | null): Promise<void> {
     let starts = true;
     const had = this.#try(serving).catch((error: unknown) => {
       if (serving === null || (starts && error instanceof StartProblem)) throw error;
@@ -53,14 +53,14 @@ export class FirstSession {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  async #try(serving: Serving | null): Promise<void> {
+  async #try(serving: ServingOptions | null): Promise<void> {
     const report = serving === null ? await this.#look() : await this.#reach.attempt(this.#look);
     await serving?.admit();
     this.#report = report;
     this.#reached();
   }
 
-  #later(serving: Serving): void {
+  #later(serving: ServingOptions): void {
     if (this.#closed) return;
     const again = (): void => void this.#try(serving).catch(() => this.#later(serving));
     this.#timer = setTimeout(again, Math.max(AGAIN_MS, this.#reach.restMs)).unref();

@@ -8,7 +8,7 @@ export interface ForeignServer {
 }
 
 /** What of a database stands on other servers. */
-export interface Foreign {
+export interface ForeignTables {
   readonly servers: readonly ForeignServer[];
   /** Whether a partitioned table has partitions there. */
   readonly partitions: boolean;
@@ -34,7 +34,7 @@ const SERVERS = `
    order by 1`;
 
 /** Asks the database, as the governed role, which of its tables are another server's. */
-export async function surveyForeign(query: SetupQuery): Promise<Foreign> {
+export async function surveyForeign(query: SetupQuery): Promise<ForeignTables> {
   const rows = await query(SERVERS);
   const named = (is: (row: Record<string, unknown>) => boolean): readonly string[] =>
     rows.filter(is).map((row) => String(row['name']));

@@ -1,17 +1,17 @@
 /** Which of several servers a session may be with, in libpq's words. */
-type Wanted = 'any' | 'primary' | 'standby' | 'prefer-standby';
+type TargetSessionAttrs = 'any' | 'primary' | 'standby' | 'prefer-standby';
 
 /** The servers that a URL names, each by a URL of its own, in the order in which they stand there. */
-export interface Upstream {
+export interface ServerList {
   readonly urls: readonly string[];
-  readonly wanted: Wanted;
+  readonly wanted: TargetSessionAttrs;
 }
 
 /**
  * What `target_session_attrs` takes. Sessions of the gateway only read, whatever the server lets them do, so `read-write`
  * is a server that takes writes, a primary, and `read-only` one that takes none.
  */
-const WANTED: ReadonlyMap<string, Wanted> = new Map([
+const WANTED: ReadonlyMap<string, TargetSessionAttrs> = new Map([
   ['any', 'any'],
   ['read-write', 'primary'],
   ['primary', 'primary'],
@@ -23,7 +23,7 @@ const WANTED: ReadonlyMap<string, Wanted> = new Map([
 const URL_PARTS = /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/;
 
 /** Reads `postgres://role@h1:5432,h2/db?target_session_attrs=primary`. @throws Error, for the operator, for another word */
-export function upstreamOf(url: string): Upstream {
+export function upstreamOf(url: string): ServerList {
   const [, scheme, authority = '', path = '', query = ''] = URL_PARTS.exec(url) ?? [];
   if (scheme === undefined) return { urls: [url], wanted: 'any' };
   const parameters = new URLSearchParams(query);
@@ -98,7 +98,7 @@ export class OtherRole extends Error {
   }
 }
 
-function rolesOf(wanted: Wanted): readonly ('primary' | 'standby' | null)[] {
+function rolesOf(wanted: TargetSessionAttrs): readonly ('primary' | 'standby' | null)[] {
   switch (wanted) {
     case 'any':
       return [null];

@@ -3,7 +3,7 @@ import { NoSystemCredentials } from '../upstream-failure.js';
 import { withoutLogin } from './hosts.js';
 
 /** By which URLs the sessions of a connector log in. */
-export interface Logins {
+export interface ConnectorLogins {
   /** Null until it is known, where a command that prints it failed at the start. */
   readonly url: string | null;
   readonly systemUrl: string | null;
@@ -16,24 +16,28 @@ const REST_MS = 5_000;
 
 /** The logins that are good now. One that the server refuses is asked for anew, once for all who wait. */
 export class LoginsNow {
-  #now: Logins;
-  readonly #source: (() => Promise<Logins>) | null;
+  #now: ConnectorLogins;
+  readonly #source: (() => Promise<ConnectorLogins>) | null;
   #asking: Promise<void> | null = null;
   #askedAt = Number.NEGATIVE_INFINITY;
   /** Why the source gave nothing when it was last asked. */
   #fault: string | null = null;
 
-  constructor({ url, systemUrl, logins }: Logins & { readonly logins?: () => Promise<Logins> }) {
+  constructor({
+    url,
+    systemUrl,
+    logins,
+  }: ConnectorLogins & { readonly logins?: () => Promise<ConnectorLogins> }) {
     this.#now = { url, systemUrl };
     this.#source = logins ?? null;
   }
 
-  renew({ url, systemUrl }: Logins): void {
+  renew({ url, systemUrl }: ConnectorLogins): void {
     this.#now = { url, systemUrl };
   }
 
   /** Rejects as `connect` does, or with NoSystemCredentials. */
-  async connect<T>(which: keyof Logins, connect: (url: string) => Promise<T>): Promise<T> {
+  async connect<T>(which: keyof ConnectorLogins, connect: (url: string) => Promise<T>): Promise<T> {
     if (this.#now[which] === null) await this.#ask();
     const url = this.#urlOf(which);
     try {
@@ -47,7 +51,7 @@ export class LoginsNow {
     }
   }
 
-  #urlOf(which: keyof Logins): string {
+  #urlOf(which: keyof ConnectorLogins): string {
     const url = this.#now[which];
     if (url !== null) return url;
     throw which === 'url' ? new Error(this.#fault ?? 'its URL is not known') : new NoSystemCredentials();
@@ -72,7 +76,7 @@ export class LoginsNow {
   }
 
   /** Another database is for a restart. */
-  #take(next: Logins): void {
+  #take(next: ConnectorLogins): void {
     const { url, systemUrl } = this.#now;
     this.#now = { url: ofSame(url, next.url), systemUrl: ofSame(systemUrl, next.systemUrl) };
   }

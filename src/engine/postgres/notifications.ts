@@ -4,7 +4,7 @@ import { onFirstHost } from './hosts.js';
 const SILENCE_MS = 10_000;
 
 /** A connection that listens. */
-export interface Listening {
+export interface NotificationSubscription {
   /** Resolves while the server answers over it; rejects once it is lost. */
   check(): Promise<void>;
   close(): Promise<void>;
@@ -24,7 +24,7 @@ export async function listenOn(
   heard: (text: string) => void,
   gone: () => void,
   name = 'osl index',
-): Promise<Listening> {
+): Promise<NotificationSubscription> {
   const session = await onFirstHost(url, (host) =>
     openSession({ connectionString: host, application_name: name, silenceMs: SILENCE_MS }),
   );

@@ -1,5 +1,5 @@
 import type { SetupQuery } from './connect.js';
-import { type Foreign, surveyForeign } from './foreign-servers.js';
+import { type ForeignTables, surveyForeign } from './foreign-servers.js';
 import { kindWarnings, type ServerKind, serverKind } from './server-kind.js';
 
 export interface RoleReport {
@@ -8,7 +8,7 @@ export interface RoleReport {
   readonly fault: string | null;
   readonly serverVersion: string;
   readonly kind: ServerKind;
-  readonly foreign: Foreign;
+  readonly foreign: ForeignTables;
   readonly warnings: readonly string[];
 }
 

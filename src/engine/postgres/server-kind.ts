@@ -4,7 +4,7 @@ import { formsOf, type SqlForm } from 'osl-compiler';
 export type ServerKind = 'postgres' | 'citus' | 'cockroachdb' | 'yugabytedb' | 'aurora';
 
 /** What is known of a kind of server from its documentation. */
-interface Documented {
+interface ServerKindNotes {
   /** As its users call it. */
   readonly name: string;
   /** Forms that its documented grammar does not have: refused before they are sent. */
@@ -18,7 +18,7 @@ interface Documented {
 const NONE: ReadonlySet<SqlForm> = new Set();
 
 /** Pages and days: docs/decisions/0110-several-servers-behind-one.md. */
-const DOCUMENTED: Readonly<Record<ServerKind, Documented>> = {
+const DOCUMENTED: Readonly<Record<ServerKind, ServerKindNotes>> = {
   postgres: { name: 'PostgreSQL', missing: NONE, partly: NONE, operators: null },
   aurora: { name: 'Aurora PostgreSQL', missing: NONE, partly: NONE, operators: null },
   // The grammar in its documentation is an excerpt; the parser is that of Postgres.
@@ -51,7 +51,7 @@ const DOCUMENTED: Readonly<Record<ServerKind, Documented>> = {
 };
 
 /** What a server says of itself. */
-export interface Said {
+export interface ServerReport {
   /** `version()` */
   readonly version: string;
   readonly citus: boolean;
@@ -59,7 +59,7 @@ export interface Said {
 }
 
 /** Told by what a server has, and by its own words where it has nothing else to be told by. */
-export function serverKind({ version, citus, aurora }: Said): ServerKind {
+export function serverKind({ version, citus, aurora }: ServerReport): ServerKind {
   if (version.startsWith('CockroachDB')) return 'cockroachdb';
   if (citus) return 'citus';
   if (aurora) return 'aurora';

@@ -1,5 +1,5 @@
 import { type AnswerMemory, LARGE_ROW_BYTES, noMemory } from '../answer-memory.js';
-import type { Party } from '../fair-share.js';
+import type { FairShareParty } from '../fair-share.js';
 import type { RowSink } from '../statement.js';
 import { SLICE_BYTES, turns } from '../turns.js';
 import { Spool } from './spool.js';
@@ -14,7 +14,7 @@ const SPOOL_BYTES = 1_048_576;
 export interface Relief {
   readonly room: SpoolRoom;
   readonly memory: AnswerMemory;
-  readonly party: Party;
+  readonly party: FairShareParty;
   /** Copies that the sink makes of a large row. */
   readonly copies: number;
   /** Hears, once, why rows that were spooled could not be delivered. */
@@ -89,7 +89,7 @@ export class RelievedSink implements RowSink {
   /** In slices, as those that an upstream sends: nothing else would give the event loop back between them. */
   async #deliver(reading: Promise<void>, spool: Spool): Promise<void> {
     await reading;
-    const taking = new Taking(this.#relief, (bytes) => this.#needOf(bytes));
+    const taking = new DeliveryMemory(this.#relief, (bytes) => this.#needOf(bytes));
     try {
       let bytes = 0;
       for (let some = await spool.take(taking); some !== null; some = await spool.take(taking)) {
@@ -115,7 +115,7 @@ export class RelievedSink implements RowSink {
 }
 
 /** The memory of rows that were taken from a spool and not delivered yet. */
-class Taking {
+class DeliveryMemory {
   readonly #relief: Relief;
   readonly #needOf: (bytes: number) => number;
   #held = 0;

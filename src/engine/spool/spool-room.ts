@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Party } from '../fair-share.js';
+import type { FairShareParty } from '../fair-share.js';
 
 /** What a spool takes of the room at a time, in bytes: so that as many files as there are extents may be open. */
 export const EXTENT_BYTES = 1_048_576;
@@ -27,7 +27,7 @@ export interface SpoolStats {
 /** Where this process keeps the rows that slow readers have not taken yet: bounded as a whole and for each party. */
 export class SpoolRoom {
   readonly #settings: SpoolSettings;
-  readonly #of = new Map<Party, number>();
+  readonly #of = new Map<FairShareParty, number>();
   #taken = 0;
   #answers = 0;
   #spooled = 0;
@@ -44,7 +44,7 @@ export class SpoolRoom {
   }
 
   /** Takes one extent for `party`; false where there is none left. */
-  take(party: Party): boolean {
+  take(party: FairShareParty): boolean {
     const { bytes } = this.#settings;
     const own = this.#of.get(party) ?? 0;
     if (this.#taken + EXTENT_BYTES > bytes || 2 * (own + EXTENT_BYTES) > bytes) return false;
@@ -53,7 +53,7 @@ export class SpoolRoom {
     return true;
   }
 
-  giveBack(party: Party, extents: number): void {
+  giveBack(party: FairShareParty, extents: number): void {
     const bytes = extents * EXTENT_BYTES;
     this.#taken -= bytes;
     const left = (this.#of.get(party) ?? 0) - bytes;

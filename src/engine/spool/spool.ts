@@ -1,17 +1,17 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { InternalError } from 'osl-compiler';
-import type { Party } from '../fair-share.js';
+import type { FairShareParty } from '../fair-share.js';
 import { EXTENT_BYTES, type SpoolRoom } from './spool-room.js';
 
 /** Whole DataRow messages, as they came. */
-export interface Rows {
+export interface RowBatch {
   readonly bytes: Uint8Array;
   readonly rows: number;
 }
 
 /** Several that were written at once; `number` is never used twice of one spool, so no two have one key stream. */
-interface Frame {
+interface SpoolFrame {
   readonly number: number;
   readonly at: number;
   readonly length: number;
@@ -35,14 +35,14 @@ const ALGORITHM = 'aes-256-ctr';
  */
 export class Spool {
   readonly #room: SpoolRoom;
-  readonly #party: Party;
+  readonly #party: FairShareParty;
   readonly #file: FileHandle;
   readonly #key = randomBytes(32);
   #extents: number;
-  #frames: Frame[] = [];
+  #frames: SpoolFrame[] = [];
   #next = 0;
   #end = 0;
-  #memory: Rows[] = [];
+  #memory: RowBatch[] = [];
   #memoryBytes = 0;
   #writtenBytes = 0;
   #writing: Promise<void> | null = null;
@@ -54,7 +54,7 @@ export class Spool {
   #wakeWriter: () => void = () => undefined;
 
   /** A spool for `party`; null where it has no room, or the disk takes none. */
-  static async open(room: SpoolRoom, party: Party): Promise<Spool | null> {
+  static async open(room: SpoolRoom, party: FairShareParty): Promise<Spool | null> {
     if (!room.take(party)) return null;
     try {
       return new Spool(room, party, await room.open());
@@ -65,7 +65,7 @@ export class Spool {
     }
   }
 
-  private constructor(room: SpoolRoom, party: Party, file: FileHandle) {
+  private constructor(room: SpoolRoom, party: FairShareParty, file: FileHandle) {
     this.#room = room;
     this.#party = party;
     this.#file = file;
@@ -73,7 +73,7 @@ export class Spool {
   }
 
   /** Keeps `rows`. A promise means that more is to come only once it settles; it does not reject. */
-  put(rows: Rows): void | Promise<void> {
+  put(rows: RowBatch): void | Promise<void> {
     if (this.#closed) return undefined;
     this.#memory.push(rows);
     this.#memoryBytes += rows.bytes.length;
@@ -92,7 +92,7 @@ export class Spool {
   }
 
   /** What was put first of what is left; null at the end. @throws the disk's error */
-  async take(reader: SpoolReader): Promise<readonly Rows[] | null> {
+  async take(reader: SpoolReader): Promise<readonly RowBatch[] | null> {
     for (;;) {
       if (this.#closed) return null;
       const frame = this.#frames.shift();
@@ -134,7 +134,7 @@ export class Spool {
   }
 
   /** Everything on the disk was taken before, so its place is free. */
-  #takeMemory(): readonly Rows[] {
+  #takeMemory(): readonly RowBatch[] {
     const taken = this.#memory;
     this.#memory = [];
     this.#memoryBytes = 0;
@@ -166,7 +166,7 @@ export class Spool {
     );
   }
 
-  #keepUnwritten(parts: readonly Rows[], length: number, error: unknown): void {
+  #keepUnwritten(parts: readonly RowBatch[], length: number, error: unknown): void {
     this.#writing = null;
     this.#writtenBytes = 0;
     if (this.#closed) return;
@@ -184,7 +184,7 @@ export class Spool {
     return true;
   }
 
-  async #append(parts: readonly Rows[], length: number): Promise<void> {
+  async #append(parts: readonly RowBatch[], length: number): Promise<void> {
     const number = this.#next;
     this.#next += 1;
     const cipher = createCipheriv(ALGORITHM, this.#key, vectorOf(number));
@@ -206,7 +206,7 @@ export class Spool {
     }
   }
 
-  async #read({ number, at, length, parts }: Frame): Promise<readonly Rows[]> {
+  async #read({ number, at, length, parts }: SpoolFrame): Promise<readonly RowBatch[]> {
     const plain = Buffer.allocUnsafe(length);
     const piece = Buffer.allocUnsafe(Math.min(length, 2 * FRAME_BYTES));
     const decipher = createDecipheriv(ALGORITHM, this.#key, vectorOf(number));
@@ -244,7 +244,7 @@ export class Spool {
 }
 
 /** The bytes of `parts` in order, about a frame at a time: what is written at once is encrypted at once, as a copy. */
-function* pieces(parts: readonly Rows[]): Generator<Uint8Array> {
+function* pieces(parts: readonly RowBatch[]): Generator<Uint8Array> {
   let small: Uint8Array[] = [];
   let size = 0;
   for (const { bytes } of parts) {

@@ -1,11 +1,11 @@
 import type { TypeName } from 'osl-compiler';
 import { type Manifest, tableName } from '../manifest/index.js';
-import { Names } from './names.js';
+import { NameAllocator } from './names.js';
 import type { ForeignKey, RelationKind, UpstreamRelation, UpstreamSchema } from './upstream.js';
 import { modelType } from './upstream.js';
 
 /** A relation of a connector's database that no entity, bridge or facet rests on, and what it could become. */
-export interface Candidate {
+export interface AdoptionCandidate {
   /** `connector.schema.table` */
   readonly id: string;
   readonly connector: string;
@@ -64,9 +64,9 @@ export function candidatesIn(
   upstream: UpstreamSchema,
   connector: string,
   manifest: Manifest,
-): readonly Candidate[] {
+): readonly AdoptionCandidate[] {
   const adopted = adoptedTables(manifest, connector);
-  const names = Names.of(manifest);
+  const names = NameAllocator.of(manifest);
   const referring = referrers(upstream);
   return upstream.relations
     .filter((r) => !adopted.has(tableKey(r)))
@@ -87,16 +87,16 @@ export function candidateFor(
   upstream: UpstreamSchema,
   connector: string,
   manifest: Manifest,
-): Candidate {
+): AdoptionCandidate {
   return candidateOf(relation, {
     connector,
-    name: Names.of(manifest).free(relation.name, relation.schema),
+    name: NameAllocator.of(manifest).free(relation.name, relation.schema),
     adopted: adoptedTables(manifest, connector),
     referring: referrers(upstream).get(tableKey(relation)) ?? 0,
   });
 }
 
-interface Surroundings {
+interface DiscoveryContext {
   readonly connector: string;
   readonly name: string;
   readonly adopted: ReadonlyMap<string, string | null>;
@@ -104,7 +104,7 @@ interface Surroundings {
   readonly referring: number;
 }
 
-function candidateOf(relation: UpstreamRelation, around: Surroundings): Candidate {
+function candidateOf(relation: UpstreamRelation, around: DiscoveryContext): AdoptionCandidate {
   const { connector, name, adopted, referring } = around;
   const key = keyOf(relation);
   const link = linkTableOf(relation);
@@ -141,14 +141,14 @@ function candidateOf(relation: UpstreamRelation, around: Surroundings): Candidat
   });
 }
 
-type CandidateRating = Pick<Candidate, 'confidence' | 'evidence'>;
+type CandidateRating = Pick<AdoptionCandidate, 'confidence' | 'evidence'>;
 
-interface Key {
+interface CandidateKey {
   readonly columns: readonly string[];
   readonly from: 'primary' | 'unique' | 'none';
 }
 
-function keyOf(relation: UpstreamRelation): Key {
+function keyOf(relation: UpstreamRelation): CandidateKey {
   if (relation.primaryKey !== null) return { columns: relation.primaryKey, from: 'primary' };
   const required = new Set(relation.columns.filter((c) => !c.nullable).map((c) => c.name));
   const [smallest] = relation.uniqueKeys
@@ -160,7 +160,7 @@ function keyOf(relation: UpstreamRelation): Key {
 /** Worth of a declaration, in hundredths. */
 const WORTH = { primary: 85, unique: 70, none: 25, referred: 10, viewNone: 15 } as const;
 
-function judgeEntity(relation: UpstreamRelation, key: Key, referring: number): CandidateRating {
+function judgeEntity(relation: UpstreamRelation, key: CandidateKey, referring: number): CandidateRating {
   const isView = relation.kind === 'view' || relation.kind === 'materialized_view';
   const evidence = [KEY_EVIDENCE[key.from](key.columns.join(', '))];
   let worth: number = key.from === 'none' && isView ? WORTH.viewNone : WORTH[key.from];

@@ -6,11 +6,11 @@ import {
   RESERVED,
   tableName,
 } from '../manifest/index.js';
-import type { Candidate, CandidateColumn, CandidateLink } from './candidates.js';
-import { Names } from './names.js';
+import type { AdoptionCandidate, CandidateColumn, CandidateLink } from './candidates.js';
+import { NameAllocator } from './names.js';
 
 /** A fragment that would adopt something, and what a person has to know or do about it. */
-export interface Draft {
+export interface AdoptionDraft {
   readonly fragment: FragmentDocument;
   readonly notes: readonly string[];
 }
@@ -26,7 +26,7 @@ export function labelsNote(labelled: readonly (readonly [column: string, label: 
 }
 
 /** What a manifest would say to adopt `candidate`. Labels that its table has already stay; none is added. */
-export function draftOf(candidate: Candidate, manifest: Manifest): Draft {
+export function draftOf(candidate: AdoptionCandidate, manifest: Manifest): AdoptionDraft {
   const exposed = exposedColumns(candidate);
   const relation =
     candidate.proposal === 'bridge'
@@ -45,17 +45,20 @@ export function draftOf(candidate: Candidate, manifest: Manifest): Draft {
   return { fragment: fragment as unknown as FragmentDocument, notes: notesOf(candidate, exposed, labels) };
 }
 
-type Plain = Readonly<Record<string, unknown>>;
+type PlainObject = Readonly<Record<string, unknown>>;
 
 /** Names come from a database: `__proto__` is one like any other. */
-function members(entries: readonly (readonly [string, unknown])[]): Plain {
+function members(entries: readonly (readonly [string, unknown])[]): PlainObject {
   const out: Record<string, unknown> = Object.create(null);
   for (const [name, value] of entries) out[name] = value;
   return out;
 }
 
 /** The columns that come with the label which the manifest declares for them. */
-function labelledIn(candidate: Candidate, manifest: Manifest): readonly (readonly [string, string])[] {
+function labelledIn(
+  candidate: AdoptionCandidate,
+  manifest: Manifest,
+): readonly (readonly [string, string])[] {
   const declared = manifest.connectors.get(candidate.connector)?.tables.get(tableName(candidate))?.columns;
   return candidate.columns.flatMap(({ name }): readonly (readonly [string, string])[] => {
     const label = declared?.get(name)?.sensitivity ?? null;
@@ -64,7 +67,7 @@ function labelledIn(candidate: Candidate, manifest: Manifest): readonly (readonl
 }
 
 /** The table as the manifest has it, and every column that it does not declare. */
-function tableOf(candidate: Candidate, manifest: Manifest): Plain {
+function tableOf(candidate: AdoptionCandidate, manifest: Manifest): PlainObject {
   const known = manifest.document.connectors[candidate.connector]?.tables[tableName(candidate)]?.columns;
   const key = new Set(candidate.key);
   return {
@@ -85,8 +88,8 @@ function tableOf(candidate: Candidate, manifest: Manifest): Plain {
 /** Names of the model by those of the table, for every column that the model has a type for. */
 type ExposedColumns = ReadonlyMap<string, string>;
 
-function exposedColumns(candidate: Candidate): ExposedColumns {
-  const names = new Names(RESERVED);
+function exposedColumns(candidate: AdoptionCandidate): ExposedColumns {
+  const names = new NameAllocator(RESERVED);
   return new Map(candidate.columns.filter(isExposable).map((c) => [c.name, names.free(c.name, 'column')]));
 }
 
@@ -95,7 +98,7 @@ export function isExposable({ type }: CandidateColumn): boolean {
   return type !== null;
 }
 
-function columnsOf(candidate: Candidate, exposed: ExposedColumns): Plain {
+function columnsOf(candidate: AdoptionCandidate, exposed: ExposedColumns): PlainObject {
   return members(
     candidate.columns.flatMap((c): readonly (readonly [string, unknown])[] => {
       const name = exposed.get(c.name);
@@ -109,11 +112,11 @@ function columnsOf(candidate: Candidate, exposed: ExposedColumns): Plain {
   );
 }
 
-function described({ comment }: Pick<Candidate, 'comment'>): Plain {
+function described({ comment }: Pick<AdoptionCandidate, 'comment'>): PlainObject {
   return comment === null ? {} : { description: comment };
 }
 
-function entityOf(candidate: Candidate, exposed: ExposedColumns): Plain {
+function entityOf(candidate: AdoptionCandidate, exposed: ExposedColumns): PlainObject {
   const names = (columns: readonly string[]): readonly string[] =>
     columns.map((c) => exposed.get(c) ?? modelNameFrom(c));
   const key = names(candidate.key);
@@ -128,7 +131,7 @@ function entityOf(candidate: Candidate, exposed: ExposedColumns): Plain {
   };
 }
 
-function bridgeOf(candidate: Candidate, exposed: ExposedColumns, manifest: Manifest): Plain {
+function bridgeOf(candidate: AdoptionCandidate, exposed: ExposedColumns, manifest: Manifest): PlainObject {
   const key = new Set(candidate.key);
   const [left, right] = candidate.foreign_keys.filter((f) => f.columns.every((c) => key.has(c)));
   return {
@@ -141,7 +144,7 @@ function bridgeOf(candidate: Candidate, exposed: ExposedColumns, manifest: Manif
 }
 
 /** One end of a bridge, its columns in the order of the entity's primary key. */
-function sideOf(link: CandidateLink | undefined, exposed: ExposedColumns, manifest: Manifest): Plain {
+function sideOf(link: CandidateLink | undefined, exposed: ExposedColumns, manifest: Manifest): PlainObject {
   if (link === undefined) return {};
   const { references, columns } = link;
   const entity = references.entity === null ? undefined : manifest.catalog.relations.get(references.entity);
@@ -161,11 +164,11 @@ function physicalKey(relation: Relation): readonly string[] {
 
 /** The links along foreign keys to entities whose primary key they hold, and to itself. */
 function relationshipsOf(
-  candidate: Candidate,
+  candidate: AdoptionCandidate,
   exposed: ExposedColumns,
   manifest: Manifest,
 ): readonly (readonly [string, unknown])[] {
-  const names = new Names(manifest.relationships.keys());
+  const names = new NameAllocator(manifest.relationships.keys());
   return candidate.foreign_keys.flatMap(
     ({ columns, references, ...link }): readonly (readonly [string, unknown])[] => {
       const own = references.schema === candidate.schema && references.table === candidate.table;
@@ -195,7 +198,7 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
 
 /** Columns of the candidate's own key, in the order in which its foreign key refers to them. */
 function ownKey(
-  { key }: Candidate,
+  { key }: AdoptionCandidate,
   referred: readonly string[],
   exposed: ExposedColumns,
 ): readonly string[] | null {
@@ -215,7 +218,7 @@ function keyOf(
   return referred.map((c) => relation.primaryKey[physical.indexOf(c)] ?? c);
 }
 
-function notesOf(candidate: Candidate, exposed: ExposedColumns, labels: string): readonly string[] {
+function notesOf(candidate: AdoptionCandidate, exposed: ExposedColumns, labels: string): readonly string[] {
   const notes = [labels];
   const left = candidate.columns.filter((c) => !exposed.has(c.name));
   for (const c of left) {

@@ -1,6 +1,6 @@
 /** What a connector's database holds beyond the manifest, and what could become of it. Stores nothing. */
 export {
-  type Candidate,
+  type AdoptionCandidate,
   type CandidateColumn,
   type CandidateLink,
   candidateFor,

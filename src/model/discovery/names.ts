@@ -1,7 +1,7 @@
 import { type Manifest, modelNameFrom, withEnd } from '../manifest/index.js';
 
 /** Hands out names of which no two differ in case only. */
-export class Names {
+export class NameAllocator {
   readonly #taken: Set<string>;
 
   constructor(taken: Iterable<string>) {
@@ -9,8 +9,8 @@ export class Names {
   }
 
   /** Names that are still free in `manifest`. */
-  static of({ catalog }: Manifest): Names {
-    return new Names([...catalog.relations.keys(), ...catalog.metrics.keys()]);
+  static of({ catalog }: Manifest): NameAllocator {
+    return new NameAllocator([...catalog.relations.keys(), ...catalog.metrics.keys()]);
   }
 
   /** `upstream` as a name, else with what stands in front of it, else numbered. */

@@ -122,11 +122,11 @@ export async function readUpstream(
     await tx.script(CAREFULLY);
     return tx.query(RELATIONS, [schemas === null ? null : arrayText(schemas), most + 1, system.reader]);
   });
-  const relations = rows.slice(0, most).map((row) => relationOf(row as unknown as Row)); // as RELATIONS selects it
+  const relations = rows.slice(0, most).map((row) => relationOf(row as unknown as UpstreamRow)); // as RELATIONS selects it
   return Object.freeze({ relations, truncated: rows.length > most });
 }
 
-interface Row {
+interface UpstreamRow {
   readonly schema: string;
   readonly name: string;
   readonly kind: string;
@@ -154,7 +154,7 @@ const KINDS: ReadonlyMap<string, RelationKind> = new Map([
   ['f', 'foreign_table'],
 ]);
 
-function relationOf(row: Row): UpstreamRelation {
+function relationOf(row: UpstreamRow): UpstreamRelation {
   const keys = row.keys ?? [];
   return Object.freeze({
     schema: row.schema,

@@ -1,4 +1,4 @@
-import type { Candidate, CandidateLink } from '../discovery/index.js';
+import type { AdoptionCandidate, CandidateLink } from '../discovery/index.js';
 import type { Manifest } from '../manifest/index.js';
 import { tableName } from '../manifest/index.js';
 import type { MapAttribute, MapEdge, MapNode } from './domain-map.js';
@@ -15,10 +15,10 @@ export interface DiscoveredGraph {
  * bridge is an edge between what it links, as an adopted one is. Links lead along declared foreign keys to entities
  * and to other candidates. Pure: equal arguments, equal parts in equal order.
  */
-export function discoveredIn(candidates: readonly Candidate[], manifest: Manifest): DiscoveredGraph {
+export function discoveredIn(candidates: readonly AdoptionCandidate[], manifest: Manifest): DiscoveredGraph {
   const links = candidates.filter((c) => c.proposal === 'bridge');
   const nodes = candidates.filter((c) => c.proposal !== 'bridge');
-  const places = new Places(nodes, manifest);
+  const places = new ForeignKeyTargets(nodes, manifest);
   const bridges = links.flatMap((c): readonly MapEdge[] => bridgeEdge(c, places));
   return {
     nodes: nodes.map(candidateNode),
@@ -28,7 +28,7 @@ export function discoveredIn(candidates: readonly Candidate[], manifest: Manifes
 }
 
 /** Rows are not counted here: what the planner assumes changes by itself, and the map should not. */
-function candidateNode(candidate: Candidate): MapNode {
+function candidateNode(candidate: AdoptionCandidate): MapNode {
   const { id, name, comment, key, columns, proposal, confidence } = candidate;
   return {
     id: `entity:${name}`,
@@ -47,7 +47,11 @@ function candidateNode(candidate: Candidate): MapNode {
 }
 
 /** A foreign key of a candidate; none where it leads to nothing in the map. */
-function keyEdge(candidate: Candidate, link: CandidateLink, places: Places): readonly MapEdge[] {
+function keyEdge(
+  candidate: AdoptionCandidate,
+  link: CandidateLink,
+  places: ForeignKeyTargets,
+): readonly MapEdge[] {
   const target = places.endOf(candidate.connector, link);
   if (target === null) return [];
   const { name, key } = candidate;
@@ -66,7 +70,10 @@ function keyEdge(candidate: Candidate, link: CandidateLink, places: Places): rea
   ];
 }
 
-function bridgeEdge({ connector, name, foreign_keys }: Candidate, places: Places): readonly MapEdge[] {
+function bridgeEdge(
+  { connector, name, foreign_keys }: AdoptionCandidate,
+  places: ForeignKeyTargets,
+): readonly MapEdge[] {
   const [first] = foreign_keys;
   // A foreign key may be declared twice.
   const second = foreign_keys.find((link) => !link.columns.every((c) => first?.columns.includes(c)));
@@ -88,12 +95,12 @@ function bridgeEdge({ connector, name, foreign_keys }: Candidate, places: Places
 }
 
 /** Where foreign keys lead to. */
-class Places {
+class ForeignKeyTargets {
   readonly #manifest: Manifest;
   /** By `connector.schema.table`. */
-  readonly #candidates: ReadonlyMap<string, Candidate>;
+  readonly #candidates: ReadonlyMap<string, AdoptionCandidate>;
 
-  constructor(candidates: readonly Candidate[], manifest: Manifest) {
+  constructor(candidates: readonly AdoptionCandidate[], manifest: Manifest) {
     this.#manifest = manifest;
     this.#candidates = new Map(candidates.map((c) => [c.id, c]));
   }

@@ -1,5 +1,5 @@
 import { mapInSteps } from '../../base/in-turns.js';
-import type { EntityView, GraphView, LinkEnd, LinkView, MetricView } from './view.js';
+import type { EntityView, GraphView, LinkView, MetricView, VisibleLinkEnd } from './view.js';
 import { groupedBy } from './view.js';
 
 /** `GET /osl/domain-map`. Source: contract, Domain graph. */
@@ -120,7 +120,7 @@ const KINDS = { many_to_many: 'nn', many_to_one: 'n1', one_to_one: '11' } as con
 
 function edgeOf(link: LinkView): MapEdge {
   const { name, kind, from, to, bridge } = link;
-  const attribute = (end: LinkEnd): string => end.columns.join(',');
+  const attribute = (end: VisibleLinkEnd): string => end.columns.join(',');
   return {
     id: `${bridge?.name ?? name}~${from.entity}:${to.entity}`,
     source: `entity:${from.entity}`,

@@ -3,11 +3,11 @@ export { discoveredIn } from './candidate-nodes.js';
 export { domainMapSteps } from './domain-map.js';
 export { entityExamples, metricExamples } from './examples.js';
 export {
+  type CatalogName,
   columnName,
   entityName,
   facetName,
   metricName,
-  type NamedObject,
   objectName,
   objectNamed,
   objectsIn,
@@ -25,7 +25,7 @@ export {
   schemaIndex,
   schemaPart,
 } from './schema-part.js';
-export { bestSight, isMore, SIGHTS, type Sight, sightsOf } from './sight.js';
+export { bestSight, isMore, SIGHTS, sightsOf, type Visibility } from './sight.js';
 export type { GraphView } from './view.js';
 export { measuredType } from './view.js';
 export { fullView, fullViewSteps, governedFacets, governedView, governedViewSteps } from './visible.js';

@@ -39,13 +39,13 @@ export function objectName({ kind, name }: Relation, column: string | null = nul
 }
 
 /** A relation of the catalog, and a column of it where one is named. */
-export interface NamedObject {
+export interface CatalogName {
   readonly relation: string;
   readonly column: string | null;
 }
 
 /** What `osl.entities.customer.email` names, or `customer.email`; facets likewise. No name of an object has a dot in it. */
-export function objectNamed(name: string): NamedObject {
+export function objectNamed(name: string): CatalogName {
   const [relation = '', column] = plainName('facets', plainName('entities', name)).split('.');
   return { relation, column: column ?? null };
 }

@@ -59,7 +59,7 @@ interface Phrase {
   readonly words: ReadonlySet<string>;
 }
 
-interface Candidate {
+interface TermCandidate {
   readonly fqn: string;
   readonly kind: MatchKind;
   readonly name: Phrase;
@@ -67,7 +67,7 @@ interface Candidate {
   readonly description: ReadonlySet<string>;
 }
 
-function matchOf(wanted: Phrase, candidate: Candidate): Match | null {
+function matchOf(wanted: Phrase, candidate: TermCandidate): Match | null {
   const { fqn, kind } = candidate;
   const found: readonly (readonly [Match['via'], number])[] = [
     ['name', Math.max(likeness(wanted, candidate.name, WORTH.name), slip(wanted, candidate.name))],
@@ -109,10 +109,10 @@ function phraseOf(text: string): Phrase {
   return { text: plain, words: new Set(termTexts(text.replaceAll('_', ' '))) };
 }
 
-const known = new WeakMap<GraphView, readonly Candidate[]>();
+const known = new WeakMap<GraphView, readonly TermCandidate[]>();
 
 /** Candidates of a view, computed once. */
-function* candidatesIn(view: GraphView): Generator<void, readonly Candidate[]> {
+function* candidatesIn(view: GraphView): Generator<void, readonly TermCandidate[]> {
   let candidates = known.get(view);
   if (candidates === undefined) {
     candidates = yield* allIn(view);
@@ -121,13 +121,17 @@ function* candidatesIn(view: GraphView): Generator<void, readonly Candidate[]> {
   return candidates;
 }
 
-interface Named {
+interface DescribedObject {
   readonly name: string;
   readonly description: string | null;
   readonly synonyms: readonly string[];
 }
 
-function candidate(kind: MatchKind, fqn: string, { name, description, synonyms }: Named): Candidate {
+function candidate(
+  kind: MatchKind,
+  fqn: string,
+  { name, description, synonyms }: DescribedObject,
+): TermCandidate {
   return {
     fqn,
     kind,
@@ -137,13 +141,13 @@ function candidate(kind: MatchKind, fqn: string, { name, description, synonyms }
   };
 }
 
-function* allIn({ entities, metrics, facets, links }: GraphView): Generator<void, readonly Candidate[]> {
+function* allIn({ entities, metrics, facets, links }: GraphView): Generator<void, readonly TermCandidate[]> {
   const bridges = new Map(
     links.flatMap(({ bridge, description }) =>
       bridge === null ? [] : [[bridge.name, { ...bridge, description, synonyms: [] }] as const],
     ),
   );
-  const columnsOf = (owner: { readonly name: string; readonly columns: readonly Named[] }) =>
+  const columnsOf = (owner: { readonly name: string; readonly columns: readonly DescribedObject[] }) =>
     owner.columns.map((c) => candidate('column', columnName(owner.name, c.name), c));
   return [
     ...(yield* mapInSteps(entities, (e) => [

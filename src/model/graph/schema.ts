@@ -4,7 +4,15 @@ import { entityExamples, facetExample, joinExample, metricExamples } from './exa
 import { type FormEntry, formEntries } from './forms.js';
 import { type FunctionEntry, functionEntries, type OperatorEntry, operatorEntries } from './language.js';
 import { entityName, facetName, metricName } from './names.js';
-import type { ColumnView, EntityView, FacetView, GraphView, LinkEnd, LinkView, MetricView } from './view.js';
+import type {
+  ColumnView,
+  EntityView,
+  FacetView,
+  GraphView,
+  LinkView,
+  MetricView,
+  VisibleLinkEnd,
+} from './view.js';
 import { groupedBy } from './view.js';
 
 /** `GET /osl/schema` without `version` and `etag`: all that a planner needs to write OSL-SQL. */
@@ -121,8 +129,8 @@ export interface SchemaRelationship {
   readonly description: string | null;
   readonly deprecated: string | null;
   readonly kind: LinkView['kind'];
-  readonly from: LinkEnd;
-  readonly to: LinkEnd;
+  readonly from: VisibleLinkEnd;
+  readonly to: VisibleLinkEnd;
   readonly bridge: SchemaBridge | null;
   readonly examples: readonly string[];
 }

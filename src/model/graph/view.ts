@@ -122,14 +122,14 @@ export interface LinkView {
   /** Why it should not be used any more; null where it may. */
   readonly deprecated: string | null;
   readonly kind: 'many_to_one' | 'one_to_one' | 'many_to_many';
-  readonly from: LinkEnd;
-  readonly to: LinkEnd;
+  readonly from: VisibleLinkEnd;
+  readonly to: VisibleLinkEnd;
   readonly bridge: BridgeView | null;
   /** True if all of it lies in one database, so that a question can follow it. */
   readonly followed: boolean;
 }
 
-export interface LinkEnd {
+export interface VisibleLinkEnd {
   readonly entity: string;
   readonly columns: readonly string[];
 }

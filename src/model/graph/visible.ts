@@ -299,10 +299,10 @@ function synonymsOf(manifest: Manifest): ReadonlyMap<string, readonly string[]> 
   return words;
 }
 
-type Relations = ReadonlyMap<string, VisibleRelation>;
+type VisibleRelations = ReadonlyMap<string, VisibleRelation>;
 
 /** The link that `edge` declares; none unless the reader can join on both ends and the bridge. */
-function linkOf(edge: Edge, manifest: Manifest, relations: Relations): readonly LinkView[] {
+function linkOf(edge: Edge, manifest: Manifest, relations: VisibleRelations): readonly LinkView[] {
   const { name, from, to, fromColumns, toColumns } = edge;
   if (!canJoin(relations.get(from), fromColumns) || !canJoin(relations.get(to), toColumns)) return [];
   const places = [from, to, edge.bridge?.name ?? from].map((n) => relations.get(n)?.relation.connector);

@@ -1,23 +1,23 @@
 /** A place in a text. `line` and `column` count from 1; columns are UTF-16 units, as editors count. */
-export interface Position {
+export interface LineColumn {
   readonly line: number;
   readonly column: number;
 }
 
 /** Half open: `end` is the position after the last character. */
-export interface Range {
-  readonly start: Position;
-  readonly end: Position;
+export interface TextRange {
+  readonly start: LineColumn;
+  readonly end: LineColumn;
 }
 
-export type Severity = 'error' | 'warning';
+export type DiagnosticSeverity = 'error' | 'warning';
 
 /** One thing wrong with a manifest or a policy file, placed so that an editor can mark it. */
 export interface Diagnostic {
   readonly code: string;
-  readonly severity: Severity;
+  readonly severity: DiagnosticSeverity;
   readonly file: string;
-  readonly range: Range;
+  readonly range: TextRange;
   /** `path` leads to what is not in this text: a fragment breaks something else. */
   readonly elsewhere?: true;
   /** JSON Pointer into the document; empty for the whole of it. */
@@ -32,7 +32,7 @@ export type PathStep = string | number;
 export type Path = readonly PathStep[];
 
 /** A diagnostic before it has its place: the path leads to it. */
-export interface Problem {
+export interface UnplacedDiagnostic {
   readonly path: Path;
   /** Mark the key that ends `path`, not its value. */
   readonly onKey?: boolean;
@@ -84,7 +84,7 @@ function formatOne(d: Diagnostic, line: string | undefined): string {
 }
 
 /** The line and its carets. A tab stays a tab below itself, so that the caret stands under its character. */
-function marked(range: Range, line: string): readonly string[] {
+function marked(range: TextRange, line: string): readonly string[] {
   const { column } = range.start;
   const from = column > LONGEST_SHOWN_LINE / 2 ? column - LONGEST_SHOWN_LINE / 2 : 0;
   const shown = printable(line.slice(from, from + LONGEST_SHOWN_LINE));

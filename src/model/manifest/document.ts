@@ -5,15 +5,15 @@ import type { Language } from '../facets/languages.js';
 export interface ManifestDocument {
   readonly version: 1;
   readonly tenant?: string;
-  readonly connectors: Members<ConnectorDocument>;
-  readonly entities: Members<EntityDocument>;
-  readonly relationships?: Members<RelationshipDocument>;
-  readonly bridges?: Members<BridgeDocument>;
-  readonly rerankers?: Members<RerankerDocument>;
-  readonly rollups?: Members<RollupDocument>;
-  readonly facets?: Members<FacetDocument>;
-  readonly metrics?: Members<MetricDocument>;
-  readonly lexicon?: Members<TermDocument>;
+  readonly connectors: NamedMembers<ConnectorDocument>;
+  readonly entities: NamedMembers<EntityDocument>;
+  readonly relationships?: NamedMembers<RelationshipDocument>;
+  readonly bridges?: NamedMembers<BridgeDocument>;
+  readonly rerankers?: NamedMembers<RerankerDocument>;
+  readonly rollups?: NamedMembers<RollupDocument>;
+  readonly facets?: NamedMembers<FacetDocument>;
+  readonly metrics?: NamedMembers<MetricDocument>;
+  readonly lexicon?: NamedMembers<TermDocument>;
   readonly traverse?: { readonly max_per_hop?: number };
   readonly operators?: { readonly max_rows?: number };
   readonly features?: Partial<Features> & { readonly joins?: Joins };
@@ -21,13 +21,13 @@ export interface ManifestDocument {
 }
 
 /** Objects without a prototype, in the order of the file. */
-export type Members<T> = Readonly<Record<string, T>>;
+export type NamedMembers<T> = Readonly<Record<string, T>>;
 
 export interface ConnectorDocument {
   readonly kind: 'pglite' | 'postgres';
   readonly url_env?: string;
   readonly row_security?: boolean;
-  readonly tables: Members<{ readonly columns: Members<TableColumnDocument> }>;
+  readonly tables: NamedMembers<{ readonly columns: NamedMembers<TableColumnDocument> }>;
 }
 
 export interface TableColumnDocument {
@@ -41,7 +41,7 @@ export interface TableColumnDocument {
 
 export type SourceDocument = string | { readonly connector: string; readonly table: string };
 
-export type ColumnsDocument = readonly string[] | Members<ColumnDocument | null>;
+export type ColumnsDocument = readonly string[] | NamedMembers<ColumnDocument | null>;
 
 export interface ColumnDocument {
   readonly column?: string;
@@ -57,11 +57,11 @@ export interface EntityDocument {
   readonly primary_key?: readonly string[];
   readonly entity_key_columns?: readonly string[];
   readonly columns: ColumnsDocument;
-  readonly computed?: Members<ComputedDocument>;
+  readonly computed?: NamedMembers<ComputedDocument>;
   readonly time_dimension?: string;
   readonly composition?: Composition;
   readonly legs?: readonly string[];
-  readonly derived?: Members<DerivedDocument>;
+  readonly derived?: NamedMembers<DerivedDocument>;
   readonly cache?: CacheDocument;
 }
 
@@ -164,7 +164,7 @@ export interface FacetDocument {
     readonly overlap_chars?: number;
   };
   readonly embedding?: EmbeddingDocument;
-  readonly versions: Members<{
+  readonly versions: NamedMembers<{
     readonly redact?: readonly string[];
     readonly detectors?: readonly string[];
     readonly phone_countries?: readonly string[];

@@ -1,18 +1,18 @@
 import { isObject } from '../../base/is-object.js';
 import { CODES } from './codes.js';
-import type { Problem } from './diagnostic.js';
-import type { ConnectorDocument, ManifestDocument, Members } from './document.js';
+import type { UnplacedDiagnostic } from './diagnostic.js';
+import type { ConnectorDocument, ManifestDocument, NamedMembers } from './document.js';
 
 /** Part of a manifest: any of its members, and of a connector its tables alone. */
 export type FragmentDocument = Partial<Omit<ManifestDocument, 'connectors'>> & {
-  readonly connectors?: Members<Partial<ConnectorDocument>>;
+  readonly connectors?: NamedMembers<Partial<ConnectorDocument>>;
 };
 
 /** Sections whose members are declared by name. */
 const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', 'lexicon'] as const;
 
 /** What keeps a value from being put into a manifest at all; its shape is checked there. */
-export function fragmentProblems(value: unknown): readonly Problem[] {
+export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] {
   if (isObject(value)) return [];
   const hint = 'for example `entities: {…}`';
   return [{ path: [], code: CODES.wrongType, message: 'a fragment is a mapping', hint }];
@@ -24,7 +24,7 @@ export function fragmentProblems(value: unknown): readonly Problem[] {
  */
 export function withFragment(base: ManifestDocument, fragment: unknown): unknown {
   const given = isObject(fragment) ? fragment : {};
-  const out = join(base as unknown as Plain, given); // a document is plain data
+  const out = join(base as unknown as PlainDocument, given); // a document is plain data
   for (const section of SECTIONS) {
     const [old, added] = [base[section], given[section]];
     if (isObject(old) && isObject(added)) out[section] = join(old, added);
@@ -33,8 +33,8 @@ export function withFragment(base: ManifestDocument, fragment: unknown): unknown
   return out;
 }
 
-function connectors(base: ManifestDocument, given: Plain): Plain {
-  const known = base.connectors as unknown as Plain; // as above
+function connectors(base: ManifestDocument, given: PlainDocument): PlainDocument {
+  const known = base.connectors as unknown as PlainDocument; // as above
   const out = join(known, given);
   for (const [name, added] of Object.entries(given)) {
     const old = known[name];
@@ -48,9 +48,9 @@ function connectors(base: ManifestDocument, given: Plain): Plain {
 }
 
 /** A document, or a part of one, as plain data. */
-export type Plain = Record<string, unknown>;
+export type PlainDocument = Record<string, unknown>;
 
 /** The members of both, those of `over` in the place of equal names; without a prototype, as documents are. */
-export function join(under: Plain, over: Plain): Plain {
-  return Object.assign(Object.create(null), under, over) as Plain;
+export function join(under: PlainDocument, over: PlainDocument): PlainDocument {
+  return Object.assign(Object.create(null), under, over) as PlainDocument;
 }

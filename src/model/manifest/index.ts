@@ -2,7 +2,14 @@ export { CODES } from './codes.js';
 export { RESERVED } from './compile/columns.js';
 export { compileManifest } from './compile/compile.js';
 export { DEPRECABLE, deprecationOf } from './deprecated.js';
-export type { Diagnostic, Path, PathStep, Problem, Range, Severity } from './diagnostic.js';
+export type {
+  Diagnostic,
+  DiagnosticSeverity,
+  Path,
+  PathStep,
+  TextRange,
+  UnplacedDiagnostic,
+} from './diagnostic.js';
 export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
 export type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
 export type { FragmentDocument } from './fragment.js';
@@ -27,17 +34,17 @@ export type {
   Bridge,
   CacheRule,
   Connector,
-  Derived,
+  DeclaredFacetVersion,
+  DeclaredTableColumn,
+  DerivedAttributeSettings,
   EntityFacts,
   Facet,
   FacetEmbedding,
-  FacetVersion,
   Manifest,
   Relationship,
-  Reranker,
+  RerankerSettings,
   RollupFacts,
   Table,
-  TableColumn,
 } from './manifest.js';
 export { indexedFacet, indexedFacets, keylessEntities } from './manifest.js';
 export {

@@ -9,7 +9,7 @@ import { outsidePublishing } from './publishable.js';
 import { parseSource, placedIn, raise, readText, type YamlSource } from './source.js';
 
 /** A manifest file and what was published over it: what serves, and the file's own part of that. */
-export interface Layered {
+export interface LayeredManifest {
   readonly manifest: Manifest;
   readonly base: ManifestDocument;
   /** The version that the file alone would have. */
@@ -24,7 +24,7 @@ export async function loadLayered(
   file: string,
   overlay: Overlay,
   read: (file: string) => Promise<string> = readText,
-): Promise<Layered> {
+): Promise<LayeredManifest> {
   const [text] = await Promise.all([read(file), ready()]);
   const source = parseSource(text, file);
   const own = compileFrom(source, source.value);

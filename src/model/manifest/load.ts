@@ -1,7 +1,7 @@
 import { ready } from 'osl-compiler';
 import type { PolicyDocument } from '../../../policy/document.js';
 import { compileManifest } from './compile/compile.js';
-import type { Diagnostic, Path, Problem, Range } from './diagnostic.js';
+import type { Diagnostic, Path, TextRange, UnplacedDiagnostic } from './diagnostic.js';
 import type { ManifestDocument } from './document.js';
 import { fragmentProblems, withFragment } from './fragment.js';
 import type { Manifest } from './manifest.js';
@@ -47,13 +47,13 @@ export interface PolicyFile {
   readonly file: string;
   readonly text: string;
   readonly document: PolicyDocument;
-  locate(path: Path): Range;
+  locate(path: Path): TextRange;
   /** Places problems that the policy compiler found. Print them with `formatDiagnostics(list, text)`. */
   diagnostics(problems: readonly LaterProblem[]): readonly Diagnostic[];
 }
 
 /** As `policy/` reports: a path into the document, and where in the predicate's text. */
-type LaterProblem = Pick<Problem, 'path' | 'code' | 'message' | 'hint'> & {
+type LaterProblem = Pick<UnplacedDiagnostic, 'path' | 'code' | 'message' | 'hint'> & {
   readonly offset?: number | null;
 };
 

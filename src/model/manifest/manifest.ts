@@ -14,10 +14,10 @@ export interface Manifest {
   readonly entities: ReadonlyMap<string, EntityFacts>;
   readonly bridges: ReadonlyMap<string, Bridge>;
   readonly relationships: ReadonlyMap<string, Relationship>;
-  readonly rerankers: ReadonlyMap<string, Reranker>;
+  readonly rerankers: ReadonlyMap<string, RerankerSettings>;
   readonly rollups: ReadonlyMap<string, RollupFacts>;
   readonly facets: ReadonlyMap<string, Facet>;
-  readonly lexicon: ReadonlyMap<string, Term>;
+  readonly lexicon: ReadonlyMap<string, GlossaryTerm>;
   /** What should not be used any more, as `section.name`, and what is said of that. */
   readonly deprecated: ReadonlyMap<string, string>;
   /** As written, for the authoring surfaces. */
@@ -38,10 +38,10 @@ export interface Connector {
 export interface Table {
   readonly schema: string;
   readonly table: string;
-  readonly columns: ReadonlyMap<string, TableColumn>;
+  readonly columns: ReadonlyMap<string, DeclaredTableColumn>;
 }
 
-export type TableColumn = Pick<Column, 'type' | 'sensitivity'> & {
+export type DeclaredTableColumn = Pick<Column, 'type' | 'sensitivity'> & {
   readonly name: string;
   /** The type that the database has for it, where its text is read; else null. */
   readonly stored: string | null;
@@ -76,7 +76,7 @@ export interface CacheRule {
 }
 
 /** An attribute of an entity: what an operator says of a facet's text when that is indexed. */
-export interface Derived {
+export interface DerivedAttributeSettings {
   readonly name: string;
   readonly description: string | null;
   readonly facet: string;
@@ -145,7 +145,7 @@ export interface Facet {
   };
   readonly embeddingModel: string;
   readonly embedding: FacetEmbedding;
-  readonly versions: ReadonlyMap<string, FacetVersion>;
+  readonly versions: ReadonlyMap<string, DeclaredFacetVersion>;
   readonly maxTopK: number;
   /** Of the words that passages are found by; null where the manifest names none. */
   readonly language: Language | null;
@@ -159,7 +159,7 @@ export interface Facet {
   /** Rerankers that its passages may be sent to, the one that is meant unless told first; empty where there is none. */
   readonly rerankers: readonly string[];
   /** What is taken from it of its entity. */
-  readonly derived: readonly Derived[];
+  readonly derived: readonly DerivedAttributeSettings[];
   /** The same text found by its words, from stores of its own; null where the facet has one leg. */
   readonly lexicalLeg: Facet | null;
   /** Of a leg, the name of its facet. Its own name no manifest can declare. */
@@ -179,7 +179,7 @@ export interface FacetEmbedding {
 }
 
 /** A model elsewhere that says how well passages answer a query, and what is sent to it. */
-export interface Reranker {
+export interface RerankerSettings {
   readonly name: string;
   readonly protocol: RerankProtocol;
   /** Name of the environment variable with its URL. An API key, if needed, is in the variable of the same name with the suffix `_KEY`. */
@@ -197,7 +197,7 @@ export interface Reranker {
   readonly perDay: number | null;
 }
 
-export interface FacetVersion {
+export interface DeclaredFacetVersion {
   readonly name: string;
   /** Sensitivity labels. */
   readonly redact: readonly string[];
@@ -206,7 +206,7 @@ export interface FacetVersion {
   readonly phoneCountries: readonly string[];
 }
 
-export interface Term {
+export interface GlossaryTerm {
   readonly term: string;
   /** `entity`, `entity.column`, a metric or a facet. */
   readonly refersTo: string;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ManifestDocument, TableColumnDocument } from './document.js';
-import { type FragmentDocument, join, type Plain } from './fragment.js';
+import { type FragmentDocument, join, type PlainDocument } from './fragment.js';
 
 /**
  * What was published, as a layer over the manifest file. A member of a section stands in the place of the file's of its
@@ -25,17 +25,17 @@ export const PUBLISHED_SECTIONS = [
   'lexicon',
 ] as const;
 
-type Section = (typeof PUBLISHED_SECTIONS)[number];
+type PublishedSection = (typeof PUBLISHED_SECTIONS)[number];
 
 /** Without a prototype, so that `constructor` is no member of it. */
-const NONE: Plain = Object.freeze(Object.create(null));
+const NONE: PlainDocument = Object.freeze(Object.create(null));
 
 /** The document that serves: the file's, with what was published in its place. */
 export function withOverlay(base: ManifestDocument, objects: FragmentDocument): unknown {
-  const out = join(base as unknown as Plain, {}); // a document is plain data
+  const out = join(base as unknown as PlainDocument, {}); // a document is plain data
   for (const section of PUBLISHED_SECTIONS) {
     const added = objects[section];
-    if (added !== undefined) out[section] = join(membersIn(base, section), added as Plain); // as above
+    if (added !== undefined) out[section] = join(membersIn(base, section), added as PlainDocument); // as above
   }
   if (objects.connectors !== undefined) out['connectors'] = connectorsOf(base, objects.connectors);
   return out;
@@ -47,7 +47,7 @@ export function grow(
   objects: FragmentDocument,
   fragment: FragmentDocument,
 ): FragmentDocument {
-  const out: Plain = Object.create(null);
+  const out: PlainDocument = Object.create(null);
   for (const section of PUBLISHED_SECTIONS) {
     const all = join(membersIn(objects, section), membersIn(fragment, section));
     const own = membersIn(base, section);
@@ -61,7 +61,7 @@ export function grow(
 
 /** `objects` without the members at `paths`, and without tables that then nothing of it rests on. */
 export function shrunk(objects: FragmentDocument, paths: ReadonlySet<string>): FragmentDocument {
-  const out: Plain = Object.create(null);
+  const out: PlainDocument = Object.create(null);
   for (const section of PUBLISHED_SECTIONS) {
     const kept = Object.entries(membersIn(objects, section)).filter(
       ([name]) => !paths.has(`${section}.${name}`),
@@ -145,7 +145,7 @@ function grownTables(
     const tables = join(tablesIn(objects, connector), tablesIn(fragment, connector));
     const kept = Object.entries(tables).flatMap(([table, declared]) => {
       const own = columnsIn(base, connector, table);
-      const { columns } = declared as { columns: Plain }; // as the schema has checked
+      const { columns } = declared as { columns: PlainDocument }; // as the schema has checked
       const more = Object.entries(columns).filter(([name]) => !(name in own));
       const known = table in tablesIn(base, connector);
       return known && more.length === 0 ? [] : [[table, { columns: plain(more) }] as const];
@@ -155,45 +155,47 @@ function grownTables(
 }
 
 function connectorsOf(base: ManifestDocument, added: NonNullable<FragmentDocument['connectors']>): unknown {
-  const out = join(base.connectors as unknown as Plain, {}); // as above
+  const out = join(base.connectors as unknown as PlainDocument, {}); // as above
   for (const [name, { tables }] of Object.entries(added)) {
     const own = base.connectors[name];
     // A connector that the file has no more: what rests on it says so when it is compiled.
     if (own === undefined) continue;
-    const all = join(own.tables as unknown as Plain, {}); // as above
+    const all = join(own.tables as unknown as PlainDocument, {}); // as above
     for (const [table, { columns }] of Object.entries(tables ?? {})) {
-      const declared = columnsIn(base, name, table) as unknown as Plain; // as above
+      const declared = columnsIn(base, name, table) as unknown as PlainDocument; // as above
       // The file's word counts where both declare a column.
-      all[table] = { columns: join(join(declared, columns as unknown as Plain), declared) };
+      all[table] = { columns: join(join(declared, columns as unknown as PlainDocument), declared) };
     }
     out[name] = { ...own, tables: all };
   }
   return out;
 }
 
-function* sourcesIn(objects: Plain): Iterable<string> {
+function* sourcesIn(objects: PlainDocument): Iterable<string> {
   for (const section of ['entities', 'bridges', 'facets']) {
-    for (const member of Object.values((objects[section] ?? NONE) as Plain)) {
+    for (const member of Object.values((objects[section] ?? NONE) as PlainDocument)) {
       const { source } = member as { source: string | { connector: string; table: string } }; // as the schema has checked
       yield typeof source === 'string' ? source : `${source.connector}.${source.table}`;
     }
   }
 }
 
-function membersIn(document: FragmentDocument | ManifestDocument, section: Section): Plain {
-  return (document[section] ?? NONE) as Plain; // a document is plain data
+function membersIn(document: FragmentDocument | ManifestDocument, section: PublishedSection): PlainDocument {
+  return (document[section] ?? NONE) as PlainDocument; // a document is plain data
 }
 
-function tablesIn(document: FragmentDocument | ManifestDocument, connector: string): Plain {
+function tablesIn(document: FragmentDocument | ManifestDocument, connector: string): PlainDocument {
   const connectors = document.connectors ?? {};
-  return Object.hasOwn(connectors, connector) ? ((connectors[connector]?.tables ?? NONE) as Plain) : NONE; // as above
+  return Object.hasOwn(connectors, connector)
+    ? ((connectors[connector]?.tables ?? NONE) as PlainDocument)
+    : NONE; // as above
 }
 
-type Columns = Readonly<Record<string, TableColumnDocument>>;
+type TableColumns = Readonly<Record<string, TableColumnDocument>>;
 
-function columnsIn(base: ManifestDocument, connector: string, table: string): Columns {
+function columnsIn(base: ManifestDocument, connector: string, table: string): TableColumns {
   const declared = tablesIn(base, connector)[table];
-  return (declared === undefined ? NONE : (declared as { columns: Columns }).columns) as Columns; // as above
+  return (declared === undefined ? NONE : (declared as { columns: TableColumns }).columns) as TableColumns; // as above
 }
 
 function same(a: unknown, b: unknown): boolean {
@@ -206,8 +208,8 @@ function fingerprint(member: unknown): string | null {
 }
 
 /** Without a prototype, as documents are. */
-function plain(entries: readonly (readonly [string, unknown])[]): Plain {
-  const out: Plain = Object.create(null);
+function plain(entries: readonly (readonly [string, unknown])[]): PlainDocument {
+  const out: PlainDocument = Object.create(null);
   for (const [name, value] of entries) out[name] = value;
   return out;
 }

@@ -33,7 +33,7 @@ const LETTER = /^[\p{L}_$/(]/u;
 /** In a flow collection a plain scalar ends at these. */
 const FLOW_END = /[,[\]{}]/;
 
-type Members = Record<string, unknown>;
+type YamlMapping = Record<string, unknown>;
 
 class Reader {
   readonly #lines: readonly string[];
@@ -100,8 +100,8 @@ class Reader {
   }
 
   /** A mapping whose keys stand at `indent`; the first may stand behind the dash at `dash`. */
-  #mapping(indent: number, dash: number): Members {
-    const members: Members = Object.create(null);
+  #mapping(indent: number, dash: number): YamlMapping {
+    const members: YamlMapping = Object.create(null);
     let first = dash < indent;
     while (first || this.#indent === indent) {
       const key = this.#keyAt(indent);
@@ -244,8 +244,8 @@ class Inline {
     return items;
   }
 
-  #mapping(): Members {
-    const members: Members = Object.create(null);
+  #mapping(): YamlMapping {
+    const members: YamlMapping = Object.create(null);
     this.#members(CLOSE_MAP, () => {
       const key = KEY.exec(this.#line.slice(this.#at, this.#at + LONGEST_KEY + 1))?.[0];
       if (key === undefined || key.length > LONGEST_KEY || WORD_OF_YAML.test(key) || key in members)

@@ -14,13 +14,13 @@ import { codeOf, messageOf } from '../../base/thrown.js';
 import { CODES } from './codes.js';
 import {
   type Diagnostic,
+  type LineColumn,
   ManifestProblems,
   type Path,
-  type Position,
-  type Problem,
   pointer,
-  type Range,
   steps,
+  type TextRange,
+  type UnplacedDiagnostic,
 } from './diagnostic.js';
 import { simpleYaml } from './simple-yaml.js';
 import { plainValue } from './value.js';
@@ -36,10 +36,10 @@ export interface YamlSource {
   /** Plain data; objects have no prototype, so that `__proto__` is a name like any other. */
   readonly value: unknown;
   /** The range of what `path` leads to, or of the nearest part around it that exists. */
-  locate(path: Path, options?: Place): Range;
+  locate(path: Path, options?: ProblemLocation): TextRange;
 }
 
-type Place = Pick<Problem, 'onKey' | 'offset' | 'span'>;
+type ProblemLocation = Pick<UnplacedDiagnostic, 'onKey' | 'offset' | 'span'>;
 
 /**
  * Reads at most 32 MiB of UTF-8.
@@ -106,12 +106,15 @@ function names(value: unknown, [section, name]: Path): boolean {
 }
 
 /** Throws ManifestProblems if there is a problem. */
-export function raise(source: YamlSource, problems: readonly Problem[]): void {
+export function raise(source: YamlSource, problems: readonly UnplacedDiagnostic[]): void {
   if (problems.length > 0) throw new ManifestProblems(toDiagnostics(source, problems), source.text);
 }
 
 /** Problems found later, e.g. by the policy compiler, placed in the file; in file order, at most 100. */
-export function toDiagnostics(source: YamlSource, problems: readonly Problem[]): readonly Diagnostic[] {
+export function toDiagnostics(
+  source: YamlSource,
+  problems: readonly UnplacedDiagnostic[],
+): readonly Diagnostic[] {
   const placed = problems.slice(0, MOST_DIAGNOSTICS).map((p): Diagnostic => {
     return Object.freeze({
       code: p.code,
@@ -131,13 +134,13 @@ function inFileOrder(a: Diagnostic, b: Diagnostic): number {
 }
 
 /** A file with the place of every part. */
-interface Parts {
+interface ParsedFile {
   readonly document: Document.Parsed;
-  readonly lines: Lines;
+  readonly lines: LineIndex;
 }
 
-function parseParts(text: string, file: string): Parts {
-  const lines = new Lines(text);
+function parseParts(text: string, file: string): ParsedFile {
+  const lines = new LineIndex(text);
   let document: Document.Parsed;
   try {
     // Repeated keys are found by `plainValue`: this option compares every pair of keys.
@@ -162,7 +165,7 @@ function parseParts(text: string, file: string): Parts {
   );
 }
 
-function fromYaml(error: YAMLError, file: string, lines: Lines): Diagnostic {
+function fromYaml(error: YAMLError, file: string, lines: LineIndex): Diagnostic {
   return Object.freeze({
     code: CODES.syntax,
     severity: 'error',
@@ -189,22 +192,22 @@ class ParsedSource implements YamlSource {
   readonly file: string;
   readonly text: string;
   readonly value: unknown;
-  #parts: Parts | null;
+  #parts: ParsedFile | null;
 
   /** Without `parts` they are made when a place is asked for: mostly nothing is wrong. */
-  constructor(file: string, text: string, value: unknown, parts: Parts | null = null) {
+  constructor(file: string, text: string, value: unknown, parts: ParsedFile | null = null) {
     this.file = file;
     this.text = text;
     this.value = value;
     this.#parts = parts;
   }
 
-  get #whole(): Parts {
+  get #whole(): ParsedFile {
     this.#parts ??= parseParts(this.text, this.file);
     return this.#parts;
   }
 
-  locate(path: Path, options: Place = {}): Range {
+  locate(path: Path, options: ProblemLocation = {}): TextRange {
     const { document, lines } = this.#whole;
     if (options.span !== undefined) return rangeOf(lines, options.span[0], options.span[1]);
     let node: Node | null = document.contents;
@@ -225,7 +228,7 @@ class ParsedSource implements YamlSource {
     return this.#rangeOf(place);
   }
 
-  #inside(scalar: Scalar, offset: number): Range {
+  #inside(scalar: Scalar, offset: number): TextRange {
     const [start, end] = bounds(scalar);
     const at = offsetInSource(this.text, start, end, `${scalar.value}`, offset);
     return rangeOf(this.#whole.lines, at, Math.max(at + 1, wordEnd(this.text, at, end)));
@@ -235,7 +238,7 @@ class ParsedSource implements YamlSource {
     return isAlias(node) ? (node.resolve(this.#whole.document) ?? null) : node;
   }
 
-  #rangeOf(node: Node | null): Range {
+  #rangeOf(node: Node | null): TextRange {
     const { lines } = this.#whole;
     if (node === null) return rangeOf(lines, 0, 0);
     const [start, end] = bounds(node);
@@ -276,7 +279,7 @@ function wordEnd(text: string, from: number, limit: number): number {
 }
 
 /** Where the lines of a text begin. The YAML parser's own count leaves out lines of what it could not read. */
-class Lines {
+class LineIndex {
   readonly text: string;
   #starts: readonly number[] | null = null;
 
@@ -284,7 +287,7 @@ class Lines {
     this.text = text;
   }
 
-  position(offset: number): Position {
+  position(offset: number): LineColumn {
     this.#starts ??= startsOf(this.text);
     let [low, high] = [0, this.#starts.length - 1];
     while (low < high) {
@@ -303,7 +306,7 @@ function startsOf(text: string): readonly number[] {
 }
 
 /** From `start` to `end`, within the text and in whole characters: the YAML parser counts past both. */
-function rangeOf(lines: Lines, start: number, end: number): Range {
+function rangeOf(lines: LineIndex, start: number, end: number): TextRange {
   const { text } = lines;
   const first = Math.min(start, text.length);
   const last = Math.max(first, Math.min(end, text.length));
@@ -318,7 +321,7 @@ function splitsPair(text: string, at: number): boolean {
 }
 
 function whole(file: string, code: string, message: string, hint: string | null): ManifestProblems {
-  const range = rangeOf(new Lines(''), 0, 0);
+  const range = rangeOf(new LineIndex(''), 0, 0);
   return new ManifestProblems(
     [Object.freeze({ code, severity: 'error', file, range, path: '', message, hint })],
     '',

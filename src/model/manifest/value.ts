@@ -1,28 +1,28 @@
 import type { Alias, Document, Node, Scalar, YAMLMap } from 'yaml';
 import { isAlias, isMap, isScalar, isSeq } from 'yaml';
 import { CODES } from './codes.js';
-import type { Path, Problem } from './diagnostic.js';
+import type { Path, UnplacedDiagnostic } from './diagnostic.js';
 
 const DEEPEST = 32;
 /** Nodes that aliases may repeat in all. A bomb of ten nested lists asks for 10⁹. */
 const MOST_ALIASED = 100_000;
 
-interface Walk {
+interface YamlWalk {
   readonly anchors: Map<string, Node>;
-  readonly problems: Problem[];
+  readonly problems: UnplacedDiagnostic[];
   aliased: number;
 }
 
 /** The document as plain data. Aliases are repeated, within bounds; objects have no prototype. */
 export function plainValue(document: Document.Parsed): {
   readonly value: unknown;
-  readonly problems: Problem[];
+  readonly problems: UnplacedDiagnostic[];
 } {
-  const walk: Walk = { anchors: new Map(), problems: [], aliased: 0 };
+  const walk: YamlWalk = { anchors: new Map(), problems: [], aliased: 0 };
   return { value: convert(walk, document.contents, [], false), problems: walk.problems };
 }
 
-function convert(walk: Walk, node: Node | null, path: Path, inAlias: boolean): unknown {
+function convert(walk: YamlWalk, node: Node | null, path: Path, inAlias: boolean): unknown {
   if (stopped(walk)) return null;
   if (path.length > DEEPEST) {
     return stop(walk, path, CODES.tooDeep, `the file has more than ${DEEPEST} levels`);
@@ -38,13 +38,13 @@ function convert(walk: Walk, node: Node | null, path: Path, inAlias: boolean): u
   return isMap(node) ? members(walk, node, path, inAlias) : null;
 }
 
-function repeated(walk: Walk, alias: Alias, path: Path): unknown {
+function repeated(walk: YamlWalk, alias: Alias, path: Path): unknown {
   const node = walk.anchors.get(alias.source);
   if (node !== undefined) return convert(walk, node, path, true);
   return stop(walk, path, CODES.aliases, `the alias \`*${alias.source}\` has no anchor before it`);
 }
 
-function members(walk: Walk, map: YAMLMap, path: Path, inAlias: boolean): unknown {
+function members(walk: YamlWalk, map: YAMLMap, path: Path, inAlias: boolean): unknown {
   const object: Record<string, unknown> = Object.create(null);
   for (const pair of map.items) {
     if (stopped(walk)) break;
@@ -59,7 +59,7 @@ function members(walk: Walk, map: YAMLMap, path: Path, inAlias: boolean): unknow
   return object;
 }
 
-function twice(node: Scalar, key: string, path: Path): Problem {
+function twice(node: Scalar, key: string, path: Path): UnplacedDiagnostic {
   return {
     path: [...path, key],
     ...(node.range !== undefined && node.range !== null && { span: [node.range[0], node.range[1]] }),
@@ -75,12 +75,12 @@ function asNode(item: unknown): Node | null {
 }
 
 /** Repeated keys are collected; anything else ends the walk. */
-function stopped(walk: Walk): boolean {
+function stopped(walk: YamlWalk): boolean {
   const last = walk.problems.at(-1);
   return last !== undefined && last.code !== CODES.duplicateKey;
 }
 
-function stop(walk: Walk, path: Path, code: string, message: string): null {
+function stop(walk: YamlWalk, path: Path, code: string, message: string): null {
   walk.problems.push({ path, code, message, hint: null });
   return null;
 }

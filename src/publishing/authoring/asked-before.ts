@@ -5,7 +5,7 @@ import {
   type PolicySnapshot,
   supposedIdentity,
 } from '../../../policy/index.js';
-import { objectName, objectNamed, SIGHTS, type Sight, sightsOf } from '../../model/graph/index.js';
+import { objectName, objectNamed, SIGHTS, sightsOf, type Visibility } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 
 /** What somebody asked once, as the audit log has it. */
@@ -85,7 +85,7 @@ function otherwiseOf(
 }
 
 interface Seen {
-  readonly columns: ReadonlyMap<string, Sight>;
+  readonly columns: ReadonlyMap<string, Visibility>;
   /** Rows, groups, masks, conditions and the attributes that rows are compared with. */
   readonly text: string;
 }

@@ -6,13 +6,13 @@ import {
 } from '../../../policy/index.js';
 import {
   type Diagnostic,
+  type DiagnosticSeverity,
   type Manifest,
   ManifestProblems,
   parseFragment,
   parseManifest,
   pointer,
-  type Range,
-  type Severity,
+  type TextRange,
 } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
 
@@ -27,12 +27,12 @@ export interface Proposal {
 /** One thing wrong with a proposal, or with the policy once the proposal served. */
 export interface Finding {
   readonly code: string;
-  readonly severity: Severity;
+  readonly severity: DiagnosticSeverity;
   readonly document: 'manifest' | 'policy';
   /** JSON Pointer into the manifest or the policy. */
   readonly path: string;
   /** Of the text that was sent; null where it has no such place: in the policy, in what came as JSON, outside a fragment. */
-  readonly range: Range | null;
+  readonly range: TextRange | null;
   readonly message: string;
   readonly hint: string | null;
 }

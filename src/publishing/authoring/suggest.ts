@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { type Candidate, draftOf } from '../../model/discovery/index.js';
+import { type AdoptionCandidate, draftOf } from '../../model/discovery/index.js';
 import { fullView, type Match, resolve, shortName } from '../../model/graph/index.js';
 import type { FragmentDocument } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
@@ -18,7 +18,7 @@ export interface Suggestion {
 }
 
 /** What would adopt a relation of a database. */
-export function suggestRelation(candidate: Candidate, model: Model): Suggestion {
+export function suggestRelation(candidate: AdoptionCandidate, model: Model): Suggestion {
   const { fragment, notes } = draftOf(candidate, model.manifest);
   return suggestionOf(fragment, notes, model);
 }

@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import { answerOf, type Ending } from '../../base/threads/answer.js';
+import { answerOf, type ThreadFailure } from '../../base/threads/answer.js';
 import { startThread } from '../../base/threads/thread.js';
 import type { FromDrafter, Ground, Task, ToDrafter } from './messages.js';
 import { inPortions, Portions } from './portions.js';
@@ -7,9 +7,9 @@ import { inPortions, Portions } from './portions.js';
 /** Why a thread that judges drafts ended before it had an answer. */
 export class DraftingEnded extends Error {
   override readonly name = 'DraftingEnded';
-  readonly why: Ending;
+  readonly why: ThreadFailure;
 
-  constructor(why: Ending, detail: string) {
+  constructor(why: ThreadFailure, detail: string) {
     super(`the thread that judges drafts ended: ${detail}`);
     this.why = why;
   }

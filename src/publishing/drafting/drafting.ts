@@ -1,7 +1,7 @@
 import { type ErrorName, InternalError, QueryError, queryError } from 'osl-compiler';
 import type { ServiceLog } from '../../base/log.js';
-import { Turns } from '../../base/threads/turns.js';
-import type { Candidate } from '../../model/discovery/index.js';
+import { FairSlots } from '../../base/threads/turns.js';
+import type { AdoptionCandidate } from '../../model/discovery/index.js';
 import type { FragmentDocument, ManifestDocument } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
 import type { Judgement, Proposal, Step, Suggestion } from '../authoring/index.js';
@@ -23,7 +23,7 @@ export interface Drafting {
   judge(proposal: Proposal, served: Served, author: string): Promise<Judgement>;
   /** Throws as `workedOut`. */
   workOut(step: Step, served: Served, author: string): Promise<Stepped>;
-  suggestRelation(candidate: Candidate, served: Served, author: string): Promise<Suggestion>;
+  suggestRelation(candidate: AdoptionCandidate, served: Served, author: string): Promise<Suggestion>;
   suggestTerm(term: string, served: Served, author: string): Promise<Suggestion | null>;
   close(): Promise<void>;
 }
@@ -39,7 +39,7 @@ const DEADLINE_MS = 30_000;
 
 export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOptions): Drafting {
   const thread = new DraftingThread(deadlineMs);
-  const turns = new Turns();
+  const turns = new FairSlots();
   const asked = async <K extends Task['kind']>(
     task: Task & { readonly kind: K },
     served: Served,

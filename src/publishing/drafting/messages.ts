@@ -1,6 +1,6 @@
 import type { QueryErrorFields } from 'osl-compiler';
 import type { PolicyDocument } from '../../../policy/index.js';
-import type { Candidate } from '../../model/discovery/index.js';
+import type { AdoptionCandidate } from '../../model/discovery/index.js';
 import type { FragmentDocument, Manifest, ManifestDocument, Overlay } from '../../model/manifest/index.js';
 import type { Difference, Finding, Judgement, Proposal, Step, Suggestion } from '../authoring/index.js';
 
@@ -21,7 +21,7 @@ export interface Ground {
 export type Task =
   | { readonly kind: 'judge'; readonly proposal: Proposal }
   | { readonly kind: 'step'; readonly step: Step }
-  | { readonly kind: 'relation'; readonly candidate: Candidate }
+  | { readonly kind: 'relation'; readonly candidate: AdoptionCandidate }
   | { readonly kind: 'term'; readonly term: string };
 
 /** What each task comes to. */

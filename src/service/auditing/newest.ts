@@ -1,10 +1,15 @@
-import { type AuditFilter, type AuditRecord, type Step, searchNewest } from '../../../policy/audit/index.js';
+import {
+  type AuditFilter,
+  type AuditRecord,
+  type SearchStep,
+  searchNewest,
+} from '../../../policy/audit/index.js';
 import type { ChainPlace, FoundRecords, SearchTask } from './messages.js';
 
 /** The place of one chain in a search. */
 interface Head {
   readonly name: string;
-  readonly steps: AsyncGenerator<Step, void, void>;
+  readonly steps: AsyncGenerator<SearchStep, void, void>;
   /** Its newest record that was not given yet. */
   next: { readonly seq: number; readonly record: AuditRecord } | null;
   /** Records of this seq and after were given, or do not match. */

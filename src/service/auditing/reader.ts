@@ -9,9 +9,9 @@ import {
 } from '../../../policy/audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { answerOf } from '../../base/threads/answer.js';
-import { Job } from '../../base/threads/job.js';
+import { ThreadJob } from '../../base/threads/job.js';
 import { startThread } from '../../base/threads/thread.js';
-import { Turns } from '../../base/threads/turns.js';
+import { FairSlots } from '../../base/threads/turns.js';
 import { messageOf } from '../../base/thrown.js';
 import { aloneIn, endedChains, workerChains } from '../seat.js';
 import { sinkUrl } from '../settings/audit.js';
@@ -57,7 +57,7 @@ export class AuditReader {
   readonly #settings: Settled;
   readonly #audit: Pick<AuditLog, 'append' | 'fingerprint'>;
   readonly #log: ServiceLog;
-  readonly #turns = new Turns();
+  readonly #turns = new FairSlots();
   #thread: Worker | null = null;
   #idle: NodeJS.Timeout | null = null;
 
@@ -148,8 +148,8 @@ const DEADLINE_MS = 6 * 3_600_000;
 const VERIFY_MEMORY_MB = 1_024;
 
 /** Verifies the whole log of a server, all its chains. */
-export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: ServiceLog): Job {
-  return new Job({
+export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: ServiceLog): ThreadJob {
+  return new ThreadJob({
     name: 'verifying the audit log',
     file: new URL('./verify-thread.js', import.meta.url),
     data: () => ({ place: logPlace(settings) }),

@@ -1,4 +1,4 @@
-import { createLeasedLimiter, type Limits } from '../../../policy/index.js';
+import { createLeasedLimiter, type RateLimits } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import type { Seat } from '../seat.js';
 import type { LimitsPlace } from '../settings/load.js';
@@ -22,7 +22,8 @@ export async function countingSeat(
   const store = await opened(load.limits);
   const counts = await SharedCounts.join(store, { tenant, log });
   // Guesses of passwords are counted by each server.
-  const limiter = (limits: Limits) => createLeasedLimiter(counts.share(seat.limiter(limits).guesses), limits);
+  const limiter = (limits: RateLimits) =>
+    createLeasedLimiter(counts.share(seat.limiter(limits).guesses), limits);
   return {
     seat: Object.freeze({ ...seat, limiter }),
     heard: () => counts.heard,

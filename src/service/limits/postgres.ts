@@ -1,4 +1,4 @@
-import type { Charge, Count } from '../../../policy/index.js';
+import type { Charge, QuotaCount } from '../../../policy/index.js';
 import { type ControlPlace, type ControlQueries, openControl, requireSchema } from '../../control/index.js';
 import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './shared-counts.js';
 
@@ -68,7 +68,7 @@ async function lease(database: ControlQueries, key: string, most: number): Promi
   return { tokens: Number(row?.['granted'] ?? 0), endsInMs: Number(row?.['ms'] ?? 0) };
 }
 
-async function add(database: ControlQueries, charges: readonly Charge[]): Promise<readonly Count[]> {
+async function add(database: ControlQueries, charges: readonly Charge[]): Promise<readonly QuotaCount[]> {
   const columns = [
     charges.map(({ key }) => key),
     charges.map(({ windowMs }) => windowMs),

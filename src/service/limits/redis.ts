@@ -1,4 +1,4 @@
-import type { Charge, Count } from '../../../policy/index.js';
+import type { Charge, QuotaCount } from '../../../policy/index.js';
 import { StartProblem } from '../../base/start-problem.js';
 import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './shared-counts.js';
 
@@ -97,7 +97,7 @@ export async function openRedisCounts(url: string): Promise<CountStore> {
       const [tokens = 0, endsInMs = 0] = await run(LEASE, [key], [most, SECOND_MS]);
       return { tokens, endsInMs };
     },
-    add: async (charges: readonly Charge[]): Promise<readonly Count[]> => {
+    add: async (charges: readonly Charge[]): Promise<readonly QuotaCount[]> => {
       const keys = charges.map(({ key }) => key);
       const found = await run(
         ADD,

@@ -1,14 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
 import {
   type Charge,
-  type Count,
   type Guesses,
   type Lease,
   type LimitCounter,
   type LimitShare,
-  type Limits,
   monotonicMs,
   PER_ADDRESS,
+  type QuotaCount,
+  type RateLimits,
 } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
@@ -41,7 +41,7 @@ export class SharedCounts {
   readonly #log: ServiceLog;
   readonly #id = randomUUID();
   readonly #beat: NodeJS.Timeout;
-  #limits: Limits | null = null;
+  #limits: RateLimits | null = null;
   #peers = 1;
   #failedAt = Number.NEGATIVE_INFINITY;
   #failing = false;
@@ -92,7 +92,7 @@ export class SharedCounts {
     else arrived({ tokens: portion.tokens, endsAt: monotonicMs() + portion.endsInMs });
   }
 
-  async #charge(charges: readonly Charge[]): Promise<readonly Count[]> {
+  async #charge(charges: readonly Charge[]): Promise<readonly QuotaCount[]> {
     const keyed = charges.map((charge) => ({ ...charge, key: this.#keyOf(charge.key) }));
     return this.#inTime(() => this.#store.add(keyed));
   }
@@ -189,7 +189,7 @@ export interface CountStore {
   /** Takes a part of what is left of `most` in the second of `key`, which begins with the first that asks. */
   lease(key: string, most: number): Promise<Portion>;
   /** Adds to counts; gives how each stands, in their order. */
-  add(charges: readonly Charge[]): Promise<readonly Count[]>;
+  add(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;
   /** Says that process `id` is there. Gives how many are, that one among them. */
   here(id: string): Promise<number>;
   close(): Promise<void>;

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { AuditQuery } from '../../../policy/audit/index.js';
 import { isName } from '../../../policy/is-name.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
-import { SIGHTS, type Sight } from '../../model/graph/index.js';
+import { SIGHTS, type Visibility } from '../../model/graph/index.js';
 import type { RevocationAsked } from '../../operating/revoke.js';
 import { jsonFields } from '../rest/bodies/json.js';
 import { readerOfOne } from '../rest/bodies/reader.js';
@@ -146,7 +146,7 @@ export function matrixQuestion(given: Parameters): MatrixQuestion {
   };
 }
 
-function isSight(text: string): text is Sight {
+function isSight(text: string): text is Visibility {
   return (SIGHTS as readonly string[]).includes(text);
 }
 

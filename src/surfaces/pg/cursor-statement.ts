@@ -1,7 +1,7 @@
 import type { parse } from 'osl-compiler';
 import {
   error,
-  type Format,
+  type FormatCode,
   type Portal,
   type RowWriter,
   type WireNotice,
@@ -132,7 +132,7 @@ function fetchStatement(
       hint: 'declare it with SCROLL, or FETCH NEXT, n or ALL',
     });
   const columns = cursors.columnsOf(name);
-  const fixed: Format | null = cursors.isBinary(name) ? 1 : null;
+  const fixed: FormatCode | null = cursors.isBinary(name) ? 1 : null;
   return {
     parameterTypes: [],
     columns: kind === 'move' ? null : columns,
@@ -197,7 +197,7 @@ const NO_ROWS = Object.freeze({ given: 0, suspended: false });
 function scrollPortal(
   { cursors, state, records }: SessionParts,
   { kind, name, motion }: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
-  { format, columns }: { readonly format: Format; readonly columns: WireStatement['columns'] },
+  { format, columns }: { readonly format: FormatCode; readonly columns: WireStatement['columns'] },
 ): Portal {
   let left: readonly Uint8Array[] | null = null;
   return {

@@ -1,7 +1,7 @@
 import {
   error,
   type FetchResult,
-  type Format,
+  type FormatCode,
   type NamedPortal,
   type Portal,
   type RowWriter,
@@ -19,7 +19,7 @@ import type { SessionState } from './session-state.js';
 /** A declared cursor. Its question runs at the first FETCH, in the format that FETCH asks for. */
 interface Cursor {
   readonly statement: WireStatement;
-  readonly parameterFormats: readonly Format[];
+  readonly parameterFormats: readonly FormatCode[];
   readonly parameters: readonly (Uint8Array | null)[];
   /** DECLARE … BINARY: values are binary whatever FETCH says. */
   readonly binary: boolean;
@@ -36,7 +36,7 @@ interface Cursor {
 
 interface Opened {
   readonly run: Portal;
-  readonly format: Format;
+  readonly format: FormatCode;
   /** The rights that it was begun under. */
   readonly rights: string;
   /** Null for a cursor that goes forward only. */
@@ -87,7 +87,7 @@ export class Cursors {
   declare(
     { name, ...how }: Declaration & { readonly text: string },
     statement: WireStatement,
-    parameterFormats: readonly Format[],
+    parameterFormats: readonly FormatCode[],
     parameters: readonly (Uint8Array | null)[],
     inBlock: boolean,
   ): void {
@@ -151,7 +151,7 @@ export class Cursors {
   async scroll(
     name: string,
     motion: Motion,
-    format: Format,
+    format: FormatCode,
   ): Promise<{ readonly rows: readonly Uint8Array[]; readonly notices: readonly WireNotice[] }> {
     const { scrolled, rights } = await this.#openCursor(name, format);
     if (scrolled === null) throw error('55000', 'cursor can only scan forward');
@@ -161,7 +161,7 @@ export class Cursors {
   }
 
   /** Writes at most `count` rows of a cursor; 0 is all that are left. @throws WireError */
-  async fetch(name: string, count: number, format: Format, rows: RowWriter): Promise<FetchResult> {
+  async fetch(name: string, count: number, format: FormatCode, rows: RowWriter): Promise<FetchResult> {
     const named = this.#portal(name);
     if (named !== undefined) {
       if (named.formats.some((f) => f !== format)) throw otherFormat(name);
@@ -218,7 +218,7 @@ export class Cursors {
     return this.#byName.has(name) ? undefined : this.#protocol.portal(name);
   }
 
-  async #openCursor(name: string, format: Format): Promise<Opened> {
+  async #openCursor(name: string, format: FormatCode): Promise<Opened> {
     const cursor = this.#cursor(name);
     if (cursor.portal === null) {
       const run = await open(cursor, format);
@@ -251,7 +251,7 @@ function otherFormat(name: string) {
   return error('0A000', `cursor "${name}" was begun in another format`, { hint: 'fetch in one format' });
 }
 
-async function open(cursor: Cursor, format: Format): Promise<Portal> {
+async function open(cursor: Cursor, format: FormatCode): Promise<Portal> {
   const { statement, parameterFormats, parameters } = cursor;
   const resultFormats = (statement.columns ?? []).map(() => format);
   return statement.open({ parameterFormats, parameters, resultFormats });

@@ -5,10 +5,10 @@ import {
   createWireServer,
   fatal,
   type Handler,
-  type Login,
   type RefusedEvent,
   readScramVerifier,
   WireError,
+  type WireLogin,
   type WireOptions,
   type WireServer,
   wrongPassword,
@@ -156,7 +156,7 @@ function handlerOf(
 async function heldBy(
   service: AnswerParts,
   call: Call,
-  { user, password, certificate }: Pick<Login, 'user' | 'password' | 'certificate'>,
+  { user, password, certificate }: Pick<WireLogin, 'user' | 'password' | 'certificate'>,
 ): Promise<Held | null> {
   if (certificate !== null) return certificateLogin(service, call, user, readClientCertificate(certificate));
   return password === null ? accountLogin(service, call, user) : null;

@@ -4,8 +4,8 @@ import {
   type FastAnswer,
   type FastLane,
   fatal,
+  type IdleLimit,
   type NamedPortal,
-  type Resting,
   type SeriesEnd,
   type SessionControl,
   type SessionHandler,
@@ -202,7 +202,7 @@ const IDLE = ['idle_session_timeout', '57P05', 'idle-session'] as const;
 const IDLE_IN_BLOCK = ['idle_in_transaction_session_timeout', '25P03', 'idle-in-transaction'] as const;
 
 /** How long the session lets its client say nothing, by its own settings; null: for ever. */
-function idleLimit({ settings, state }: SessionParts): Resting | null {
+function idleLimit({ settings, state }: SessionParts): IdleLimit | null {
   const [setting, sqlstate, condition] = state.inBlock ? IDLE_IN_BLOCK : IDLE;
   const ms = settings.milliseconds(setting);
   if (ms === 0) return null;

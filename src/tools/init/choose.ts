@@ -1,4 +1,4 @@
-import { type Candidate, isExposable } from '../../model/discovery/index.js';
+import { type AdoptionCandidate, isExposable } from '../../model/discovery/index.js';
 import { isModelName, tableName } from '../../model/manifest/index.js';
 
 /** What is wanted of the tables: `*`, `sales.*`, `orders`, `-audit_log`, `public.tbl_customer=customer`. */
@@ -30,18 +30,18 @@ export interface LeftOut {
 }
 
 export interface Chosen {
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly AdoptionCandidate[];
   readonly leftOut: readonly LeftOut[];
   /** Words that mean no table. */
   readonly unmatched: readonly string[];
 }
 
 /** The tables that are wanted and can be adopted at all; where nothing is named as wanted, all of them. */
-export function chooseTables(found: readonly Candidate[], wanted: readonly Wanted[]): Chosen {
+export function chooseTables(found: readonly AdoptionCandidate[], wanted: readonly Wanted[]): Chosen {
   const asked = wanted.filter((w) => !w.out);
   const named = new Set<Wanted>();
   const leftOut: LeftOut[] = [];
-  const candidates = found.flatMap((candidate): readonly Candidate[] => {
+  const candidates = found.flatMap((candidate): readonly AdoptionCandidate[] => {
     const hits = wanted.filter((w) => matches(w.pattern, candidate));
     for (const hit of hits) named.add(hit);
     if (hits.some((w) => w.out) || (asked.length > 0 && !hits.some((w) => !w.out))) return [];
@@ -57,22 +57,22 @@ export function chooseTables(found: readonly Candidate[], wanted: readonly Wante
 }
 
 /** `schema.table`, as in the manifest. */
-export function tableOf(candidate: Pick<Candidate, 'schema' | 'table'>): string {
+export function tableOf(candidate: Pick<AdoptionCandidate, 'schema' | 'table'>): string {
   return tableName(candidate);
 }
 
 /** `schema.table.column` */
-export function columnId(table: Pick<Candidate, 'schema' | 'table'>, column: string): string {
+export function columnId(table: Pick<AdoptionCandidate, 'schema' | 'table'>, column: string): string {
   return `${tableOf(table)}.${column}`;
 }
 
-function matches(pattern: string, { schema, table }: Candidate): boolean {
+function matches(pattern: string, { schema, table }: AdoptionCandidate): boolean {
   const whole = pattern.includes('.') ? `${schema}.${table}` : table;
   const parts = pattern.split('*').map((part) => part.replace(/[\\^$.+?()[\]{}|]/g, '\\$&'));
   return new RegExp(`^${parts.join('.*')}$`, 'su').test(whole);
 }
 
-function obstacle({ columns }: Candidate): string | null {
+function obstacle({ columns }: AdoptionCandidate): string | null {
   if (columns.length === 0) return 'it has no columns';
   const readable = columns.filter((c) => c.readable);
   if (readable.length === 0) return 'the role of the connection may not read it';

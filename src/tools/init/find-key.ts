@@ -1,7 +1,7 @@
 import { quoteIdentifier } from 'osl-compiler';
 import { tableSql } from '../../base/table-sql.js';
 import { type SystemEngine, UpstreamFailure } from '../../engine/index.js';
-import { type Candidate, type CandidateColumn, isExposable } from '../../model/discovery/index.js';
+import { type AdoptionCandidate, type CandidateColumn, isExposable } from '../../model/discovery/index.js';
 import { isMeasure } from './measures.js';
 import { wordsOf } from './words.js';
 
@@ -16,7 +16,7 @@ const MOST_COLUMNS = 8;
 const MOST_PARTS = 5;
 
 /** A key that is declared and whose columns can all be exposed. */
-export function declaredKey(candidate: Candidate): readonly string[] | null {
+export function declaredKey(candidate: AdoptionCandidate): readonly string[] | null {
   const usable = new Set(candidate.columns.filter(isExposable).map((c) => c.name));
   const required = new Set(candidate.columns.filter((c) => !c.nullable).map((c) => c.name));
   const others = candidate.unique_keys.filter((key) => key.every((c) => required.has(c)));
@@ -28,7 +28,7 @@ export function declaredKey(candidate: Candidate): readonly string[] | null {
  * Finds the columns that identify the rows of a table without a key by counting, on the rows that are there now: one
  * column, or a pair. A column that some row leaves empty is none.
  */
-export async function countKey(system: SystemEngine, candidate: Candidate): Promise<FoundKey> {
+export async function countKey(system: SystemEngine, candidate: AdoptionCandidate): Promise<FoundKey> {
   const likely = likelyColumns(candidate).slice(0, MOST_COLUMNS);
   if (likely.length === 0) return { kind: 'none', reason: 'it has no key, and no column that could be one' };
   // Whoever makes a table puts the parts of its key first.
@@ -61,7 +61,7 @@ export async function countKey(system: SystemEngine, candidate: Candidate): Prom
 /** For each set of columns, the distinct values among rows that have all of them. */
 async function count(
   system: SystemEngine,
-  { schema, table }: Candidate,
+  { schema, table }: AdoptionCandidate,
   sets: readonly (readonly string[])[],
 ): Promise<{ readonly rows: number; readonly distinct: readonly number[] }> {
   const columns = sets.map((set, i) => {
@@ -95,7 +95,7 @@ const KEY_TYPES = new Set([
 const KEY_WORDS = /^(id|uuid|guid|key|pk|code|number|nr|no|num|isbn|sku|slug)$/;
 
 /** Columns whose type can be a key and whose names say no number of something, likeliest first, then as they stand. */
-function likelyColumns(candidate: Candidate): readonly string[] {
+function likelyColumns(candidate: AdoptionCandidate): readonly string[] {
   const own = wordsOf(candidate.table).map((word) => word.replace(/s$/, ''));
   const rank = ({ name, type }: CandidateColumn): number => {
     const words = wordsOf(name);

@@ -1,4 +1,4 @@
-import type { Candidate } from '../../model/discovery/index.js';
+import type { AdoptionCandidate } from '../../model/discovery/index.js';
 import { columnId, tableOf } from './choose.js';
 import { lookOf } from './personal.js';
 import type { BaseColumn, ViewFlows } from './view-flows.js';
@@ -13,7 +13,7 @@ export type Treatments = ReadonlyMap<string, Treatment>;
  * What names suggest: personal data are masked, credentials left out. A foreign key and what it refers to are treated
  * alike, so that a mask does not end where the same value goes by another name.
  */
-export function suggestTreatments(candidates: readonly Candidate[]): Treatments {
+export function suggestTreatments(candidates: readonly AdoptionCandidate[]): Treatments {
   const found = new Map<string, Treatment>();
   for (const candidate of candidates) {
     for (const { name } of candidate.columns) {
@@ -28,7 +28,7 @@ export function suggestTreatments(candidates: readonly Candidate[]): Treatments 
 export function alongViews(
   treatments: Treatments,
   flows: ViewFlows,
-  candidates: readonly Candidate[],
+  candidates: readonly AdoptionCandidate[],
 ): Treatments {
   const out = new Map(treatments);
   const chosen = new Set(candidates.map(tableOf));
@@ -54,7 +54,7 @@ export function alongViews(
 }
 
 /** Carries masks along foreign keys, both ways, until nothing changes. */
-export function spread(treatments: Treatments, candidates: readonly Candidate[]): Treatments {
+export function spread(treatments: Treatments, candidates: readonly AdoptionCandidate[]): Treatments {
   const out = new Map(treatments);
   const links = candidates.flatMap((candidate) =>
     candidate.foreign_keys.flatMap(({ columns, references }) =>

@@ -1,4 +1,4 @@
-import type { Candidate, CandidateLink } from '../../model/discovery/index.js';
+import type { AdoptionCandidate, CandidateLink } from '../../model/discovery/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import { tableName } from '../../model/manifest/index.js';
 import { tableOf } from './choose.js';
@@ -13,7 +13,7 @@ export interface LostLink {
 }
 
 /** The foreign keys of what was adopted that became no relationship and no side of a bridge, each with the reason. */
-export function lostLinks(candidates: readonly Candidate[], manifest: Manifest): readonly LostLink[] {
+export function lostLinks(candidates: readonly AdoptionCandidate[], manifest: Manifest): readonly LostLink[] {
   const adopted = new Map([...manifest.catalog.relations.values()].map((r) => [tableName(r), r.name]));
   return candidates.flatMap((candidate) =>
     adopted.has(tableOf(candidate))
@@ -41,7 +41,7 @@ function physical(entity: string, names: readonly string[], { catalog }: Manifes
 }
 
 function isCarried(
-  candidate: Candidate,
+  candidate: AdoptionCandidate,
   { columns, references }: CandidateLink,
   manifest: Manifest,
   adopted: Adopted,
@@ -62,7 +62,7 @@ function isCarried(
 }
 
 function reasonOf(
-  candidate: Candidate,
+  candidate: AdoptionCandidate,
   { columns, references }: CandidateLink,
   manifest: Manifest,
   adopted: Adopted,

@@ -1,5 +1,5 @@
 import type { Joins } from 'osl-compiler';
-import { type Candidate, draftOf } from '../../model/discovery/index.js';
+import { type AdoptionCandidate, draftOf } from '../../model/discovery/index.js';
 import {
   type FragmentDocument,
   type Manifest,
@@ -42,7 +42,7 @@ export interface Frame {
  * so that what is there serves. Needs `ready()` of osl-compiler to have been awaited.
  */
 export function draftManifest(
-  candidates: readonly Candidate[],
+  candidates: readonly AdoptionCandidate[],
   treatments: Treatments,
   frame: Frame,
 ): DraftedManifest {
@@ -72,10 +72,10 @@ type Attempt =
   | { readonly ok: false; readonly faults: ReadonlyMap<string, string>; readonly problems: ManifestProblems };
 
 /** Entities first: links and bridges are drafted once what they refer to is known. */
-function attempt(candidates: readonly Candidate[], treatments: Treatments, frame: Frame): Attempt {
+function attempt(candidates: readonly AdoptionCandidate[], treatments: Treatments, frame: Frame): Attempt {
   const empty = compile(emptyDocument(frame), candidates);
   if (!empty.ok) return empty;
-  const isBridge = (c: Candidate): boolean => c.proposal === 'bridge';
+  const isBridge = (c: AdoptionCandidate): boolean => c.proposal === 'bridge';
   const alone = new Map(
     candidates.map((c) => [
       tableOf(c),
@@ -100,7 +100,7 @@ function attempt(candidates: readonly Candidate[], treatments: Treatments, frame
 }
 
 /** With metrics of its entities, all of which compile. */
-function addMetrics(drafted: Drafted, candidates: readonly Candidate[]): Attempt {
+function addMetrics(drafted: Drafted, candidates: readonly AdoptionCandidate[]): Attempt {
   const metrics = metricsFor(drafted.manifest);
   const all = compile({ ...drafted.document, metrics }, candidates);
   if (all.ok) return all;
@@ -110,9 +110,9 @@ function addMetrics(drafted: Drafted, candidates: readonly Candidate[]): Attempt
   return some.ok ? some : drafted;
 }
 
-type Link = Candidate['foreign_keys'][number];
+type Link = AdoptionCandidate['foreign_keys'][number];
 
-function inKey({ columns }: Link, { key }: Candidate): boolean {
+function inKey({ columns }: Link, { key }: AdoptionCandidate): boolean {
   return columns.every((c) => key.includes(c));
 }
 
@@ -124,7 +124,7 @@ function meets({ references }: Link, { catalog }: Manifest): boolean {
   return key.length === references.columns.length && references.columns.every((c) => key.includes(c));
 }
 
-function withEntities(candidate: Candidate, names: ReadonlyMap<string, string>): Candidate {
+function withEntities(candidate: AdoptionCandidate, names: ReadonlyMap<string, string>): AdoptionCandidate {
   const foreign_keys = candidate.foreign_keys.map(({ references, ...link }) => {
     return { ...link, references: { ...references, entity: names.get(tableOf(references)) ?? null } };
   });
@@ -182,7 +182,7 @@ function plain(): Members {
  */
 function addLabels(
   document: ManifestDocument,
-  candidates: readonly Candidate[],
+  candidates: readonly AdoptionCandidate[],
   treatments: Treatments,
 ): ManifestDocument {
   const connector = document.connectors[CONNECTOR];
@@ -206,7 +206,7 @@ function addLabels(
 }
 
 /** `schema.table.column` of every key, foreign key, and what one refers to. */
-function keysOf(candidates: readonly Candidate[]): ReadonlySet<string> {
+function keysOf(candidates: readonly AdoptionCandidate[]): ReadonlySet<string> {
   return new Set(
     candidates.flatMap((c) => [
       ...c.key.map((column) => columnId(c, column)),
@@ -228,7 +228,7 @@ function sealKeys(entity: Entity, isKey: (physical: string) => boolean): Entity 
   return names.length === own.length ? entity : { ...entity, entity_key_columns: names };
 }
 
-function compile(document: ManifestDocument, candidates: readonly Candidate[]): Attempt {
+function compile(document: ManifestDocument, candidates: readonly AdoptionCandidate[]): Attempt {
   try {
     return { ok: true, document, manifest: parseManifest(JSON.stringify(document), 'manifest.yaml') };
   } catch (error) {
@@ -243,7 +243,11 @@ function compile(document: ManifestDocument, candidates: readonly Candidate[]): 
 }
 
 /** The table on whose account the document has a fault at `path`; null where it is none's. */
-function tableAt(path: string, document: ManifestDocument, candidates: readonly Candidate[]): string | null {
+function tableAt(
+  path: string,
+  document: ManifestDocument,
+  candidates: readonly AdoptionCandidate[],
+): string | null {
   const [section = '', name = '', part = '', table = ''] = path
     .slice(1)
     .split('/')

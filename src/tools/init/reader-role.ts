@@ -3,7 +3,7 @@ import { quoteIdentifier } from 'osl-compiler';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { tableSql } from '../../base/table-sql.js';
 import type { SystemEngine } from '../../engine/index.js';
-import type { Candidate } from '../../model/discovery/index.js';
+import type { AdoptionCandidate } from '../../model/discovery/index.js';
 
 /** A role that may log in and read some tables, and nothing else. */
 export interface ReaderRole {
@@ -22,7 +22,7 @@ export interface ReaderRole {
 export async function makeReader(
   system: SystemEngine,
   name: string,
-  tables: readonly Candidate[],
+  tables: readonly AdoptionCandidate[],
   url: string,
 ): Promise<ReaderRole> {
   const password = randomBytes(24).toString('base64url');

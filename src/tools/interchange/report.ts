@@ -1,4 +1,4 @@
-import type { Range } from '../../model/manifest/index.js';
+import type { TextRange } from '../../model/manifest/index.js';
 
 /**
  * What became of a construct that did not map as it stands. `lost`: nothing of it is in the manifest. `approximated`:
@@ -12,7 +12,7 @@ export interface Loss {
   /** `high` where it is about who may see what. */
   readonly severity: 'high' | 'normal';
   readonly file: string;
-  readonly range: Range;
+  readonly range: TextRange;
   /** JSON Pointer into the file; empty for the whole of it. */
   readonly path: string;
   /** One sentence, the author's own words in backticks. */

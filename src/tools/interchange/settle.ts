@@ -4,7 +4,7 @@ import {
   type ManifestDocument,
   manifestShape,
   type Path,
-  type Problem,
+  type UnplacedDiagnostic,
 } from '../../model/manifest/index.js';
 import type { MetricDocument } from './draft.js';
 import { members } from './names.js';
@@ -40,13 +40,13 @@ export function settle(
   }
 }
 
-function messages(problems: readonly Problem[]): string {
+function messages(problems: readonly UnplacedDiagnostic[]): string {
   return problems.map((p) => `${p.path.join('/')}: ${p.message}`).join('; ');
 }
 
 function without(
   document: ManifestDocument,
-  problems: readonly Problem[],
+  problems: readonly UnplacedDiagnostic[],
   origins: Origins,
   gone: Set<string>,
 ): ManifestDocument | null {
@@ -55,7 +55,7 @@ function without(
   const optional = problems.filter(isOptional);
   if (optional.length > 0) return withoutMembers(document, optional, origins);
   if (problems.some(({ path }) => path[0] === 'raw_sql')) return withoutRawSql(document, problems, origins);
-  const faults = new Map<string, Problem>();
+  const faults = new Map<string, UnplacedDiagnostic>();
   for (const problem of problems) {
     const key = memberOf(problem.path);
     if (key !== null && !faults.has(key)) faults.set(key, problem);
@@ -71,13 +71,13 @@ function without(
   return prune(document, gone);
 }
 
-function isComputed({ path }: Problem): boolean {
+function isComputed({ path }: UnplacedDiagnostic): boolean {
   return path[0] === 'entities' && path[2] === 'computed' && path[3] !== undefined;
 }
 
 function withoutComputed(
   document: ManifestDocument,
-  problems: readonly Problem[],
+  problems: readonly UnplacedDiagnostic[],
   origins: Origins,
 ): ManifestDocument {
   const gone = new Map(problems.map((p) => [p.path.slice(0, 4).join('/'), p] as const));
@@ -95,13 +95,13 @@ function withoutComputed(
 /** What an entity can do without. */
 const OPTIONAL = ['time_dimension', 'legs', 'derived', 'composition'] as const;
 
-function isOptional({ path }: Problem): boolean {
+function isOptional({ path }: UnplacedDiagnostic): boolean {
   return path[0] === 'entities' && OPTIONAL.some((key) => key === path[2]);
 }
 
 function withoutMembers(
   document: ManifestDocument,
-  problems: readonly Problem[],
+  problems: readonly UnplacedDiagnostic[],
   origins: Origins,
 ): ManifestDocument {
   const entities: Record<string, Record<string, unknown>> = members(
@@ -120,7 +120,7 @@ function withoutMembers(
 /** Tables that raw SQL may name and that nothing governs any more. */
 function withoutRawSql(
   document: ManifestDocument,
-  problems: readonly Problem[],
+  problems: readonly UnplacedDiagnostic[],
   origins: Origins,
 ): ManifestDocument {
   const gone = new Set<number>();

@@ -2,9 +2,9 @@ import {
   CODES,
   ManifestProblems,
   type Path,
-  type Problem,
   parseSource,
   raise,
+  type UnplacedDiagnostic,
   type YamlSource,
 } from '../../model/manifest/index.js';
 import { Account } from './account.js';
@@ -25,7 +25,7 @@ export class SourceFile {
   readonly root: unknown;
   readonly account: Account;
   readonly #source: YamlSource;
-  readonly #problems: Problem[] = [];
+  readonly #problems: UnplacedDiagnostic[] = [];
 
   /** @throws ManifestProblems where the text is no YAML, too large, too deep, or names a key twice */
   constructor({ file, text }: SourceText) {

@@ -18,7 +18,7 @@ import {
   type TextEdit,
 } from 'vscode-languageserver/node';
 import { TextDocument } from 'vscode-languageserver-textdocument';
-import type { Diagnostic as Fault, Range as FileRange } from '../../model/manifest/index.js';
+import type { Diagnostic as Fault, TextRange as FileRange } from '../../model/manifest/index.js';
 import type { Project } from './check.js';
 import { CheckingThread } from './checking-thread.js';
 import { type Completion, completeYaml } from './complete.js';

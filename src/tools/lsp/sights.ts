@@ -7,7 +7,7 @@ import {
   reasonsFor,
   supposedIdentity,
 } from '../../../policy/index.js';
-import { bestSight, type NamedObject, objectNamed, type Sight } from '../../model/graph/index.js';
+import { bestSight, type CatalogName, objectNamed, type Visibility } from '../../model/graph/index.js';
 import type { SoundModel } from './check.js';
 
 /** Subjects that are judged for one hover: a policy may have many thousands. */
@@ -15,7 +15,7 @@ const MOST_SUBJECTS = 500;
 /** Subjects that are named for each way of seeing. */
 const MOST_NAMED = 6;
 
-const WORDS: Readonly<Record<Exclude<Sight, 'nothing'>, string>> = {
+const WORDS: Readonly<Record<Exclude<Visibility, 'nothing'>, string>> = {
   clear: 'in the clear',
   partly_masked: 'masked in some rows',
   masked: 'masked',
@@ -56,12 +56,12 @@ export function sightsText(name: string, { manifest: { catalog }, snapshot }: So
 
 interface Seen {
   readonly subject: string;
-  readonly sight: Sight;
+  readonly sight: Visibility;
   readonly rules: readonly string[];
 }
 
 function* sightsOf(
-  object: NamedObject,
+  object: CatalogName,
   relation: Relation,
   snapshot: PolicySnapshot,
   catalog: Catalog,

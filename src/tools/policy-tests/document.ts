@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import type { Sight } from '../../model/graph/index.js';
+import type { Visibility } from '../../model/graph/index.js';
 import { parseSource, raise, readManifestText } from '../../model/manifest/index.js';
 import { shapeCheck } from '../../model/manifest/schema/check.js';
 import { POLICY_TESTS_SCHEMA } from './schema.js';
@@ -15,7 +15,7 @@ export interface Expectation {
   readonly in_order?: boolean;
   readonly row_count?: number;
   readonly sql?: string;
-  readonly sees?: Sight;
+  readonly sees?: Visibility;
 }
 
 /** What a test asks. */

@@ -10,7 +10,7 @@ import {
 } from '../../../policy/index.js';
 import { createPlanCache } from '../../ask/data/plan-cache.js';
 import { type AnswerParts, ask, type Question } from '../../ask/index.js';
-import { bestSight, objectNamed, type Sight } from '../../model/graph/index.js';
+import { bestSight, objectNamed, type Visibility } from '../../model/graph/index.js';
 import { limitedBy, type Service } from '../../service/service.js';
 import { fieldsIn } from '../../surfaces/rest/bodies/json.js';
 import { queryRequestIn } from '../../surfaces/rest/bodies/query.js';
@@ -26,7 +26,7 @@ export type Observed =
       readonly rows: readonly JsonRow[];
     }
   | { readonly kind: 'refusal'; readonly code: string; readonly message: string }
-  | { readonly kind: 'sight'; readonly sees: Sight };
+  | { readonly kind: 'sight'; readonly sees: Visibility };
 
 /** What the service answers to a test under `snapshot`, on the way that every question takes. */
 export async function observe(
@@ -112,7 +112,7 @@ function sightOf(
   identity: Identity,
   service: Service,
   snapshot: PolicySnapshot,
-): Sight {
+): Visibility {
   const { catalog } = service.model().manifest;
   const { relation: named, column } = objectNamed(name);
   const relation = catalog.relations.get(named);

@@ -1,6 +1,6 @@
 import { arrayText, quoteIdentifier, quoteLiteral, storedType } from 'osl-compiler';
 import { tableSql } from '../../base/table-sql.js';
-import type { Connector, Table, TableColumn } from '../../model/manifest/index.js';
+import type { Connector, DeclaredTableColumn, Table } from '../../model/manifest/index.js';
 import type { JsonRow } from './document.js';
 
 /** Rows that cannot be given to a table, in words. */
@@ -36,16 +36,16 @@ function enumsSql(tables: readonly Table[]): readonly string[] {
   ]);
 }
 
-function declaredEnum({ stored, labels }: TableColumn): string | null {
+function declaredEnum({ stored, labels }: DeclaredTableColumn): string | null {
   const type = stored === null ? null : storedType(stored);
   return type?.isEnum === true && labels !== null ? type.sql : null;
 }
 
-function columnSql(column: TableColumn): string {
+function columnSql(column: DeclaredTableColumn): string {
   return `${quoteIdentifier(column.name)} ${typeSql(column)}`;
 }
 
-function typeSql(column: TableColumn): string {
+function typeSql(column: DeclaredTableColumn): string {
   const { stored, type } = column;
   if (stored === null) return type;
   const found = storedType(stored);
@@ -70,7 +70,7 @@ export function copyOf(
 }
 
 /** A value of JSON as Postgres' text format has it. */
-function textOf(value: unknown, column: TableColumn | undefined): string | null {
+function textOf(value: unknown, column: DeclaredTableColumn | undefined): string | null {
   if (value === undefined || value === null) return null;
   if (Array.isArray(value) && column?.type.endsWith('[]') === true)
     return arrayText(value.map((item: unknown) => textOf(item, undefined)));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t, { type Test, test } from 'tap';
 import { type OpenedEngine, openEngine } from '../../../src/engine/index.js';
 import {
-  type Candidate,
+  type AdoptionCandidate,
   candidateFor,
   candidatesIn,
   draftOf,
@@ -63,7 +63,7 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
   await system.script(LIBRARY);
   const upstream = await readUpstream(system);
   const candidates = new Map(candidatesIn(upstream, 'db', manifest).map((c) => [c.id, c]));
-  const of = (id: string): Candidate => {
+  const of = (id: string): AdoptionCandidate => {
     const found = candidates.get(id);
     if (found === undefined) throw new Error(`${id} is no candidate`);
     return found;
@@ -232,7 +232,7 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
     await system.script(ODD);
     const odd = await readUpstream(system, ['odd', 'UPPER case']);
     const found = new Map(candidatesIn(odd, 'db', manifest).map((c) => [`${c.schema}.${c.table}`, c]));
-    const of = (table: string): Candidate => {
+    const of = (table: string): AdoptionCandidate => {
       const one = found.get(table);
       if (one === undefined) throw new Error(`${table} is no candidate`);
       return one;

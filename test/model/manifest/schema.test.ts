@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'tap';
 import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
-import type { Range } from '../../../src/model/manifest/index.js';
+import type { TextRange } from '../../../src/model/manifest/index.js';
 import {
   loadManifest,
   loadPolicyDocument,
@@ -113,6 +113,6 @@ test('what the policy compiler finds is placed in the file', async (t) => {
   }
 });
 
-function markedText(text: string, { start, end }: Range): string | undefined {
+function markedText(text: string, { start, end }: TextRange): string | undefined {
   return text.split('\n')[start.line - 1]?.slice(start.column - 1, end.column - 1);
 }

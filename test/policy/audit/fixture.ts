@@ -7,11 +7,11 @@ import {
   encodeHeader,
   FRAME_HEAD,
   FRAME_TAIL,
-  type Frame,
   frameAt,
   leafHash,
   putFrameHead,
   putFrameTail,
+  type RecordFrame,
   type SegmentHeader,
   segmentNumber,
   usedEnd,
@@ -96,14 +96,14 @@ export function lastSegment(dir: string): string {
 export interface Segment {
   readonly path: string;
   readonly header: SegmentHeader;
-  readonly frames: Frame[];
+  readonly frames: RecordFrame[];
 }
 
 export function readSegmentFile(path: string): Segment {
   const bytes = readFileSync(path);
   const decoded = decodeHeader(bytes);
   if (!decoded) throw new Error(`no header in ${path}`);
-  const frames: Frame[] = [];
+  const frames: RecordFrame[] = [];
   let at = decoded.end;
   for (let frame = frameAt(bytes, at, usedEnd(bytes)); frame; frame = frameAt(bytes, at, usedEnd(bytes))) {
     frames.push(frame);

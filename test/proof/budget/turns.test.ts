@@ -1,8 +1,8 @@
 import t from 'tap';
-import { Turns } from '../../../src/base/threads/turns.js';
+import { FairSlots } from '../../../src/base/threads/turns.js';
 
 t.test('callers take turns, however many each has waiting', async (t) => {
-  const turns = new Turns();
+  const turns = new FairSlots();
   const order: string[] = [];
   const ask = (caller: string, name: string): Promise<void> =>
     turns.take(caller, async () => {
@@ -18,7 +18,7 @@ t.test('callers take turns, however many each has waiting', async (t) => {
 });
 
 t.test('a caller has only so many waiting, and a failure hands the turn on', async (t) => {
-  const turns = new Turns();
+  const turns = new FairSlots();
   const failing = turns.take('a', async () => {
     throw new Error('not today');
   });
@@ -34,7 +34,7 @@ t.test('a caller has only so many waiting, and a failure hands the turn on', asy
 });
 
 t.test('as many at a time as there are places, and who leaves the queue takes none', async (t) => {
-  const turns = new Turns(2);
+  const turns = new FairSlots(2);
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const ask = (caller: string, name: string, signal: AbortSignal | null = null): Promise<void> =>

@@ -4,10 +4,9 @@ import {
   createWireServer,
   type FetchResult,
   type Handler,
-  type Login,
+  type IdleLimit,
   type Portal,
   type RefusedEvent,
-  type Resting,
   type RowWriter,
   type SeriesEnd,
   type SessionControl,
@@ -15,6 +14,7 @@ import {
   type SimpleStatement,
   type TransactionStatus,
   WireError,
+  type WireLogin,
   type WireOptions,
   type WireStatement,
 } from '../../../wire/index.js';
@@ -27,14 +27,14 @@ import { int16, int32, join, message } from './bytes.js';
  */
 export class Scripted implements Handler {
   readonly log: string[] = [];
-  readonly logins: Login[] = [];
+  readonly logins: WireLogin[] = [];
   readonly refusals: RefusedEvent[] = [];
   readonly bugs: unknown[] = [];
   readonly sessions: ScriptedSession[] = [];
   /** What `authenticate` waits for. */
   gate: Promise<void> = Promise.resolve();
 
-  async authenticate(login: Login, control: SessionControl): Promise<SessionHandler> {
+  async authenticate(login: WireLogin, control: SessionControl): Promise<SessionHandler> {
     await this.gate;
     this.logins.push(login);
     if (login.password === 'bug') throw new Error('secret detail');
@@ -64,7 +64,7 @@ export class ScriptedSession implements SessionHandler {
   readonly control: SessionControl;
   readonly #handler: Scripted;
   transactionStatus: TransactionStatus = 'I';
-  idleLimit: Resting | null = null;
+  idleLimit: IdleLimit | null = null;
   expired = false;
   openPortals = 0;
   cancelled = 0;

@@ -7,7 +7,7 @@ import { type Location, nameParts, required } from '../ast.js';
 import type { BindContext } from '../context.js';
 import type { BindEnvironment } from '../environment.js';
 import { chooseOverload } from './call.js';
-import { type Bound, coerce, elementTypeOf, typeOfBound } from './coerce.js';
+import { type BoundExpression, coerce, elementTypeOf, typeOfBound } from './coerce.js';
 import { bindExpression } from './expression.js';
 import { attributeArgument, bindAttributeMatch, bindIn } from './in-list.js';
 import { infix, operatorFor, prefix, quotient, remainder } from './infix.js';
@@ -152,7 +152,7 @@ function bindQuantified(name: string, node: A_Expr, env: BindEnvironment): Expr 
   );
 }
 
-function bindValueOf(bound: Bound, ctx: BindContext): Expr {
+function bindValueOf(bound: BoundExpression, ctx: BindContext): Expr {
   return bound.kind === 'untyped' ? coerce(bound, 'text[]', ctx) : bound;
 }
 
@@ -171,8 +171,8 @@ const FUNCTIONS: ReadonlyMap<string, string> = new Map([
 /** `doc @? path` and `doc @@ path` of jsonb, as the functions that they are, with errors silent. Null of anything else. */
 function bindPathOperator(
   name: string,
-  left: Bound,
-  right: Bound,
+  left: BoundExpression,
+  right: BoundExpression,
   at: Location,
   ctx: BindContext,
 ): Expr | null {

@@ -21,7 +21,7 @@ import { type BindEnvironment, insideCall } from '../environment.js';
 import { bindMeasure, bindMetricAggregate } from '../metrics/measure.js';
 import { bindOperatorCall } from '../runtime/operator.js';
 import { isLocal } from '../scope.js';
-import { type Bound, coerce, commonType, requireComparable, typeOfBound } from './coerce.js';
+import { type BoundExpression, coerce, commonType, requireComparable, typeOfBound } from './coerce.js';
 import { bindExpression, bindPredicateNode } from './expression.js';
 import { bindArgument, bindRowToJson, countedRow } from './whole-row.js';
 import { bindWindow } from './window.js';
@@ -107,7 +107,7 @@ function bindScalar(name: string, node: FuncCall, env: BindEnvironment): Expr {
 /** Resolves the overload and converts the arguments; structural ones become part of the plan's shape. */
 export function chooseOverload(
   name: string,
-  bounds: readonly Bound[],
+  bounds: readonly BoundExpression[],
   location: Location,
   ctx: BindContext,
 ): { definition: FunctionDefinition; args: readonly Expr[]; type: TypeName } {
@@ -129,7 +129,7 @@ export function chooseOverload(
 /** A literal of a closed set, such as the unit of `date_trunc`: emitted as text, so it must be one of the set. */
 function structural(
   name: string,
-  bound: Bound,
+  bound: BoundExpression,
   allowed: ReadonlySet<string>,
   location: Location,
   ctx: BindContext,
@@ -218,12 +218,17 @@ function bindAggregate(name: string, node: FuncCall, env: BindEnvironment): Expr
 
 const nullNode: Node = { A_Const: { isnull: true } };
 
-function settle(bound: Bound | undefined, ctx: BindContext): Expr | null {
+function settle(bound: BoundExpression | undefined, ctx: BindContext): Expr | null {
   if (bound === undefined) return null;
   return bound.kind === 'untyped' ? coerce(bound, 'text', ctx) : bound;
 }
 
-export function aggregateOf(name: string, node: FuncCall, bounds: readonly Bound[], ctx: BindContext) {
+export function aggregateOf(
+  name: string,
+  node: FuncCall,
+  bounds: readonly BoundExpression[],
+  ctx: BindContext,
+) {
   if (node.agg_star !== true) return chooseOverload(name, bounds, node.location, ctx);
   const definition = functionsNamed(name).find((d) => d.arguments.length === 1 && d.arguments[0] === 'any');
   if (definition === undefined) throw unknownFunction(`${name}(*)`, [], node.location, ctx);
@@ -243,7 +248,7 @@ function rowCounted({ args = [], agg_distinct }: FuncCall, env: BindEnvironment)
 }
 
 /** A row counts whatever is in it, NULLs too. */
-function countOfRows(items: readonly Bound[], ctx: BindContext) {
+function countOfRows(items: readonly BoundExpression[], ctx: BindContext) {
   const args = items.map((b) => (b.kind === 'untyped' ? coerce(b, 'text', ctx) : b));
   return {
     definition: neededFunction('count', ['text']).definition,

@@ -7,11 +7,16 @@ import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '..
 import { integerOf, type Location, nameParts, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import type { BindEnvironment } from '../environment.js';
-import { type Bound, coerce } from './coerce.js';
+import { type BoundExpression, coerce } from './coerce.js';
 import { bindExpression } from './expression.js';
 
 /** `CAST(bound AS type)`, `bound::type` and `type 'literal'`. */
-export function bindCast(bound: Bound, node: TypeNode, location: Location, env: BindEnvironment): Expr {
+export function bindCast(
+  bound: BoundExpression,
+  node: TypeNode,
+  location: Location,
+  env: BindEnvironment,
+): Expr {
   const { ctx } = env;
   if (isOneByte(node) && node.arrayBounds === undefined) return bindOneByte(bound, location, ctx);
   const type = typeOfNode(node, env);
@@ -35,7 +40,10 @@ export function bindCast(bound: Bound, node: TypeNode, location: Location, env: 
 }
 
 /** `'english'::regconfig`: the literal itself, where it is a configuration of Postgres' own; null for any other cast. */
-export function configurationIn(bound: Bound, { names, arrayBounds }: TypeNode): Bound | null {
+export function configurationIn(
+  bound: BoundExpression,
+  { names, arrayBounds }: TypeNode,
+): BoundExpression | null {
   if (nameParts(names).join('.') !== 'regconfig' || arrayBounds !== undefined) return null;
   const value = bound.kind === 'untyped' ? bound.value : null;
   const isKnown = (text: string): boolean => CONFIGURATIONS.has(text.toLowerCase());
@@ -77,7 +85,12 @@ export function typeOfNode(node: TypeNode, env: BindEnvironment): TypeName {
 }
 
 /** The value in `type`, by an explicit cast. */
-export function convert(bound: Bound, type: TypeName, location: Location, env: BindEnvironment): Expr {
+export function convert(
+  bound: BoundExpression,
+  type: TypeName,
+  location: Location,
+  env: BindEnvironment,
+): Expr {
   const { ctx } = env;
   if (bound.kind === 'untyped') return coerce(bound, type, ctx);
   if (bound.type === type)
@@ -126,7 +139,7 @@ const INTERVAL_FIELDS: ReadonlyMap<number, string> = new Map([
 
 /** `INTERVAL '7' DAY` is `INTERVAL '7 day'`; a unit in the literal itself is kept as it is. */
 function bindIntervalCast(
-  bound: Bound,
+  bound: BoundExpression,
   modifiers: readonly number[],
   location: Location,
   env: BindEnvironment,
@@ -157,7 +170,7 @@ function isOneByte({ names = [] }: TypeNode): boolean {
  *
  * @throws QueryError E0511
  */
-function bindOneByte(bound: Bound, at: Location, ctx: BindContext): Expr {
+function bindOneByte(bound: BoundExpression, at: Location, ctx: BindContext): Expr {
   const value = bound.kind === 'untyped' ? bound.value : { literal: null };
   if (value === null) return ctx.at(Object.freeze({ kind: 'null', type: 'text' }), at);
   const first = 'literal' in value ? value.literal?.read().slice(0, 1) : undefined;

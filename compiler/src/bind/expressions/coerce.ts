@@ -28,10 +28,10 @@ interface UntypedValue {
   readonly location: Location;
 }
 
-export type Bound = Expr | UntypedValue;
+export type BoundExpression = Expr | UntypedValue;
 
 /** The type of `bound`, or null while it is undecided. */
-export function typeOfBound(bound: Bound): TypeName | null {
+export function typeOfBound(bound: BoundExpression): TypeName | null {
   return bound.kind === 'untyped' ? null : bound.type;
 }
 
@@ -40,7 +40,7 @@ export function typeOfBound(bound: Bound): TypeName | null {
  *
  * @throws QueryError E0511 where there is no implicit way.
  */
-export function coerce(bound: Bound, type: TypeName, ctx: BindContext, location?: Location): Expr {
+export function coerce(bound: BoundExpression, type: TypeName, ctx: BindContext, location?: Location): Expr {
   if (bound.kind === 'untyped') return typeLiteral(bound, type, ctx);
   if (bound.type === type) return bound;
   const cast = castBetween(bound.type, type);
@@ -166,7 +166,11 @@ export function listOf(
  * The type that `bounds` have in common, as CASE, UNION, COALESCE and IN need it: Postgres' rules for the
  * types of this language. All undecided means text.
  */
-export function commonType(bounds: readonly Bound[], ctx: BindContext, location: Location): TypeName {
+export function commonType(
+  bounds: readonly BoundExpression[],
+  ctx: BindContext,
+  location: Location,
+): TypeName {
   const types = bounds.map(typeOfBound);
   const common = commonTypeOf(types);
   if (common !== null) return common;

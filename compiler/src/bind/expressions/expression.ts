@@ -26,7 +26,14 @@ import { findColumn, resolveColumn, type ScopeColumn, type ScopeItem } from '../
 import { bindArithmetic } from './a-expr.js';
 import { bindCall } from './call.js';
 import { bindBitNumber, bindCast, configurationIn, convert, isBitCast, typeOfNode } from './cast.js';
-import { arrayTypeOf, type Bound, coerce, commonType, elementTypeOf, requireComparable } from './coerce.js';
+import {
+  arrayTypeOf,
+  type BoundExpression,
+  coerce,
+  commonType,
+  elementTypeOf,
+  requireComparable,
+} from './coerce.js';
 import { bindCollate } from './collation.js';
 import { infix } from './infix.js';
 import { bindRowNullTest } from './row.js';
@@ -35,7 +42,7 @@ import { bindSubLink } from './subquery.js';
 import { bindRowText, isRowName } from './whole-row.js';
 
 /** Binds a value expression; what its surroundings must type stays undecided. */
-export function bindExpression(node: Node, env: BindEnvironment): Bound {
+export function bindExpression(node: Node, env: BindEnvironment): BoundExpression {
   if ('ParamRef' in node) env.ctx.spendParameter(node.ParamRef.location);
   else env.ctx.spend();
   return env.ctx.nested(() => bindNode(node, env));
@@ -52,7 +59,7 @@ export function bindPredicateNode(node: Node, env: BindEnvironment): Expr {
   return coerce(bindExpression(node, env), 'bool', env.ctx);
 }
 
-function bindNode(node: Node, env: BindEnvironment): Bound {
+function bindNode(node: Node, env: BindEnvironment): BoundExpression {
   const { ctx } = env;
   if ('ColumnRef' in node) return bindColumn(node.ColumnRef, env);
   if ('A_Const' in node) return bindConstant(node.A_Const, env);
@@ -130,7 +137,7 @@ export function columnValue(
   return computed === undefined ? ref : ctx.at(computedValue(computed, item, ctx, bindValue), at);
 }
 
-function bindConstant(node: A_Const, env: BindEnvironment): Bound {
+function bindConstant(node: A_Const, env: BindEnvironment): BoundExpression {
   const { ctx } = env;
   const at = node.location;
   if (node.isnull === true) return { kind: 'untyped', value: null, location: at };
@@ -157,7 +164,7 @@ function isInt8(text: string): boolean {
   return value >= -(2n ** 63n) && value < 2n ** 63n;
 }
 
-function bindParameter(number: number, location: number | undefined, env: BindEnvironment): Bound {
+function bindParameter(number: number, location: number | undefined, env: BindEnvironment): BoundExpression {
   const known = env.ctx.clients.typeOf(number, location);
   if (known !== null) return env.ctx.at(env.ctx.clients.parameter(number, known, location), location);
   return { kind: 'untyped', value: { parameter: number }, location };
@@ -197,7 +204,7 @@ function bindTruthTest(node: BooleanTest, env: BindEnvironment): Expr {
   return env.ctx.at(Object.freeze({ kind: 'truth_test', arg, test, negated, type: 'bool' }), node.location);
 }
 
-function bindTypeCast(node: TypeCast, env: BindEnvironment): Bound {
+function bindTypeCast(node: TypeCast, env: BindEnvironment): BoundExpression {
   if (node.typeName === undefined) throw env.ctx.unsupported('this cast', node.location);
   const { arg, typeName } = node;
   const row = arg === undefined ? null : rowAsText(arg, typeName, env);
@@ -244,7 +251,7 @@ function bindCase(node: CaseExpr, around: BindEnvironment): Expr {
     );
   });
   const results = whens.map((w) => bindExpression(required(w.result), env));
-  const last: Bound =
+  const last: BoundExpression =
     node.defresult === undefined
       ? { kind: 'untyped', value: null, location: node.location }
       : bindExpression(node.defresult, env);

@@ -5,7 +5,7 @@ import type { PlainList } from '../../text/lexical.js';
 import { arrayOf, isArray, type TypeName } from '../../types/types.js';
 import { constantText, type Location, nameParts, placeOf, required } from '../ast.js';
 import type { BindEnvironment } from '../environment.js';
-import { type Bound, coerce, commonType, listOf, typeOfBound } from './coerce.js';
+import { type BoundExpression, coerce, commonType, listOf, typeOfBound } from './coerce.js';
 import { bindExpression, bindValue } from './expression.js';
 import { equalityOf, operatorFor } from './infix.js';
 import { bindRowIn } from './row.js';
@@ -52,7 +52,7 @@ export function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Ex
 
 /** `arg IN (…)` of a long list, which the parser has read as its first item: plain values, so always one array parameter. */
 function bindLongIn(
-  arg: Bound,
+  arg: BoundExpression,
   { type, items }: PlainList,
   negated: boolean,
   location: Location,
@@ -67,7 +67,7 @@ function bindLongIn(
 
 /** The equality of `arg` with each item of a list of `listType`; null is a list of literals without a type. */
 function comparedWith(
-  arg: Bound,
+  arg: BoundExpression,
   listType: TypeName | null,
   negated: boolean,
   location: Location,

@@ -5,10 +5,10 @@ import type { Expr } from '../../plan/plan.js';
 import { isInteger, type TypeName } from '../../types/types.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type Bound, coerce, typeOfBound } from './coerce.js';
+import { type BoundExpression, coerce, typeOfBound } from './coerce.js';
 
 /** `name right` with the overload that Postgres would take. */
-export function prefix(name: string, right: Bound, location: Location, ctx: BindContext): Expr {
+export function prefix(name: string, right: BoundExpression, location: Location, ctx: BindContext): Expr {
   if (name === '+') return coerce(right, typeOfBound(right) ?? 'float8', ctx);
   const found = resolveOperator(name, undefined, typeOfBound(right));
   if (found === 'none' || found === 'ambiguous') {
@@ -19,7 +19,13 @@ export function prefix(name: string, right: Bound, location: Location, ctx: Bind
 }
 
 /** `left name right` with the overload that Postgres would take. */
-export function infix(name: string, left: Bound, right: Bound, location: Location, ctx: BindContext): Expr {
+export function infix(
+  name: string,
+  left: BoundExpression,
+  right: BoundExpression,
+  location: Location,
+  ctx: BindContext,
+): Expr {
   const found = operatorFor(name, typeOfBound(left), typeOfBound(right), location, ctx);
   const [leftType = 'text', rightType = 'text'] = found.argumentTypes;
   const sides = [coerce(left, leftType, ctx, location), coerce(right, rightType, ctx, location)] as const;
@@ -58,20 +64,30 @@ export function equalityOf(type: TypeName, location: Location, ctx: BindContext)
 }
 
 /** `left / right` as metrics divide: whole numbers give a fraction, and what is divided by zero is NULL. */
-export function quotient(left: Bound, right: Bound, location: Location, ctx: BindContext): Expr {
+export function quotient(
+  left: BoundExpression,
+  right: BoundExpression,
+  location: Location,
+  ctx: BindContext,
+): Expr {
   return infix('/', exact(left, ctx), nonZero(right, ctx), location, ctx);
 }
 
 /** `left % right`, NULL where `right` is zero. */
-export function remainder(left: Bound, right: Bound, location: Location, ctx: BindContext): Expr {
+export function remainder(
+  left: BoundExpression,
+  right: BoundExpression,
+  location: Location,
+  ctx: BindContext,
+): Expr {
   return infix('%', left, nonZero(right, ctx), location, ctx);
 }
 
-function exact(bound: Bound, ctx: BindContext): Bound {
+function exact(bound: BoundExpression, ctx: BindContext): BoundExpression {
   return bound.kind !== 'untyped' && isInteger(bound.type) ? coerce(bound, 'numeric', ctx) : bound;
 }
 
-function nonZero(bound: Bound, ctx: BindContext): Bound {
+function nonZero(bound: BoundExpression, ctx: BindContext): BoundExpression {
   if (bound.kind === 'untyped') return bound;
   if (ctx.literalIn(bound)?.holds((text) => Number(text) !== 0) === true) return bound;
   const zero = coerce(ctx.constant('0', 'int4'), bound.type, ctx);

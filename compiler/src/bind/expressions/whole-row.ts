@@ -9,7 +9,7 @@ import type { BindEnvironment } from '../environment.js';
 import { lookUp, type ScopeItem } from '../scope.js';
 import { expandStar } from '../select/star.js';
 import { chooseOverload } from './call.js';
-import { type Bound, coerce } from './coerce.js';
+import { type BoundExpression, coerce } from './coerce.js';
 import { bindExpression, bindValue, columnValue } from './expression.js';
 import { infix } from './infix.js';
 
@@ -28,7 +28,7 @@ const TAKES_ROWS: ReadonlySet<string> = new Set(
 const MOST_COLUMNS = 50;
 
 /** Argument `index` of function `name`: of JSON it may be a row, or a path. */
-export function bindArgument(node: Node, name: string, index: number, env: BindEnvironment): Bound {
+export function bindArgument(node: Node, name: string, index: number, env: BindEnvironment): BoundExpression {
   if (TAKES_ROWS.has(name))
     return bindRow(node, name.includes('jsonb') ? 'jsonb' : 'json', env) ?? bindExpression(node, env);
   if (PATH_FUNCTIONS.has(name) && index === 1) return bindPath(node, env);

@@ -1,6 +1,6 @@
 import type { FuncCall, WindowDef } from '@pgsql/types';
 import { functionsNamed } from '../../functions/index.js';
-import type { Expr, Frame, FrameBound, SortKey } from '../../plan/plan.js';
+import type { Expr, FrameBound, SortKey, WindowFrame } from '../../plan/plan.js';
 import { someExpr } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';
 import { required } from '../ast.js';
@@ -126,7 +126,7 @@ const DISTANCES: ReadonlyMap<TypeName, TypeName> = new Map<TypeName, TypeName>([
   ['interval', 'interval'],
 ]);
 
-function frameOf(window: WindowDef, orderBy: readonly SortKey[], env: BindEnvironment): Frame | null {
+function frameOf(window: WindowDef, orderBy: readonly SortKey[], env: BindEnvironment): WindowFrame | null {
   const bits = window.frameOptions ?? 0;
   if ((bits & NONDEFAULT) === 0) return null;
   const mode = (bits & RANGE) !== 0 ? 'range' : (bits & GROUPS) !== 0 ? 'groups' : 'rows';
@@ -173,7 +173,7 @@ function frameOf(window: WindowDef, orderBy: readonly SortKey[], env: BindEnviro
   });
 }
 
-function exclusion(bits: number): Frame['exclude'] {
+function exclusion(bits: number): WindowFrame['exclude'] {
   if ((bits & EXCLUDE_CURRENT_ROW) !== 0) return 'current row';
   if ((bits & EXCLUDE_GROUP) !== 0) return 'group';
   return (bits & EXCLUDE_TIES) !== 0 ? 'ties' : null;

@@ -1,7 +1,7 @@
 import { assertNever, type QueryError, queryError } from '../../errors/errors.js';
 import { resolveFunction, resolveOperator } from '../../functions/index.js';
 import { callNode, inType, operationNode } from '../../plan/nodes.js';
-import type { Call, Cast, Expr, LiteralValue, Operation } from '../../plan/plan.js';
+import type { Cast, Expr, FunctionCall, LiteralValue, Operation } from '../../plan/plan.js';
 import { mapChildren } from '../../plan/walk.js';
 import { isSettingsFreeType } from '../../types/column-form.js';
 import { elementOf, isArray, type ScalarType, type TypeName } from '../../types/types.js';
@@ -249,7 +249,7 @@ const ON_A_CLOCK: ReadonlySet<string> = new Set([
   'to_char',
 ]);
 
-function freeCall(expr: Call, literals: LiteralForm): Expr {
+function freeCall(expr: FunctionCall, literals: LiteralForm): Expr {
   const { definition, args } = expr;
   const { name } = definition;
   if (definition.volatility === 'volatile')

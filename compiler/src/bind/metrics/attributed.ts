@@ -31,7 +31,7 @@ export interface Events {
 }
 
 /** The later events, and what their figure is made of. */
-export interface Later {
+export interface LaterEvents {
   /** Its columns are `same…`, `at`, a number of the event, `inputs…`. */
   readonly table: CommonTable;
   readonly deferred: DeferredAggregates;
@@ -51,7 +51,7 @@ export interface AttributedEvents {
 export function attributed(
   metric: ConversionMetric,
   bases: CommonTable,
-  { table }: Later,
+  { table }: LaterEvents,
   ctx: BindContext,
 ): AttributedEvents {
   const width = metric.same.length;

@@ -5,7 +5,7 @@ import type { Aggregate, ColumnRef, Expr, SourceId } from '../../plan/plan.js';
 import { mapChildren, someExpr } from '../../plan/walk.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { attributed, type Events, type Later } from './attributed.js';
+import { attributed, type Events, type LaterEvents } from './attributed.js';
 import { materialized, tableRows, unnamedOutputs } from './build.js';
 import type { Branch, JoinedRows } from './joined-rows.js';
 
@@ -18,7 +18,7 @@ export interface ConversionUse {
   readonly item: { readonly source: SourceId; readonly relation: Relation | null };
   readonly conversion: ConversionMetric;
   readonly events: Events;
-  readonly later: Later;
+  readonly later: LaterEvents;
   /** The caller's FILTER, which chooses base events, or null. */
   readonly filter: Expr | null;
   readonly metric: string;

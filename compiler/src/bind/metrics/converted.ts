@@ -5,7 +5,7 @@ import type { Expr } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
 import type { BindEnvironment } from '../environment.js';
 import type { ScopeItem } from '../scope.js';
-import type { Events, Later } from './attributed.js';
+import type { Events, LaterEvents } from './attributed.js';
 import { call, materialized, rowNumber, unnamedOutputs } from './build.js';
 import { deferAggregates } from './partial.js';
 import { columnOf, EntityRows } from './source.js';
@@ -61,7 +61,7 @@ export function laterRows(
   metric: ConversionMetric,
   environment: (item: ScopeItem) => BindEnvironment,
   ctx: BindContext,
-): Later {
+): LaterEvents {
   const source = new EntityRows(metric.conversionEntity, ctx);
   const env = environment(source.root);
   const deferred = deferAggregates(laterValue(metric, source.root, env), ctx, false);

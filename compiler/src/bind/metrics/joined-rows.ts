@@ -7,7 +7,7 @@ import type {
   CommonTable,
   Expr,
   FromItem,
-  Output,
+  PlanOutput,
   Query,
   Select,
   SourceId,
@@ -50,7 +50,7 @@ export class JoinedRows {
   readonly #local: ReadonlySet<SourceId>;
   readonly #ctx: BindContext;
   readonly #isKey: (e: Expr) => boolean;
-  readonly #outputs: Output[] = [];
+  readonly #outputs: PlanOutput[] = [];
   readonly #columns = new Map<string, ColumnRef>();
 
   constructor(select: Select, local: ReadonlySet<SourceId>, ctx: BindContext) {

@@ -146,16 +146,16 @@ function linksNamed(
   ];
 }
 
-interface NamedObjects {
+interface MetricEndpoints {
   readonly entities: ReadonlyMap<string, Relation>;
   /** The entities at the ends of each relationship. */
   readonly edges: ReadonlyMap<string, readonly string[]>;
 }
 
-const byCatalog = new WeakMap<Catalog, NamedObjects>();
+const byCatalog = new WeakMap<Catalog, MetricEndpoints>();
 
 /** Names in lower case; two that differ in case only cannot be declared. */
-function namesOf(catalog: Catalog): NamedObjects {
+function namesOf(catalog: Catalog): MetricEndpoints {
   const known = byCatalog.get(catalog);
   if (known !== undefined) return known;
   const entities = [...catalog.relations.values()].filter((r) => r.kind === 'entity');

@@ -2,7 +2,7 @@ import type { Catalog, FacetStore } from '../../catalog/catalog.js';
 import { assertNever, InternalError } from '../../errors/errors.js';
 import type { Query } from '../../plan/plan.js';
 import {
-  type Clipping,
+  type CapHandling,
   EVIDENCE,
   type Hydration,
   type OperatedRows,
@@ -62,7 +62,7 @@ export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindConte
 const DEFAULT_PER_HOP = 1_000;
 
 /** A figure wants all that there is; rows to be read, a number that can be. */
-function perHopUnlessTold(clipping: Clipping, catalog: Catalog): number {
+function perHopUnlessTold(clipping: CapHandling, catalog: Catalog): number {
   return clipping === 'refused' ? mostPerHop(catalog) : Math.min(DEFAULT_PER_HOP, mostPerHop(catalog));
 }
 

@@ -2,7 +2,7 @@ import { OPERATORS } from '../../catalog/operators.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
 import { ascending, castTo, columnRef, selectOf } from '../../plan/nodes.js';
-import type { CommonTable, Expr, Output, Query, Select, SortKey } from '../../plan/plan.js';
+import type { CommonTable, Expr, PlanOutput, Query, Select, SortKey } from '../../plan/plan.js';
 import { ORDINAL, type RowOperator } from '../../plan/runtime.js';
 import {
   allQueries,
@@ -97,7 +97,7 @@ class SelectHalves {
   readonly #scope: Scope;
   readonly #ctx: BindContext;
   readonly #local: ReadonlySet<number>;
-  readonly #outputs = new Map<string, Output>();
+  readonly #outputs = new Map<string, PlanOutput>();
   /** Its columns that are sealed keys. */
   readonly #sealed = new Set<string>();
   readonly #groupKeys: ReadonlySet<string>;

@@ -1,11 +1,11 @@
 import type { CommonTableExpr, Node, SelectStmt, WithClause } from '@pgsql/types';
 import { type CountClause, NEGATIVE_COUNTS } from '../../errors/value-faults.js';
-import type { CommonTable, Expr, Query, Values } from '../../plan/plan.js';
+import type { CommonTable, Expr, Query, ValuesList } from '../../plan/plan.js';
 import { placeOf, stringOf, TEMPORARY } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { plainEnvironment } from '../environment.js';
 import { requireWritable } from '../expanded.js';
-import { type Bound, coerce, commonType } from '../expressions/coerce.js';
+import { type BoundExpression, coerce, commonType } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
 import type { LiteralTest } from '../literals.js';
 import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from '../scope.js';
@@ -185,7 +185,7 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
     type,
     sealed: false,
   }));
-  const query: Values = Object.freeze({
+  const query: ValuesList = Object.freeze({
     kind: 'values',
     rows: Object.freeze(rows.map((r) => Object.freeze(r.map((b, i) => coerce(b, types[i] ?? 'text', ctx))))),
     columns: Object.freeze(columns.map(({ name, type }) => Object.freeze({ name, type }))),
@@ -194,4 +194,4 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
 }
 
 /** A value whose type is still sought. */
-export const undecided: Bound = { kind: 'untyped', value: null, location: undefined };
+export const undecided: BoundExpression = { kind: 'untyped', value: null, location: undefined };

@@ -3,7 +3,7 @@ import type { MetricFormat } from '../../catalog/catalog.js';
 import { LIMITS } from '../../limits.js';
 import { fingerprint } from '../../plan/fingerprint.js';
 import { ascending } from '../../plan/nodes.js';
-import type { Expr, FromItem, Output, Select, SortKey } from '../../plan/plan.js';
+import type { Expr, FromItem, PlanOutput, Select, SortKey } from '../../plan/plan.js';
 import { someExpr, sortExprs } from '../../plan/walk.js';
 import { conjunctsOf, constructOf, integerOf, placeOf, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
@@ -212,8 +212,8 @@ function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, W
   return named;
 }
 
-function expandTargets(nodes: readonly Node[], env: BindEnvironment): readonly Output[] {
-  const outputs: Output[] = [];
+function expandTargets(nodes: readonly Node[], env: BindEnvironment): readonly PlanOutput[] {
+  const outputs: PlanOutput[] = [];
   for (const node of nodes) {
     const target = 'ResTarget' in node ? node.ResTarget : {};
     const star = starOf(target);
@@ -306,7 +306,7 @@ function bindSort(node: Node, outputs: SelectList, env: BindEnvironment): SortKe
 function checkDistinctOn(
   keys: readonly Expr[],
   orderBy: readonly SortKey[],
-  outputs: readonly Output[],
+  outputs: readonly PlanOutput[],
   ctx: BindContext,
 ): void {
   const wanted = new Set(keys.map(fingerprint));

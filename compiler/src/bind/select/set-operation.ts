@@ -6,7 +6,7 @@ import type { TypeName } from '../../types/types.js';
 import { integerOf, placeOf, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { sortKey } from '../expressions/call.js';
-import { type Bound, coerce, commonType, requireComparable } from '../expressions/coerce.js';
+import { type BoundExpression, coerce, commonType, requireComparable } from '../expressions/coerce.js';
 import type { BoundColumn, Scope } from '../scope.js';
 import { type BoundQuery, bindLimit, bindQuery, undecided } from './query.js';
 
@@ -55,7 +55,7 @@ export function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scop
 }
 
 /** The columns of an operand for finding their common type: a bare NULL, which is bound as text, has no type yet. */
-function operandColumns({ query, columns }: BoundQuery): readonly Bound[] {
+function operandColumns({ query, columns }: BoundQuery): readonly BoundExpression[] {
   return columns.map((c, i) => {
     const expr = query.kind === 'select' ? query.outputs[i]?.expr : undefined;
     return expr?.kind === 'null' && expr.type === 'text'

@@ -2,7 +2,7 @@ import type { A_Indirection, Node, ResTarget, SubLink } from '@pgsql/types';
 import { plainName } from '../../catalog/catalog.js';
 import { fingerprint, Positions } from '../../plan/fingerprint.js';
 import { columnRef } from '../../plan/nodes.js';
-import type { Expr, Output } from '../../plan/plan.js';
+import type { Expr, PlanOutput } from '../../plan/plan.js';
 import { nearestIdentifier } from '../../text/text.js';
 import { constantText, type Location, nameParts, required, stringOf } from '../ast.js';
 import type { BindEnvironment } from '../environment.js';
@@ -48,7 +48,7 @@ export function expandStar(
   target: ResTarget,
   env: BindEnvironment,
   toValue: ColumnValue,
-): readonly Output[] {
+): readonly PlanOutput[] {
   const { scope } = env;
   if (qualifier.length > 0) {
     const item = qualifiedItem(qualifier, target, env);
@@ -98,7 +98,7 @@ function starOutput(
   target: ResTarget,
   { ctx }: BindEnvironment,
   toValue: ColumnValue,
-): Output {
+): PlanOutput {
   const source = column.source ?? item.source;
   ctx.spend(target.location);
   const ref = ctx.at(columnRef(source, column.name, column.type), target.location);
@@ -171,12 +171,12 @@ function measureName(arg: Node): string {
 
 /** The outputs of a SELECT as GROUP BY, ORDER BY and DISTINCT ON look for them, each list gone through once. */
 export class SelectList {
-  readonly #outputs: readonly Output[];
-  #byName: ReadonlyMap<string, readonly Output[]> | null = null;
+  readonly #outputs: readonly PlanOutput[];
+  #byName: ReadonlyMap<string, readonly PlanOutput[]> | null = null;
   #positions: Positions | null = null;
   readonly #several = new Map<string, boolean>();
 
-  constructor(outputs: readonly Output[]) {
+  constructor(outputs: readonly PlanOutput[]) {
     this.#outputs = outputs;
   }
 
@@ -185,11 +185,11 @@ export class SelectList {
   }
 
   /** The output at `position`, from 1. */
-  at(position: number): Output | undefined {
+  at(position: number): PlanOutput | undefined {
     return this.#outputs[position - 1];
   }
 
-  named(name: string): readonly Output[] {
+  named(name: string): readonly PlanOutput[] {
     this.#byName ??= groupByName(this.#outputs);
     return this.#byName.get(name) ?? [];
   }
@@ -210,8 +210,8 @@ export class SelectList {
   }
 }
 
-function groupByName(outputs: readonly Output[]): ReadonlyMap<string, readonly Output[]> {
-  const names = new Map<string, Output[]>();
+function groupByName(outputs: readonly PlanOutput[]): ReadonlyMap<string, readonly PlanOutput[]> {
+  const names = new Map<string, PlanOutput[]>();
   for (const output of outputs) {
     const same = names.get(output.name);
     if (same === undefined) names.set(output.name, [output]);

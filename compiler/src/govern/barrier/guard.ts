@@ -5,13 +5,13 @@ import {
   type FromItem,
   type GovernedColumn,
   type GovernedScan,
-  type Output,
+  type PlanOutput,
   type Query,
   type Select,
   type SetOperation,
   SHOWN,
   type SourceId,
-  type Values,
+  type ValuesList,
 } from '../../plan/plan.js';
 import {
   allQueries,
@@ -304,10 +304,13 @@ class GuardPass {
     });
   }
 
-  #outputs(outputs: readonly Output[], carried: readonly Expr[]): readonly Output[] {
+  #outputs(outputs: readonly PlanOutput[], carried: readonly Expr[]): readonly PlanOutput[] {
     const own = mapped(outputs, (o) => changed(o, { expr: this.#deep(o.expr) }));
     if (carried.length === 0) return own;
-    return Object.freeze([...own, ...carried.map((expr): Output => Object.freeze({ name: SHOWN, expr }))]);
+    return Object.freeze([
+      ...own,
+      ...carried.map((expr): PlanOutput => Object.freeze({ name: SHOWN, expr })),
+    ]);
   }
 
   #setOperation(query: SetOperation, shape: CarriedScans): SetOperation {
@@ -321,7 +324,7 @@ class GuardPass {
     });
   }
 
-  #values(query: Values, shape: CarriedScans): Values {
+  #values(query: ValuesList, shape: CarriedScans): ValuesList {
     const rows = mapped(query.rows, (row) => mapped(row, this.#deep));
     if (shape.length === 0) return changed(query, { rows });
     const more = shape.map(() => Object.freeze({ name: SHOWN, type: 'bool' as const }));

@@ -1,11 +1,11 @@
 import type { LiteralSlots } from '../../bind/index.js';
 import type {
   Aggregate,
-  Call,
   Cast,
   ColumnRef,
   CommonTable,
   Expr,
+  FunctionCall,
   Operation,
   Query,
   WindowCall,
@@ -277,7 +277,7 @@ function isHarmlessCast({ arg, type, modifiers }: Cast): boolean {
 }
 
 /** True for the position of a text in a list of one dimension, such as `array[…]` of texts; other arrays fail. */
-function isPlaceInList({ definition, args: [list, text, ...more] }: Call): boolean {
+function isPlaceInList({ definition, args: [list, text, ...more] }: FunctionCall): boolean {
   return (
     definition.name === 'array_position' &&
     list?.kind === 'array' &&
@@ -288,7 +288,7 @@ function isPlaceInList({ definition, args: [list, text, ...more] }: Call): boole
 }
 
 /** Words of the question's own text to be looked for. The syntax of `to_tsquery` may be wrong; of these there is none. */
-function isSearch({ definition, args }: Call, literals: LiteralSlots): boolean {
+function isSearch({ definition, args }: FunctionCall, literals: LiteralSlots): boolean {
   const words = args.at(-1);
   if (!SEARCHES.has(definition.name) || words?.kind !== 'parameter') return false;
   if (args.length === 2 && args[0]?.kind !== 'structural') return false;
@@ -304,12 +304,12 @@ const SEARCHES: ReadonlySet<string> = new Set([
 export const isFewWords = (text: string): boolean => text.length <= 1_000 && text.split('-').length <= 20;
 
 /** By what is given, not by what is declared: no listed function is polymorphic. */
-function callKey({ definition, args }: Call): string {
+function callKey({ definition, args }: FunctionCall): string {
   return [definition.name, ...args.map((a) => a.type)].join(' ');
 }
 
 /** A moment in UTC is the same number; in another zone it may lie beyond all time. */
-function isInUtc({ definition, args: [zone] }: Call): boolean {
+function isInUtc({ definition, args: [zone] }: FunctionCall): boolean {
   return definition.name === 'timezone' && zone?.kind === 'structural' && zone.text === 'UTC';
 }
 

@@ -8,7 +8,7 @@ import type {
   Expr,
   GovernedColumn,
   GovernedScan,
-  Output,
+  PlanOutput,
   Select,
   SourceId,
 } from '../../plan/plan.js';
@@ -87,7 +87,7 @@ function lookedUp(view: StoreView, version: FacetVersion, all: Select, documents
     otherwise: { kind: 'scalar_query', query: looked, type: 'int8' },
     type: 'int8',
   };
-  const outputs: readonly Output[] = documents ? [{ name: 'documents', expr: seen(3) }] : [];
+  const outputs: readonly PlanOutput[] = documents ? [{ name: 'documents', expr: seen(3) }] : [];
   return countOfWords(view, count, outputs, [{ id: BESIDE, query: all, materialized: true }]);
 }
 
@@ -134,7 +134,7 @@ function amongFound(view: StoreView, all: Select, documents: boolean): GovernedP
   const { facet, source } = view.request;
   const any = operationNode(SHARES, TERMS.expr, view.slots.given('terms', 'int4[]'));
   const read = visiblePassages(view, scanStore(view, [facet.entityKey], [TERMS], [any]));
-  const terms: Output = { name: 'terms', expr: read.ref(TERMS.name) };
+  const terms: PlanOutput = { name: 'terms', expr: read.ref(TERMS.name) };
   const found = selectOf({ from: read.from, where: read.where, outputs: [terms] });
   const common = source + SOURCES_BESIDE.common;
   const holds: Expr = {
@@ -148,7 +148,7 @@ function amongFound(view: StoreView, all: Select, documents: boolean): GovernedP
   const query = counting({ from: { kind: 'cte', id: common, table: BESIDE }, where: [holds] });
   const count: Expr = { kind: 'scalar_query', query, type: 'int8' };
   const counted: Expr = { kind: 'scalar_query', query: all, type: 'int8' };
-  const outputs: readonly Output[] = documents ? [{ name: 'documents', expr: counted }] : [];
+  const outputs: readonly PlanOutput[] = documents ? [{ name: 'documents', expr: counted }] : [];
   return countOfWords(view, count, outputs, [{ id: BESIDE, query: found, materialized: true }]);
 }
 
@@ -163,7 +163,7 @@ function wordOf(source: SourceId): ColumnRef {
 function countOfWords(
   view: StoreView,
   count: Expr,
-  outputs: readonly Output[],
+  outputs: readonly PlanOutput[],
   tables: readonly CommonTable[],
 ): GovernedPlan {
   const word = wordOf(view.request.source);
@@ -184,7 +184,7 @@ function countOfWords(
   });
 }
 
-const COUNT: Output = Object.freeze({ name: 'count', expr: count([], false, null) });
+const COUNT: PlanOutput = Object.freeze({ name: 'count', expr: count([], false, null) });
 
 function counting({ from, where }: Pick<Passages, 'from' | 'where'>): Select {
   return selectOf({ grouped: true, from, where, outputs: [COUNT] });

@@ -9,7 +9,7 @@ import type {
   CommonTable,
   Expr,
   GovernedColumn,
-  Output,
+  PlanOutput,
   Select,
   SortKey,
 } from '../../plan/plan.js';
@@ -154,7 +154,7 @@ function commonCandidates({ request }: StoreView, candidates: Select) {
   };
   const counted = read(first + 1, true, count([], false, null));
   const farthest = read(first + 2, true, greatest(columnRef(first + 2, 'c2', 'float8')));
-  const outputs: readonly Output[] = [
+  const outputs: readonly PlanOutput[] = [
     { name: stored('candidates'), expr: { kind: 'scalar_query', query: counted, type: 'int8' } },
     { name: stored('farthest'), expr: { kind: 'scalar_query', query: farthest, type: 'float8' } },
   ];
@@ -199,7 +199,7 @@ function bestPassages(view: StoreView, wanted: PassageQuery) {
   const { shown, computed, pushed, outputs, order, limit, where, table } = wanted;
   const { offset = null, ofDocuments = false } = wanted;
   const read = visiblePassages(view, scanStore(view, shown, computed, pushed, table), where);
-  const named = outputs.map((name): Output => ({ name, expr: read.ref(name) }));
+  const named = outputs.map((name): PlanOutput => ({ name, expr: read.ref(name) }));
   const found = { from: read.from, where: read.where, outputs: named };
   const best = ofDocuments
     ? bestOfDocuments(view, found, order)
@@ -256,14 +256,14 @@ function bestOfDocuments(
     orderBy: [document, ...order.map(within)].map(ascending),
   });
   const id = request.source + SOURCES_BESIDE.documents;
-  const outputs = found.outputs.map(({ name, expr }, i): Output => {
+  const outputs = found.outputs.map(({ name, expr }, i): PlanOutput => {
     return { name, expr: columnRef(id, `c${i + 1}`, expr.type) };
   });
   const orderBy = order.map((name): SortKey => ascending(outputNamed(outputs, name).expr));
   return { from: { kind: 'derived', id, query }, where: [], outputs, orderBy };
 }
 
-function outputNamed(outputs: readonly Output[], name: string): Output {
+function outputNamed(outputs: readonly PlanOutput[], name: string): PlanOutput {
   const output = outputs.find((o) => o.name === name);
   if (output === undefined) throw new InternalError(`the passages have no column ${name}`);
   return output;

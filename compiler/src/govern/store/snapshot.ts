@@ -1,5 +1,5 @@
 import { castTo, selectOf } from '../../plan/nodes.js';
-import type { Call, Expr, Output, Query } from '../../plan/plan.js';
+import type { Expr, FunctionCall, PlanOutput, Query } from '../../plan/plan.js';
 import { allQueries, exprsOf, leavesOf, someExpr } from '../../plan/walk.js';
 import { stored } from './columns.js';
 
@@ -7,7 +7,7 @@ import { stored } from './columns.js';
  * The transactions that a statement sees, as a `pg_snapshot`: two statements that see the same ones read the same rows
  * of every table. NULL on a standby, whose snapshots do not name the transactions that it waits for.
  */
-export const SNAPSHOT: Output = Object.freeze({
+export const SNAPSHOT: PlanOutput = Object.freeze({
   name: stored('snapshot'),
   expr: Object.freeze({
     kind: 'scalar_query',
@@ -30,7 +30,7 @@ export const SNAPSHOT: Output = Object.freeze({
 });
 
 /** A function about the server itself, which no caller can call. */
-function ofServer(name: string, type: Call['type']): Call {
+function ofServer(name: string, type: FunctionCall['type']): FunctionCall {
   const args = Object.freeze([]);
   return Object.freeze({
     kind: 'call',

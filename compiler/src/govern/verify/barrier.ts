@@ -18,7 +18,7 @@ import {
   isSized,
   isTotalNode,
   needsSize,
-  type Reliance,
+  type ProofDependency,
   sizedNumbers,
   upholds,
 } from './proofs.js';
@@ -31,7 +31,7 @@ import {
  * @returns the literals that a proof rests on
  * @throws InternalError; a caller's mistake cannot cause one
  */
-export function verifyBarrier(root: Query, slots: readonly Slot[]): readonly Reliance[] {
+export function verifyBarrier(root: Query, slots: readonly Slot[]): readonly ProofDependency[] {
   return new BarrierCheck(root, slots).checked();
 }
 
@@ -44,7 +44,7 @@ function idsOf(row: ScanRow): readonly [SourceId, SourceId] {
 }
 
 /** The source of a FROM item. */
-type Behind =
+type FromItemSource =
   | { readonly kind: 'scan'; readonly scan: GovernedScan }
   | { readonly kind: 'query'; readonly query: Query }
   | { readonly kind: 'given' };
@@ -90,7 +90,7 @@ interface QueryRange {
 class BarrierCheck {
   readonly #root: Query;
   readonly #slots: readonly Slot[];
-  readonly #behind = new Map<SourceId, Behind>();
+  readonly #behind = new Map<SourceId, FromItemSource>();
   /** Null for a recursive one, whose rows are computed before anything reads them. */
   readonly #tables = new Map<number, Query | null>();
   readonly #spans = new Map<Query, QueryRange>();
@@ -112,8 +112,8 @@ class BarrierCheck {
    * shown.
    */
   readonly #settled = new Set<number>();
-  readonly #reliances: Reliance[] = [];
-  readonly #rely = (r: Reliance): void => {
+  readonly #reliances: ProofDependency[] = [];
+  readonly #rely = (r: ProofDependency): void => {
     this.#reliances.push(r);
   };
   /** True if some scan hides rows; `#open`: true if one of these is not fenced. */
@@ -127,7 +127,7 @@ class BarrierCheck {
     this.#know(root);
   }
 
-  checked(): readonly Reliance[] {
+  checked(): readonly ProofDependency[] {
     if (this.#hides) {
       this.#besideFilters();
       this.#level(this.#root);
@@ -710,7 +710,7 @@ function hides(scan: GovernedScan): boolean {
 }
 
 /** True if a query limits its rows by numbers that may be negative; literals are checked. */
-function picks(query: Query, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+function picks(query: Query, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
   if (query.kind === 'values') return false;
   return [query.limit, query.offset].some((e) => e !== null && !isRelied(e, 'count', slots, rely));
 }
@@ -718,9 +718,9 @@ function picks(query: Query, slots: readonly Slot[], rely: (r: Reliance) => void
 /** True if a value is a literal with the property that a proof assumes. */
 function isRelied(
   e: Expr | null,
-  as: Reliance['as'],
+  as: ProofDependency['as'],
   slots: readonly Slot[],
-  rely: (r: Reliance) => void,
+  rely: (r: ProofDependency) => void,
 ): boolean {
   if (e?.kind !== 'parameter' || !upholds({ slot: e.slot, as }, slots)) return false;
   rely({ slot: e.slot, as });

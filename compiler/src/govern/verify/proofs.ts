@@ -7,7 +7,7 @@ import { elementOf, isArray, type TypeName } from '../../types/types.js';
  */
 
 /** A literal that a proof looked at. */
-export interface Reliance {
+export interface ProofDependency {
   readonly slot: number;
   readonly as:
     | 'pattern'
@@ -24,7 +24,7 @@ export interface Reliance {
 }
 
 /** True if the literal in a slot has the property that a proof assumes. */
-export function upholds({ slot, as }: Reliance, slots: readonly Slot[]): boolean {
+export function upholds({ slot, as }: ProofDependency, slots: readonly Slot[]): boolean {
   const found = slots[slot];
   if (found?.kind !== 'literal' || typeof found.value !== 'string') return false;
   switch (as) {
@@ -107,7 +107,7 @@ const LONGEST: Readonly<Record<string, number | undefined>> = {
 };
 
 /** True if the node yields a value for all arguments of its arguments' types. */
-export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
   switch (e.kind) {
     case 'base':
     case 'column':
@@ -237,21 +237,21 @@ function isLookUp({ definition, args }: Extract<Expr, { kind: 'call' }>): boolea
 function isTotalOperation(
   e: Extract<Expr, { kind: 'operation' }>,
   slots: readonly Slot[],
-  rely: (r: Reliance) => void,
+  rely: (r: ProofDependency) => void,
 ): boolean {
   const { name } = e.definition;
   if (e.left === null) return false;
   if (isOrder(name)) return areOrdered(e.left.type, e.right.type);
   if (name === '~~' || name === '!~~') {
     if (e.left.type !== 'text' || e.right.kind !== 'parameter') return false;
-    const reliance: Reliance = { slot: e.right.slot, as: 'pattern' };
+    const reliance: ProofDependency = { slot: e.right.slot, as: 'pattern' };
     if (!upholds(reliance, slots)) return false;
     rely(reliance);
     return true;
   }
   if (name === '@>' && e.left.type === 'jsonb') {
     if (e.right.kind !== 'parameter' || e.right.type !== 'jsonb') return false;
-    const reliance: Reliance = { slot: e.right.slot, as: 'contained' };
+    const reliance: ProofDependency = { slot: e.right.slot, as: 'contained' };
     if (!upholds(reliance, slots)) return false;
     rely(reliance);
     return true;
@@ -288,14 +288,14 @@ const SPANNED: Readonly<Record<string, TypeName>> = {
 function isShortSearch(
   { definition, args }: Extract<Expr, { kind: 'call' }>,
   slots: readonly Slot[],
-  rely: (r: Reliance) => void,
+  rely: (r: ProofDependency) => void,
 ): boolean {
   if (!/^(?:plainto|phraseto|websearch_to)_tsquery$/.test(definition.name)) return false;
   const [first, ...more] = args;
   // A configuration is one of a closed set, and part of the statement's text.
   const [words, ...rest] = first?.kind === 'structural' ? more : args;
   if (words?.kind !== 'parameter' || rest.length > 0) return false;
-  const reliance: Reliance = { slot: words.slot, as: 'words' };
+  const reliance: ProofDependency = { slot: words.slot, as: 'words' };
   if (!upholds(reliance, slots)) return false;
   rely(reliance);
   return true;
@@ -305,11 +305,11 @@ function isShortSearch(
  * True if a moment, number or text is computed from literals, or the clock, in a way that no size of them can make
  * fail. A literal alone is not computed, and total anyway.
  */
-export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
   if ((e.kind !== 'call' && e.kind !== 'operation' && e.kind !== 'cast') || e.type === 'bool') return false;
   if (isNear(e, slots, rely)) return true;
-  const relied: Reliance[] = [];
-  const literal = (x: Expr, as: Reliance['as']): boolean => {
+  const relied: ProofDependency[] = [];
+  const literal = (x: Expr, as: ProofDependency['as']): boolean => {
     if (x.kind !== 'parameter') return false;
     relied.push({ slot: x.slot, as });
     return upholds({ slot: x.slot, as }, slots);
@@ -361,14 +361,14 @@ const LARGEST: Readonly<Partial<Record<TypeName, number>>> = {
 };
 
 /** True if a value is a moment not far from the present: from the clock or literals, moved by at most two steps. */
-function isNear(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
-  const relied: Reliance[] = [];
+function isNear(e: Expr, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
+  const relied: ProofDependency[] = [];
   let [nodes, steps] = [16, 2];
   const near = (x: Expr): boolean => {
     if (nodes-- <= 0) return false;
     if (x.kind === 'structural') return true;
     if (x.kind === 'parameter') {
-      const reliance: Reliance = { slot: x.slot, as: 'moment' };
+      const reliance: ProofDependency = { slot: x.slot, as: 'moment' };
       relied.push(reliance);
       return upholds(reliance, slots);
     }
@@ -379,7 +379,10 @@ function isNear(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): b
         x.args.length === 3 &&
         x.args.every((part, i) => {
           if (part.kind !== 'parameter') return false;
-          const reliance: Reliance = { slot: part.slot, as: i === 0 ? 'year' : i === 1 ? 'month' : 'day' };
+          const reliance: ProofDependency = {
+            slot: part.slot,
+            as: i === 0 ? 'year' : i === 1 ? 'month' : 'day',
+          };
           relied.push(reliance);
           return upholds(reliance, slots);
         })

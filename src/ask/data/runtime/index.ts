@@ -1,4 +1,4 @@
-import { type Clipping, type GovernedRuntime, InternalError, QueryError, queryError } from 'osl-compiler';
+import { type CapHandling, type GovernedRuntime, InternalError, QueryError, queryError } from 'osl-compiler';
 import { objectsText, stopError } from '../../../engine/index.js';
 import type { RuntimeInput } from '../parts.js';
 import { hydrate } from './hydrate.js';
@@ -47,7 +47,7 @@ function withoutStep(error: unknown, runtime: GovernedRuntime): unknown {
 }
 
 /** What the question makes of missing rows. The best passages are all that RETRIEVE is asked for. */
-function clippingOf(runtime: GovernedRuntime): Clipping {
+function clippingOf(runtime: GovernedRuntime): CapHandling {
   return runtime.kind === 'retrieval' || runtime.kind === 'operated' ? 'refused' : runtime.relation.clipping;
 }
 

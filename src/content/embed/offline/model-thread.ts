@@ -1,12 +1,12 @@
 import type { Worker } from 'node:worker_threads';
 import { answerOf } from '../../../base/threads/answer.js';
 import { startThread } from '../../../base/threads/thread.js';
-import { Turns } from '../../../base/threads/turns.js';
+import { FairSlots } from '../../../base/threads/turns.js';
 import type { MeaningModel } from '../../../model/facets/embedding-models.js';
 import { ContentError } from '../../content-error.js';
 import type { FromModel } from './messages.js';
 
-type Opened = Extract<FromModel, { kind: 'opened' }>;
+type ModelOpened = Extract<FromModel, { kind: 'opened' }>;
 
 /** To load it, and for one list of texts. */
 const DEADLINE_MS = 60_000;
@@ -14,15 +14,15 @@ const DEADLINE_MS = 60_000;
 /** A model in a thread of its own, asked one thing at a time, callers in turn. One that ended is begun anew. */
 export class ModelThread {
   readonly #model: MeaningModel;
-  readonly #turns = new Turns();
-  #begun: { readonly worker: Worker; readonly opened: Opened } | null = null;
+  readonly #turns = new FairSlots();
+  #begun: { readonly worker: Worker; readonly opened: ModelOpened } | null = null;
 
   constructor(model: MeaningModel) {
     this.#model = model;
   }
 
   /** Loads the model. @throws ContentError `notInstalled`, `endpoint` */
-  opened(): Promise<Opened> {
+  opened(): Promise<ModelOpened> {
     return this.#turns.take('', async () => (await this.#running()).opened);
   }
 
@@ -42,7 +42,7 @@ export class ModelThread {
     await worker?.terminate();
   }
 
-  async #running(): Promise<{ readonly worker: Worker; readonly opened: Opened }> {
+  async #running(): Promise<{ readonly worker: Worker; readonly opened: ModelOpened }> {
     if (this.#begun !== null) return this.#begun;
     const file = new URL('./model-worker.js', import.meta.url);
     const worker = startThread(file, { maxOldGenerationSizeMb: 512 }, this.#model);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
-import { answerOf, type Ending } from '../../../base/threads/answer.js';
+import { answerOf, type ThreadFailure } from '../../../base/threads/answer.js';
 import { startThread } from '../../../base/threads/thread.js';
 import { ContentError } from '../../content-error.js';
 import type { FromPdf, PdfFault } from './messages.js';
@@ -54,7 +54,7 @@ export class PdfThread {
     );
     worker.postMessage(bytes);
     const read = await answered.catch((error: unknown): PdfText => {
-      if (error instanceof Ended) return { fault: error.why === 'failed' ? 'broken' : error.why };
+      if (error instanceof PdfThreadError) return { fault: error.why === 'failed' ? 'broken' : error.why };
       throw error;
     });
     // How long it took says something of this moment, too.
@@ -101,7 +101,7 @@ export class PdfThread {
           const value = read(said);
           return value === null ? null : { value };
         },
-        (why) => new Ended(grown ? 'memory' : why),
+        (why) => new PdfThreadError(grown ? 'memory' : why),
       );
     } catch (error) {
       this.#worker = null;
@@ -114,10 +114,10 @@ export class PdfThread {
 }
 
 /** The thread ended before it had answered. */
-class Ended extends Error {
-  readonly why: Ending;
+class PdfThreadError extends Error {
+  readonly why: ThreadFailure;
 
-  constructor(why: Ending) {
+  constructor(why: ThreadFailure) {
     super(`the thread that reads PDFs ended: ${why}`);
     this.why = why;
   }

@@ -10,22 +10,22 @@ const say = (message: FromPdf): void => port.postMessage(message);
 
 /** The part of `unpdf` that is used. */
 interface Pdf {
-  getDocumentProxy(data: Uint8Array, options: Readonly<Record<string, unknown>>): Promise<Document>;
+  getDocumentProxy(data: Uint8Array, options: Readonly<Record<string, unknown>>): Promise<PdfDocument>;
 }
 
-interface Document {
+interface PdfDocument {
   readonly numPages: number;
-  getPage(number: number): Promise<Page>;
+  getPage(number: number): Promise<PdfPage>;
   destroy(): Promise<void>;
 }
 
-interface Page {
-  streamTextContent(): ReadableStream<{ readonly items: readonly Item[] }>;
+interface PdfPage {
+  streamTextContent(): ReadableStream<{ readonly items: readonly PdfTextItem[] }>;
   cleanup(): unknown;
 }
 
 /** A piece of text; marks of structure have no `str`. */
-interface Item {
+interface PdfTextItem {
   readonly str?: string;
   readonly hasEOL?: boolean;
 }
@@ -52,7 +52,7 @@ async function textOf(pdf: Pdf, bytes: Uint8Array, mostChars: number): Promise<s
   }
 }
 
-async function pageText(page: Page, mostChars: number): Promise<string> {
+async function pageText(page: PdfPage, mostChars: number): Promise<string> {
   const parts: string[] = [];
   let left = mostChars;
   // Not `for await`: leaving it would wait until the stream has stopped.

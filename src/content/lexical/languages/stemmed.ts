@@ -10,7 +10,7 @@ interface StopWordsModule {
 }
 
 /** Snowball's stemmer and a list of stop words; each language is a module of its own, and loaded when it is named. */
-interface Source {
+interface StemmedLexicon {
   /** Words with a letter of it are the language's; the others are read as those of a facet without a language. */
   readonly script: RegExp;
   readonly stemmer: () => Promise<StemmerModule>;
@@ -22,7 +22,7 @@ interface Source {
 const LATIN = /\p{Script=Latin}/u;
 const DEVANAGARI = /\p{Script=Devanagari}/u;
 
-const SOURCES: Readonly<Record<StemmedLanguage, Source>> = {
+const SOURCES: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
   arabic: {
     script: /\p{Script=Arabic}/u,
     stemmer: () => import('@orama/stemmers/arabic'),

@@ -1,7 +1,7 @@
 import { ANY_LANGUAGE, UNSPACED, type WordRules } from '../../../base/text/terms.js';
 import type { UnspacedLanguage } from '../../../model/facets/languages.js';
 
-interface Source {
+interface UnspacedLexicon {
   /** As BCP 47 names it. */
   readonly locale: string;
   readonly stopWords: () => Promise<{ readonly stopwords: readonly string[] }>;
@@ -14,7 +14,7 @@ const THAI_STOP_WORDS =
   'ที่ และ ของ ใน เป็น การ ความ ได้ ให้ มี ไม่ จะ ก็ ว่า กับ แต่ หรือ โดย จาก นี้ นั้น ซึ่ง ด้วย ถ้า เพราะ เพื่อ แล้ว อยู่ คือ ถึง ตาม ต่อ ' +
   'ไป มา ขึ้น ลง ออก เข้า ต้อง ควร อาจ เคย กำลัง ยัง เลย นะ ครับ ค่ะ คะ ฉัน ผม คุณ เขา เธอ เรา มัน พวก ทั้ง ทุก บาง แต่ละ อีก เอง กัน ๆ';
 
-const SOURCES: Readonly<Record<UnspacedLanguage, Source>> = {
+const SOURCES: Readonly<Record<UnspacedLanguage, UnspacedLexicon>> = {
   chinese: {
     locale: 'zh',
     stopWords: () => import('@orama/stopwords/mandarin'),

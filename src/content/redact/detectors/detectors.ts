@@ -1,4 +1,4 @@
-import type { FacetVersion } from '../../../model/manifest/index.js';
+import type { DeclaredFacetVersion } from '../../../model/manifest/index.js';
 import type { Span } from '../../chunk.js';
 import { ContentError } from '../../content-error.js';
 import { cards } from './card.js';
@@ -38,7 +38,9 @@ const DETECTORS: Readonly<Record<DetectorName, Detector>> = {
 export async function detectorsOf({
   detectors,
   phoneCountries,
-}: Pick<FacetVersion, 'detectors' | 'phoneCountries'>): Promise<readonly (readonly [string, Detector])[]> {
+}: Pick<DeclaredFacetVersion, 'detectors' | 'phoneCountries'>): Promise<
+  readonly (readonly [string, Detector])[]
+> {
   const named = detectors.map((name): [string, Detector] => [name, detectorNamed(name)]);
   if (phoneCountries.length === 0) return named;
   return [...named, ['phone', nationalPhones(phoneCountries, await phoneNumbers())]];

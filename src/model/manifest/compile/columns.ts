@@ -2,7 +2,7 @@ import type { Column } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { ColumnDocument, ColumnsDocument } from '../document.js';
-import type { Table, TableColumn } from '../manifest.js';
+import type { DeclaredTableColumn, Table } from '../manifest.js';
 import { perhaps } from '../perhaps.js';
 import type { Problems } from './scope.js';
 
@@ -69,7 +69,7 @@ function isList(document: ColumnsDocument): document is readonly string[] {
 }
 
 function columnFrom(
-  upstream: TableColumn,
+  upstream: DeclaredTableColumn,
   name: string,
   description: string | undefined,
   primaryKey: readonly string[],
@@ -95,7 +95,12 @@ function columnFrom(
 }
 
 /** The upstream column that the connector declares under `physical`, or null after a problem. */
-export function declared(physical: string, path: Path, table: Table, problems: Problems): TableColumn | null {
+export function declared(
+  physical: string,
+  path: Path,
+  table: Table,
+  problems: Problems,
+): DeclaredTableColumn | null {
   const column = table.columns.get(physical);
   if (column !== undefined) return column;
   const hint =

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Column, type Features, featuresBy, type Metric, type Relation } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import { deprecatedIn } from '../deprecated.js';
-import type { Path, Problem } from '../diagnostic.js';
+import type { Path, UnplacedDiagnostic } from '../diagnostic.js';
 import type { ColumnsDocument, EntityDocument, ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
 import type {
@@ -10,10 +10,10 @@ import type {
   Connector,
   EntityFacts,
   Facet,
+  GlossaryTerm,
   Manifest,
   Relationship,
-  Reranker,
-  Term,
+  RerankerSettings,
 } from '../manifest.js';
 import { isModelName } from '../name.js';
 import { withComputed } from './computed.js';
@@ -32,7 +32,7 @@ import { membersOf, Problems } from './scope.js';
 /** The frozen manifest, or everything that is wrong with the document's meaning. */
 export type CompileResult =
   | { readonly ok: true; readonly manifest: Manifest }
-  | { readonly ok: false; readonly problems: readonly Problem[] };
+  | { readonly ok: false; readonly problems: readonly UnplacedDiagnostic[] };
 
 /** Pure: the same document gives the same manifest. `ready()` of osl-compiler must have been awaited. */
 export function compileManifest(document: ManifestDocument): CompileResult {
@@ -168,14 +168,18 @@ function withDomains(relation: Relation, target: ReadonlyMap<string, string>): R
   return Object.freeze({ ...relation, columns: Object.freeze(columns) });
 }
 
-interface Graph {
+interface CompiledGraph {
   readonly relations: ReadonlyMap<string, Relation>;
   readonly metrics: ReadonlyMap<string, Metric>;
   readonly facets: ReadonlyMap<string, Facet>;
 }
 
-function lexiconOf(document: ManifestDocument, graph: Graph, problems: Problems): ReadonlyMap<string, Term> {
-  const out: [string, Term][] = [];
+function lexiconOf(
+  document: ManifestDocument,
+  graph: CompiledGraph,
+  problems: Problems,
+): ReadonlyMap<string, GlossaryTerm> {
+  const out: [string, GlossaryTerm][] = [];
   for (const [term, t] of membersOf(document.lexicon)) {
     const kind = kindOf(t.refers_to, ['lexicon', term, 'refers_to'], graph, problems);
     if (kind === null) continue;
@@ -188,9 +192,9 @@ function lexiconOf(document: ManifestDocument, graph: Graph, problems: Problems)
 function kindOf(
   name: string,
   path: readonly string[],
-  graph: Graph,
+  graph: CompiledGraph,
   problems: Problems,
-): Term['kind'] | null {
+): GlossaryTerm['kind'] | null {
   const dot = name.indexOf('.');
   if (dot !== -1) {
     const entity = entityNamed(name.slice(0, dot), path, graph.relations, problems);
@@ -249,9 +253,9 @@ function namesIn(columns: ColumnsDocument | undefined): readonly (readonly [stri
 const MIB = 1_048_576;
 
 /** The rerankers of a document, with what it leaves unsaid. */
-function rerankersOf({ rerankers }: ManifestDocument): ReadonlyMap<string, Reranker> {
+function rerankersOf({ rerankers }: ManifestDocument): ReadonlyMap<string, RerankerSettings> {
   return frozenMap(
-    membersOf(rerankers).map(([name, r]): [string, Reranker] => [
+    membersOf(rerankers).map(([name, r]): [string, RerankerSettings] => [
       name,
       Object.freeze({
         name,

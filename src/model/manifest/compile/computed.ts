@@ -13,7 +13,7 @@ import { frozenMap } from '../frozen-map.js';
 import { mustBeFree } from './derived.js';
 import { membersOf, type Problems } from './scope.js';
 
-type Relations = ReadonlyMap<string, Relation>;
+type RelationMap = ReadonlyMap<string, Relation>;
 
 /** Of one entity, for what they cost who asks for all of them. */
 const MOST_COMPUTED = 200;
@@ -24,10 +24,10 @@ const MOST_COMPUTED = 200;
  */
 export function withComputed(
   document: ManifestDocument,
-  relations: Relations,
+  relations: RelationMap,
   edges: readonly Edge[],
   problems: Problems,
-): Relations {
+): RelationMap {
   const written = writtenIn(document, relations, problems);
   if (written.size === 0) return relations;
   const named = frozenMap(
@@ -51,7 +51,7 @@ function withColumns(relation: Relation, computed: readonly ComputedColumn[] | u
 /** The computed columns as they are declared: their types, and what they read, are still open. */
 function writtenIn(
   document: ManifestDocument,
-  relations: Relations,
+  relations: RelationMap,
   problems: Problems,
 ): ReadonlyMap<string, readonly ComputedColumn[]> {
   const out = new Map<string, readonly ComputedColumn[]>();

@@ -8,7 +8,7 @@ import type {
   TableColumnDocument,
 } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
-import type { Connector, Table, TableColumn } from '../manifest.js';
+import type { Connector, DeclaredTableColumn, Table } from '../manifest.js';
 import { perhaps } from '../perhaps.js';
 import { tableNamed } from '../table-name.js';
 import { membersOf, type Problems } from './scope.js';
@@ -90,7 +90,7 @@ function tableOf(
       true,
     );
   }
-  const declared = membersOf(columns).map(([name, c]): [string, TableColumn] => {
+  const declared = membersOf(columns).map(([name, c]): [string, DeclaredTableColumn] => {
     return [name, tableColumnOf(name, c, [...path, 'columns', name], problems)];
   });
   return Object.freeze({ schema, table, columns: frozenMap(declared) });
@@ -101,7 +101,7 @@ function tableColumnOf(
   document: TableColumnDocument,
   path: Path,
   problems: Problems,
-): TableColumn {
+): DeclaredTableColumn {
   const declared = declaredColumn(document.type);
   if (declared === null) {
     const length = document.type.includes('(') ? 'a length or precision that the type has' : null;
@@ -163,7 +163,7 @@ function sensitivityOf(document: TableColumnDocument, path: Path, problems: Prob
 }
 
 /** A declared table and the connector that holds it. */
-export interface Source {
+export interface TableSource {
   readonly connector: string;
   readonly table: Table;
 }
@@ -174,7 +174,7 @@ export function sourceOf(
   path: Path,
   connectors: ReadonlyMap<string, Connector>,
   problems: Problems,
-): Source | null {
+): TableSource | null {
   const text = typeof source === 'string';
   const dot = text ? source.indexOf('.') : 0;
   const name = text ? source.slice(0, dot) : source.connector;

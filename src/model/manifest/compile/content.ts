@@ -9,7 +9,7 @@ import {
   wordsTable,
 } from '../../facets/store-names.js';
 import { CODES } from '../codes.js';
-import type { Bridge, Facet, Relationship, Reranker } from '../manifest.js';
+import type { Bridge, Facet, Relationship, RerankerSettings } from '../manifest.js';
 import type { Problems } from './scope.js';
 
 /** The facets as relations that grants can name: the entity key and the metadata, no text. */
@@ -58,7 +58,7 @@ function physicalName(column: string, facet: Facet): string {
 export function facetStores(
   facets: ReadonlyMap<string, Facet>,
   relations: ReadonlyMap<string, Relation>,
-  declared: ReadonlyMap<string, Reranker>,
+  declared: ReadonlyMap<string, RerankerSettings>,
 ): readonly (readonly [string, FacetStore])[] {
   return [...facets.values()].map((facet) => {
     const rerankers = facet.rerankers.flatMap((r) => declared.get(r) ?? []);

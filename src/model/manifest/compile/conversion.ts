@@ -5,7 +5,7 @@ import type { Path } from '../diagnostic.js';
 import type { Problems } from './scope.js';
 
 /** What metrics are declared over. */
-export interface Graph {
+export interface MetricRelations {
   readonly relations: ReadonlyMap<string, Relation>;
   readonly edges: readonly Edge[];
 }
@@ -15,7 +15,7 @@ export function joinedConversion(
   metric: ConversionMetric,
   base: Metric,
   later: Metric,
-  graph: Graph,
+  graph: MetricRelations,
   problems: Problems,
 ): ConversionMetric | null {
   const path: Path = ['metrics', metric.name];
@@ -69,7 +69,7 @@ function linkedBy(
   entity: string,
   base: SimpleMetric,
   later: SimpleMetric,
-  graph: Graph,
+  graph: MetricRelations,
 ): readonly SameColumns[] | string {
   if (entity === '') return [];
   const [from, to] = [base, later].map((m) => waysTo(entity, m.entity, graph));
@@ -98,7 +98,7 @@ function linkedBy(
 function waysTo(
   entity: string,
   side: string,
-  { relations, edges }: Graph,
+  { relations, edges }: MetricRelations,
 ): readonly ReadonlyMap<string, string>[] {
   const key = relations.get(entity)?.primaryKey ?? [];
   if (side === entity) return key.length === 0 ? [] : [new Map(key.map((k) => [k, k]))];

@@ -3,7 +3,7 @@ import { checkArguments, InvalidArgument } from '../../facets/arguments.js';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { DerivedDocument, ManifestDocument } from '../document.js';
-import type { Derived } from '../manifest.js';
+import type { DerivedAttributeSettings } from '../manifest.js';
 import { RESERVED } from './columns.js';
 import { membersOf, type Problems } from './scope.js';
 
@@ -12,8 +12,8 @@ export function derivedOf(
   document: ManifestDocument,
   relations: ReadonlyMap<string, Relation>,
   problems: Problems,
-): ReadonlyMap<string, readonly Derived[]> {
-  const out = new Map<string, readonly Derived[]>();
+): ReadonlyMap<string, readonly DerivedAttributeSettings[]> {
+  const out = new Map<string, readonly DerivedAttributeSettings[]>();
   for (const [name, e] of membersOf(document.entities)) {
     const relation = relations.get(name);
     if (relation === undefined || e.derived === undefined) continue;
@@ -65,7 +65,12 @@ function mustBeAbout(
   }
 }
 
-function attributeOf(name: string, d: DerivedDocument, path: Path, problems: Problems): Derived {
+function attributeOf(
+  name: string,
+  d: DerivedDocument,
+  path: Path,
+  problems: Problems,
+): DerivedAttributeSettings {
   const given = { labels: d.labels, min_score: d.min_score, threshold: d.threshold };
   const values = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   try {

@@ -5,7 +5,14 @@ import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { FacetDocument, ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
-import type { Derived, Facet, FacetEmbedding, FacetVersion, Manifest, Table } from '../manifest.js';
+import type {
+  DeclaredFacetVersion,
+  DerivedAttributeSettings,
+  Facet,
+  FacetEmbedding,
+  Manifest,
+  Table,
+} from '../manifest.js';
 import { columnsOf, declared } from './columns.js';
 import { sourceOf } from './connectors.js';
 import { entityNamed, mustMatch } from './links.js';
@@ -21,7 +28,7 @@ interface WithRelations {
 export function facetsOf(
   document: ManifestDocument,
   { connectors, relations, rerankers }: Pick<Manifest, 'connectors' | 'rerankers'> & WithRelations,
-  derived: ReadonlyMap<string, readonly Derived[]>,
+  derived: ReadonlyMap<string, readonly DerivedAttributeSettings[]>,
   problems: Problems,
 ): ReadonlyMap<string, Facet> {
   const out: [string, Facet][] = [];
@@ -255,9 +262,13 @@ function chunkingOf(f: FacetDocument, path: Path, problems: Problems): Facet['ch
   return Object.freeze({ maxChars, overlapChars, by });
 }
 
-function versionsOf(f: FacetDocument, path: Path, problems: Problems): ReadonlyMap<string, FacetVersion> {
+function versionsOf(
+  f: FacetDocument,
+  path: Path,
+  problems: Problems,
+): ReadonlyMap<string, DeclaredFacetVersion> {
   return frozenMap(
-    membersOf(f.versions).map(([name, v]): [string, FacetVersion] => {
+    membersOf(f.versions).map(([name, v]): [string, DeclaredFacetVersion] => {
       const { redact = [], detectors = [], phone_countries: countries = [] } = v;
       if (countries.length > 0 && !detectors.includes('phone')) {
         const at = [...path, 'versions', name, 'phone_countries'];

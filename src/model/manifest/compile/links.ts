@@ -6,13 +6,13 @@ import { frozenMap } from '../frozen-map.js';
 import type { Bridge, BridgeSide, LinkEnd, Relationship } from '../manifest.js';
 import { membersOf, type Problems } from './scope.js';
 
-type Relations = ReadonlyMap<string, Relation>;
+type RelationMap = ReadonlyMap<string, Relation>;
 
 /** The entity named at `path`, or null after a problem. A bridge is no entity. */
 export function entityNamed(
   name: string,
   path: Path,
-  relations: Relations,
+  relations: RelationMap,
   problems: Problems,
 ): Relation | null {
   const relation = relations.get(name);
@@ -35,7 +35,7 @@ export function columnNamed(name: string, path: Path, relation: Relation, proble
 
 export function relationshipsOf(
   document: ManifestDocument,
-  relations: Relations,
+  relations: RelationMap,
   problems: Problems,
 ): ReadonlyMap<string, Relationship> {
   const out: [string, Relationship][] = [];
@@ -65,19 +65,24 @@ export function relationshipsOf(
   return frozenMap(out);
 }
 
-interface End {
+interface ResolvedLinkEnd {
   readonly relation: Relation;
   readonly columns: readonly Column[];
   /** Where each of them is written. */
   readonly places: readonly Path[];
 }
 
-function nameOf({ relation, columns }: End): LinkEnd {
+function nameOf({ relation, columns }: ResolvedLinkEnd): LinkEnd {
   return Object.freeze({ entity: relation.name, columns: Object.freeze(columns.map((c) => c.name)) });
 }
 
 /** One end of a relationship: sealed columns of one entity. */
-function endOf(end: EndDocument, path: Path, relations: Relations, problems: Problems): End | null {
+function endOf(
+  end: EndDocument,
+  path: Path,
+  relations: RelationMap,
+  problems: Problems,
+): ResolvedLinkEnd | null {
   const texts = typeof end === 'string' ? [end] : end;
   const places = texts.map((_, i): Path => (typeof end === 'string' ? path : [...path, i]));
   const entityOf = (text: string): string => text.slice(0, text.indexOf('.'));
@@ -109,19 +114,19 @@ function endOf(end: EndDocument, path: Path, relations: Relations, problems: Pro
 }
 
 /** Both ends of a link have as many columns. */
-function mustPair(from: End, to: End, path: Path, problems: Problems): boolean {
+function mustPair(from: ResolvedLinkEnd, to: ResolvedLinkEnd, path: Path, problems: Problems): boolean {
   if (from.columns.length === to.columns.length) return true;
   const message = `\`from\` has ${counted(from)} and \`to\` ${counted(to)}`;
   problems.add(CODES.keyNotColumn, path, message, 'give one column of `from` for each of `to`, in its order');
   return false;
 }
 
-function counted({ columns }: End): string {
+function counted({ columns }: ResolvedLinkEnd): string {
   return columns.length === 1 ? 'one column' : `${columns.length} columns`;
 }
 
 /** A link to columns that are not unique would multiply rows and inflate sums. */
-function mustBeUnique(end: End, path: Path, problems: Problems): void {
+function mustBeUnique(end: ResolvedLinkEnd, path: Path, problems: Problems): void {
   const { primaryKey, name } = end.relation;
   const columns = end.columns.map((c) => c.name);
   if (primaryKey.length === columns.length && primaryKey.every((k) => columns.includes(k))) return;
@@ -135,7 +140,7 @@ function mustBeUnique(end: End, path: Path, problems: Problems): void {
 
 export function bridgesOf(
   document: ManifestDocument,
-  relations: Relations,
+  relations: RelationMap,
   problems: Problems,
 ): ReadonlyMap<string, Bridge> {
   const out: [string, Bridge][] = [];
@@ -153,7 +158,7 @@ function sideOf(
   side: SideDocument,
   path: Path,
   bridge: Relation,
-  relations: Relations,
+  relations: RelationMap,
   problems: Problems,
 ): BridgeSide | null {
   const entity = entityNamed(side.entity, [...path, 'entity'], relations, problems);

@@ -2,7 +2,7 @@ import type { ConversionMetric, Metric, Relation } from 'osl-compiler';
 import { inputsOf, QueryError } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
-import { type Graph, joinedConversion } from './conversion.js';
+import { joinedConversion, type MetricRelations } from './conversion.js';
 import type { Problems } from './scope.js';
 
 /** Simple and cumulative metrics that one metric may come to; a chain of sums doubles with each step. */
@@ -28,7 +28,7 @@ interface ResolvedMetric {
 export function resolvedMetrics(
   declared: ReadonlyMap<string, Metric>,
   broken: ReadonlySet<string>,
-  graph: Graph,
+  graph: MetricRelations,
   problems: Problems,
 ): readonly (readonly [string, Metric])[] {
   const known = new Map<string, ResolvedMetric | null>([...broken].map((name) => [name, null]));
@@ -66,13 +66,13 @@ export function resolvedMetrics(
   });
 }
 
-interface Reference {
+interface InputReference {
   readonly input: string;
   readonly at: Path;
 }
 
 /** The names that a metric is made of, each with where it is written; one null where they cannot be read. */
-function references(metric: Metric, problems: Problems): readonly (Reference | null)[] {
+function references(metric: Metric, problems: Problems): readonly (InputReference | null)[] {
   const path: Path = ['metrics', metric.name];
   if (metric.type === 'ratio') {
     return [
@@ -99,7 +99,7 @@ function references(metric: Metric, problems: Problems): readonly (Reference | n
 function combined(
   metric: Metric,
   inputs: readonly ResolvedMetric[],
-  graph: Graph,
+  graph: MetricRelations,
   problems: Problems,
 ): ResolvedMetric | null {
   const path: Path = ['metrics', metric.name];
@@ -136,7 +136,7 @@ function combined(
 function resolvedConversion(
   metric: ConversionMetric,
   inputs: readonly ResolvedMetric[],
-  graph: Graph,
+  graph: MetricRelations,
   problems: Problems,
 ): ResolvedMetric | null {
   const [base, later] = inputs.map((i) => i.metric);

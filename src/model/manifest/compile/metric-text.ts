@@ -40,9 +40,9 @@ export function checkMetricTexts(catalog: Catalog, problems: Problems): void {
   }
 }
 
-type Report = (metric: Metric, at: Path, fault: QueryError | null) => void;
+type ReportFault = (metric: Metric, at: Path, fault: QueryError | null) => void;
 
-function checkSimple(metric: SimpleMetric, catalog: Catalog, report: Report): void {
+function checkSimple(metric: SimpleMetric, catalog: Catalog, report: ReportFault): void {
   const entity = catalog.relations.get(metric.entity);
   if (entity?.kind !== 'entity') return;
   const plain = faultOf({ ...metric, filter: null }, entity, catalog);

@@ -2,7 +2,7 @@ import type { Edge, Metric, MetricFormat, MetricInput, PeriodSpan, Relation } fr
 import { windowNamed } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
-import type { ManifestDocument, Members, MetricDocument, MetricInputDocument } from '../document.js';
+import type { ManifestDocument, MetricDocument, MetricInputDocument, NamedMembers } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
 import { entityNamed } from './links.js';
 import { resolvedMetrics } from './metric-graph.js';
@@ -177,7 +177,7 @@ function windowOf(text: string) {
 }
 
 /** Names that differ in case only would be one name in SQL. */
-export function oneSpelling(part: Members<unknown> | undefined, key: string, problems: Problems): void {
+export function oneSpelling(part: NamedMembers<unknown> | undefined, key: string, problems: Problems): void {
   const seen = new Map<string, string>();
   for (const [name] of membersOf(part)) {
     const before = seen.get(name.toLowerCase());

@@ -5,7 +5,7 @@ import type { ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
 import type { Connector } from '../manifest.js';
 import { tableName } from '../table-name.js';
-import { type Source, sourceOf } from './connectors.js';
+import { sourceOf, type TableSource } from './connectors.js';
 import type { Problems } from './scope.js';
 
 /**
@@ -59,7 +59,7 @@ export function rawTablesOf(
 const ENTITIES = 'entities';
 
 function governorOf(
-  { connector, table }: Source,
+  { connector, table }: TableSource,
   name: string,
   path: Path,
   relations: ReadonlyMap<string, Relation>,

@@ -15,7 +15,7 @@ export function relationsOf(
 ): ReadonlyMap<string, Relation> {
   const relations = new Map<string, Relation>();
   const names = new Map<string, string>();
-  const declare = (kind: Relation['kind'], name: string, path: Path, shape: Shape): void => {
+  const declare = (kind: Relation['kind'], name: string, path: Path, shape: RelationDocument): void => {
     const before = names.get(name.toLowerCase());
     if (before !== undefined) {
       const hint = `entities and bridges share one set of names, and case does not count: \`${before}\``;
@@ -35,7 +35,7 @@ export function relationsOf(
 }
 
 /** What an entity and a bridge have in common. */
-type Shape = Pick<EntityDocument, 'source' | 'columns'> & {
+type RelationDocument = Pick<EntityDocument, 'source' | 'columns'> & {
   readonly primary_key: readonly string[];
   readonly description: string | null;
   /** Each with where it is written. */
@@ -45,7 +45,7 @@ type Shape = Pick<EntityDocument, 'source' | 'columns'> & {
   readonly time: string | undefined;
 };
 
-function entityShape(e: EntityDocument): Shape {
+function entityShape(e: EntityDocument): RelationDocument {
   const own = e.entity_key_columns !== undefined;
   const at = own ? 'entity_key_columns' : 'primary_key';
   const sealed = (e[at] ?? []).map((name, i): readonly [string, Path] => [name, [at, i]]);
@@ -60,7 +60,7 @@ function entityShape(e: EntityDocument): Shape {
   };
 }
 
-function bridgeShape(b: BridgeDocument): Shape {
+function bridgeShape(b: BridgeDocument): RelationDocument {
   const side = (at: 'left' | 'right') =>
     b[at].columns.map((name, i): readonly [string, Path] => [name, [at, 'columns', i]]);
   const sealed = [...side('left'), ...side('right')];
@@ -80,7 +80,7 @@ function relationOf(
   kind: Relation['kind'],
   name: string,
   path: Path,
-  shape: Shape,
+  shape: RelationDocument,
   connectors: ReadonlyMap<string, Connector>,
   problems: Problems,
 ): Relation | null {

@@ -1,10 +1,10 @@
 import { CODES } from '../codes.js';
-import type { Path, Problem } from '../diagnostic.js';
+import type { Path, UnplacedDiagnostic } from '../diagnostic.js';
 import { perhaps } from '../perhaps.js';
 
 /** Collects what is wrong, so that an author sees everything at once. */
 export class Problems {
-  readonly #list: Problem[] = [];
+  readonly #list: UnplacedDiagnostic[] = [];
   /** Relations that are declared but could not be compiled: what refers to them is not wrong for that. */
   readonly broken = new Set<string>();
 
@@ -19,7 +19,7 @@ export class Problems {
     this.add(CODES.unknownReference, path, `${what} \`${name}\` is not declared`, hint);
   }
 
-  get list(): readonly Problem[] {
+  get list(): readonly UnplacedDiagnostic[] {
     return this.#list;
   }
 }

@@ -1,7 +1,7 @@
 import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv';
 import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
 import { CODES } from '../codes.js';
-import type { Path, Problem } from '../diagnostic.js';
+import type { Path, UnplacedDiagnostic } from '../diagnostic.js';
 import { steps } from '../diagnostic.js';
 import { perhaps } from '../perhaps.js';
 
@@ -16,7 +16,7 @@ export function buildShapeCheck(schema: AnySchemaObject): Promise<void> {
 }
 
 /** A check of `schema`: the problems of a value, none if it has the shape. */
-export function shapeCheck(schema: AnySchemaObject): (value: unknown) => readonly Problem[] {
+export function shapeCheck(schema: AnySchemaObject): (value: unknown) => readonly UnplacedDiagnostic[] {
   let validate: ValidateFunction | null = null;
   return (value) => {
     validate ??= checkOf(schema, DIALECT);
@@ -25,7 +25,7 @@ export function shapeCheck(schema: AnySchemaObject): (value: unknown) => readonl
   };
 }
 
-function toProblem(error: ErrorObject): Problem | null {
+function toProblem(error: ErrorObject): UnplacedDiagnostic | null {
   // Names are reported once, by `propertyNames`, with the rule that they break.
   if (error.propertyName !== undefined) return null;
   const path = steps(error.instancePath);
@@ -43,7 +43,7 @@ function toProblem(error: ErrorObject): Problem | null {
   }
 }
 
-function unknownKey(path: Path, key: string, known: readonly string[]): Problem {
+function unknownKey(path: Path, key: string, known: readonly string[]): UnplacedDiagnostic {
   const others = known.length === 0 ? null : `known here: ${known.join(', ')}`;
   return {
     path: [...path, key],
@@ -54,7 +54,7 @@ function unknownKey(path: Path, key: string, known: readonly string[]): Problem 
   };
 }
 
-function missingKey(path: Path, key: string): Problem {
+function missingKey(path: Path, key: string): UnplacedDiagnostic {
   return {
     path,
     onKey: true,
@@ -64,7 +64,7 @@ function missingKey(path: Path, key: string): Problem {
   };
 }
 
-function badKey(path: Path, key: string, error: ErrorObject): Problem {
+function badKey(path: Path, key: string, error: ErrorObject): UnplacedDiagnostic {
   return {
     path: [...path, key],
     onKey: true,
@@ -84,7 +84,7 @@ const KINDS: ReadonlyMap<string, string> = new Map([
   ['null', 'nothing'],
 ]);
 
-function wrongType(path: Path, error: ErrorObject): Problem {
+function wrongType(path: Path, error: ErrorObject): UnplacedDiagnostic {
   const wanted = [error.params['type']].flat().map((t) => KINDS.get(`${t}`) ?? `${t}`);
   return {
     path,
@@ -94,7 +94,7 @@ function wrongType(path: Path, error: ErrorObject): Problem {
   };
 }
 
-function notAllowed(path: Path, error: ErrorObject): Problem {
+function notAllowed(path: Path, error: ErrorObject): UnplacedDiagnostic {
   const choice = error.keyword === 'enum' ? texts(error.params['allowedValues']) : [];
   const near = typeof error.data === 'string' ? perhaps(error.data, choice) : null;
   return {

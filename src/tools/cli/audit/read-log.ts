@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { AuditFilter, AuditRecord, LogSource, Reading } from '../../../../policy/audit/index.js';
+import type { AuditFilter, AuditReadEvent, AuditRecord, LogSource } from '../../../../policy/audit/index.js';
 
 /** A log that is read: the segments of a directory, or a table. */
 export interface ReadLog {
@@ -19,7 +19,7 @@ export interface ReadLog {
   /** What comes after those, until the signal. */
   follow(after: readonly AuditRecord[], signal: AbortSignal): AsyncIterable<AuditRecord>[];
   /** @throws where a reading cannot be noted */
-  note(reading: Reading): Promise<void>;
+  note(reading: AuditReadEvent): Promise<void>;
 }
 
 /** Verifier keys of a file, one a line. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Survey, SystemEngine } from '../../../engine/index.js';
-import type { Candidate, UpstreamSchema } from '../../../model/discovery/index.js';
+import type { AdoptionCandidate, UpstreamSchema } from '../../../model/discovery/index.js';
 import type { Manifest } from '../../../model/manifest/index.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, manifestOption, type ServerFlags, settingsOfModel } from '../flags.js';
@@ -36,7 +36,7 @@ export function addDiscover(program: Command): void {
 }
 
 interface Found {
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly AdoptionCandidate[];
   readonly manifest: Manifest;
 }
 
@@ -133,9 +133,9 @@ async function ofUrl(url: string): Promise<Found> {
 async function candidatesOf(
   doors: ReadonlyMap<string, SystemEngine>,
   manifest: Manifest,
-): Promise<readonly Candidate[]> {
+): Promise<readonly AdoptionCandidate[]> {
   const { candidatesIn, MAX_RELATIONS, readUpstream } = await import('../../../model/discovery/index.js');
-  const found: Candidate[] = [];
+  const found: AdoptionCandidate[] = [];
   for (const [connector, system] of doors) {
     const upstream: UpstreamSchema = await readUpstream(system);
     found.push(...candidatesIn(upstream, connector, manifest));

@@ -11,9 +11,9 @@ import {
 import { STORE_SCHEMA } from '../../../model/facets/store-names.js';
 import {
   type Connector,
+  type DeclaredTableColumn,
   type Manifest,
   systemUrlVariable,
-  type TableColumn,
   tableName,
   urlVariable,
 } from '../../../model/manifest/index.js';
@@ -381,7 +381,7 @@ function driftsOf(
  *
  * @param stored the type of the database, as `stored` of a manifest names it
  */
-function isAs(declared: TableColumn, model: ModelledType, stored: string | null): boolean {
+function isAs(declared: DeclaredTableColumn, model: ModelledType, stored: string | null): boolean {
   const { labels } = declared;
   if (labels !== null && JSON.stringify(labels) !== JSON.stringify(model.labels)) return false;
   if (declared.stored !== null) return stored === declared.stored || stored === `enum ${declared.stored}`;
@@ -393,7 +393,7 @@ function isAs(declared: TableColumn, model: ModelledType, stored: string | null)
 }
 
 /** Whether its values come as the manifest says, whatever else its type says. */
-function isOfType(declared: TableColumn, model: ModelledType | null, stored: string | null): boolean {
+function isOfType(declared: DeclaredTableColumn, model: ModelledType | null, stored: string | null): boolean {
   if (declared.stored !== null) return stored === declared.stored || stored === `enum ${declared.stored}`;
   return model !== null && declared.type === model.type && model.stored === null;
 }

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { ready } from 'osl-compiler';
 import type { Survey } from '../../../engine/index.js';
 import {
-  type Candidate,
+  type AdoptionCandidate,
   candidatesIn,
   isExposable,
   MAX_RELATIONS,
@@ -59,7 +59,7 @@ export async function designModel(
   const { found, flows } = await discover(survey, flags, reader !== null);
   const chosen = await tablesWanted(found, flags, prompt);
   const treatments = await treatmentsWanted(chosen.candidates, flows, flags, prompt);
-  const isHidden = (c: Candidate, column: string): boolean =>
+  const isHidden = (c: AdoptionCandidate, column: string): boolean =>
     treatments.get(columnId(c, column)) === 'left out';
   const shown = chosen.candidates.map((c) => ({
     ...c,
@@ -94,7 +94,7 @@ export async function designModel(
 }
 
 interface Found {
-  readonly found: readonly Candidate[];
+  readonly found: readonly AdoptionCandidate[];
   readonly flows: ViewFlows;
 }
 

@@ -1,5 +1,5 @@
 import type { SystemEngine } from '../../../engine/index.js';
-import type { Candidate } from '../../../model/discovery/index.js';
+import type { AdoptionCandidate } from '../../../model/discovery/index.js';
 import { countKey, declaredKey, type FoundKey, tableOf } from '../../init/index.js';
 import { usage } from '../exit.js';
 import type { Progress } from '../progress.js';
@@ -10,7 +10,7 @@ const BUDGET_MS = 30_000;
 
 export interface Keyed {
   /** Each with the key that is known of it. */
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly AdoptionCandidate[];
   /** `schema.table` of those whose key no declaration backs. */
   readonly counted: ReadonlySet<string>;
   /** Those that have none. */
@@ -25,14 +25,14 @@ export interface Keyless {
 
 /** Gives every candidate its key: the one that a flag names, the declared one, or one that is found by counting. */
 export async function withKeys(
-  candidates: readonly Candidate[],
+  candidates: readonly AdoptionCandidate[],
   system: SystemEngine,
   flags: InitFlags,
   progress: Progress,
 ): Promise<Keyed> {
   const named = namedKeys(candidates, flags);
   const deadline = Date.now() + BUDGET_MS;
-  const keyed: Candidate[] = [];
+  const keyed: AdoptionCandidate[] = [];
   const counted = new Set<string>();
   const keyless: Keyless[] = [];
   const unknown = candidates.filter((c) => !named.has(tableOf(c)) && declaredKey(c) === null);
@@ -61,7 +61,7 @@ export async function withKeys(
 
 /** `--key table=a+b` by `schema.table`. @throws Failure */
 function namedKeys(
-  candidates: readonly Candidate[],
+  candidates: readonly AdoptionCandidate[],
   flags: InitFlags,
 ): ReadonlyMap<string, readonly string[]> {
   return new Map(

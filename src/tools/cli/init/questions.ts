@@ -1,4 +1,4 @@
-import type { Candidate } from '../../../model/discovery/index.js';
+import type { AdoptionCandidate } from '../../../model/discovery/index.js';
 import {
   alongViews,
   type Chosen,
@@ -29,7 +29,7 @@ function some(items: readonly string[], most = MOST_SHOWN): string {
 
 /** The tables to adopt. @throws Failure for a word that means none */
 export async function tablesWanted(
-  found: readonly Candidate[],
+  found: readonly AdoptionCandidate[],
   flags: InitFlags,
   prompt: Prompt,
 ): Promise<Chosen> {
@@ -56,7 +56,7 @@ function faultOf({ candidates, unmatched, leftOut }: Chosen): string | null {
 
 /** What becomes of columns that look personal. @throws Failure for a column that is not there */
 export async function treatmentsWanted(
-  candidates: readonly Candidate[],
+  candidates: readonly AdoptionCandidate[],
   flows: ViewFlows,
   flags: InitFlags,
   prompt: Prompt,
@@ -100,7 +100,7 @@ function edit(
   suggested: Treatments,
   edits: readonly string[],
   flows: ViewFlows,
-  candidates: readonly Candidate[],
+  candidates: readonly AdoptionCandidate[],
 ): Treatments | string {
   const all = candidates.flatMap((c) => c.columns.map((column) => columnId(c, column.name)));
   const masked = new Map(suggested);
@@ -129,7 +129,7 @@ interface Shared {
 }
 
 /** The likeliest column that says whose a row is: it stands in at least two tables; null where there is none. */
-export function tenantColumn(candidates: readonly Candidate[]): Shared | null {
+export function tenantColumn(candidates: readonly AdoptionCandidate[]): Shared | null {
   const counts = new Map<string, number>();
   for (const { columns } of candidates) {
     for (const { name } of columns)
@@ -150,7 +150,7 @@ export async function biWanted(flags: InitFlags, prompt: Prompt): Promise<boolea
 
 /** Whether the subject sees the rows of one tenant only. @throws Failure */
 export async function rowsWanted(
-  candidates: readonly Candidate[],
+  candidates: readonly AdoptionCandidate[],
   subject: string,
   flags: InitFlags,
   prompt: Prompt,
@@ -158,7 +158,7 @@ export async function rowsWanted(
   const [column = '', value = ''] = await rowRule(candidates, subject, flags, prompt);
   if (column === '') return null;
   const refers = referredBy(column, candidates);
-  const has = (c: Candidate): boolean => c.columns.some(({ name }) => name === column);
+  const has = (c: AdoptionCandidate): boolean => c.columns.some(({ name }) => name === column);
   const without = candidates.filter((c) => !has(c) && tableOf(c) !== refers?.table);
   if (!candidates.some(has)) throw usage(`no table has a column \`${column}\``);
   if (without.length === 0 || flags.others !== undefined)
@@ -170,7 +170,7 @@ export async function rowsWanted(
 }
 
 /** The one table that foreign keys from `column` alone refer to. */
-function referredBy(column: string, candidates: readonly Candidate[]): RowRule['refers'] {
+function referredBy(column: string, candidates: readonly AdoptionCandidate[]): RowRule['refers'] {
   const links = candidates.flatMap((c) => c.foreign_keys).filter((f) => f.columns.join() === column);
   const targets = new Map(links.map(({ references }) => [tableOf(references), references.columns[0] ?? '']));
   const [only] = targets;
@@ -178,7 +178,7 @@ function referredBy(column: string, candidates: readonly Candidate[]): RowRule['
 }
 
 async function rowRule(
-  candidates: readonly Candidate[],
+  candidates: readonly AdoptionCandidate[],
   subject: string,
   flags: InitFlags,
   prompt: Prompt,

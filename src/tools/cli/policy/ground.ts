@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { ready } from 'osl-compiler';
 import {
+  type ActivationBase,
   type ActivePolicy,
   type Authorship,
   activePolicy,
   type ControlQueries,
   publishedAfter,
-  type Seen,
   standing,
   tenantsIn,
 } from '../../../control/index.js';
@@ -43,7 +43,7 @@ export interface Ground {
   readonly tenant: string;
   readonly model: Model;
   readonly active: ActivePolicy | null;
-  readonly seen: Seen;
+  readonly seen: ActivationBase;
 }
 
 /** The ground of a tenant whose manifest is at hand. @throws ManifestProblems, OverlayConflict, Failure, ControlFault */

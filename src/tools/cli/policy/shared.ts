@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import {
   type Activation,
+  type ActivationBase,
   activatePolicy,
   activations,
   activePolicy,
@@ -12,7 +13,6 @@ import {
   policyText,
   policyVersions,
   pushPolicy,
-  type Seen,
   standing,
 } from '../../../control/index.js';
 import { readManifestText } from '../../../model/manifest/index.js';
@@ -173,7 +173,7 @@ async function judged(
   version: number,
   text: string,
   flags: AuthorFlags,
-): Promise<{ readonly seen: Seen; readonly judgement: PolicyJudgement | null }> {
+): Promise<{ readonly seen: ActivationBase; readonly judgement: PolicyJudgement | null }> {
   const { manifestFile } = settingsOf(flags);
   if (flags.manifest === undefined && !existsSync(manifestFile)) {
     note(`there is no ${manifestFile}: each gateway checks the policy by itself`);

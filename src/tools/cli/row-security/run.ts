@@ -6,8 +6,8 @@ import {
   CannotWrite,
   clearingScript,
   type RowSecurity,
+  type RowSecurityStatus,
   rowSecurityScript,
-  type Standing,
   standingOf,
   writeRowSecurity,
 } from '../../../row-security/index.js';
@@ -59,18 +59,22 @@ export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
 }
 
 /** What was found of one connector, after what was done. */
-interface Report extends Standing {
+interface Report extends RowSecurityStatus {
   readonly connector: string;
   readonly role: string;
   readonly version: string;
   readonly tables: number;
 }
 
-function reportOf({ name }: Connector, { role, version, tables }: RowSecurity, standing: Standing): Report {
+function reportOf(
+  { name }: Connector,
+  { role, version, tables }: RowSecurity,
+  standing: RowSecurityStatus,
+): Report {
   return { connector: name, role, version, tables: tables.size, ...standing };
 }
 
-function holds({ faults }: Standing): boolean {
+function holds({ faults }: RowSecurityStatus): boolean {
   return faults.length === 0;
 }
 

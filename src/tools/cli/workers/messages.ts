@@ -1,4 +1,4 @@
-import { LIMIT_COUNTERS, type Limits } from '../../../../policy/index.js';
+import { LIMIT_COUNTERS, type RateLimits } from '../../../../policy/index.js';
 import type { JobState } from '../../../base/threads/job.js';
 import { JOBS } from '../../../operating/jobs.js';
 import type { ProcessView, ReloadView } from '../../../operating/views.js';
@@ -193,7 +193,7 @@ export const OF_SUPERVISOR = Object.freeze({
   charge: exchange(record({ charges: listOf(charge) }), listOf(record({ used: number, endsInMs: number }))),
   handBack: exchange(record({ counter, key: text, tokens: number, endsAt: number }), nothing),
   /** The limits of the policy that serves from now on. */
-  limits: exchange(made<Limits>(), nothing),
+  limits: exchange(made<RateLimits>(), nothing),
   /** The key of the exchange, as PEM: it is on no disk. */
   exchangeKey: exchange(nothing, text),
   /** Whether a token that is good for one use is used for the first time; it is used then. */
