@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 
 // A checkout has the first once it is built, the package the second.
-const main = ['../dist/src/tools/cli/main.js', '../dist/package/osl.js']
+const main = ['../dist/cli/main.js', '../dist/package/osl.js']
   .map((file) => new URL(file, import.meta.url))
   .find((file) => existsSync(file));
 

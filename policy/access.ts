@@ -11,7 +11,7 @@ import { LazyMap } from './lazy-map.js';
 import { type Rights, relationAccess, relationsOf } from './rights.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
 import { subjectsOf } from './subjects-of.js';
-import { refuse } from './token-fault.js';
+import { refuse } from './tokens/token-fault.js';
 
 /** What one caller may see and do, with the values that row filters refer to. Frozen. */
 export interface EffectiveAccess extends Access {

@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto';
 import { type Catalog, isComparable, type MaskKind } from 'osl-compiler';
 import { AttributeTypes, misfitFault } from './attribute-types.js';
 import { attributeScalars } from './attributes.js';
-import { compileCertificateRule } from './certificate.js';
 import type { PolicyDocument } from './document.js';
 import { compileExchange } from './exchange/rule.js';
 import { isName } from './is-name.js';
-import { LIMIT_BUCKETS, limitsOf } from './limit.js';
+import { LIMIT_BUCKETS, limitsOf } from './limits/limit.js';
+import { compileQuotas } from './limits/quotas.js';
 import { NameResolver, type RelationNames } from './names.js';
 import { Predicates } from './predicates.js';
 import { type Fault, ProblemList } from './problems.js';
-import { compileQuotas } from './quotas.js';
 import { compilingRole } from './role.js';
 import { compileServiceAccount } from './service-account.js';
 import type { PolicySnapshot, RolePolicy, SubjectPolicy } from './snapshot.js';
 import { compileSubject } from './subject.js';
+import { compileCertificateRule } from './tokens/certificate.js';
 
 /**
  * Compiles a policy against a catalog: resolves role, relation, column and label names, and binds every `rows`

@@ -1,6 +1,6 @@
 import type { MaskKind } from 'osl-compiler';
 import type { AttributeScalar } from './attributes.js';
-import type { LimitBucket } from './buckets.js';
+import type { LimitBucket } from './limits/buckets.js';
 import type { Day } from './local-time.js';
 
 /** The policy as its YAML file states it, after the schema check. Names may still be wrong; `snapshot` says. */

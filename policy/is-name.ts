@@ -1,4 +1,4 @@
-import { MAX_NAME_LENGTH } from './token-fault.js';
+import { MAX_NAME_LENGTH } from './tokens/token-fault.js';
 
 /** Control characters and lone surrogates are in no name: logs and databases could not tell such names apart. */
 const FORBIDDEN = /[\p{Cc}\p{Cs}]/u;

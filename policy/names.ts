@@ -1,6 +1,6 @@
 import { type Catalog, labelsOf, type MaskKind, type Metric, nearest, type Relation } from 'osl-compiler';
 import type { DocumentPath, ProblemList, ProblemName } from './problems.js';
-import { MAX_ROLES } from './token-fault.js';
+import { MAX_ROLES } from './tokens/token-fault.js';
 
 /** A relation and what grants say about it, computed once. */
 export interface RelationNames {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { checkTime, readClaims } from './claims.js';
 import type { PolicyDocument, ServiceAccountDocument } from './document.js';
 import type { Identity } from './identity.js';
 import { isName } from './is-name.js';
 import type { NameResolver } from './names.js';
 import type { DocumentPath, ProblemList } from './problems.js';
-import { DEFAULT_ISSUER, MAX_LIFETIME_SECONDS, TOKEN_VERSION } from './token-fault.js';
+import { checkTime, readClaims } from './tokens/claims.js';
+import { DEFAULT_ISSUER, MAX_LIFETIME_SECONDS, TOKEN_VERSION } from './tokens/token-fault.js';
 
 /** A login of the wire that proves a password. It acts for one subject, below that subject's ceiling. */
 export interface ServiceAccount {

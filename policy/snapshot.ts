@@ -1,12 +1,12 @@
 import type { AttributePattern, MaskKind, RelationGrant } from 'osl-compiler';
 import type { AttributeValue } from './attributes.js';
-import type { CertificateRule } from './certificate.js';
 import type { Conditions } from './conditions.js';
 import type { PolicyDocument } from './document.js';
 import type { ExchangeRules } from './exchange/rule.js';
-import type { RateLimits } from './limit.js';
-import type { QuotaRule } from './quotas.js';
+import type { RateLimits } from './limits/limit.js';
+import type { QuotaRule } from './limits/quotas.js';
 import type { ServiceAccount } from './service-account.js';
+import type { CertificateRule } from './tokens/certificate.js';
 
 /** A policy whose every name resolved and whose every predicate is bound. Frozen; serves whole or not at all. */
 export interface PolicySnapshot {

@@ -16,8 +16,8 @@ import { bundled, licencesOf, ofConsole, takenIn } from './taken-in.js';
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '');
 /** Where the package has it. */
 const OUT = join(ROOT, 'dist', 'package');
-const SOURCES = ['src', 'policy', 'wire'];
-const MAIN = 'src/tools/cli/main.ts';
+const SOURCES = ['src', 'policy', 'wire', 'audit', 'cli', 'interchange'];
+const MAIN = 'cli/main.ts';
 
 /** A file of ours that runs as a thread or a process: `new URL('./x.js', import.meta.url)`. */
 const BESIDE = /new URL\('(\.{1,2}\/[^']+)\.js', import\.meta\.url\)/g;

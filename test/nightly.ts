@@ -126,10 +126,10 @@ const STEPS: readonly Step[] = [
   { name: 'recut sessions', file: 'surfaces/pg/fuzz-recut', size: null },
   { name: 'changed bytes', file: 'surfaces/pg/fuzz', size: sized('changes', 'OSL_FUZZ_RUNS', 1_000_000) },
   { name: "drivers' own tests", file: 'clients/drivers/suites.js', size: null },
-  { name: 'crash', file: 'policy/audit/crash', size: sized('rounds', 'OSL_CRASH_ROUNDS', 1_000) },
+  { name: 'crash', file: 'audit/crash', size: sized('rounds', 'OSL_CRASH_ROUNDS', 1_000) },
   {
     name: 'crash over a table',
-    file: 'audit-table/crash',
+    file: 'audit/table/crash',
     size: sized('rounds', 'OSL_TABLE_CRASH_ROUNDS', 1_000),
   },
   { name: 'release and executable', file: 'tools/package/made.js', size: null },

@@ -1,4 +1,4 @@
-import { openAuditLog } from '../../policy/audit/index.js';
+import { openAuditLog } from '../../audit/index.js';
 
 /** Run by the bench: opens the log that a killed writer left, and says how long that took. */
 const [dir = ''] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-import { verifyAuditLog } from '../../policy/audit/index.js';
+import { verifyAuditLog } from '../../audit/index.js';
 
 /** Run by the bench: verifies a log, and says how long that took and how much memory. */
 const [dir = ''] = process.argv.slice(2);

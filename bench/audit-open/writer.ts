@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AuditEntry, openAuditLog } from '../../policy/audit/index.js';
-import { segmentsIn, storedSeal } from '../../policy/audit/search/seals.js';
-import { TableStore } from '../../src/audit-table/index.js';
+import { type AuditEntry, openAuditLog } from '../../audit/index.js';
+import { segmentsIn, storedSeal } from '../../audit/search/seals.js';
+import { TableStore } from '../../audit/table/index.js';
 
 /** Run by the bench: writes so many records with the real writer, says so, and waits to be killed. */
 const [dir = '', text = '', url = null] = process.argv.slice(2);

@@ -1,11 +1,5 @@
-import { directorySource, prove, readRecords, searchRecords } from '../../policy/audit/index.js';
-import {
-  connectTable,
-  recordsAfter,
-  searchTable,
-  tableSource,
-  writersIn,
-} from '../../src/audit-table/index.js';
+import { directorySource, prove, readRecords, searchRecords } from '../../audit/index.js';
+import { connectTable, recordsAfter, searchTable, tableSource, writersIn } from '../../audit/table/index.js';
 
 /**
  * Run by the bench: asks a log one thing, and says how long that took. Arguments: `files` and a directory, or `table` and

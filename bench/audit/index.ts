@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type AuditEntry, type AuditLog, openAuditLog } from '../../policy/audit/index.js';
+import { type AuditEntry, type AuditLog, openAuditLog } from '../../audit/index.js';
 import type { NativePostgres } from '../../test/support/native-postgres.js';
 import { type Findings, type Measure, measure, paired } from '../report.js';
 import { type Gateway, startGateway } from '../support/gateway.js';

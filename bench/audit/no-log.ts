@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditLog } from '../../policy/audit/index.js';
+import type { AuditEntry, AuditLog } from '../../audit/index.js';
 
 /**
  * A log that takes everything and keeps nothing: no record, no fingerprint, no disk. It exists only here, to show

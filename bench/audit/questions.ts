@@ -7,7 +7,7 @@ import {
   type AuditLog,
   type CommonEntry,
   openAuditLog,
-} from '../../policy/audit/index.js';
+} from '../../audit/index.js';
 import { type Measure, measure } from '../report.js';
 import { noLog } from './no-log.js';
 import { requireWhole } from './whole.js';

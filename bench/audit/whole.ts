@@ -1,4 +1,4 @@
-import { verifyAuditLog } from '../../policy/audit/index.js';
+import { verifyAuditLog } from '../../audit/index.js';
 
 /** A figure counts only for a log that its verifier accepts, with all records in it. */
 export async function requireWhole(dir: string, records: number): Promise<void> {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { ready } from 'osl-compiler';
 import type { Client } from 'pg';
 import { compileSnapshot, effectiveAccess, type Identity, sessionRights } from '../../policy/index.js';
-import { rowSecurityOf, rowSecurityScript, signedRights } from '../../src/row-security/index.js';
+import { rowSecurityOf, rowSecurityScript, signedRights } from '../../src/model/row-security/index.js';
 import type { NativePostgres } from '../../test/support/native-postgres.js';
 import { catalogOf, tables } from '../barrier/data.js';
 import { QUESTIONS, type Question } from '../barrier/questions.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type AuditEntry, openAuditLog } from '../../policy/audit/index.js';
+import { type AuditEntry, openAuditLog } from '../../audit/index.js';
 import { type Measure, measure } from '../report.js';
 
 const QUESTIONS = 2_000;

@@ -1,6 +1,6 @@
 import { attributeScalars, attributeTexts } from '../attributes.js';
 import { isName } from '../is-name.js';
-import type { JsonObject } from '../strict-json.js';
+import type { JsonObject } from '../tokens/strict-json.js';
 
 /** Values of one claim that are looked at; who is in more groups than that is in none of them here. */
 const MAX_VALUES = 256;

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { queryError } from 'osl-compiler/errors';
-import { isExpired } from '../claims.js';
 import type { Identity } from '../identity.js';
 import type { PolicySnapshot } from '../snapshot.js';
-import type { TokenVerifier } from '../token.js';
-import { MAX_TOKEN_BYTES } from '../token-fault.js';
+import { isExpired } from '../tokens/claims.js';
+import type { TokenVerifier } from '../tokens/token.js';
+import { MAX_TOKEN_BYTES } from '../tokens/token-fault.js';
 import { identityOf } from './exchange.js';
 import { refuseExchange } from './fault.js';
 import { verifyIdentityToken } from './identity-token.js';

@@ -1,8 +1,8 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { Identity } from '../identity.js';
-import { mintToken, type SigningKey } from '../mint.js';
 import type { PolicySnapshot } from '../snapshot.js';
-import { MAX_LIFETIME_SECONDS, MAX_TOKEN_BYTES } from '../token-fault.js';
+import { mintToken, type SigningKey } from '../tokens/mint.js';
+import { MAX_LIFETIME_SECONDS, MAX_TOKEN_BYTES } from '../tokens/token-fault.js';
 import { refuseExchange } from './fault.js';
 import type { IdentityTokenKind } from './identity-token.js';
 import { delegated, type ExchangeParty, type PartyReader, partyOf } from './party.js';

@@ -1,9 +1,9 @@
-import { checkTime } from '../claims.js';
-import { readCompact, readObject } from '../compact.js';
 import { isName } from '../is-name.js';
-import type { KeySource } from '../keys.js';
-import type { JsonObject } from '../strict-json.js';
-import { readSigningHeader, verifySignature } from '../token.js';
+import { checkTime } from '../tokens/claims.js';
+import { readCompact, readObject } from '../tokens/compact.js';
+import type { KeySource } from '../tokens/keys.js';
+import type { JsonObject } from '../tokens/strict-json.js';
+import { readSigningHeader, verifySignature } from '../tokens/token.js';
 import { type ExchangeFault, refuseExchange } from './fault.js';
 import { tokenIdOf } from './token-id.js';
 

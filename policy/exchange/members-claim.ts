@@ -1,6 +1,6 @@
 import type { ExchangedMember } from '../identity.js';
 import { isName } from '../is-name.js';
-import { refuse } from '../token-fault.js';
+import { refuse } from '../tokens/token-fault.js';
 
 /** Of one subject: attributes, and values of each. */
 const MAX_ATTRIBUTES = 64;

@@ -1,9 +1,9 @@
-import { readCompact } from '../compact.js';
 import type { ExchangedMember, Identity, ParentToken } from '../identity.js';
 import { PURPOSE_CLAIM } from '../purpose.js';
 import type { PolicySnapshot } from '../snapshot.js';
-import type { JsonObject } from '../strict-json.js';
-import { TOKEN_TYPE } from '../token-fault.js';
+import { readCompact } from '../tokens/compact.js';
+import type { JsonObject } from '../tokens/strict-json.js';
+import { TOKEN_TYPE } from '../tokens/token-fault.js';
 import { refuseExchange } from './fault.js';
 import {
   type IdentityClaims,

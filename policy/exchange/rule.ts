@@ -6,13 +6,13 @@ import {
   attributeScalars,
   attributeTexts,
 } from '../attributes.js';
-import { OWN_CLAIMS, scalarsIn } from '../claims.js';
 import type { ExchangeRuleDocument } from '../document.js';
 import type { ExchangedMember } from '../identity.js';
 import { isName } from '../is-name.js';
 import type { NameResolver } from '../names.js';
 import type { DocumentPath, ProblemList } from '../problems.js';
-import type { JsonObject } from '../strict-json.js';
+import { OWN_CLAIMS, scalarsIn } from '../tokens/claims.js';
+import type { JsonObject } from '../tokens/strict-json.js';
 import { attributeIn, claimAt, isTemplate, textsOf, valueIn } from './claim.js';
 import { refuseExchange } from './fault.js';
 import type { IdentityClaims } from './identity-token.js';

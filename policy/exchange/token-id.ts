@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { readCompact, readObject } from '../compact.js';
 import { isName } from '../is-name.js';
+import { readCompact, readObject } from '../tokens/compact.js';
 
 /** By what a token is revoked: its `jti`, or where it has none that serves, a hash of it. */
 export function tokenIdOf(token: string, jti: unknown): string {

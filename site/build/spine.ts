@@ -28,9 +28,9 @@ const COMPILER: readonly Step[] = [
 ];
 
 const AFTER: readonly Step[] = [
-  { verb: 'record', says: 'the decision is on disk before a row leaves', room: 'policy/audit/' },
+  { verb: 'record', says: 'the decision is on disk before a row leaves', room: 'audit/' },
   { verb: 'execute', says: 'by an unprivileged, read-only session', room: 'src/engine/' },
-  { verb: 'record', says: 'what came of it', room: 'policy/audit/' },
+  { verb: 'record', says: 'what came of it', room: 'audit/' },
 ];
 
 /** The rooms that the picture names. */

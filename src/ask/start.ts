@@ -1,4 +1,4 @@
-import type { AuditLog } from '../../policy/audit/index.js';
+import type { AuditLog } from '../../audit/index.js';
 import type { RevocationCheck } from '../../policy/index.js';
 import type { ServiceLog } from '../base/log.js';
 import type { AnswerMemory } from '../engine/index.js';

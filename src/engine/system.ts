@@ -1,6 +1,6 @@
 import { quoteIdentifier } from 'osl-compiler';
+import { textParser } from '../base/postgres/index.js';
 import { tableSql } from '../base/table-sql.js';
-import { textParser } from '../postgres/index.js';
 import type { Pool } from './pool.js';
 import { DataRowReader } from './protocol/data-row.js';
 import type { FrontendEncoder } from './protocol/encoder.js';

@@ -7,10 +7,10 @@ import {
   causeOf,
   type LogStore,
   openAuditLog,
-} from '../../policy/audit/index.js';
+} from '../../audit/index.js';
+import type { Witnesses } from '../../audit/witness/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { codeOf, messageOf } from '../base/thrown.js';
-import type { Witnesses } from '../witness/index.js';
 import { type AuditKeeping, sinkUrl } from './settings/audit.js';
 import { readSetting } from './settings/table.js';
 import type { Settings } from './settings.js';
@@ -106,7 +106,7 @@ async function witnessesOf(
   log: ServiceLog,
 ): Promise<Witnesses | null> {
   if (witnesses.length === 0) return null;
-  const witnessing = await import('../witness/index.js');
+  const witnessing = await import('../../audit/witness/index.js');
   const secret = readSetting('OSL_AUDIT_WITNESS_SECRET');
   const places = witnesses.map((place) => witnessing.witnessAt(place, process.env, secret));
   return new witnessing.Witnesses(places, witnessMs, log);
@@ -114,7 +114,7 @@ async function witnessesOf(
 
 /** Loaded where it is asked for. */
 async function tableStore(url: () => string, dir: string): Promise<(segmentBytes: number) => LogStore> {
-  const { TableStore } = await import('../audit-table/index.js');
+  const { TableStore } = await import('../../audit/table/index.js');
   return (segmentBytes) => new TableStore({ url, dir, segmentBytes, deadlineMs: DEADLINE_MS });
 }
 

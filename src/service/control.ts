@@ -1,8 +1,5 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { writeWhole } from '../base/files.js';
-import type { ServiceLog } from '../base/log.js';
-import { StartProblem } from '../base/start-problem.js';
 import {
   type ActivationBase,
   activePolicy,
@@ -18,9 +15,12 @@ import {
   shareRevocation,
   shareVersions,
   standing,
-} from '../control/index.js';
+} from '../base/control/index.js';
+import { writeWhole } from '../base/files.js';
+import type { ServiceLog } from '../base/log.js';
+import { StartProblem } from '../base/start-problem.js';
 import { parseSource, readManifestText } from '../model/manifest/index.js';
-import { PublishedDamaged, Versions, writeVersions } from '../publishing/store/index.js';
+import { PublishedDamaged, Versions, writeVersions } from '../model/versions/index.js';
 import { fingerprintOf, type TenantKeys } from './keys.js';
 import { PolicyUnknown, type ReadText } from './model.js';
 import { RevocationFiles } from './revocations.js';

@@ -19,12 +19,12 @@ import type { ServedModel } from '../model/served-model.js';
 import { connectFault, withoutPassword } from './connect-fault.js';
 import { CommandFailed, connectorUrl, namesUrl } from './connector-url.js';
 import type { TenantKeys } from './keys.js';
-import type { ReloadStep } from './reload.js';
+import type { ReloadStep } from './reload/reload.js';
+import { watchEngines } from './reload/watch.js';
 import { requireRowSecurityOf } from './row-security.js';
 import type { Settings } from './settings.js';
 import { sharedOut, WHOLE } from './share.js';
 import { type SystemReads, systemReads } from './system-reads.js';
-import { watchEngines } from './watch.js';
 import { sessionsFor } from './workers.js';
 
 /** What a process that serves adds: see `ServingOptions` of the engine. */

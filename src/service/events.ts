@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { AuditEntry, AuditLog } from '../../policy/audit/index.js';
+import type { AuditEntry, AuditLog } from '../../audit/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
 import type { ServedModel } from '../model/served-model.js';
 import { PolicyFault } from './model.js';
-import { type Prepared, prepareAll, type Reloaded, type ReloadPart } from './reload.js';
+import { type Prepared, prepareAll, type Reloaded, type ReloadPart } from './reload/reload.js';
 import type { PolicyState } from './serving.js';
 
 /** What records of the service itself are made with. */

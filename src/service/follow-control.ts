@@ -1,14 +1,14 @@
+import { ControlFault, listenForChanges } from '../base/control/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
-import { ControlFault, listenForChanges } from '../control/index.js';
-import type { Publishing } from '../publishing/store/index.js';
+import type { Publishing } from '../model/versions/index.js';
 import type { Control } from './control.js';
 import type { TenantKeys } from './keys.js';
 import { PolicyFault } from './model.js';
-import type { Prepared } from './reload.js';
+import type { Prepared } from './reload/reload.js';
+import { watchFile } from './reload/watch-file.js';
 import type { Seat } from './seat.js';
 import type { Settings } from './settings.js';
-import { watchFile } from './watch-file.js';
 
 /** What a gateway does about the control database. */
 interface Follower {

@@ -1,7 +1,7 @@
 import { ready } from 'osl-compiler';
-import type { AuditLog } from '../../policy/audit/index.js';
+import type { AuditLog } from '../../audit/index.js';
 import type { ServiceLog } from '../base/log.js';
-import { Versions } from '../publishing/store/index.js';
+import { Versions } from '../model/versions/index.js';
 import { openAudit } from './audit.js';
 import { Control } from './control.js';
 import { joined } from './follow-control.js';

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { AuditLog } from '../../policy/audit/index.js';
+import type { AuditLog } from '../../audit/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { version } from '../base/package-root.js';
 import { messageOf } from '../base/thrown.js';

@@ -12,7 +12,7 @@ import {
   readManifestText,
 } from '../model/manifest/index.js';
 import { type FileLayer, type PublishedLayer, ServedModel } from '../model/served-model.js';
-import { headIn } from '../publishing/store/index.js';
+import { headIn } from '../model/versions/index.js';
 import { tenantIn } from './place.js';
 import type { Settings } from './settings.js';
 

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AuditLog } from '../../policy/audit/index.js';
+import type { AuditLog } from '../../audit/index.js';
 import { writeWhole } from '../base/files.js';
 import type { ServiceLog } from '../base/log.js';
 

@@ -10,9 +10,9 @@ import {
   parsePolicyDocument,
 } from '../model/manifest/index.js';
 import type { ServedModel } from '../model/served-model.js';
-import type { Versions } from '../publishing/store/index.js';
+import type { Versions } from '../model/versions/index.js';
 import { PolicyFault, PolicyUnknown } from './model.js';
-import type { Prepared, Reloaded } from './reload.js';
+import type { Prepared, Reloaded } from './reload/reload.js';
 import type { Serving } from './serving.js';
 
 /** Parts of a service that take up a policy, and what others have published, without a reload. */

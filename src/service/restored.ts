@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AuditLog } from '../../policy/audit/index.js';
+import type { AuditLog } from '../../audit/index.js';
 import { removeWhole, writeWhole } from '../base/files.js';
 import { isObject } from '../base/is-object.js';
 import type { ServiceLog } from '../base/log.js';

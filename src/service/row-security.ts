@@ -12,7 +12,7 @@ import {
   rightsKey,
   rowSecurityOf,
   standingOf,
-} from '../row-security/index.js';
+} from '../model/row-security/index.js';
 import { connectorUrl } from './connector-url.js';
 import type { TenantKeys } from './keys.js';
 

@@ -1,5 +1,6 @@
-import type { AuditLog } from '../../policy/audit/index.js';
+import type { AuditLog } from '../../audit/index.js';
 import type { Limiter, TokenVerifier } from '../../policy/index.js';
+import type { PublishingParts } from '../ask/authoring/author.js';
 import type { AnswerParts } from '../ask/index.js';
 import type { TokenExchange } from '../ask/request/exchange.js';
 import type { Probes } from '../ask/request/probes.js';
@@ -8,7 +9,6 @@ import type { Strangers } from '../ask/request/strangers.js';
 import type { AccessRequestParts } from '../ask/why/request-access.js';
 import type { SpoolRoom } from '../engine/index.js';
 import type { KeptPolicy, PartsReached } from '../model/model.js';
-import type { PublishingParts } from '../publishing/author.js';
 import type { Lineage } from './lineage/index.js';
 import type { Revocations } from './revocations.js';
 import type { SystemReads } from './system-reads.js';

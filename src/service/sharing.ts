@@ -1,8 +1,8 @@
 import type { Revocation } from '../../policy/index.js';
+import { ControlConflict, openControl, shareRevocation, shareVersions } from '../base/control/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
-import { ControlConflict, openControl, shareRevocation, shareVersions } from '../control/index.js';
-import type { Publishing } from '../publishing/store/index.js';
+import type { Publishing } from '../model/versions/index.js';
 import { gatewayName } from './control.js';
 import type { Seat } from './seat.js';
 import type { Settings } from './settings.js';

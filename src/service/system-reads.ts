@@ -1,5 +1,6 @@
 import { quoteIdentifier } from 'osl-compiler';
 import { tableSql } from '../base/table-sql.js';
+import { type RollupState, readStates } from '../content/rollups/index.js';
 import {
   DEFAULT_MIN_LENGTH,
   type Embedder,
@@ -12,7 +13,6 @@ import {
 import type { OpenedEngine, SystemEngine } from '../engine/index.js';
 import { readUpstream, type UpstreamSchema } from '../model/discovery/index.js';
 import type { Facet } from '../model/manifest/index.js';
-import { type RollupState, readStates } from '../rollups/index.js';
 
 /**
  * Reads under the gateway's own credentials that serve requests: each by name, so that nothing else can be asked of a

@@ -11,7 +11,7 @@ import {
   type TokenVerifier,
   withDirectTokens,
 } from '../../policy/index.js';
-import { CLOCK_SKEW_SECONDS, MAX_LIFETIME_SECONDS } from '../../policy/token-fault.js';
+import { CLOCK_SKEW_SECONDS, MAX_LIFETIME_SECONDS } from '../../policy/tokens/token-fault.js';
 import type { TokenExchange } from '../ask/request/exchange.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
@@ -22,12 +22,12 @@ import {
   type IssuersReached,
   NO_ISSUERS,
   openIssuers,
-} from '../identity/issuers.js';
-import { type IssuerConfig, type LoginConfig, loadIssuers } from '../identity/issuers-file.js';
+} from '../model/identity/issuers.js';
+import { type IssuerConfig, type LoginConfig, loadIssuers } from '../model/identity/issuers-file.js';
 import { exchangeIssuer, exchangeKey } from './exchange-key.js';
 import { issuerKeys } from './issuer-keys.js';
 import { tenantKeys } from './keys.js';
-import type { ReloadPart } from './reload.js';
+import type { ReloadPart } from './reload/reload.js';
 import type { Settings } from './settings.js';
 
 /** Whose tokens are believed. */

@@ -37,12 +37,14 @@ const USES_SEALS: Readonly<Record<string, string>> = {
   'src/service/service.ts': 'seals other limits, for tests of a policy',
 };
 /** Openers of databases, which hold a system engine then. */
-const OPENS_DATABASES = /^src\/(?:engine|service|tools)\//;
+const OPENS_DATABASES = /^(?:src\/(?:engine|service)|cli)\//;
 
 const sources: ReadonlyMap<string, string> = new Map(
-  readdirSync('src', { recursive: true, encoding: 'utf8' })
+  ['src', 'audit', 'cli', 'interchange']
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
+    )
     .filter((file) => file.endsWith('.ts'))
-    .map((file) => join('src', file))
     .map((file) => [file, withoutComments(readFileSync(file, 'utf8'))]),
 );
 
@@ -89,10 +91,10 @@ t.test('databases are opened by service start and tools alone', async (t) => {
 
 t.test('`osl demo` alone has the sign-in without a password', async (t) => {
   const importers = (file: string) => filesWith(new RegExp(`(?:from|import\\() ?'[^']*/${file}\\.js'`));
-  t.strictSame(importers('console/demo'), ['src/tools/cli/serve/demo.ts']);
+  t.strictSame(importers('console/demo'), ['cli/serve/demo.ts']);
   t.strictSame(
     importers('serve/demo'),
-    ['src/tools/cli/commands/demo.ts'],
+    ['cli/commands/demo.ts'],
     'the command; `serve`, its workers and `init` do not reach it',
   );
   t.strictSame(

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type QueryError, queryError, ready } from 'osl-compiler';
 import { type Test, test } from 'tap';
-import { openAuditLog, readRecords } from '../../policy/audit/index.js';
+import { openAuditLog, readRecords } from '../../audit/index.js';
 import {
   compileSnapshot,
   createLimiter,

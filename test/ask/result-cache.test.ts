@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import tap, { test } from 'tap';
-import type { AuditRecord } from '../../policy/audit/index.js';
+import type { AuditRecord } from '../../audit/index.js';
 import type { KeptBounds } from '../../src/ask/data/kept-answers.js';
 import { nativeOfRun } from '../support/service.js';
 import { SHOP_MANIFEST, SHOP_POLICY } from '../support/shop.js';

@@ -15,7 +15,7 @@ import {
   parametersOf,
 } from 'osl-console/screens/policy/matrix-filter';
 import { test } from 'tap';
-import { openAuditLog, prove } from '../../policy/audit/index.js';
+import { openAuditLog, prove } from '../../audit/index.js';
 
 /** What the screens of admins work out by themselves. */
 
@@ -32,7 +32,7 @@ async function proofsOf(count: number): Promise<{ readonly key: string; readonly
       action: `täst ${i}`,
     });
   await log.close();
-  const { directorySource } = await import('../../policy/audit/index.js');
+  const { directorySource } = await import('../../audit/index.js');
   const key = (await directorySource(dir).verifierKey()) ?? '';
   const texts: string[] = [];
   for (let i = 0; i < count; i += 1) texts.push(...(await prove(dir, `r-${i}`)).map(({ text }) => text));

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { test } from 'tap';
-import { AuditUnavailable } from '../../policy/audit/index.js';
+import { AuditUnavailable } from '../../audit/index.js';
 import type { Service } from '../../src/service/service.js';
 import { sealedParts, sealing } from '../support/sealed-parts.js';
 import { watchedLog } from '../support/watched-log.js';

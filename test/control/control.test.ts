@@ -12,7 +12,7 @@ import {
   migrate,
   openControl,
   requireSchema,
-} from '../../src/control/index.js';
+} from '../../src/base/control/index.js';
 import { osl } from '../tools/cli/support.js';
 import { controlHouse, migrated, opened, placeOf, SKIP, until } from './support.js';
 

@@ -2,7 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { Client } from 'pg';
 import type { Test } from 'tap';
-import { type ControlDatabase, type ControlPlace, migrate, openControl } from '../../src/control/index.js';
+import {
+  type ControlDatabase,
+  type ControlPlace,
+  migrate,
+  openControl,
+} from '../../src/base/control/index.js';
 import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../support/native-postgres.js';
 
 /** A database to share, with the roles that docs/operations.md asks for. */

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
+import { program } from '../../cli/program.js';
 import { SECTIONS, SETTINGS, settingsReader } from '../../src/service/settings/table.js';
 import type { Setting } from '../../src/service/settings/types.js';
 import { settingsFrom } from '../../src/service/settings.js';
-import { program } from '../../src/tools/cli/program.js';
 
 /** docs/configuration.md is made from the table of settings, which is all that the product reads of its environment. */
 
@@ -22,28 +22,28 @@ const OTHER_READERS: ReadonlyMap<string, string> = new Map([
   ['src/content/http.ts', 'URLs and keys of models, by the names that the manifest gives'],
   ['src/service/settings/table.ts', 'the settings'],
   ['src/service/audit.ts', 'credentials of an object store, by the names of AWS'],
-  ['src/tools/cli/audit/verify.ts', 'the same'],
+  ['cli/audit/verify.ts', 'the same'],
   ['src/service/lineage/config/secret.ts', 'secrets, by the names that files of the operator give'],
   ...[
     'src/service/data-epochs.ts',
     'src/service/engines.ts',
-    'src/service/index-signals.ts',
+    'src/service/content/index-signals.ts',
     'src/service/lineage.ts',
     'src/service/row-security.ts',
-    'src/tools/cli/commands/discover.ts',
-    'src/tools/cli/doctor/database.ts',
-    'src/tools/cli/doctor/words.ts',
-    'src/tools/cli/init/connect.ts',
-    'src/tools/cli/init/make.ts',
-    'src/tools/cli/row-security/run.ts',
+    'cli/commands/discover.ts',
+    'cli/doctor/database.ts',
+    'cli/doctor/words.ts',
+    'cli/init/connect.ts',
+    'cli/init/make.ts',
+    'cli/row-security/run.ts',
   ].map((file) => [file, 'URLs of databases, by the names that the manifest gives'] as const),
-  ['src/tools/cli/commands/psql.ts', 'variables of libpq'],
-  ['src/tools/cli/doctor/settings.ts', 'names that the table does not have'],
-  ['src/tools/cli/config/check.ts', 'values as they are written'],
-  ['src/tools/cli/flags.ts', 'the whole environment, for the table'],
-  ['src/tools/cli/login/store.ts', 'the folder of the user'],
-  ['src/tools/cli/serve/invocation.ts', 'the name by which npm started the program'],
-  ['src/tools/cli/write-answer.ts', 'the terminal'],
+  ['cli/commands/psql.ts', 'variables of libpq'],
+  ['cli/doctor/settings.ts', 'names that the table does not have'],
+  ['cli/config/check.ts', 'values as they are written'],
+  ['cli/flags.ts', 'the whole environment, for the table'],
+  ['cli/login/store.ts', 'the folder of the user'],
+  ['cli/serve/invocation.ts', 'the name by which npm started the program'],
+  ['cli/write-answer.ts', 'the terminal'],
 ]);
 
 /** Variables whose names stand in the code outside the table, for messages and as defaults of what the manifest names. */
@@ -112,7 +112,7 @@ test('docs/configuration.md is what the table of settings and the flags of osl s
 
 test('the environment is read through the table, but for the files listed here', (t) => {
   const others = new Set<string>();
-  for (const room of ['src', 'policy', 'wire', 'compiler/src', 'bin'])
+  for (const room of ['src', 'audit', 'cli', 'interchange', 'policy', 'wire', 'compiler/src', 'bin'])
     for (const [file, text] of filesIn(room, /\.(ts|js)$/)) {
       if (/\bprocess\.env\b/.test(text)) others.add(file);
       t.notMatch(text, WITHOUT_TABLE, `${file} reads a setting past the table`);
@@ -125,6 +125,9 @@ test('every name of a setting in the product and its documents is in the table',
   const known = (name: string) => name in SETTINGS || OF_TESTS.test(name) || OF_READERS.test(name);
   for (const [room, endings] of [
     ['src', /\.ts$/],
+    ['audit', /\.ts$/],
+    ['cli', /\.ts$/],
+    ['interchange', /\.ts$/],
     ['policy', /\.ts$/],
     ['wire', /\.ts$/],
     ['compiler/src', /\.ts$/],

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ERRORS, type ErrorName, EVALUATION_FAULTS, GROUPS_ONLY } from 'osl-compiler';
-import { EXPLANATIONS } from '../../src/tools/cli/error-explanations.js';
+import { EXPLANATIONS } from '../../cli/error-explanations.js';
 import { ROOT } from '../tools/cli/support.js';
 
 /** One line of `docs/errors.md`: what an entry of the catalogue says, its parameters shown as ‹name›. */

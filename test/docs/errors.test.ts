@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
-import { EXPLANATIONS } from '../../src/tools/cli/error-explanations.js';
+import { EXPLANATIONS } from '../../cli/error-explanations.js';
 import { errorLines, errorPage } from './error-table.js';
 
 const PAGE = join(process.cwd(), 'docs', 'errors.md');

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EVALUATION_FAULTS, hintOn, queryError, type Surface, WAYS } from 'osl-compiler';
 import { test } from 'tap';
+import { formatProblem } from '../../cli/problem.js';
+import { program } from '../../cli/program.js';
 import { SETTINGS } from '../../src/service/settings/table.js';
 import { wireError } from '../../src/surfaces/pg/session-records.js';
 import { ROUTES } from '../../src/surfaces/rest/openapi/routes.js';
-import { formatProblem } from '../../src/tools/cli/problem.js';
-import { program } from '../../src/tools/cli/program.js';
 import { ROOT } from '../tools/cli/support.js';
 import { errorLines } from './error-table.js';
 
@@ -70,7 +70,7 @@ test('what raises an error names a way in by the list of them, and by no text of
     'compiler/src',
     'policy',
     'src/ask',
-    'src/publishing/authoring',
+    'src/model/authoring',
     'src/surfaces/rest',
     'src/surfaces/pg',
     'src/surfaces/catalog',

@@ -3,8 +3,9 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'nod
 import { dirname, join, relative } from 'node:path';
 import { test } from 'tap';
 import { ROOT } from '../tools/cli/support.js';
-import { circlesOf, filesOf, importsOf, overridesOf, readHouse } from './house.js';
+import { circlesOf, filesOf, importsOf, overridesOf, readHouse, readRooms, roomOfPart } from './house.js';
 
+const rooms = readRooms();
 const house = readHouse();
 const imports = importsOf(house);
 const BIOME_BIN = join(ROOT, 'node_modules', '.bin', 'biome');
@@ -14,16 +15,40 @@ function mayImport(from: string, to: string): boolean {
   return house.allowed.get(from)?.includes(to) === true;
 }
 
-test('what a room may import stands above it in the table of docs/architecture.md, so that there is no circle', (t) => {
-  t.ok(house.rooms.length > 20, `${house.rooms.length} rooms`);
-  for (const [i, room] of house.rooms.entries()) {
-    const above = house.rooms.slice(0, i);
-    t.strictSame(
-      house.allowed.get(room)?.filter((other) => !above.includes(other)),
-      [],
-      room,
-    );
-  }
+test('at most 16 rooms with 55 arrows, each from a room to one above it in the table, so that there is no circle', (t) => {
+  const arrows = [...rooms.allowed.values()].flat();
+  t.ok(rooms.rooms.length <= 16 && rooms.rooms.length > 10, `${rooms.rooms.length} rooms`);
+  t.ok(arrows.length <= 55 && arrows.length > 30, `${arrows.length} arrows`);
+  for (const table of [rooms, house])
+    for (const [i, room] of table.rooms.entries()) {
+      const above = table.rooms.slice(0, i);
+      t.strictSame(
+        table.allowed.get(room)?.filter((other) => !above.includes(other)),
+        [],
+        room,
+      );
+    }
+  t.end();
+});
+
+test('each arrow of the rooms is one of an import, and one of their parts', (t) => {
+  const arrow = (from: string, to: string) => `${roomOfPart(from, rooms)} → ${roomOfPart(to, rooms)}`;
+  const between = (arrows: readonly string[]) =>
+    [...new Set(arrows)].filter((a) => a.split(' → ')[0] !== a.split(' → ')[1]).toSorted();
+  const expected = between([...rooms.allowed].flatMap(([from, to]) => to.map((other) => arrow(from, other))));
+  const ofParts = [...house.allowed].flatMap(([from, to]) => to.map((other) => arrow(from, other)));
+  t.strictSame(between(ofParts), expected);
+  t.strictSame(between(imports.map(({ from, to }) => arrow(from, to))), expected);
+  t.end();
+});
+
+test('no folder of a room has more than 40 files', (t) => {
+  const files = [...filesOf().keys()].filter((file) => !file.startsWith('bench/'));
+  const full = [...new Set(files.map((file) => dirname(file)))].filter(
+    (folder) => files.filter((file) => dirname(file) === folder).length > 40,
+  );
+  t.ok(files.length > 1_000);
+  t.strictSame(full, []);
   t.end();
 });
 
@@ -124,32 +149,32 @@ const MAKERS =
 
 /** Where it is made, and who hears its errors; each of these was read with the question what becomes of one. */
 const HEARERS: Readonly<Record<string, string>> = {
-  'policy/audit/lock.ts': "on('error'",
-  'policy/audit/search/sealer.ts': "on('error'",
-  'policy/audit/verifying/judges.ts': "on('error'",
+  'audit/lock.ts': "on('error'",
+  'audit/search/sealer.ts': "on('error'",
+  'audit/verifying/judges.ts': "on('error'",
   'src/base/threads/thread.ts': "on('error'",
   'src/engine/postgres/connect.ts': "on('error'",
   'src/engine/postgres/slab-socket.ts': 'slabSocket', // the client that it is given to
   'src/service/connector-url.ts': '(failure, stdout)',
   'src/service/lineage/delivery/send.ts': "on('error'",
   'src/surfaces/http/listener.ts': "on('error'",
-  'src/tools/cli/commands/login.ts': "once('error'",
-  'src/tools/cli/commands/psql.ts': "once('error'",
-  'src/tools/cli/login/provider.ts': "('error', reject)",
-  'src/tools/cli/proxy/connection.ts': "on('error'",
-  'src/tools/cli/proxy/listen.ts': "on('error'",
-  'src/tools/cli/serve/ports.ts': "on('error'",
-  'src/tools/cli/workers/slot.ts': "on('error'",
-  'src/tools/cli/workers/supervisor.ts': "on('error'",
-  'src/tools/lsp/checking-thread.ts': "('error', ended)",
-  'src/tools/lsp/serve.ts': 'createConnection', // of an editor, over standard input
+  'cli/commands/login.ts': "once('error'",
+  'cli/commands/psql.ts': "once('error'",
+  'cli/login/provider.ts': "('error', reject)",
+  'cli/proxy/connection.ts': "on('error'",
+  'cli/proxy/listen.ts': "on('error'",
+  'cli/serve/ports.ts': "on('error'",
+  'cli/workers/slot.ts': "on('error'",
+  'cli/workers/supervisor.ts': "on('error'",
+  'cli/lsp/checking-thread.ts': "('error', ended)",
+  'cli/lsp/serve.ts': 'createConnection', // of an editor, over standard input
   'wire/handshake.ts': "('error', fail)",
   'wire/server.ts': "on('error'",
 };
 
 test('what emits errors is made where somebody hears them', (t) => {
   const made = [...filesOf().keys()]
-    .filter((file) => /^(src|policy|wire)\//.test(file))
+    .filter((file) => /^(src|audit|cli|interchange|policy|wire)\//.test(file))
     .map((file) => ({ file, text: readFileSync(join(ROOT, file), 'utf8') }))
     .filter(({ text }) => MAKERS.test(text.replace(/^import[\s\S]*?;$/gm, '')));
   for (const { file, text } of made) {
@@ -174,7 +199,17 @@ test('what the product imports stands in `dependencies`, where `npm audit --omit
       Object.keys({ ...dependencies, ...peerDependencies }),
     ),
   );
-  const imported = ['src', 'policy', 'wire', 'compiler/src', 'console/src', 'clients'].flatMap((folder) =>
+  const imported = [
+    'src',
+    'audit',
+    'cli',
+    'interchange',
+    'policy',
+    'wire',
+    'compiler/src',
+    'console/src',
+    'clients',
+  ].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((file) => /\.tsx?$/.test(file) && !BUILDS.test(file))
       .flatMap((file) => {

@@ -1,14 +1,24 @@
-/** The rooms of the sources, and who may import whom: read from the first table of docs/architecture.md. */
+/** Rooms and parts of rooms, and who may import whom: read from the first two tables of docs/architecture.md. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ROOT } from '../tools/cli/support.js';
 
-const SOURCES = ['compiler/src', 'clients/typescript', 'console/src', 'policy', 'wire', 'src'];
+const SOURCES = [
+  'compiler/src',
+  'clients/typescript',
+  'console/src',
+  'policy',
+  'wire',
+  'audit',
+  'src',
+  'interchange',
+  'cli',
+];
 const DATABASES = ['pg', '@electric-sql/pglite', '@electric-sql/pglite-pgvector'];
 /** The rooms that open databases themselves, and with what. */
 const OPENS: Readonly<Record<string, readonly string[]>> = {
   // A client of `pg` without an error listener ends the process: one room makes all of them.
-  'src/postgres/': ['pg'],
+  'src/base/postgres/': ['pg'],
   'src/engine/': ['@electric-sql/pglite', '@electric-sql/pglite-pgvector'],
   'src/surfaces/catalog/': ['@electric-sql/pglite'],
 };
@@ -26,15 +36,28 @@ interface Arrow {
   readonly to: string;
 }
 
+/** The table of rooms. */
+export function readRooms(): House {
+  return readTable('| room |');
+}
+
+/** The table of parts of rooms, which is finer. */
 export function readHouse(): House {
+  return readTable('| part |');
+}
+
+function readTable(head: string): House {
   const page = readFileSync(join(ROOT, 'docs', 'architecture.md'), 'utf8');
-  const table = rowsOf(/(?:^\|.*\n)+/m.exec(page)?.[0] ?? '');
-  const rooms = table.map(([room]) => namesIn(room)[0] ?? '');
-  const allowed = table.map(([room, , cell], i) => {
-    const names = cell === 'everything above' ? rooms.slice(0, i) : namesIn(cell);
-    return [namesIn(room)[0] ?? '', names] as const;
-  });
-  return { rooms, allowed: new Map(allowed) };
+  const table = rowsOf(/^(?:\|.*\n)+/.exec(page.slice(page.indexOf(`\n${head}`) + 1))?.[0] ?? '');
+  return {
+    rooms: table.map(([room]) => namesIn(room)[0] ?? ''),
+    allowed: new Map(table.map(([room, , cell]) => [namesIn(room)[0] ?? '', namesIn(cell)])),
+  };
+}
+
+/** The room that a part is in, or that a room of the first table is itself. */
+export function roomOfPart(part: string, { rooms }: House): string {
+  return roomOf(part, rooms);
 }
 
 function rowsOf(table: string): readonly (readonly string[])[] {

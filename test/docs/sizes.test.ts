@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LIMITS } from 'osl-compiler';
 import { test } from 'tap';
-import { MAX_TOKEN_BYTES } from '../../policy/token-fault.js';
+import { MAX_TOKEN_BYTES } from '../../policy/tokens/token-fault.js';
 import { settingsFrom } from '../../src/service/settings.js';
 import { HELD_BYTES } from '../../src/surfaces/pg/paced-rows.js';
 import { BODY_LIMIT, HEAD_LIMIT } from '../../src/surfaces/rest/http-fault.js';

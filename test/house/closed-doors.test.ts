@@ -10,7 +10,12 @@ import { Sealed } from '../../src/ask/request/sealed.js';
  */
 interface Attempt {
   /** Folder in which it is written. */
-  readonly in: 'src/surfaces/rest' | 'src/surfaces/pg' | 'src/ask/data' | 'src/publishing' | 'src/operating';
+  readonly in:
+    | 'src/surfaces/rest'
+    | 'src/surfaces/pg'
+    | 'src/ask/data'
+    | 'src/ask/authoring'
+    | 'src/ask/operating';
   /** Code of the TypeScript error, and words of its message. */
   readonly error: number;
   readonly words: string;
@@ -115,13 +120,13 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
     line: 'seen.push(governed.requireInService({ ...plan, query: plan.query }));',
   },
   'a plan that is made without the key of its mint': {
-    in: 'src/publishing',
+    in: 'src/ask/authoring',
     error: 2554,
     words: 'Expected 2 arguments',
     line: 'seen.push(new GovernedPlan({ ...plan }));',
   },
   'a subclass of a plan': {
-    in: 'src/publishing',
+    in: 'src/ask/authoring',
     error: 2345,
     words: "not assignable to parameter of type 'symbol'",
     line: "class Evil extends GovernedPlan { constructor() { super('key', plan); } } seen.push(new Evil());",
@@ -139,19 +144,19 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
     line: 'seen.push(await status.pools()[0]?.acquire(null));',
   },
   'other credentials for an engine': {
-    in: 'src/operating',
+    in: 'src/ask/operating',
     error: 2339,
     words: "Property 'renew' does not exist",
     line: "seen.push(status.renew({ url: 'postgres://root@db', systemUrl: null }));",
   },
   'a relation put back into service': {
-    in: 'src/operating',
+    in: 'src/ask/operating',
     error: 2339,
     words: "Property 'clear' does not exist",
     line: 'seen.push(status.outOfService.clear());',
   },
   'a system engine captured from a callback': {
-    in: 'src/publishing',
+    in: 'src/ask/authoring',
     error: 2554,
     words: 'Expected 1 arguments',
     line: "await service.readCatalog('db', (system: SystemEngine) => seen.push(system));",

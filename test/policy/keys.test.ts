@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import t from 'tap';
-import { configuredKeys } from '../../policy/keys.js';
+import { configuredKeys } from '../../policy/tokens/keys.js';
 import { PUBLIC_PEM, RSA, SECRET } from './tokens.js';
 
 const weak = generateKeyPairSync('rsa', { modulusLength: 1_024 }).publicKey.export({

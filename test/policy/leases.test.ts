@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Lease, LeaseBook, LeasedCounter } from '../../policy/leases.js';
+import { type Lease, LeaseBook, LeasedCounter } from '../../policy/limits/leases.js';
 
 /** A book and its holders: messages arrive in the order of each channel, late, and sometimes several in one turn. */
 class World {

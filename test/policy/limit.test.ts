@@ -1,8 +1,8 @@
 import t from 'tap';
 import { addressGroup } from '../../policy/address.js';
-import { LIMIT_BUCKETS, type LimitBucket } from '../../policy/buckets.js';
-import { createLimiter, DEFAULT_LIMITS } from '../../policy/limit.js';
-import type { LimitResult } from '../../policy/window.js';
+import { LIMIT_BUCKETS, type LimitBucket } from '../../policy/limits/buckets.js';
+import { createLimiter, DEFAULT_LIMITS } from '../../policy/limits/limit.js';
+import type { LimitResult } from '../../policy/limits/window.js';
 import { identity } from './tokens.js';
 
 const alice = identity({ chain: ['alice'] });

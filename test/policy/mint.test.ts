@@ -1,8 +1,8 @@
 import { decodeProtectedHeader } from 'jose';
 import t from 'tap';
-import { configuredKeys } from '../../policy/keys.js';
-import { type MintClaims, mintToken, type SigningKey } from '../../policy/mint.js';
-import { createVerifier } from '../../policy/token.js';
+import { configuredKeys } from '../../policy/tokens/keys.js';
+import { type MintClaims, mintToken, type SigningKey } from '../../policy/tokens/mint.js';
+import { createVerifier } from '../../policy/tokens/token.js';
 import { NOW, PUBLIC_PEM, RSA, SECRET } from './tokens.js';
 
 const CLAIMS: MintClaims = {

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { type Charge, createQuotas, QuotaBook } from '../../policy/quota-counts.js';
-import { type Quota, type QuotaRule, quotasOf } from '../../policy/quotas.js';
-import { SharedQuotas } from '../../policy/shared-quotas.js';
+import { type Charge, createQuotas, QuotaBook } from '../../policy/limits/quota-counts.js';
+import { type Quota, type QuotaRule, quotasOf } from '../../policy/limits/quotas.js';
+import { SharedQuotas } from '../../policy/limits/shared-quotas.js';
 import { fc } from '../support/fast-check.js';
 import { identity } from './tokens.js';
 

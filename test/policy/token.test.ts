@@ -1,10 +1,10 @@
 import { constants, createSign } from 'node:crypto';
 import { QueryError } from 'osl-compiler';
 import t from 'tap';
-import type { ClaimRules } from '../../policy/claims.js';
-import { configuredKeys, type KeySource } from '../../policy/keys.js';
-import { createVerifier } from '../../policy/token.js';
-import { TOKEN_FAULTS, type TokenFault } from '../../policy/token-fault.js';
+import type { ClaimRules } from '../../policy/tokens/claims.js';
+import { configuredKeys, type KeySource } from '../../policy/tokens/keys.js';
+import { createVerifier } from '../../policy/tokens/token.js';
+import { TOKEN_FAULTS, type TokenFault } from '../../policy/tokens/token-fault.js';
 import {
   base64url,
   claims,

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { UsedTokens } from '../../policy/used-tokens.js';
+import { UsedTokens } from '../../policy/tokens/used-tokens.js';
 
 t.test('a token is used once; one of before the start counts as used', async (t) => {
   let now = 1_000_000;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { WindowCounter } from '../../policy/window.js';
+import { WindowCounter } from '../../policy/limits/window.js';
 
 t.test('nobody is told to wait longer than a window, whatever fraction the clock reads', (t) => {
   const { now } = performance;

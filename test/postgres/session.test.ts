@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import t from 'tap';
-import { openSession, postgresPool } from '../../src/postgres/index.js';
+import { openSession, postgresPool } from '../../src/base/postgres/index.js';
 import { diceFrom } from '../proof/oracle/dice.js';
 import { SEED } from '../support/fast-check.js';
 

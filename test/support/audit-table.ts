@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import { gatewayGrants, maintenanceGrants, readerGrants, SCHEMA } from '../../src/audit-table/index.js';
+import { gatewayGrants, maintenanceGrants, readerGrants, SCHEMA } from '../../audit/table/index.js';
 import { type NativePostgres, startNativePostgres } from './native-postgres.js';
 
 /** A database with the tables of an audit log, and a login for each part in it. */

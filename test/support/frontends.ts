@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { emit } from 'osl-compiler';
-import type { AuditEntry, AuditUnavailable } from '../../policy/audit/index.js';
+import type { AuditEntry, AuditUnavailable } from '../../audit/index.js';
 import { mintToken } from '../../policy/index.js';
 import type { GovernedEngine } from '../../src/engine/index.js';
 import type { OpenService } from '../../src/service/open.js';

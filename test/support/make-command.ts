@@ -65,7 +65,7 @@ export async function makeCommand(folder: string, flags: readonly string[]): Pro
   const script = join(folder, 'command.cjs');
   await build({
     absWorkingDir: root,
-    entryPoints: [join(root, 'dist', 'src', 'tools', 'cli', 'main.js')],
+    entryPoints: [join(root, 'dist', 'cli', 'main.js')],
     outfile: script,
     bundle: true,
     format: 'cjs',

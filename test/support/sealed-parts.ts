@@ -1,4 +1,4 @@
-import type { AuditLog } from '../../policy/audit/index.js';
+import type { AuditLog } from '../../audit/index.js';
 import type { Limiter } from '../../policy/index.js';
 import type { AnswerParts } from '../../src/ask/index.js';
 import { Sealed } from '../../src/ask/request/sealed.js';

@@ -2,12 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type AuditRecord,
-  type AuditVerdict,
-  readRecords,
-  verifyAuditLog,
-} from '../../policy/audit/index.js';
+import { type AuditRecord, type AuditVerdict, readRecords, verifyAuditLog } from '../../audit/index.js';
 import { mintToken } from '../../policy/index.js';
 import type { ServiceLog } from '../../src/base/log.js';
 import type { OpenedEngine } from '../../src/engine/index.js';

@@ -1,4 +1,4 @@
-import type { AppendDone, AuditEntry, AuditLog, AuditUnavailable } from '../../policy/audit/index.js';
+import type { AppendDone, AuditEntry, AuditLog, AuditUnavailable } from '../../audit/index.js';
 
 /** `log` itself, with a note of each entry on its way in; while `failure` gives one, nothing is taken or noted. */
 export function watchedLog(

@@ -7,7 +7,7 @@ import type {
   MemoryShare,
 } from '../../engine/index.js';
 import type { CacheRule, Manifest } from '../../model/manifest/index.js';
-import type { RightsSigner } from '../../row-security/index.js';
+import type { RightsSigner } from '../../model/row-security/index.js';
 import type { Parsing } from '../parsing/index.js';
 import type { Marks } from '../parsing/marks.js';
 import type { GlassParts } from '../request/break-glass.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AuditEntry, AuditLog, AuditSurface } from '../../../policy/audit/index.js';
+import type { AuditEntry, AuditLog, AuditSurface } from '../../../audit/index.js';
 import { namesIn } from '../../base/files.js';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';

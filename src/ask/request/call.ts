@@ -1,4 +1,4 @@
-import type { AuditSurface } from '../../../policy/audit/index.js';
+import type { AuditSurface } from '../../../audit/index.js';
 import type { Circumstances, ClientCertificate, Emergency, Identity } from '../../../policy/index.js';
 
 /** Who claims to ask. A session was identified once; its token's end is checked again for every question. */

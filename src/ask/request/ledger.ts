@@ -4,7 +4,7 @@ import {
   type AuditEntry,
   type AuditOutcome,
   undeclaredObject,
-} from '../../../policy/audit/index.js';
+} from '../../../audit/index.js';
 import type { Identity } from '../../../policy/index.js';
 import type { ServedModel } from '../../model/served-model.js';
 import type { Mark } from '../parsing/marks.js';

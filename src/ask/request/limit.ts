@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { queryError } from 'osl-compiler';
-import type { AuditSurface } from '../../../policy/audit/index.js';
+import type { AuditSurface } from '../../../audit/index.js';
 import {
   type Identity,
   type LimitBucket,

@@ -1,5 +1,5 @@
 import type { Form } from 'osl-compiler';
-import type { AuditDecision, AuditOutcome, AuditSurface } from '../../../policy/audit/index.js';
+import type { AuditDecision, AuditOutcome, AuditSurface } from '../../../audit/index.js';
 
 /** Stages of a request in their order; `record` and `answer` may overlap. `total` is from the first to the last. */
 const STAGES = ['identify', 'limit', 'decide', 'record', 'answer', 'total'] as const;

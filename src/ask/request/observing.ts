@@ -1,4 +1,4 @@
-import type { AuditDecision, AuditOutcome, AuditSurface } from '../../../policy/audit/index.js';
+import type { AuditDecision, AuditOutcome, AuditSurface } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { Meters, type Stage } from './meters.js';
 

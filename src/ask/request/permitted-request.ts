@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { InternalError, type QueryError } from 'osl-compiler';
-import type { AuditOutcome, AuditUnavailable } from '../../../policy/audit/index.js';
+import type { AuditOutcome, AuditUnavailable } from '../../../audit/index.js';
 import type { Identity } from '../../../policy/index.js';
 import { chargeAnswer, takeAtOnce } from './limit.js';
 import { StageTimes } from './meters.js';

@@ -1,4 +1,4 @@
-import type { AuditLog, AuditSurface } from '../../../policy/audit/index.js';
+import type { AuditLog, AuditSurface } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import type { Call } from './call.js';
 

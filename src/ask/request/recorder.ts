@@ -5,7 +5,7 @@ import type {
   AuditEntry,
   AuditOutcome,
   RecordForm,
-} from '../../../policy/audit/index.js';
+} from '../../../audit/index.js';
 import type { Caller } from './caller.js';
 import type { Meter, StageTimes } from './meters.js';
 import type { EndedRequest } from './observing.js';

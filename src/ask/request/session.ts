@@ -1,6 +1,6 @@
 import { QueryError, queryError } from 'osl-compiler';
 import type { ClientCertificate, Guesses, Identity } from '../../../policy/index.js';
-import { CLOCK_SKEW_SECONDS } from '../../../policy/token-fault.js';
+import { CLOCK_SKEW_SECONDS } from '../../../policy/tokens/token-fault.js';
 import type { Call } from './call.js';
 import { callerAgain, requireNotRevoked } from './caller.js';
 import { type AccountSession, accountNow, type CertificateSession, certificateNow } from './held.js';

@@ -1,5 +1,5 @@
 import { QueryError, queryError } from 'osl-compiler';
-import { type AuditDecision, AuditUnavailable } from '../../../policy/audit/index.js';
+import { type AuditDecision, AuditUnavailable } from '../../../audit/index.js';
 import { stackOf } from '../../base/thrown.js';
 import type { RecordingParts } from './parts.js';
 

@@ -1,7 +1,7 @@
 import { createConnection, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { PostgresClient } from '../../postgres/index.js';
+import { PostgresClient } from '../../base/postgres/index.js';
 import type { Transport } from '../upstream-session.js';
 import { OtherRole, onFirstHost } from './hosts.js';
 import { slabSocket } from './slab-socket.js';

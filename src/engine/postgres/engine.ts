@@ -1,4 +1,4 @@
-import { PostgresClient } from '../../postgres/index.js';
+import { PostgresClient } from '../../base/postgres/index.js';
 import type { AnswerMemory } from '../answer-memory.js';
 import { ForeignNodes } from '../data-nodes.js';
 import type { EngineEvents, EngineSurroundings, OpenedEngine } from '../engine.js';

@@ -1,4 +1,4 @@
-import { openSession } from '../../postgres/index.js';
+import { openSession } from '../../base/postgres/index.js';
 import { onFirstHost } from './hosts.js';
 
 const SILENCE_MS = 10_000;

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { type AuditFilter, fingerprintsOf, prove } from '../../../policy/audit/index.js';
+import { type AuditFilter, fingerprintsOf, prove } from '../../../audit/index.js';
 import { yieldToOthers } from '../../base/threads/yield-to-others.js';
 import { messageOf } from '../../base/thrown.js';
 import { withChains } from './chains.js';
@@ -34,7 +34,7 @@ async function done(task: Task): Promise<Reply> {
 async function found({ place, ...asked }: SearchTask): Promise<FoundRecords> {
   const filter = await filterOf({ place, query: asked.query });
   if (place.kind === 'files') return newestOfChains(place.chains, filter, asked);
-  const { connectTable, newestInTable } = await import('../../audit-table/index.js');
+  const { connectTable, newestInTable } = await import('../../../audit/table/index.js');
   const session = await connectTable(() => place.url, asked.ms);
   try {
     const from = asked.from?.kind === 'table' ? asked.from.place : null;

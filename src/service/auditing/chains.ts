@@ -1,4 +1,4 @@
-import { directorySource, type LogSource } from '../../../policy/audit/index.js';
+import { directorySource, type LogSource } from '../../../audit/index.js';
 import type { LogPlace } from './messages.js';
 
 const STATEMENT_MS = 60_000;
@@ -16,7 +16,7 @@ export async function withChains<T>(
 ): Promise<T> {
   if (place.kind === 'files')
     return work(place.chains.map(({ name, dir }) => ({ name, source: directorySource(dir) })));
-  const { connectTable, tableSource, writersIn } = await import('../../audit-table/index.js');
+  const { connectTable, tableSource, writersIn } = await import('../../../audit/table/index.js');
   const session = await connectTable(() => place.url, STATEMENT_MS);
   try {
     const writers = await writersIn(session);

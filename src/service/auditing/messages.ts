@@ -1,4 +1,4 @@
-import type { AuditQuery, AuditRecord, AuditVerdict } from '../../../policy/audit/index.js';
+import type { AuditQuery, AuditRecord, AuditVerdict } from '../../../audit/index.js';
 
 /** Where the log stands, as it can be told to a thread. */
 export type LogPlace =

@@ -1,9 +1,4 @@
-import {
-  type AuditFilter,
-  type AuditRecord,
-  type SearchStep,
-  searchNewest,
-} from '../../../policy/audit/index.js';
+import { type AuditFilter, type AuditRecord, type SearchStep, searchNewest } from '../../../audit/index.js';
 import type { ChainPlace, FoundRecords, SearchTask } from './messages.js';
 
 /** The place of one chain in a search. */

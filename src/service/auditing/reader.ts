@@ -1,12 +1,7 @@
 import { readdirSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
 import { queryError } from 'osl-compiler';
-import {
-  type AuditLog,
-  type AuditQuery,
-  type AuditRecord,
-  undeclaredObject,
-} from '../../../policy/audit/index.js';
+import { type AuditLog, type AuditQuery, type AuditRecord, undeclaredObject } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { answerOf } from '../../base/threads/answer.js';
 import { ThreadJob } from '../../base/threads/job.js';

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { verifyAuditLog } from '../../../policy/audit/index.js';
+import { verifyAuditLog } from '../../../audit/index.js';
 import type { JobReply } from '../../base/threads/job.js';
 import { yieldToOthers } from '../../base/threads/yield-to-others.js';
 import { messageOf } from '../../base/thrown.js';

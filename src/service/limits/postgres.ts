@@ -1,5 +1,10 @@
 import type { Charge, QuotaCount } from '../../../policy/index.js';
-import { type ControlPlace, type ControlQueries, openControl, requireSchema } from '../../control/index.js';
+import {
+  type ControlPlace,
+  type ControlQueries,
+  openControl,
+  requireSchema,
+} from '../../base/control/index.js';
 import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './shared-counts.js';
 
 const STATEMENT_MS = 2_000;

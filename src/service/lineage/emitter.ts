@@ -1,4 +1,4 @@
-import { readFrames } from '../../../policy/audit/index.js';
+import { readFrames } from '../../../audit/index.js';
 import { Serial } from '../../base/serial.js';
 import type { Clock } from './clock.js';
 import type { Endpoint } from './config/load.js';

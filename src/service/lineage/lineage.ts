@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads';
 import type { GovernedPlan } from 'osl-compiler';
-import type { AuditLog } from '../../../policy/audit/index.js';
+import type { AuditLog } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { StartProblem } from '../../base/start-problem.js';
 import { startThread } from '../../base/threads/thread.js';

@@ -1,5 +1,5 @@
 import type { GovernedPlan } from 'osl-compiler';
-import type { AuditLog } from '../../../policy/audit/index.js';
+import type { AuditLog } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { stackOf } from '../../base/thrown.js';
 import { describePlan, planFingerprint } from './description.js';

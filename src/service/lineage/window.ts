@@ -5,7 +5,7 @@ import {
   leafHash,
   recordIn,
   type StoredFrame,
-} from '../../../policy/audit/index.js';
+} from '../../../audit/index.js';
 import type { PlanDescription } from './description.js';
 import { PLAN_EVENT } from './recorder.js';
 

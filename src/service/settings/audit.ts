@@ -1,6 +1,6 @@
-import type { Retention } from '../../../policy/audit/index.js';
+import type { Retention } from '../../../audit/index.js';
+import { type ControlPlace, controlUrl } from '../../base/control/url.js';
 import { StartProblem } from '../../base/start-problem.js';
-import { type ControlPlace, controlUrl } from '../../control/url.js';
 import { databasePlace } from './control.js';
 import type { ReadSetting } from './table.js';
 

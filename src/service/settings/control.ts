@@ -1,5 +1,5 @@
+import { type ControlPlace, controlUrl } from '../../base/control/url.js';
 import { StartProblem } from '../../base/start-problem.js';
-import { type ControlPlace, controlUrl } from '../../control/url.js';
 import type { ReadSetting, SettingValue } from './table.js';
 
 /** The database that several gateways share, and how long this one serves without it. */

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { type ControlPlace, controlUrl } from '../../base/control/url.js';
 import { usableMemory } from '../../base/memory.js';
 import { StartProblem } from '../../base/start-problem.js';
 import { codeOf } from '../../base/thrown.js';
-import { type ControlPlace, controlUrl } from '../../control/url.js';
 import type { AnswerBounds } from '../../engine/index.js';
 import { databasePlace } from './control.js';
 import { type ReadSetting, SETTINGS } from './table.js';

@@ -1,4 +1,4 @@
-import { DEFAULT_ISSUER } from '../../../policy/token-fault.js';
+import { DEFAULT_ISSUER } from '../../../policy/tokens/token-fault.js';
 import { StartProblem } from '../../base/start-problem.js';
 import {
   days,

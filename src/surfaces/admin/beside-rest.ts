@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifySchema } from 'fastify';
-import type { InsightParts } from '../../operating/look.js';
-import type { OperatingParts } from '../../operating/operate.js';
+import type { InsightParts } from '../../ask/operating/look.js';
+import type { OperatingParts } from '../../ask/operating/operate.js';
 import type { MoreRoutes } from '../http/server.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { ADMIN_METHODS, sessionRoutes, shownRoutes } from './http.js';

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import type { Call } from '../../ask/index.js';
-import type { InsightParts } from '../../operating/look.js';
+import type { InsightParts } from '../../ask/operating/look.js';
 import {
   command,
   drain,
@@ -9,8 +9,8 @@ import {
   sessions,
   shutDown,
   standing,
-} from '../../operating/operate.js';
-import { revocations, revoke } from '../../operating/revoke.js';
+} from '../../ask/operating/operate.js';
+import { revocations, revoke } from '../../ask/operating/revoke.js';
 import { ClientErrors } from '../http/client-error.js';
 import { addHooks } from '../http/hooks.js';
 import { type HttpTls, listenerOf } from '../http/listener.js';

@@ -1,4 +1,4 @@
-/** The listener for who runs the server: REST and a wire database, over `src/operating/`. */
+/** The listener for who runs the server: REST and a wire database, over `src/ask/operating/`. */
 export { adminBesideRest } from './beside-rest.js';
 export { type AdminHttp, type AdminParts, createAdminHttp } from './http.js';
 export type { Configured } from './show.js';

@@ -1,15 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { queryError } from 'osl-compiler';
 import type { Call } from '../../ask/index.js';
+import { accessRequests } from '../../ask/operating/access-requests.js';
+import { figures } from '../../ask/operating/figures.js';
+import { freshness } from '../../ask/operating/freshness.js';
+import type { JobName } from '../../ask/operating/jobs.js';
+import { limits } from '../../ask/operating/limits.js';
+import type { InsightParts } from '../../ask/operating/look.js';
+import {
+  MOST_RECORDS,
+  requestProofs,
+  requestRecords,
+  searchRecords,
+} from '../../ask/operating/read-audit.js';
+import { beginJob, lookAtJob } from '../../ask/operating/run-job.js';
 import { matrix } from '../../ask/why/matrix.js';
-import { accessRequests } from '../../operating/access-requests.js';
-import { figures } from '../../operating/figures.js';
-import { freshness } from '../../operating/freshness.js';
-import type { JobName } from '../../operating/jobs.js';
-import { limits } from '../../operating/limits.js';
-import type { InsightParts } from '../../operating/look.js';
-import { MOST_RECORDS, requestProofs, requestRecords, searchRecords } from '../../operating/read-audit.js';
-import { beginJob, lookAtJob } from '../../operating/run-job.js';
 import { sendAnswer } from '../rest/problem.js';
 import { queryParameters } from '../rest/query-string.js';
 import { readRequest } from '../rest/read-request.js';

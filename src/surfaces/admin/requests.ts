@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import type { AuditQuery } from '../../../policy/audit/index.js';
+import type { AuditQuery } from '../../../audit/index.js';
 import { isName } from '../../../policy/is-name.js';
+import type { RevocationAsked } from '../../ask/operating/revoke.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import { SIGHTS, type Visibility } from '../../model/graph/index.js';
-import type { RevocationAsked } from '../../operating/revoke.js';
 import { jsonFields } from '../rest/bodies/json.js';
 import { readerOfOne } from '../rest/bodies/reader.js';
 import { malformed, termIn } from '../rest/fault.js';

@@ -1,4 +1,4 @@
-import type { ProcessView, SessionView } from '../../operating/views.js';
+import type { ProcessView, SessionView } from '../../ask/operating/views.js';
 
 /** A table of texts, as the wire sends it. */
 export interface Shown {

@@ -15,7 +15,6 @@ import {
   type WireTls,
 } from '../../../wire/index.js';
 import type { Call } from '../../ask/index.js';
-import { login } from '../../ask/request/session.js';
 import {
   command,
   drain,
@@ -24,7 +23,8 @@ import {
   reload,
   shutDown,
   standing,
-} from '../../operating/operate.js';
+} from '../../ask/operating/operate.js';
+import { login } from '../../ask/request/session.js';
 import {
   type CommandResult,
   commandStatement,

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { formatProblem, problemOf } from '../../../src/tools/cli/problem.js';
-import { widthOf } from '../../../src/tools/cli/table.js';
+import { formatProblem, problemOf } from '../../../cli/problem.js';
+import { widthOf } from '../../../cli/table.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { FOLLOWED, followedName } from './followed.js';
 import { WRONG } from './wrong.js';

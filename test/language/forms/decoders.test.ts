@@ -149,7 +149,7 @@ t.test('the decision is on disk before anything reaches the model', async (t) =>
 });
 
 t.test('what cannot be recorded is not sent', async (t) => {
-  const { AuditUnavailable } = await import('../../../policy/audit/index.js');
+  const { AuditUnavailable } = await import('../../../audit/index.js');
   forms.fronts.breakAudit(new AuditUnavailable('disk', 'the disk is full'));
   const { status, code } = await ask('user:dec', notes('summarize(text)'));
   forms.fronts.breakAudit(null);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /**
  * The installation as plain JavaScript counts it, from package-lock.json and the files under node_modules. It
- * shares no line with src/tools/demo or the database, so that both being wrong in the same way is unlikely.
+ * shares no line with cli/demo or the database, so that both being wrong in the same way is unlikely.
  */
 export interface Package {
   path: string;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test, test } from 'tap';
 import { type OpenedEngine, openEngine } from '../../../src/engine/index.js';
+import { check } from '../../../src/model/authoring/index.js';
 import {
   type AdoptionCandidate,
   candidateFor,
@@ -13,7 +14,6 @@ import {
 } from '../../../src/model/discovery/index.js';
 import { discoveredIn } from '../../../src/model/graph/index.js';
 import { parseManifest } from '../../../src/model/manifest/index.js';
-import { check } from '../../../src/publishing/authoring/index.js';
 import { startNativePostgres } from '../../support/native-postgres.js';
 import { processorMs } from '../../support/processor.js';
 import { LIBRARY, LIBRARY_MANIFEST, LONG_NAME, libraryManifest, ODD } from './databases.js';

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import type { AuditEntry } from '../../../policy/audit/index.js';
+import type { AuditEntry } from '../../../audit/index.js';
 import {
   type Asker,
   type Caller,

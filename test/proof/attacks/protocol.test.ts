@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { SignJWT } from 'jose';
 import t, { type Test } from 'tap';
-import { AuditUnavailable } from '../../../policy/audit/index.js';
+import { AuditUnavailable } from '../../../audit/index.js';
 import {
   listAt,
   memberAt,

@@ -94,9 +94,9 @@ export const REGISTER: readonly Registered[] = [
     n: 40,
     made: [
       protocol('40. without an audit log', ALL),
-      on([], 'policy/audit/fault', 'a disk full from the start'),
-      on([], 'policy/audit/verify', 'every tampering is found'),
-      on([], 'policy/audit/recover', 'any flipped bit'),
+      on([], 'audit/fault', 'a disk full from the start'),
+      on([], 'audit/verify', 'every tampering is found'),
+      on([], 'audit/recover', 'any flipped bit'),
     ],
     why: null,
   },

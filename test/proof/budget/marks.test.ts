@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
-import { readRecords } from '../../../policy/audit/index.js';
+import { readRecords } from '../../../audit/index.js';
 import { openService } from '../../../src/service/open.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import type { LogLine } from '../../support/service.js';

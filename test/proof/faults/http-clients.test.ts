@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
+import { objectStoreWitness } from '../../../audit/witness/index.js';
+import { webhookWitness } from '../../../audit/witness/webhook.js';
 import { postJson } from '../../../src/content/http.js';
-import { fetchDocument } from '../../../src/identity/fetch-document.js';
+import { fetchDocument } from '../../../src/model/identity/fetch-document.js';
 import { send } from '../../../src/service/lineage/delivery/send.js';
 import { Collector } from '../../../src/service/otlp/collector.js';
-import { objectStoreWitness } from '../../../src/witness/index.js';
-import { webhookWitness } from '../../../src/witness/webhook.js';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js';
 
 /**

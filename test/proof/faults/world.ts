@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import type { AuditEntry, AuditLog } from '../../../policy/audit/index.js';
+import type { AuditEntry, AuditLog } from '../../../audit/index.js';
 import { createGuesses } from '../../../policy/index.js';
 import { type OpenedEngine, openEngine } from '../../../src/engine/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';

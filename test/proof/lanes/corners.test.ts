@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import tap, { test } from 'tap';
-import { type AuditLog, AuditUnavailable } from '../../../policy/audit/index.js';
+import { type AuditLog, AuditUnavailable } from '../../../audit/index.js';
 import { PermittedRequest } from '../../../src/ask/request/permitted-request.js';
 import { Route } from '../../../src/ask/routes/route.js';
 import { createPgFrontend, type PgFrontend } from '../../../src/surfaces/pg/index.js';

@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { type AuditRecord, readRecords } from '../../../policy/audit/index.js';
+import { type AuditRecord, readRecords } from '../../../audit/index.js';
 import { Lanes } from '../../../src/engine/lanes.js';
 import {
   type Caller,

@@ -12,7 +12,7 @@ import {
   rowSecurityOf,
   rowSecurityScript,
   signedRights,
-} from '../../../src/row-security/index.js';
+} from '../../../src/model/row-security/index.js';
 import { asPolicy, catalogOf, LABELS, type World } from './world.js';
 
 const KEY = Buffer.alloc(32, 7);

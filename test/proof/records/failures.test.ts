@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorName } from 'osl-compiler';
 import t, { type Test } from 'tap';
-import type { AuditRecord } from '../../../policy/audit/index.js';
+import type { AuditRecord } from '../../../audit/index.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { CASES, type Case, UNREACHED } from './cases.js';
 import { type Failure, World } from './world.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { openAuditLog } from '../../../policy/audit/index.js';
+import { openAuditLog } from '../../../audit/index.js';
 import { Emitter, type EmitterSettings } from '../../../src/service/lineage/emitter.js';
 import { Outbox } from '../../../src/service/lineage/outbox/outbox.js';
 import { endOf, journalIn } from '../../../src/service/lineage/outbox/state.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { compile, ready } from 'osl-compiler';
-import { openAuditLog } from '../../../policy/audit/index.js';
+import { openAuditLog } from '../../../audit/index.js';
 import { accessOfChain } from '../../../src/service/lineage/caller.js';
 import { loadLineageConfig } from '../../../src/service/lineage/config/load.js';
 import { openLineage } from '../../../src/service/lineage/index.js';

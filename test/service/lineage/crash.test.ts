@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { readRecords } from '../../../policy/audit/index.js';
+import { readRecords } from '../../../audit/index.js';
 import { ROOT } from '../../tools/cli/support.js';
 import { lineageYaml } from './endpoint.js';
 import { memberIn } from './openlineage-schema.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { type AuditEntry, type AuditLog, openAuditLog } from '../../../policy/audit/index.js';
+import { type AuditEntry, type AuditLog, openAuditLog } from '../../../audit/index.js';
 import type { Endpoint } from '../../../src/service/lineage/config/load.js';
 import { ATTEMPTS } from '../../../src/service/lineage/delivery/schedule.js';
 import { Emitter, type EmitterSettings } from '../../../src/service/lineage/emitter.js';

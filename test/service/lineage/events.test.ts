@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { readFrames } from '../../../policy/audit/index.js';
+import { readFrames } from '../../../audit/index.js';
 import { startFrontends } from '../../support/frontends.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ready } from 'osl-compiler';
 import t from 'tap';
-import { openAuditLog } from '../../../policy/audit/index.js';
+import { openAuditLog } from '../../../audit/index.js';
 import { parseManifest } from '../../../src/model/manifest/index.js';
 import { openLineage } from '../../../src/service/lineage/index.js';
 import { endOf } from '../../../src/service/lineage/outbox/state.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type GovernedPlan, ready } from 'osl-compiler';
 import t from 'tap';
-import { openAuditLog } from '../../../policy/audit/index.js';
+import { openAuditLog } from '../../../audit/index.js';
 import { PlanRecorder } from '../../../src/service/lineage/recorder.js';
 import { SURFACES, startFrontends } from '../../support/frontends.js';
 import { startTestService } from '../../support/service.js';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { readRecords } from '../../../policy/audit/index.js';
+import { readRecords } from '../../../audit/index.js';
 import { osl, type Server } from '../../tools/cli/support.js';
 import { ACCOUNTS, ACCOUNTS_MANIFEST, files, openStore } from '../operations/store.js';
 import { asked, type Place, run, served, tokenFor } from '../operations/support.js';

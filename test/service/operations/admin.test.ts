@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { compileErrors, validate } from '@readme/openapi-parser';
 import pg from 'pg';
 import t, { type Test } from 'tap';
-import { readRecords } from '../../../policy/audit/index.js';
+import { readRecords } from '../../../audit/index.js';
 import { tokenIdIn } from '../../../policy/index.js';
 import { ADMIN_METHODS } from '../../../src/surfaces/admin/http.js';
 import { osl, type Server } from '../../tools/cli/support.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import t from 'tap';
-import { readRecords } from '../../../policy/audit/index.js';
+import { readRecords } from '../../../audit/index.js';
 import { authority, type Pair } from '../../support/authority.js';
 import { type Server, temporary } from '../../tools/cli/support.js';
 import { ACCOUNTS, ACCOUNTS_MANIFEST, files, openStore } from './store.js';

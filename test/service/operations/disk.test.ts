@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { type AuditGap, readRecords, verifyAuditLog } from '../../../policy/audit/index.js';
+import { type AuditGap, readRecords, verifyAuditLog } from '../../../audit/index.js';
 import { memberAt } from '../../support/frontends.js';
 import { type Server, temporary } from '../../tools/cli/support.js';
 import { asked, logged, type Place, place, run, served, tokenFor } from './support.js';

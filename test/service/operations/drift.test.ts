@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { readRecords } from '../../../policy/audit/index.js';
+import { readRecords } from '../../../audit/index.js';
 import { connectPg } from '../../support/pg-client.js';
 import { files, openStore } from './store.js';
 import { asked, logged, served, tokenFor } from './support.js';

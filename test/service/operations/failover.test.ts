@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import t, { type Test } from 'tap';
-import { verifyAuditLog } from '../../../policy/audit/index.js';
+import { verifyAuditLog } from '../../../audit/index.js';
 import { NO_BINARIES } from '../../support/native-postgres.js';
 import { startPair } from '../../support/replicated-postgres.js';
 import { ACCOUNTS, ACCOUNTS_MANIFEST, files } from './store.js';

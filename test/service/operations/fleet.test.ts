@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client as McpClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import pg from 'pg';
 import t from 'tap';
-import { readRecords } from '../../../policy/audit/index.js';
+import { readRecords } from '../../../audit/index.js';
 import { workerChains } from '../../../src/service/seat.js';
 import { SKIP, until } from '../../control/support.js';
 import { SEED } from '../../support/fast-check.js';

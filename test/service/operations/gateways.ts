@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import type { Test } from 'tap';
 import { mintToken } from '../../../policy/index.js';
-import { activatePolicy, pushPolicy, standing } from '../../../src/control/index.js';
+import { activatePolicy, pushPolicy, standing } from '../../../src/base/control/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
 import { type ControlHouse, controlHouse, migrated, opened } from '../../control/support.js';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js';

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { checkProof, readRecords } from '../../../policy/audit/index.js';
+import { checkProof, readRecords } from '../../../audit/index.js';
 import { mintToken } from '../../../policy/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
 import { startAuditTable } from '../../support/audit-table.js';

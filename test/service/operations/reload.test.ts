@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import pg from 'pg';
 import t from 'tap';
-import { readRecords } from '../../../policy/audit/index.js';
+import { readRecords } from '../../../audit/index.js';
 import { mintToken } from '../../../policy/index.js';
 import { connectPg } from '../../support/pg-client.js';
 import { osl, type Server, temporary } from '../../tools/cli/support.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import t from 'tap';
-import { readRecords } from '../../../policy/audit/index.js';
+import { readRecords } from '../../../audit/index.js';
 import { osl, temporary } from '../../tools/cli/support.js';
 import { asked, logged, place, run, served, tokenFor } from './support.js';
 

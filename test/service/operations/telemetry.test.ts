@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { readRecords } from '../../../policy/audit/index.js';
+import { readRecords } from '../../../audit/index.js';
 import { connectPg } from '../../support/pg-client.js';
 import { osl } from '../../tools/cli/support.js';
 import { files, openStore } from './store.js';

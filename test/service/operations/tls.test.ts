@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import t from 'tap';
-import { type AuditRecord, readRecords } from '../../../policy/audit/index.js';
+import { type AuditRecord, readRecords } from '../../../audit/index.js';
 import { authority, type Pair } from '../../support/authority.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl, type Server, temporary } from '../../tools/cli/support.js';

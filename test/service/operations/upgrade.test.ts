@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import t from 'tap';
-import { readRecords } from '../../../policy/audit/index.js';
+import { readRecords } from '../../../audit/index.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl, ROOT } from '../../tools/cli/support.js';
 import { files, TABLES } from './store.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import t from 'tap';
-import { type AuditRecord, readRecords, verifyAuditLog } from '../../../policy/audit/index.js';
+import { type AuditRecord, readRecords, verifyAuditLog } from '../../../audit/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { connectPg } from '../../support/pg-client.js';
 import { osl, type Server, temporary } from '../../tools/cli/support.js';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import pg from 'pg';
 import tap, { test } from 'tap';
-import type { AuditRecord } from '../../../policy/audit/index.js';
+import type { AuditRecord } from '../../../audit/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { proveAtOnce } from '../../proof/lanes/thrice.js';

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import tap, { type Test, test } from 'tap';
-import type { AuditRecord } from '../../../policy/audit/index.js';
+import type { AuditRecord } from '../../../audit/index.js';
 import type { Service } from '../../../src/service/service.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { connectPg } from '../../support/pg-client.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
 import type { Test } from 'tap';
-import type { AuditRecord } from '../../../policy/audit/index.js';
+import type { AuditRecord } from '../../../audit/index.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend, type PgFrontend, type PgOptions } from '../../../src/surfaces/pg/index.js';
 import { type NativePostgres, startNativePostgres } from '../../support/native-postgres.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { AuditUnavailable } from '../../../policy/audit/index.js';
+import { AuditUnavailable } from '../../../audit/index.js';
 import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { watchedLog } from '../../support/watched-log.js';
 import { freshAddress, startRest } from './fixture.js';

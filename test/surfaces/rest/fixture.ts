@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import type { AuditRecord } from '../../../policy/audit/index.js';
+import type { AuditRecord } from '../../../audit/index.js';
 import type { Service } from '../../../src/service/service.js';
 import { createHttpServer, type HttpOptions, type HttpServer } from '../../../src/surfaces/http/server.js';
 import {

@@ -3,8 +3,8 @@ import { applied, fixOf } from 'osl-console/screens/ask/fix';
 import { graphOfSchema } from 'osl-console/screens/map/graph/graph-of-schema';
 import { questionFor } from 'osl-console/screens/map/words';
 import t from 'tap';
+import { genericExamples } from '../../../cli/serve/examples.js';
 import type { Schema } from '../../../clients/typescript/types.js';
-import { genericExamples } from '../../../src/tools/cli/serve/examples.js';
 import { startRest } from './fixture.js';
 
 /** A database whose names need quotes: capitals, a blank, words of the grammar, and a quote in a table's. */

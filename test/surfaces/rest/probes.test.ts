@@ -1,6 +1,6 @@
 import t, { test } from 'tap';
+import { recordLine } from '../../../cli/audit/tail.js';
 import { settingsFrom } from '../../../src/service/settings.js';
-import { recordLine } from '../../../src/tools/cli/audit/tail.js';
 import { eventually, freshAddress, type RestFixture, startRest } from './fixture.js';
 
 // A loaded machine may take longer than tap's half minute.

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { verifyAuditLog } from '../../../policy/audit/index.js';
+import { verifyAuditLog } from '../../../audit/index.js';
 import { ownerSettings } from '../../../src/service/settings/owner.js';
 import { settingsReader } from '../../../src/service/settings/table.js';
 import { answering, startReceiver, verifiedWith } from '../../service/lineage/receiver.js';

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
-import type { AuditRecord } from '../../../policy/audit/index.js';
+import type { AuditRecord } from '../../../audit/index.js';
 import { eventually, startRest } from '../../surfaces/rest/fixture.js';
 import { osl } from './support.js';
 

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MetricFormat } from 'osl-compiler';
 import t from 'tap';
-import { type ChartKind, formatChart, type Style, styleOf } from '../../../src/tools/cli/chart/index.js';
-import type { AnswerBody } from '../../../src/tools/cli/client.js';
-import { widthOf } from '../../../src/tools/cli/table.js';
+import { type ChartKind, formatChart, type Style, styleOf } from '../../../cli/chart/index.js';
+import type { AnswerBody } from '../../../cli/client.js';
+import { widthOf } from '../../../cli/table.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { osl, ROOT, shell } from './support.js';
 

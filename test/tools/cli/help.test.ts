@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import t from 'tap';
-import { program } from '../../../src/tools/cli/program.js';
+import { program } from '../../../cli/program.js';
 import { osl, ROOT } from './support.js';
 
 /** The words of every command, in the order of the help. */

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import t, { test } from 'tap';
-import { program } from '../../../src/tools/cli/program.js';
+import { program } from '../../../cli/program.js';
 import { EXAMPLE, osl, temporary } from './support.js';
 
 t.setTimeout(600_000);

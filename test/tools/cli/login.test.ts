@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import t from 'tap';
-import { readRecords } from '../../../policy/audit/index.js';
+import { readRecords } from '../../../audit/index.js';
 import { Browser } from '../../identity/browser.js';
 import { CLIENT, RESOURCE, startProvider } from '../../identity/provider.js';
 import { place, served } from '../../service/operations/support.js';

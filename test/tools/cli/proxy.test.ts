@@ -6,14 +6,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import tap, { test } from 'tap';
+import { psqlThroughProxy } from '../../../cli/commands/psql.js';
+import { type LocalProxy, listenProxy, subjectOf, tokensOfCommand } from '../../../cli/proxy/listen.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
-import { psqlThroughProxy } from '../../../src/tools/cli/commands/psql.js';
-import {
-  type LocalProxy,
-  listenProxy,
-  subjectOf,
-  tokensOfCommand,
-} from '../../../src/tools/cli/proxy/listen.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';
 

@@ -11,8 +11,8 @@ import {
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { segmentNumber } from '../../../policy/audit/format.js';
-import { openAuditLog } from '../../../policy/audit/index.js';
+import { segmentNumber } from '../../../audit/format.js';
+import { openAuditLog } from '../../../audit/index.js';
 import { ownProcess } from '../../../src/base/process-identity.js';
 import { tenantKeys } from '../../../src/service/keys.js';
 import { EXAMPLE, type Finished, osl, temporary } from './support.js';

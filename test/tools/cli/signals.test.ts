@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { untilToldToStop } from '../../../src/tools/cli/serve/run.js';
+import { untilToldToStop } from '../../../cli/serve/run.js';
 
 t.test(
   'the first Ctrl-C stops, a second forces; one that npm passes on as well is not a second',

@@ -1,10 +1,10 @@
 import type { MetricFormat } from 'osl-compiler';
 import t from 'tap';
-import { formatAnswer, formatAnswerCsv } from '../../../src/tools/cli/answer.js';
-import type { AnswerBody } from '../../../src/tools/cli/client.js';
-import { shownFigure } from '../../../src/tools/cli/figure.js';
-import { formatProblem } from '../../../src/tools/cli/problem.js';
-import { formatTable, widthOf } from '../../../src/tools/cli/table.js';
+import { formatAnswer, formatAnswerCsv } from '../../../cli/answer.js';
+import type { AnswerBody } from '../../../cli/client.js';
+import { shownFigure } from '../../../cli/figure.js';
+import { formatProblem } from '../../../cli/problem.js';
+import { formatTable, widthOf } from '../../../cli/table.js';
 
 const WIDTHS: readonly (readonly [string, number])[] = [
   ['', 0],

@@ -1,5 +1,5 @@
+import { loadDemo, readSupplyChain } from '../../../cli/demo/index.js';
 import { openEngine } from '../../../src/engine/index.js';
-import { loadDemo, readSupplyChain } from '../../../src/tools/demo/index.js';
 
 /** Loads the demo into the data directory that the argument names, and kills itself after half of the rows. */
 const engine = await openEngine({ kind: 'pglite', dataDir: process.argv[2] ?? null });

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { licenseOf } from '../../../src/tools/demo/license.js';
+import { licenseOf } from '../../../cli/demo/license.js';
 
 const CASES: readonly (readonly [stated: string | null, license: string, license_class: string])[] = [
   ['MIT', 'MIT', 'permissive'],

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { creditsOf, peopleIn, personOf } from '../../../src/tools/demo/people.js';
+import { creditsOf, peopleIn, personOf } from '../../../cli/demo/people.js';
 
 const CASES: readonly (readonly [entry: unknown, name: string, email: string | null, url: string | null])[] =
   [

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'tap';
-import { DemoProblem, lockFingerprint, readSupplyChain } from '../../../src/tools/demo/index.js';
+import { DemoProblem, lockFingerprint, readSupplyChain } from '../../../cli/demo/index.js';
 
 /** An installation with what real ones have: nesting, scopes, a link, another platform's package, symlinks. */
 async function installation(): Promise<string> {

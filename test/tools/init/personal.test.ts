@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { lookOf, tenantRank } from '../../../src/tools/init/index.js';
+import { lookOf, tenantRank } from '../../../cli/proposal/index.js';
 
 test('columns by their names: personal, secret or plain', async (t) => {
   const cases: readonly (readonly [table: string, column: string, look: string])[] = [

@@ -1,7 +1,7 @@
 import { ready } from 'osl-compiler';
 import { test } from 'tap';
+import { viewFlows } from '../../../cli/proposal/index.js';
 import type { UpstreamRelation } from '../../../src/model/discovery/index.js';
-import { viewFlows } from '../../../src/tools/init/index.js';
 
 await ready();
 

@@ -1,5 +1,5 @@
 import t, { test } from 'tap';
-import { manifestText, policyText } from '../../../src/tools/interchange/index.js';
+import { manifestText, policyText } from '../../../interchange/index.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { SHOP_SQL } from './shop.js';
 import { imported, reportOf } from './support.js';

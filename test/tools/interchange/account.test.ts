@@ -1,8 +1,8 @@
 import t, { test } from 'tap';
 import { parse } from 'yaml';
+import type { Format, ImportResult } from '../../../interchange/index.js';
+import { manifestText } from '../../../interchange/index.js';
 import { ManifestProblems, parseManifest, pointer } from '../../../src/model/manifest/index.js';
-import type { Format, ImportResult } from '../../../src/tools/interchange/index.js';
-import { manifestText } from '../../../src/tools/interchange/index.js';
 import { RICH_CUBE, RICH_DBT, RICH_OSSIE } from './rich.js';
 import { SHOP_CUBE, SHOP_DBT, SHOP_OSSIE } from './shop.js';
 import { imported } from './support.js';

@@ -1,7 +1,7 @@
 import t, { test } from 'tap';
+import { exportModel, manifestText } from '../../../interchange/index.js';
 import { openEngine } from '../../../src/engine/index.js';
 import { readUpstream } from '../../../src/model/discovery/index.js';
-import { exportModel, manifestText } from '../../../src/tools/interchange/index.js';
 import { answerOf, comparable } from '../../language/metrics/answers.js';
 import { emptyDatabaseOfItsOwn } from '../../support/embedded-data.js';
 import { startRest } from '../../surfaces/rest/fixture.js';

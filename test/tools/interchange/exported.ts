@@ -1,4 +1,4 @@
-import { exportModel, manifestText, ossieText } from '../../../src/tools/interchange/index.js';
+import { exportModel, manifestText, ossieText } from '../../../interchange/index.js';
 import { SHOP_DBT } from './shop.js';
 import { imported } from './support.js';
 

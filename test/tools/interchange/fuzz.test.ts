@@ -1,8 +1,8 @@
 import t, { test } from 'tap';
 import { parse } from 'yaml';
+import type { Format } from '../../../interchange/index.js';
+import { manifestText } from '../../../interchange/index.js';
 import { ManifestProblems, parseManifest } from '../../../src/model/manifest/index.js';
-import type { Format } from '../../../src/tools/interchange/index.js';
-import { manifestText } from '../../../src/tools/interchange/index.js';
 import { fc } from '../../support/fast-check.js';
 import { exportedShop } from './exported.js';
 import { RICH_CUBE, RICH_DBT, RICH_OSSIE } from './rich.js';

@@ -1,5 +1,5 @@
 import t, { test } from 'tap';
-import type { Format } from '../../../src/tools/interchange/index.js';
+import type { Format } from '../../../interchange/index.js';
 import { processorMs } from '../../support/processor.js';
 import { imported, refusal, reportOf } from './support.js';
 

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { test } from 'tap';
 import { parse } from 'yaml';
-import { parseManifest, parsePolicyDocument } from '../../../src/model/manifest/index.js';
 import {
   DEFAULT_OPTIONS,
   exportModel,
@@ -10,7 +9,8 @@ import {
   importModel,
   manifestText,
   ossieText,
-} from '../../../src/tools/interchange/index.js';
+} from '../../../interchange/index.js';
+import { parseManifest, parsePolicyDocument } from '../../../src/model/manifest/index.js';
 import { METRICS_MANIFEST } from '../../language/metrics/shop.js';
 import { fc } from '../../support/fast-check.js';
 import { SHOP_MANIFEST } from '../../support/shop.js';

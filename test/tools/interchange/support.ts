@@ -1,12 +1,12 @@
 import { ready } from 'osl-compiler';
-import { ManifestProblems } from '../../../src/model/manifest/index.js';
 import {
   DEFAULT_OPTIONS,
   type Format,
   type ImportOptions,
   type ImportResult,
   importModel,
-} from '../../../src/tools/interchange/index.js';
+} from '../../../interchange/index.js';
+import { ManifestProblems } from '../../../src/model/manifest/index.js';
 
 await ready();
 

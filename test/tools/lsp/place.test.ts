@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
-import { findKey, outlineOf } from '../../../src/tools/lsp/yaml/find.js';
-import { placeAt } from '../../../src/tools/lsp/yaml/place.js';
+import { findKey, outlineOf } from '../../../cli/lsp/yaml/find.js';
+import { placeAt } from '../../../cli/lsp/yaml/place.js';
 import { fc } from '../../support/fast-check.js';
 
 /** Where a cursor stands, read off lines, against what a parser of YAML says of the same files. */

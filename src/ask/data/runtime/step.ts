@@ -5,7 +5,7 @@ import {
   type StatementSettings,
   stopError,
 } from '../../../engine/index.js';
-import { SETTING } from '../../../row-security/index.js';
+import { SETTING } from '../../../model/row-security/index.js';
 import type { Caller } from '../../request/caller.js';
 import { quotasFor } from '../../request/limit.js';
 import type { RequestParts } from '../../request/parts.js';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { AuditLog } from '../../../../policy/audit/index.js';
+import type { AuditLog } from '../../../../audit/index.js';
 import type { EventKind } from '../config/load.js';
 
 /** Where the reading of the audit log goes on. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import type { Proposal } from '../../../publishing/authoring/index.js';
-import type { Wish } from '../../../publishing/propose.js';
+import type { Wish } from '../../../ask/authoring/propose.js';
+import type { Proposal } from '../../../model/authoring/index.js';
 import { LONGEST_TERM, termIn } from '../fault.js';
 import { exactly, type Shape, text } from '../shape.js';
 import { jsonFields } from './json.js';

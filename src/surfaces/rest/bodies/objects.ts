@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { ChangeRequest } from '../../../publishing/publish.js';
+import type { ChangeRequest } from '../../../ask/authoring/publish.js';
 import { malformed } from '../fault.js';
 import { exactly, list, oneOf, orNull, type Shape, text } from '../shape.js';
 import { documentOf, type Written } from './authoring.js';

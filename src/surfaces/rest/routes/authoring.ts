@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import type { PublishingParts } from '../../../publishing/author.js';
-import { validateDraft } from '../../../publishing/drafts.js';
-import { candidates, suggest, validate } from '../../../publishing/propose.js';
+import type { PublishingParts } from '../../../ask/authoring/author.js';
+import { validateDraft } from '../../../ask/authoring/drafts.js';
+import { candidates, suggest, validate } from '../../../ask/authoring/propose.js';
 import { readProposal, readWish } from '../bodies/authoring.js';
 import { CANDIDATES_OPERATION, SUGGEST_OPERATION, VALIDATE_OPERATION } from '../openapi/operations.js';
 import { sendAnswer } from '../problem.js';

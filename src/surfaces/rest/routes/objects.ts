@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import type { PublishingParts } from '../../../publishing/author.js';
-import { discardDraft, keepDraft, publication, publications } from '../../../publishing/drafts.js';
-import { publish } from '../../../publishing/publish.js';
+import type { PublishingParts } from '../../../ask/authoring/author.js';
+import { discardDraft, keepDraft, publication, publications } from '../../../ask/authoring/drafts.js';
+import { publish } from '../../../ask/authoring/publish.js';
 import { readObjectsRequest } from '../bodies/objects.js';
 import { OBJECT_OPERATION, OBJECTS_OPERATION, PUBLISH_OPERATION } from '../openapi/publishing-operations.js';
 import { sendAnswer, sendProblem } from '../problem.js';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import type { AuditEntry } from '../../../../policy/audit/index.js';
+import type { AuditEntry } from '../../../../audit/index.js';
 import { mintToken } from '../../../../policy/index.js';
 import { openService } from '../../../../src/service/open.js';
 import type { Service } from '../../../../src/service/service.js';

@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { type AuditFilter, type AuditReadEvent, type AuditRecord, matches, namesOf } from '../index.js';
+import type { ResultRow, TableSession } from './session.js';
+import { foundByRequest, text } from './source.js';
+
+/** Rows asked for at a time. */
+const PAGE = 2_000;
+
+/** Where a search stands: behind this row. */
+type SearchCursor = readonly [ts: string, writer: string, seq: string];
+
+/** The records of all writers that a filter describes, the earliest first. What the index finds is judged again. */
+export async function* searchTable(
+  session: TableSession,
+  filter: AuditFilter,
+): AsyncGenerator<AuditRecord, void, void> {
+  const where = conditionsOf(filter);
+  let place: SearchCursor = ['', '', '-1'];
+  for (;;) {
+    const rows = await session.query(
+      `${where.rows} WHERE (ts, writer, seq) > ($1, $2, $3::bigint)${where.text} ORDER BY ts, writer, seq LIMIT ${PAGE}`,
+      [...place, ...where.values],
+    );
+    for (const row of rows) {
+      const record = recordIn(row);
+      if (matches(record, filter)) yield record;
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return;
+    place = [text(last['ts']), text(last['writer']), text(last['seq'])];
+  }
+}
+
+/** The newest records of a tenant that match, those before `from` alone; `next` where there may be more after so long. */
+export async function newestInTable(
+  session: TableSession,
+  filter: AuditFilter,
+  tenant: string,
+  { from, most, ms }: { readonly from: SearchCursor | null; readonly most: number; readonly ms: number },
+): Promise<{ readonly records: readonly AuditRecord[]; readonly next: SearchCursor | null }> {
+  const where = conditionsOf(filter);
+  const until = performance.now() + ms;
+  const records: AuditRecord[] = [];
+  let place: SearchCursor = from ?? NEWEST;
+  for (;;) {
+    const rows = await session.query(
+      `${where.rows} WHERE (ts, writer, seq) < ($1, $2, $3::bigint)${where.text} ORDER BY ts DESC, writer DESC, seq DESC LIMIT ${NEWEST_PAGE}`,
+      [...place, ...where.values],
+    );
+    for (const row of rows) {
+      const record = recordIn(row);
+      place = [text(row['ts']), text(row['writer']), text(row['seq'])];
+      if (record.tenant === tenant && matches(record, filter)) records.push(record);
+      if (records.length === most) return { records, next: place };
+    }
+    if (rows.length < NEWEST_PAGE) return { records, next: null };
+    if (performance.now() > until) return { records, next: place };
+  }
+}
+
+/** After every row. */
+const NEWEST: SearchCursor = ['~', '~', '9223372036854775807'];
+/** Rows asked for at a time: most pages want few. */
+const NEWEST_PAGE = 500;
+
+/** The newest records, of all writers or of one, the earliest of them first. */
+export async function tailTable(
+  session: TableSession,
+  count: number,
+  writer: string | null = null,
+): Promise<readonly AuditRecord[]> {
+  const rows = await session.query(
+    writer === null
+      ? 'SELECT record FROM osl_audit.record ORDER BY ts DESC, writer DESC, seq DESC LIMIT $1'
+      : 'SELECT record FROM osl_audit.record WHERE writer = $2 ORDER BY seq DESC LIMIT $1',
+    writer === null ? [count] : [count, writer],
+  );
+  return rows.map(recordIn).reverse();
+}
+
+/** Records of a writer after `seq`, some thousands at most. */
+export async function recordsAfter(
+  session: TableSession,
+  writer: string,
+  seq: number,
+): Promise<readonly AuditRecord[]> {
+  const rows = await session.query(
+    `SELECT record FROM osl_audit.record WHERE writer = $1 AND seq > $2 ORDER BY seq LIMIT ${PAGE}`,
+    [writer, seq],
+  );
+  return rows.map(recordIn);
+}
+
+/** Says who reads, for a gateway to record. @throws where that cannot be said; then nothing should be read */
+export async function noteTableReading(session: TableSession, reading: AuditReadEvent): Promise<void> {
+  await session.query('INSERT INTO osl_audit.reading (id, reading) VALUES ($1, $2)', [
+    randomUUID(),
+    JSON.stringify(reading),
+  ]);
+}
+
+function recordIn({ record }: ResultRow): AuditRecord {
+  return JSON.parse(text(record)) as AuditRecord; // the writer's format
+}
+
+/** What an index of the table can tell. */
+function conditionsOf({ subject, object, fingerprints, since, until, requestId }: AuditFilter): {
+  readonly rows: string;
+  readonly text: string;
+  readonly values: readonly unknown[];
+} {
+  const values: unknown[] = [];
+  const value = (given: unknown): string => `$${values.push(given) + 3}`;
+  const rows =
+    requestId === undefined
+      ? 'SELECT ts, writer, seq, record FROM osl_audit.record'
+      : `${foundByRequest(value(requestId))} SELECT ts, writer, seq, record FROM found`;
+  const conditions = [
+    ...(subject === undefined ? [] : [`parties @> ARRAY[${value(subject)}]::text[]`]),
+    ...(object === undefined ? [] : [`(objects && ${value(namesOf(object))}::text[] OR objects_omitted)`]),
+    ...(since === undefined ? [] : [`ts >= ${value(since)}`]),
+    ...(until === undefined ? [] : [`ts < ${value(until)}`]),
+    ...(fingerprints === undefined ? [] : [`(objects && ${value(fingerprints)}::text[] OR objects_omitted)`]),
+  ];
+  return { rows, text: conditions.map((condition) => ` AND ${condition}`).join(''), values };
+}

@@ -1,0 +1,151 @@
+import {
+  encodeFrame,
+  encodeHeader,
+  type KnownPlace,
+  type LeafRange,
+  type LogIndex,
+  type LogLeaf,
+  type LogSource,
+  type StoredRecord,
+} from '../index.js';
+import type { ResultRow, TableSession } from './session.js';
+
+/** Rows asked for at a time. */
+const PAGE = 5_000;
+
+/**
+ * The log of one writer as rows: the bytes of the segments that they would be on disk, so that whoever checks those
+ * checks these.
+ */
+export function tableSource(session: TableSession, writer: string): LogSource {
+  const notes = async (where: string): Promise<Buffer> => {
+    const rows = await session.query(`SELECT note FROM osl_audit.checkpoint WHERE writer = $1 AND ${where}`, [
+      writer,
+    ]);
+    return Buffer.from(rows.map(({ note }) => `${text(note)}\n`).join(''));
+  };
+  return Object.freeze({
+    place: `osl_audit, writer ${writer}`,
+    dir: null,
+    mayTear: false,
+    verifierKey: async () => {
+      const [row] = await session.query('SELECT vkey FROM osl_audit.writer WHERE writer = $1', [writer]);
+      return row === undefined ? null : text(row['vkey']);
+    },
+    checkpoints: () => notes(`kind = 'lasting' ORDER BY number`),
+    latest: () => notes(`kind = 'newest' ORDER BY size DESC, number DESC LIMIT 1`),
+    retained: () => notes(`kind = 'retained' ORDER BY size DESC, number DESC LIMIT 1`),
+    segments: async () => {
+      const rows = await session.query(
+        'SELECT segment FROM osl_audit.segment WHERE writer = $1 ORDER BY segment',
+        [writer],
+      );
+      return rows.map(({ segment }) => Number(segment));
+    },
+    index: tableIndex(session, writer),
+    segment: (number: number) => segmentBytes(session, writer, number),
+  });
+}
+
+/** By the indexes of the table; leaves are hashed where they are. */
+function tableIndex(session: TableSession, writer: string): LogIndex {
+  return Object.freeze({
+    recordsOf: async (requestId: string) => {
+      const rows = await session.query(
+        `${foundByRequest('$1')} SELECT seq, record FROM found WHERE writer = $2 ORDER BY seq`,
+        [requestId, writer],
+      );
+      return rows.map(
+        ({ seq, record }): StoredRecord => ({
+          seq: Number(seq),
+          record: Buffer.from(text(record)),
+        }),
+      );
+    },
+    places: async () => {
+      const rows = await session.query(
+        'SELECT first_seq, frontier FROM osl_audit.segment WHERE writer = $1 AND first_seq > 0 ORDER BY segment',
+        [writer],
+      );
+      return rows.map(
+        ({ first_seq: size, frontier }): KnownPlace => ({
+          size: Number(size),
+          roots: rootsIn(bytes(frontier)),
+        }),
+      );
+    },
+    leaves: (ranges: readonly LeafRange[]) => leavesIn(session, writer, ranges),
+  });
+}
+
+async function* leavesIn(
+  session: TableSession,
+  writer: string,
+  ranges: readonly LeafRange[],
+): AsyncGenerator<LogLeaf, void, void> {
+  for (const { start, end } of ranges)
+    for (let from = start; from < end; from += PAGE) {
+      const rows = await session.query(
+        `SELECT seq, sha256('\\x00'::bytea || convert_to(record, 'UTF8')) AS leaf FROM osl_audit.record
+          WHERE writer = $1 AND seq >= $2 AND seq < $3 ORDER BY seq`,
+        [writer, from, Math.min(end, from + PAGE)],
+      );
+      for (const { seq, leaf } of rows) yield { seq: Number(seq), hash: bytes(leaf).toString('latin1') };
+    }
+}
+
+function rootsIn(frontier: Buffer): readonly Buffer[] {
+  const count = Math.floor(frontier.length / HASH_BYTES);
+  return Array.from({ length: count }, (_, i) => frontier.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES));
+}
+
+const HASH_BYTES = 32;
+
+/** `found`, the rows of one request, by their own index whatever else is asked of them: they are few. */
+export function foundByRequest(parameter: string): string {
+  return `WITH found AS MATERIALIZED (SELECT * FROM osl_audit.record WHERE request_id = ${parameter})`;
+}
+
+/** Writers of the table, the oldest first. */
+export async function writersIn(session: TableSession): Promise<readonly string[]> {
+  const rows = await session.query('SELECT writer FROM osl_audit.writer ORDER BY since, writer');
+  return rows.map(({ writer }) => text(writer));
+}
+
+async function segmentBytes(session: TableSession, writer: string, segment: number): Promise<Buffer> {
+  const [head] = await session.query(
+    'SELECT epoch, first_seq, chain, day::text AS day FROM osl_audit.segment WHERE writer = $1 AND segment = $2',
+    [writer, segment],
+  );
+  if (head === undefined) return Buffer.alloc(0);
+  const firstSeq = Number(head['first_seq']);
+  const epoch = Number(head['epoch']);
+  const parts = [encodeHeader({ writer, epoch, segment, firstSeq, chain: bytes(head['chain']) })];
+  let [group, back] = [-1, 0];
+  for (let after = -1; ; ) {
+    const rows = await session.query(
+      `SELECT seq, first_of_group, chain, record FROM osl_audit.record
+        WHERE writer = $1 AND segment = $2 AND seq > $3 AND day = $4::date ORDER BY seq LIMIT ${PAGE}`,
+      [writer, segment, after, head['day']],
+    );
+    for (const row of rows) {
+      const first = Number(row['first_of_group']);
+      if (first !== group) [group, back] = [first, 0];
+      const frame = encodeFrame(text(row['record']), back, bytes(row['chain']));
+      parts.push(frame);
+      back += frame.length;
+    }
+    if (rows.length < PAGE) return Buffer.concat(parts);
+    after = Number(rows.at(-1)?.['seq']);
+  }
+}
+
+export function text(value: ResultRow[string]): string {
+  if (typeof value === 'string') return value;
+  throw new TypeError('the table of the audit log has other columns than its schema says');
+}
+
+export function bytes(value: ResultRow[string]): Buffer {
+  if (Buffer.isBuffer(value)) return value;
+  throw new TypeError('the table of the audit log has other columns than its schema says');
+}

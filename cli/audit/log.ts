@@ -1,0 +1,114 @@
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
+import { join, resolve } from 'node:path';
+import {
+  type AuditRecord,
+  byTime,
+  directorySource,
+  fingerprintsOf,
+  noteReading,
+  PUBLIC_KEY_FILE,
+  readRecords,
+  searchRecords,
+} from '../../audit/index.js';
+import { endedChains, workerChains } from '../../src/service/seat.js';
+import { sinkUrl } from '../../src/service/settings/audit.js';
+import { EXIT, Failure, usage } from '../exit.js';
+import { settingsOf } from '../flags.js';
+import type { ReadLog } from './read-log.js';
+
+export interface AuditFlags {
+  readonly dir?: string;
+  readonly dataDir?: string;
+  readonly json?: true;
+}
+
+/** Does `work` with the log that the flags and settings mean. @throws Failure where there is none */
+export async function withLog<T>(flags: AuditFlags, work: (log: ReadLog) => Promise<T>): Promise<T> {
+  const settings = flags.dir === undefined ? settingsOf(flags) : null;
+  const url = settings === null ? null : sinkUrl(settings.audit.sink);
+  const dir = settings === null ? resolve(flags.dir ?? '') : join(settings.dataDir, 'audit');
+  if (url !== null)
+    return (await import('./table.js')).withTable(
+      url,
+      chainDirs(dir).filter((chain) => existsSync(chain)),
+      work,
+    );
+  if (statSync(dir, { throwIfNoEntry: false }) === undefined || readdirSync(dir).length === 0) {
+    throw usage(`there is no audit log in ${dir}: name its --dir, or the server's --data-dir`);
+  }
+  return work(directoryLog(dir));
+}
+
+/** The chains of a directory: its own, then those of the workers of `osl serve --workers` below it, then those that a restore brought. */
+function chainDirs(dir: string): readonly string[] {
+  // A worker that was killed as it first began has a directory with nothing in it.
+  const workers = workerChains(dir).map((chain) => chain.dir);
+  const others = [...workers, ...endedChains(dir)].filter((chain) => readdirSync(chain).length > 0);
+  // After a restore, until the first start, there are those of before alone.
+  const begun = existsSync(join(dir, PUBLIC_KEY_FILE)) || others.length === 0;
+  return [...(begun ? [dir] : []), ...others];
+}
+
+function directoryLog(dir: string): ReadLog {
+  const dirs = chainDirs(dir);
+  return {
+    place: dir,
+    chains: dirs.map(directorySource),
+    search: (filter, everything) => byTime(dirs.map((chain) => searchRecords(chain, filter, { everything }))),
+    fingerprints: async (name) => {
+      const all = await Promise.all(dirs.map((chain) => fingerprintsOf(chain, name)));
+      return { objects: all.flat(), missing: dirs.filter((_, i) => all[i]?.length === 0) };
+    },
+    newest: async (count) => {
+      const last = await Promise.all(dirs.map((chain) => lastOf(chain, count)));
+      const sorted = last.flat().sort((a, b) => (a.ts < b.ts ? -1 : a.ts > b.ts ? 1 : 0));
+      return count === 0 ? [] : sorted.slice(-count);
+    },
+    follow: (after, signal) => dirs.map((chain) => followed(chain, after, signal)),
+    note: (reading) => noteReading(dir, reading),
+  };
+}
+
+/** The last `count` records of a chain. */
+async function lastOf(chain: string, count: number): Promise<readonly AuditRecord[]> {
+  let records: AuditRecord[] = [];
+  for await (const record of readRecords(chain)) {
+    records.push(record);
+    if (records.length > 2 * count + 64) records = records.slice(records.length - count);
+  }
+  return count === 0 ? [] : records.slice(-count);
+}
+
+async function* followed(
+  chain: string,
+  after: readonly AuditRecord[],
+  signal: AbortSignal,
+): AsyncGenerator<AuditRecord> {
+  const key = await directorySource(chain).verifierKey();
+  const shown = after.filter(({ writer }) => key?.startsWith(`osl-audit/${writer}+`)).at(-1)?.seq;
+  const [last] = shown === undefined ? await lastOf(chain, 1) : [];
+  yield* readRecords(chain, { from: (shown ?? last?.seq ?? -1) + 1, follow: true, signal });
+}
+
+/**
+ * Reading the log is on record: that is noted first, and the server writes it into the log, or the next one at its start.
+ *
+ * @throws Failure where it cannot be noted
+ */
+export async function onRecord(
+  log: ReadLog,
+  command: string,
+  filter: Readonly<Record<string, string | number>>,
+): Promise<void> {
+  const by = `${userInfo().username}@${hostname()}`;
+  try {
+    await log.note({ command, by, at: new Date().toISOString(), filter });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Failure(
+      EXIT.failed,
+      `error: reading the log is on record, and that cannot be noted in ${log.place} (${why}): read a copy that you may write beside`,
+    );
+  }
+}

@@ -1,0 +1,171 @@
+import type {
+  AuditDecision,
+  AuditFilter,
+  AuditKind,
+  AuditOutcome,
+  AuditQuery,
+  AuditRecord,
+  AuditSurface,
+} from '../../audit/index.js';
+import { formatCsv } from '../csv.js';
+import { EXIT, Failure, usage } from '../exit.js';
+import { note, print } from '../output.js';
+import { type AuditFlags, onRecord, withLog } from './log.js';
+import { ocsfOf } from './ocsf.js';
+import type { ReadLog } from './read-log.js';
+import { type NamedObjects, recordLine } from './tail.js';
+
+export interface SearchFlags extends AuditFlags {
+  readonly subject?: string;
+  readonly object?: string;
+  readonly name?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly action?: string;
+  readonly kind?: AuditKind;
+  readonly decision?: AuditDecision;
+  readonly outcome?: AuditOutcome;
+  readonly surface?: AuditSurface;
+  readonly code?: string;
+  readonly request?: string;
+  readonly limit?: number;
+  readonly everything?: true;
+}
+
+export type ExportFormat = 'jsonl' | 'ocsf' | 'csv';
+
+export interface ExportFlags extends SearchFlags {
+  readonly format: ExportFormat;
+}
+
+/** Shows what was found, for people or as the records that they are. */
+export async function runSearch(flags: SearchFlags): Promise<void> {
+  const asText = flags.json
+    ? (record: AuditRecord) => JSON.stringify(record)
+    : (record: AuditRecord, named: NamedObjects) => recordLine(record, named);
+  await each(flags, 'search', (record, named) => print(asText(record, named)));
+}
+
+export async function runExport(flags: ExportFlags): Promise<void> {
+  const { format } = flags;
+  if (format === 'csv') print(formatCsv(COLUMNS, []));
+  await each(flags, 'export', (record) => print(EXPORTED[format](record)));
+}
+
+const EXPORTED: Readonly<Record<ExportFormat, (record: AuditRecord) => string>> = {
+  jsonl: (record) => JSON.stringify(record),
+  ocsf: (record) => JSON.stringify(ocsfOf(record)),
+  csv: (record) =>
+    formatCsv(COLUMNS, [COLUMNS.map(({ name }) => cellOf(record, name))])
+      .split('\r\n')
+      .slice(1)
+      .join('\r\n'),
+};
+
+const NUMERIC = ['rows', 'duration_us', 'objects_omitted', 'epoch', 'seq'] as const;
+const TEXTS = [
+  'ts',
+  'writer',
+  'kind',
+  'request_id',
+  'tenant',
+  'subject',
+  'chain',
+  'surface',
+  'action',
+  'form',
+  'objects',
+  'decision',
+  'code',
+  'outcome',
+  'statement_hmac',
+  'detail',
+] as const;
+type ColumnName = (typeof NUMERIC)[number] | (typeof TEXTS)[number];
+
+const COLUMNS: readonly { readonly name: ColumnName; readonly numeric: boolean }[] = [
+  ...TEXTS.map((name) => ({ name, numeric: false })),
+  ...NUMERIC.map((name) => ({ name, numeric: true })),
+];
+
+/** Lists are written with a space in between: no name has one that policy or manifest declare. */
+function cellOf(record: AuditRecord, name: ColumnName): string | null {
+  const value = record[name] ?? null;
+  if (value === null) return null;
+  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : value.join(' ');
+}
+
+/** Finds in all chains; records of several are merged by time. */
+async function each(
+  flags: SearchFlags,
+  command: string,
+  show: (record: AuditRecord, named: NamedObjects) => void,
+): Promise<void> {
+  const { name, ...asked } = queryOf(flags);
+  const most = flags.limit ?? Number.POSITIVE_INFINITY;
+  await withLog(flags, async (log) => {
+    const names = name === undefined ? null : await fingerprintsIn(log, name);
+    // What is on record of who looked for a name is as little in clear as the name is.
+    await onRecord(log, command, { ...asked, ...(names !== null && { name: names.at(-1) ?? '' }) });
+    const filter: AuditFilter = { ...asked, ...(names !== null && { fingerprints: names }) };
+    const named: NamedObjects = new Map((names ?? []).map((object) => [object, name ?? '']));
+    let shown = 0;
+    for await (const record of log.search(filter, flags.everything === true)) {
+      show(record, named);
+      shown += 1;
+      if (shown >= most) break;
+    }
+  });
+}
+
+/** @throws Failure where no key is there: then nothing that was found, or not found, would say anything */
+async function fingerprintsIn(log: ReadLog, name: string): Promise<readonly string[]> {
+  const { objects, missing } = await log.fingerprints(name);
+  if (objects.length === 0)
+    throw new Failure(
+      EXIT.failed,
+      'error: a name is looked for by the keys of its fingerprints (segment-N.key), and none is there: on another machine, or destroyed',
+    );
+  for (const chain of missing) note(`warning: no key of ${chain} is here: its names are not looked for`);
+  return objects;
+}
+
+function queryOf(flags: SearchFlags): AuditQuery {
+  const { subject, object, name, action, kind, decision, outcome, surface, code, request } = flags;
+  const since = flags.since === undefined ? undefined : timeOf('--since', flags.since);
+  const until = flags.until === undefined ? undefined : timeOf('--until', flags.until);
+  return {
+    ...(subject !== undefined && { subject }),
+    ...(object !== undefined && { object }),
+    ...(name !== undefined && { name }),
+    ...(since !== undefined && { since }),
+    ...(until !== undefined && { until }),
+    ...(action !== undefined && { action }),
+    ...(kind !== undefined && { kind }),
+    ...(decision !== undefined && { decision }),
+    ...(outcome !== undefined && { outcome }),
+    ...(surface !== undefined && { surface }),
+    ...(code !== undefined && { code }),
+    ...(request !== undefined && { requestId: request }),
+  };
+}
+
+const AGO = /^(\d{1,6})(s|m|h|d)$/;
+const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** `2026-01-31`, `2026-01-31T12:00:00Z`, or `90m`: so long ago. @throws Failure */
+export function timeOf(flag: string, text: string): string {
+  const [, count, unit] = AGO.exec(text) ?? [];
+  const ago =
+    unit === 's' || unit === 'm' || unit === 'h' || unit === 'd' ? Number(count) * UNITS[unit] : null;
+  const ms = ago === null ? Date.parse(text) : Date.now() - ago;
+  if (ago === null && !/^\d{4}-\d\d-\d\d/.test(text)) throw wrongTime(flag, text);
+  if (Number.isNaN(ms)) throw wrongTime(flag, text);
+  return new Date(ms).toISOString();
+}
+
+function wrongTime(flag: string, text: string): Failure {
+  return usage(
+    `${flag} takes a time such as 2026-01-31T12:00:00Z, a day, or 90m, 12h, 7d ago; not \`${text}\``,
+  );
+}

@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type AuditRecord, directorySource, fingerprintsOf } from '../../audit/index.js';
+import {
+  connectTable,
+  gatewayGrants,
+  maintenanceGrants,
+  noteTableReading,
+  readerGrants,
+  recordsAfter,
+  SCHEMA,
+  searchTable,
+  type TableSession,
+  type TableUrl,
+  tableSource,
+  tailTable,
+  writersIn,
+} from '../../audit/table/index.js';
+import { WITNESS_SCHEMA, witnessGrants } from '../../audit/witness/index.js';
+import { usage } from '../exit.js';
+import { print } from '../output.js';
+import { chainName, type ReadLog } from './read-log.js';
+
+const STATEMENT_MS = 600_000;
+const POLL_MS = 200;
+
+/**
+ * The log of a table, for as long as `work` takes.
+ *
+ * @param keyDirs directories that have keys of fingerprints: those of this machine's own writers
+ * @throws Failure
+ */
+export async function withTable<T>(
+  url: TableUrl,
+  keyDirs: readonly string[],
+  work: (log: ReadLog) => Promise<T>,
+): Promise<T> {
+  const session = await connectTable(url, STATEMENT_MS).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw usage(`the database of the audit log does not answer: ${why}`);
+  });
+  try {
+    const writers = await writersIn(session).catch((error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error);
+      throw usage(`there is no audit log in the database (${why}): \`osl audit table\` prints what makes it`);
+    });
+    if (writers.length === 0) throw usage('no gateway has written to the audit log of this database yet');
+    return await work(tableLog(session, writers, keyDirs));
+  } finally {
+    await session.end();
+  }
+}
+
+function tableLog(session: TableSession, writers: readonly string[], keyDirs: readonly string[]): ReadLog {
+  return {
+    place: 'osl_audit',
+    chains: writers.map((writer) => tableSource(session, writer)),
+    search: (filter) => searchTable(session, filter),
+    fingerprints: async (name) => {
+      const objects = (await Promise.all(keyDirs.map((dir) => fingerprintsOf(dir, name)))).flat();
+      const own = await Promise.all(keyDirs.map((dir) => chainName(directorySource(dir))));
+      return { objects, missing: writers.filter((writer) => !own.includes(`osl-audit/${writer}`)) };
+    },
+    newest: (count) => tailTable(session, count),
+    follow: (after, signal) => [followed(session, writers, after, signal)],
+    note: (reading) => noteTableReading(session, reading),
+  };
+}
+
+async function* followed(
+  session: TableSession,
+  writers: readonly string[],
+  after: readonly AuditRecord[],
+  signal: AbortSignal,
+): AsyncGenerator<AuditRecord> {
+  const shown = new Map(after.map(({ writer, seq }) => [writer, seq]));
+  for (const writer of writers) {
+    if (shown.has(writer)) continue;
+    const last = (await tailTable(session, 1, writer)).at(-1);
+    shown.set(writer, last?.seq ?? -1);
+  }
+  while (!signal.aborted) {
+    for (const [writer, seq] of shown) {
+      for (const record of await recordsAfter(session, writer, seq)) {
+        yield record;
+        shown.set(writer, record.seq);
+      }
+    }
+    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+export interface TableSqlFlags {
+  readonly gateway: string;
+  readonly reader?: string;
+  readonly maintenance?: string;
+}
+
+export function runTableSql({ gateway, reader, maintenance }: TableSqlFlags): void {
+  const grants = [
+    gatewayGrants(quoted(gateway)),
+    ...(reader === undefined ? [] : [readerGrants(quoted(reader))]),
+    ...(maintenance === undefined ? [] : [maintenanceGrants(quoted(maintenance))]),
+  ];
+  print(`${SCHEMA}${grants.join('')}`.trim());
+}
+
+export function runWitnessSql({ gateway }: Pick<TableSqlFlags, 'gateway'>): void {
+  print(`${WITNESS_SCHEMA}${witnessGrants(quoted(gateway))}`.trim());
+}
+
+function quoted(role: string): string {
+  return `"${role.replaceAll('"', '""')}"`;
+}

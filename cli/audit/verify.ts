@@ -1,0 +1,212 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import {
+  type AuditVerdict,
+  checkpointNotes,
+  type LogSource,
+  type VerifyProgress,
+  verifyAuditLog,
+} from '../../audit/index.js';
+import { isEndedChain } from '../../src/service/seat.js';
+import { readSetting } from '../../src/service/settings/table.js';
+import { EXIT, usage } from '../exit.js';
+import { print, printJson } from '../output.js';
+import { type AuditFlags, withLog } from './log.js';
+import { chainName, keysIn, nameOfKey } from './read-log.js';
+
+export interface VerifyFlags extends AuditFlags {
+  readonly key?: string;
+  readonly anchor?: string;
+  /** Where a witness is. */
+  readonly witness?: string;
+  /** Seconds. */
+  readonly maxAnchorAge?: number;
+}
+
+export function runVerify(flags: VerifyFlags): Promise<void> {
+  return withLog(flags, ({ chains }) => verifyChains(flags, chains));
+}
+
+/** A chain and what it is called. */
+interface Named {
+  readonly source: LogSource;
+  readonly name: string | null;
+}
+
+async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): Promise<void> {
+  const chains = await Promise.all(
+    sources.map(async (source): Promise<Named> => ({ source, name: await chainName(source) })),
+  );
+  const keys = flags.key === undefined ? null : keysIn(flags.key);
+  const witnessed = flags.witness === undefined ? [] : await witnessedNotes(flags.witness);
+  const anchors = [...(flags.anchor === undefined ? [] : notesIn(flags.anchor)), ...witnessed];
+  const checked: Checked[] = [];
+  for (const chain of chains) {
+    const single = chains.length === 1;
+    const verifierKey = keys === null ? null : single ? keys.join('\n') : keyOf(chain, keys);
+    // A given one that is of no chain here is held against the first, which it does not fit.
+    const strays = chain === chains[0] ? anchors.slice(0, anchors.length - witnessed.length) : [];
+    const own = anchors.filter(
+      (anchor) => isOf(anchor, chain) || (strays.includes(anchor) && !chains.some((c) => isOf(anchor, c))),
+    );
+    const verdict = await verifyAuditLog(chain.source, {
+      ...(verifierKey !== null && { verifierKey }),
+      anchors: own,
+      progress: progressOn(process.stderr),
+    });
+    checked.push({
+      dir: chain.source.place,
+      verdict,
+      stale: !isEndedChain(chain.source.place) && isStale(verdict, flags.maxAnchorAge),
+    });
+  }
+  const unknown = chains.length === 1 ? [] : (keys ?? []).filter((key) => !chains.some((c) => isOf(key, c)));
+  const unwitnessed = witnessed.filter((note) => !chains.some((c) => isOf(note, c)));
+  const missing = [...new Set([...unknown.map(nameOfKey), ...unwitnessed.map(originOf)])];
+  if (flags.json) printJson(jsonOf(checked, missing));
+  else print([...checked.map((c) => describe(c, keys !== null)), ...missing.map(missingText)].join('\n'));
+  process.exitCode = worst([
+    ...checked.map(({ verdict, stale }) => exitOf(verdict, stale)),
+    ...missing.map(() => EXIT.incomplete),
+  ]);
+}
+
+/** How far it is, on a terminal, ten times a second at most. */
+function progressOn(terminal: NodeJS.WriteStream): (progress: VerifyProgress) => void {
+  let last = 0;
+  return ({ records, segments, allSegments }) => {
+    const now = performance.now();
+    if (!terminal.isTTY || (now - last < 100 && segments < allSegments)) return;
+    last = now;
+    const text = `${records} records, ${segments} of ${allSegments} segments`;
+    terminal.write(segments < allSegments ? `\r${text}` : `\r${' '.repeat(text.length)}\r`);
+  };
+}
+
+/** All that a witness keeps. @throws Failure */
+async function witnessedNotes(place: string): Promise<readonly string[]> {
+  const { witnessAt } = await import('../../audit/witness/index.js');
+  const at = /^[\w+.-]+:/.test(place) ? place : resolve(place);
+  const witness = witnessAt(at, process.env, readSetting('OSL_AUDIT_WITNESS_SECRET'));
+  try {
+    const notes = await witness.kept();
+    if (notes === null) throw usage('a webhook cannot be asked what it keeps: give that as --anchor');
+    if (notes.length === 0) throw usage(`${witness.name} keeps no checkpoint`);
+    return notes;
+  } finally {
+    await witness.close();
+  }
+}
+
+function originOf(note: string): string {
+  return note.slice(0, note.indexOf('\n'));
+}
+
+/** The checkpoints of a file: one, or several with an empty line after each. */
+function notesIn(file: string): readonly string[] {
+  const text = readFileSync(file, 'utf8');
+  return checkpointNotes(text.endsWith('\n\n') ? text : `${text}\n`);
+}
+
+/** One chain of the log, judged. */
+interface Checked {
+  readonly dir: string;
+  readonly verdict: AuditVerdict;
+  readonly stale: boolean;
+}
+
+/** The chain of the directory is told of as it would be alone; those of workers stand beside it. */
+function jsonOf([own, ...workers]: readonly Checked[], missing: readonly string[]): object {
+  const told = (chain: Checked | undefined) => ({
+    dir: chain?.dir,
+    ...chain?.verdict,
+    anchor_stale: chain?.stale,
+  });
+  if (workers.length === 0 && missing.length === 0) return told(own);
+  return { ...told(own), workers: workers.map(told), missing };
+}
+
+/** Of the keys that were kept elsewhere, that of one chain. @throws Failure */
+function keyOf(chain: Named, keys: readonly string[]): string {
+  const key = keys.find((line) => isOf(line, chain));
+  if (key !== undefined) return key;
+  throw usage(`none of the given keys is of the chain in ${chain.source.place}: add its checkpoint.vkey`);
+}
+
+/** Keys and checkpoints begin with the name of their chain. */
+function isOf(text: string, { name }: Named): boolean {
+  return name !== null && (text.startsWith(`${name}+`) || text.startsWith(`${name}\n`));
+}
+
+function missingText(name: string): string {
+  return `a chain is missing: a key or a witness knows ${name}, and no such chain is there`;
+}
+
+/** Of several verdicts the gravest. */
+function worst(exits: readonly number[]): number {
+  const order = [EXIT.damaged, EXIT.incomplete, EXIT.staleAnchor];
+  return order.find((exit) => exits.includes(exit)) ?? EXIT.ok;
+}
+
+function isStale({ anchor }: AuditVerdict, maxSeconds: number | undefined): boolean {
+  if (maxSeconds === undefined) return false;
+  return anchor?.ageMs === null || anchor === null || anchor.ageMs > maxSeconds * 1000;
+}
+
+function exitOf(verdict: AuditVerdict, stale: boolean): number {
+  if (verdict.integrity === 'damaged') return EXIT.damaged;
+  if (verdict.completeness !== 'complete') return EXIT.incomplete;
+  return stale ? EXIT.staleAnchor : EXIT.ok;
+}
+
+function describe({ verdict, dir, stale }: Checked, outsideKey: boolean): string {
+  const { problem, tornBytes, openDecisions } = verdict;
+  const good = problem === null;
+  const lines = [
+    good ? `the chain holds: ${verdict.records} records in ${dir}` : `the chain does NOT hold: ${dir}`,
+    `  integrity     ${verdict.integrity}`,
+    `  completeness  ${verdict.completeness}`,
+    `  anchor        ${anchorText(verdict)}${stale ? ', which is too old' : ''}`,
+    `  key           ${outsideKey ? 'the given one' : "the directory's own (--key gives one kept elsewhere)"}`,
+  ];
+  if (verdict.kept !== null) lines.push(`  kept          ${keptText(verdict.kept)}`);
+  lines.push(...recoveredLines(verdict));
+  if (openDecisions > 0) lines.push(`  under way     ${openDecisions} allowed requests without outcome`);
+  if (tornBytes > 0) lines.push(`  torn tail     ${tornBytes} bytes of a write that was never acknowledged`);
+  if (problem !== null) {
+    lines.push(`  problem       ${problem.kind}: ${problem.message}`);
+    lines.push(`                ${problem.segment}:${problem.offset}, record ${problem.seq}`);
+  }
+  return lines.join('\n');
+}
+
+function keptText({ from, since }: NonNullable<AuditVerdict['kept']>): string {
+  return `from record ${from} on; what stood before was signed, and is kept no more, since ${since ?? '?'}`;
+}
+
+const MOST_RECOVERIES = 10;
+
+/** What nothing vouched for when it was found, newest first. */
+function recoveredLines({ recovered }: AuditVerdict): readonly string[] {
+  const lines = recovered.toReversed().map(({ epoch, from, to }) => {
+    const records = to === from ? 'no record' : `records ${from} to ${to - 1}`;
+    return `  recovered     ${records} after a stop out of order, under no checkpoint then (opening ${epoch})`;
+  });
+  const more = lines.length - MOST_RECOVERIES;
+  return more > 0
+    ? [...lines.slice(0, MOST_RECOVERIES), `                and ${more} more, with --json`]
+    : lines;
+}
+
+function anchorText({ anchor, unanchored }: AuditVerdict): string {
+  if (anchor === null) return 'none';
+  const age = anchor.ageMs === null ? 'of unknown age' : `${duration(anchor.ageMs)} old`;
+  const rest = unanchored === 0 ? '' : `; ${unanchored} newer records are not covered`;
+  return `signed checkpoint of ${anchor.size} records, ${age}${rest}`;
+}
+
+function duration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
+}

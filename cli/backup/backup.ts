@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
+import { type FileHandle, link, open, readdir, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { namesIn, syncNames } from '../../src/base/files.js';
+import { version } from '../../src/base/package-root.js';
+import { tenantIn } from '../../src/service/place.js';
+import { sinkUrl } from '../../src/service/settings/audit.js';
+import type { Settings } from '../../src/service/settings.js';
+import { onRecord, withLog } from '../audit/log.js';
+import { EXIT, Failure, usage } from '../exit.js';
+import { settingsOf } from '../flags.js';
+import { counted, note, print, printJson } from '../output.js';
+import { runningServer } from '../server-file.js';
+import { BackupWriter, Changed } from './archive.js';
+import { copyAudit, copyFiles, copyOne, copyStill } from './copy.js';
+
+export interface BackupFlags {
+  readonly dataDir?: string;
+  readonly withKeys?: true;
+  /** Seconds. */
+  readonly wait?: number;
+  readonly json?: true;
+}
+
+const WAIT_SECONDS = 60;
+
+/** Copies the data directory into one file, whole or not at all, whether or not a server runs in it. @throws Failure */
+export async function runBackup(given: string, flags: BackupFlags): Promise<void> {
+  const settings = settingsOf(flags);
+  const { dataDir } = settings;
+  if (!existsSync(dataDir)) throw usage(`there is no data directory ${dataDir}`);
+  const file = fileFor(given);
+  if (existsSync(file)) throw usage(`${file} is there already: a backup is never written over`);
+  if (!existsSync(dirname(file))) throw usage(`there is no directory ${dirname(file)} to put it into`);
+  const withKeys = flags.withKeys === true;
+  await noteIt(settings, withKeys);
+  const made = await written(file, settings, withKeys, flags.wait ?? WAIT_SECONDS);
+  const keys = withKeys ? keysText(settings) : 'not in it (--with-keys)';
+  if (flags.json) {
+    printJson({ file, ...made, keys: withKeys });
+    return;
+  }
+  print(
+    `${file}: ${counted(made.files, 'file', 'files')}, ${(made.bytes / 2 ** 20).toFixed(1)} MiB, of ${dataDir}`,
+  );
+  print(`  server        ${runningServer(dataDir) === null ? 'none runs here' : 'it ran meanwhile'}`);
+  print(`  keys          ${keys}`);
+  if (sinkUrl(settings.audit.sink) !== null)
+    print('  audit log     in a Postgres (OSL_AUDIT_SINK): back that up too');
+  for (const name of made.left) note(`left out: ${name}, of which nothing is known`);
+  note('databases of connectors that are not embedded, manifest, policy and settings are not in it');
+}
+
+function keysText({ keysDir }: Settings): string {
+  return keysDir === null
+    ? 'in it: who has the file can mint tokens and undo masked hashes'
+    : `those of ${keysDir} (OSL_KEYS_DIR) are not in it`;
+}
+
+/** A directory, there or meant, takes a file that is named by the time. */
+function fileFor(given: string): string {
+  const path = resolve(process.cwd(), given);
+  const directory = given.endsWith('/') || statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  if (!directory) return path;
+  return join(path, `osl-backup-${new Date().toISOString().replace(/[:.]/g, '-')}.tar`);
+}
+
+/** Reading the log is on record, by whatever way. */
+async function noteIt(settings: Settings, withKeys: boolean): Promise<void> {
+  const dir = join(settings.dataDir, 'audit');
+  if (sinkUrl(settings.audit.sink) !== null || (await namesIn(dir)).length === 0) return;
+  await withLog({ dir }, (log) => onRecord(log, 'backup', { keys: withKeys ? 'yes' : 'no' }));
+}
+
+interface Made {
+  readonly files: number;
+  readonly bytes: number;
+  /** Names in the data directory that mean nothing to this version. */
+  readonly left: readonly string[];
+}
+
+/** A process that is killed leaves at most a file with another name. */
+async function written(file: string, settings: Settings, withKeys: boolean, wait: number): Promise<Made> {
+  const part = join(dirname(file), `.${basename(file)}.${randomBytes(4).toString('hex')}.part`);
+  const handle = await open(part, 'wx', 0o600);
+  try {
+    const made = await fill(handle, settings, withKeys, wait);
+    await link(part, file);
+    await syncNames(dirname(file));
+    return made;
+  } catch (error) {
+    if (!(error instanceof Changed)) throw error;
+    throw new Failure(
+      EXIT.failed,
+      `error: ${error.message}, and did not stand still within ${wait} s: try again (--wait has it try for longer), or stop the server`,
+    );
+  } finally {
+    await handle.close();
+    await rm(part, { force: true });
+  }
+}
+
+/** What each name of a data directory is: how it is copied, in this order; the audit log last, for it tells of the rest. */
+const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' | 'audit'])[] = [
+  ['keys', 'files'],
+  ['control-policy.yaml', 'file'],
+  ['published', 'files'],
+  ['lineage', 'files'],
+  ['break-glass', 'files'],
+  ['revoked', 'files'],
+  ['reranking', 'files'],
+  ['decoding', 'files'],
+  ['pg', 'still'],
+  ['audit', 'audit'],
+];
+
+/** Of one machine, or of the moment. */
+const PASSING =
+  /^(server\.json.*|place\.json|restored\.json|spool|catalog|compiling.*|keys-.*|.*\.(new|lock))$/;
+
+async function fill(handle: FileHandle, settings: Settings, withKeys: boolean, wait: number): Promise<Made> {
+  const { dataDir } = settings;
+  const backup = new BackupWriter(handle);
+  const deadline = performance.now() + wait * 1_000;
+  const made = new Date().toISOString();
+  await backup.begin({ format: 1, made, version: version(), tenant: tenantIn(dataDir), keys: withKeys });
+  for (const [name, how] of PARTS) {
+    const from = join(dataDir, name);
+    if (!existsSync(from) || (name === 'keys' && !withKeys)) continue;
+    await backup.steadily(deadline, async () => {
+      if (how === 'file') await copyOne(from, name, backup);
+      // A version is there before `head` names it.
+      else if (how === 'files') await copyFiles(from, name, backup, ['head']);
+      else if (how === 'audit') await copyAudit(from, withKeys, backup);
+    });
+    if (how === 'still') await copyDatabases(from, name, backup, deadline);
+  }
+  await backup.end();
+  const known = new Set(PARTS.map(([name]) => name));
+  const left = (await readdir(dataDir)).filter((name) => !known.has(name) && !PASSING.test(name));
+  return { files: backup.files, bytes: backup.bytes, left };
+}
+
+/** Each by itself: one that is written to does not keep the others. */
+async function copyDatabases(
+  from: string,
+  to: string,
+  backup: BackupWriter,
+  deadline: number,
+): Promise<void> {
+  await backup.directory(to);
+  for (const entry of await readdir(from, { withFileTypes: true }))
+    if (entry.isDirectory())
+      await backup.steadily(deadline, () => copyStill(join(from, entry.name), `${to}/${entry.name}`, backup));
+}

@@ -1,0 +1,141 @@
+import { lstat, open, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  CHECKPOINTS_FILE,
+  directorySource,
+  keyName,
+  LATEST_FILE,
+  PUBLIC_KEY_FILE,
+  RETAINED_FILE,
+  segmentName,
+} from '../../audit/index.js';
+import { namesIn } from '../../src/base/files.js';
+import { chunksOf } from '../../src/base/tar-stream.js';
+import { endedChains, workerChains } from '../../src/service/seat.js';
+import { type BackupWriter, Changed } from './archive.js';
+
+/** A file system tells a change by its clock, which goes in steps of some milliseconds. */
+const CLOCK_MS = 50;
+
+/**
+ * A directory in which anything may change, as the files of a database do: copied while nothing does. Where nothing has
+ * changed from before the copy until after it, the copy is what the disk held at one moment, which is what a crash would
+ * have left, and what the database recovers from.
+ *
+ * @throws Changed where something did
+ */
+export async function copyStill(from: string, to: string, backup: BackupWriter): Promise<void> {
+  const before = await lookAt(from);
+  // What is changed after this shows: its time is another than any that was seen.
+  await sleep(CLOCK_MS);
+  await backup.directory(to);
+  for (const { path, size } of before) {
+    if (size === null) await backup.directory(`${to}/${path}`);
+    else await copyFile(join(from, path), `${to}/${path}`, size, backup);
+  }
+  const after = await lookAt(from);
+  if (JSON.stringify(before.map(stamp)) !== JSON.stringify(after.map(stamp)))
+    throw new Changed(`${from} is being written to`);
+}
+
+/** Files that are each written whole, or only added to: copied one by one, in the order of `first`, then by name. */
+export async function copyFiles(
+  from: string,
+  to: string,
+  backup: BackupWriter,
+  first: readonly string[] = [],
+): Promise<void> {
+  await backup.directory(to);
+  const names = (await readdir(from, { withFileTypes: true })).filter(({ name }) => !isPassing(name));
+  const rank = (name: string): number => (first.includes(name) ? first.indexOf(name) : first.length);
+  names.sort((a, b) => rank(a.name) - rank(b.name) || (a.name < b.name ? -1 : 1));
+  for (const entry of names) {
+    const path = join(from, entry.name);
+    if (entry.isDirectory()) await copyFiles(path, `${to}/${entry.name}`, backup);
+    else if (entry.isFile()) await backup.bytesOf(`${to}/${entry.name}`, await readFile(path));
+  }
+}
+
+/** A file alone. */
+export async function copyOne(from: string, to: string, backup: BackupWriter): Promise<void> {
+  await backup.bytesOf(to, await readFile(from));
+}
+
+/**
+ * The audit log: of each chain its checkpoints first and its segments after them, so that no checkpoint of the copy
+ * covers more than the copy has. Its signing key stays: nobody goes on with a chain that was restored.
+ *
+ * @throws Changed where segments were let go meanwhile
+ */
+export async function copyAudit(dir: string, withKeys: boolean, backup: BackupWriter): Promise<void> {
+  await backup.directory('audit');
+  const chains = [dir, ...workerChains(dir).map((chain) => chain.dir), ...endedChains(dir)];
+  for (const chain of chains) await copyChain(chain, `audit${chain.slice(dir.length)}`, withKeys, backup);
+  const readings = await namesIn(join(dir, 'readings'));
+  if (readings.length > 0) await copyFiles(join(dir, 'readings'), 'audit/readings', backup);
+}
+
+async function copyChain(dir: string, to: string, withKeys: boolean, backup: BackupWriter): Promise<void> {
+  const source = directorySource(dir);
+  const key = await source.verifierKey();
+  if (key === null) return; // a worker that was killed as it first began
+  const retained = await source.retained();
+  const notes: readonly (readonly [name: string, bytes: Buffer])[] = [
+    [PUBLIC_KEY_FILE, Buffer.from(key)],
+    [LATEST_FILE, await source.latest()],
+    [CHECKPOINTS_FILE, await source.checkpoints()],
+    [RETAINED_FILE, retained],
+  ];
+  if (to !== 'audit') await backup.directory(to);
+  for (const [name, bytes] of notes) if (bytes.length > 0) await backup.bytesOf(`${to}/${name}`, bytes);
+  const segments = await source.segments();
+  for (const number of segments) {
+    // The last may be written to; the one before it may not have been cut to its length yet.
+    const live = segments.indexOf(number) >= segments.length - 2;
+    await backup.bytesOf(`${to}/${segmentName(number)}`, await source.segment(number, live));
+    if (withKeys)
+      await backup.bytesOf(`${to}/${keyName(number)}`, await readFile(join(dir, keyName(number))));
+  }
+  if (!retained.equals(await source.retained())) throw new Changed('older records were let go');
+}
+
+interface Seen {
+  readonly path: string;
+  /** Null for a directory. */
+  readonly size: number | null;
+  readonly changed: string;
+}
+
+function stamp({ path, size, changed }: Seen): readonly unknown[] {
+  return [path, size, changed];
+}
+
+/** What a directory has, all the way down; parents before what is in them. */
+async function lookAt(root: string, within = ''): Promise<readonly Seen[]> {
+  const seen: Seen[] = [];
+  for (const name of (await readdir(join(root, within))).sort()) {
+    if (isPassing(name)) continue;
+    const path = within === '' ? name : `${within}/${name}`;
+    const { ctimeNs, ino, size, ...is } = await lstat(join(root, path), { bigint: true });
+    const directory = (Number(is.mode) & 0o170000) === 0o040000;
+    const changed = `${ino} ${ctimeNs}`;
+    seen.push({ path, size: directory ? null : Number(size), changed });
+    if (directory) seen.push(...(await lookAt(root, path)));
+  }
+  return seen;
+}
+
+/** What is of the moment: rows that are being sorted, locks, files in the making. */
+function isPassing(name: string): boolean {
+  return /^pgsql_tmp|^postmaster\.(pid|opts)$|\.(lock|new|making|tmp)$/.test(name);
+}
+
+async function copyFile(from: string, to: string, size: number, backup: BackupWriter): Promise<void> {
+  const file = await open(from, 'r');
+  try {
+    await backup.file(to, size, chunksOf(file, 0, size));
+  } finally {
+    await file.close();
+  }
+}

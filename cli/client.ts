@@ -1,0 +1,197 @@
+import type { MetricFormat } from 'osl-compiler';
+import { codeOf } from '../src/base/thrown.js';
+import type { Settings } from '../src/service/settings.js';
+import { EXIT, Failure, systemFault } from './exit.js';
+import { fetchHttp, type HttpRequest, openHttp } from './http.js';
+import { isLoopback, runningServer } from './server-file.js';
+import { distrust, knownServer } from './trust.js';
+
+/** `POST /osl/query` as it is answered. */
+export interface AnswerBody {
+  readonly request_id: string;
+  readonly columns: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly redacted: boolean;
+    readonly format?: MetricFormat;
+  }[];
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+  readonly row_count: number;
+  readonly truncated: boolean;
+  readonly redacted_columns: readonly string[];
+  readonly redacted_conditions?: readonly string[];
+}
+
+/** An RFC 9457 problem as the service writes it. */
+export interface ProblemBody {
+  readonly code: string;
+  readonly detail: string;
+  readonly hint: string | null;
+  readonly request_id: string | null;
+  readonly position: { readonly offset: number; readonly line: number; readonly column: number } | null;
+}
+
+/** What came back: the body as it was sent, parsed. */
+export interface Reply {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly text: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** What the header `Retry-After` says; null where there is none. */
+  readonly retryAfterSeconds: number | null;
+}
+
+export type QueryBody = (
+  | { readonly osql: string }
+  | { readonly sql: string }
+  | { readonly metrics: unknown }
+) & { readonly explain?: true; readonly upstream?: 'statement' | 'plan' };
+
+/**
+ * The address that was given, else that of the server that runs in the data directory, without a `/` at its end.
+ *
+ * @throws Failure where none runs
+ */
+export function serverUrl(given: string | undefined, settings: Settings): string {
+  if (given !== undefined) return given;
+  const record = runningServer(settings.dataDir);
+  if (record !== null) return knownServer(record);
+  throw new Failure(
+    EXIT.unreachable,
+    `error: no server runs in ${settings.dataDir}: start one with \`osl demo\` or \`osl serve\`, or name --data-dir or --server`,
+  );
+}
+
+/** `POST /osl/sample`. */
+export interface SampleBody {
+  readonly kind: 'table' | 'facet';
+  readonly name: string;
+  readonly limit?: number;
+}
+
+/** Asks one question. @throws Failure where nobody answers */
+export async function postQuery(
+  url: string,
+  token: string,
+  body: QueryBody,
+  signal?: AbortSignal,
+): Promise<Reply> {
+  return post(url, '/osl/query', token, body, signal);
+}
+
+/** Asks one question, and gives the answer as it begins. @throws Failure where nobody answers */
+export async function openQuery(
+  url: string,
+  token: string,
+  body: QueryBody,
+  accept: string,
+  signal?: AbortSignal,
+): Promise<Response> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept };
+  const request = { method: 'POST', headers, body: JSON.stringify(body), ...(signal && { signal }) };
+  try {
+    return await fetchHttp(`${url}/osl/query`, request);
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+}
+
+/** Asks for a sample. @throws Failure where nobody answers */
+export async function postSample(url: string, token: string, body: SampleBody): Promise<Reply> {
+  return post(url, '/osl/sample', token, body);
+}
+
+/** Reads what the server says of the graph: `/osl/schema` and its neighbours. @throws Failure where nobody answers */
+export async function getDocument(url: string, path: string, token: string): Promise<Reply> {
+  return send(url, path, { headers: { authorization: `Bearer ${token}` } });
+}
+
+/** Sends JSON to one of the server's paths. @throws Failure where nobody answers */
+export async function postDocument(url: string, path: string, token: string, body: object): Promise<Reply> {
+  return post(url, path, token, body);
+}
+
+/** Reads what a server says to anybody. @throws Failure where nobody answers */
+export async function getPublic(url: string, path: string): Promise<Reply> {
+  return send(url, path, { headers: {} });
+}
+
+/** Sends a form, as OAuth has it. @throws Failure where nobody answers, or where what it holds would go in the clear */
+export async function postForm(
+  url: string,
+  path: string,
+  form: Readonly<Record<string, string>>,
+): Promise<Reply> {
+  const { protocol, hostname } = new URL(url);
+  if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
+    throw new Failure(EXIT.usage, `error: ${url} is not https: a login would go in the clear`);
+  return send(url, path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(form).toString(),
+  });
+}
+
+async function post(
+  url: string,
+  path: string,
+  token: string,
+  body: object,
+  signal?: AbortSignal,
+): Promise<Reply> {
+  return send(url, path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    ...(signal && { signal }),
+  });
+}
+
+async function send(url: string, path: string, request: HttpRequest): Promise<Reply> {
+  const incoming = await openHttp(`${url}${path}`, request).catch((error: unknown) => {
+    throw unreachable(url, error);
+  });
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of incoming) chunks.push(chunk);
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+  const { statusCode = 0, headers } = incoming;
+  return readReply(url, statusCode, Buffer.concat(chunks).toString('utf8'), headers['retry-after']);
+}
+
+function readReply(url: string, status: number, text: string, retryAfter: string | null = null): Reply {
+  const retryAfterSeconds = retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : null;
+  return { ok: status >= 200 && status < 300, status, text, body: objectOf(text, url), retryAfterSeconds };
+}
+
+/** All of an answer in JSON. @throws Failure where it breaks off or is none */
+export async function replyOf(url: string, response: Response): Promise<Reply> {
+  let text: string;
+  try {
+    text = await response.text();
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+  return readReply(url, response.status, text, response.headers.get('retry-after'));
+}
+
+function unreachable(url: string, error: unknown): Failure {
+  const cause = error instanceof Error ? (error.cause ?? error) : null;
+  const code = codeOf(cause);
+  const words =
+    systemFault(cause) ??
+    (code === 'ECONNREFUSED' ? 'nothing listens there' : (distrust(cause) ?? code ?? 'no connection'));
+  return new Failure(EXIT.unreachable, `error: no answer from ${url}: ${words}`);
+}
+
+function objectOf(text: string, url: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return { ...value };
+  } catch {
+    // said below
+  }
+  throw new Failure(EXIT.unreachable, `error: ${url} does not answer as an OSL Gateway does`);
+}

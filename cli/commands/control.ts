@@ -1,0 +1,63 @@
+import { type Command, Option } from 'commander';
+import { splitList } from '../../src/service/settings/types.js';
+import { dataDirOption } from '../flags.js';
+import type { MigrateFlags } from '../policy/shared.js';
+
+const HELP = `
+Example:
+  $ osl control migrate --gateway osl_gateway --author osl_author`;
+
+const MIGRATE_HELP = `
+Makes or brings up to date the schema osl_control in the database of OSL_CONTROL_URL, as the role of that URL: its
+owner. Gateways then log in as a role of their own that may read policies and append what is published; who writes
+policies, as another. Both must exist. Safe to run again, and beside gateways that serve.
+
+Example:
+  $ osl control migrate --gateway osl_gateway --author osl_author    # OSL_CONTROL_URL names the owner`;
+
+/** Commands load what they run only then: `--help` stays quick. */
+export function addControl(program: Command): void {
+  const control = program.command('control').addHelpText('after', HELP);
+  control
+    .command('migrate')
+    .description('make or renew the schema osl_control, and grant roles what they need')
+    .addOption(rolesOption('--gateway <roles>', 'roles, with commas, that gateways log in as'))
+    .addOption(rolesOption('--author <roles>', 'roles, with commas, that write policies'))
+    .option('--json', 'what was done as JSON')
+    .addHelpText('after', MIGRATE_HELP)
+    .action(async (flags: MigrateFlags) => (await import('../policy/shared.js')).runMigrate(flags));
+}
+
+function rolesOption(flags: string, description: string): Option {
+  return new Option(flags, description).argParser(splitList);
+}
+
+const KEYS_HELP = `
+A gateway makes its keys at its first start. Several gateways need the same ones: with another masking key one person's
+hash differs from gateway to gateway, with another signing key a token of one is refused by the next. Make them once, bring
+the directory to each machine as any secret, and name it in OSL_KEYS_DIR; gateways that share a control database refuse to
+start with others.
+
+Examples:
+  $ osl keys make /etc/osl/keys
+  $ osl keys make /etc/osl/keys --from .osl     # the keys of a gateway that serves already
+  $ osl keys show`;
+
+/** Commands load what they run only then: `--help` stays quick. */
+export function addKeys(program: Command): void {
+  const keys = program.command('keys').addHelpText('after', KEYS_HELP);
+  keys
+    .command('make')
+    .description('make a directory of keys, for OSL_KEYS_DIR of all gateways')
+    .argument('<dir>', 'where; it must not be there yet')
+    .option('--from <data-dir>', 'copy those of a gateway, so that its hashes and tokens stay good')
+    .addHelpText('after', '\nExample:\n  $ osl keys make /etc/osl/keys')
+    .action(async (dir: string, flags) => (await import('../keys.js')).runMakeKeys(dir, flags));
+  keys
+    .command('show')
+    .description('show fingerprints, to compare gateways by; never a key')
+    .addOption(dataDirOption())
+    .option('--json', 'as JSON')
+    .addHelpText('after', '\nExample:\n  $ osl keys show')
+    .action(async (flags) => (await import('../keys.js')).runShowKeys(flags));
+}

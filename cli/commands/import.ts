@@ -1,0 +1,131 @@
+import { dirname, join } from 'node:path';
+import { Argument, type Command, InvalidArgumentError } from 'commander';
+import type { Format, ImportOptions, ImportResult } from '../../interchange/index.js';
+import type { UpstreamSchema } from '../../src/model/discovery/index.js';
+import { isName } from '../../src/model/manifest/name.js';
+import { EXIT } from '../exit.js';
+import { readSources, writeNew } from '../interchange/files.js';
+import { note, print, printJson, visible } from '../output.js';
+
+interface ImportFlags {
+  readonly out?: string;
+  readonly policyOut?: string;
+  readonly connector: string;
+  readonly schema: string;
+  readonly tenant?: string;
+  readonly key?: ReadonlyMap<string, readonly string[]>;
+  readonly embedded?: true;
+  readonly url?: string;
+  readonly withPolicy?: true;
+  readonly strict?: true;
+  readonly json?: true;
+}
+
+const HELP = `
+Prints a manifest that loads, and on standard error what of the source is not in it, each with its place:
+  lost          nothing of it is in the manifest
+  approximated  something is, and means nearly the same
+  decision      something was assumed that a person has to look at
+With --out a policy goes beside the manifest. It has no subjects: nobody sees anything until somebody is granted it.
+Files that exist are not overwritten. Templates are never evaluated. docs/interchange.md says what maps to what.
+
+Exit status: 0 also where something was lost; with --strict 1 then. 2 for a file of the wrong shape.
+
+Examples:
+  $ osl import dbt models/ --schema analytics --out manifest.yaml
+  $ osl import cube model/cubes --url "$DATABASE_URL" --out manifest.yaml    # types and keys from the database
+  $ osl import ossie model.yaml --json | jq '.losses[].reason'`;
+
+export function addImport(program: Command): void {
+  program
+    .command('import')
+    .addArgument(new Argument('<format>', 'of the files').choices(['ossie', 'dbt', 'cube']))
+    .argument('<paths...>', 'files, and folders of YAML files')
+    .option('--out <file>', 'write the manifest there, and policy.yaml beside it')
+    .option('--policy-out <file>', 'write the policy there instead')
+    .option('--connector <name>', 'the connector of tables for which the source names none', nameOf, 'db')
+    .option('--schema <name>', 'the schema of tables for which the source names none', nameOf, 'public')
+    .option('--tenant <name>', 'the tenant (default: the name of an Ossie model, or main)', nameOf)
+    .option('--key <entity=columns>', 'a primary key, `orders=order_id,line`; may be given again', keyOf)
+    .option('--embedded', 'connectors are the embedded engine, not a Postgres')
+    .option('--url <url>', 'a Postgres that knows the types, the keys and what may be NULL')
+    .option('--with-policy', 'take the policy that an Ossie file of this gateway carries')
+    .option('--strict', 'fail where anything at all is reported')
+    .option('--json', 'manifest, policy and report as JSON on standard output')
+    .addHelpText('after', HELP)
+    .action(runImport);
+}
+
+function keyOf(
+  text: string,
+  before: ReadonlyMap<string, readonly string[]> | undefined,
+): ReadonlyMap<string, readonly string[]> {
+  const [, entity = '', columns = ''] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+  const key = columns.split(',').map((c) => c.trim());
+  if (entity === '' || key.includes(''))
+    throw new InvalidArgumentError('It must be like orders=order_id,line.');
+  return new Map([...(before ?? []), [entity.trim(), key]]);
+}
+
+async function runImport(format: Format, paths: readonly string[], flags: ImportFlags): Promise<void> {
+  const { ready } = await import('osl-compiler');
+  const { importModel } = await import('../../interchange/index.js');
+  const texts = await readSources(paths, format);
+  await ready();
+  const imported = importModel(format, texts, await optionsOf(flags));
+  const { manifestYaml, policyYaml } = await yamlOf(imported);
+  if (flags.json) {
+    const { document, policy, losses } = imported;
+    printJson({ manifest: document, policy, manifest_yaml: manifestYaml, policy_yaml: policyYaml, losses });
+  } else await report(imported, flags);
+  if (flags.out !== undefined) {
+    const policyFile = flags.policyOut ?? join(dirname(flags.out), 'policy.yaml');
+    await writeNew([
+      [flags.out, manifestYaml],
+      [policyFile, policyYaml],
+    ]);
+  } else if (!flags.json) print(manifestYaml.trimEnd());
+  if (flags.strict && imported.losses.length > 0) process.exitCode = EXIT.failed;
+}
+
+/** Names that go into the manifest as they are. */
+function nameOf(text: string): string {
+  if (isName(text)) return text;
+  throw new InvalidArgumentError('It must be a name: letters, digits and underscores, no digit first.');
+}
+
+async function report({ losses, manifest }: ImportResult, flags: ImportFlags): Promise<void> {
+  const { countLosses, formatLoss } = await import('../../interchange/index.js');
+  for (const loss of losses) note(visible(formatLoss(loss)));
+  const size = `${manifest.entities.size} entities, ${manifest.catalog.metrics.size} metrics`;
+  note(`${size}; ${countLosses(losses)}`);
+  if (flags.out === undefined) note('no policy was written: --out writes one beside the manifest');
+}
+
+async function yamlOf(imported: ImportResult): Promise<{ manifestYaml: string; policyYaml: string }> {
+  const { manifestText, policyText } = await import('../../interchange/index.js');
+  return { manifestYaml: manifestText(imported.document), policyYaml: policyText(imported.policy) };
+}
+
+async function optionsOf(flags: ImportFlags): Promise<ImportOptions> {
+  return {
+    connector: flags.connector,
+    kind: flags.embedded ? 'pglite' : 'postgres',
+    schema: flags.schema,
+    tenant: flags.tenant ?? null,
+    keys: flags.key ?? new Map(),
+    upstream: flags.url === undefined ? null : await upstreamOf(flags.url),
+    withPolicy: flags.withPolicy === true,
+  };
+}
+
+async function upstreamOf(url: string): Promise<UpstreamSchema> {
+  const { openEngine } = await import('../../src/engine/index.js');
+  const { readUpstream } = await import('../../src/model/discovery/index.js');
+  const engine = await openEngine({ kind: 'postgres', url, systemUrl: url, poolSize: 1 });
+  try {
+    return await readUpstream(engine.system);
+  } finally {
+    await engine.close();
+  }
+}

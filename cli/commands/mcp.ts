@@ -1,0 +1,58 @@
+import type { Command } from 'commander';
+import { version } from '../../src/base/package-root.js';
+import { type AskFlags, addAskOptions } from '../ask.js';
+import { serverUrl } from '../client.js';
+import { settingsOf, wholeNumber } from '../flags.js';
+import { freshToken } from '../fresh-token.js';
+import { fetchHttp } from '../http.js';
+import { note } from '../output.js';
+
+interface McpFlags extends AskFlags {
+  readonly maxBytes?: number;
+}
+
+const HELP = `
+Speaks MCP on standard input and output until its input ends; messages for people go to standard error. Who asks is
+settled as for \`osl query\`. A token that is given ends with its 300 s, and then every call is refused; one that is
+minted here (--subject, --chain) is made anew in time.
+
+Examples:
+  $ osl mcp --subject agent:scout --chain user:analyst,agent:scout
+  $ OSL_TOKEN=… osl mcp --server https://osl.example`;
+
+export function addMcp(program: Command): void {
+  const command = program.command('mcp');
+  addAskOptions(command)
+    .option('--max-bytes <bytes>', 'JSON of one result, at most (131072)', wholeNumber(1_024, 16_777_216))
+    .addHelpText('after', HELP)
+    .action(runMcp);
+}
+
+async function runMcp(flags: McpFlags): Promise<void> {
+  const [{ serveStdio }, { createSemanticServer }, { remoteEngine }, { watched }] = await Promise.all([
+    import('@modelcontextprotocol/server/stdio'),
+    import('../../src/surfaces/mcp/tools.js'),
+    import('../../src/surfaces/mcp/remote-engine.js'),
+    import('../../src/surfaces/mcp/raw-arguments.js'),
+  ]);
+  const { StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
+  const settings = settingsOf(flags);
+  const engine = remoteEngine({
+    url: serverUrl(flags.server, settings),
+    fetch: fetchHttp,
+    token: (await freshToken(flags)).current,
+  });
+  const options = {
+    version: version(),
+    ...(flags.maxBytes === undefined ? {} : { maxBytes: flags.maxBytes }),
+  };
+  const { passed, written } = watched(process.stdin);
+  const transport = new StdioServerTransport(passed);
+  const handle = serveStdio(() => createSemanticServer(engine, { ...options, written }), {
+    transport,
+    maxSubscriptions: 0,
+    onerror: (error) => note(`error: ${error.message}`),
+  });
+  await new Promise<void>((resolve) => process.stdin.once('end', resolve).once('close', resolve));
+  await handle.close();
+}

@@ -1,0 +1,143 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type AskFlags, addAskOptions, visitor } from '../ask.js';
+import { getDocument, postDocument, type Reply } from '../client.js';
+import { differenceLines, findingLines } from '../difference.js';
+import { EXIT, Failure, usage } from '../exit.js';
+import { fieldsOf, listOf, textOf } from '../fields.js';
+import { note, print } from '../output.js';
+import { refusal } from '../reply.js';
+
+interface PublishFlags extends AskFlags {
+  readonly baseVersion?: string;
+  readonly draft?: true;
+  readonly check?: true;
+  readonly fromDraft?: string;
+  readonly deprecate?: readonly (readonly [string, string])[];
+  readonly restore?: readonly string[];
+  readonly withdraw?: readonly string[];
+  readonly rollback?: string;
+  readonly json?: true;
+}
+
+const HELP = `
+A fragment has members of a manifest, which take the places of those of their names. The manifest file stays as it is:
+what is published is a layer over it, version by version. Prints what changes, and which roles gain or lose access.
+Takes an admin role: a minted token claims those that the policy gives the subject.
+Without --base-version a change is for what is served at this moment; with it, another version served is a refusal.
+
+Exit status: 0 published, or there already; 1 refused; 2 it could not be served, or usage; 3 no server answers.
+
+Examples:
+  $ osl publish metrics.yaml --check --subject user:admin
+  $ osl publish metrics.yaml --base-version 3580440b55cbdd9c88ba3db0fe4b8475 --subject user:admin
+  $ osl publish --deprecate "metrics.revenue=use net_revenue" --subject user:admin
+  $ osl publish --rollback 3 --subject user:admin`;
+
+export function addPublish(program: Command): void {
+  const command = program.command('publish').argument('[fragment]', 'a YAML file');
+  addAskOptions(command)
+    .option('--base-version <version>', 'the manifest version that the change was made for')
+    .addOption(new Option('--draft', 'keep the fragment, and publish nothing').conflicts('baseVersion'))
+    .addOption(
+      new Option('--check', 'only say what it would change, and for whom').conflicts([
+        'draft',
+        'baseVersion',
+      ]),
+    )
+    .option('--from-draft <id>', 'publish a draft; with --check, validate it')
+    .addOption(
+      new Option('--deprecate <object=reason>', 'say that an object should not be used any more').argParser(
+        reason,
+      ),
+    )
+    .addOption(new Option('--restore <object>', 'take that back').argParser(another))
+    .addOption(new Option('--withdraw <object>', 'take a published object away').argParser(another))
+    .option('--rollback <version>', 'publish an earlier version again; 0 is the manifest file alone')
+    .option('--json', "the server's answer as it is")
+    .addHelpText('after', HELP)
+    .action(runPublish);
+}
+
+async function runPublish(file: string | undefined, flags: PublishFlags): Promise<void> {
+  const asked = await changeOf(file, flags);
+  const { url, token } = await visitor(flags, 'admin');
+  const reply = flags.check
+    ? await postDocument(url, '/osl/validate', token, asked)
+    : await postDocument(url, '/osl/objects', token, { ...asked, ...(await baseOf(flags, url, token)) });
+  if (flags.json) print(reply.text);
+  const source = file ?? 'draft';
+  if (reply.status === 422 && Array.isArray(reply.body['diagnostics'])) throw unservable(reply, source);
+  if (!reply.ok) throw refusal(reply, '');
+  if (flags.check && reply.body['ok'] !== true) throw unservable(reply, source);
+  if (flags.json) return;
+  for (const line of told(reply)) print(line);
+  for (const line of listOf(reply.body['notes'])) note(`note: ${line}`);
+}
+
+type Change = Readonly<Record<string, unknown>>;
+
+async function changeOf(file: string | undefined, flags: PublishFlags): Promise<Change> {
+  const reasons = [...(flags.deprecate ?? []), ...(flags.restore ?? []).map((name) => [name, null] as const)];
+  const changes: Change[] = [];
+  if (file !== undefined) {
+    const { readManifestText } = await import('../../src/model/manifest/index.js');
+    changes.push({ fragment: await readManifestText(file), ...(flags.draft && { state: 'draft' }) });
+  }
+  if (flags.fromDraft !== undefined) changes.push({ draft: flags.fromDraft });
+  if (reasons.length > 0) changes.push({ deprecate: Object.fromEntries(reasons) });
+  if (flags.withdraw !== undefined) changes.push({ withdraw: flags.withdraw });
+  if (flags.rollback !== undefined) changes.push({ rollback: versionOf(flags.rollback) });
+  const [only, ...more] = changes;
+  if (only === undefined || more.length > 0)
+    throw usage('name one change: a file, --from-draft, --deprecate or --restore, --withdraw, or --rollback');
+  const checkable = file !== undefined || flags.fromDraft !== undefined;
+  if ((flags.check && !checkable) || (flags.draft && file === undefined))
+    throw usage(`${flags.check ? '--check' : '--draft'} goes with a file`);
+  return only;
+}
+
+/** What the change is for: as told, else what is served now. Drafts are for no version. */
+async function baseOf({ baseVersion, draft }: PublishFlags, url: string, token: string): Promise<Change> {
+  if (draft) return {};
+  if (baseVersion !== undefined) return { base_version: baseVersion };
+  const reply = await getDocument(url, '/osl/objects', token);
+  if (!reply.ok) throw refusal(reply, '');
+  return { base_version: reply.body['version'] };
+}
+
+function told({ body }: Reply): readonly string[] {
+  const draft = fieldsOf(body['draft']);
+  const state = draft['id'] === undefined ? [] : [`${textOf(draft['id'])}: ${textOf(draft['state'])}`];
+  if (body['diff'] === undefined) return state;
+  const version = fieldsOf(body['version']);
+  const serves = `serves manifest ${textOf(fieldsOf(body['versions'])['manifest'])}`;
+  const last =
+    body['changed'] === true
+      ? [`published as version ${textOf(version['number'])}; ${serves}`]
+      : body['changed'] === false
+        ? [`all of it was published already; ${serves}`]
+        : [];
+  return [...state, ...differenceLines(body['diff']), ...last];
+}
+
+function unservable({ body }: Reply, file: string): Failure {
+  return new Failure(EXIT.usage, findingLines(body['diagnostics'], file).join('\n'));
+}
+
+function versionOf(text: string): number | string {
+  return /^\d{1,9}$/.test(text) ? Number(text) : text;
+}
+
+function reason(
+  text: string,
+  before: readonly (readonly [string, string])[] = [],
+): readonly (readonly [string, string])[] {
+  const at = text.indexOf('=');
+  if (at < 1 || at === text.length - 1)
+    throw new InvalidArgumentError('It is written object=reason: "metrics.revenue=use net_revenue".');
+  return [...before, [text.slice(0, at), text.slice(at + 1)]];
+}
+
+function another(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
+}

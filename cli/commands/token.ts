@@ -1,0 +1,170 @@
+import { text as textOfStream } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { splitList } from '../../src/service/settings/types.js';
+import { getDocument, postDocument } from '../client.js';
+import { EXIT, usage } from '../exit.js';
+import { type Fields, membersOf, textOf } from '../fields.js';
+import { dataDirOption, policyOption, settingsOf, wholeNumber } from '../flags.js';
+import { addOperatorOptions, OPERATOR_HELP, type OperatorFlags, operator } from '../operator.js';
+import { note, print, printJson } from '../output.js';
+import { bodyOf } from '../reply.js';
+import { formatTable, rowCount, textColumns } from '../table.js';
+
+interface TokenFlags {
+  readonly subject?: string;
+  readonly chain?: readonly string[];
+  readonly aclRoles?: readonly string[];
+  readonly roles?: readonly string[];
+  readonly ttl: number;
+  readonly dataDir?: string;
+  readonly policy?: string;
+  readonly json?: true;
+}
+
+const HELP = `
+Prints the token and nothing else. It is signed with the key in the data directory, and for development: whoever can read
+that key may be anybody. A server that has issuers takes none, unless OSL_LOCAL_TOKENS=on; there, osl login.
+
+Examples:
+  $ osl token --subject user:analyst
+  $ osl token --chain user:counsel,agent:scout          # agent:scout acts for user:counsel
+  $ osl token revoke --session 1048577 --subject user:admin   # whoever signed it
+  $ curl -H "Authorization: Bearer $(osl token --subject user:analyst)" …`;
+
+export function addToken(program: Command): void {
+  const command = program
+    .command('token')
+    .enablePositionalOptions()
+    .option('--subject <name>', 'who it is for; the last of the chain')
+    .option('--chain <names>', 'who acts for whom, root first (default: the subject alone)', splitList)
+    .option('--acl-roles <names>', "data roles (default: the subject's ceiling in the policy)", splitList)
+    .option('--roles <names>', 'admin roles, such as TENANT_ADMIN (default: none)', splitList)
+    .option('--ttl <seconds>', 'lifetime, at most 300', wholeNumber(1, 300), 300)
+    .addOption(dataDirOption())
+    .addOption(policyOption())
+    .option('--json', 'the token with its claims, as JSON')
+    .addHelpText('after', HELP)
+    .action(runToken);
+  addRevoke(command);
+  addRevoked(command);
+}
+
+async function runToken(flags: TokenFlags): Promise<void> {
+  const { openIssuer } = await import('../issuer.js');
+  const issuer = await openIssuer(settingsOf(flags), settingsOfPolicy(flags));
+  const issued = await issuer.mint(flags);
+  if (issuer.besideIssuers)
+    note('warning: this server has issuers: tokens of its own key are for development (OSL_LOCAL_TOKENS=on)');
+  for (const role of issued.unknownRoles) note(`warning: the policy declares no role \`${role}\``);
+  const { token, subject, chain, aclRoles } = issued;
+  if (flags.json) {
+    printJson({ token, subject, chain, acl_roles: aclRoles, roles: flags.roles ?? [], ttl: flags.ttl });
+  } else {
+    print(token);
+  }
+  process.exitCode = EXIT.ok;
+}
+
+/** The policy file that a flag names, absolute. */
+function settingsOfPolicy(flags: TokenFlags): string | null {
+  return flags.policy === undefined ? null : settingsOf(flags).policyFile;
+}
+
+interface RevokeFlags extends OperatorFlags {
+  readonly allOf?: string;
+  readonly session?: string;
+  readonly json?: true;
+}
+
+const REVOKE_HELP = `${OPERATOR_HELP}
+A token is taken apart here: only its id is sent. Sessions and answers under a revoked token end, also those of other
+gateways. With --all-of, every token ends that has the subject in its chain and was issued before now; so does a session
+of an account or a certificate, which may be opened again: to prevent that, change the policy. The exit status is 1
+where other gateways could not be told yet.
+
+Examples:
+  $ osl token revoke 5a1f2c3d-7c1e-4b56-9b0a-1d2e3f405162 --subject user:admin
+  $ pbpaste | osl token revoke - --subject user:admin
+  $ osl token revoke --all-of user:analyst --subject user:admin
+  $ osl token revoke --session 1048577 --subject user:admin`;
+
+export function addRevoke(parent: Command): void {
+  const command = parent
+    .command('revoke')
+    .description('end a token, that of a session, or all of a subject, before they end by themselves')
+    .argument('[token]', 'the token, or its `jti`; - reads standard input')
+    .option('--all-of <subject>', 'all tokens of this subject that were issued before now')
+    .option('--session <id>', 'the token of this session, or request, as `osl ps` has it');
+  addOperatorOptions(command)
+    .option('--json', "the server's answer as it is")
+    .addHelpText('after', REVOKE_HELP)
+    .action(runRevoke);
+}
+
+async function runRevoke(given: string | undefined, flags: RevokeFlags): Promise<void> {
+  const asked = await askedBy(given, flags);
+  const { url, token } = operator(flags);
+  const body = bodyOf(await postDocument(url, '/admin/tokens/revoke', await token(), asked), flags.json);
+  if (!flags.json) print(revokedText(body));
+  if (body['shared'] !== false) return;
+  note('warning: other gateways do not know it yet: the control database is asked again every second');
+  process.exitCode = EXIT.failed;
+}
+
+/** What is to be revoked. @throws Failure where that is nothing, or more than one */
+async function askedBy(given: string | undefined, { allOf, session }: RevokeFlags): Promise<object> {
+  if ([given, allOf, session].filter((one) => one !== undefined).length !== 1)
+    throw usage('say what to revoke: a token or its `jti`, --all-of a subject, or the token of a --session');
+  if (allOf !== undefined) return { subject: allOf };
+  if (session !== undefined) return { session };
+  return {
+    token_id: await tokenId((given === '-' ? await textOfStream(process.stdin) : (given ?? '')).trim()),
+  };
+}
+
+/** @throws Failure for a part of a token, which nobody should be shown */
+async function tokenId(text: string): Promise<string> {
+  if (!text.startsWith('eyJ')) return text;
+  const { tokenIdIn } = await import('../../policy/index.js');
+  try {
+    return tokenIdIn(text);
+  } catch {
+    throw usage('this is no whole token: name its `jti`, or --all-of its subject');
+  }
+}
+
+function revokedText({ kind, name, at, until }: Fields): string {
+  const what =
+    kind === 'subject' ? `tokens of ${textOf(name)} issued before ${textOf(at)}` : `token ${textOf(name)}`;
+  return `revoked ${what} (kept until ${textOf(until)}, when they have all ended)`;
+}
+
+interface RevokedFlags extends OperatorFlags {
+  readonly json?: true;
+}
+
+const REVOKED_HELP = `${OPERATOR_HELP}
+
+Examples:
+  $ osl token revoked --subject user:admin`;
+
+export function addRevoked(parent: Command): void {
+  const command = parent
+    .command('revoked')
+    .description('list what is revoked, and has not ended by itself yet');
+  addOperatorOptions(command)
+    .option('--json', "the server's answer as it is")
+    .addHelpText('after', REVOKED_HELP)
+    .action(runRevoked);
+}
+
+async function runRevoked(flags: RevokedFlags): Promise<void> {
+  const { url, token } = operator(flags);
+  const body = bodyOf(await getDocument(url, '/admin/tokens/revoked', await token()), flags.json);
+  if (!flags.json) print(listText(body));
+}
+
+function listText({ revoked }: Fields): string {
+  const rows = membersOf(revoked).map(({ kind, name, at, until }) => [kind, name, at, until].map(textOf));
+  return `${formatTable(textColumns(['kind', 'name', 'revoked at', 'until']), rows)}\n${rowCount(rows.length)}`;
+}

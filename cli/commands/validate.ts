@@ -1,0 +1,73 @@
+import { relative } from 'node:path';
+import { type Command, Option } from 'commander';
+import type { Diagnostic } from '../../src/model/manifest/index.js';
+import { EXIT } from '../exit.js';
+import { besideManifest, manifestOption, policyOption, type ServerFlags, settingsOfModel } from '../flags.js';
+import { print, printJson } from '../output.js';
+
+const HELP = `
+Faults are shown on standard error with their places; the exit status is 2 then.
+
+Examples:
+  $ osl validate --manifest examples/supply-chain/manifest.yaml    # and policy.yaml beside it
+  $ osl validate --json | jq '.diagnostics[].message'
+  $ osl validate --sarif > osl.sarif                               # for code review tools`;
+
+interface ValidateFlags extends ServerFlags {
+  readonly json?: true;
+  readonly sarif?: true;
+}
+
+export function addValidate(program: Command): void {
+  program
+    .command('validate')
+    .addOption(manifestOption())
+    .addOption(policyOption())
+    .option('--data-dir <dir>', 'with what was published by API to the server of this directory')
+    .option('--json', 'diagnostics as JSON on standard output')
+    .addOption(new Option('--sarif', 'diagnostics as SARIF 2.1.0 on standard output').conflicts('json'))
+    .addHelpText('after', HELP)
+    .action(runValidate);
+}
+
+async function runValidate(flags: ValidateFlags): Promise<void> {
+  const settings = settingsOfModel(besideManifest(flags));
+  const { manifestFile, policyFile } = settings;
+  const { keylessEntities } = await import('../../src/model/manifest/index.js');
+  const { ready } = await import('osl-compiler');
+  const { loadModel } = await import('../../src/service/model.js');
+  const { ManifestProblems } = await import('../../src/model/manifest/index.js');
+  const { publishedDir } = await import('../../src/service/model.js');
+  const { headIn } = await import('../../src/model/versions/index.js');
+  await ready();
+  const published = flags.dataDir === undefined ? null : await headIn(publishedDir(settings));
+  try {
+    const { manifest, snapshot, tenant } = await loadModel(manifestFile, policyFile, published);
+    const versions = { manifest: manifest.version, policy: snapshot?.version ?? null };
+    if (flags.json) printJson({ ok: true, tenant, versions, diagnostics: [] });
+    else if (flags.sarif) await printSarif([]);
+    else {
+      const counts = `${manifest.entities.size} entities, ${manifest.catalog.metrics.size} metrics`;
+      const policy = `${snapshot?.subjects.size ?? 0} subjects, ${snapshot?.roles.size ?? 0} roles`;
+      print(`${shown(manifestFile)}: ok, ${counts}, version ${versions.manifest}`);
+      const keyless = keylessEntities(manifest);
+      if (keyless !== null) print(`${shown(manifestFile)}: ${keyless}`);
+      print(`${shown(policyFile)}: ok, ${policy}, version ${versions.policy}`);
+    }
+  } catch (error) {
+    if ((!flags.json && !flags.sarif) || !(error instanceof ManifestProblems)) throw error;
+    if (flags.sarif) await printSarif(error.diagnostics);
+    else printJson({ ok: false, diagnostics: error.diagnostics });
+    process.exitCode = EXIT.usage;
+  }
+}
+
+async function printSarif(diagnostics: readonly Diagnostic[]): Promise<void> {
+  const { sarifLog } = await import('../sarif.js');
+  printJson(sarifLog(diagnostics));
+}
+
+function shown(file: string): string {
+  const short = relative(process.cwd(), file);
+  return short.startsWith('..') ? file : short;
+}

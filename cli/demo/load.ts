@@ -1,0 +1,96 @@
+import type { SystemEngine, SystemQueries } from '../../src/engine/index.js';
+import { lockFingerprint } from './lock.js';
+import { readSupplyChain } from './read.js';
+import { DemoProblem, type OnProgress, type SupplyChain } from './rows.js';
+import { CREATE_KEYS, CREATE_TABLES, SCHEMA_COMMENT, type TableLoad, tableLoads } from './tables.js';
+
+/** Both steps of a first start; a later start with the same installation takes neither. */
+export type DemoProgress = (step: 'read' | 'load', done: number, total: number) => void;
+
+/**
+ * Makes sure that the demo of the installation in `root` is loaded.
+ *
+ * @returns whether anything had to be loaded
+ * @throws DemoProblem, UpstreamFailure
+ */
+export async function ensureDemo(
+  system: SystemEngine,
+  root: string,
+  onProgress: DemoProgress = () => {},
+): Promise<boolean> {
+  const fingerprint = await lockFingerprint(root);
+  if (await isLoaded(system, fingerprint)) {
+    // Again, because a process may have been killed between the load and the grant.
+    await system.grantRead('supply');
+    return false;
+  }
+  const chain = await readSupplyChain(root, (done, total) => onProgress('read', done, total));
+  return loadDemo(system, chain, (done, total) => onProgress('load', done, total));
+}
+
+/**
+ * Loads `chain` into schema `supply`, in place of an older demo: one transaction, so that a kill in the middle
+ * leaves the older one, or nothing.
+ *
+ * @param onProgress rows loaded so far, and of how many
+ * @returns false if these very rows are there already
+ * @throws DemoProblem where a schema `supply` exists that is not ours; UpstreamFailure
+ */
+export async function loadDemo(
+  system: SystemEngine,
+  chain: SupplyChain,
+  onProgress: OnProgress = () => {},
+): Promise<boolean> {
+  const loaded = await system.transaction(async (tx) => {
+    // Two processes may start at once; the number is arbitrary, and ours.
+    await tx.query('select pg_catalog.pg_advisory_xact_lock(7308604875124592713)');
+    if (await isLoaded(tx, chain.fingerprint)) return false;
+    await dropOlder(tx);
+    await tx.script(CREATE_TABLES);
+    await copyAll(tx, tableLoads(chain), onProgress);
+    await tx.script(CREATE_KEYS);
+    await tx.query('insert into supply.loaded (lock_sha256) values ($1)', [chain.fingerprint]);
+    return true;
+  });
+  await system.grantRead('supply');
+  return loaded;
+}
+
+/** Rows of one COPY: small enough that the progress bar moves. */
+const BATCH = 200;
+
+async function copyAll(
+  tx: SystemQueries,
+  loads: readonly TableLoad[],
+  onProgress: OnProgress,
+): Promise<void> {
+  const total = loads.reduce((sum, l) => sum + l.rows.length, 0);
+  let done = 0;
+  for (const { table, columns, rows } of loads) {
+    for (let at = 0; at < rows.length; at += BATCH) {
+      done += await tx.copyIn({ schema: 'supply', table, columns }, rows.slice(at, at + BATCH));
+      onProgress(done, total);
+    }
+  }
+}
+
+/** The marker is written last, in the transaction of the rows: where it is, they are. */
+async function isLoaded(system: SystemQueries, fingerprint: string): Promise<boolean> {
+  const [there] = await system.query("select pg_catalog.to_regclass('supply.loaded') is not null as there");
+  if (there?.['there'] !== true) return false;
+  const rows = await system.query('select 1 from supply.loaded where lock_sha256 = $1', [fingerprint]);
+  return rows.length > 0;
+}
+
+async function dropOlder(tx: SystemQueries): Promise<void> {
+  const [schema] = await tx.query(
+    "select pg_catalog.obj_description(oid, 'pg_namespace') as comment from pg_catalog.pg_namespace where nspname = 'supply'",
+  );
+  if (schema === undefined) return;
+  if (schema['comment'] !== SCHEMA_COMMENT) {
+    throw new DemoProblem(
+      'the database has a schema `supply` that is not the demo’s: load the demo into another database',
+    );
+  }
+  await tx.script('drop schema supply cascade');
+}

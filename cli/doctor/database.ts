@@ -1,0 +1,414 @@
+import { quoteIdentifier } from 'osl-compiler';
+import { tableSql } from '../../src/base/table-sql.js';
+import { type OutOfServiceCause, type Survey, surveyPostgres } from '../../src/engine/index.js';
+import {
+  type ModelledType,
+  modelType,
+  readUpstream,
+  type UpstreamRelation,
+  type UpstreamSchema,
+} from '../../src/model/discovery/index.js';
+import { STORE_SCHEMA } from '../../src/model/facets/store-names.js';
+import {
+  type Connector,
+  type DeclaredTableColumn,
+  type Manifest,
+  systemUrlVariable,
+  tableName,
+  urlVariable,
+} from '../../src/model/manifest/index.js';
+import type { Model } from '../../src/model/model.js';
+import { connectFault, withoutPassword } from '../../src/service/connect-fault.js';
+import { connectorUrl } from '../../src/service/connector-url.js';
+import type { Settings } from '../../src/service/settings.js';
+import { counted } from '../output.js';
+import { type Finding, fail, failed, ok, skipped, warn } from './finding.js';
+import { rowSecurityFindings } from './row-security.js';
+import { viewLabelFindings } from './view-labels.js';
+
+/** What was found of the databases, for the operator, and what of the manifest they no longer have. */
+export interface Inspection {
+  readonly findings: readonly Finding[];
+  /** By connector; what could not be looked at is not in it. */
+  readonly gone: ReadonlyMap<string, readonly Gone[]>;
+}
+
+/** A table that is not there; or a column of it, where that is named, which is not there or has another type. */
+export interface Gone {
+  /** `schema.table` */
+  readonly table: string;
+  readonly column: string | null;
+  readonly cause: OutOfServiceCause;
+}
+
+interface Looked {
+  readonly findings: readonly Finding[];
+  /** Null where nobody could look. */
+  readonly gone: readonly Gone[] | null;
+}
+
+/** Every connector of the manifest. Reads settings and declarations, and no row. */
+export async function inspectDatabases(model: Model, settings: Settings): Promise<Inspection> {
+  const findings: Finding[] = [];
+  const gone = new Map<string, readonly Gone[]>();
+  for (const connector of model.manifest.connectors.values()) {
+    const about = `database ${connector.name}`;
+    if (connector.kind === 'pglite') {
+      findings.push(skipped(about, `embedded, in ${settings.dataDir}: a start looks after it`));
+      continue;
+    }
+    const looked = await lookAtServer(about, connector, model, settings);
+    findings.push(...looked.findings);
+    if (looked.gone !== null) gone.set(connector.name, looked.gone);
+  }
+  return { findings, gone };
+}
+
+/** What each connector that can be reached no longer has as the manifest says; reads declarations alone. */
+export async function lookForDrift({ manifest }: Pick<Model, 'manifest'>): Promise<Inspection['gone']> {
+  const gone = new Map<string, readonly Gone[]>();
+  for (const connector of manifest.connectors.values()) {
+    if (connector.kind === 'pglite') continue;
+    const found = await driftOf(connector);
+    if (found !== null) gone.set(connector.name, found);
+  }
+  return gone;
+}
+
+/** Null where nobody could look, or not at all of it. */
+async function driftOf(connector: Connector): Promise<readonly Gone[] | null> {
+  let survey: Survey;
+  try {
+    const url = await connectorUrl(process.env, urlVariable(connector));
+    if (url === null) return null;
+    survey = await surveyPostgres(url);
+  } catch {
+    return null; // what watches the databases says so
+  }
+  try {
+    const upstream = await readUpstream(survey.system, schemasOf(connector));
+    if (upstream.truncated) return null;
+    return driftsOf(upstream, connector, survey.report.role, () => false).flatMap(({ gone }) => gone ?? []);
+  } catch {
+    return null;
+  } finally {
+    survey.close();
+  }
+}
+
+async function lookAtServer(
+  about: string,
+  connector: Connector,
+  model: Model,
+  settings: Settings,
+): Promise<Looked> {
+  const name = urlVariable(connector);
+  let url: string | null;
+  try {
+    url = await connectorUrl(process.env, name);
+  } catch (error) {
+    return only(failed(about, error));
+  }
+  if (url === null)
+    return only(
+      fail(about, `${name} is not set`, `export ${name}=postgres://…, or name a file in ${name}_FILE`),
+    );
+  const shown = withoutPassword(url);
+  let survey: Survey;
+  try {
+    survey = await surveyPostgres(url);
+  } catch (error) {
+    return only(fail(about, `${shown}: ${connectFault(error)}`));
+  }
+  try {
+    const { needed, findings: guarded } = await rowSecurityFindings(
+      about,
+      survey,
+      connector,
+      model,
+      settings,
+    );
+    const upstream = await readUpstream(survey.system, schemasOf(connector));
+    const drifts = driftsOf(upstream, connector, survey.report.role, needed);
+    const findings = [
+      ...roleFindings(about, survey, shown),
+      ...(await settingFindings(about, survey, shown)),
+      ...(await extensionFindings(about, survey, connector, model.manifest)),
+      ...driftFindings(about, drifts, connector),
+      ...(await labelFindings(about, survey, upstream, connector)),
+      ...guarded,
+      ...(await systemFindings(about, connector, model.manifest)),
+    ];
+    // What was not read all is not known to be gone.
+    return { findings, gone: upstream.truncated ? null : drifts.flatMap(({ gone }) => gone ?? []) };
+  } finally {
+    survey.close();
+  }
+}
+
+/** A view may lie over relations of schemas that the manifest does not name. */
+async function labelFindings(
+  about: string,
+  { system }: Survey,
+  upstream: UpstreamSchema,
+  connector: Connector,
+): Promise<readonly Finding[]> {
+  const hasViews = upstream.relations.some(
+    (r) => r.definition !== null && connector.tables.has(tableName({ schema: r.schema, table: r.name })),
+  );
+  return hasViews ? viewLabelFindings(about, await readUpstream(system), connector) : [];
+}
+
+function only(finding: Finding): Looked {
+  return { findings: [finding], gone: null };
+}
+
+/** INVARIANT: as the gateway judges it at every connection. */
+function roleFindings(about: string, { report }: Survey, url: string): readonly Finding[] {
+  // What the role may do too much is told of it by its name; all else is of the server.
+  const warnings = report.warnings.map((w) =>
+    w.startsWith(`role "${report.role}"`)
+      ? warn(about, w, 'a role that may read, and nothing else, is enough')
+      : warn(about, w),
+  );
+  if (report.fault === null)
+    return [
+      ok(about, `${url}: role "${report.role}" is neither superuser nor past row security`),
+      ...warnings,
+    ];
+  const hint = 'use a role that may log in and read; `osl init --create-role osl_reader` makes one';
+  return [fail(about, `the gateway refuses role "${report.role}": role ${report.fault}`, hint)];
+}
+
+const SKEW_WARN_S = 5;
+const SKEW_FAIL_S = 60;
+
+async function settingFindings(
+  about: string,
+  { system, report }: Survey,
+  url: string,
+): Promise<readonly Finding[]> {
+  const asked = Date.now();
+  const [row] = await system.query(`
+    select extract(epoch from clock_timestamp())::float8 as now,
+           current_setting('log_parameter_max_length')::int as logged,
+           current_setting('log_parameter_max_length_on_error')::int as logged_on_error,
+           current_setting('log_statement') as statements,
+           current_setting('log_min_duration_statement')::int as slow,
+           (select ssl from pg_catalog.pg_stat_ssl where pid = pg_backend_pid()) as ssl`);
+  const now = (asked + Date.now()) / 2_000;
+  return [
+    ...clockFinding(about, Math.abs(Number(row?.['now']) - now)),
+    ...logFindings(about, report.role, row ?? {}),
+    ...encryptionFinding(about, row?.['ssl'] === true, url),
+    ok(about, `Postgres ${report.serverVersion}`),
+  ];
+}
+
+function clockFinding(about: string, skew: number): readonly Finding[] {
+  const seconds = `${skew.toFixed(1)} s`;
+  if (skew > SKEW_FAIL_S)
+    return [fail(about, `its clock and this one differ by ${seconds}`, 'tokens live 300 s: set both by NTP')];
+  if (skew > SKEW_WARN_S)
+    return [warn(about, `its clock and this one differ by ${seconds}`, 'set both by NTP')];
+  return [];
+}
+
+/** Keys of `hash` masks and values of questions are parameters: the server's log must not keep them. */
+function logFindings(
+  about: string,
+  role: string,
+  row: Readonly<Record<string, unknown>>,
+): readonly Finding[] {
+  const says = row['statements'] === 'all' || Number(row['slow']) >= 0;
+  const hint = `as superuser: ALTER ROLE ${quoteIdentifier(role)} SET log_parameter_max_length = 0`;
+  const findings: Finding[] = [];
+  if (Number(row['logged']) !== 0) {
+    const when = says ? 'it logs statements, with' : 'were it to log statements, it would keep';
+    const tell = says ? fail : warn;
+    findings.push(tell(about, `${when} their parameters: log_parameter_max_length is not 0`, hint));
+  }
+  if (Number(row['logged_on_error']) !== 0)
+    findings.push(
+      fail(about, 'it logs parameters of statements that fail', hint.replace('length', 'length_on_error')),
+    );
+  return findings.length > 0 ? findings : [ok(about, 'its log keeps no parameters')];
+}
+
+function encryptionFinding(about: string, ssl: boolean, url: string): readonly Finding[] {
+  const { hostname } = new URL(url);
+  const local = hostname === '' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  if (ssl || local) return [];
+  return [
+    warn(about, `the connection to ${hostname} is not encrypted`, 'add ?sslmode=verify-full to the URL'),
+  ];
+}
+
+async function extensionFindings(
+  about: string,
+  { system }: Survey,
+  connector: Connector,
+  manifest: Manifest,
+): Promise<readonly Finding[]> {
+  const facets = [...manifest.facets.values()].filter((f) => f.connector === connector.name);
+  if (facets.length === 0) return [];
+  const [vector] = await system.query(
+    "select extversion as v from pg_catalog.pg_extension where extname = 'vector'",
+  );
+  if (vector !== undefined) return [ok(about, `pgvector ${String(vector['v'])}`)];
+  return [
+    fail(
+      about,
+      `facet ${facets.map((f) => f.name).join(', ')} needs pgvector`,
+      'CREATE EXTENSION vector (as superuser)',
+    ),
+  ];
+}
+
+const SYSTEM_HINT = 'docs/operations.md, "System credentials", has the SQL of the role';
+
+/** The second role of a connector: that it is there where it is needed, and may do what it is for. */
+async function systemFindings(
+  about: string,
+  connector: Connector,
+  { facets }: Manifest,
+): Promise<readonly Finding[]> {
+  const variable = systemUrlVariable(connector);
+  const needed = [...facets.values()].filter((f) => f.connector === connector.name).map((f) => f.name);
+  let url: string | null;
+  try {
+    url = await connectorUrl(process.env, variable);
+  } catch (error) {
+    return [failed(about, error)];
+  }
+  if (url === null && needed.length > 0)
+    return [fail(about, `${variable} is not set, and facet ${needed.join(', ')} needs it`, SYSTEM_HINT)];
+  if (url === null)
+    return [skipped(about, `${variable} is not set: text facets and suggestions need it, questions do not`)];
+  const shown = `${variable}, ${withoutPassword(url)}`;
+  let survey: Survey;
+  try {
+    survey = await surveyPostgres(url);
+  } catch (error) {
+    return [fail(about, `${shown}: ${connectFault(error)}`, SYSTEM_HINT)];
+  }
+  try {
+    const [row] = await survey.system.query(MAY_STORE, [STORE_SCHEMA]);
+    if (row?.['may'] === true) return [ok(about, `${shown}: may keep the stores of facets`)];
+    const message = `${shown}: role "${survey.report.role}" may not make tables in schema ${STORE_SCHEMA}`;
+    return [(needed.length > 0 ? fail : warn)(about, message, SYSTEM_HINT)];
+  } finally {
+    survey.close();
+  }
+}
+
+const MAY_STORE = `
+  select case when pg_catalog.to_regnamespace($1) is null
+              then pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE')
+              else pg_catalog.has_schema_privilege($1, 'CREATE') end as may`;
+
+function schemasOf({ tables }: Connector): readonly string[] {
+  return [...new Set([...tables.values()].map((t) => t.schema))];
+}
+
+const MOST_DRIFTS = 20;
+
+/** A difference, and what mends it. */
+interface Drift {
+  readonly message: string;
+  readonly hint: string;
+  /** Null where it is there, and unreadable or of the same type with another length or other labels. */
+  readonly gone: Gone | null;
+}
+
+const GONE = 'take it out of the manifest, or name what it is called now';
+const VIEW = 'the model has no such type: expose a view that casts it to text';
+
+function grantOf({ schema, name }: UpstreamRelation, column: string, role: string): string {
+  const table = tableSql({ schema, table: name });
+  return `GRANT SELECT (${quoteIdentifier(column)}) ON ${table} TO ${quoteIdentifier(role)}`;
+}
+
+/**
+ * Where the manifest says something else than the database declares, which a question would meet as an error.
+ *
+ * @param needed whether the governed role must read a column: where row security stands, only what some grant needs
+ */
+function driftsOf(
+  upstream: UpstreamSchema,
+  { tables }: Connector,
+  role: string,
+  needed: (table: string, column: string) => boolean,
+): readonly Drift[] {
+  const relations = new Map(
+    upstream.relations.map((r) => [tableName({ schema: r.schema, table: r.name }), r]),
+  );
+  return [...tables].flatMap(([name, table]): readonly Drift[] => {
+    const relation = relations.get(name);
+    if (relation === undefined)
+      return [
+        {
+          message: `there is no table ${name}`,
+          hint: GONE,
+          gone: { table: name, column: null, cause: 'gone' },
+        },
+      ];
+    const columns = new Map(relation.columns.map((c) => [c.name, c]));
+    return [...table.columns.values()].flatMap((declared): readonly Drift[] => {
+      const column = columns.get(declared.name);
+      const id = `${name}.${declared.name}`;
+      if (column === undefined) {
+        const gone = { table: name, column: declared.name, cause: 'gone' } as const;
+        return [{ message: `there is no column ${id}`, hint: GONE, gone }];
+      }
+      if (!column.readable && needed(name, declared.name)) {
+        const hint = grantOf(relation, column.name, role);
+        return [{ message: `${id} may not be read by the gateway's role`, hint, gone: null }];
+      }
+      const model = modelType(column);
+      if (model !== null && isAs(declared, model, column.stored)) return [];
+      const hint = model === null ? VIEW : `declare it as \`${written(model)}\` in the manifest`;
+      const was = declared.stored ?? declared.form?.sql ?? declared.type;
+      const changed = { table: name, column: declared.name, cause: 'changed' } as const;
+      const gone = isOfType(declared, model, column.stored) ? null : changed;
+      return [{ message: `${id} is ${column.type}, not ${was}`, hint, gone }];
+    });
+  });
+}
+
+/**
+ * Any type may be declared as its text, an enum without the word, and a length may be left out.
+ *
+ * @param stored the type of the database, as `stored` of a manifest names it
+ */
+function isAs(declared: DeclaredTableColumn, model: ModelledType, stored: string | null): boolean {
+  const { labels } = declared;
+  if (labels !== null && JSON.stringify(labels) !== JSON.stringify(model.labels)) return false;
+  if (declared.stored !== null) return stored === declared.stored || stored === `enum ${declared.stored}`;
+  return (
+    declared.type === model.type &&
+    (declared.form === null || declared.form.sql === model.spelled) &&
+    model.stored === null
+  );
+}
+
+/** Whether its values come as the manifest says, whatever else its type says. */
+function isOfType(declared: DeclaredTableColumn, model: ModelledType | null, stored: string | null): boolean {
+  if (declared.stored !== null) return stored === declared.stored || stored === `enum ${declared.stored}`;
+  return model !== null && declared.type === model.type && model.stored === null;
+}
+
+function written({ type, spelled, stored, labels }: ModelledType): string {
+  const listed = labels === null ? '' : `, labels: ${JSON.stringify(labels)}`;
+  return stored === null ? `type: ${spelled}` : `type: ${type}, stored: ${JSON.stringify(stored)}${listed}`;
+}
+
+function driftFindings(about: string, drifts: readonly Drift[], { tables }: Connector): readonly Finding[] {
+  if (drifts.length === 0)
+    return [ok(about, `as the manifest declares it: ${counted(tables.size, 'table', 'tables')}`)];
+  const more = drifts.length - MOST_DRIFTS;
+  return [
+    ...drifts.slice(0, MOST_DRIFTS).map(({ message, hint }) => fail(about, message, hint)),
+    ...(more > 0 ? [fail(about, `and ${more} more such differences`)] : []),
+  ];
+}

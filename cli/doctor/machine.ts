@@ -1,0 +1,184 @@
+import { existsSync, statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { configuredKeys } from '../../policy/index.js';
+import { messageOf } from '../../src/base/thrown.js';
+import { fetchDocument } from '../../src/model/identity/fetch-document.js';
+import { type IssuerConfig, loadIssuers } from '../../src/model/identity/issuers-file.js';
+import { fetchKeySet } from '../../src/model/identity/remote-keys.js';
+import { archiveFault } from '../../src/service/audit.js';
+import { issuerKeys } from '../../src/service/issuer-keys.js';
+import type { Settings } from '../../src/service/settings.js';
+import { fetchHttp } from '../http.js';
+import { counted } from '../output.js';
+import { checkedCertificate, type Shown } from '../serve/certificates.js';
+import { checkDataDir, checkPorts } from '../serve/ports.js';
+import { isLoopback, runningServer, type ServerRecord } from '../server-file.js';
+import { knownServer } from '../trust.js';
+import { type Finding, fail, failed, ok, warn } from './finding.js';
+
+const LITTLE_MIB = 1_024;
+
+/** The folder of keys, audit log and embedded data. */
+export function dataDirFindings({ dataDir }: Settings): readonly Finding[] {
+  const about = 'data directory';
+  try {
+    checkDataDir(dataDir);
+  } catch (error) {
+    return [failed(about, error, 'name another with --data-dir or OSL_DATA_DIR')];
+  }
+  if (!existsSync(dataDir)) return [ok(about, `${dataDir} will be made at the first start`)];
+  const { bavail, bsize } = statfsSync(dataDir);
+  const mib = Math.floor((bavail * bsize) / 1_048_576);
+  const space =
+    mib < LITTLE_MIB
+      ? warn(
+          about,
+          `${dataDir}: ${mib} MiB are left`,
+          'where the audit log cannot be written nothing is answered',
+        )
+      : ok(about, `${dataDir} can be written to; ${Math.floor(mib / 1_024)} GiB are left`);
+  return [space, ...secretFindings(join(dataDir, 'keys')), ...secretFindings(join(dataDir, 'audit'))];
+}
+
+/** A folder of secrets that others of this machine may look into. */
+function secretFindings(dir: string): readonly Finding[] {
+  const mode = statSync(dir, { throwIfNoEntry: false })?.mode;
+  if (mode === undefined || (mode & 0o077) === 0) return [];
+  return [warn('data directory', `others on this machine may look into ${dir}`, `chmod -R go-rwx ${dir}`)];
+}
+
+/** Where older records of the audit log go; nothing where no directory is named. */
+export async function archiveFindings({ audit }: Settings): Promise<readonly Finding[]> {
+  if (audit.keeping.archive === null) return [];
+  const fault = await archiveFault(audit);
+  return fault === null
+    ? [ok('audit archive', `${audit.keeping.archive} can be written to`)]
+    : [fail('audit archive', fault, 'a directory that exists, and OSL_AUDIT_RETENTION_DAYS above 0')];
+}
+
+/** Whether a server runs, and if none does, whether one could listen. */
+export async function portFindings(settings: Settings): Promise<readonly Finding[]> {
+  const running = runningServer(settings.dataDir);
+  if (running !== null) return [await healthOf(running)];
+  try {
+    await checkPorts(settings);
+    return [
+      ok('ports', `${settings.httpPort} (REST) and ${settings.pgPort} (wire) of ${settings.host} are free`),
+    ];
+  } catch (error) {
+    return [failed('ports', error)];
+  }
+}
+
+async function healthOf(record: ServerRecord): Promise<Finding> {
+  const url = `${knownServer(record)}/ready`;
+  const who = `the server of this data directory (process ${record.pid})`;
+  try {
+    const { status } = await fetchHttp(url, { headers: {}, signal: AbortSignal.timeout(5_000) });
+    if (status === 200) return ok('server', `${who} is ready`);
+    return fail('server', `${who} runs and is not ready (${status})`, `curl ${url}`);
+  } catch {
+    return fail('server', `${who} does not answer at ${url}`);
+  }
+}
+
+const SOON_MS = 14 * 86_400_000;
+
+/** Encryption towards clients. */
+export function tlsFindings({ tls, host }: Settings): readonly Finding[] {
+  const about = 'TLS';
+  const local = isLoopback(host);
+  if (tls.wire === null && tls.http === null && local)
+    return [ok(about, 'not needed: the server listens on this machine only')];
+  const { wire, http } = tls;
+  const plain =
+    http !== null || local
+      ? []
+      : [
+          warn(
+            about,
+            `REST has no TLS of its own, and listens on ${host}`,
+            'set OSL_TLS_CERT and OSL_TLS_KEY, or put a proxy with TLS in front of it',
+          ),
+        ];
+  const refuses =
+    wire !== null || local
+      ? []
+      : [
+          fail(
+            about,
+            `the wire refuses clients that are not on this machine`,
+            'set OSL_TLS_CERT and OSL_TLS_KEY',
+          ),
+        ];
+  const files = new Map(
+    [wire, http].flatMap((one) => (one === null ? [] : [[one.certFile, { ...one, clients: tls.clients }]])),
+  );
+  return [...plain, ...refuses, ...[...files.values()].map(certificateFinding)];
+}
+
+function certificateFinding(files: Shown): Finding {
+  const about = 'TLS';
+  const { certFile } = files;
+  try {
+    const { until } = checkedCertificate(files);
+    const ends = Date.parse(until);
+    if (ends < Date.now()) return fail(about, `${certFile} ended on ${until}`);
+    if (ends < Date.now() + SOON_MS) return warn(about, `${certFile} ends on ${until}`);
+    return ok(about, `${certFile} holds until ${until}`);
+  } catch (error) {
+    return failed(about, error);
+  }
+}
+
+/** Whose tokens are accepted. */
+export function issuerFindings({ publicKeyFiles, issuersFile, localTokens }: Settings): readonly Finding[] {
+  const about = 'issuers';
+  if (publicKeyFiles.length === 0 && issuersFile === null)
+    return localTokens
+      ? [ok(about, 'tokens are signed by this gateway alone (`osl token`)')]
+      : [fail(about, 'no token is accepted: OSL_LOCAL_TOKENS is off, and OSL_PUBLIC_KEYS names nobody')];
+  const own = localTokens
+    ? [
+        warn(
+          about,
+          'OSL_LOCAL_TOKENS=on: who can read the key of this gateway may be anybody, beside the issuers',
+        ),
+      ]
+    : [];
+  const files = publicKeyFiles.map((named) => {
+    try {
+      const keys = issuerKeys(named);
+      configuredKeys({ keys });
+      return ok(about, `${named.file} has ${counted(keys.length, 'public key', 'public keys')}`);
+    } catch (error) {
+      return failed(about, error, 'tokens of an issuer are signed RS256, ES256 or EdDSA');
+    }
+  });
+  return [...own, ...files];
+}
+
+/** The issuers of the operator's file: whether their keys can be had. */
+export async function issuersFileFindings({ issuersFile }: Settings): Promise<readonly Finding[]> {
+  const about = 'issuers';
+  if (issuersFile === null) return [];
+  try {
+    return await Promise.all((await loadIssuers(issuersFile)).map(issuerFinding));
+  } catch (error) {
+    return [failed(about, error)];
+  }
+}
+
+async function issuerFinding({ names, keys, tokens }: IssuerConfig): Promise<Finding> {
+  const about = 'issuers';
+  const [name = ''] = names;
+  try {
+    const found =
+      keys.kind === 'files'
+        ? keys.files.flatMap((file) => issuerKeys({ kid: null, file }))
+        : await fetchKeySet(name, keys.url === null ? null : new URL(keys.url), fetchDocument);
+    return ok(about, `${name} signs ${tokens} tokens: ${counted(found.length, 'public key', 'public keys')}`);
+  } catch (error) {
+    return fail(about, `the keys of ${name} cannot be had: ${messageOf(error)}`);
+  }
+}

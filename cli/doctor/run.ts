@@ -1,0 +1,108 @@
+import { ready } from 'osl-compiler';
+import { version } from '../../src/base/package-root.js';
+import { CODES, ManifestProblems } from '../../src/model/manifest/index.js';
+import type { Model } from '../../src/model/model.js';
+import { loadServed } from '../../src/service/model.js';
+import type { Settings } from '../../src/service/settings.js';
+import { EXIT } from '../exit.js';
+import { MISSING_FILES, type ServerFlags, settingsBesideServer } from '../flags.js';
+import { counted, print, printJson, visible } from '../output.js';
+import { inspectDatabases } from './database.js';
+import { type Finding, fail, failed, ok, skipped } from './finding.js';
+import {
+  archiveFindings,
+  dataDirFindings,
+  issuerFindings,
+  issuersFileFindings,
+  portFindings,
+  tlsFindings,
+} from './machine.js';
+import { unknownSettings } from './settings.js';
+import { wordFindings } from './words.js';
+
+export interface DoctorFlags extends ServerFlags {
+  readonly json?: true;
+}
+
+/** Looks at everything that a server rests on, and changes nothing. Exit status 1 where something fails. */
+export async function runDoctor(flags: DoctorFlags): Promise<void> {
+  reportFindings(await doctorFindings(settingsBesideServer(flags)), flags);
+}
+
+/** What is found of everything that a server with these settings rests on. */
+export async function doctorFindings(settings: Settings): Promise<readonly Finding[]> {
+  await ready();
+  return [
+    ok('program', `osl ${version()}, Node ${process.versions.node}`),
+    ...(await modelFindings(settings)),
+    ...dataDirFindings(settings),
+    ...(await archiveFindings(settings)),
+    ...(await portFindings(settings)),
+    ...tlsFindings(settings),
+    ...issuerFindings(settings),
+    ...(await issuersFileFindings(settings)),
+  ];
+}
+
+async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
+  let model: Model;
+  try {
+    model = await loadServed(settings);
+  } catch (error) {
+    return [
+      ...fileFindings(error),
+      skipped('databases', 'without a manifest there are none to look at'),
+      ...unknownSettings(null),
+    ];
+  }
+  const { manifest, snapshot } = model;
+  const counts = `${manifest.entities.size} entities, ${snapshot?.subjects.size ?? 0} subjects`;
+  const { findings } = await inspectDatabases(model, settings);
+  const words = await wordFindings(manifest);
+  return [
+    ok('files', `manifest and policy load: ${counts}`),
+    ...findings,
+    ...words,
+    ...unknownSettings(manifest),
+  ];
+}
+
+const MOST_FAULTS = 20;
+
+/** What is wrong with the files: each fault by itself, with its own hint under it. */
+function fileFindings(error: unknown): readonly Finding[] {
+  const problems = [error, error instanceof Error ? error.cause : null].find(
+    (e) => e instanceof ManifestProblems,
+  );
+  if (problems === undefined) return [failed('files', error)];
+  const more = problems.diagnostics.length - MOST_FAULTS;
+  return [
+    ...problems.diagnostics.slice(0, MOST_FAULTS).map(({ file, range, code, message, hint }) => {
+      const { line, column } = range.start;
+      return fail('files', `${file}:${line}:${column}: ${code} ${message}`, hint ?? HINTS.get(code) ?? PLACE);
+    }),
+    ...(more > 0 ? [fail('files', `and ${more} more faults`, '`osl validate` shows them all')] : []),
+  ];
+}
+
+const PLACE = '`osl validate` shows the place';
+const HINTS: ReadonlyMap<string, string> = new Map([[CODES.unreadable, MISSING_FILES]]);
+
+const SIGNS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL', skipped: '-   ' } as const;
+
+/** Prints findings, each with its hint, or as JSON. Exit status 1 if one fails. */
+export function reportFindings(findings: readonly Finding[], { json }: { readonly json?: true }): void {
+  const count = (state: Finding['state']): number => findings.filter((f) => f.state === state).length;
+  if (count('fail') > 0) process.exitCode = EXIT.failed;
+  if (json) {
+    printJson({ ok: count('fail') === 0, findings });
+    return;
+  }
+  for (const { about, state, message, hint } of findings) {
+    print(`${SIGNS[state]}  ${about}: ${visible(message)}`);
+    if (hint !== null) print(`      hint: ${visible(hint)}`);
+  }
+  print(
+    `\n${counted(count('fail'), 'failure', 'failures')}, ${counted(count('warn'), 'warning', 'warnings')}`,
+  );
+}

@@ -1,0 +1,165 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { isSet, SETTINGS, type SettingName, type SettingValue } from '../src/service/settings/table.js';
+import { splitList } from '../src/service/settings/types.js';
+import { type Settings, settingsFrom } from '../src/service/settings.js';
+import { usage } from './exit.js';
+import { runningServer } from './server-file.js';
+
+/** Flags that say what a server serves, and where. */
+export interface ServerFlags {
+  readonly manifest?: string;
+  readonly policy?: string;
+  readonly dataDir?: string;
+  readonly httpPort?: number;
+  readonly pgPort?: number;
+  readonly host?: string;
+  readonly workers?: SettingValue<'OSL_WORKERS'>;
+  readonly console?: SettingValue<'OSL_CONSOLE'>;
+}
+
+/** Settings from the environment, with the flags above them. @throws StartProblem */
+export function settingsOf(flags: ServerFlags): Settings {
+  const path = (value: string): string => resolve(process.cwd(), value);
+  return settingsFrom(process.env, process.cwd(), {
+    ...(flags.manifest !== undefined && { manifestFile: path(flags.manifest) }),
+    ...(flags.policy !== undefined && { policyFile: path(flags.policy) }),
+    ...(flags.dataDir !== undefined && { dataDir: path(flags.dataDir) }),
+    ...(flags.httpPort !== undefined && { httpPort: flags.httpPort }),
+    ...(flags.pgPort !== undefined && { pgPort: flags.pgPort }),
+    ...(flags.host !== undefined && { host: flags.host }),
+    ...(flags.workers !== undefined && { workers: flags.workers }),
+    ...(flags.console !== undefined && { console: flags.console }),
+  });
+}
+
+/**
+ * The same for a command that reads the files of a server and starts none: where none is named and none is here, those of
+ * the server that runs on the data directory. The demo's are in no user's folder. @throws StartProblem
+ */
+export function settingsBesideServer(flags: ServerFlags): Settings {
+  const settings = settingsOf(flags);
+  if (namesFiles(flags) || existsSync(settings.manifestFile)) return settings;
+  const record = runningServer(settings.dataDir);
+  if (record === null) return settings;
+  const { manifestFile, policyFile } = record;
+  return { ...settings, manifestFile, policyFile };
+}
+
+/** The same for a command that can do nothing without them. @throws StartProblem, Failure where there is no manifest */
+export function settingsOfModel(flags: ServerFlags): Settings {
+  const settings = settingsBesideServer(flags);
+  const { manifestFile, dataDir } = settings;
+  if (namesFiles(flags) || existsSync(manifestFile)) return settings;
+  throw usage(`there is no ${manifestFile}, and no server runs on ${dataDir}\n  hint: ${MISSING_FILES}`);
+}
+
+/** Hint for a manifest or a policy that is not where it is looked for. */
+export const MISSING_FILES =
+  '--manifest and --policy name others, --data-dir the directory of a server that runs; `osl init` makes both of a Postgres';
+
+function namesFiles({ manifest, policy }: ServerFlags): boolean {
+  return Boolean(manifest) || Boolean(policy) || isSet('OSL_MANIFEST') || isSet('OSL_POLICY');
+}
+
+/** The policy beside a manifest that was named, where no policy was. */
+export function besideManifest(flags: ServerFlags): ServerFlags {
+  if (flags.manifest === undefined || flags.policy !== undefined || isSet('OSL_POLICY')) return flags;
+  return { ...flags, policy: join(dirname(flags.manifest), 'policy.yaml') };
+}
+
+/**
+ * The flag of a setting: its argument, description and values are those of the table.
+ *
+ * @param initial the default, if it is another here
+ */
+export function settingOption(name: SettingName, initial = SETTINGS[name].default): Option {
+  return optionOf(name, ` (${name}${initial === null ? '' : `; default ${initial}`})`);
+}
+
+/** The same for a setting that is read with the flag. */
+export function environmentOption(name: SettingName): Option {
+  return optionOf(name, '').env(name);
+}
+
+function optionOf(name: SettingName, suffix: string): Option {
+  const { flag, type, description } = SETTINGS[name];
+  const option = new Option(flag ?? '', phrase(description) + suffix);
+  if (type.words.length > 0) return option.choices(type.words);
+  return option.argParser((text) => {
+    const value = type.parse(text, '', () => {
+      throw new InvalidArgumentError(`It must be ${type.takes}.`);
+    });
+    return typeof value === 'number' ? value : text;
+  });
+}
+
+/** A description in Markdown as one phrase for a terminal: its first sentence, and those about one value. */
+function phrase(markdown: string): string {
+  const [first = '', ...more] = markdown.split(/(?<=\.) /);
+  const sentences = [
+    first.replace(/^(\W*)([A-Z])(?=[a-z])/, (_, mark, letter) => `${mark}${letter.toLowerCase()}`),
+  ];
+  sentences.push(...more.filter((sentence) => /^(\d+|`[^`]*`): /.test(sentence)));
+  return plainText(sentences.map((sentence) => sentence.replace(/\.$/, '')).join('; '));
+}
+
+/** Markdown without its links and quotes of code. */
+export function plainText(markdown: string): string {
+  return markdown
+    .replace(/ \[More\]\([^)]*\)\./g, '')
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll('`', '');
+}
+
+export function dataDirOption(): Option {
+  return settingOption('OSL_DATA_DIR');
+}
+
+export function manifestOption(): Option {
+  return settingOption('OSL_MANIFEST');
+}
+
+export function policyOption(): Option {
+  return settingOption('OSL_POLICY');
+}
+
+/** `--server`: another server than that of the data directory. */
+export function serverOption(): Option {
+  return environmentOption('OSL_SERVER').argParser(restAddress);
+}
+
+/** A parser of REST addresses; gives them without a `/` at the end. */
+export function restAddress(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text.replace(/\/+$/, '');
+  throw new InvalidArgumentError('It must be the address of a server, such as https://osl.example.com.');
+}
+
+/** `--token --subject --chain`: who asks. */
+export function addCallerOptions(command: Command): Command {
+  return command
+    .addOption(settingOption('OSL_TOKEN'))
+    .addOption(settingOption('OSL_SUBJECT').conflicts('token'))
+    .addOption(
+      new Option('--chain <names>', 'mint one for the last of these, who acts for the others')
+        .argParser(splitList)
+        .conflicts('token'),
+    );
+}
+
+/** `--data-dir --http-port --pg-port --host`. */
+export function addListenOptions(command: Command): Command {
+  const names = ['OSL_DATA_DIR', 'OSL_HTTP_PORT', 'OSL_PG_PORT', 'OSL_HOST'] as const;
+  for (const name of names) command.addOption(settingOption(name));
+  return command;
+}
+
+/** A parser of whole numbers from `least` to `most`. */
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
+}

@@ -1,0 +1,123 @@
+import { type Survey, surveyPostgres } from '../../src/engine/index.js';
+import { connectFault, withoutPassword } from '../../src/service/connect-fault.js';
+import { urlInFile } from '../../src/service/connector-url.js';
+import { EXIT, Failure, usage } from '../exit.js';
+import { DEFAULT_URL_ENV, type InitFlags } from './flags.js';
+import type { Prompt } from './prompt.js';
+
+/** Where the URL came from, which is where a server will look for it too. */
+export type UrlSource =
+  | { readonly kind: 'variable'; readonly name: string }
+  | { readonly kind: 'file'; readonly name: string; readonly file: string }
+  | { readonly kind: 'given'; readonly name: string };
+
+export interface Connected {
+  readonly survey: Survey;
+  /** May hold a password: it is put into no file. */
+  readonly url: string;
+  readonly source: UrlSource;
+}
+
+/** A connection to the database that is meant. @throws Failure, StartProblem */
+export async function connectTo(flags: InitFlags, prompt: Prompt): Promise<Connected> {
+  const name = flags.urlEnv ?? DEFAULT_URL_ENV;
+  if (!/^[A-Z][A-Z0-9_]*$/.test(name))
+    throw usage(`\`${name}\` is no name of a variable: capitals, digits and _`);
+  let { url, source } = await urlOf(flags, name, prompt);
+  for (;;) {
+    if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url))
+      throw usage('the URL of a database looks like postgres://user:password@host:5432/database');
+    try {
+      return { survey: await surveyPostgres(url), url, source };
+    } catch (error) {
+      const fault = connectFault(error);
+      const again = prompt.assumes ? null : await withPassword(url, fault, prompt);
+      if (again === null) throw usage(`${withoutPassword(url)}: ${fault}`);
+      url = again;
+      source = { kind: 'given', name };
+    }
+  }
+}
+
+async function urlOf(
+  flags: InitFlags,
+  name: string,
+  prompt: Prompt,
+): Promise<{ readonly url: string; readonly source: UrlSource }> {
+  if (flags.url !== undefined) {
+    const same = flags.url === process.env[name];
+    return { url: flags.url, source: { kind: same ? 'variable' : 'given', name } };
+  }
+  if (flags.urlFile !== undefined) {
+    return { url: urlInFile(flags.urlFile), source: { kind: 'file', name, file: flags.urlFile } };
+  }
+  const set = process.env[name] ?? '';
+  const variable: UrlSource = { kind: 'variable', name };
+  if (prompt.assumes || flags.urlEnv !== undefined) {
+    if (set === '') throw usage(`say which database: set ${name}, or give --url or --url-file`);
+    return { url: set, source: variable };
+  }
+  prompt.say(
+    'Which Postgres database? For example postgres://user@host:5432/database; a password is asked for.',
+  );
+  if (set !== '') {
+    const answer = await prompt.ask(`URL, or Enter for that of ${name}`, withoutPassword(set));
+    if (answer === withoutPassword(set)) return { url: set, source: variable };
+    return { url: answer, source: { kind: 'given', name } };
+  }
+  const answer = await prompt.ask('URL', '');
+  if (answer === '') throw usage('a database is needed: postgres://user@host:5432/database');
+  return { url: answer, source: { kind: 'given', name } };
+}
+
+/** The URL with the password that is typed, where one is wanted; null where that would not help. */
+async function withPassword(url: string, fault: string, prompt: Prompt): Promise<string | null> {
+  if (!fault.includes('password')) return null;
+  const parsed = new URL(url);
+  if (parsed.password !== '') prompt.say(`  ${fault}`);
+  const password = await prompt.hidden(`Password of ${parsed.username || 'the role'}`);
+  if (password === '') return null;
+  parsed.password = encodeURIComponent(password);
+  return parsed.href;
+}
+
+const ROLE = 'osl_reader';
+
+/**
+ * The name of the role to make, where the one that connected may not serve; null where it may.
+ *
+ * @throws Failure where it may not, and none is to be made
+ */
+export async function readerToMake(
+  { survey }: Connected,
+  flags: InitFlags,
+  prompt: Prompt,
+): Promise<string | null> {
+  if (flags.createRole !== undefined) {
+    if (await isRole(survey, flags.createRole))
+      throw usage(`--create-role: there is a role "${flags.createRole}" already`);
+    return flags.createRole;
+  }
+  const { fault, role } = survey.report;
+  if (fault === null) return null;
+  const why = `questions are never asked as "${role}": role ${fault}`;
+  if (prompt.assumes) {
+    const hint = `--create-role ${ROLE} makes a role that may read the chosen tables and nothing else`;
+    throw new Failure(EXIT.usage, `error: ${why}\n  hint: ${hint}`, { hint });
+  }
+  prompt.say(`\n${capital(why)}.`);
+  prompt.say('I can make a role that may read the tables you choose, and nothing else.');
+  for (;;) {
+    const name = await prompt.ask('Name of the database role', ROLE);
+    if (!(await isRole(survey, name))) return name;
+    prompt.say(`  there is a role "${name}" already: give its URL to use it, or choose another name`);
+  }
+}
+
+function capital(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+async function isRole({ system }: Survey, name: string): Promise<boolean> {
+  return (await system.query('select from pg_catalog.pg_roles where rolname = $1', [name])).length > 0;
+}

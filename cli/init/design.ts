@@ -1,0 +1,169 @@
+import { createPublicKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { resolve } from 'node:path';
+import { ready } from 'osl-compiler';
+import type { Survey } from '../../src/engine/index.js';
+import {
+  type AdoptionCandidate,
+  candidatesIn,
+  isExposable,
+  MAX_RELATIONS,
+  readUpstream,
+} from '../../src/model/discovery/index.js';
+import { isName, nameFrom, parseManifest } from '../../src/model/manifest/index.js';
+import { systemFault, usage } from '../exit.js';
+import { note } from '../output.js';
+import { createProgress } from '../progress.js';
+import {
+  columnId,
+  type DraftedManifest,
+  draftManifest,
+  type LeftOut,
+  type RowRule,
+  type Treatments,
+  type ViewFlows,
+  viewFlows,
+} from '../proposal/index.js';
+import type { Connected } from './connect.js';
+import type { InitFlags } from './flags.js';
+import { type Keyed, withKeys } from './keys.js';
+import type { Prompt } from './prompt.js';
+import { biWanted, rowsWanted, tablesWanted, treatmentsWanted } from './questions.js';
+
+/** Everything that was decided, before anything is written. */
+export interface Design {
+  readonly drafted: DraftedManifest;
+  readonly keyed: Keyed;
+  readonly treatments: Treatments;
+  readonly leftOut: readonly LeftOut[];
+  readonly untyped: readonly string[];
+  readonly hidden: readonly string[];
+  readonly rows: RowRule | null;
+  readonly tenant: string;
+  readonly role: string;
+  readonly subject: string;
+  readonly issuerKey: string | null;
+  readonly urlEnv: string;
+  readonly rowSecurity: boolean;
+}
+
+/** Asks everything that is left open, and drafts. @throws Failure where nothing could be made of the answers */
+export async function designModel(
+  { survey, source, url }: Connected,
+  reader: string | null,
+  flags: InitFlags,
+  prompt: Prompt,
+): Promise<Design> {
+  await ready();
+  const { found, flows } = await discover(survey, flags, reader !== null);
+  const chosen = await tablesWanted(found, flags, prompt);
+  const treatments = await treatmentsWanted(chosen.candidates, flows, flags, prompt);
+  const isHidden = (c: AdoptionCandidate, column: string): boolean =>
+    treatments.get(columnId(c, column)) === 'left out';
+  const shown = chosen.candidates.map((c) => ({
+    ...c,
+    columns: c.columns.filter(({ name }) => !isHidden(c, name)),
+  }));
+  const keyed = await withKeys(shown, survey.system, flags, await createProgress());
+  const role = nameOrFail(
+    '--role',
+    flags.role ?? (await prompt.ask('\nName of the role that may read this', 'analyst')),
+  );
+  const subject = await subjectOf(flags, prompt);
+  const rows = await rowsWanted(keyed.candidates, subject, flags, prompt);
+  const joins = (await biWanted(flags, prompt)) ? 'any' : 'declared';
+  const issuerKey = await issuerKeyOf(flags, prompt);
+  const tenant = nameOrFail('--tenant', flags.tenant ?? tenantNameOf(url));
+  const urlEnv = reader === null ? source.name : readerEnv(source.name);
+  const rowSecurity = flags.rowSecurity === true;
+  const drafted = draftManifest(keyed.candidates, treatments, { tenant, urlEnv, rowSecurity, joins });
+  const leftOut = [...chosen.leftOut, ...drafted.leftOut];
+  if (drafted.manifest.entities.size === 0) {
+    const why = leftOut.slice(0, 3).map(({ table, reason }) => `${table}: ${reason}`);
+    throw usage(`no table could become an entity${why.length === 0 ? '' : `: ${why.join('; ')}`}`);
+  }
+  const untyped = chosen.candidates.flatMap((c) =>
+    c.columns.filter((x) => !isExposable(x)).map((x) => `${columnId(c, x.name)} (${x.upstream_type})`),
+  );
+  const hidden = chosen.candidates.flatMap((c) =>
+    c.columns.filter(({ name }) => isHidden(c, name)).map(({ name }) => columnId(c, name)),
+  );
+  const common = { role, subject, issuerKey, rows, tenant, urlEnv, rowSecurity };
+  return { drafted, keyed, treatments, leftOut, untyped, hidden, ...common };
+}
+
+interface Found {
+  readonly found: readonly AdoptionCandidate[];
+  readonly flows: ViewFlows;
+}
+
+/** Candidates of the schemas that are wanted. `all`: the role that reads is made later, and may read what is chosen. */
+async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise<Found> {
+  const own = flags.schemas?.find((name) => name === 'information_schema' || name.startsWith('pg_'));
+  if (own !== undefined) throw usage(`\`${own}\` is a system schema: system catalogs cannot be published`);
+  const upstream = await readUpstream(survey.system, flags.schemas ?? null);
+  if (upstream.truncated)
+    note(`warning: only the first ${MAX_RELATIONS} relations were read; --schemas narrows them`);
+  const nothing = parseManifest(
+    '{version: 1, connectors: {db: {kind: pglite, tables: {}}}, entities: {}}',
+    'nothing',
+  );
+  const found = candidatesIn(upstream, 'db', nothing);
+  if (found.length === 0) {
+    const where = flags.schemas === undefined ? 'the database' : `schema ${flags.schemas.join(', ')}`;
+    throw usage(`${where} has no tables`);
+  }
+  const flows = viewFlows(upstream.relations);
+  if (!all) return { found, flows };
+  const readable = found.map((c) => {
+    return { ...c, columns: c.columns.map((column) => ({ ...column, readable: true })) };
+  });
+  return { found: readable, flows };
+}
+
+/** The URL of a role that is made does not take the place of the one that made it. */
+function readerEnv(name: string): string {
+  return name.startsWith('OSL_') ? `${name}_READER` : `OSL_${name}`;
+}
+
+function nameOrFail(what: string, name: string): string {
+  if (isName(name)) return name;
+  throw usage(`${what}: \`${name}\` is no name: letters, digits and underscores, 63 at most`);
+}
+
+async function subjectOf(flags: InitFlags, prompt: Prompt): Promise<string> {
+  const fallback = `user:${userName()}`;
+  const subject = flags.subject ?? (await prompt.ask('Who asks first (the `sub` of tokens)', fallback));
+  if (/^[^\s\u0000-\u001f]{1,256}$/.test(subject)) return subject;
+  throw usage(`\`${subject}\` is no subject: 256 characters at most, without blanks`);
+}
+
+function userName(): string {
+  try {
+    return userInfo().username.replace(/\s+/g, '_') || 'me';
+  } catch {
+    return 'me'; // a user id without a name
+  }
+}
+
+/** The database's name, as far as it is one. */
+function tenantNameOf(url: string): string {
+  return nameFrom(decodeURIComponent(new URL(url).pathname.slice(1)) || 'main');
+}
+
+async function issuerKeyOf(flags: InitFlags, prompt: Prompt): Promise<string | null> {
+  if (flags.issuerKey === undefined && !prompt.assumes) {
+    prompt.say('\nTokens can be signed by this gateway (`osl token`), and by an issuer of yours as well.');
+  }
+  const file = flags.issuerKey ?? (await prompt.ask("File with your issuer's RSA public key (PEM)", 'none'));
+  if (flags.issuerKey === undefined && file === 'none') return null;
+  const path = resolve(process.cwd(), file);
+  try {
+    const { asymmetricKeyType } = createPublicKey(readFileSync(path));
+    if (asymmetricKeyType === 'rsa') return path;
+  } catch (error) {
+    throw usage(systemFault(error) ?? `${path} holds no public key`);
+  }
+  throw usage(`${path} holds no RSA key`);
+}

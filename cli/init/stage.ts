@@ -1,0 +1,99 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, relative } from 'node:path';
+import { MANIFEST_SCHEMA, POLICY_SCHEMA } from '../../src/model/manifest/index.js';
+
+/** In the order in which they come to their place: the manifest last. */
+const FILES = ['manifest.schema.json', 'policy.schema.json', 'policy.yaml', 'manifest.yaml'] as const;
+
+/** Files that are made beside their place, so that they come there whole and together, or not at all. */
+export interface Stage {
+  readonly manifestFile: string;
+  readonly policyFile: string;
+  /** Keys and audit log: the folder's own where it has them. */
+  readonly dataDir: string;
+  /** Adds the first tests of the policy, which are known once a question was answered. */
+  addTests(text: string): void;
+  /** Puts everything into its place; returns what is there now, relative to the folder. */
+  commit(): readonly string[];
+  /** Leaves nothing. Does nothing once committed. */
+  discard(): void;
+}
+
+/** What is written, beside the schemas. */
+export interface StageTexts {
+  readonly manifest: string;
+  readonly policy: string;
+  /** Stays as it is where the folder has one. */
+  readonly envExample: string;
+}
+
+/** Stay as they are where the folder has them: what is in them is its owner's. */
+const KEPT = ['.env.example', 'policy.test.yaml'] as const;
+
+/** Begins to write into `dir`, which is made where it is not there. @throws the system's error */
+export function openStage(dir: string, dataDir: string, texts: StageTexts): Stage {
+  const made = !existsSync(dir);
+  mkdirSync(dir, { recursive: true });
+  const place = mkdtempSync(join(dir, '.osl-init-'));
+  const fresh = !existsSync(dataDir);
+  const [manifestFile, policyFile] = [join(place, 'manifest.yaml'), join(place, 'policy.yaml')];
+  writeFileSync(manifestFile, texts.manifest);
+  writeFileSync(policyFile, texts.policy);
+  writeFileSync(join(place, KEPT[0]), texts.envExample);
+  // For editors, which complete and check what the first line of a file names the schema of.
+  writeFileSync(join(place, 'manifest.schema.json'), `${JSON.stringify(MANIFEST_SCHEMA, null, 2)}\n`);
+  writeFileSync(join(place, 'policy.schema.json'), `${JSON.stringify(POLICY_SCHEMA, null, 2)}\n`);
+  let over = false;
+  return {
+    manifestFile,
+    policyFile,
+    dataDir: fresh ? join(place, 'data') : dataDir,
+    addTests(text) {
+      writeFileSync(join(place, KEPT[1]), text);
+    },
+    commit() {
+      // INVARIANT: one turn of the event loop, so that no signal handler runs in the middle; the manifest comes last.
+      const ignored = ignore(dir, dataDir, place);
+      if (fresh) renameSync(join(place, 'data'), dataDir);
+      const added = KEPT.filter((name) => existsSync(join(place, name)) && !existsSync(join(dir, name)));
+      for (const name of [...added, ...FILES]) renameSync(join(place, name), join(dir, name));
+      over = true;
+      rmSync(place, { recursive: true });
+      return [...FILES.toReversed(), ...added, ...(ignored ? ['.gitignore'] : [])];
+    },
+    discard() {
+      if (over) return;
+      over = true;
+      rmSync(place, { recursive: true, force: true });
+      if (made) rmdirSync(dir);
+    },
+  };
+}
+
+/** Keeps keys and log out of the history of `dir`. Whether there was anything to add. */
+function ignore(dir: string, dataDir: string, place: string): boolean {
+  const inside = relative(dir, dataDir);
+  if (inside.startsWith('..')) return false;
+  const file = join(dir, '.gitignore');
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const lines = new Set(before.split('\n').map((line) => line.trim().replace(/^\/|\/$/g, '')));
+  const missing = [inside, '.env'].filter((line) => !lines.has(line));
+  if (missing.length === 0) return false;
+  const start = before === '' || before.endsWith('\n') ? before : `${before}\n`;
+  const next = join(place, 'gitignore');
+  if (existsSync(file)) copyFileSync(file, next); // keeps its mode
+  const entries = missing.map((line) => (line === inside ? `/${line}/` : line));
+  writeFileSync(next, `${start}# keys, audit log and secrets of OSL Gateway\n${entries.join('\n')}\n`);
+  renameSync(next, file);
+  return true;
+}

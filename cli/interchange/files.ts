@@ -1,0 +1,76 @@
+import { existsSync } from 'node:fs';
+import { opendir, stat, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { Format, SourceText } from '../../interchange/index.js';
+import { EXIT, Failure } from '../exit.js';
+import { note, visible } from '../output.js';
+
+/** Files of one import, and their bytes in all. */
+const MOST_FILES = 2000;
+const MOST_TEXT = 64 * 1024 * 1024;
+const DEEPEST = 20;
+
+/** Folders of a project that hold copies and other people's models. */
+const SKIPPED: ReadonlySet<string> = new Set([
+  'node_modules',
+  'target',
+  'dbt_packages',
+  'logs',
+  'dbt_modules',
+]);
+
+/**
+ * The texts at `paths`: files as they are named, and the YAML files below folders, in the order of their names. Links
+ * are not followed.
+ */
+export async function readSources(paths: readonly string[], format: Format): Promise<readonly SourceText[]> {
+  const { readManifestText } = await import('../../src/model/manifest/index.js');
+  const files: string[] = [];
+  for (const path of paths) {
+    const found = await stat(path);
+    if (found.isDirectory()) await collect(path, format, files, 0);
+    else files.push(path);
+  }
+  if (files.length === 0) throw new Failure(EXIT.usage, 'error: there is no YAML file at the paths given');
+  let total = 0;
+  const texts: SourceText[] = [];
+  for (const file of files) {
+    const text = await readManifestText(file);
+    total += text.length;
+    if (total > MOST_TEXT) throw new Failure(EXIT.usage, 'error: the files are larger than 64 MiB in all');
+    texts.push({ file, text });
+  }
+  return texts;
+}
+
+async function collect(folder: string, format: Format, files: string[], depth: number): Promise<void> {
+  if (depth > DEEPEST) throw new Failure(EXIT.usage, `error: ${visible(folder)} is nested too deeply`);
+  const entries: { readonly name: string; readonly isFolder: boolean; readonly isFile: boolean }[] = [];
+  for await (const entry of await opendir(folder))
+    entries.push({ name: entry.name, isFolder: entry.isDirectory(), isFile: entry.isFile() });
+  for (const { name, isFolder, isFile } of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const path = join(folder, name);
+    if (isFolder && !name.startsWith('.') && !SKIPPED.has(name))
+      await collect(path, format, files, depth + 1);
+    if (!isFile) continue;
+    if (/\.ya?ml$/.test(name) && !isConfiguration(path, format)) files.push(path);
+    else if (format === 'cube' && /\.(js|ts|py|jinja)$/.test(name))
+      note(visible(`${path}: lost: only YAML models are read`));
+    if (files.length > MOST_FILES)
+      throw new Failure(EXIT.usage, `error: more than ${MOST_FILES} files; name fewer paths`);
+  }
+}
+
+/** What a project says of itself, and not of its data. */
+function isConfiguration(path: string, format: Format): boolean {
+  const own = /^(dbt_project|packages|dependencies|package-lock|selectors|profiles)\.ya?ml$/;
+  return format === 'dbt' && own.test(basename(path));
+}
+
+/** Writes all of the files or none, and over none that is there. */
+export async function writeNew(files: readonly (readonly [string, string])[]): Promise<void> {
+  for (const [file] of files)
+    if (existsSync(file))
+      throw new Failure(EXIT.usage, `error: ${visible(file)} exists, and is not overwritten`);
+  for (const [file, text] of files) await writeFile(file, text, { flag: 'wx' });
+}

@@ -1,0 +1,128 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { mintToken } from '../policy/tokens/mint.js';
+import { DEFAULT_ISSUER, MAX_ROLES, MAX_TOKEN_BYTES } from '../policy/tokens/token-fault.js';
+import { tenantKeys } from '../src/service/keys.js';
+import type { Settings } from '../src/service/settings.js';
+import { EXIT, Failure, usage } from './exit.js';
+import { type PolicySubject, policySubjects } from './policy-subjects.js';
+import { readServerFile } from './server-file.js';
+
+/** What a token is to say; what is left out follows from the policy. */
+interface TokenRequest {
+  readonly subject?: string;
+  /** Root to leaf; default: the subject alone. */
+  readonly chain?: readonly string[];
+  /** Default: the ceiling of the subject. */
+  readonly aclRoles?: readonly string[];
+  /** Admin roles; default: none. */
+  readonly roles?: readonly string[];
+  /** Claims the admin roles that the policy gives the subject, where `roles` are not told. */
+  readonly admin?: boolean;
+  /** Seconds; default 300. */
+  readonly ttl?: number;
+}
+
+export interface IssuedToken {
+  readonly token: string;
+  readonly subject: string;
+  readonly chain: readonly string[];
+  readonly aclRoles: readonly string[];
+  /** Roles asked for that the policy does not declare. */
+  readonly unknownRoles: readonly string[];
+}
+
+/** Mints tokens with the key of a data directory; whoever can read that key may. */
+export interface Issuer {
+  /** In the order of the policy file. */
+  readonly subjects: readonly string[];
+  /** Whether the server has issuers, and takes these tokens for development beside. */
+  readonly besideIssuers: boolean;
+  /** @throws Failure for a subject that the policy does not declare */
+  mint(request: TokenRequest): Promise<IssuedToken>;
+}
+
+/**
+ * The issuer of the data directory's server. Reads the key and the policy's YAML, nothing else.
+ *
+ * @param policyFile overrides the policy of the running server
+ * @throws Failure, StartProblem, ManifestProblems
+ */
+export async function openIssuer(settings: Settings, policyFile: string | null): Promise<Issuer> {
+  const { dataDir } = settings;
+  const keysDir = settings.keysDir ?? join(dataDir, 'keys');
+  if (!exists(keysDir)) {
+    throw usage(`there are no keys in ${keysDir}: start a server once, or name its --data-dir`);
+  }
+  const server = readServerFile(dataDir);
+  if (server?.localTokens === false) {
+    throw usage(
+      'the server takes tokens of its issuers alone: log in with `osl login`, give one with --token (or OSL_TOKEN), or start it with OSL_LOCAL_TOKENS=on',
+    );
+  }
+  const audience = server?.audience ?? settings.audiences[0] ?? '';
+  const { signing } = tenantKeys(dataDir, settings.keysDir);
+  const { tenant, subjects, roles } = await policySubjects(policyFile ?? policyOf(settings));
+  const mint = async (request: TokenRequest): Promise<IssuedToken> => {
+    const chain = chainOf(request);
+    for (const member of chain) if (!subjects.has(member)) throw await unknownSubject(member, subjects);
+    const leaf: PolicySubject | undefined = subjects.get(chain.at(-1) ?? '');
+    const aclRoles = request.aclRoles ?? leaf?.ceiling ?? [];
+    if (aclRoles.length > MAX_ROLES)
+      throw usage(
+        `a token claims at most ${MAX_ROLES} data roles, and these are ${aclRoles.length}: name fewer, with --acl-roles`,
+      );
+    const own = request.admin === true ? leaf?.admin : [];
+    const claims = {
+      tenant,
+      chain,
+      aclRoles,
+      roles: request.roles ?? own ?? [],
+      issuer: server?.issuer ?? settings.issuers[0] ?? DEFAULT_ISSUER,
+      ...(audience === '' ? {} : { audience }),
+    };
+    const lifetime = request.ttl === undefined ? {} : { lifetimeSeconds: request.ttl };
+    const token = await mintToken({ ...claims, ...lifetime }, { algorithm: 'HS256', secret: signing });
+    if (token.length > MAX_TOKEN_BYTES)
+      throw usage(
+        `the token would have ${token.length} bytes, and a server takes ${MAX_TOKEN_BYTES}: claim fewer roles, with --acl-roles`,
+      );
+    const unknownRoles = aclRoles.filter((role) => !roles.has(role));
+    return Object.freeze({ token, subject: chain.at(-1) ?? '', chain, aclRoles, unknownRoles });
+  };
+  return Object.freeze({ subjects: [...subjects.keys()], besideIssuers: server?.hasIssuers === true, mint });
+}
+
+/** The policy of the server that runs there, else of the settings. */
+function policyOf(settings: Settings): string {
+  const record = readServerFile(settings.dataDir);
+  if (record !== null) return record.policyFile;
+  if (exists(settings.policyFile)) return settings.policyFile;
+  throw new Failure(
+    EXIT.unreachable,
+    `error: no server runs in ${settings.dataDir}, and there is no policy file ${settings.policyFile}: start a server, or name --data-dir or --policy`,
+  );
+}
+
+function chainOf({ subject, chain }: TokenRequest): readonly string[] {
+  const members = chain ?? (subject === undefined ? [] : [subject]);
+  const leaf = members.at(-1);
+  if (leaf === undefined) throw usage('say who the token is for: --subject user:analyst');
+  if (subject !== undefined && leaf !== subject) {
+    throw usage(`the chain ends in \`${leaf}\`, not in the subject \`${subject}\`: root first, subject last`);
+  }
+  return members;
+}
+
+async function unknownSubject(subject: string, known: ReadonlyMap<string, PolicySubject>): Promise<Failure> {
+  const { nearest } = await import('osl-compiler');
+  const near = nearest(subject, known.keys());
+  const first = [...known.keys()].slice(0, 10).join(', ');
+  const hint = near === null ? `the policy knows ${first}` : `perhaps you meant \`${near}\``;
+  return usage(`subject \`${subject}\` is not in the policy: ${hint}`);
+}
+
+/** @throws the system's error where it does not let us look */
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}

@@ -1,0 +1,43 @@
+import { cpSync, existsSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { newExchangeKey } from '../src/service/exchange-key.js';
+import { fingerprintOf, keysThere, makeKeys, type TenantKeys, tenantKeys } from '../src/service/keys.js';
+import { usage } from './exit.js';
+import { type ServerFlags, settingsOf } from './flags.js';
+import { note, print, printJson } from './output.js';
+
+/** Beside the two others, where OSL_EXCHANGE_KEY names no other. */
+const EXCHANGE = 'exchange.pem';
+
+export function runMakeKeys(given: string, { from }: { readonly from?: string }): void {
+  const dir = resolve(process.cwd(), given);
+  if (existsSync(dir)) throw usage(`${dir} is there already: keys are never written over`);
+  if (from === undefined) makeKeys(dirname(dir), dir);
+  else {
+    const keys = resolve(process.cwd(), from, 'keys');
+    if (!existsSync(keys)) throw usage(`there are no keys in ${keys}`);
+    cpSync(keys, dir, { recursive: true, errorOnExist: true });
+  }
+  writeFileSync(join(dir, EXCHANGE), newExchangeKey(), { mode: 0o600, flag: 'wx' });
+  tell(tenantKeys(dirname(dir), dir));
+  note(
+    `OSL_KEYS_DIR=${dir}\nOSL_EXCHANGE_KEY=${join(dir, EXCHANGE)}    # where accounts of a provider are exchanged`,
+  );
+  note('who can read these can mint tokens and undo masked hashes');
+}
+
+export function runShowKeys(flags: Pick<ServerFlags, 'dataDir'> & { readonly json?: true }): void {
+  const { dataDir, keysDir } = settingsOf(flags);
+  const keys = keysThere(dataDir, keysDir);
+  if (keys === null) throw usage(`there are no keys in ${keysDir ?? join(dataDir, 'keys')}`);
+  if (flags.json) printJson(fingerprints(keys));
+  else tell(keys);
+}
+
+function tell(keys: TenantKeys): void {
+  for (const [kind, fingerprint] of Object.entries(fingerprints(keys))) print(`${kind} ${fingerprint}`);
+}
+
+function fingerprints({ signing, masking }: TenantKeys): Readonly<Record<keyof TenantKeys, string>> {
+  return { signing: fingerprintOf('signing', signing), masking: fingerprintOf('masking', masking) };
+}

@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { pino } from 'pino';
+import type { ServiceLog } from '../src/base/log.js';
+import type { ReloadPart } from '../src/service/reload/reload.js';
+import { isSet, readSetting, SETTINGS, type SettingValue } from '../src/service/settings/table.js';
+import { systemFault, usage } from './exit.js';
+import { visible } from './output.js';
+
+type Level = SettingValue<'OSL_LOG_LEVEL'>;
+const LEVELS = SETTINGS.OSL_LOG_LEVEL.type.words;
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Of every log of this process: a reload may change it. */
+let level: Level = 'warn';
+
+/**
+ * The operator's log on standard error: JSON, a line each, or short lines for people, as `OSL_LOG_FORMAT` says (on a
+ * terminal for people, unless told). Warnings and errors, or what `OSL_LOG_LEVEL` (`error`, `warn`, `info`) or the file
+ * of `OSL_LOG_LEVEL_FILE` says. @throws Failure
+ */
+export function operatorLog(): ServiceLog {
+  level = levelNow();
+  const format = readSetting('OSL_LOG_FORMAT');
+  const forPeople = format === 'text' || (format === 'auto' && process.stderr.isTTY);
+  const write = forPeople ? writeLine : jsonWriter();
+  const at =
+    (name: Level) =>
+    (message: string, fields: Fields = {}): void => {
+      if (LEVELS.indexOf(name) <= LEVELS.indexOf(level)) write(name, message, fields);
+    };
+  return Object.freeze({ info: at('info'), warn: at('warn'), error: at('error') });
+}
+
+/** Reads the level anew, where a file has it: the environment of a process does not change. */
+export function logLevelPart(): readonly ReloadPart[] {
+  if (!isSet('OSL_LOG_LEVEL_FILE')) return [];
+  const prepare = () => {
+    const next = levelNow();
+    const take = (): void => {
+      level = next;
+    };
+    return { now: `log level ${next}`, kept: null, take };
+  };
+  return [{ prepare }];
+}
+
+/** @throws StartProblem, Failure */
+function levelNow(): Level {
+  const file = readSetting('OSL_LOG_LEVEL_FILE');
+  if (file === null) return readSetting('OSL_LOG_LEVEL');
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    const fault = systemFault(error);
+    throw fault === null ? error : usage(`OSL_LOG_LEVEL_FILE: ${fault}`);
+  }
+  const { type } = SETTINGS.OSL_LOG_LEVEL;
+  return type.parse(text, '', () => {
+    throw usage(`the file ${file} of OSL_LOG_LEVEL_FILE must hold ${type.takes}, not \`${text}\``);
+  });
+}
+
+/** Bytes that wait for a log whose disk is full; what comes then is dropped. */
+const MOST_UNWRITTEN = 1_048_576;
+
+type Write = (level: Level, message: string, fields: Fields) => void;
+
+function jsonWriter(): Write {
+  const options = { level: 'info', base: { name: 'osl' }, timestamp: pino.stdTimeFunctions.isoTime };
+  const destination = pino.destination({ dest: 2, sync: true, maxLength: MOST_UNWRITTEN });
+  destination.on('error', () => undefined); // a log that takes nothing more ends no process that serves
+  const log = pino(options, destination);
+  return (name, message, fields) => log[name](fields, message);
+}
+
+function writeLine(name: Level, message: string, fields: Fields): void {
+  process.stderr.write(`${logLine(name, message, fields)}\n`);
+}
+
+/** `11:42:07 warn  upstream error  connector=demo sqlstate=22012`; of other fields than `stack` the first line only. */
+function logLine(level: Level, message: string, fields: Fields): string {
+  const time = new Date().toTimeString().slice(0, 8);
+  const whole = readSetting('OSL_DEBUG');
+  const pairs = Object.entries(fields).map(([name, value]) => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    if (name === 'stack') return text.split('\n').map(visible).join('\n');
+    return `${name}=${visible(whole ? text : (text.split('\n')[0] ?? ''))}`;
+  });
+  return [`${time} ${level.padEnd(5)} ${visible(message)}`, ...pairs].join('  ');
+}

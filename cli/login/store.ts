@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { codeOf } from '../../src/base/thrown.js';
+import { EXIT, Failure } from '../exit.js';
+
+/** What is kept of a login: one file of mode 0600 for each server. */
+export interface Login {
+  /** The REST address of the gateway, without a `/` at its end. */
+  readonly server: string;
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+  readonly idToken: string;
+  /** Null where the provider gave none: then the login ends with the ID token. */
+  readonly refreshToken: string | null;
+}
+
+/** The login at `server`; null where nobody has logged in there. */
+export function readLogin(server: string): Login | null {
+  try {
+    const value: unknown = JSON.parse(readFileSync(fileOf(server), 'utf8'));
+    return isLogin(value) && value.server === server ? value : null;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR' || error instanceof SyntaxError)
+      return null;
+    throw error;
+  }
+}
+
+/** Replaces the file whole, readable by its owner alone from its first byte. */
+export function writeLogin(login: Login): void {
+  mkdirSync(folder(), { recursive: true, mode: 0o700 });
+  const file = fileOf(login.server);
+  const making = `${file}.${process.pid}`;
+  rmSync(making, { force: true });
+  writeFileSync(making, `${JSON.stringify(login, null, 2)}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  renameSync(making, file);
+}
+
+export function removeLogin(server: string): void {
+  rmSync(fileOf(server), { force: true });
+}
+
+/** A command that holds the lock for longer has gone. */
+const STALE_MS = 30_000;
+const LOOK_MS = 50;
+
+/**
+ * Runs `work` while no other command renews the login at `server`: a provider that takes each refresh token once ends the
+ * whole login where two come with the same one.
+ */
+export async function exclusively<T>(server: string, work: () => Promise<T>): Promise<T> {
+  mkdirSync(folder(), { recursive: true, mode: 0o700 });
+  const lock = `${fileOf(server)}.lock`;
+  const until = Date.now() + STALE_MS;
+  while (!taken(lock)) {
+    if (Date.now() > until) rmSync(lock, { force: true });
+    else await sleep(LOOK_MS);
+  }
+  try {
+    return await work();
+  } finally {
+    rmSync(lock, { force: true });
+  }
+}
+
+function taken(lock: string): boolean {
+  try {
+    writeFileSync(lock, '', { mode: 0o600, flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw new Failure(EXIT.failed, `error: ${lock} cannot be made (${codeOf(error) ?? 'unknown'})`);
+  }
+}
+
+function folder(): string {
+  const config = process.env['XDG_CONFIG_HOME'] ?? '';
+  return join(config === '' ? join(homedir(), '.config') : config, 'osl', 'logins');
+}
+
+function fileOf(server: string): string {
+  return join(folder(), `${createHash('sha256').update(server).digest('hex').slice(0, 32)}.json`);
+}
+
+function isLogin(value: unknown): value is Login {
+  if (typeof value !== 'object' || value === null) return false;
+  const said: Readonly<Record<string, unknown>> = { ...value };
+  const texts = ['server', 'issuer', 'clientId', 'idToken'].every((name) => typeof said[name] === 'string');
+  const refresh = said['refreshToken'];
+  return texts && Array.isArray(said['scopes']) && (refresh === null || typeof refresh === 'string');
+}

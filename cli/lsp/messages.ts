@@ -1,0 +1,100 @@
+import { type Access, compile, QueryError } from 'osl-compiler';
+import { effectiveAccess, NOWHERE, supposedIdentity } from '../../policy/index.js';
+import type { FunctionEntry } from '../../src/model/graph/language.js';
+import { everythingIn } from '../../src/model/graph/visible.js';
+import type { Diagnostic } from '../../src/model/manifest/index.js';
+import type { Project, SoundModel } from './check.js';
+import type { Names } from './names.js';
+import { statementsOf } from './osql/scan.js';
+
+/** What the checking thread is asked. */
+export type Task =
+  | {
+      readonly kind: 'check';
+      readonly project: Project;
+      /** Texts that are open in the editor, by file. */
+      readonly open: readonly (readonly [file: string, text: string])[];
+    }
+  | { readonly kind: 'sights'; readonly manifestFile: string; readonly object: string }
+  | {
+      readonly kind: 'questions';
+      readonly manifestFile: string;
+      readonly text: string;
+      readonly subject: string | null;
+    };
+
+/** What it answers. */
+export interface Results {
+  readonly check: {
+    readonly diagnostics: readonly Diagnostic[];
+    readonly names: Names | null;
+    readonly functions: readonly FunctionEntry[];
+  };
+  /** Markdown; null where there is nothing to say. */
+  readonly sights: string | null;
+  /** Null where no manifest that is right has been checked. */
+  readonly questions: readonly QuestionFault[] | null;
+}
+
+export interface CheckRequest {
+  readonly id: number;
+  readonly task: Task;
+}
+
+export type CheckReply =
+  | { readonly id: number; readonly result: Results[Task['kind']] }
+  | { readonly id: number; readonly failed: string };
+
+/** What is wrong with a question, by offsets of its file (UTF-16). */
+interface QuestionFault {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Questions of a file that are compiled. */
+const MOST_STATEMENTS = 500;
+
+/**
+ * What is wrong with the questions of an `.osql` file: each is compiled, and none is asked. As `subject` asks them, with
+ * every role that it can have; null: as who sees everything.
+ */
+export function questionFaults(
+  text: string,
+  model: SoundModel,
+  subject: string | null,
+): readonly QuestionFault[] {
+  const access = accessOf(model, subject);
+  return statementsOf(text)
+    .slice(0, MOST_STATEMENTS)
+    .flatMap(({ from, to }) => {
+      try {
+        compile(text.slice(from, to), model.manifest.catalog, access);
+        return [];
+      } catch (error) {
+        if (!(error instanceof QueryError)) throw error;
+        return [faultOf(error, text, from, to)];
+      }
+    });
+}
+
+function faultOf(
+  { code, message, hint, position }: QueryError,
+  text: string,
+  from: number,
+  to: number,
+): QuestionFault {
+  if (position === null) return { code, message, hint, from, to };
+  const at = from + position.offset;
+  const [word = ''] =
+    /^("(?:[^"]|"")*"|'(?:[^']|'')*'|[\p{L}\p{M}\p{N}_$]+|\S)/u.exec(text.slice(at, to)) ?? [];
+  return { code, message, hint, from: at, to: Math.min(to, at + Math.max(1, word.length)) };
+}
+
+function accessOf({ manifest: { catalog }, snapshot }: SoundModel, subject: string | null): Access {
+  if (subject === null || snapshot === null) return everythingIn(catalog);
+  const identity = supposedIdentity({ chain: [subject], roles: null }, snapshot);
+  return effectiveAccess(identity, snapshot, catalog, { ...NOWHERE, now: Date.now() });
+}

@@ -1,0 +1,108 @@
+import type { Catalog, Relation } from 'osl-compiler';
+import {
+  effectiveAccess,
+  type GrantReason,
+  NOWHERE,
+  type PolicySnapshot,
+  reasonsFor,
+  supposedIdentity,
+} from '../../policy/index.js';
+import { bestSight, type CatalogName, objectNamed, type Visibility } from '../../src/model/graph/index.js';
+import type { SoundModel } from './check.js';
+
+/** Subjects that are judged for one hover: a policy may have many thousands. */
+const MOST_SUBJECTS = 500;
+/** Subjects that are named for each way of seeing. */
+const MOST_NAMED = 6;
+
+const WORDS: Readonly<Record<Exclude<Visibility, 'nothing'>, string>> = {
+  clear: 'in the clear',
+  partly_masked: 'masked in some rows',
+  masked: 'masked',
+  aggregates: 'in aggregates only',
+};
+
+/**
+ * Who may see an object, and which grants decide, as Markdown: of each subject of the policy as if it asked for itself,
+ * now, with every role that it can have. Null where the manifest has no such object, or no policy is right.
+ */
+export function sightsText(name: string, { manifest: { catalog }, snapshot }: SoundModel): string | null {
+  const object = objectNamed(name);
+  const relation = catalog.relations.get(object.relation);
+  if (relation === undefined) return null;
+  const label = labelOf(relation, object.column);
+  if (label === undefined) return null;
+  if (snapshot === null) return 'Who may see it is not known: the policy is missing or wrong.';
+  const seen = [...sightsOf(object, relation, snapshot, catalog)];
+  const blind = seen.filter(({ sight }) => sight === 'nothing').length;
+  const lines = (['clear', 'partly_masked', 'masked', 'aggregates'] as const).flatMap((sight) => {
+    const who = seen.filter((one) => one.sight === sight);
+    return who.length === 0
+      ? []
+      : [`- **${WORDS[sight]}**: ${namesText(who.map(({ subject }) => subject))}, by ${rulesText(who)}`];
+  });
+  const mask = label === null ? null : (snapshot.masks.get(relation.name)?.get(label) ?? 'deny');
+  return [
+    ...(label === null ? [] : [`Label \`${label}\`, mask \`${mask}\`.`, '']),
+    lines.length === 0 ? 'No subject of the policy sees it.' : 'Who may see it, asking for itself:',
+    '',
+    ...lines,
+    ...(lines.length === 0 || blind === 0 ? [] : [`- not at all: ${blind} of ${seen.length} subjects`]),
+    ...(snapshot.subjects.size > seen.length
+      ? [`\nThe first ${seen.length} of ${snapshot.subjects.size} subjects.`]
+      : []),
+  ].join('\n');
+}
+
+interface Seen {
+  readonly subject: string;
+  readonly sight: Visibility;
+  readonly rules: readonly string[];
+}
+
+function* sightsOf(
+  object: CatalogName,
+  relation: Relation,
+  snapshot: PolicySnapshot,
+  catalog: Catalog,
+): Generator<Seen> {
+  const circumstances = { ...NOWHERE, now: Date.now() };
+  for (const subject of [...snapshot.subjects.keys()].slice(0, MOST_SUBJECTS)) {
+    const identity = supposedIdentity({ chain: [subject], roles: null }, snapshot);
+    const access = effectiveAccess(identity, snapshot, catalog, circumstances);
+    const sight = bestSight(relation, object.column, catalog, access);
+    const { grants } = reasonsFor(relation.name, identity, access, snapshot, catalog);
+    const rules = grants.filter((grant) => grant.counts && covers(grant, object.column)).map(ruleText);
+    yield { subject, sight, rules };
+  }
+}
+
+function covers({ columns }: GrantReason, column: string | null): boolean {
+  return column === null || columns === '*' || columns.includes(column);
+}
+
+function ruleText({ rule, rows, unmask }: GrantReason): string {
+  const more = [
+    ...(rows === null ? [] : [`rows \`${rows}\``]),
+    ...(unmask.length === 0 ? [] : [`unmask ${unmask.join(', ')}`]),
+  ];
+  return `\`${rule}\`${more.length === 0 ? '' : ` (${more.join('; ')})`}`;
+}
+
+function rulesText(who: readonly Seen[]): string {
+  const rules = [...new Set(who.flatMap(({ rules }) => rules))];
+  return rules.length > MOST_NAMED ? `${rules.slice(0, MOST_NAMED).join(', ')} …` : rules.join(', ');
+}
+
+function namesText(subjects: readonly string[]): string {
+  const named = subjects.slice(0, MOST_NAMED).map((subject) => `\`${subject}\``);
+  const more = subjects.length - named.length;
+  return more === 0 ? named.join(', ') : `${named.join(', ')} and ${more} more`;
+}
+
+/** The label of a column, null where it has none and for a relation; undefined where there is no such column. */
+function labelOf(relation: Relation, column: string | null): string | null | undefined {
+  if (column === null) return null;
+  const found = [...relation.columns, ...(relation.computed ?? [])].find(({ name }) => name === column);
+  return found === undefined ? undefined : (found.sensitivity ?? null);
+}

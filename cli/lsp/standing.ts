@@ -1,0 +1,118 @@
+import { stackOf } from '../../src/base/thrown.js';
+import type { FunctionEntry } from '../../src/model/graph/language.js';
+import type { Diagnostic } from '../../src/model/manifest/index.js';
+import type { Project } from './check.js';
+import type { CheckingThread } from './checking-thread.js';
+import { type Names, NO_NAMES } from './names.js';
+
+/** What is known of a project. */
+export interface Standing {
+  readonly project: Project;
+  /** Of the last check in which both files could be read. */
+  readonly names: Names;
+  readonly functions: readonly FunctionEntry[];
+}
+
+interface Entry {
+  standing: Standing;
+  timer: NodeJS.Timeout | null;
+  /** The check that runs. */
+  running: Promise<void> | null;
+  /** True if something has changed since it began. */
+  stale: boolean;
+}
+
+/** Says on standard error what went wrong: standard output is the protocol's, and the next change is another chance. */
+export function complain(error: unknown): void {
+  process.stderr.write(`osl lsp: ${stackOf(error)}\n`);
+}
+
+/** What a check of a project found. */
+export type DiagnosticsListener = (project: Project, diagnostics: readonly Diagnostic[]) => void;
+
+/** The projects of the files that are open. Each is checked a moment after its last change, one check at a time. */
+export class Projects {
+  readonly #entries = new Map<string, Entry>();
+  readonly #thread: CheckingThread;
+  readonly #delayMs: number;
+  readonly #open: () => readonly (readonly [file: string, text: string])[];
+  readonly #found: DiagnosticsListener;
+
+  /** @param open the files that are open in the editor, with their texts */
+  constructor(
+    thread: CheckingThread,
+    delayMs: number,
+    open: () => readonly (readonly [file: string, text: string])[],
+    found: DiagnosticsListener,
+  ) {
+    this.#thread = thread;
+    this.#delayMs = delayMs;
+    this.#open = open;
+    this.#found = found;
+  }
+
+  standing(project: Project): Standing {
+    return this.#entry(project).standing;
+  }
+
+  /** Has a project checked, once nothing has changed for a moment. */
+  changed(project: Project): void {
+    const entry = this.#entry(project);
+    entry.stale = true;
+    if (entry.timer !== null) clearTimeout(entry.timer);
+    entry.timer = setTimeout(() => {
+      entry.timer = null;
+      if (entry.running === null) void this.#check(entry);
+    }, this.#delayMs);
+  }
+
+  /** Resolves once a check that has seen the last change is over, or none is wanted. */
+  async settled(project: Project): Promise<void> {
+    const entry = this.#entry(project);
+    if (entry.timer !== null) {
+      clearTimeout(entry.timer);
+      entry.timer = null;
+    }
+    if (entry.running === null && entry.stale) void this.#check(entry);
+    while (entry.running !== null) await entry.running;
+  }
+
+  #entry(project: Project): Entry {
+    const key = `${project.manifestFile}\n${project.policyFile ?? ''}`;
+    let entry = this.#entries.get(key);
+    if (entry === undefined) {
+      entry = {
+        standing: { project, names: NO_NAMES, functions: [] },
+        timer: null,
+        running: null,
+        stale: true,
+      };
+      this.#entries.set(key, entry);
+    }
+    return entry;
+  }
+
+  #check(entry: Entry): Promise<void> {
+    entry.running = this.#checked(entry)
+      .catch(complain)
+      .finally(() => {
+        entry.running = null;
+        // What changed in the meantime: a timer that is over did not begin another check.
+        if (entry.stale && entry.timer === null) void this.#check(entry);
+      });
+    return entry.running;
+  }
+
+  async #checked(entry: Entry): Promise<void> {
+    entry.stale = false;
+    const { project } = entry.standing;
+    const files = [project.manifestFile, project.policyFile];
+    const open = this.#open().filter(([file]) => files.includes(file));
+    const checked = await this.#thread.ask<'check'>({ kind: 'check', project, open });
+    if (checked === null) return;
+    const { names, functions, diagnostics } = checked;
+    entry.standing = { project, functions, names: names ?? entry.standing.names };
+    // A newer text is being checked: places of this one may be elsewhere in it.
+    if (!entry.stale) this.#found(project, diagnostics);
+  }
+}

@@ -1,0 +1,122 @@
+import { dirname, resolve } from 'node:path';
+import type { Visibility } from '../../src/model/graph/index.js';
+import { parseSource, raise, readManifestText } from '../../src/model/manifest/index.js';
+import { shapeCheck } from '../../src/model/manifest/schema/check.js';
+import { POLICY_TESTS_SCHEMA } from './schema.js';
+
+export type JsonRow = Readonly<Record<string, unknown>>;
+
+export interface Expectation {
+  /** `allow` or a code; absent: `allow`. */
+  readonly decision?: string;
+  readonly columns?: readonly string[];
+  readonly masked?: readonly string[];
+  readonly rows?: readonly JsonRow[];
+  readonly in_order?: boolean;
+  readonly row_count?: number;
+  readonly sql?: string;
+  readonly sees?: Visibility;
+}
+
+/** What a test asks. */
+export type Asked =
+  | { readonly kind: 'osql' | 'sql'; readonly text: string }
+  | { readonly kind: 'metrics'; readonly body: JsonRow }
+  | { readonly kind: 'object'; readonly name: string };
+
+/** In what circumstances a test asks. */
+export interface From {
+  readonly surface?: 'rest' | 'wire' | 'mcp';
+  readonly address?: string;
+  readonly purpose?: string;
+  readonly claims?: Readonly<Record<string, readonly string[]>>;
+  readonly at?: string;
+}
+
+export interface PolicyTest {
+  readonly name: string;
+  /** Root first; the last asks. */
+  readonly chain: readonly string[];
+  /** Null: all that the asker can have. */
+  readonly roles: readonly string[] | null;
+  readonly from: From;
+  readonly asked: Asked;
+  readonly expect: Expectation;
+}
+
+export interface PolicyTests {
+  readonly manifestFile: string;
+  readonly policyFile: string;
+  /** By table, as sources name it. */
+  readonly data: ReadonlyMap<string, readonly JsonRow[]>;
+  readonly tests: readonly PolicyTest[];
+}
+
+interface TestDocument {
+  readonly name: string;
+  readonly as?: string;
+  readonly chain?: readonly string[];
+  readonly roles?: readonly string[];
+  readonly from?: From;
+  readonly ask?: string;
+  readonly sql?: string;
+  readonly metrics?: JsonRow;
+  readonly object?: string;
+  readonly expect: Expectation;
+}
+
+interface Document {
+  readonly manifest?: string;
+  readonly policy?: string;
+  readonly data?: Readonly<Record<string, readonly JsonRow[]>>;
+  readonly tests: readonly TestDocument[];
+}
+
+/** A test that says too much or too little, by its name. */
+class UnclearTest extends Error {
+  override readonly name = 'UnclearTest';
+}
+
+const shape = shapeCheck(POLICY_TESTS_SCHEMA);
+
+/**
+ * Reads a file of policy tests.
+ *
+ * @throws ManifestProblems with the places of its faults; UnclearTest
+ */
+export async function loadPolicyTests(file: string): Promise<PolicyTests> {
+  const source = parseSource(await readManifestText(file), file);
+  raise(source, shape(source.value));
+  const document = source.value as Document; // the schema has just checked the shape that the type states
+  const beside = (path: string): string => resolve(dirname(file), path);
+  return Object.freeze({
+    manifestFile: beside(document.manifest ?? 'manifest.yaml'),
+    policyFile: beside(document.policy ?? 'policy.yaml'),
+    data: new Map(Object.entries(document.data ?? {})),
+    tests: document.tests.map(testOf),
+  });
+}
+
+function testOf({ name, as, chain, roles, from = {}, expect, ...questions }: TestDocument): PolicyTest {
+  const fault = (message: string): UnclearTest => new UnclearTest(`test \`${name}\`: ${message}`);
+  if ((as === undefined) === (chain === undefined)) throw fault('say who asks, by `as` or by `chain`');
+  const asked = askedBy(questions);
+  if (asked === null) throw fault('it has one of `ask`, `sql`, `metrics` and `object`');
+  if ((asked.kind === 'object') !== (expect.sees !== undefined))
+    throw fault('`sees` is expected of an `object`, and of nothing else');
+  if (asked.kind === 'object' && Object.keys(expect).length > 1)
+    throw fault('of an `object` nothing is expected but `sees`');
+  if (from.at !== undefined && (asked.kind !== 'object' || Number.isNaN(Date.parse(from.at))))
+    throw fault('`at` is a moment, such as 2026-01-31T09:00:00Z, in which an `object` is seen');
+  return Object.freeze({ name, chain: chain ?? [as ?? ''], roles: roles ?? null, from, asked, expect });
+}
+
+function askedBy({ ask, sql, metrics, object }: Partial<TestDocument>): Asked | null {
+  const found: Asked[] = [];
+  if (ask !== undefined) found.push({ kind: 'osql', text: ask });
+  if (sql !== undefined) found.push({ kind: 'sql', text: sql });
+  if (metrics !== undefined) found.push({ kind: 'metrics', body: metrics });
+  if (object !== undefined) found.push({ kind: 'object', name: object });
+  const [only] = found;
+  return found.length === 1 && only !== undefined ? only : null;
+}

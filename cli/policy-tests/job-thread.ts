@@ -1,0 +1,40 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { ready } from 'osl-compiler';
+import type { JobReply } from '../../src/base/threads/job.js';
+import { yieldToOthers } from '../../src/base/threads/yield-to-others.js';
+import { messageOf } from '../../src/base/thrown.js';
+import { loadModel } from '../../src/service/model.js';
+import { loadPolicyTests } from './document.js';
+import { runPolicyTests } from './run.js';
+
+/** Run by job.ts: runs the tests of one file, with their coverage, and ends. */
+
+if (parentPort === null) throw new Error('this is a thread, not a program');
+const port = parentPort;
+const say = (reply: JobReply): void => port.postMessage(reply);
+/** Between two reports, ms. */
+const REPORT_MS = 100;
+
+yieldToOthers();
+const { file } = workerData as { file: string }; // what job.ts gives
+
+try {
+  await ready();
+  const tests = await loadPolicyTests(file);
+  const { manifest, snapshot } = await loadModel(tests.manifestFile, tests.policyFile, null);
+  const tested = { manifest: manifest.version, policy: snapshot?.version ?? null };
+  const { ok, results, coverage } = await runPolicyTests(tests, true, reporter());
+  say({ kind: 'done', result: { ok, results, coverage, tested } });
+} catch (error) {
+  say({ kind: 'failed', reason: messageOf(error) });
+}
+
+function reporter(): (tests: number, changes: number) => void {
+  let last = Number.NEGATIVE_INFINITY;
+  return (tests, changes) => {
+    const now = performance.now();
+    if (now - last < REPORT_MS) return;
+    last = now;
+    say({ kind: 'progress', progress: { tests, changes } });
+  };
+}

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import { emit, type GovernedPlan, QueryError } from 'osl-compiler';
+import {
+  createLimiter,
+  effectiveAccess,
+  type Identity,
+  LIMIT_BUCKETS,
+  type PolicySnapshot,
+  supposedIdentity,
+} from '../../policy/index.js';
+import { createPlanCache } from '../../src/ask/data/plan-cache.js';
+import { type AnswerParts, ask, type Question } from '../../src/ask/index.js';
+import { bestSight, objectNamed, type Visibility } from '../../src/model/graph/index.js';
+import { limitedBy, type Service } from '../../src/service/service.js';
+import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
+import { queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
+import { JsonAnswer } from '../../src/surfaces/rest/json-answer.js';
+import type { Asked, From, JsonRow, PolicyTest } from './document.js';
+
+/** What came of a test's question. */
+export type Observed =
+  | {
+      readonly kind: 'answer';
+      readonly plan: GovernedPlan;
+      readonly sql: string;
+      readonly rows: readonly JsonRow[];
+    }
+  | { readonly kind: 'refusal'; readonly code: string; readonly message: string }
+  | { readonly kind: 'sight'; readonly sees: Visibility };
+
+/** What the service answers to a test under `snapshot`, on the way that every question takes. */
+export async function observe(
+  service: Service,
+  snapshot: PolicySnapshot,
+  test: PolicyTest,
+): Promise<Observed> {
+  const { claims } = test.from;
+  const identity = supposedIdentity({ ...test, ...(claims !== undefined && { claims }) }, snapshot);
+  if (test.asked.kind === 'object')
+    return { kind: 'sight', sees: sightOf(test.asked.name, test.from, identity, service, snapshot) };
+  try {
+    return await answered(partsUnder(service, snapshot), identity, test.from, test.asked);
+  } catch (error) {
+    if (error instanceof QueryError) return { kind: 'refusal', code: error.code, message: error.message };
+    throw error;
+  }
+}
+
+const PLANS_BYTES = 1_048_576;
+const UNLIMITED = Object.freeze(Object.fromEntries(LIMIT_BUCKETS.map((bucket) => [bucket, 1e9])));
+
+/** The service with another policy and without limits of requests: tests come faster than callers do. */
+function partsUnder(service: Service, snapshot: PolicySnapshot): AnswerParts {
+  const model = service.model().underPolicy(snapshot);
+  return {
+    ...service,
+    model: () => model,
+    plans: createPlanCache(PLANS_BYTES),
+    ...limitedBy(service, createLimiter({ limits: { ...snapshot.limits, ...UNLIMITED } })),
+  };
+}
+
+async function answered(
+  parts: AnswerParts,
+  identity: Identity,
+  { surface = 'rest', address, purpose }: From,
+  asked: Exclude<Asked, { kind: 'object' }>,
+): Promise<Observed> {
+  const { body, parameters } = queryRequestIn(fieldsIn(Buffer.from(JSON.stringify(bodyOf(asked)))));
+  const question: Question = {
+    requestId: randomUUID(),
+    surface,
+    credentials: { kind: 'session', identity },
+    origin: { address: address ?? null, purpose: purpose ?? null, emergency: null },
+    body,
+    parameterOids: [],
+  };
+  const encoding = new JsonAnswer();
+  const answer = await ask(parts, question, {
+    parameters,
+    resultFormats: encoding.formats(),
+    maxRows: 0,
+    signal: null,
+    sink: (plan, versions, redacted) => {
+      encoding.begin({ requestId: question.requestId, plan, versions, redacted });
+      return { write: (dataRows) => encoding.rows(dataRows) };
+    },
+  });
+  encoding.end(answer);
+  const { rows } = JSON.parse(encoding.take().toString('utf8')) as { rows: readonly JsonRow[] }; // what was just written
+  return { kind: 'answer', plan: answer.plan, sql: emit(answer.plan).sql, rows };
+}
+
+function bodyOf(asked: Exclude<Asked, { kind: 'object' }>): object {
+  switch (asked.kind) {
+    case 'osql':
+      return { osql: asked.text };
+    case 'sql':
+      return { sql: asked.text };
+    case 'metrics':
+      return asked.body;
+    default: {
+      const unknown: never = asked;
+      return unknown;
+    }
+  }
+}
+
+function sightOf(
+  name: string,
+  { surface = 'rest', address, purpose, at }: From,
+  identity: Identity,
+  service: Service,
+  snapshot: PolicySnapshot,
+): Visibility {
+  const { catalog } = service.model().manifest;
+  const { relation: named, column } = objectNamed(name);
+  const relation = catalog.relations.get(named);
+  if (relation === undefined) return 'nothing';
+  const now = at === undefined ? Date.now() : Date.parse(at);
+  const said = { address: address ?? null, purpose: purpose ?? null, emergency: null };
+  const circumstances = { now, surface, ...said };
+  return bestSight(relation, column, catalog, effectiveAccess(identity, snapshot, catalog, circumstances));
+}

@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ServiceLog } from '../../src/base/log.js';
+import type { SystemEngine } from '../../src/engine/index.js';
+import { LEXICAL_MODEL } from '../../src/model/facets/embedding-models.js';
+import type { ManifestDocument, Table } from '../../src/model/manifest/index.js';
+import { indexContent } from '../../src/service/content/index-content.js';
+import { loadModel } from '../../src/service/model.js';
+import { type OpenService, openService } from '../../src/service/open.js';
+import type { Service } from '../../src/service/service.js';
+import { type Settings, settingsFrom } from '../../src/service/settings.js';
+import type { JsonRow, PolicyTests } from './document.js';
+import { copyOf, tablesSql, UnfitRows } from './tables.js';
+
+/** A service over the tables that a manifest declares, which hold the rows of the tests and nothing else. */
+export interface Stand {
+  readonly service: Service;
+  close(): Promise<void>;
+}
+
+const SILENT: ServiceLog = Object.freeze({
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+});
+
+/**
+ * Opens a service on embedded databases in a temporary directory. The databases of the manifest are not reached.
+ *
+ * @throws ManifestProblems and PolicyFault of the files, UnfitRows, StartProblem
+ */
+export async function openStand({ manifestFile, policyFile, data }: PolicyTests): Promise<Stand> {
+  const own = await loadModel(manifestFile, policyFile, null); // what is wrong with the files is told with their places
+  const dir = mkdtempSync(join(tmpdir(), 'osl-policy-test-'));
+  const remove = (): void => rmSync(dir, { recursive: true, force: true });
+  process.once('exit', remove);
+  try {
+    const embedded = join(dir, 'manifest.json');
+    writeFileSync(embedded, JSON.stringify(onEmbedded(own.manifest.document)));
+    const over = { manifestFile: embedded, policyFile, dataDir: join(dir, 'data') };
+    const settings = settingsFrom({}, dir, over);
+    const open = await openService(settings, SILENT);
+    const close = async (): Promise<void> => {
+      await open.close();
+      process.off('exit', remove);
+      remove();
+    };
+    try {
+      await fill(open, data);
+      await index(open, settings.content);
+      return Object.freeze({ service: open.service, close });
+    } catch (error) {
+      await close();
+      throw error;
+    }
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+/** The same manifest with each connector embedded: what it says of tables and all that is made of them stays. */
+function onEmbedded(document: ManifestDocument): object {
+  const connectors = Object.entries(document.connectors).map(
+    ([name, { tables }]) => [name, { kind: 'pglite', tables }] as const,
+  );
+  // An embedded database notifies nobody, and no answer is to be one of an earlier test.
+  const entities = Object.entries(document.entities).map(
+    ([name, { cache: _cache, ...entity }]) => [name, entity] as const,
+  );
+  return { ...document, connectors: Object.fromEntries(connectors), entities: Object.fromEntries(entities) };
+}
+
+async function fill(
+  { service, databases }: OpenService,
+  data: ReadonlyMap<string, readonly JsonRow[]>,
+): Promise<void> {
+  const { connectors } = service.model().manifest;
+  const left = new Set(data.keys());
+  for (const connector of connectors.values()) {
+    const engine = databases.get(connector.name);
+    if (engine === undefined) continue;
+    await engine.system.script(tablesSql(connector));
+    for (const [key, table] of connector.tables) {
+      const rows = data.get(`${connector.name}.${key}`) ?? [];
+      left.delete(`${connector.name}.${key}`);
+      await copyIn(engine.system, key, table, rows);
+    }
+    for (const schema of new Set([...connector.tables.values()].map((t) => t.schema)))
+      await engine.system.grantRead(schema);
+  }
+  const [unknown] = left;
+  if (unknown !== undefined) throw new UnfitRows(`the manifest has no table \`${unknown}\``);
+}
+
+/** Of the facets, those that need no server of a model: the others have no passages here. */
+async function index({ service, databases }: OpenService, settings: Settings['content']): Promise<void> {
+  const { manifest } = service.model();
+  const offline = [...manifest.facets.values()].filter(
+    (f) => f.legOf === null && f.embeddingModel === LEXICAL_MODEL,
+  );
+  if (offline.length === 0) return;
+  const names = offline.map((f) => f.name);
+  await indexContent(manifest, databases, settings, names, () => undefined);
+}
+
+async function copyIn(
+  system: SystemEngine,
+  key: string,
+  table: Table,
+  rows: readonly JsonRow[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const { columns, rows: texts } = copyOf(table, rows);
+  const { schema, table: name } = table;
+  try {
+    await system.copyIn({ schema, table: name, columns }, texts);
+  } catch (error) {
+    throw new UnfitRows(`the rows of \`${key}\` do not fit its columns`, { cause: error });
+  }
+}

@@ -1,0 +1,116 @@
+import { existsSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
+import { ready } from 'osl-compiler';
+import {
+  type ActivationBase,
+  type ActivePolicy,
+  type Authorship,
+  activePolicy,
+  type ControlQueries,
+  publishedAfter,
+  standing,
+  tenantsIn,
+} from '../../src/base/control/index.js';
+import { compiledPolicy, type PolicyJudgement } from '../../src/model/authoring/index.js';
+import {
+  EMPTY_OVERLAY,
+  loadLayered,
+  type Manifest,
+  ManifestProblems,
+  type Overlay,
+} from '../../src/model/manifest/index.js';
+import type { Model } from '../../src/model/model.js';
+import { unseal } from '../../src/model/versions/index.js';
+import { findingLines, policyDifferenceLines } from '../difference.js';
+import { EXIT, Failure, usage } from '../exit.js';
+import { type ServerFlags, settingsOf } from '../flags.js';
+import { note, print } from '../output.js';
+
+/** Flags of commands that read policies in the control database. */
+export interface PolicyFlags extends Pick<ServerFlags, 'manifest'> {
+  readonly tenant?: string;
+  readonly json?: true;
+}
+
+/** Flags of commands that write policies there. */
+export interface AuthorFlags extends PolicyFlags {
+  readonly author?: string;
+  readonly comment?: string;
+}
+
+/** What a policy is judged against: the manifest with what is published, and the policy that serves. */
+export interface Ground {
+  readonly tenant: string;
+  readonly model: Model;
+  readonly active: ActivePolicy | null;
+  readonly seen: ActivationBase;
+}
+
+/** The ground of a tenant whose manifest is at hand. @throws ManifestProblems, OverlayConflict, Failure, ControlFault */
+export async function groundOf(control: ControlQueries, flags: PolicyFlags): Promise<Ground> {
+  await ready();
+  const { manifestFile } = settingsOf(flags);
+  const own = await loadLayered(manifestFile, EMPTY_OVERLAY);
+  const { tenant } = own.manifest;
+  if (tenant === null)
+    throw usage(`${manifestFile} names no tenant: gateways that share a database need \`tenant:\` in it`);
+  // One after the other: what changes in between is a conflict when something is activated.
+  const seen = await standing(control, tenant);
+  const head = await publishedHead(control, tenant, seen.published);
+  const { manifest } = head === null ? own : await loadLayered(manifestFile, head);
+  const active = await activePolicy(control, tenant);
+  return { tenant, model: modelOf(manifest, active), active, seen };
+}
+
+async function publishedHead(
+  control: ControlQueries,
+  tenant: string,
+  number: number,
+): Promise<Overlay | null> {
+  if (number === 0) return null;
+  const [head] = await publishedAfter(control, tenant, number - 1);
+  const version = head === undefined ? null : unseal(head.id, head.bytes);
+  if (version === null)
+    throw new Failure(EXIT.failed, `error: published version ${number} is not what was published`);
+  return version;
+}
+
+/** Nothing serves where the active policy does not go together with the manifest that is at hand. */
+function modelOf(manifest: Manifest, active: ActivePolicy | null): Model {
+  if (active === null) return { manifest, snapshot: null };
+  try {
+    return { manifest, snapshot: compiledPolicy(active.text, `version ${active.version}`, manifest) };
+  } catch (error) {
+    if (error instanceof ManifestProblems) return { manifest, snapshot: null };
+    throw error;
+  }
+}
+
+/** Whose policies: as told, as the manifest says where it is at hand, else the only ones there. @throws Failure */
+export async function tenantFor(control: ControlQueries, flags: PolicyFlags): Promise<string> {
+  if (flags.tenant !== undefined) return flags.tenant;
+  const { manifestFile } = settingsOf(flags);
+  if (flags.manifest !== undefined || existsSync(manifestFile)) {
+    const { manifest } = await loadLayered(manifestFile, EMPTY_OVERLAY);
+    if (manifest.tenant !== null) return manifest.tenant;
+  }
+  const [only, ...more] = await tenantsIn(control);
+  if (only !== undefined && more.length === 0) return only;
+  throw usage(only === undefined ? 'there is no policy yet: osl policy push' : 'name one with --tenant');
+}
+
+/** Says what a judgement found. @throws Failure where the policy could not serve */
+export function told(judgement: PolicyJudgement, what: string): void {
+  if (judgement.diff === null)
+    throw new Failure(EXIT.usage, findingLines(judgement.diagnostics, what).join('\n'));
+  for (const line of policyDifferenceLines(judgement.diff)) print(line);
+}
+
+export function authorshipOf({ author, comment }: AuthorFlags): Authorship {
+  return { author: author ?? `${userInfo().username}@${hostname()}`, comment: comment ?? null };
+}
+
+/** What is done with a version that serves from now on. */
+export function noteActive(version: number, activation: number): void {
+  note(`version ${version} is active (activation ${activation}): gateways take it up as they hear of it`);
+}

@@ -1,0 +1,199 @@
+import { existsSync } from 'node:fs';
+import {
+  type Activation,
+  type ActivationBase,
+  activatePolicy,
+  activations,
+  activePolicy,
+  type ControlDatabase,
+  type ControlPlace,
+  type ControlQueries,
+  migrate,
+  openControl,
+  policyText,
+  policyVersions,
+  pushPolicy,
+  standing,
+} from '../../src/base/control/index.js';
+import { judgePolicy, type PolicyJudgement } from '../../src/model/authoring/index.js';
+import { readManifestText } from '../../src/model/manifest/index.js';
+import { databasePlace } from '../../src/service/settings/control.js';
+import { readSetting } from '../../src/service/settings/table.js';
+import { EXIT, Failure, usage } from '../exit.js';
+import { settingsOf } from '../flags.js';
+import { note, print, printJson, terminalWidth } from '../output.js';
+import { formatTable, textColumns } from '../table.js';
+import {
+  type AuthorFlags,
+  authorshipOf,
+  groundOf,
+  noteActive,
+  type PolicyFlags,
+  tenantFor,
+  told,
+} from './ground.js';
+
+export interface PushFlags extends AuthorFlags {
+  readonly activate?: true;
+}
+
+/** Does `work` with the database of `OSL_CONTROL_URL`, and lets go of it. @throws Failure, ControlFault */
+export async function withControl<T>(
+  work: (control: { readonly database: ControlDatabase; readonly place: ControlPlace }) => Promise<T>,
+): Promise<T> {
+  const place = databasePlace(readSetting, 'OSL_CONTROL_URL');
+  if (place === null)
+    throw usage('set OSL_CONTROL_URL, or OSL_CONTROL_URL_FILE: the database that gateways share');
+  const database = openControl(place);
+  try {
+    return await work({ database, place });
+  } finally {
+    await database.close();
+  }
+}
+
+export function runShow(version: number | null, flags: PolicyFlags): Promise<void> {
+  return withControl(async ({ database }) => {
+    const tenant = await tenantFor(database, flags);
+    const text =
+      version === null
+        ? ((await activePolicy(database, tenant))?.text ?? null)
+        : await policyText(database, tenant, version);
+    if (text === null)
+      throw new Failure(
+        EXIT.failed,
+        version === null ? 'error: no policy is active' : `error: there is no version ${version}`,
+      );
+    process.stdout.write(text);
+  });
+}
+
+export function runHistory(flags: PolicyFlags): Promise<void> {
+  return withControl(async ({ database }) => {
+    const tenant = await tenantFor(database, flags);
+    const versions = await policyVersions(database, tenant);
+    const served = await activations(database, tenant);
+    if (flags.json) {
+      printJson({ tenant, versions, activations: served });
+      return;
+    }
+    const [serves] = served;
+    const rows = versions.map(({ number, digest, parent, author, login, at, comment }) => [
+      `${number}${serves?.version === number ? ' *' : ''}`,
+      at,
+      author,
+      login,
+      digest.slice(0, 12),
+      parent === null ? null : String(parent),
+      comment,
+    ]);
+    print(formatTable(textColumns(VERSION_COLUMNS), rows, terminalWidth()));
+    print('');
+    const times = served.map(({ number, version, action, author, login, at, comment }) => [
+      String(number),
+      at,
+      `${action} ${version}`,
+      author,
+      login,
+      comment,
+    ]);
+    print(formatTable(textColumns(ACTIVATION_COLUMNS), times, terminalWidth()));
+  });
+}
+
+const VERSION_COLUMNS = ['version', 'at', 'author', 'login', 'digest', 'parent', 'comment'];
+const ACTIVATION_COLUMNS = ['activation', 'at', 'what', 'author', 'login', 'comment'];
+
+export function runActivate(version: number, flags: AuthorFlags): Promise<void> {
+  return withControl(async ({ database }) => {
+    const { tenant, model, active, seen } = await groundOf(database, flags);
+    const text = await policyText(database, tenant, version);
+    if (text === null) throw usage(`there is no version ${version}: osl policy history lists them`);
+    const judgement = judgePolicy(text, `version ${version}`, model);
+    if (!flags.json || !judgement.ok) told(judgement, `version ${version}`);
+    if (active?.version === version) {
+      if (flags.json) printJson({ version, activation: active.activation, diff: judgement.diff });
+      else note(`version ${version} is active already`);
+      return;
+    }
+    const asked = { version, action: 'activate', ...authorshipOf(flags) } as const;
+    const activation = await activatePolicy(database, tenant, asked, seen);
+    if (flags.json) printJson({ version, activation, diff: judgement.diff });
+    else noteActive(version, activation);
+  });
+}
+
+export function runPush(file: string, flags: PushFlags): Promise<void> {
+  return withControl(async ({ database }) => {
+    const text = await readManifestText(file);
+    const { tenant, model, seen } = await groundOf(database, flags);
+    const judgement = judgePolicy(text, file, model);
+    if (!flags.json || !judgement.ok) told(judgement, file);
+    const by = authorshipOf(flags);
+    const { number, added } = await pushPolicy(database, tenant, text, by);
+    if (!flags.json) note(added ? `kept as version ${number}` : `version ${number} has this text already`);
+    const activation = flags.activate
+      ? await activatePolicy(database, tenant, { version: number, action: 'activate', ...by }, seen)
+      : null;
+    if (flags.json) printJson({ version: number, added, activation, diff: judgement.diff });
+    else if (activation !== null) noteActive(number, activation);
+  });
+}
+
+export function runRollback(to: number | null, flags: AuthorFlags): Promise<void> {
+  return withControl(async ({ database }) => {
+    const tenant = await tenantFor(database, flags);
+    const history = await activations(database, tenant);
+    const version = to ?? before(history);
+    const text = await policyText(database, tenant, version);
+    if (text === null) throw usage(`there is no version ${version}: osl policy history lists them`);
+    if (!history.some((activation) => activation.version === version))
+      throw usage(`version ${version} never served: osl policy activate ${version}`);
+    const { seen, judgement } = await judged(database, tenant, version, text, flags);
+    if (judgement !== null && (!flags.json || !judgement.ok)) told(judgement, `version ${version}`);
+    const asked = { version, action: 'rollback', ...authorshipOf(flags) } as const;
+    const activation = await activatePolicy(database, tenant, asked, seen);
+    if (flags.json) printJson({ version, activation, diff: judgement?.diff ?? null });
+    else noteActive(version, activation);
+  });
+}
+
+/** The version that served before the one that serves. @throws Failure */
+function before(history: readonly Activation[]): number {
+  const [newest] = history;
+  const found = history.find(({ version }) => version !== newest?.version);
+  if (found === undefined) throw usage('no other version has ever served: there is nothing to go back to');
+  return found.version;
+}
+
+/** Judged where the manifest is at hand. */
+async function judged(
+  control: ControlQueries,
+  tenant: string,
+  version: number,
+  text: string,
+  flags: AuthorFlags,
+): Promise<{ readonly seen: ActivationBase; readonly judgement: PolicyJudgement | null }> {
+  const { manifestFile } = settingsOf(flags);
+  if (flags.manifest === undefined && !existsSync(manifestFile)) {
+    note(`there is no ${manifestFile}: each gateway checks the policy by itself`);
+    return { seen: await standing(control, tenant), judgement: null };
+  }
+  const ground = await groundOf(control, flags);
+  return { seen: ground.seen, judgement: judgePolicy(text, `version ${version}`, ground.model) };
+}
+
+export interface MigrateFlags {
+  readonly gateway?: readonly string[];
+  readonly author?: readonly string[];
+  readonly json?: true;
+}
+
+export async function runMigrate({ gateway = [], author = [], json }: MigrateFlags): Promise<void> {
+  const { ran, stands } = await withControl(({ database }) => migrate(database, { gateway, author }));
+  if (json) return printJson({ ran: ran.map(({ number, name }) => ({ number, name })), stands });
+  for (const { number, name } of ran) print(`${number}: ${name}`);
+  print(`osl_control stands at ${stands}`);
+  for (const role of gateway) print(`${role} may serve`);
+  for (const role of author) print(`${role} may write policies`);
+}

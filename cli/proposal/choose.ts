@@ -1,0 +1,81 @@
+import { type AdoptionCandidate, isExposable } from '../../src/model/discovery/index.js';
+import { isModelName, tableName } from '../../src/model/manifest/index.js';
+
+/** What is wanted of the tables: `*`, `sales.*`, `orders`, `-audit_log`, `public.tbl_customer=customer`. */
+export interface Wanted {
+  readonly pattern: string;
+  readonly name: string | null;
+  readonly out: boolean;
+}
+
+/** Reads a list of such words between commas; null where one is none. */
+export function wantedOf(text: string): readonly Wanted[] | null {
+  const words = text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
+  const wanted = words.map((word): Wanted | null => {
+    const [pattern = '', name = null, ...more] = word.replace(/^-/, '').split('=');
+    const out = word.startsWith('-');
+    if (pattern === '' || more.length > 0 || (name !== null && !isModelName(name))) return null;
+    return { pattern: pattern.trim(), name: name?.trim() ?? null, out };
+  });
+  return wanted.includes(null) ? null : wanted.filter((w) => w !== null);
+}
+
+export interface LeftOut {
+  /** `schema.table` */
+  readonly table: string;
+  readonly reason: string;
+}
+
+export interface Chosen {
+  readonly candidates: readonly AdoptionCandidate[];
+  readonly leftOut: readonly LeftOut[];
+  /** Words that mean no table. */
+  readonly unmatched: readonly string[];
+}
+
+/** The tables that are wanted and can be adopted at all; where nothing is named as wanted, all of them. */
+export function chooseTables(found: readonly AdoptionCandidate[], wanted: readonly Wanted[]): Chosen {
+  const asked = wanted.filter((w) => !w.out);
+  const named = new Set<Wanted>();
+  const leftOut: LeftOut[] = [];
+  const candidates = found.flatMap((candidate): readonly AdoptionCandidate[] => {
+    const hits = wanted.filter((w) => matches(w.pattern, candidate));
+    for (const hit of hits) named.add(hit);
+    if (hits.some((w) => w.out) || (asked.length > 0 && !hits.some((w) => !w.out))) return [];
+    const reason = obstacle(candidate);
+    if (reason !== null) {
+      leftOut.push({ table: tableOf(candidate), reason });
+      return [];
+    }
+    const name = hits.find((w) => w.name !== null)?.name ?? candidate.name;
+    return [{ ...candidate, name, columns: candidate.columns.filter((c) => c.readable) }];
+  });
+  return { candidates, leftOut, unmatched: wanted.filter((w) => !named.has(w)).map((w) => w.pattern) };
+}
+
+/** `schema.table`, as in the manifest. */
+export function tableOf(candidate: Pick<AdoptionCandidate, 'schema' | 'table'>): string {
+  return tableName(candidate);
+}
+
+/** `schema.table.column` */
+export function columnId(table: Pick<AdoptionCandidate, 'schema' | 'table'>, column: string): string {
+  return `${tableOf(table)}.${column}`;
+}
+
+function matches(pattern: string, { schema, table }: AdoptionCandidate): boolean {
+  const whole = pattern.includes('.') ? `${schema}.${table}` : table;
+  const parts = pattern.split('*').map((part) => part.replace(/[\\^$.+?()[\]{}|]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`, 'su').test(whole);
+}
+
+function obstacle({ columns }: AdoptionCandidate): string | null {
+  if (columns.length === 0) return 'it has no columns';
+  const readable = columns.filter((c) => c.readable);
+  if (readable.length === 0) return 'the role of the connection may not read it';
+  if (!readable.some(isExposable)) return 'no column has a type of the model';
+  return null;
+}

@@ -1,0 +1,117 @@
+import { quoteIdentifier } from 'osl-compiler';
+import { tableSql } from '../../src/base/table-sql.js';
+import { type SystemEngine, UpstreamFailure } from '../../src/engine/index.js';
+import {
+  type AdoptionCandidate,
+  type CandidateColumn,
+  isExposable,
+} from '../../src/model/discovery/index.js';
+import { isMeasure } from './measures.js';
+import { wordsOf } from './words.js';
+
+/** The columns that identify a row, or why none are known. */
+export type FoundKey =
+  | { readonly kind: 'declared' | 'counted'; readonly columns: readonly string[] }
+  | { readonly kind: 'none'; readonly reason: string };
+
+/** One table is counted for so long at most. */
+const TABLE_MS = 5_000;
+const MOST_COLUMNS = 8;
+const MOST_PARTS = 5;
+
+/** A key that is declared and whose columns can all be exposed. */
+export function declaredKey(candidate: AdoptionCandidate): readonly string[] | null {
+  const usable = new Set(candidate.columns.filter(isExposable).map((c) => c.name));
+  const required = new Set(candidate.columns.filter((c) => !c.nullable).map((c) => c.name));
+  const others = candidate.unique_keys.filter((key) => key.every((c) => required.has(c)));
+  const keys = [candidate.key, ...others].filter((key) => key.length > 0);
+  return keys.find((key) => key.every((c) => usable.has(c))) ?? null;
+}
+
+/**
+ * Finds the columns that identify the rows of a table without a key by counting, on the rows that are there now: one
+ * column, or a pair. A column that some row leaves empty is none.
+ */
+export async function countKey(system: SystemEngine, candidate: AdoptionCandidate): Promise<FoundKey> {
+  const likely = likelyColumns(candidate).slice(0, MOST_COLUMNS);
+  if (likely.length === 0) return { kind: 'none', reason: 'it has no key, and no column that could be one' };
+  // Whoever makes a table puts the parts of its key first.
+  const order = candidate.columns.map((c) => c.name);
+  const parts = [...likely].sort((a, b) => order.indexOf(a) - order.indexOf(b)).slice(0, MOST_PARTS);
+  const pairs = parts.flatMap((a, i) => parts.slice(i + 1).map((b) => [a, b]));
+  try {
+    for (const round of [likely.map((c) => [c]), pairs]) {
+      if (round.length === 0) continue;
+      const { rows, distinct } = await count(system, candidate, round);
+      if (rows === 0)
+        return { kind: 'none', reason: 'it has no key, and no rows by which one could be found' };
+      const at = distinct.indexOf(rows);
+      if (at >= 0) return { kind: 'counted', columns: round[at] ?? [] };
+    }
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error;
+    const slow = error.sqlstate === '57014';
+    return {
+      kind: 'none',
+      reason: slow ? `it has no key, and counting took over ${TABLE_MS / 1000} s` : error.message,
+    };
+  }
+  return {
+    kind: 'none',
+    reason: 'it has no key, and no column or pair of columns has a value of its own in every row',
+  };
+}
+
+/** For each set of columns, the distinct values among rows that have all of them. */
+async function count(
+  system: SystemEngine,
+  { schema, table }: AdoptionCandidate,
+  sets: readonly (readonly string[])[],
+): Promise<{ readonly rows: number; readonly distinct: readonly number[] }> {
+  const columns = sets.map((set, i) => {
+    const names = set.map(quoteIdentifier);
+    const value = names.length === 1 ? names[0] : `(${names.join(', ')})`;
+    const filled = names.map((n) => `${n} IS NOT NULL`).join(' AND ');
+    return `count(DISTINCT ${value}) FILTER (WHERE ${filled})::float8 AS k${i}`;
+  });
+  const from = tableSql({ schema, table });
+  return system.transaction(async (tx) => {
+    await tx.script(
+      `SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = ${TABLE_MS}; SET LOCAL lock_timeout = '1s'`,
+    );
+    const [row] = await tx.query(`SELECT count(*)::float8 AS rows, ${columns.join(', ')} FROM ${from}`);
+    return { rows: Number(row?.['rows']), distinct: sets.map((_, i) => Number(row?.[`k${i}`])) };
+  });
+}
+
+const KEY_TYPES = new Set([
+  'int2',
+  'int4',
+  'int8',
+  'numeric',
+  'text',
+  'bpchar',
+  'uuid',
+  'date',
+  'timestamp',
+  'timestamptz',
+]);
+const KEY_WORDS = /^(id|uuid|guid|key|pk|code|number|nr|no|num|isbn|sku|slug)$/;
+
+/** Columns whose type can be a key and whose names say no number of something, likeliest first, then as they stand. */
+function likelyColumns(candidate: AdoptionCandidate): readonly string[] {
+  const own = wordsOf(candidate.table).map((word) => word.replace(/s$/, ''));
+  const rank = ({ name, type }: CandidateColumn): number => {
+    const words = wordsOf(name);
+    const last = words.at(-1) ?? '';
+    if (words.length === 1 && KEY_WORDS.test(last)) return 0;
+    if (KEY_WORDS.test(last) && words.slice(0, -1).every((w) => own.includes(w.replace(/s$/, '')))) return 1;
+    if (KEY_WORDS.test(last)) return 2;
+    return type === 'uuid' || type === 'int8' || type === 'int4' ? 3 : 4;
+  };
+  return candidate.columns
+    .filter((c) => isExposable(c) && c.stored === null && KEY_TYPES.has(c.type ?? '') && !isMeasure(c.name))
+    .map((c, i) => ({ name: c.name, rank: rank(c), i }))
+    .sort((a, b) => a.rank - b.rank || a.i - b.i)
+    .map((c) => c.name);
+}

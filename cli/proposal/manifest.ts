@@ -1,0 +1,261 @@
+import type { Joins } from 'osl-compiler';
+import { type AdoptionCandidate, draftOf } from '../../src/model/discovery/index.js';
+import {
+  type FragmentDocument,
+  type Manifest,
+  type ManifestDocument,
+  ManifestProblems,
+  parseManifest,
+  withEnd,
+} from '../../src/model/manifest/index.js';
+import { columnId, type LeftOut, tableOf } from './choose.js';
+import type { Treatments } from './labels.js';
+import { type LostLink, lostLinks } from './links.js';
+import { metricsFor } from './metrics.js';
+
+/** Labels of masked columns: the key of a row is masked so that joins still meet, all else is blotted out. */
+export const LABEL = 'pii';
+export const KEY_LABEL = 'pii_key';
+export const CONNECTOR = 'db';
+
+/** A manifest that compiles, as plain data and as what it means. */
+export interface DraftedManifest {
+  readonly document: ManifestDocument;
+  readonly manifest: Manifest;
+  readonly leftOut: readonly LeftOut[];
+  /** Foreign keys that no relationship carries. */
+  readonly lostLinks: readonly LostLink[];
+}
+
+export interface Frame {
+  readonly tenant: string;
+  /** The variable that holds the URL. */
+  readonly urlEnv: string;
+  /** Whether policies of the database itself stand behind the gateway's. */
+  readonly rowSecurity: boolean;
+  /** What questions may join on. */
+  readonly joins: Joins;
+}
+
+/**
+ * The manifest that adopts `candidates`, each of which has a key. What does not compile is left out with the reason,
+ * so that what is there serves. Needs `ready()` of osl-compiler to have been awaited.
+ */
+export function draftManifest(
+  candidates: readonly AdoptionCandidate[],
+  treatments: Treatments,
+  frame: Frame,
+): DraftedManifest {
+  const leftOut: LeftOut[] = [];
+  let rest = candidates;
+  for (;;) {
+    const drafted = attempt(rest, treatments, frame);
+    if (drafted.ok) {
+      const { document, manifest } = drafted;
+      return { document, manifest, leftOut, lostLinks: lostLinks(rest, manifest) };
+    }
+    const faulty = rest.filter((c) => drafted.faults.has(tableOf(c)));
+    if (faulty.length === 0) throw drafted.problems;
+    leftOut.push(...faulty.map((c) => ({ table: tableOf(c), reason: drafted.faults.get(tableOf(c)) ?? '' })));
+    rest = rest.filter((c) => !faulty.includes(c));
+  }
+}
+
+interface Drafted {
+  readonly ok: true;
+  readonly document: ManifestDocument;
+  readonly manifest: Manifest;
+}
+
+type Attempt =
+  | Drafted
+  | { readonly ok: false; readonly faults: ReadonlyMap<string, string>; readonly problems: ManifestProblems };
+
+/** Entities first: links and bridges are drafted once what they refer to is known. */
+function attempt(candidates: readonly AdoptionCandidate[], treatments: Treatments, frame: Frame): Attempt {
+  const empty = compile(emptyDocument(frame), candidates);
+  if (!empty.ok) return empty;
+  const isBridge = (c: AdoptionCandidate): boolean => c.proposal === 'bridge';
+  const alone = new Map(
+    candidates.map((c) => [
+      tableOf(c),
+      draftOf({ ...c, proposal: 'entity', foreign_keys: [] }, empty.manifest),
+    ]),
+  );
+  const entities = candidates
+    .filter((c) => !isBridge(c))
+    .flatMap((c) => alone.get(tableOf(c))?.fragment ?? []);
+  const first = compile(merge(empty.document, entities), candidates);
+  if (!first.ok) return first;
+  const names = new Map(candidates.filter((c) => !isBridge(c)).map((c) => [tableOf(c), c.name]));
+  const drafts = candidates.map((c) => {
+    const linked = withEntities(c, names);
+    const whole =
+      !isBridge(c) || linked.foreign_keys.filter((f) => inKey(f, c)).every((f) => meets(f, first.manifest));
+    const proposal = isBridge(c) && !whole ? ('association' as const) : c.proposal;
+    return draftOf({ ...linked, proposal }, first.manifest).fragment;
+  });
+  const whole = compile(addLabels(merge(empty.document, drafts), candidates, treatments), candidates);
+  return whole.ok ? addMetrics(whole, candidates) : whole;
+}
+
+/** With metrics of its entities, all of which compile. */
+function addMetrics(drafted: Drafted, candidates: readonly AdoptionCandidate[]): Attempt {
+  const metrics = metricsFor(drafted.manifest);
+  const all = compile({ ...drafted.document, metrics }, candidates);
+  if (all.ok) return all;
+  const faulty = new Set(all.problems.diagnostics.map(({ path }) => path.split('/')[2] ?? ''));
+  const sound = Object.entries(metrics).filter(([name]) => !faulty.has(name));
+  const some = compile({ ...drafted.document, metrics: Object.fromEntries(sound) }, candidates);
+  return some.ok ? some : drafted;
+}
+
+type Link = AdoptionCandidate['foreign_keys'][number];
+
+function inKey({ columns }: Link, { key }: AdoptionCandidate): boolean {
+  return columns.every((c) => key.includes(c));
+}
+
+/** Whether a side of a bridge refers to the very key of an entity that is there. */
+function meets({ references }: Link, { catalog }: Manifest): boolean {
+  const entity = references.entity === null ? undefined : catalog.relations.get(references.entity);
+  if (entity === undefined) return false;
+  const key = entity.primaryKey.map((k) => entity.columns.find((c) => c.name === k)?.physical);
+  return key.length === references.columns.length && references.columns.every((c) => key.includes(c));
+}
+
+function withEntities(candidate: AdoptionCandidate, names: ReadonlyMap<string, string>): AdoptionCandidate {
+  const foreign_keys = candidate.foreign_keys.map(({ references, ...link }) => {
+    return { ...link, references: { ...references, entity: names.get(tableOf(references)) ?? null } };
+  });
+  return { ...candidate, foreign_keys };
+}
+
+function emptyDocument({ tenant, urlEnv, rowSecurity, joins }: Frame): ManifestDocument {
+  const guard = rowSecurity ? { row_security: true } : {};
+  const connectors = { [CONNECTOR]: { kind: 'postgres' as const, url_env: urlEnv, ...guard, tables: {} } };
+  return { version: 1, tenant, features: { joins }, connectors, entities: {} };
+}
+
+type Members = Record<string, unknown>;
+
+/** All of the fragments; a relationship whose name is taken is called by a number too. */
+function merge(base: ManifestDocument, fragments: readonly FragmentDocument[]): ManifestDocument {
+  const tables = plain();
+  const sections = { entities: plain(), relationships: plain(), bridges: plain() };
+  for (const fragment of fragments) {
+    Object.assign(tables, fragment.connectors?.[CONNECTOR]?.tables);
+    Object.assign(sections.entities, fragment.entities);
+    Object.assign(sections.bridges, fragment.bridges);
+    for (const [name, link] of Object.entries(fragment.relationships ?? {})) {
+      sections.relationships[freeName(name, sections.relationships)] = link;
+    }
+  }
+  const connector = base.connectors[CONNECTOR];
+  const filled = Object.entries(sections).filter(
+    ([name, s]) => name === 'entities' || Object.keys(s).length > 0,
+  );
+  return {
+    ...base,
+    connectors: { [CONNECTOR]: { ...connector, tables } },
+    ...Object.fromEntries(filled),
+  } as unknown as ManifestDocument; // fragments are partial documents; the compiler judges the whole
+}
+
+function freeName(name: string, taken: Members): string {
+  const used = new Set(Object.keys(taken).map((n) => n.toLowerCase()));
+  if (!used.has(name.toLowerCase())) return name;
+  for (let n = 2; ; n++) {
+    const numbered = withEnd(name, `_${n}`);
+    if (!used.has(numbered.toLowerCase())) return numbered;
+  }
+}
+
+/** Names come from a database: `__proto__` is one like any other. */
+function plain(): Members {
+  return Object.create(null) as Members;
+}
+
+/**
+ * The document with the labels of what is masked, and with every column that a foreign key refers to among those that
+ * joins may use.
+ */
+function addLabels(
+  document: ManifestDocument,
+  candidates: readonly AdoptionCandidate[],
+  treatments: Treatments,
+): ManifestDocument {
+  const connector = document.connectors[CONNECTOR];
+  const keys = keysOf(candidates);
+  const tables = plain();
+  const entities = Object.assign(plain(), document.entities);
+  for (const candidate of candidates) {
+    const columns = plain();
+    for (const [name, column] of Object.entries(connector?.tables[tableOf(candidate)]?.columns ?? {})) {
+      const id = columnId(candidate, name);
+      const label = keys.has(id) ? { sensitivity: KEY_LABEL } : { pii: true };
+      columns[name] = treatments.get(id) === 'masked' ? { ...column, ...label } : column;
+    }
+    tables[tableOf(candidate)] = { columns };
+    const entity = document.entities[candidate.name];
+    if (entity !== undefined)
+      entities[candidate.name] = sealKeys(entity, (column) => keys.has(columnId(candidate, column)));
+  }
+  const connectors = { [CONNECTOR]: { ...connector, tables } };
+  return { ...document, connectors, entities } as unknown as ManifestDocument; // as above
+}
+
+/** `schema.table.column` of every key, foreign key, and what one refers to. */
+function keysOf(candidates: readonly AdoptionCandidate[]): ReadonlySet<string> {
+  return new Set(
+    candidates.flatMap((c) => [
+      ...c.key.map((column) => columnId(c, column)),
+      ...c.foreign_keys.flatMap(({ columns, references }) => [
+        ...columns.map((column) => columnId(c, column)),
+        ...references.columns.map((column) => columnId(references, column)),
+      ]),
+    ]),
+  );
+}
+
+type Entity = ManifestDocument['entities'][string];
+
+/** The entity, whose joins may use every column that is a key of something. */
+function sealKeys(entity: Entity, isKey: (physical: string) => boolean): Entity {
+  const columns = Object.entries(entity.columns).filter(([name, column]) => isKey(column?.column ?? name));
+  const own = entity.primary_key ?? [];
+  const names = [...new Set([...own, ...columns.map(([name]) => name)])];
+  return names.length === own.length ? entity : { ...entity, entity_key_columns: names };
+}
+
+function compile(document: ManifestDocument, candidates: readonly AdoptionCandidate[]): Attempt {
+  try {
+    return { ok: true, document, manifest: parseManifest(JSON.stringify(document), 'manifest.yaml') };
+  } catch (error) {
+    if (!(error instanceof ManifestProblems)) throw error;
+    const faults = new Map<string, string>();
+    for (const { path, message } of error.diagnostics) {
+      const table = tableAt(path, document, candidates);
+      if (table !== null && !faults.has(table)) faults.set(table, message);
+    }
+    return { ok: false, faults, problems: error };
+  }
+}
+
+/** The table on whose account the document has a fault at `path`; null where it is none's. */
+function tableAt(
+  path: string,
+  document: ManifestDocument,
+  candidates: readonly AdoptionCandidate[],
+): string | null {
+  const [section = '', name = '', part = '', table = ''] = path
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  if (section === 'connectors') return part === 'tables' && table !== '' ? table : null;
+  const from = section === 'relationships' ? document.relationships?.[name]?.from : name;
+  const [first] = [from].flat();
+  const entity = section === 'relationships' ? first?.split('.')[0] : first;
+  const owner = candidates.find((c) => c.name === entity);
+  return owner === undefined ? null : tableOf(owner);
+}

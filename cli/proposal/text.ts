@@ -1,0 +1,132 @@
+import { Document, isMap, isPair, isScalar, visit } from 'yaml';
+import type { PolicyDocument } from '../../policy/document.js';
+import type { ManifestDocument } from '../../src/model/manifest/index.js';
+import type { LostLink } from './links.js';
+import { CONNECTOR } from './manifest.js';
+
+const MANIFEST_HEAD = ` yaml-language-server: $schema=./manifest.schema.json
+
+ What there is. Who may see it is said in policy.yaml. Written by \`osl init\`; it is yours to change:
+ rename, describe, change and add metrics. \`osl validate\` checks it, \`osl diff\` says who would gain or lose access.`;
+
+const JOINS = ` What questions may join on. declared: sealed keys (entity_key_columns) alone, as the contract has it.
+ any: any column, or none; BI tools (Tableau, Power BI, Superset, …) need it.`;
+
+const POLICY_HEAD = ` yaml-language-server: $schema=./policy.schema.json
+
+ Who may see what of manifest.yaml. What is not granted here does not exist for a caller. Written by
+ \`osl init\`; a role's columns are listed one by one, so that what is added later is granted to nobody.`;
+
+/**
+ * The manifest as YAML that a person reads.
+ *
+ * @param counted entities and bridges whose key no declaration backs
+ * @param lost foreign keys that are not in the document, by the entity or bridge that they are of
+ */
+export function manifestYaml(
+  document: ManifestDocument,
+  counted: ReadonlySet<string>,
+  lost: ReadonlyMap<string, readonly LostLink[]>,
+): string {
+  const yaml = new Document(document);
+  yaml.commentBefore = MANIFEST_HEAD;
+  const features = isMap(yaml.contents) ? yaml.contents.items.find((i) => isKey(i.key, 'features')) : null;
+  if (features !== undefined && features !== null && isScalar(features.key))
+    features.key.commentBefore = JOINS;
+  flowIn(yaml, (path) => isColumn(path) || isList(path) || path.join() === 'features');
+  for (const name of counted) {
+    const key = yaml.getIn(['entities', name, 'primary_key'], true);
+    if (key !== undefined && typeof key === 'object' && key !== null && 'comment' in key)
+      key.comment = ' not declared in the database: counted on the rows of today';
+  }
+  for (const section of ['entities', 'bridges']) {
+    const members = yaml.get(section);
+    for (const { key } of isMap(members) ? members.items : []) {
+      const links = isScalar(key) ? lost.get(String(key.value)) : undefined;
+      if (isScalar(key) && links !== undefined) key.commentBefore = links.map(lostText).join('\n');
+    }
+  }
+  return textOf(yaml);
+}
+
+/** Names of a database may hold anything, also the end of a line. */
+function lostText({ link, reason }: LostLink): string {
+  return ` left out: foreign key ${link}: ${reason}`.replace(
+    /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g,
+    ' ',
+  );
+}
+
+export function policyYaml(document: PolicyDocument): string {
+  const yaml = new Document(document);
+  yaml.commentBefore = POLICY_HEAD;
+  flowIn(yaml, ([section]) => section === 'subjects' || section === 'roles');
+  return textOf(yaml);
+}
+
+const TESTS_HEAD = ` What callers are to see, tested by \`osl policy test\`: add what must never be seen. Questions are asked over tables that
+ hold the rows of \`data:\` alone, in no database of yours. Written by \`osl init\`; docs/policy-tests.md has all keys.`;
+
+/** A question that a subject was answered, and what of it was masked. */
+export interface FirstQuestion {
+  readonly subject: string;
+  readonly osql: string;
+  readonly columns: readonly { readonly name: string; readonly redacted: boolean }[];
+}
+
+/** The first tests of a policy: that question, and that who is not in the policy is refused it. */
+export function policyTestsYaml({ subject, osql, columns }: FirstQuestion): string {
+  const masked = columns.filter((c) => c.redacted).map((c) => c.name);
+  const yaml = new Document({
+    version: 1,
+    tests: [
+      {
+        name: `${subject} sees these columns, ${masked.length === 0 ? 'none of them masked' : 'and those masked'}`,
+        as: subject,
+        ask: osql,
+        expect: { columns: columns.map((c) => c.name), masked },
+      },
+      {
+        name: 'who is not in the policy sees nothing',
+        as: 'user:nobody',
+        ask: osql,
+        expect: { decision: 'E2102' },
+      },
+    ],
+  });
+  yaml.commentBefore = TESTS_HEAD;
+  flowIn(yaml, (path) => path.at(-1) !== 'tests');
+  return textOf(yaml);
+}
+
+function isKey(key: unknown, name: string): boolean {
+  return isScalar(key) && key.value === name;
+}
+
+function isColumn(path: readonly string[]): boolean {
+  const [section, connector, , , columns] = path;
+  return section === 'connectors' && connector === CONNECTOR && columns === 'columns' && path.length === 6;
+}
+
+function isList(path: readonly string[]): boolean {
+  return (
+    ['primary_key', 'entity_key_columns', 'columns'].includes(path.at(-1) ?? '') && path[0] !== 'connectors'
+  );
+}
+
+/** Writes maps and lists of scalars at chosen paths on one line. */
+function flowIn(yaml: Document, chosen: (path: readonly string[]) => boolean): void {
+  visit(yaml, {
+    Collection(_, node, ancestors) {
+      const keys = ancestors.flatMap((a) => (isPair(a) && isScalar(a.key) ? [String(a.key.value)] : []));
+      const plain = node.items.every((item) => isScalar(isPair(item) ? item.value : item));
+      if (!plain || !chosen(keys)) return;
+      if (isMap(node) && node.items.some((item) => isScalar(item.value) && item.value.value === null)) return;
+      node.flow = true;
+    },
+  });
+}
+
+function textOf(yaml: Document): string {
+  return yaml.toString({ nullStr: '', lineWidth: 110, flowCollectionPadding: true });
+}

@@ -1,0 +1,228 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { connect as connectSocket, isIP, type Socket } from 'node:net';
+import { connect as connectTls, type SecureContextOptions } from 'node:tls';
+import { messageOf } from '../../src/base/thrown.js';
+import { FrameDecoder } from '../../wire/index.js';
+import {
+  anyMessage,
+  askForPassword,
+  CANCEL_REQUEST,
+  fatalError,
+  GSS_REQUEST,
+  hearData,
+  type Login,
+  Relay,
+  SSL_REQUEST,
+  type TokenSource,
+  typed,
+  withUser,
+} from './relay.js';
+
+/** The gateway that a proxy is for. */
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+  /**
+   * `verify`: TLS, and the certificate must be right for the host. `encrypt`: TLS with any certificate. `prefer`: TLS with
+   * any, if the server offers it. Whoever is on the way can read tokens with all but the first.
+   */
+  readonly tls: 'verify' | 'encrypt' | 'prefer' | 'off';
+  /** Authorities that `verify` trusts, if not those of Node, and the certificate of the client. */
+  readonly certificates?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key' | 'passphrase'>;
+}
+
+export interface ProxyOptions {
+  readonly target: Target;
+  readonly tokens: TokenSource;
+  readonly renewMs: number;
+  /** Password that each client must give; if missing, whoever reaches the port has the rights of its tokens. */
+  readonly password?: string;
+  /** Called with each fault of a renewal, for the person who runs the proxy. */
+  readonly said: (text: string) => void;
+  /** Called with what a client was told that could not be connected. */
+  readonly notConnected?: (text: string) => void;
+}
+
+/** One client of the proxy, from its first byte to its last. Never throws. */
+export async function serveClient(client: Socket, options: ProxyOptions): Promise<void> {
+  client.setNoDelay(true);
+  client.on('error', () => client.destroy());
+  try {
+    const asked = await startupOf(client);
+    if (asked === null) return;
+    if (asked.startup.readUInt32BE(4) === CANCEL_REQUEST) {
+      const server = await reach(options.target);
+      server.end(asked.startup);
+      client.end();
+      return;
+    }
+    const { password } = options;
+    const behind = password === undefined ? asked.behind : await behindPassword(client, asked, password);
+    if (behind === null) client.end(fatalError('password authentication failed', '28P01'));
+    else await logIn(client, { ...asked, behind }, options);
+  } catch (error) {
+    const text = messageOf(error);
+    options.notConnected?.(text);
+    client.end(fatalError(`osl proxy: ${text}`));
+  }
+}
+
+interface Asked {
+  readonly startup: Buffer;
+  /** What the client sent behind it. */
+  readonly behind: Buffer;
+}
+
+/** The startup packet. Encryption is declined: the client is on this machine. */
+function startupOf(client: Socket): Promise<Asked | null> {
+  const incoming = new FrameDecoder();
+  return new Promise((resolve, reject) => {
+    const data = (chunk: Buffer): void => {
+      incoming.push(chunk);
+      try {
+        for (let packet = incoming.packet(); packet !== null; packet = incoming.packet()) {
+          const code = packet.readUInt32BE(4);
+          if (code === SSL_REQUEST || code === GSS_REQUEST) {
+            client.write('N');
+            continue;
+          }
+          client.off('data', data);
+          client.pause();
+          resolve({ startup: packet, behind: incoming.takeAll() });
+          return;
+        }
+      } catch (error) {
+        reject(error);
+      }
+    };
+    client.on('data', data);
+    client.once('close', () => resolve(null));
+  });
+}
+
+/** Asks the client for its password. Gives what it sent behind it; null where it is another, or the client goes away. */
+async function behindPassword(client: Socket, asked: Asked, password: string): Promise<Buffer | null> {
+  const incoming = new FrameDecoder();
+  const message = new Promise<Buffer | null>((resolve) => {
+    hearData(client, (chunk) => {
+      incoming.push(chunk);
+      const whole = incoming.message(() => MOST_PASSWORD);
+      if (whole !== null) resolve(whole);
+    });
+    client.once('close', () => resolve(null));
+  });
+  client.unshift(asked.behind);
+  client.write(askForPassword());
+  client.resume();
+  const given = await message;
+  client.pause();
+  client.removeAllListeners('data');
+  if (given?.[0] !== PASSWORD) return null;
+  const text = given.subarray(5, -1).toString('utf8');
+  return timingSafeEqual(digest(text), digest(password)) ? incoming.takeAll() : null;
+}
+
+const PASSWORD = 0x70; // p
+/** Bytes of a password message that are read at most. */
+const MOST_PASSWORD = 1_024;
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+async function logIn(client: Socket, asked: Asked, options: ProxyOptions): Promise<void> {
+  const login = await options.tokens();
+  const server = await reach(options.target);
+  client.once('close', () => server.destroy());
+  server.once('close', () => client.end());
+  server.write(withUser(asked.startup, login.subject));
+  const rest = await authenticate(client, server, login);
+  if (rest === null) return;
+  const relay = new Relay({ client, server }, options.tokens, options.renewMs, options.said);
+  relay.resume(asked.behind, rest);
+  client.resume();
+  server.resume();
+}
+
+const AUTHENTICATION = 0x52; // R
+const CLEARTEXT = 3;
+
+/** Answers the request for a password. Gives what the server says from AuthenticationOk on, or null if it refused. */
+function authenticate(client: Socket, server: Socket, login: Login): Promise<Buffer | null> {
+  const incoming = new FrameDecoder();
+  return new Promise((resolve) => {
+    const data = (chunk: Buffer): void => {
+      incoming.push(chunk);
+      for (
+        let message = incoming.message(anyMessage);
+        message !== null;
+        message = incoming.message(anyMessage)
+      ) {
+        const asks = message[0] === AUTHENTICATION ? message.readUInt32BE(5) : null;
+        if (asks === CLEARTEXT) {
+          server.write(typed('p', login.token));
+        } else if (asks === 0) {
+          server.removeAllListeners('data');
+          server.pause();
+          resolve(Buffer.concat([message, incoming.takeAll()]));
+          return;
+        } else {
+          client.write(message); // a refusal or a notice, for the client to read
+        }
+      }
+    };
+    hearData(server, data);
+    server.once('close', () => resolve(null));
+  });
+}
+
+const CONNECT_MS = 10_000;
+
+/** A connection to the gateway, encrypted where the target says so. @throws Error */
+async function reach(target: Target): Promise<Socket> {
+  const { host, port } = target;
+  const socket = connectSocket({ host, port, noDelay: true, keepAlive: true });
+  await openSocket(socket, 'connect', target);
+  if (target.tls === 'off') return socket;
+  socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])); // SSLRequest
+  const answer = await new Promise<string>((resolve) => {
+    socket.once('data', (bytes: Buffer) => resolve(bytes.toString('latin1')));
+    socket.once('close', () => resolve('')); // refused, or gone
+  });
+  if (answer === 'N' && target.tls === 'prefer') return socket;
+  if (answer !== 'S') {
+    socket.destroy();
+    throw new Error(`${host}:${port} does not offer TLS`);
+  }
+  const secure = connectTls({
+    socket,
+    host,
+    ...(isIP(host) === 0 && { servername: host }),
+    ALPNProtocols: ['postgresql'],
+    rejectUnauthorized: target.tls === 'verify',
+    ...target.certificates,
+  });
+  await openSocket(secure, 'secureConnect', target);
+  return secure;
+}
+
+function openSocket(
+  socket: Socket,
+  event: 'connect' | 'secureConnect',
+  { host, port }: Target,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error): void =>
+      reject(new Error(`${host}:${port} cannot be reached: ${error.message}`));
+    const timer = setTimeout(() => socket.destroy(new Error('no answer')), CONNECT_MS);
+    socket.on('error', fail); // for as long as it lasts: without a listener Node ends the process
+    socket.once(event, () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    socket.once('close', () => {
+      clearTimeout(timer);
+      fail(new Error('the connection was closed'));
+    });
+  });
+}

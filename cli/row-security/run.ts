@@ -1,0 +1,178 @@
+import { ready } from 'osl-compiler';
+import { surveyPostgres, UpstreamFailure } from '../../src/engine/index.js';
+import type { Connector } from '../../src/model/manifest/index.js';
+import type { Model } from '../../src/model/model.js';
+import {
+  CannotWrite,
+  clearingScript,
+  type RowSecurity,
+  type RowSecurityStatus,
+  rowSecurityScript,
+  standingOf,
+  writeRowSecurity,
+} from '../../src/model/row-security/index.js';
+import { connectFault, withoutPassword } from '../../src/service/connect-fault.js';
+import { connectorUrl, urlInFile } from '../../src/service/connector-url.js';
+import { tenantKeys } from '../../src/service/keys.js';
+import { loadServed } from '../../src/service/model.js';
+import { rowSecurityDesign, rowSecurityKey } from '../../src/service/row-security.js';
+import { EXIT, Failure, usage } from '../exit.js';
+import { type ServerFlags, settingsOfModel } from '../flags.js';
+import { counted, note, print, printJson, visible } from '../output.js';
+
+export interface RowSecurityFlags extends ServerFlags {
+  readonly connector?: string;
+  readonly write?: true;
+  readonly sql?: true;
+  readonly drop?: true;
+  readonly url?: string;
+  readonly urlFile?: string;
+  readonly json?: true;
+}
+
+/** Compares, writes or drops the policies of each connector that asks for them. @throws Failure */
+export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
+  const settings = settingsOfModel(flags);
+  await ready();
+  const model = await loadServed(settings);
+  const connectors = choose(model, flags);
+  const reports: Report[] = [];
+  for (const connector of connectors) {
+    const key = rowSecurityKey(tenantKeys(settings.dataDir, settings.keysDir), connector.name);
+    const reader = await governedUrl(connector);
+    const survey = await connectTo(reader);
+    try {
+      const design = rowSecurityDesign(connector, survey.report.role, model);
+      if (flags.sql) {
+        printScript(design, key);
+        continue;
+      }
+      if (flags.drop) await asOwner(connector, flags, (url) => drop(url));
+      else if (flags.write && !holds(await standingOf(survey.system, design, key)))
+        await asOwner(connector, flags, (url) => write(url, design, key));
+      reports.push(reportOf(connector, design, await standingOf(survey.system, design, key)));
+    } finally {
+      survey.close();
+    }
+  }
+  if (!flags.sql) tell(reports, flags);
+}
+
+/** What was found of one connector, after what was done. */
+interface Report extends RowSecurityStatus {
+  readonly connector: string;
+  readonly role: string;
+  readonly version: string;
+  readonly tables: number;
+}
+
+function reportOf(
+  { name }: Connector,
+  { role, version, tables }: RowSecurity,
+  standing: RowSecurityStatus,
+): Report {
+  return { connector: name, role, version, tables: tables.size, ...standing };
+}
+
+function holds({ faults }: RowSecurityStatus): boolean {
+  return faults.length === 0;
+}
+
+function choose({ manifest }: Model, { connector, url, urlFile, write, drop }: RowSecurityFlags) {
+  const all = [...manifest.connectors.values()];
+  const asked = all.filter((c) => (connector === undefined ? c.rowSecurity : c.name === connector));
+  const [first] = asked;
+  if (first === undefined) {
+    throw usage(
+      connector === undefined
+        ? 'no connector says `row_security: true`; --connector names one that does not yet'
+        : `there is no connector \`${connector}\`; the manifest declares ${all.map((c) => c.name).join(', ')}`,
+    );
+  }
+  const embedded = asked.find((c) => c.kind === 'pglite');
+  if (embedded !== undefined) throw usage(`connector \`${embedded.name}\` is the embedded engine`);
+  const owner = url !== undefined || urlFile !== undefined;
+  if (owner && asked.length > 1) throw usage('--url is for one database: name its --connector');
+  if (owner && !write && !drop) throw usage('--url goes with --write or --drop');
+  return asked;
+}
+
+async function governedUrl({ name, urlEnv }: Connector): Promise<string> {
+  const url = await connectorUrl(process.env, urlEnv ?? '');
+  if (url === null) throw usage(`connector \`${name}\` takes its URL from ${urlEnv}, which is not set`);
+  return url;
+}
+
+async function connectTo(url: string) {
+  try {
+    return await surveyPostgres(url);
+  } catch (error) {
+    throw usage(`${withoutPassword(url)}: ${connectFault(error)}`);
+  }
+}
+
+/** Runs `work` with the owner's URL. @throws Failure that says which role is needed */
+async function asOwner(
+  { name, urlEnv }: Connector,
+  { url, urlFile }: RowSecurityFlags,
+  work: (url: string) => Promise<void>,
+): Promise<void> {
+  const owner =
+    url ?? (urlFile === undefined ? await connectorUrl(process.env, `${urlEnv}_SYSTEM`) : urlInFile(urlFile));
+  const hint = `give the URL of the role that owns the tables: --url, --url-file or ${urlEnv}_SYSTEM`;
+  if (owner === null) throw failed(`connector \`${name}\`: policies are written by the tables' owner`, hint);
+  try {
+    await work(owner);
+  } catch (error) {
+    if (error instanceof CannotWrite) throw failed(`connector \`${name}\`: ${error.message}`, hint);
+    if (error instanceof UpstreamFailure)
+      throw failed(`connector \`${name}\`: ${error.message}`, 'nothing was changed');
+    throw error;
+  }
+}
+
+function failed(message: string, hint: string): Failure {
+  return new Failure(EXIT.usage, `error: ${visible(message)}\n  hint: ${hint}`, { hint });
+}
+
+async function write(url: string, design: RowSecurity, key: Uint8Array): Promise<void> {
+  const owner = await connectTo(url);
+  try {
+    await writeRowSecurity(owner.system, design, key);
+  } finally {
+    owner.close();
+  }
+}
+
+async function drop(url: string): Promise<void> {
+  const owner = await connectTo(url);
+  try {
+    await owner.system.transaction(async (tx) => {
+      for (const statement of clearingScript()) await tx.script(statement);
+    });
+  } finally {
+    owner.close();
+  }
+}
+
+function printScript(design: RowSecurity, key: Uint8Array): void {
+  note('this holds the key of the rights that statements carry: keep it as a secret');
+  print(`begin;\n${rowSecurityScript(design, key).join(';\n')};\ncommit;`);
+}
+
+function tell(reports: readonly Report[], { json, write, drop }: RowSecurityFlags): void {
+  const stand = reports.every(holds);
+  if (json) printJson({ ok: stand, connectors: reports });
+  else for (const report of reports) print(drop ? `${report.connector}: dropped` : textOf(report));
+  if (write && stand && !json) note('a server that runs takes it up at its reload: kill -HUP, or a restart');
+  if (!stand && !drop) process.exitCode = EXIT.failed;
+}
+
+function textOf({ connector, role, tables, version, faults, uncovered }: Report): string {
+  const what = `${counted(tables, 'table', 'tables')}, role "${role}", version ${version}`;
+  return [
+    faults.length === 0 ? `${connector}: stands (${what})` : `${connector}: does not stand (${what})`,
+    ...faults.map((fault) => `  ${visible(fault)}`),
+    ...uncovered.map((name) => `  the rows of ${visible(name)} are not held: it is no table`),
+  ].join('\n');
+}

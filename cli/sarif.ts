@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import { relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { version } from '../src/base/package-root.js';
+import { CODES, type Diagnostic } from '../src/model/manifest/index.js';
+
+const NAMES: ReadonlyMap<string, string> = new Map(Object.entries(CODES).map(([name, code]) => [code, name]));
+
+/**
+ * Diagnostics as a SARIF 2.1.0 log of one run. Lines and columns count from 1, columns in UTF-16 units; the end of a
+ * region is the column after its last character. A file below the current folder has a relative URI.
+ */
+export function sarifLog(diagnostics: readonly Diagnostic[]) {
+  const codes = [...new Set(diagnostics.map((d) => d.code))].sort();
+  const driver = { name: 'osl', version: version(), semanticVersion: version(), rules: codes.map(ruleOf) };
+  return {
+    $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
+    version: '2.1.0',
+    runs: [
+      {
+        tool: { driver },
+        columnKind: 'utf16CodeUnits',
+        results: diagnostics.map((d) => resultOf(d, codes.indexOf(d.code))),
+      },
+    ],
+  };
+}
+
+function ruleOf(id: string) {
+  const name = NAMES.get(id);
+  const words = name?.replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`) ?? 'fault of a policy';
+  return { id, ...(name === undefined ? {} : { name }), shortDescription: { text: words } };
+}
+
+function resultOf({ code, severity, file, range, path, message, hint }: Diagnostic, ruleIndex: number) {
+  const region = {
+    startLine: range.start.line,
+    startColumn: range.start.column,
+    endLine: range.end.line,
+    endColumn: range.end.column,
+  };
+  const place = { physicalLocation: { artifactLocation: { uri: uriOf(file) }, region } };
+  const logical = path === '' ? {} : { logicalLocations: [{ fullyQualifiedName: path }] };
+  return {
+    ruleId: code,
+    ruleIndex,
+    level: severity,
+    message: { text: hint === null ? message : `${message} (${hint})` },
+    locations: [{ ...place, ...logical }],
+    // The same fault stays the same when lines move.
+    partialFingerprints: { 'osl/v1': digest(`${code}\n${path}\n${message}`) },
+    properties: { path, hint },
+  };
+}
+
+function uriOf(file: string): string {
+  const near = relative(process.cwd(), file);
+  if (near.startsWith('..') || near === '') return pathToFileURL(file).href;
+  return near.split(/[\\/]/).map(encodeURIComponent).join('/');
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32);
+}

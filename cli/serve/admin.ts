@@ -1,0 +1,150 @@
+import type { Insight } from '../../src/ask/operating/insight.js';
+import type { InsightParts } from '../../src/ask/operating/look.js';
+import type { OperatingParts } from '../../src/ask/operating/operate.js';
+import { ownView } from '../../src/ask/operating/own-view.js';
+import type { Operated, ProcessView, SessionCommand } from '../../src/ask/operating/views.js';
+import { version } from '../../src/base/package-root.js';
+import type { Reloaded } from '../../src/service/reload/reload.js';
+import type { Service } from '../../src/service/service.js';
+import { isThisMachine, type Settings } from '../../src/service/settings.js';
+import type { Configured } from '../../src/surfaces/admin/index.js';
+import type { HttpServer, MoreRoutes } from '../../src/surfaces/http/server.js';
+import type { PgFrontend } from '../../src/surfaces/pg/index.js';
+import { failureOf } from '../exit.js';
+import { type Certificate, checkedCertificate, ShownCertificate } from './certificates.js';
+
+/** What one process of a server tells who runs it, and does for them. */
+export interface OwnPart {
+  view(): ProcessView;
+  /** False where it has no such session or request. */
+  command(id: string, what: SessionCommand): boolean;
+  drain(on: boolean): void;
+}
+
+interface Fronts {
+  readonly name: string;
+  readonly pg: Pick<PgFrontend, 'register' | 'fastQuestions'>;
+  readonly inflight: HttpServer['inflight'];
+}
+
+export function ownPart(service: Service, { name, pg, inflight }: Fronts): OwnPart {
+  return {
+    view: () =>
+      ownView(service, {
+        process: name,
+        draining: service.draining(),
+        sessions: pg.register.told,
+        executions: inflight.executions,
+        fastQuestions: pg.fastQuestions,
+      }),
+    command: (id, what) =>
+      /^\d+$/.test(id)
+        ? pg.register.command({ pid: Number(id), what: what === 'cancel' ? 'cancel' : 'terminate' })
+        : inflight.cancel(id),
+    drain: (on) => service.drain(on),
+  };
+}
+
+/** The whole server, and what it knows of itself, by way of one of its processes. */
+export interface OperatorParts {
+  readonly operated: Operated;
+  readonly insight: Insight;
+}
+
+/** A server of one process. */
+export function operatedAlone(own: OwnPart, reload: () => Promise<Reloaded>): Operated {
+  return {
+    views: async () => [own.view()],
+    command: async (id, what) => own.command(id, what),
+    drain: async (on) => own.drain(on),
+    reload: async () => {
+      try {
+        return { reloaded: true, ...(await reload()) };
+      } catch (error) {
+        return { reloaded: false, why: failureOf(error).message };
+      }
+    },
+    stop: () => void process.kill(process.pid, 'SIGTERM'),
+  };
+}
+
+/** The admin listener, of which only the ports are opened that settings name; it is loaded where they name one. */
+export async function adminListener(
+  settings: Settings,
+  service: Service,
+  own: OperatorParts,
+  closing: ((deadlineMs: number) => Promise<void>)[],
+): Promise<{
+  readonly certificates: readonly ShownCertificate[];
+  listen(): Promise<{ readonly adminPort: number | null; readonly adminPgPort: number | null }>;
+}> {
+  const { host, httpPort, pgPort } = settings.admin;
+  if (httpPort === null && pgPort === null)
+    return { certificates: [], listen: async () => ({ adminPort: null, adminPgPort: null }) };
+  const { createAdminHttp, createAdminWire } = await import('../../src/surfaces/admin/index.js');
+  const parts = { ...service, ...own };
+  const { wire: certificate } = settings.tls;
+  // Who runs the server has a token; no certificate of a client is asked for here.
+  const files = certificate === null ? null : { ...certificate, clients: null };
+  const tls = files === null ? null : checkedCertificate(files);
+  const shown = tls === null ? null : { cert: tls.cert, key: tls.key };
+  // To this machine tokens may go in the clear.
+  const secret = isThisMachine(host) ? null : shown;
+  const http = httpPort === null ? null : await createAdminHttp(parts, version(), secret);
+  const wire = pgPort === null ? null : createAdminWire(parts, configuredBy(settings), shown);
+  closing.push(async (deadlineMs) => {
+    await Promise.all([http?.close(deadlineMs), wire?.stop(deadlineMs)]);
+  });
+  const secure = (next: Certificate): void => {
+    http?.secure(next);
+    wire?.secure(next);
+  };
+  return {
+    certificates: files === null || tls === null ? [] : [new ShownCertificate(files, secure)],
+    listen: async () => ({
+      adminPort: http === null ? null : (await http.listen(httpPort ?? 0, host)).port,
+      adminPgPort: wire === null ? null : (await wire.listen(pgPort ?? 0, host)).port,
+    }),
+  };
+}
+
+/** What the console's screens of admins ask of the listener of REST; null, and not loaded, where it is not for admins. */
+export async function adminRoutes(
+  { console }: Settings,
+  parts: () => OperatingParts & InsightParts,
+): Promise<MoreRoutes | null> {
+  if (console !== 'admin') return null;
+  return (await import('../../src/surfaces/admin/index.js')).adminBesideRest(parts);
+}
+
+/** What `SHOW CONFIG` tells: no URL, and no name of a key. */
+function configuredBy(settings: Settings): Configured {
+  const { manifestFile, policyFile, dataDir, host, httpPort, pgPort, workers, caps, audit } = settings;
+  const values: Readonly<Record<string, string | number | null>> = {
+    manifest: manifestFile,
+    policy: policyFile,
+    data_dir: dataDir,
+    host,
+    http_port: httpPort,
+    pg_port: pgPort,
+    admin_host: settings.admin.host,
+    workers,
+    pool_size: settings.poolSize,
+    pool_reserve_percent: 100 * settings.poolReserve,
+    subject_sessions: settings.subjectSessions,
+    plan_cache_bytes: settings.planCacheBytes,
+    catalog_engines: settings.catalogEngines,
+    catalog_timeout_ms: settings.catalogTimeoutMs,
+    max_rows: caps.rows,
+    max_result_bytes: caps.bytes,
+    statement_timeout_ms: caps.timeoutMs,
+    audit_failure: audit.whenFailed,
+    audit_segment_bytes: audit.segmentBytes,
+    policy_keep_seconds: settings.policyFailure.keepMs / 1_000,
+    policy_kept_in_silence: settings.policyFailure.keepsUnknown ? 'yes' : 'no',
+  };
+  return {
+    version: version(),
+    settings: Object.entries(values).map(([name, value]) => [name, String(value)]),
+  };
+}

@@ -1,0 +1,45 @@
+import type { Insight } from '../../src/ask/operating/insight.js';
+import type { JobName, Jobs } from '../../src/ask/operating/jobs.js';
+import type { ServiceLog } from '../../src/base/log.js';
+import { verifyJob } from '../../src/service/auditing/index.js';
+import { insightOf } from '../../src/service/insight.js';
+import type { Service } from '../../src/service/service.js';
+import type { Settings } from '../../src/service/settings.js';
+import { type Figures, totalsOf } from '../../src/surfaces/http/telemetry.js';
+import { policyTestsJob } from '../policy-tests/job.js';
+
+/** What a server knows of itself for who runs it; jobs are this process' own where no other does them. */
+export function serverInsight(
+  service: Service,
+  settings: Settings,
+  common: { readonly jobs: Jobs; gather(): Promise<readonly Figures[]> } | undefined,
+  figures: () => Promise<Figures>,
+  closing: ((deadlineMs: number) => Promise<void>)[],
+): Insight {
+  const { reading, freshness, close } = insightOf(service, settings);
+  closing.push(close);
+  let jobs = common?.jobs;
+  if (jobs === undefined) {
+    const own = ownJobs(settings, service.log);
+    closing.push(() => own.close());
+    jobs = own;
+  }
+  const gather = common === undefined ? async () => [await figures()] : () => common.gather();
+  return Object.freeze({ reading, jobs, freshness, metrics: async () => totalsOf(await gather()) });
+}
+
+/** The jobs of a server, in the process that does them: the only one, or the supervisor. */
+export interface OwnJobs extends Jobs {
+  close(): Promise<void>;
+}
+
+export function ownJobs(settings: Settings, log: ServiceLog): OwnJobs {
+  const jobs = { verify: verifyJob(settings, log), policy_tests: policyTestsJob(settings.policyFile, log) };
+  return Object.freeze({
+    look: async (job: JobName) => jobs[job].look(),
+    begin: async (job: JobName, by: string) => jobs[job].begin(by),
+    close: async () => {
+      await Promise.all(Object.values(jobs).map((job) => job.close()));
+    },
+  });
+}

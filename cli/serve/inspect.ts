@@ -1,0 +1,111 @@
+import { messageOf } from '../../src/base/thrown.js';
+import type { OutOfServiceCause } from '../../src/engine/index.js';
+import { keylessEntities, type Manifest, tableName } from '../../src/model/manifest/index.js';
+import type { Model } from '../../src/model/model.js';
+import type { OpenService } from '../../src/service/open.js';
+import type { Service } from '../../src/service/service.js';
+import type { Settings } from '../../src/service/settings.js';
+import { type Gone, inspectDatabases, lookForDrift } from '../doctor/database.js';
+import type { Finding } from '../doctor/finding.js';
+import { dataDirFindings, issuerFindings, tlsFindings } from '../doctor/machine.js';
+
+export type InspectedService = Pick<OpenService, 'service' | 'databases' | 'record'>;
+
+/**
+ * Looks at what `osl doctor` looks at, warns of what is not well, and takes out of service what the databases no longer
+ * have. Never keeps a server from starting: what it could not look at serves as it is.
+ */
+export async function inspect(open: InspectedService, settings: Settings): Promise<void> {
+  const { service } = open;
+  const { log, engines } = service;
+  const model = service.model();
+  const keyless = keylessEntities(model.manifest);
+  if (keyless !== null) log.warn(keyless, { about: 'manifest' });
+  try {
+    const { findings, gone } = await inspectDatabases(reachedOf(model, engines), settings);
+    for (const connector of engines.keys()) {
+      const found = gone.get(connector);
+      if (found !== undefined) await takeOut(open, connector, missingIn(model.manifest, connector, found));
+    }
+    const told = new Set([...engines.values()].flatMap((engine) => engine.warnings));
+    warnOf(
+      [...findings, ...dataDirFindings(settings), ...tlsFindings(settings), ...issuerFindings(settings)],
+      (finding) => !told.has(finding.message),
+      service,
+    );
+  } catch (error) {
+    log.warn('the databases could not be looked at', {
+      error: messageOf(error),
+    });
+  }
+}
+
+/** What is away is told by whoever watches it, and looked at once it answers. */
+function reachedOf({ manifest, snapshot }: Model, engines: Service['engines']): Model {
+  const connectors = [...manifest.connectors].filter(([name]) => engines.get(name)?.reached !== false);
+  return { manifest: { ...manifest, connectors: new Map(connectors) }, snapshot };
+}
+
+function warnOf(findings: readonly Finding[], isNew: (finding: Finding) => boolean, { log }: Service): void {
+  for (const finding of findings) {
+    if ((finding.state !== 'warn' && finding.state !== 'fail') || !isNew(finding)) continue;
+    const { about, message, hint } = finding;
+    log.warn(message, { about, ...(hint !== null && { hint }) });
+  }
+}
+
+/** Looks once whether the databases still have what the manifest declares; those that cannot be looked at stay as they are. */
+export async function inspectDrift(open: InspectedService): Promise<void> {
+  const { service } = open;
+  const { manifest } = service.model();
+  for (const [connector, gone] of await lookForDrift({ manifest }))
+    if (service.model().manifest === manifest)
+      await takeOut(open, connector, missingIn(manifest, connector, gone));
+}
+
+/** From now on these are out of service, and no others of the connector. What changes has a line and a record. */
+async function takeOut(
+  { service, databases, record }: InspectedService,
+  connector: string,
+  missing: ReadonlyMap<string, Missing>,
+): Promise<void> {
+  const { log } = service;
+  const database = databases.get(connector);
+  if (database === undefined) return;
+  const before = database.governed.status.outOfService;
+  const out = [...missing].filter(([object, { cause }]) => before.get(object) !== cause);
+  const back = [...before.keys()].filter((object) => !missing.has(object));
+  database.takeOutOfService(new Map([...missing].map(([object, { cause }]) => [object, cause])));
+  for (const [object, { cause, what }] of out)
+    log.error('out of service until it is mended', { connector, object, [cause]: what });
+  for (const object of back) log.warn('in service again', { connector, object });
+  if (out.length + back.length === 0) return;
+  const told = out.map(([object, { cause, what }]) => ({ object, cause, what }));
+  await record('service.drift', { connector, out: told, back });
+}
+
+interface Missing {
+  readonly cause: OutOfServiceCause;
+  readonly what: readonly string[];
+}
+
+/** Entities and bridges that rest on something that is gone, or is another, each with what. */
+function missingIn(
+  { catalog }: Manifest,
+  connector: string,
+  gone: readonly Gone[],
+): ReadonlyMap<string, Missing> {
+  const missing = new Map<string, Missing>();
+  for (const relation of catalog.relations.values()) {
+    if (relation.connector !== connector || relation.kind === 'facet') continue;
+    const physical = new Set(relation.columns.map((c) => c.physical));
+    const found = gone.filter(
+      ({ table, column }) => table === tableName(relation) && (column === null || physical.has(column)),
+    );
+    if (found.length === 0) continue;
+    const what = found.map(({ table, column }) => (column === null ? table : `${table}.${column}`));
+    const cause = found.some((one) => one.cause === 'gone') ? 'gone' : 'changed';
+    missing.set(relation.name, { cause, what });
+  }
+  return missing;
+}

@@ -1,0 +1,283 @@
+import { closeSync, existsSync, openSync } from 'node:fs';
+import type { ServiceLog } from '../../src/base/log.js';
+import type { Model } from '../../src/model/model.js';
+import { archiveFault } from '../../src/service/audit.js';
+import { lookFirst } from '../../src/service/keeper.js';
+import type { First } from '../../src/service/model.js';
+import { isSet } from '../../src/service/settings/table.js';
+import type { Settings } from '../../src/service/settings.js';
+import { workersFor } from '../../src/service/workers.js';
+import { EXIT, Failure, failureOf, usage } from '../exit.js';
+import { type ServerFlags, settingsOf } from '../flags.js';
+import { operatorLog } from '../log.js';
+import { note, print } from '../output.js';
+import { createProgress } from '../progress.js';
+import {
+  addressOf,
+  removeServerFile,
+  restUrl,
+  runningServer,
+  type ServerRecord,
+  urlHost,
+} from '../server-file.js';
+import { endOnUncaught } from '../uncaught.js';
+import type { RunningWorkers } from '../workers/run.js';
+import { DEMO_EXAMPLES, type Example, genericExamples } from './examples.js';
+import { commandName, dataDirFlag, quoted, shellText, singleQuoted } from './invocation.js';
+import { type Demo, type RunningServer, startServer } from './server.js';
+
+export interface RunFlags extends ServerFlags {
+  readonly json?: true;
+}
+
+/** What runs when told to stop may go on for so long. */
+const DRAIN_MS = 10_000;
+/** Beyond the drain: something hangs, and nobody waits for it. */
+const HANG_MS = 15_000;
+
+/** Serves until told to stop. The promise settles when everything is closed. */
+export async function runServer(flags: RunFlags, demo: Demo | null): Promise<void> {
+  const settings = settingsOf(flags);
+  checkFirstSteps(flags, settings);
+  const log = operatorLog();
+  endOnUncaught(log, () => removeServerFile(settings.dataDir, process.pid));
+  void tellOfArchive(settings, log);
+  if (demo === null && settings.workers !== 1) {
+    const first = await lookFirst(settings, log);
+    const count = workersFor(settings, first.model.manifest);
+    if (count > 1) return superviseWorkers(flags, settings, first, count);
+  }
+  const progress = await createProgress();
+  const server = await startServer({ settings, demo, log, progress });
+  const told = untilToldToStop({
+    reload: () => void reload(server),
+    force: () => {
+      removeServerFile(settings.dataDir, process.pid);
+      note('stopped at once');
+      process.exit(EXIT.interrupted);
+    },
+  });
+  const { policyFault } = server.open;
+  if (policyFault !== null) note(`${failureOf(policyFault).message}\n${REFUSED}`);
+  await announce(server, settings.dataDir, flags.json === true);
+  const why = await Promise.race([told, server.open.over]);
+  if (why !== undefined) endAtOnce(why, settings);
+  await stop(server);
+}
+
+/** A directory that is away may come back: meanwhile older records stay. */
+async function tellOfArchive({ audit }: Settings, log: ServiceLog): Promise<void> {
+  const cause = await archiveFault(audit);
+  if (cause !== null) log.error('older records of the audit log cannot be archived, and stay', { cause });
+}
+
+/** As `runServer`, with this process above others that serve. */
+async function superviseWorkers(
+  flags: RunFlags,
+  settings: Settings,
+  first: First,
+  count: number,
+): Promise<void> {
+  const server = await (await import('../workers/run.js')).startWorkers(settings, first, count);
+  const told = untilToldToStop({
+    reload: () => void reloadWorkers(server),
+    force: () => {
+      server.kill();
+      removeServerFile(settings.dataDir, process.pid);
+      note('stopped at once');
+      process.exit(EXIT.interrupted);
+    },
+  });
+  if (first.policyFault !== null) note(`${failureOf(first.policyFault).message}\n${REFUSED}`);
+  if (flags.json === true) print(JSON.stringify(listening(server.record, settings.dataDir)));
+  else
+    print(
+      `${banner(server.record, settings.dataDir, first.model, settings.console !== 'off')}\n${count} workers. Ctrl-C stops the server.`,
+    );
+  const why = await Promise.race([told, server.over]);
+  if (why !== undefined) {
+    server.kill();
+    removeServerFile(settings.dataDir, process.pid);
+    note(`error: ${why.message}`);
+    process.exit(why.exit);
+  }
+  await stop(server);
+}
+
+async function reloadWorkers(server: RunningWorkers): Promise<void> {
+  const told = await server.reload();
+  if ('now' in told) {
+    note(`reloaded: ${told.now.join('; ')}`);
+    for (const text of told.kept) note(`not reloaded: ${text}`);
+    return;
+  }
+  note(told.message);
+  if (!told.policy) note(`not reloaded: ${UNCHANGED}`);
+  else note(`not reloaded: ${told.keptUntil === null ? REFUSED : keptUntil(told.keptUntil)}`);
+}
+
+/** What runs could not be recorded, so nothing is waited for. */
+function endAtOnce(why: string, { dataDir }: Settings): never {
+  removeServerFile(dataDir, process.pid);
+  note(`error: ${why}`);
+  process.exit(EXIT.auditFailed);
+}
+
+/** What a first or a second start runs into, said before anything slow begins. @throws Failure */
+function checkFirstSteps({ manifest }: RunFlags, { manifestFile, dataDir }: Settings): void {
+  const running = runningServer(dataDir);
+  if (running !== null) {
+    const where = `${restUrl(running)} (process ${running.pid})`;
+    throw new Failure(
+      EXIT.failed,
+      `error: a server of ${dataDir} runs already, at ${where}: stop it, or name another --data-dir`,
+    );
+  }
+  const named = manifest !== undefined || isSet('OSL_MANIFEST');
+  if (named || existsSync(manifestFile)) return;
+  throw usage(
+    `there is no ${manifestFile}: \`osl init\` makes one of a Postgres, --manifest names another, \`osl demo\` needs none`,
+  );
+}
+
+async function announce(server: RunningServer, dataDir: string, json: boolean): Promise<void> {
+  if (json) {
+    print(JSON.stringify(listening(server.record, dataDir)));
+    return;
+  }
+  const model = server.open.service.model();
+  print(banner(server.record, dataDir, model, server.settings.console !== 'off'));
+  if (server.record.demo && server.record.localTokens) print(await (await import('./tour.js')).tour(server));
+  print('Ctrl-C stops the server.');
+}
+
+async function stop(server: Pick<RunningServer, 'stop'>): Promise<void> {
+  note(`stopping: what runs may go on for ${DRAIN_MS / 1000} s; Ctrl-C again stops at once`);
+  const hung = setTimeout(() => {
+    note('error: something did not stop in time');
+    process.exit(EXIT.failed);
+  }, HANG_MS + DRAIN_MS);
+  await server.stop(DRAIN_MS);
+  clearTimeout(hung);
+  note('stopped');
+}
+
+const REFUSED =
+  'every request is refused (E2001) until there is a valid policy: mend it, then send SIGHUP, unless OSL_POLICY_WATCH is on';
+const UNCHANGED = 'what was served before is still served';
+
+function keptUntil(when: string): string {
+  return `the last valid policy stays in force until ${when}, then every request is refused (E2001)`;
+}
+
+/** Everything anew; where something has a fault, what is served stays: with an invalid policy for a time, or not at all. */
+async function reload(server: RunningServer): Promise<void> {
+  try {
+    const { now, kept } = await server.reload();
+    note(`reloaded: ${now.join('; ')}`);
+    for (const text of kept) note(`not reloaded: ${text}`);
+  } catch (error) {
+    note(failureOf(error).message);
+    note(`not reloaded: ${servedNow(server)}`);
+  }
+}
+
+function servedNow({ open: { service } }: RunningServer): string {
+  const kept = service.keptPolicy();
+  if (kept !== null) return keptUntil(new Date(kept.until).toISOString());
+  return service.model().snapshot === null ? REFUSED : UNCHANGED;
+}
+
+export interface SignalHandlers {
+  /** SIGHUP of a running server. */
+  reload(): void;
+  /** A second Ctrl-C or SIGTERM. */
+  force(): void;
+}
+
+/** npm passes Ctrl-C on to a process that the terminal has already told: that is one Ctrl-C, not two. */
+const SAME_PRESS_MS = 250;
+
+/** Resolves at the first SIGINT or SIGTERM; handlers stay in place for what comes after. */
+export function untilToldToStop(handlers: SignalHandlers): Promise<void> {
+  return new Promise((resolve) => {
+    let first = 0;
+    const stop = (): void => {
+      const now = Date.now();
+      if (first === 0) {
+        first = now;
+        resolve();
+      } else if (now - first > SAME_PRESS_MS) handlers.force();
+    };
+    process.on('SIGINT', stop);
+    process.on('SIGTERM', stop);
+    const onTerminal = process.stdout.isTTY || process.stderr.isTTY;
+    process.on('SIGHUP', () => {
+      if (onTerminal && !hasTerminal()) {
+        // Node 20 ends in an abort, and a core file, where it cannot put its terminal back in order.
+        process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
+        stop();
+      } else handlers.reload();
+    });
+  });
+}
+
+/** SIGHUP also says that the terminal was closed; then there is none any more. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What `--json` prints in place of the banner. */
+export function listening(record: ServerRecord, dataDir: string) {
+  const { pid, httpPort, pgPort, startedAt } = record;
+  return { event: 'listening', rest: restUrl(record), pid, httpPort, pgPort, dataDir, startedAt };
+}
+
+/** Where the server is, and what to try. */
+export function banner(record: ServerRecord, dataDir: string, model: Model, hasConsole: boolean): string {
+  const known = record.demo ? DEMO_EXAMPLES : genericExamples(model);
+  const examples = record.localTokens ? known : [];
+  const title = record.demo ? ': the software supply chain of this installation' : '';
+  const parts = [
+    `OSL Gateway ${record.version}${title}`,
+    '',
+    `  REST  ${restUrl(record)}`,
+    `  wire  postgres://${urlHost(addressOf(record))}:${record.pgPort}/osl   (user: a subject, password: its token)`,
+    `  data  ${dataDir}`,
+    ...(hasConsole ? ['', `  Look at it in a browser: ${restUrl(record)}/console/`] : []),
+    '',
+  ];
+  if (examples.length > 0) parts.push('Try, from another terminal; each line mints its own token:', '');
+  parts.push(...examples.flatMap((example) => [...queryLines(example, dataDir), '']));
+  const [first] = examples;
+  if (first !== undefined) parts.push(...otherWays(record, first, dataDir), '');
+  return parts.join('\n');
+}
+
+function queryLines({ subject, about, who, osql }: Example, dataDir: string): readonly string[] {
+  const osl = commandName();
+  const at = dataDirFlag(dataDir);
+  return [
+    `  # ${subject}: ${about}`,
+    `  ${osl} query${at} --token "$(${osl} token${at} ${who.map(quoted).join(' ')})" ${shellText(osql)}`,
+  ];
+}
+
+/** The question of the example, asked with curl and with psql. */
+function otherWays(record: ServerRecord, example: Example, dataDir: string): readonly string[] {
+  const mint = `$(${commandName()} token${dataDirFlag(dataDir)} ${example.who.map(quoted).join(' ')})`;
+  const body = JSON.stringify({ osql: example.osql });
+  // Whoever tries it on this machine calls it by an address that its certificate need not name.
+  const trust = record.httpCertFile === '' ? '' : '-k ';
+  const mode = record.tls ? 'PGSSLMODE=require ' : '';
+  return [
+    '  # the same with curl, and with psql',
+    `  curl -s ${trust}${restUrl(record)}/osl/query -H "Authorization: Bearer ${mint}" -H 'Content-Type: application/json' -d ${singleQuoted(body)}`,
+    `  ${mode}PGPASSWORD="${mint}" psql -h ${addressOf(record)} -p ${record.pgPort} -U ${quoted(example.subject)} -d osl -c ${shellText(example.osql)}`,
+  ];
+}

@@ -1,0 +1,93 @@
+import type { ServiceLog } from '../../src/base/log.js';
+import { Control } from '../../src/service/control.js';
+import { type Keeper, openKeeper } from '../../src/service/keeper.js';
+import type { First } from '../../src/service/model.js';
+import type { Reloaded } from '../../src/service/reload/reload.js';
+import type { Settings } from '../../src/service/settings.js';
+import { EXIT } from '../exit.js';
+import { logLevelPart, operatorLog } from '../log.js';
+import { createProgress } from '../progress.js';
+import { checkDataDir, checkPorts } from '../serve/ports.js';
+import { operatorsWords, recordOf } from '../serve/server.js';
+import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
+import { textsOf } from './following.js';
+import type { Refusal } from './messages.js';
+import { type Over, portsOf, Supervisor } from './supervisor.js';
+
+/** Several workers that serve, seen from their supervisor. */
+export interface RunningWorkers {
+  readonly record: ServerRecord;
+  /** Resolves when the server should end by itself; else never. */
+  readonly over: Promise<Over>;
+  /** Lets what runs end for `deadlineMs`, in all of them, and closes everything. */
+  stop(deadlineMs: number): Promise<void>;
+  /** All workers read everything anew, and take it up together, or none. */
+  reload(): Promise<Reloaded | Refusal>;
+  /** Ends all of them at once. */
+  kill(): void;
+}
+
+/** Starts `count` workers and resolves once all of them serve. Throws as `startServer`. */
+export async function startWorkers(given: Settings, first: First, count: number): Promise<RunningWorkers> {
+  const log = operatorLog();
+  const progress = await createProgress();
+  await checkPorts(given);
+  checkDataDir(given.dataDir);
+  progress.step(`starting ${count} workers`);
+  try {
+    const settings = { ...given, ...(await portsOf(given)) };
+    const control = await Control.open(settings, log);
+    try {
+      const keeper = await operatorsWords(openKeeper(settings, first, count, log, control), settings);
+      return await begun(settings, keeper, count, log, control);
+    } catch (error) {
+      await control?.close();
+      throw error;
+    }
+  } finally {
+    progress.end();
+  }
+}
+
+function portsIn({ httpPort, pgPort, admin }: Settings) {
+  return { httpPort, pgPort, adminPort: admin.httpPort, adminPgPort: admin.pgPort };
+}
+
+/** The supervisor's own log takes up its level once the workers have taken up theirs. */
+async function reloaded(supervisor: Supervisor): Promise<Reloaded | Refusal> {
+  const told = await supervisor.reload();
+  if ('now' in told) for (const part of logLevelPart()) (await part.prepare()).take();
+  return told;
+}
+
+async function begun(
+  settings: Settings,
+  keeper: Keeper,
+  count: number,
+  log: ServiceLog,
+  control: Control | null,
+): Promise<RunningWorkers> {
+  const { dataDir } = settings;
+  const supervisor = new Supervisor(settings, await textsOf(settings, control), count, log, control);
+  const stop = async (deadlineMs: number): Promise<void> => {
+    removeServerFile(dataDir, process.pid);
+    await supervisor.stop(deadlineMs);
+    await keeper.close();
+    await control?.close();
+  };
+  try {
+    await supervisor.start();
+    const record = writeServerFile(dataDir, recordOf({ settings, demo: null }, portsIn(settings)));
+    const lost = keeper.over.then((message): Over => ({ exit: EXIT.auditFailed, message }));
+    return {
+      record,
+      over: Promise.race([supervisor.over, lost]),
+      stop,
+      reload: () => reloaded(supervisor),
+      kill: () => supervisor.kill(),
+    };
+  } catch (error) {
+    await stop(0);
+    throw error;
+  }
+}

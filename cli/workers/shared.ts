@@ -1,0 +1,384 @@
+import { InternalError } from 'osl-compiler';
+import {
+  createGuesses,
+  createLeasedLimiter,
+  createLimitBooks,
+  type LeasedLimiter,
+  LIMIT_BUCKETS,
+  LIMIT_COUNTERS,
+  type LimitShare,
+  QuotaBook,
+  type UsedTokens,
+} from '../../policy/index.js';
+import { readManifestText } from '../../src/model/manifest/index.js';
+import { PolicyUnknown } from '../../src/service/model.js';
+import type { Prepared } from '../../src/service/reload/reload.js';
+import type { Shared } from '../../src/service/seat.js';
+import type { Settings } from '../../src/service/settings.js';
+import { RemoteCatalogs } from '../../src/surfaces/catalog/index.js';
+import { countedBy, type SessionCaps } from '../../src/surfaces/pg/index.js';
+import { failureOf } from '../exit.js';
+import type { Common, OpenServer } from '../serve/server.js';
+import type { ChangeAsked, OfSupervisor, OfWorker, Refusal, Texts } from './messages.js';
+import type { Handlers, Peer } from './peer.js';
+import type { ToWorker } from './slot.js';
+
+/** The channel of a worker to its supervisor. */
+export type ToSupervisor = Peer<OfWorker, OfSupervisor>;
+
+type Asked =
+  | 'prepare'
+  | 'take'
+  | 'losePolicy'
+  | 'drop'
+  | 'draft'
+  | 'revoked'
+  | 'reclaim'
+  | 'cancelled'
+  | 'ownSessions'
+  | 'signalled'
+  | 'figures'
+  | 'view'
+  | 'obey'
+  | 'drained'
+  | 'standing';
+
+/** What this worker has in common with the others, by way of the supervisor. */
+export class SharedParts implements Shared {
+  readonly #supervisor: ToSupervisor;
+  readonly #settings: Settings;
+  #texts: Texts;
+  #limiter: LeasedLimiter | null = null;
+  #open: OpenServer | null = null;
+  #steady = true;
+  #prepared: Prepared | null = null;
+
+  constructor(supervisor: ToSupervisor, settings: Settings, texts: Texts) {
+    this.#supervisor = supervisor;
+    this.#settings = settings;
+    this.#texts = texts;
+  }
+
+  limiter(limits: Parameters<Shared['limiter']>[0]): LeasedLimiter {
+    this.#limiter = createLeasedLimiter(shareOf(this.#supervisor), limits);
+    return this.#limiter;
+  }
+
+  async read(file: string): Promise<string> {
+    const { manifestFile, policyFile } = this.#settings;
+    const { manifest, policy, fault } = this.#texts;
+    if (file === policyFile && policy === null && fault !== null) throw new PolicyUnknown(file, fault);
+    const known = file === manifestFile ? manifest : file === policyFile ? policy : null;
+    // What the supervisor could not read is tried again, for the words that say why.
+    return known ?? readManifestText(file);
+  }
+
+  exchangeKey(): Promise<string> {
+    return this.#supervisor.ask('exchangeKey', null);
+  }
+
+  firstUse(token: string, issuedAt: number, endsAt: number): Promise<boolean> {
+    return this.#supervisor.ask('firstUse', { token, issuedAt, endsAt });
+  }
+
+  activation(): number | null {
+    return this.#texts.activation;
+  }
+
+  heard(): boolean {
+    return this.#texts.heard;
+  }
+
+  async exclusively<T>(work: () => Promise<T>): Promise<T> {
+    await this.#supervisor.ask('enter', null);
+    try {
+      return await work();
+    } finally {
+      await this.#supervisor.ask('leave', null);
+    }
+  }
+
+  async published(): Promise<void> {
+    await this.#supervisor.ask('published', null);
+  }
+
+  steady(): boolean {
+    return this.#steady;
+  }
+
+  /** What its frontends have in common with those of the others. */
+  common(server: number): Common {
+    const supervisor = this.#supervisor;
+    return {
+      cancels: {
+        server,
+        cancel: (worker, processId, key) => supervisor.ask('cancel', { worker, processId, key }),
+      },
+      sessions: {
+        open: async (subject, address) => {
+          if (!(await supervisor.ask('session', { subject, address }))) return null;
+          return once(() => tell(supervisor.ask('sessionEnded', { subject, address })));
+        },
+      },
+      own: {
+        of: (owner) => supervisor.ask('sessionsOf', { owner }),
+        signal: (owner, { pid, what }) => supervisor.ask('signal', { owner, pid, what }),
+      },
+      catalogs: new RemoteCatalogs({
+        ask: (asked) => supervisor.ask('catalog', asked),
+        send: async (part) => {
+          await supervisor.ask('catalogPart', part);
+        },
+        stop: (id) => tell(supervisor.ask('stopCatalog', { id })),
+      }),
+      name: `worker ${server}`,
+      operated: {
+        views: () => supervisor.ask('views', null),
+        command: (id, what) => supervisor.ask('command', { id, what }),
+        drain: async (on) => {
+          await supervisor.ask('drain', { on });
+        },
+        reload: () => supervisor.ask('reloadAll', null),
+        stop: () => tell(supervisor.ask('stopAll', null)),
+      },
+      gather: () => supervisor.ask('gather', null),
+      jobs: {
+        look: (job) => supervisor.ask('job', { job, by: null }),
+        begin: (job, by) => supervisor.ask('job', { job, by }),
+      },
+    };
+  }
+
+  async draftChanged(id: string): Promise<void> {
+    await this.#supervisor.ask('draftChanged', { id });
+  }
+
+  async revoked(): Promise<void> {
+    await this.#supervisor.ask('revoked', null);
+  }
+
+  /** Its service is open: from now on it takes up what the others do. Resolves when it may listen. */
+  async admit(open: OpenServer): Promise<void> {
+    this.#open = open;
+    await this.#supervisor.ask('admit', null);
+    // What was revoked since it opened, it was not told.
+    await open.lookAtRevoked();
+  }
+
+  /** What the supervisor asks of it. */
+  handlers(): Pick<Handlers<OfWorker>, Asked> {
+    return {
+      prepare: (change) => this.#prepare(change),
+      take: async () => {
+        const prepared = this.#prepared;
+        this.#prepared = null;
+        return prepared === null ? { now: [], kept: [] } : prepared.take();
+      },
+      losePolicy: async ({ why, since }) => {
+        await this.#open?.losePolicy(why, since);
+        return null;
+      },
+      drop: async () => {
+        await this.#prepared?.drop();
+        this.#prepared = null;
+        return null;
+      },
+      draft: async ({ id }) => {
+        await this.#open?.renewDraft(id);
+        return null;
+      },
+      revoked: async () => {
+        await this.#open?.lookAtRevoked();
+        return null;
+      },
+      cancelled: ({ processId, key }) => this.#open?.cancel(processId, Buffer.from(key)) ?? false,
+      ownSessions: async ({ owner }) => [...((await this.#open?.register.of(owner)) ?? [])],
+      signalled: ({ owner, pid, what }) => this.#open?.register.signal(owner, { pid, what }) ?? false,
+      figures: async () => (await this.#open?.figures()) ?? '[]',
+      view: async () => {
+        if (this.#open === null) throw new InternalError('the worker is not open');
+        return this.#open.own.view();
+      },
+      obey: ({ id, what }) => this.#open?.own.command(id, what) ?? false,
+      drained: ({ on }) => {
+        this.#open?.own.drain(on);
+        return null;
+      },
+      standing: ({ steady }) => {
+        this.#steady = steady;
+        return null;
+      },
+      reclaim: ({ counter, key, endsAt }) => this.#limiter?.reclaim(counter, key, endsAt) ?? 0,
+    };
+  }
+
+  async #prepare({ kind, texts, brokenSince }: ChangeAsked): Promise<Refusal | null> {
+    const open = this.#open;
+    if (open === null)
+      return { exit: 1, message: 'error: this worker is not open yet', policy: false, keptUntil: null };
+    const before = this.#texts;
+    this.#texts = texts;
+    try {
+      this.#prepared = await open.prepare({ kind, ...(brokenSince !== null && { brokenSince }) });
+      return null;
+    } catch (error) {
+      this.#texts = before;
+      const { exit, message } = failureOf(error);
+      const policy = error instanceof Error && error.name === 'PolicyFault';
+      return { exit, message, policy, keptUntil: open.own.view().policy_kept_until };
+    }
+  }
+}
+
+/** A supervisor that has gone takes its workers with it: nobody need hear that it did not listen. */
+function tell(told: Promise<null>): void {
+  told.catch(() => undefined);
+}
+
+function once(work: () => void): () => void {
+  let done = false;
+  return () => {
+    if (!done) work();
+    done = true;
+  };
+}
+
+function shareOf(supervisor: ToSupervisor): LimitShare {
+  return {
+    lease: (counter, key, arrived) => supervisor.ask('lease', { counter, key }, arrived),
+    charge: (charges) => supervisor.ask('charge', { charges: [...charges] }),
+    // Their supervisor is always there: without it they end.
+    peers: () => 1,
+    handBack: (counter, key, lease) => tell(supervisor.ask('handBack', { counter, key, ...lease })),
+    limits: (limits) => tell(supervisor.ask('limits', limits)),
+    guesses: {
+      wrong: async (account, address) => {
+        await supervisor.ask('wrongPassword', { account, address });
+      },
+      right: (account, address) => supervisor.ask('rightPassword', { account, address }),
+    },
+  };
+}
+
+type LimitMessage = 'lease' | 'charge' | 'handBack' | 'limits' | 'wrongPassword' | 'rightPassword';
+
+/** The limits and the guesses of all workers, counted here. */
+export class SharedLimits {
+  readonly #books;
+  readonly #quotas = new QuotaBook();
+  readonly #guesses = createGuesses();
+  #known = false;
+
+  /** @param peerOf the channel to a worker that serves; null where none does */
+  constructor(workers: number, peerOf: (worker: number) => ToWorker | null) {
+    this.#books = createLimitBooks(workers, async (holder, counter, key, endsAt) => {
+      // One that ends now takes with it what it has not used.
+      const unused = peerOf(holder)?.ask('reclaim', { counter, key, endsAt });
+      return (await unused?.catch(() => 0)) ?? 0;
+    });
+  }
+
+  /** What a worker may ask. One that does not serve yet may have read files that nobody else has taken up. */
+  handlers(worker: number, serves: () => boolean): Pick<Handlers<OfSupervisor>, LimitMessage> {
+    return {
+      lease: ({ counter, key }) => this.#books[counter].lease(key, worker),
+      charge: ({ charges }) => charges.map((charge) => this.#quotas.add(charge)),
+      handBack: ({ counter, key, tokens, endsAt }) => {
+        this.#books[counter].handBack(key, { tokens, endsAt });
+        return null;
+      },
+      limits: (limits) => {
+        if (serves() || !this.#known)
+          for (const bucket of LIMIT_BUCKETS) this.#books[bucket].perWindow = limits[bucket];
+        this.#known = true;
+        return null;
+      },
+      wrongPassword: ({ account, address }) => {
+        this.#guesses.wrong(account, address);
+        return null;
+      },
+      rightPassword: ({ account, address }) => this.#guesses.right(account, address),
+    };
+  }
+
+  /** A worker has ended. */
+  forget(worker: number): void {
+    for (const counter of LIMIT_COUNTERS) this.#books[counter].forget(worker);
+  }
+}
+
+type SessionMessage = 'session' | 'sessionEnded';
+
+/** How many sessions of the wire each subject, and each address, has open, in all workers together. */
+export class SharedSessions {
+  readonly #caps: SessionCaps;
+  /** By what is counted, how many in which worker. */
+  readonly #open = new Map<string, Map<number, number>>();
+
+  constructor(caps: SessionCaps) {
+    this.#caps = caps;
+  }
+
+  handlers(worker: number): Pick<Handlers<OfSupervisor>, SessionMessage> {
+    return {
+      session: ({ subject, address }) => {
+        const counted = countedBy(subject, address, this.#caps);
+        if (counted.some(({ key, most }) => this.#count(key) >= most)) return false;
+        for (const { key } of counted) this.#begin(key, worker);
+        return true;
+      },
+      sessionEnded: ({ subject, address }) => {
+        for (const { key } of countedBy(subject, address, this.#caps)) this.#end(key, worker);
+        return null;
+      },
+    };
+  }
+
+  /** A worker has ended, and its connections with it. */
+  forget(worker: number): void {
+    for (const key of [...this.#open.keys()]) this.#forgetIn(key, worker);
+  }
+
+  #count(key: string): number {
+    return [...(this.#open.get(key)?.values() ?? [])].reduce((sum, n) => sum + n, 0);
+  }
+
+  #begin(key: string, worker: number): void {
+    const counts = this.#open.get(key) ?? new Map<number, number>();
+    counts.set(worker, (counts.get(worker) ?? 0) + 1);
+    this.#open.set(key, counts);
+  }
+
+  #end(key: string, worker: number): void {
+    const counts = this.#open.get(key);
+    const left = (counts?.get(worker) ?? 0) - 1;
+    if (left > 0) counts?.set(worker, left);
+    else this.#forgetIn(key, worker);
+  }
+
+  #forgetIn(key: string, worker: number): void {
+    const counts = this.#open.get(key);
+    counts?.delete(worker);
+    if (counts?.size === 0) this.#open.delete(key);
+  }
+}
+
+type TokenMessage = 'exchangeKey' | 'firstUse';
+
+/** What workers have in common of tokens: the key of the exchange, and which tokens were used up. */
+export class SharedTokens {
+  readonly #key: string;
+  readonly #used: UsedTokens;
+
+  constructor(key: string, used: UsedTokens) {
+    this.#key = key;
+    this.#used = used;
+  }
+
+  handlers(): Pick<Handlers<OfSupervisor>, TokenMessage> {
+    return {
+      exchangeKey: () => this.#key,
+      firstUse: ({ token, issuedAt, endsAt }) => this.#used.first(token, issuedAt, endsAt),
+    };
+  }
+}

@@ -1,0 +1,299 @@
+import cluster from 'node:cluster';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { InternalError } from 'osl-compiler';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { UsedTokens } from '../../policy/index.js';
+import type { ProcessView, ReloadView, SessionCommand } from '../../src/ask/operating/views.js';
+import type { ServiceLog } from '../../src/base/log.js';
+import type { Control } from '../../src/service/control.js';
+import { newExchangeKey } from '../../src/service/exchange-key.js';
+import type { Reloaded } from '../../src/service/reload/reload.js';
+import type { Settings } from '../../src/service/settings.js';
+import { shareOf } from '../../src/service/workers.js';
+import {
+  CatalogServer,
+  type CatalogSession,
+  Catalogs,
+  type SessionSignal,
+} from '../../src/surfaces/catalog/index.js';
+import type { Figures } from '../../src/surfaces/http/telemetry.js';
+import { EXIT } from '../exit.js';
+import { type OwnJobs, ownJobs } from '../serve/insight.js';
+import { catalogOptions } from '../serve/server.js';
+import { Changes } from './changes.js';
+import { followFor, textsOf } from './following.js';
+import type { Refusal, Texts } from './messages.js';
+import { SharedLimits, SharedSessions, SharedTokens } from './shared.js';
+import { Slot, type SlotEvents } from './slot.js';
+
+/** Why the whole server ends by itself. */
+export interface Over {
+  readonly exit: number;
+  readonly message: string;
+}
+
+export type Ports = Pick<Settings, 'httpPort' | 'pgPort' | 'admin'>;
+
+const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url));
+
+/** Keeps so many workers serving on the same ports, and replaces those that end. */
+export class Supervisor {
+  /** Resolves when the server should end; else never. */
+  readonly over: Promise<Over>;
+  readonly #slots: readonly Slot[];
+  readonly #log: ServiceLog;
+  readonly #limits: SharedLimits;
+  readonly #sessions: SharedSessions;
+  readonly #tokens = new SharedTokens(newExchangeKey(), new UsedTokens());
+  readonly #catalogs: Catalogs;
+  readonly #catalog: CatalogServer;
+  readonly #figures: () => Promise<Figures>;
+  #replaced = 0;
+  #draining = false;
+  readonly #changes: Changes;
+  readonly #settings: Settings;
+  readonly #jobs: OwnJobs;
+  readonly #control: Control | null;
+  #stopFollowing: () => Promise<void> = async () => undefined;
+  #end: (over: Over) => void = () => undefined;
+
+  /** @param settings with ports that are numbers: who comes later must find the same */
+  constructor(settings: Settings, texts: Texts, count: number, log: ServiceLog, control: Control | null) {
+    this.#log = log;
+    this.#settings = settings;
+    this.#control = control;
+    this.#changes = new Changes(texts, () => this.#slots, log);
+    this.#sessions = new SharedSessions({
+      subject: settings.subjectSessions,
+      address: settings.load.addressSessions,
+    });
+    this.#jobs = ownJobs(settings, log);
+    this.#catalogs = new Catalogs(catalogOptions(settings, log));
+    this.#catalog = new CatalogServer(this.#catalogs);
+    this.#figures = ownFigures(() => this.#standing());
+    this.#limits = new SharedLimits(count, (holder) => this.#slots[holder - 1]?.peer ?? null);
+    this.over = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    const events = this.#events();
+    this.#slots = Array.from(
+      { length: count },
+      (_, i) => new Slot(i + 1, shareOf(settings, i + 1, count), events),
+    );
+  }
+
+  /** Resolves once all of them serve. @throws Failure as the first says that cannot, PeerGone */
+  async start(): Promise<void> {
+    cluster.schedulingPolicy = cluster.SCHED_RR;
+    cluster.setupPrimary({ exec: WORKER, args: [], serialization: 'advanced' });
+    // The first client need not wait for the base image; if it cannot be made, that client hears why.
+    this.#catalogs
+      .warm()
+      .catch((error: unknown) => this.#log.warn('the catalog is not warm', { error: String(error) }));
+    const [first, ...others] = this.#slots;
+    if (first === undefined) throw new InternalError('there is no worker');
+    // What keeps one from starting keeps all: it is told once.
+    await first.begin();
+    await Promise.all(others.map((slot) => slot.begin()));
+    this.#stopFollowing = followFor(this.#changes, this.#settings, this.#control, this.#log);
+  }
+
+  /** All workers read everything anew, and take it up together. */
+  reload(): Promise<Reloaded | Refusal> {
+    return this.#changes.reload(() => textsOf(this.#settings, this.#control));
+  }
+
+  async stop(deadlineMs: number): Promise<void> {
+    await this.#stopFollowing();
+    await Promise.all(this.#slots.map((slot) => slot.stop(deadlineMs)));
+    await this.#jobs.close();
+    await this.#catalogs.close();
+  }
+
+  /** Ends all of them at once. */
+  kill(): void {
+    for (const slot of this.#slots) slot.kill();
+  }
+
+  #standing(): Standing {
+    const serving = this.#slots.filter(({ peer }) => peer !== null).length;
+    return {
+      workers: this.#slots.length,
+      serving,
+      replaced: this.#replaced,
+      engines: this.#catalogs.stats().engines,
+    };
+  }
+
+  /** While the workers of some place end one after another, the server is not ready. */
+  #tellStanding(): void {
+    const steady = !this.#slots.some(({ loops }) => loops);
+    for (const { peer } of this.#slots) peer?.ask('standing', { steady }).catch(() => undefined);
+  }
+
+  /** Whose session a cancel request is for stands in its key. */
+  async #cancel(worker: number, processId: number, key: Uint8Array): Promise<boolean> {
+    const asked = this.#slots[worker - 1]?.peer?.ask('cancelled', { processId, key });
+    return (await asked?.catch(() => false)) ?? false;
+  }
+
+  /** Of a worker that ends meanwhile no session is open any more. */
+  async #sessionsOf(owner: string): Promise<CatalogSession[]> {
+    const asked = this.#slots.map(({ peer }) => peer?.ask('ownSessions', { owner }).catch(() => []) ?? []);
+    return (await Promise.all(asked)).flat();
+  }
+
+  async #signal(signal: SessionSignal & { readonly owner: string }): Promise<boolean> {
+    const asked = this.#slots.map(({ peer }) => peer?.ask('signalled', signal).catch(() => false) ?? false);
+    return (await Promise.all(asked)).includes(true);
+  }
+
+  /** Of workers that end meanwhile there is nothing more to count. */
+  async #gather(): Promise<readonly Figures[]> {
+    const asked = this.#slots.map(({ peer }) => peer?.ask('figures', null).catch(() => undefined));
+    const figures = await Promise.all([this.#figures(), ...asked]);
+    return figures.filter((one) => one !== undefined);
+  }
+
+  async #views(): Promise<readonly ProcessView[]> {
+    const asked = this.#slots.map(({ peer }) => peer?.ask('view', null).catch(() => undefined));
+    return (await Promise.all(asked)).filter((view) => view !== undefined);
+  }
+
+  async #command(asked: { readonly id: string; readonly what: SessionCommand }): Promise<boolean> {
+    const told = this.#slots.map(({ peer }) => peer?.ask('obey', asked).catch(() => false) ?? false);
+    return (await Promise.all(told)).includes(true);
+  }
+
+  async #drain(on: boolean): Promise<null> {
+    this.#draining = on;
+    await Promise.all(this.#slots.map(({ peer }) => peer?.ask('drained', { on }).catch(() => null)));
+    return null;
+  }
+
+  async #reloadView(): Promise<ReloadView> {
+    const told = await this.reload();
+    if ('now' in told) return { reloaded: true, ...told };
+    return { reloaded: false, why: told.message };
+  }
+
+  #events(): SlotEvents {
+    const log = this.#log;
+    return {
+      texts: () => this.#changes.texts,
+      handlers: (slot, texts) => ({
+        ...this.#changes.handlers(slot, texts),
+        ...this.#sessions.handlers(slot.number),
+        ...this.#tokens.handlers(),
+        cancel: ({ worker, processId, key }) => this.#cancel(worker, processId, key),
+        sessionsOf: ({ owner }) => this.#sessionsOf(owner),
+        signal: (signal) => this.#signal(signal),
+        gather: () => this.#gather(),
+        views: () => this.#views(),
+        command: (asked) => this.#command(asked),
+        drain: ({ on }) => this.#drain(on),
+        reloadAll: () => this.#reloadView(),
+        stopAll: () => {
+          process.kill(process.pid, 'SIGTERM');
+          return null;
+        },
+        job: ({ job, by }) => (by === null ? this.#jobs.look(job) : this.#jobs.begin(job, by)),
+        catalog: (asked) => this.#catalog.answer(slot.number, asked),
+        catalogPart: (part) => {
+          this.#catalog.take(slot.number, part);
+          return null;
+        },
+        stopCatalog: ({ id }) => {
+          this.#catalog.stop(slot.number, id);
+          return null;
+        },
+        ...this.#limits.handlers(slot.number, () => slot.peer !== null),
+        over: ({ why }) => {
+          this.#end({ exit: EXIT.auditFailed, message: why });
+          return null;
+        },
+      }),
+      gone: (slot) => {
+        this.#limits.forget(slot.number);
+        this.#sessions.forget(slot.number);
+        this.#catalog.forget(slot.number);
+        void this.#changes.gone(slot);
+      },
+      ended: ({ number }, why, again) => {
+        this.#tellStanding();
+        log.error('a worker ended: its connections are gone, and another takes its place', {
+          worker: number,
+          why,
+          again_in_ms: again,
+        });
+      },
+      steady: () => this.#tellStanding(),
+      replaced: ({ number, pid, peer }) => {
+        if (this.#draining) peer?.ask('drained', { on: true }).catch(() => undefined);
+        this.#replaced += 1;
+        this.#tellStanding();
+        log.warn('a worker was replaced', { worker: number, pid });
+      },
+    };
+  }
+}
+
+/** The ports that were asked for, with a free one for 0. */
+export async function portsOf({ host, httpPort, pgPort, admin }: Settings): Promise<Ports> {
+  const asked = [
+    { port: httpPort, host },
+    { port: pgPort, host },
+    { port: admin.httpPort, host: admin.host },
+    { port: admin.pgPort, host: admin.host },
+  ];
+  const taken = await Promise.all(asked.map(({ port, host }) => (port === null ? null : held(port, host))));
+  const [http, pg, adminHttp, adminPg] = await Promise.all(taken.map((held) => held?.release() ?? null));
+  return {
+    httpPort: http ?? httpPort,
+    pgPort: pg ?? pgPort,
+    admin: { ...admin, httpPort: adminHttp ?? null, pgPort: adminPg ?? null },
+  };
+}
+
+/** Listens until told which port it was, so that two free ones differ. */
+function held(port: number, host: string): Promise<{ release(): Promise<number> }> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.on('error', reject);
+    server.listen(port, host, () => {
+      const address = server.address();
+      const found = typeof address === 'object' && address !== null ? address.port : port;
+      resolve({ release: () => new Promise((released) => server.close(() => released(found))) });
+    });
+  });
+}
+
+/** What the supervisor counts of itself and its workers. */
+export interface Standing {
+  readonly workers: number;
+  readonly serving: number;
+  readonly replaced: number;
+  readonly engines: number;
+}
+
+/** The supervisor's own part of the page of metrics. */
+export function ownFigures(read: () => Standing): () => Promise<Figures> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const gauge = (name: string, help: string, of: keyof Standing): void => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect: function collect() {
+        this.set(read()[of]);
+      },
+    });
+  };
+  gauge('osl_workers', 'Configured number of workers', 'workers');
+  gauge('osl_workers_serving', 'Workers that accept requests', 'serving');
+  gauge('osl_workers_replaced', 'Workers that died and were replaced since startup', 'replaced');
+  gauge('osl_catalog_engines', 'Catalog engines, shared by all workers', 'engines');
+  return async () => JSON.stringify(await registry.getMetricsAsJSON());
+}

@@ -1,0 +1,86 @@
+import { InternalError } from 'osl-compiler';
+import type { ServiceLog } from '../../src/base/log.js';
+import { StartProblem } from '../../src/base/start-problem.js';
+import { workerSeat } from '../../src/service/seat.js';
+import { failureOf } from '../exit.js';
+import { operatorLog } from '../log.js';
+import { type ListeningServer, openServer } from '../serve/server.js';
+import { endOnUncaught } from '../uncaught.js';
+import { OF_SUPERVISOR, OF_WORKER, type OfWorker } from './messages.js';
+import { type Handlers, Peer } from './peer.js';
+import { SharedParts } from './shared.js';
+
+/** What a fork of the supervisor runs. Only `node:cluster` starts it: it serves on the supervisor's ports. */
+
+/** How far a start is, the supervisor says. */
+const QUIET = Object.freeze({ step: () => undefined, end: () => undefined });
+
+let server: ListeningServer | null = null;
+let parts: ReturnType<SharedParts['handlers']> | null = null;
+
+const HANDLERS: Handlers<OfWorker> = {
+  start: async ({ number, settings, texts }) => {
+    const log = numbered(operatorLog(), number);
+    const shared = new SharedParts(supervisor, settings, texts);
+    parts = shared.handlers();
+    const seat = workerSeat(settings.dataDir, number, shared);
+    const admitted = shared.admit.bind(shared);
+    const options = { settings, demo: null, log, progress: QUIET, admitted, common: shared.common(number) };
+    server = await openServer(options, seat).catch(failed);
+    server.open.over.then((why) => supervisor.ask('over', { why }));
+    const { httpPort, pgPort, adminPort, adminPgPort } = server;
+    return { httpPort, pgPort, adminPort, adminPgPort };
+  },
+  stop: async ({ deadlineMs }) => {
+    await server?.stop(deadlineMs);
+    setImmediate(() => process.disconnect());
+    return null;
+  },
+  prepare: (change) => begun().prepare(change),
+  take: (nothing) => begun().take(nothing),
+  losePolicy: (lost) => begun().losePolicy(lost),
+  drop: (nothing) => begun().drop(nothing),
+  draft: (draft) => begun().draft(draft),
+  revoked: (nothing) => begun().revoked(nothing),
+  reclaim: (lease) => begun().reclaim(lease),
+  ownSessions: (asked) => begun().ownSessions(asked),
+  signalled: (signal) => begun().signalled(signal),
+  cancelled: (request) => begun().cancelled(request),
+  figures: (nothing) => begun().figures(nothing),
+  view: (nothing) => begun().view(nothing),
+  obey: (asked) => begun().obey(asked),
+  drained: (asked) => begun().drained(asked),
+  standing: (standing) => begun().standing(standing),
+};
+
+const supervisor = new Peer(OF_WORKER, HANDLERS, OF_SUPERVISOR, (message) => {
+  process.send?.(message, undefined, undefined, () => undefined); // without its supervisor this process ends
+});
+
+function begun(): NonNullable<typeof parts> {
+  if (parts === null) throw new InternalError('the worker has not begun');
+  return parts;
+}
+
+/** The supervisor is told why, and says it once for all. */
+async function failed(error: unknown): Promise<never> {
+  const { exit, message } = failureOf(error);
+  await supervisor.ask('failed', { exit, message });
+  process.exit(exit);
+}
+
+function numbered(log: ServiceLog, worker: number): ServiceLog {
+  const told: ServiceLog = {
+    info: (message, fields = {}) => log.info(message, { worker, ...fields }),
+    warn: (message, fields = {}) => log.warn(message, { worker, ...fields }),
+    error: (message, fields = {}) => log.error(message, { worker, ...fields }),
+  };
+  return Object.freeze(told);
+}
+
+if (process.send === undefined) throw new StartProblem('this is a worker, not a program');
+// The terminal, and whoever signals a whole group, reaches the workers too: when they stop their supervisor says.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+process.on('message', (message) => supervisor.heard(message));
+endOnUncaught(operatorLog());
+await supervisor.ask('here', null);

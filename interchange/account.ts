@@ -1,0 +1,103 @@
+import {
+  CODES,
+  type Path,
+  type PathStep,
+  pointer,
+  raise,
+  type YamlSource,
+} from '../src/model/manifest/index.js';
+import { shown } from './names.js';
+import type { Loss, LossKind } from './report.js';
+
+/** Lines of a report. */
+const MOST_LOSSES = 100_000;
+/** Keys that nobody knows: a file with more is of another format. */
+const MOST_UNREAD = 10_000;
+
+interface Pending {
+  readonly path: Path;
+  readonly onKey: boolean;
+  readonly kind: LossKind;
+  readonly severity: Loss['severity'];
+  readonly reason: string;
+}
+
+/**
+ * What was read of a file, and what did not map. Whatever nobody read is reported as lost when the report is made, so
+ * that no key is left out without a word.
+ */
+export class Account {
+  readonly #source: YamlSource;
+  readonly #read = new WeakMap<object, Set<PathStep>>();
+  readonly #settled = new WeakMap<object, Set<PathStep>>();
+  readonly #pending: Pending[] = [];
+  #unread = 0;
+
+  constructor(source: YamlSource) {
+    this.#source = source;
+  }
+
+  markRead(parent: object, step: PathStep): void {
+    mark(this.#read, parent, step);
+  }
+
+  /** Nothing below is to be reported a second time. */
+  settle(parent: object, step: PathStep): void {
+    mark(this.#read, parent, step);
+    mark(this.#settled, parent, step);
+  }
+
+  add(path: Path, onKey: boolean, kind: LossKind, reason: string, severity: Loss['severity']): void {
+    if (this.#pending.length >= MOST_LOSSES) this.#tooMany(path, MOST_LOSSES);
+    this.#pending.push({ path, onKey, kind, severity, reason });
+  }
+
+  /** Everything that did not map, in file order. Ask once, at the end. */
+  losses(): readonly Loss[] {
+    this.#leftover(this.#source.value, []);
+    const placed = this.#pending.map(({ path, onKey, kind, severity, reason }): Loss => {
+      const range = this.#source.locate(path, { onKey });
+      return Object.freeze({ kind, severity, file: this.#source.file, range, path: pointer(path), reason });
+    });
+    return placed.sort(
+      (a, b) => a.range.start.line - b.range.start.line || a.range.start.column - b.range.start.column,
+    );
+  }
+
+  #leftover(value: unknown, path: Path): void {
+    if (typeof value !== 'object' || value === null) return;
+    const read = this.#read.get(value);
+    const settled = this.#settled.get(value);
+    for (const [key, member] of Object.entries(value)) {
+      const step = Array.isArray(value) ? Number(key) : key;
+      if (settled?.has(step) === true || saysNothing(member)) continue;
+      if (read?.has(step) === true) this.#leftover(member, [...path, step]);
+      else {
+        if (++this.#unread > MOST_UNREAD) this.#tooMany([...path, step], MOST_UNREAD);
+        this.add([...path, step], true, 'lost', unknownKey(step), 'normal');
+      }
+    }
+  }
+
+  #tooMany(path: Path, limit: number): void {
+    const message = `more than ${limit} constructs of the file do not map`;
+    raise(this.#source, [{ path, code: CODES.notAllowed, message, hint: 'is it a file of this format?' }]);
+  }
+}
+
+function unknownKey(step: PathStep): string {
+  return typeof step === 'number' ? 'the item has no counterpart' : `\`${shown(step)}\` has no counterpart`;
+}
+
+/** What generated files are full of: keys without a value. */
+export function saysNothing(value: unknown): boolean {
+  return (
+    value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0)
+  );
+}
+
+function mark(marks: WeakMap<object, Set<PathStep>>, parent: object, step: PathStep): void {
+  const known = marks.get(parent);
+  if (known === undefined) marks.set(parent, new Set([step]));
+  else known.add(step);
+}

@@ -1,0 +1,165 @@
+import type { GrantDocument } from '../../policy/document.js';
+import { legalName, shown } from '../names.js';
+import type { Part } from '../part.js';
+import { PolicyDraft } from '../policy-draft.js';
+import { inputsOf } from '../settle.js';
+import { fit, mustBePlain, NoFit, namesIn, parseExpression } from '../sql/expression.js';
+import { conjunction } from '../sql/print.js';
+import { rowsText } from './access-rows.js';
+import { key, type MeasureContext } from './measure.js';
+import { isHidden } from './read.js';
+import type { Cube, Dimension } from './sql.js';
+
+/**
+ * The access policies of cubes as roles. One that a grant cannot say exactly, or more narrowly, gives nobody anything
+ * and is reported: what is imported is never wider than its source.
+ */
+export function rolesOf(cubes: Iterable<Cube>, ctx: MeasureContext): PolicyDraft {
+  const draft = new PolicyDraft();
+  for (const cube of cubes) {
+    if (!cube.part.has('access_policy')) continue;
+    for (const policy of cube.part.parts('access_policy')) {
+      const granted = fit(() => grantOf(policy, cube, ctx));
+      if (!granted.ok) {
+        policy.loseAll(`the access policy grants nobody anything: ${granted.reason}`, 'high');
+        continue;
+      }
+      for (const role of granted.value.roles) draft.add(role, granted.value.grant, policy.place);
+      const given = granted.value.roles.map((r) => `\`${r}\``).join(', ');
+      policy.note(
+        null,
+        'approximated',
+        `it is a grant of role ${given}, which nobody has; joins need their keys granted too`,
+        'high',
+      );
+    }
+  }
+  return draft;
+}
+
+interface Granted {
+  readonly roles: readonly string[];
+  readonly grant: GrantDocument;
+}
+
+function grantOf(policy: Part, cube: Cube, ctx: MeasureContext): Granted {
+  mustKnow(policy, ['group', 'groups', 'role', 'member_level', 'row_level', 'conditions', 'member_masking']);
+  if (policy.has('conditions')) throw new NoFit('it holds under conditions, and a grant has none');
+  if (policy.has('member_masking'))
+    throw new NoFit('it masks members, and a mask here goes by the label of a column');
+  const roles = rolesIn(policy);
+  const isIncluded = memberTest(policy);
+  const columns = [...cube.dimensions.values()]
+    .filter((d) => d.isPublic && isIncluded(d.name))
+    .flatMap((d) => d.column ?? []);
+  if (columns.length === 0) throw new NoFit('no column of it is granted');
+  metricsMustAgree(cube, new Set(columns), isIncluded, ctx);
+  const rows = rowsOf(policy, cube);
+  return { roles, grant: { on: cube.entity.name, columns, ...(rows !== null && { rows }) } };
+}
+
+/** A key that is not known, or says nothing, may mean any restriction. */
+function mustKnow(part: Part, keys: readonly string[]): void {
+  for (const key of part.keys()) {
+    if (!keys.includes(key)) throw new NoFit(`\`${shown(key)}\` of an access policy has no counterpart`);
+    if (!part.has(key)) throw new NoFit(`its \`${key}\` is empty`);
+  }
+}
+
+function rolesIn(policy: Part): readonly string[] {
+  const written = [policy.text('group'), policy.text('role')].filter((r) => r !== null);
+  const groups = policy.has('groups') ? policy.texts('groups') : [];
+  const all = [...written, ...groups];
+  if (all.length === 0) throw new NoFit('it names no group');
+  return all.map((name) => {
+    if (name === '*') throw new NoFit('it is for everybody, and a grant is for a role');
+    if (legalName(name) !== name) throw new NoFit(`\`${shown(name)}\` cannot be the name of a role`);
+    return name;
+  });
+}
+
+/** True if a member is granted; all are where nothing is said. */
+function memberTest(policy: Part): (name: string) => boolean {
+  const level = policy.child('member_level');
+  if (level === null) return () => true;
+  mustKnow(level, ['includes', 'excludes']);
+  const included = level.has('includes') ? new Set(level.texts('includes').map(lastPart)) : null;
+  const excluded = new Set(level.has('excludes') ? level.texts('excludes').map(lastPart) : []);
+  return (name) => {
+    const own = name.toLowerCase();
+    if (excluded.has('*') || excluded.has(own)) return false;
+    return included === null || included.has('*') || included.has(own);
+  };
+}
+
+/** A member may be written with its cube. */
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1).toLowerCase();
+}
+
+/**
+ * Who may read the columns of a metric may ask for it, and nobody else. So a policy that grants a measure without its
+ * columns, or columns without a measure over them, cannot be said.
+ */
+function metricsMustAgree(
+  cube: Cube,
+  columns: ReadonlySet<string>,
+  isIncluded: (name: string) => boolean,
+  ctx: MeasureContext,
+): void {
+  for (const [name, part] of cube.measures) {
+    const metric = ctx.made.get(key(cube, name)) ?? null;
+    if (metric === null) continue;
+    const granted = isIncluded(name) && !isHidden(part);
+    const readable = isReadable(metric, cube, columns, ctx, []);
+    if (granted && !readable)
+      throw new NoFit(`measure \`${name}\` is granted without the columns that it is made of`);
+    if (!granted && readable)
+      throw new NoFit(`measure \`${name}\` is not granted, but all that it is made of is`);
+  }
+}
+
+function isReadable(
+  name: string,
+  cube: Cube,
+  columns: ReadonlySet<string>,
+  ctx: MeasureContext,
+  within: readonly string[],
+): boolean {
+  const document = ctx.draft.metric(name)?.document;
+  if (document === undefined || within.includes(name)) return false;
+  const inputs = inputsOf(document);
+  if (inputs.length > 0) return inputs.every((i) => isReadable(i, cube, columns, ctx, [...within, name]));
+  if (document.entity !== cube.entity.name) throw new NoFit(`metric \`${name}\` is of another cube`);
+  const texts = [document.expression, document.filter].filter((t) => t !== undefined);
+  return texts.flatMap((t) => namesIn(parseExpression(t))).every((parts) => columns.has(parts.at(-1) ?? ''));
+}
+
+function rowsOf(policy: Part, cube: Cube): string | null {
+  const level = policy.child('row_level');
+  if (level === null) return null;
+  mustKnow(level, ['filters', 'allow_all']);
+  const all = level.flag('allow_all');
+  if (all === true) {
+    if (level.has('filters')) throw new NoFit('it allows all rows, and filters them too');
+    return null;
+  }
+  if (all === false) throw new NoFit('it allows no rows');
+  if (!level.has('filters')) throw new NoFit('`row_level` says nothing that is read');
+  const filters = level.parts('filters');
+  if (filters.length === 0) throw new NoFit('its list of row filters is empty');
+  const find = (member: string): Dimension => dimensionNamed(member, cube);
+  return conjunction(filters.map((f) => rowsText(f, find, cube.entity)));
+}
+
+function dimensionNamed(member: string, cube: Cube): Dimension {
+  mustBePlain(member);
+  const bare = member.replace(/^\{\s*(.*?)\s*\}$/, '$1');
+  const [first = '', second, more] = bare.split('.');
+  const owner = second === undefined ? null : first;
+  const own = owner === null || owner === 'CUBE' || owner.toLowerCase() === cube.name.toLowerCase();
+  const dimension = cube.dimensions.get((second ?? first).toLowerCase());
+  if (!own || more !== undefined || dimension === undefined)
+    throw new NoFit(`\`${shown(member)}\` is no dimension of \`${cube.name}\``);
+  return dimension;
+}

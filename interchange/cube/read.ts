@@ -1,0 +1,265 @@
+import type { TypeName } from 'osl-compiler';
+import { CODES } from '../../src/model/manifest/index.js';
+import { type Draft, EntityDraft, type TableDraft } from '../draft.js';
+import { legalName, shown } from '../names.js';
+import type { ImportOptions } from '../options.js';
+import { reportSchema, tableNamed, upstreamOf } from '../options.js';
+import type { Part } from '../part.js';
+import { report } from '../source.js';
+import { fit, NoFit, statementOf, tableOfQuery } from '../sql/expression.js';
+import { type Cube, columnSql, type Dimension, parseCubeSql, soleReference } from './sql.js';
+
+/** Keys of cubes and their members that say how something is shown or made fast, and mean nothing for an answer. */
+const OF_CUBES: Readonly<Record<string, string>> = {
+  pre_aggregations: 'the gateway keeps no rollups',
+  segments: 'a named filter has no counterpart: write it into the metrics that need it',
+  hierarchies: 'hierarchies have no counterpart',
+  refresh_key: 'the gateway keeps no copies that could be stale',
+  sql_alias: 'nothing is called by an alias',
+  rewrite_queries: 'the gateway keeps no rollups',
+  meta: 'metadata of an application has no counterpart',
+  calendar: 'calendars have no counterpart',
+  folders: 'folders have no counterpart',
+};
+
+/**
+ * A cube as an entity with its dimensions as columns; null where it has no table, after a report.
+ *
+ * @param others all cubes, also those that are read later
+ */
+export function cubeOf(
+  part: Part,
+  draft: Draft,
+  options: ImportOptions,
+  others: ReadonlyMap<string, Cube>,
+): Cube | null {
+  const name = part.needText('name');
+  if (part.has('extends')) {
+    part.loseAll(`cube \`${shown(name)}\` takes over another one (\`extends\`): write out what it has`);
+    loseAccess(part);
+    return null;
+  }
+  const table = fit(() => tableOf(part, options));
+  if (!table.ok) {
+    part.loseAll(`cube \`${shown(name)}\` has no table: ${table.reason}`);
+    loseAccess(part);
+    return null;
+  }
+  const own = draft.named(draft.entityNames, name, part.place);
+  if (own === null) return null;
+  const entity = new EntityDraft(own, table.value, part.place);
+  entity.description = textOf(part, 'description');
+  const title = part.text('title');
+  if (title !== null) draft.words([title], own, part.at('title'));
+  for (const [key, why] of Object.entries(OF_CUBES)) part.lose(key, why);
+  if (isHidden(part))
+    part.note(
+      null,
+      'approximated',
+      `cube \`${shown(name)}\` is hidden; here its grants alone say who sees it`,
+      'high',
+    );
+  const cube: Cube = { name, part, entity, dimensions: new Map(), measures: new Map() };
+  addDimensions(cube, draft, others);
+  for (const measure of part.parts('measures')) {
+    const key = measure.needText('name').toLowerCase();
+    if (cube.measures.has(key) || cube.dimensions.has(key)) duplicate(measure);
+    cube.measures.set(key, measure);
+  }
+  settleKey(cube, options);
+  settleTime(cube);
+  draft.addEntity(entity);
+  return cube;
+}
+
+function duplicate(part: Part): void {
+  part.problem('name', CODES.duplicateName, `\`${shown(part.needText('name'))}\` is declared twice`);
+}
+
+/** What is lost of a policy has to be said with its weight, also where its cube is lost. */
+export function loseAccess(part: Part): void {
+  if (part.has('access_policy'))
+    part.note('access_policy', 'lost', 'an access policy goes with it; nobody is granted anything', 'high');
+}
+
+export function textOf(part: Part, key: string): string | null {
+  const text = part.text(key);
+  if (text === null || text.trim() === '') return null;
+  return part.cut(key, text, 'the text');
+}
+
+/** `public: false`, or the older `shown` and `visible`. */
+export function isHidden(part: Part): boolean {
+  return ['public', 'shown', 'visible'].map((key) => part.flag(key)).includes(false);
+}
+
+function tableOf(part: Part, options: ImportOptions): TableDraft {
+  const source = part.text('data_source');
+  const connector = source === null || source === 'default' ? options.connector : legalName(source);
+  if (connector === null) throw new NoFit(`\`${shown(source ?? '')}\` cannot be the name of a connector`);
+  const name = part.text('sql_table');
+  const sql = part.text('sql');
+  const parts =
+    name !== null ? partsOf(name) : sql !== null ? tableOfQuery(sql.trim().replace(/;$/, '')) : null;
+  if (parts === null) {
+    const why =
+      sql === null ? 'it names none' : 'its `sql` is more than `select *` from one table: make a view of it';
+    throw new NoFit(why);
+  }
+  const table = tableNamed(parts, connector);
+  reportSchema(table, part.at(name !== null ? 'sql_table' : 'sql'), options);
+  return table;
+}
+
+/** The parts of a table's name, read as SQL reads them. @throws NoFit */
+function partsOf(name: string): readonly string[] {
+  if (/[{}]/.test(name)) throw new NoFit('its `sql_table` holds a template');
+  statementOf(`select * from ${name}\n`);
+  const parts = tableOfQuery(`select * from ${name}`);
+  if (parts === null) throw new NoFit('its `sql_table` names no table');
+  return parts;
+}
+
+const TYPES: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
+  ['string', 'text'],
+  ['number', 'numeric'],
+  ['boolean', 'bool'],
+  ['time', 'timestamp'],
+]);
+
+const OF_DIMENSIONS: Readonly<Record<string, string>> = {
+  format: 'how a value is shown is the matter of who shows it',
+  meta: 'metadata of an application has no counterpart',
+  granularities: 'grains of one’s own have no counterpart',
+  suggest_filter_values: 'suggestions have no counterpart',
+  values_as_segments: 'segments have no counterpart',
+  order: 'how values are ordered is the matter of the question',
+  aliases: 'a dimension has one name',
+};
+
+function addDimensions(cube: Cube, draft: Draft, others: ReadonlyMap<string, Cube>): void {
+  for (const part of cube.part.parts('dimensions')) {
+    const name = part.needText('name');
+    if (cube.dimensions.has(name.toLowerCase())) duplicate(part);
+    const dimension = dimensionOf(part, name);
+    if (dimension !== null) cube.dimensions.set(name.toLowerCase(), dimension);
+  }
+  for (const dimension of cube.dimensions.values()) addColumn(dimension, cube, draft, others);
+}
+
+function dimensionOf(part: Part, name: string): Dimension | null {
+  for (const key of ['case', 'latitude', 'sub_query', 'multi_stage']) {
+    if (!part.has(key) || part.members[key] === false) continue;
+    const why =
+      key === 'sub_query'
+        ? 'is a measure of another cube for each row'
+        : 'is computed, and not by an expression';
+    part.loseAll(`dimension \`${shown(name)}\` (\`${key}\`) ${why}`);
+    return null;
+  }
+  const text = part.text('sql') ?? name;
+  const sql = fit(() => parseCubeSql(text));
+  if (!sql.ok) {
+    part.loseAll(`dimension \`${shown(name)}\` does not map: ${sql.reason}`);
+    return null;
+  }
+  const isKey = part.flag('primary_key') === true;
+  const hidden = isHidden(part);
+  // Unless told otherwise a key is hidden.
+  const isPublic = !hidden && (!isKey || part.flag('public') === true || part.flag('shown') === true);
+  return { name, part, sql: sql.value, isPublic, column: null };
+}
+
+function addColumn(dimension: Dimension, cube: Cube, draft: Draft, others: ReadonlyMap<string, Cube>): void {
+  const { part, name, sql } = dimension;
+  if (dimension.column !== null || sql === null) return;
+  const isKey = part.flag('primary_key') === true;
+  if (!dimension.isPublic && !isKey) {
+    part.loseAll(`dimension \`${shown(name)}\` is hidden, so it is not exposed`, 'high');
+    return;
+  }
+  const found = fit(() => physicalOf(dimension, cube, []));
+  if (!found.ok || found.value === null) {
+    if (!found.ok || isKey) {
+      const why = found.ok ? 'a key is no computed column' : found.reason;
+      part.loseAll(`dimension \`${shown(name)}\` does not map: ${why}`);
+      return;
+    }
+    const what = `computed column \`${shown(name)}\``;
+    cube.entity.computing.push({
+      name,
+      part,
+      description: textOf(part, 'description'),
+      text: () => columnSql(sql, { cube, place: part.place, what, others }),
+    });
+    return;
+  }
+  const physical = found.value;
+  const kind = part.text('type') ?? 'string';
+  const type = TYPES.get(kind) ?? null;
+  if (type === null) {
+    part.loseAll(`a dimension of type \`${shown(kind)}\` has no counterpart`);
+    return;
+  }
+  const column = fit(() =>
+    cube.entity.add(name, physical, part.place, { description: textOf(part, 'description') }),
+  );
+  if (!column.ok) {
+    part.loseAll(column.reason);
+    return;
+  }
+  dimension.column = column.value.name;
+  column.value.fallback = type;
+  if (isKey && !dimension.isPublic)
+    report(
+      part.place,
+      'approximated',
+      `key \`${shown(name)}\` is hidden; here it is a column, seen by whom a grant names it to`,
+      'high',
+    );
+  for (const [key, why] of Object.entries(OF_DIMENSIONS)) part.lose(key, why);
+  const title = part.text('title');
+  if (title !== null) draft.words([title], `${cube.entity.name}.${column.value.name}`, part.at('title'));
+}
+
+/** The upstream column that a dimension is, also by way of another one; null where it is computed, or of another cube. @throws NoFit */
+function physicalOf({ sql, name }: Dimension, cube: Cube, within: readonly string[]): string | null {
+  if (sql === null) return null;
+  if (within.includes(name)) throw new NoFit('it is made of itself');
+  const reference = soleReference(sql, cube.name);
+  if (reference === null) return null;
+  if (reference.cube.toLowerCase() !== cube.name.toLowerCase()) return null;
+  if (reference.kind === 'column') return reference.column;
+  const other = cube.dimensions.get(reference.member.toLowerCase());
+  if (other === undefined) throw new NoFit(`\`${shown(reference.member)}\` is no dimension`);
+  return physicalOf(other, cube, [...within, name]);
+}
+
+function settleKey(cube: Cube, options: ImportOptions): void {
+  const { entity } = cube;
+  const keys = [...cube.dimensions.values()].filter((d) => d.part.flag('primary_key') === true);
+  const lost = keys.find((d) => d.column === null);
+  const declared = keys.flatMap((d) => d.column ?? []);
+  if (lost !== undefined) declared.length = 0; // part of a key is none
+  const upstream = upstreamOf(entity.table, options)?.primaryKey;
+  const told = options.keys.get(cube.name) ?? (declared.length > 0 ? null : (upstream ?? []));
+  if (told === null) entity.key = declared;
+  else entity.setKey(told, cube.part.place);
+}
+
+/** The only time dimension says when a row happened; of several a person has to choose one. */
+function settleTime(cube: Cube): void {
+  const times = [...cube.dimensions.values()].filter(
+    (d) => d.column !== null && d.part.text('type') === 'time',
+  );
+  const [time, second] = times;
+  if (time === undefined) return;
+  const which = times.map((d) => `\`${d.name}\``).join(', ');
+  if (second !== undefined) {
+    const reason = `several times, ${which}: \`time_dimension\` of \`${cube.entity.name}\` is left open`;
+    cube.part.note(null, 'decision', reason);
+    return;
+  }
+  cube.entity.time = time.column;
+  time.part.note(null, 'decision', `${which}, the only time, was taken for that of all metrics`);
+}

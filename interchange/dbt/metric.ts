@@ -1,0 +1,334 @@
+import { CODES } from '../../src/model/manifest/index.js';
+import type { Draft, MetricDocument } from '../draft.js';
+import { shown } from '../names.js';
+import type { Part } from '../part.js';
+import { report } from '../source.js';
+import { fit, mustBePlain, NoFit, parseExpression, reportDivision } from '../sql/expression.js';
+import { conjunction, identifier, print } from '../sql/print.js';
+import { filterText } from './filter.js';
+import { type Measure, simpleMetric } from './measure.js';
+import { filtersAt, type Input, inputAt, inputsAt, windowAt } from './metric-input.js';
+import { descriptionOf } from './read.js';
+import { isTemplate } from './reference.js';
+
+/** What a metric is made of, and where it goes. */
+export interface MetricContext {
+  readonly draft: Draft;
+  readonly measures: ReadonlyMap<string, Measure>;
+  /** All metrics of the source by their names there. */
+  readonly parts: ReadonlyMap<string, Part>;
+  /** Names in the manifest of those that are made; null where one was lost, or is being made. */
+  readonly made: Map<string, string | null>;
+  /** The measure of each simple metric of the draft, and the predicates that it has. */
+  readonly simple: Map<string, { readonly measure: Measure; readonly filters: readonly string[] }>;
+}
+
+/** The name in the manifest of a metric of the source, made now if it was not. @throws NoFit */
+function metricNamed(name: string, ctx: MetricContext): string {
+  const part = ctx.parts.get(name);
+  if (part !== undefined) addMetric(name, part, ctx);
+  const made = ctx.made.get(name);
+  if (made === undefined) throw new NoFit(`metric \`${shown(name)}\` is not declared`);
+  if (made === null) throw new NoFit(`metric \`${shown(name)}\` was lost, or is made of itself`);
+  return made;
+}
+
+/** Puts one metric of the source into the draft, with what it is made of; or reports it. */
+export function addMetric(name: string, part: Part, ctx: MetricContext): void {
+  if (ctx.made.has(name)) return;
+  ctx.made.set(name, null); // whoever comes back here has gone in a circle
+  const own = ctx.draft.named(ctx.draft.metricNames, name, part.place);
+  if (own === null) return;
+  const described = descriptionOf(part);
+  const read = fit(() => documentOf(own, part, ctx));
+  part.ignore('metadata');
+  part.lose('config', 'configuration of dbt has no counterpart');
+  part.lose('time_granularity', 'the grain of an answer is that of its question, or a day');
+  const label = part.text('label');
+  if (!read.ok) {
+    part.loseAll(`metric \`${shown(name)}\` does not map: ${read.reason}`);
+    return;
+  }
+  ctx.draft.addMetric(own, read.value, part.place, described);
+  ctx.made.set(name, own);
+  if (label !== null) ctx.draft.words([label], own, part.at('label'));
+}
+
+/** A metric of the source while it is made. */
+interface Making {
+  /** Its name in the manifest. */
+  readonly own: string;
+  readonly part: Part;
+  /** Its `type_params`; the metric itself in the form of dbt that has none. */
+  readonly params: Part;
+  readonly ctx: MetricContext;
+}
+
+function documentOf(own: string, part: Part, ctx: MetricContext): MetricDocument {
+  const type = (part.text('type') ?? '').toLowerCase();
+  const params = paramsOf(part);
+  params.ignore('input_measures');
+  const making: Making = { own, part, params, ctx };
+  switch (type) {
+    case 'simple':
+      return simple(making);
+    case 'ratio':
+      return ratio(making);
+    case 'derived':
+      return derivedMetric(making);
+    case 'cumulative':
+      return cumulative(making);
+    case 'conversion':
+      return conversion(making);
+    default:
+      throw new NoFit(`\`${shown(type)}\` is no type of metric`);
+  }
+}
+
+/** Keys of `type_params` that dbt also takes beside `type`. */
+const OWN_PARAMS = ['expr', 'input_metrics', 'input_metric', 'numerator', 'denominator'] as const;
+
+/** @throws NoFit */
+function paramsOf(part: Part): Part {
+  const params = part.child('type_params');
+  if (params !== null) return params;
+  if (OWN_PARAMS.some((key) => part.has(key))) return part;
+  throw new NoFit('it has no `type_params`');
+}
+
+function predicates(filters: readonly string[], { model }: Measure): readonly string[] {
+  return filters.map((text) => filterText(text, model));
+}
+
+/** The measure that the metric is made of, and how it is named there. */
+function measureOf({ params, ctx }: Making): { readonly input: Input; readonly measure: Measure } {
+  const input = inputAt(params, 'measure');
+  return { input, measure: measureNamed(input.name, ctx) };
+}
+
+function measureNamed(name: string, ctx: MetricContext): Measure {
+  const measure = ctx.measures.get(name);
+  if (measure === undefined) throw new NoFit(`measure \`${shown(name)}\` is not declared`);
+  return measure;
+}
+
+/** What holds for the rows of the measure: the filters of the input, and of the metric. */
+function rowsOf({ part }: Making, input: Input, measure: Measure): readonly string[] {
+  return [...predicates(input.filters, measure), ...predicates(filtersAt(part), measure)];
+}
+
+function simple(making: Making): MetricDocument {
+  const { input, measure } = measureOf(making);
+  const filters = rowsOf(making, input, measure);
+  const document = simpleMetric(measure, filters);
+  making.ctx.simple.set(making.own, { measure, filters });
+  return document;
+}
+
+/** What of a metric with a filter of its own is under it: a simple metric of a measure. */
+function simpleOf(name: string, ctx: MetricContext) {
+  const found = ctx.simple.get(name);
+  if (found === undefined)
+    throw new NoFit(`only a metric of one measure can be filtered again, and \`${shown(name)}\` is none`);
+  return found;
+}
+
+function ratio({ part, params, ctx }: Making): MetricDocument {
+  const above = filtersAt(part);
+  const side = (key: 'numerator' | 'denominator') => {
+    const input = inputAt(params, key);
+    if (input.offset !== null) throw new NoFit('a ratio of two periods is a derived metric here');
+    if (input.alias !== input.name)
+      input.part.note('alias', 'lost', 'a ratio calls its parts by no other name');
+    const metric = metricNamed(input.name, ctx);
+    const filters = [...input.filters, ...above];
+    if (filters.length === 0) return metric;
+    return { metric, filter: conjunction(predicates(filters, simpleOf(metric, ctx).measure)) };
+  };
+  const [numerator, denominator] = [side('numerator'), side('denominator')];
+  return { type: 'ratio', numerator, denominator };
+}
+
+function derivedMetric(making: Making): MetricDocument {
+  const { part, params, ctx } = making;
+  const above = filtersAt(part);
+  const inputs = inputsOf(making);
+  const names = new Map<string, string>();
+  for (const input of inputs) {
+    const metric = metricNamed(input.name, ctx);
+    const filters = [...input.filters, ...above];
+    const filtered = filters.length === 0 ? metric : addFilter(making, metric, input, filters);
+    names.set(input.alias.toLowerCase(), addOffset(making, filtered, input));
+  }
+  const text = params.scalar('expr');
+  if (text === null) throw new NoFit('it has no `expr`');
+  if (isTemplate(text)) throw new NoFit('its expression holds a template');
+  mustBePlain(text);
+  const node = parseExpression(text);
+  const expression = print(node, {
+    column: (parts) => {
+      const name = names.get(parts.join('.').toLowerCase());
+      if (name === undefined) throw new NoFit(`\`${shown(parts.join('.'))}\` is none of its metrics`);
+      return identifier(name);
+    },
+  });
+  reportDivision(node, params.at('expr'));
+  return { type: 'derived', expression };
+}
+
+/** What a derived metric is made of, in the one list of them that it has. Another list beside it reports itself. */
+function inputsOf({ part, params }: Making): readonly Input[] {
+  if (params.has('metrics')) return inputsAt(params, 'metrics');
+  return inputsAt(params.has('input_metrics') ? params : part, 'input_metrics');
+}
+
+/** A metric of its own for an input with a filter: derived metrics take theirs as they are. */
+function addFilter(
+  { own, part, ctx }: Making,
+  metric: string,
+  input: Input,
+  filters: readonly string[],
+): string {
+  const { measure, filters: under } = simpleOf(metric, ctx);
+  const place = input.filters.length > 0 ? input.part : part;
+  const document = simpleMetric(measure, [...under, ...predicates(filters, measure)]);
+  const name = ctx.draft.metricNames.take(
+    `${own}_${input.alias}`.slice(0, 60).replace(/[^A-Za-z0-9_]/g, '_'),
+  );
+  ctx.draft.addMetric(name, document, input.part.place);
+  report(
+    place.at('filter'),
+    'approximated',
+    `the filtered input of \`${own}\` is a metric of its own, \`${name}\``,
+  );
+  return name;
+}
+
+/** A metric of its own for an input of another period. */
+function addOffset({ own, ctx }: Making, metric: string, { alias, offset, part }: Input): string {
+  if (offset === null) return metric;
+  const name = ctx.draft.metricNames.take(`${own}_${alias}`.slice(0, 60).replace(/[^A-Za-z0-9_]/g, '_'));
+  ctx.draft.addMetric(name, { type: 'offset', metric, ...offset }, part.place);
+  report(
+    part.at(offset.offset_window === undefined ? 'offset_to_grain' : 'offset_window'),
+    'approximated',
+    `the input of another period is a metric of its own, \`${name}\`: that of the whole period, not day by day`,
+  );
+  return name;
+}
+
+function cumulative(making: Making): MetricDocument {
+  const { part, params } = making;
+  const more = params.child('cumulative_type_params');
+  const { input, measure, filters } = params.has('measure')
+    ? { ...measureOf(making), filters: [] }
+    : totalOf(making, more);
+  if (measure.model.entity.time === null) throw new NoFit('its measure has no time');
+  const window = windowAt(params, 'window') ?? (more === null ? null : windowAt(more, 'window'));
+  const grain = (params.text('grain_to_date') ?? more?.text('grain_to_date') ?? null)?.toLowerCase() ?? null;
+  const period = (more ?? params).text('period_agg')?.toLowerCase() ?? 'first';
+  if (period !== 'last')
+    part.note(null, 'approximated', 'over longer periods it is the figure at their end (`period_agg: last`)');
+  const metric = base(making, input, measure, [...filters, ...rowsOf(making, input, measure)], 'adds up');
+  return {
+    type: 'cumulative',
+    metric,
+    ...(window !== null && { window }),
+    // What is no grain, the schema of the manifest refuses, and that is reported.
+    ...(grain !== null && { grain_to_date: grain as NonNullable<MetricDocument['grain_to_date']> }),
+  };
+}
+
+/** The measure under the metric that is added up, and the predicates that metric has. */
+function totalOf({ params, ctx }: Making, more: Part | null) {
+  const input = more?.has('metric') ? inputAt(more, 'metric') : inputAt(params, 'input_metric');
+  return { input, ...simpleOf(metricNamed(input.name, ctx), ctx) };
+}
+
+function conversion(making: Making): MetricDocument {
+  const { part, params } = making;
+  const own = params.child('conversion_type_params');
+  if (own === null) throw new NoFit('it has no `conversion_type_params`');
+  const [from, to] = (['base', 'conversion'] as const).map((key) => sideOf(key, own, making));
+  if (from === undefined || to === undefined) throw new NoFit('it has no two sides');
+  const window = windowAt(own, 'window');
+  const entity = own.needText('entity');
+  const properties = own.parts('constant_properties').map((p) => ({
+    base: propertyOf(p.needText('base_property'), from.measure),
+    conversion: propertyOf(p.needText('conversion_property'), to.measure),
+  }));
+  const keys = { base: entityColumn(entity, from.measure), conversion: entityColumn(entity, to.measure) };
+  const rows = [...from.filters, ...predicates(filtersAt(part), from.measure)];
+  const calculation = own.text('calculation')?.toLowerCase() ?? null;
+  return {
+    type: 'conversion',
+    base: base(making, from.input, from.measure, rows, 'starts from'),
+    conversion: base(making, to.input, to.measure, to.filters, 'counts'),
+    constant_properties: [keys, ...properties],
+    ...(window !== null && { window }),
+    // What is none of the two, the schema of the manifest refuses, and that is reported.
+    ...(calculation !== null && { calculation: calculation as NonNullable<MetricDocument['calculation']> }),
+  };
+}
+
+/** One side of a conversion: a measure, or the measure under a metric. */
+function sideOf(key: 'base' | 'conversion', own: Part, { ctx }: Making) {
+  const side = own.has(`${key}_measure`)
+    ? measuredBy(inputAt(own, `${key}_measure`), ctx)
+    : metricBy(inputAt(own, `${key}_metric`), ctx);
+  if (side.measure.model.entity.time === null) throw new NoFit(`\`${shown(side.input.name)}\` has no time`);
+  return side;
+}
+
+function measuredBy(input: Input, ctx: MetricContext) {
+  const measure = measureNamed(input.name, ctx);
+  return { input, measure, filters: predicates(input.filters, measure) };
+}
+
+function metricBy(input: Input, ctx: MetricContext) {
+  const { measure, filters } = simpleOf(metricNamed(input.name, ctx), ctx);
+  return { input, measure, filters: [...filters, ...predicates(input.filters, measure)] };
+}
+
+function entityColumn(entity: string, { model }: Measure): string {
+  const column = model.entityColumns.get(entity.toLowerCase());
+  if (column === undefined) throw new NoFit(`\`${model.entity.name}\` has no entity \`${shown(entity)}\``);
+  return column;
+}
+
+function propertyOf(name: string, { model }: Measure): string {
+  const column = model.entity.column(name)?.name ?? model.entityColumns.get(name.toLowerCase());
+  if (column === undefined) throw new NoFit(`\`${shown(name)}\` is no column of \`${model.entity.name}\``);
+  return column;
+}
+
+/** The simple metric below another: one that is there with just these rows, or one of its own. */
+function base(
+  { own, ctx }: Making,
+  input: Input,
+  measure: Measure,
+  filters: readonly string[],
+  does: 'adds up' | 'starts from' | 'counts',
+): string {
+  for (const [name, known] of ctx.simple)
+    if (known.measure === measure && known.filters.join('\n') === filters.join('\n')) return name;
+  const document = simpleMetric(measure, filters);
+  const taken = ctx.parts.has(measure.name) || filters.length > 0;
+  const name = ctx.draft.metricNames.take((taken ? `${own}_base` : measure.name).slice(0, 60));
+  ctx.draft.addMetric(name, document, input.part.place);
+  ctx.simple.set(name, { measure, filters });
+  report(input.part.place, 'approximated', `what \`${own}\` ${does} is a metric of its own, \`${name}\``);
+  return name;
+}
+
+/** The metrics of a source by name, with those that measures make. A second one of a name is a problem. */
+export function metricParts(parts: readonly Part[]): ReadonlyMap<string, Part> {
+  const out = new Map<string, Part>();
+  for (const part of parts) {
+    const name = part.needText('name');
+    if (out.has(name))
+      part.problem('name', CODES.duplicateName, `metric \`${shown(name)}\` is declared twice`);
+    else out.set(name, part);
+  }
+  return out;
+}

@@ -1,0 +1,167 @@
+import { type TypeName, typeNamed } from 'osl-compiler';
+import { CODES } from '../../src/model/manifest/index.js';
+import { shown } from '../names.js';
+import { Part } from '../part.js';
+import type { SourceFile } from '../source.js';
+import { isTemplate } from './reference.js';
+
+/** What `models:` says of a table, as far as a manifest can say it. */
+export interface ModelInfo {
+  readonly table: string;
+  readonly description: string | null;
+  readonly columns: ReadonlyMap<string, ModelColumn>;
+  readonly primaryKey: readonly string[] | null;
+  readonly foreignKeys: readonly ForeignKeyConstraint[];
+  readonly part: Part;
+  /** True if a semantic model stands on it. */
+  used: boolean;
+}
+
+/** A constraint `foreign_key` of a model, or of one of its columns. */
+export interface ForeignKeyConstraint {
+  readonly columns: readonly string[];
+  /** As it is written: `ref('orders')`, `source('raw', 'orders')`, `raw.orders`. */
+  readonly to: string;
+  /** Empty where it names none, and means the primary key. */
+  readonly toColumns: readonly string[];
+  readonly part: Part;
+}
+
+export interface ModelColumn {
+  readonly type: TypeName | null;
+  readonly notNull: boolean;
+  readonly description: string | null;
+  readonly part: Part;
+}
+
+/** The parts of a project that are looked at later, in the order of the files. */
+export interface Project {
+  readonly models: ReadonlyMap<string, ModelInfo>;
+  readonly semanticModels: readonly Part[];
+  readonly metrics: readonly Part[];
+}
+
+const LATEST =
+  'this is the newer form of semantic models, inside a model, which is not read; semantic_manifest.json has the same';
+
+/** Takes the files of a project apart. Problems are left at the files. */
+export function readProject(files: readonly SourceFile[]): Project {
+  const models = new Map<string, ModelInfo>();
+  const semanticModels: Part[] = [];
+  const metrics: Part[] = [];
+  for (const file of files) {
+    const root = Part.ofFile(file);
+    if (root === null) continue;
+    root.ignore('version');
+    for (const model of root.parts('models')) readModel(model, models);
+    semanticModels.push(...root.parts('semantic_models'));
+    metrics.push(...root.parts('metrics'));
+    root.lose('saved_queries', 'a saved query is asked by a client, and has no place in a manifest');
+    root.lose('project_configuration', 'running totals have a row for every period without a time spine');
+    root.lose('exposures', 'exposures have no counterpart');
+    root.lose('sources', 'of a source only the reference to it is read');
+  }
+  return { models, semanticModels, metrics };
+}
+
+function readModel(model: Part, models: Map<string, ModelInfo>): void {
+  const name = model.needText('name');
+  if (models.has(name))
+    model.problem('name', CODES.duplicateName, `model \`${shown(name)}\` is declared twice`);
+  for (const key of ['semantic_model', 'derived_semantics', 'metrics', 'agg_time_dimension'])
+    model.lose(key, LATEST);
+  const columns = new Map<string, ModelColumn>();
+  const keys: string[] = [];
+  const foreignKeys: ForeignKeyConstraint[] = [];
+  for (const part of model.parts('columns')) {
+    const own = part.needText('name');
+    const [column, isKey] = readColumn(part, own, foreignKeys);
+    columns.set(own.toLowerCase(), column);
+    if (isKey) keys.push(own);
+  }
+  const config = model.child('config');
+  const alias = config?.text('alias') ?? model.text('alias');
+  config?.lose('schema', 'how a schema is named is the matter of the project; use --schema');
+  const declared = keyConstraint(model, foreignKeys);
+  models.set(name, {
+    table: alias ?? name,
+    description: descriptionOf(model),
+    columns,
+    primaryKey: declared ?? (keys.length > 0 ? keys : null),
+    foreignKeys,
+    part: model,
+    used: false,
+  });
+}
+
+function readColumn(
+  part: Part,
+  own: string,
+  foreignKeys: ForeignKeyConstraint[],
+): readonly [ModelColumn, boolean] {
+  const written = part.text('data_type');
+  const type = written === null ? null : columnType(written);
+  if (written !== null && type === null)
+    part.note('data_type', 'decision', `\`${shown(written)}\` is no type of the model`);
+  for (const key of ['semantic_model', 'entity', 'dimension', 'granularity', 'metrics'])
+    part.lose(key, LATEST);
+  for (const key of ['tests', 'data_tests']) part.lose(key, 'a test checks data, and declares nothing');
+  let notNull = false;
+  let isKey = false;
+  for (const constraint of part.parts('constraints')) {
+    const kind = constraint.text('type');
+    if (kind === 'not_null') notNull = true;
+    else if (kind === 'primary_key') isKey = true;
+    else if (kind === 'foreign_key') foreignKeys.push(...foreignKey(constraint, [own]));
+    else constraint.loseAll(`a constraint \`${shown(kind ?? '')}\` has no counterpart`);
+  }
+  return [{ type, notNull, description: descriptionOf(part), part }, isKey];
+}
+
+/** `character varying(20)`, `numeric(10, 2)`: what stands in parentheses is no part of the model's type. */
+function columnType(written: string): TypeName | null {
+  return typeNamed(written.replace(/\s*\([\d\s,]*\)/, ''));
+}
+
+/** A constraint `foreign_key` over `columns`; none, after a report, where it does not say where it leads. */
+function foreignKey(constraint: Part, columns: readonly string[]): readonly ForeignKeyConstraint[] {
+  constraint.ignore('name', 'warn_unenforced', 'warn_unsupported');
+  const to = constraint.text('to');
+  const toColumns = constraint.texts('to_columns');
+  const expression = constraint.text('expression');
+  if (to !== null) {
+    if (expression !== null) constraint.note('expression', 'lost', 'the constraint says `to` as well');
+    return [{ columns, to, toColumns, part: constraint }];
+  }
+  // `schema.table (a, b)`, with or without REFERENCES before it.
+  const [, table, listed] =
+    /^\s*(?:references\s+)?([\w."]+)\s*(?:\(([\w\s,"]*)\))?\s*$/i.exec(expression ?? '') ?? [];
+  if (table !== undefined) {
+    const named = (listed ?? '').split(',').map((c) => c.replaceAll('"', '').trim());
+    return [{ columns, to: table, toColumns: named.filter((c) => c !== ''), part: constraint }];
+  }
+  constraint.loseAll('a foreign key that does not say where it leads has no counterpart');
+  return [];
+}
+
+function keyConstraint(model: Part, foreignKeys: ForeignKeyConstraint[]): readonly string[] | null {
+  let key: readonly string[] | null = null;
+  for (const constraint of model.parts('constraints')) {
+    const kind = constraint.text('type');
+    if (kind === 'primary_key') key = constraint.texts('columns');
+    else if (kind === 'foreign_key') foreignKeys.push(...foreignKey(constraint, constraint.texts('columns')));
+    else constraint.loseAll(`a constraint \`${shown(kind ?? '')}\` has no counterpart`);
+  }
+  return key;
+}
+
+/** A description as text; one with a template is reported, for it is not evaluated. */
+export function descriptionOf(part: Part): string | null {
+  const text = part.text('description');
+  if (text === null || text.trim() === '') return null;
+  if (isTemplate(text)) {
+    part.note('description', 'lost', 'a template in a description is not evaluated');
+    return null;
+  }
+  return part.cut('description', text, 'the description');
+}

@@ -1,0 +1,272 @@
+import type { Node } from '@pgsql/types';
+import type { TypeName } from 'osl-compiler';
+import type { ManifestDocument } from '../src/model/manifest/index.js';
+import { legalName, shown, TakenNames } from './names.js';
+import type { Part } from './part.js';
+import { type Place, report } from './source.js';
+import { fit, NoFit } from './sql/expression.js';
+
+export type MetricDocument = NonNullable<ManifestDocument['metrics']>[string];
+export type RelationshipDocument = NonNullable<ManifestDocument['relationships']>[string];
+
+/** A column to expose. `type` is null until somebody says or assumes it. */
+export interface ColumnDraft {
+  readonly name: string;
+  readonly physical: string;
+  readonly place: Place;
+  description: string | null;
+  type: TypeName | null;
+  /** `type` as a manifest spells it for this column, where the database says more of it: `varchar(20)`. */
+  declared: string | null;
+  /** The type that the database has for it, where it is read as text. */
+  stored: string | null;
+  /** Of an enum, in their order. */
+  labels: readonly string[] | null;
+  /** What it is assumed to be where nobody says. */
+  fallback: TypeName | null;
+  /** The source's word where `type` is one of several that it could mean. */
+  vague: string | null;
+  nullable: boolean | null;
+  /** A label that the source states. */
+  sensitivity: string | null;
+}
+
+/** One end of a relationship as a manifest writes it. */
+export function endText(entity: string, columns: readonly string[]): RelationshipDocument['from'] {
+  const names = columns.map((column) => `${entity}.${column}`);
+  return names.length === 1 ? names.join() : names;
+}
+
+/** True if `columns` are the key of `entity`, in any order. */
+export function isKeyOf({ key }: Pick<EntityDraft, 'key'>, columns: readonly string[]): boolean {
+  return key.length === columns.length && key.every((name) => columns.includes(name));
+}
+
+/** A computed column that a source asks for. */
+export interface ComputingDraft {
+  readonly name: string;
+  readonly part: Part;
+  readonly description: string | null;
+  /** Its expression over the entity's columns. @throws NoFit */
+  readonly text: () => string;
+}
+
+/** One that the manifest will have. */
+export interface ComputedDraft {
+  readonly name: string;
+  readonly expression: string;
+  readonly description: string | null;
+  readonly place: Place;
+}
+
+/** The table of an entity; a name of a schema that the source does not state is null. */
+export interface TableDraft {
+  readonly connector: string;
+  readonly schema: string | null;
+  readonly table: string;
+}
+
+/** What the formats say of a computed column that a manifest says too. */
+const COMPUTED_KEYS: ReadonlySet<string> = new Set(['name', 'expr', 'expression', 'sql', 'description']);
+
+/** An entity in the making: what every foreign format says in its own way. */
+export class EntityDraft {
+  readonly name: string;
+  readonly place: Place;
+  readonly table: TableDraft;
+  description: string | null = null;
+  /** Names of its columns. */
+  key: readonly string[] = [];
+  time: string | null = null;
+  /** Columns that joins may use, beside the key. */
+  readonly links = new Set<string>();
+  readonly columns: ColumnDraft[] = [];
+  /** Fields that are computed, by their names in lower case: metrics may be made of them, written out. */
+  readonly computed = new Map<string, Node>();
+  /** Those that are to be computed columns, once all columns are known. */
+  readonly computing: ComputingDraft[] = [];
+  readonly computedColumns: ComputedDraft[] = [];
+  readonly #names = new TakenNames();
+  readonly #byName = new Map<string, ColumnDraft>();
+  readonly #byPhysical = new Map<string, ColumnDraft>();
+
+  constructor(name: string, table: TableDraft, place: Place) {
+    this.name = name;
+    this.table = table;
+    this.place = place;
+  }
+
+  /** The column called `name`; case counts only where two differ in nothing else. */
+  column(name: string): ColumnDraft | null {
+    return this.#byName.get(name) ?? this.#byName.get(name.toLowerCase()) ?? null;
+  }
+
+  physical(name: string): ColumnDraft | null {
+    return this.#byPhysical.get(name) ?? this.#byPhysical.get(name.toLowerCase()) ?? null;
+  }
+
+  /**
+   * Exposes the upstream column `physical` as `wanted`, or as the nearest name that can be one, which is reported.
+   * A source name leads to it from now on.
+   *
+   * @throws NoFit where neither can be a name
+   */
+  add(
+    wanted: string,
+    physical: string,
+    place: Place,
+    more: { readonly description?: string | null; readonly type?: TypeName | null } = {},
+  ): ColumnDraft {
+    const legal = legalName(wanted);
+    if (legal === null) throw new NoFit(`\`${shown(wanted)}\` cannot be a name`);
+    if (!isPhysical(physical)) throw new NoFit(`\`${shown(physical)}\` cannot be a column`);
+    const name = this.#names.take(legal);
+    const { description = null, type = null } = more;
+    const column: ColumnDraft = {
+      name,
+      physical,
+      description,
+      place,
+      type,
+      fallback: null,
+      declared: null,
+      stored: null,
+      labels: null,
+      vague: null,
+      nullable: null,
+      sensitivity: null,
+    };
+    if (name !== wanted) report(place, 'approximated', `\`${shown(wanted)}\` is called \`${name}\``);
+    this.columns.push(column);
+    for (const key of [wanted, wanted.toLowerCase()])
+      if (!this.#byName.has(key)) this.#byName.set(key, column);
+    for (const key of [physical, physical.toLowerCase()])
+      if (!this.#byPhysical.has(key)) this.#byPhysical.set(key, column);
+    return column;
+  }
+
+  /** Makes computed columns of what asked to be one; what does not map is reported with the reason. */
+  settleComputed(): void {
+    for (const { name, part, description, text } of this.computing) {
+      const made = fit(() => {
+        const legal = legalName(name);
+        if (legal === null) throw new NoFit(`\`${shown(name)}\` cannot be a name`);
+        return { legal, expression: text() };
+      });
+      if (!made.ok) {
+        part.loseAll(`\`${shown(name)}\` is computed, and does not map: ${made.reason}`);
+        continue;
+      }
+      const { legal, expression } = made.value;
+      const own = this.#names.take(legal);
+      if (own !== name) report(part.place, 'approximated', `\`${shown(name)}\` is called \`${own}\``);
+      this.computedColumns.push({ name: own, expression, description, place: part.place });
+      for (const key of part.keys()) {
+        if (!COMPUTED_KEYS.has(key)) part.lose(key, `a computed column has no \`${shown(key)}\``);
+      }
+    }
+  }
+
+  /** Makes a key of columns of the table, exposed now if they were not; none where one of them cannot be. */
+  setKey(physical: readonly string[], place: Place): void {
+    const columns = fit(() => physical.map((c) => this.physical(c) ?? this.add(c, c, place)));
+    this.key = columns.ok ? columns.value.map((c) => c.name) : [];
+  }
+
+  /** The column for `physical`, exposed now if it was not: `what` needs it. @throws NoFit */
+  need(physical: string, place: Place, what: string): ColumnDraft {
+    const known = this.physical(physical);
+    if (known !== null) return known;
+    const column = this.add(physical, physical, place);
+    report(
+      place,
+      'approximated',
+      `${what} needs column \`${shown(physical)}\`, so \`${this.name}\` exposes it`,
+      'high',
+    );
+    return column;
+  }
+}
+
+/** What an upstream column may be called. */
+export function isPhysical(name: string): boolean {
+  return name.length >= 1 && name.length <= 63 && !/[.\u0000]/.test(name);
+}
+
+export interface NamedValue<T> {
+  readonly name: string;
+  readonly document: T;
+  readonly place: Place;
+}
+
+export interface TermDraft {
+  readonly term: string;
+  readonly refersTo: string;
+  readonly synonyms: readonly string[];
+  readonly place: Place;
+}
+
+/** Everything that an importer found, before types are settled. */
+export class Draft {
+  readonly relationships: NamedValue<RelationshipDocument>[] = [];
+  readonly terms: TermDraft[] = [];
+  readonly entityNames = new TakenNames();
+  readonly metricNames = new TakenNames();
+  readonly relationshipNames = new TakenNames();
+  readonly #terms = new TakenNames();
+  readonly #entities = new Map<string, EntityDraft>();
+  readonly #metrics = new Map<string, NamedValue<MetricDocument>>();
+
+  get entities(): readonly EntityDraft[] {
+    return [...this.#entities.values()];
+  }
+
+  get metrics(): readonly NamedValue<MetricDocument>[] {
+    return [...this.#metrics.values()];
+  }
+
+  addEntity(entity: EntityDraft): void {
+    this.#entities.set(entity.name, entity);
+  }
+
+  addMetric(name: string, document: MetricDocument, place: Place, description: string | null = null): void {
+    const described = description === null ? document : { description, ...document };
+    this.#metrics.set(name, { name, document: described, place });
+  }
+
+  /** A metric of the draft, by its name in the manifest. */
+  metric(name: string): NamedValue<MetricDocument> | null {
+    return this.#metrics.get(name) ?? null;
+  }
+
+  entity(name: string): EntityDraft | null {
+    return this.#entities.get(name) ?? null;
+  }
+
+  /** Takes a name for `wanted` in one of the three sets, and says so where it differs; null where there is none. */
+  named(set: TakenNames, wanted: string, place: Place): string | null {
+    const legal = legalName(wanted);
+    if (legal === null) {
+      report(place, 'lost', `\`${shown(wanted)}\` cannot be a name`);
+      return null;
+    }
+    const name = set.take(legal);
+    if (name !== wanted) report(place, 'approximated', `\`${shown(wanted)}\` is called \`${name}\``);
+    return name;
+  }
+
+  /** Words that mean `refersTo`. The first is the term, the others its synonyms; what says nothing new is left out. */
+  words(words: readonly string[], refersTo: string, place: Place): void {
+    const known = refersTo.slice(refersTo.indexOf('.') + 1).toLowerCase();
+    const fresh = words.filter((w) => w.trim() !== '' && w.toLowerCase() !== known);
+    const free = fresh.filter((w) => !this.#terms.has(w) && w.length <= 200);
+    for (const word of fresh.filter((w) => !free.includes(w))) {
+      const why = this.#terms.has(word) ? 'means something else already' : 'is longer than 200 characters';
+      report(place, 'lost', `the word \`${shown(word)}\` ${why}`);
+    }
+    const [term, ...synonyms] = [...new Set(free)];
+    if (term === undefined) return;
+    this.#terms.take(term);
+    this.terms.push({ term, refersTo, synonyms, place });
+  }
+}

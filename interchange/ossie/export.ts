@@ -1,0 +1,208 @@
+import { type Column, isMoment, type Relation } from 'osl-compiler';
+import type { PolicyDocument } from '../../policy/document.js';
+import type { Manifest, ManifestDocument, Path } from '../../src/model/manifest/index.js';
+import { TakenNames } from '../names.js';
+import type { LossKind } from '../report.js';
+import { fit } from '../sql/expression.js';
+import { identifier } from '../sql/print.js';
+import type {
+  OssieContext,
+  OssieDataset,
+  OssieDocument,
+  OssieField,
+  OssieMetric,
+  OssieModel,
+  OssieRelationship,
+} from './document.js';
+import { DATATYPES, datatypeOf } from './document.js';
+import { metricText } from './export-metric.js';
+import { VENDOR } from './expression.js';
+
+const VERSION = '0.2.0.dev0';
+
+/** What the core of the format has no place for; `path` leads into the manifest. */
+export interface Lack {
+  readonly path: Path;
+  readonly kind: LossKind;
+  readonly reason: string;
+}
+
+/** What the extension of the model holds. */
+interface Extension {
+  readonly format: 1;
+  readonly manifest: ManifestDocument;
+  /** Without service accounts. */
+  readonly policy?: PolicyDocument;
+}
+
+/**
+ * A manifest in the format. What the core has no place for is in an extension of this gateway, beside it; a policy only
+ * where one is given, and never the verifiers of service accounts.
+ */
+export function ossieOf(
+  manifest: Manifest,
+  policy: PolicyDocument | null,
+): { readonly ossie: OssieDocument; readonly lacks: readonly Lack[] } {
+  const { model, lacks } = coreOf(manifest);
+  const shared = policy === null ? {} : { policy: withoutAccounts(policy) };
+  const extension: Extension = { format: 1, manifest: manifest.document, ...shared };
+  const data = JSON.stringify(extension);
+  const whole = { ...model, custom_extensions: [{ vendor_name: VENDOR, data }] };
+  return { ossie: { version: VERSION, semantic_model: [whole] }, lacks };
+}
+
+function withoutAccounts(policy: PolicyDocument): PolicyDocument {
+  const { service_accounts: _accounts, exchange: _rules, ...rest } = policy;
+  return rest;
+}
+
+/** The core of the model, without the extension. */
+export function coreOf(manifest: Manifest): { readonly model: OssieModel; readonly lacks: readonly Lack[] } {
+  const { document, catalog } = manifest;
+  const lacks: Lack[] = [];
+  const words = wordsOf(manifest, lacks);
+  const relations = [...catalog.relations.values()].filter((r) => r.kind !== 'facet');
+  const datasets = relations.map((r) => datasetOf(r, manifest, words, lacks));
+  const relationships = relationshipsOf(manifest);
+  const metrics = Object.keys(document.metrics ?? {}).flatMap((name) =>
+    metricOf(name, document, words, lacks),
+  );
+  for (const section of ['entities', 'relationships', 'bridges', 'metrics'] as const) {
+    for (const [name, { deprecated }] of Object.entries(document[section] ?? {})) {
+      if (deprecated === undefined) continue;
+      const reason = `that \`${name}\` is deprecated is in the extension only`;
+      lacks.push({ path: [section, name, 'deprecated'], kind: 'lost', reason });
+    }
+  }
+  for (const { name, description } of manifest.relationships.values())
+    if (description !== null)
+      lacks.push({
+        path: ['relationships', name, 'description'],
+        kind: 'lost',
+        reason: 'the description of a link is in the extension only',
+      });
+  for (const name of Object.keys(document.facets ?? {}))
+    lacks.push({
+      path: ['facets', name],
+      kind: 'lost',
+      reason: `facet \`${name}\` is in the extension only`,
+    });
+  if (document.raw_sql !== undefined)
+    lacks.push({ path: ['raw_sql'], kind: 'lost', reason: '`raw_sql` is in the extension only' });
+  const model = {
+    name: manifest.tenant ?? 'model',
+    datasets,
+    ...(relationships.length > 0 && { relationships }),
+    ...(metrics.length > 0 && { metrics }),
+  };
+  return { model, lacks };
+}
+
+type Words = ReadonlyMap<string, readonly string[]>;
+
+/** The words of the lexicon, by what they mean. */
+function wordsOf({ lexicon }: Manifest, lacks: Lack[]): Words {
+  const words = new Map<string, readonly string[]>();
+  for (const { term, refersTo, kind, synonyms } of lexicon.values()) {
+    if (kind === 'facet')
+      lacks.push({
+        path: ['lexicon', term],
+        kind: 'lost',
+        reason: `the term \`${term}\` means a facet: it is in the extension only`,
+      });
+    else words.set(refersTo, [...(words.get(refersTo) ?? []), term, ...synonyms]);
+  }
+  return words;
+}
+
+function contextOf(words: Words, name: string): { readonly ai_context?: OssieContext } {
+  const synonyms = words.get(name);
+  return synonyms === undefined ? {} : { ai_context: { synonyms } };
+}
+
+function datasetOf(relation: Relation, manifest: Manifest, words: Words, lacks: Lack[]): OssieDataset {
+  const { name, description, connector, schema, table, primaryKey } = relation;
+  const section = relation.kind === 'bridge' ? 'bridges' : 'entities';
+  const lack = (reason: string, ...path: readonly string[]): void => {
+    lacks.push({ path: [section, name, ...path], kind: 'lost', reason });
+  };
+  if (relation.kind === 'bridge')
+    lack(`bridge \`${name}\` is a dataset with two links; that it is no entity, the extension says`);
+  const entity = manifest.document.entities[name];
+  if (entity?.computed !== undefined) lack('computed columns are in the extension only', 'computed');
+  if (entity?.derived !== undefined) lack('attributes taken from text are in the extension only', 'derived');
+  if (entity?.legs !== undefined) lack('what content an entity has is in the extension only', 'legs');
+  if (relation.kind === 'entity' && relation.sealedKeys.some((k) => !primaryKey.includes(k)))
+    lack('which columns joins may use is in the extension only', 'entity_key_columns');
+  return {
+    name,
+    source: [connector, schema, table].map(identifier).join('.'),
+    primary_key: primaryKey,
+    ...(description !== null && { description }),
+    ...contextOf(words, name),
+    fields: relation.columns.map((c) => fieldOf(c, relation, words)),
+  };
+}
+
+function fieldOf(column: Column, relation: Relation, words: Words): OssieField {
+  const { name, physical, type, description, sensitivity, nullable } = column;
+  const datatype = datatypeOf(type);
+  const required = !nullable && !relation.primaryKey.includes(name);
+  const own = {
+    ...(DATATYPES.get(datatype) !== type && { type }),
+    ...(sensitivity !== null && { sensitivity }),
+    ...(required && { nullable: false }),
+  };
+  return {
+    name,
+    expression: { dialects: [{ dialect: 'ANSI_SQL', expression: identifier(physical) }] },
+    ...(isMoment(type) && { dimension: { is_time: relation.timeDimension === name } }),
+    ...(description !== null && { description }),
+    datatype,
+    ...contextOf(words, `${relation.name}.${name}`),
+    ...(Object.keys(own).length > 0 && {
+      custom_extensions: [{ vendor_name: VENDOR, data: JSON.stringify(own) }],
+    }),
+  };
+}
+
+/** Links, and the two sides of each bridge under names that no link has. */
+function relationshipsOf({ relationships, bridges }: Manifest): readonly OssieRelationship[] {
+  const links = [...relationships.values()].map(({ name, from, to }) => {
+    return { name, from: from.entity, to: to.entity, from_columns: from.columns, to_columns: to.columns };
+  });
+  const names = new TakenNames();
+  for (const { name } of links) names.take(name);
+  const sides = [...bridges.values()].flatMap(({ name, left, right }) =>
+    [left, right].map(({ entity, columns, keys }) => {
+      const own = names.take(`${name}_${entity}`.slice(0, 60));
+      return { name: own, from: name, to: entity, from_columns: columns, to_columns: keys };
+    }),
+  );
+  return [...links, ...sides];
+}
+
+function metricOf(
+  name: string,
+  document: ManifestDocument,
+  words: Words,
+  lacks: Lack[],
+): readonly OssieMetric[] {
+  const path = ['metrics', name];
+  const made = fit(() => metricText(name, document));
+  if (!made.ok) {
+    lacks.push({ path, kind: 'lost', reason: `metric \`${name}\` is in the extension only: ${made.reason}` });
+    return [];
+  }
+  const { text, differs } = made.value;
+  if (differs !== null) lacks.push({ path, kind: 'approximated', reason: `metric \`${name}\`: ${differs}` });
+  const description = document.metrics?.[name]?.description;
+  return [
+    {
+      name,
+      expression: { dialects: [{ dialect: 'ANSI_SQL', expression: text }] },
+      ...(description !== undefined && { description }),
+      ...contextOf(words, name),
+    },
+  ];
+}

@@ -1,0 +1,202 @@
+import { isDeepStrictEqual } from 'node:util';
+import {
+  compileManifest,
+  type Manifest,
+  type ManifestDocument,
+  manifestShape,
+  pointer,
+} from '../../src/model/manifest/index.js';
+import { members } from '../names.js';
+import type { Part } from '../part.js';
+import type { Origins } from '../settle.js';
+import type { Place } from '../source.js';
+import { coreOf } from './export.js';
+import { jsonObject, VENDOR } from './expression.js';
+
+/** A file beside the manifest that it carries: what of its core is still as it was exported. */
+export interface Unchanged {
+  /** Names of datasets, relationships and metrics. */
+  readonly datasets: ReadonlySet<string>;
+  readonly relationships: ReadonlySet<string>;
+  readonly metrics: ReadonlySet<string>;
+  /** Where these are in the file. */
+  readonly paths: ReadonlySet<string>;
+  /** Everything is, and nothing was added or taken away. */
+  readonly all: boolean;
+}
+
+type Kind = 'datasets' | 'relationships' | 'metrics';
+type Named = Readonly<Record<string, unknown>> & { readonly name: string };
+
+export function unchangedIn(model: Part, carried: Carried): Unchanged {
+  const before = coreOf(carried.manifest).model;
+  const paths = new Set<string>();
+  let all = model.members['name'] === before.name;
+  const compare = (kind: Kind, keep: (item: Named) => boolean): ReadonlySet<string> => {
+    // Both are lists of objects with a name: one was just made, the other has been read as such.
+    const old = new Map(((before[kind] ?? []) as readonly unknown[]).map((o) => [(o as Named).name, o]));
+    const now = (model.members[kind] ?? []) as readonly Named[];
+    const same = new Set<string>();
+    for (const [i, item] of now.entries()) {
+      if (!isDeepStrictEqual(comparable(item), comparable(old.get(item.name))) || !keep(item)) continue;
+      same.add(item.name);
+      paths.add(pointer([...model.path, kind, i]));
+    }
+    all &&= same.size === old.size && now.length === old.size;
+    return same;
+  };
+  const datasets = compare('datasets', () => true);
+  // The side of a bridge is a link only as long as the bridge is there.
+  const relationships = compare(
+    'relationships',
+    (r) => datasets.has(`${r['from']}`) && datasets.has(`${r['to']}`),
+  );
+  const metrics = compare('metrics', () => true);
+  return { datasets, relationships, metrics, paths, all };
+}
+
+/** Plain JSON, without what other vendors have added and without empty lists. */
+function comparable(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(comparable);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).flatMap(([key, member]): readonly (readonly [string, unknown])[] => {
+    const kept = key === 'custom_extensions' && Array.isArray(member) ? member.filter(isOwn) : member;
+    if (kept === null || (Array.isArray(kept) && kept.length === 0)) return [];
+    return [[key, comparable(kept)]];
+  });
+  return Object.fromEntries(entries);
+}
+
+function isOwn(extension: unknown): boolean {
+  return (
+    typeof extension === 'object' &&
+    extension !== null &&
+    'vendor_name' in extension &&
+    extension.vendor_name === VENDOR
+  );
+}
+
+/** True if `place` is in a part of the file that is as it was. */
+export function isWithin(path: string, { paths }: Unchanged): boolean {
+  const steps = path.split('/');
+  // `/semantic_model/0/datasets/3`, and what is below.
+  return paths.has(steps.slice(0, 5).join('/'));
+}
+
+/**
+ * The carried manifest with what has changed in the file since: an object that is as it was exported is taken from
+ * the extension, which says it whole, and any other from the core, which says it as it is now.
+ */
+export function merge(
+  core: ManifestDocument,
+  origins: Origins,
+  carried: Carried,
+  same: Unchanged,
+): { readonly document: ManifestDocument; readonly origins: Origins } {
+  const old = carried.manifest.document;
+  const before = coreOf(carried.manifest).model;
+  const isNew = (key: string): boolean => !isWithin(pointer(origins.get(key)?.path ?? []), same);
+  const section = <T>(
+    key: string,
+    kept: Readonly<Record<string, T>> | undefined,
+    keep: (name: string) => boolean,
+    now: Readonly<Record<string, T>> | undefined,
+  ): Record<string, T> => {
+    const changed = Object.entries(now ?? {}).filter(([name]) => isNew(`${key}/${name}`));
+    const taken = new Set(changed.map(([name]) => name));
+    const old = Object.entries(kept ?? {}).filter(([name]) => keep(name) && !taken.has(name));
+    return members([...old, ...changed]);
+  };
+  const expressed = new Set((before.metrics ?? []).map((m) => m.name));
+  const out: Record<string, unknown> = {
+    ...old,
+    connectors: connectors(old.connectors, core.connectors),
+    entities: section('entities', old.entities, (n) => same.datasets.has(n), core.entities),
+    relationships: section(
+      'relationships',
+      old.relationships,
+      (n) => same.relationships.has(n),
+      core.relationships,
+    ),
+    bridges: section('bridges', old.bridges, (n) => same.datasets.has(n), undefined),
+    metrics: section('metrics', old.metrics, (n) => same.metrics.has(n) || !expressed.has(n), core.metrics),
+    lexicon: section('lexicon', old.lexicon, (term) => meansTheSame(term, carried, same), core.lexicon),
+  };
+  for (const key of ['relationships', 'bridges', 'metrics', 'lexicon'])
+    if (Object.keys(out[key] as object).length === 0) delete out[key];
+  const fallback: Origins = { get: (key) => (isNew(key) ? origins.get(key) : undefined) ?? carried.place };
+  return { document: out as unknown as ManifestDocument, origins: fallback }; // sections of the two documents
+}
+
+/** True if a term of the extension is of something that is as it was. */
+function meansTheSame(term: string, { manifest }: Carried, same: Unchanged): boolean {
+  const meant = manifest.lexicon.get(term);
+  if (meant === undefined) return false;
+  const owner = meant.refersTo.split('.')[0] ?? '';
+  if (meant.kind === 'facet') return true;
+  return meant.kind === 'metric' ? same.metrics.has(owner) : same.datasets.has(owner);
+}
+
+type Connectors = ManifestDocument['connectors'];
+
+/** What the extension declares of tables stands; what only the core names is added. */
+function connectors(old: Connectors, now: Connectors): Connectors {
+  const names = new Set([...Object.keys(old), ...Object.keys(now)]);
+  return members(
+    [...names].flatMap((name) => {
+      const [kept, added] = [old[name], now[name]];
+      if (kept === undefined) {
+        const used = added !== undefined && Object.keys(added.tables).length > 0;
+        return used ? [[name, added] as const] : [];
+      }
+      const tables = new Set([...Object.keys(kept.tables), ...Object.keys(added?.tables ?? {})]);
+      const both = [...tables].map((table) => {
+        const columns = { ...added?.tables[table]?.columns, ...kept.tables[table]?.columns };
+        return [
+          table,
+          kept.tables[table] !== undefined && added?.tables[table] === undefined
+            ? kept.tables[table]
+            : { columns: members(Object.entries(columns)) },
+        ] as const;
+      });
+      return [[name, { ...kept, tables: members(both) }] as const];
+    }),
+  );
+}
+
+/** The manifest, and perhaps a policy, that a file carries from an export of this gateway. */
+export interface Carried {
+  readonly manifest: Manifest;
+  /** Not yet looked at; null where there is none. */
+  readonly policy: unknown;
+  readonly place: Place;
+}
+
+/** What the extension of a model holds; null where there is none, or none that loads, which is reported. */
+export function carriedBy(model: Part): Carried | null {
+  for (const part of model.parts('custom_extensions')) {
+    if (part.text('vendor_name') !== VENDOR) continue;
+    const data = jsonObject(part.text('data') ?? '');
+    const document = data?.['format'] === 1 ? plain(data['manifest'], 0) : null;
+    const compiled =
+      manifestShape(document).length > 0 ? null : compileManifest(document as ManifestDocument); // checked
+    if (compiled?.ok === true) {
+      return {
+        manifest: compiled.manifest,
+        policy: plain(data?.['policy'] ?? null, 0),
+        place: part.at('data'),
+      };
+    }
+    part.note('data', 'lost', 'the extension holds no manifest that loads: only the core was read', 'high');
+  }
+  return null;
+}
+
+const DEEPEST = 32;
+
+/** A value of JSON as manifests are: objects without a prototype. */
+function plain(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || depth > DEEPEST) return depth > DEEPEST ? null : value;
+  if (Array.isArray(value)) return value.map((v) => plain(v, depth + 1));
+  return members(Object.entries(value).map(([k, v]) => [k, plain(v, depth + 1)] as const));
+}

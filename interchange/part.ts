@@ -1,0 +1,211 @@
+import { isObject } from '../src/base/is-object.js';
+import { CODES, type Path } from '../src/model/manifest/index.js';
+import { saysNothing } from './account.js';
+import { shown } from './names.js';
+import type { Loss, LossKind } from './report.js';
+import type { Place, SourceFile } from './source.js';
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** UTF-16 units of a description; a manifest allows no more. */
+const LONGEST_TEXT = 4000;
+
+/** A mapping of a source, read key by key. What is read has to be used or reported; the rest reports itself. */
+export class Part {
+  readonly file: SourceFile;
+  readonly path: Path;
+  readonly members: Members;
+
+  private constructor(file: SourceFile, path: Path, members: Members) {
+    this.file = file;
+    this.path = path;
+    this.members = members;
+  }
+
+  /** The whole of a file; null after a problem where it is no mapping. */
+  static ofFile(file: SourceFile): Part | null {
+    return Part.#at(file, [], file.root);
+  }
+
+  static #at(file: SourceFile, path: Path, value: unknown): Part | null {
+    if (isObject(value)) return new Part(file, path, value);
+    file.problem(path, CODES.wrongType, `${placeName(path)} must be a mapping`);
+    return null;
+  }
+
+  get place(): Place {
+    return this;
+  }
+
+  at(key: string): Place {
+    return { file: this.file, path: [...this.path, key] };
+  }
+
+  keys(): readonly string[] {
+    return Object.keys(this.members);
+  }
+
+  /** True if the key is there with a value. */
+  has(key: string): boolean {
+    return this.members[key] !== undefined && this.members[key] !== null;
+  }
+
+  #get(key: string): unknown {
+    this.file.account.markRead(this.members, key);
+    return this.members[key] ?? null;
+  }
+
+  #wrong(key: string, wanted: string): null {
+    this.file.problem([...this.path, key], CODES.wrongType, `\`${shown(key)}\` must be ${wanted}`);
+    return null;
+  }
+
+  text(key: string): string | null {
+    const value = this.#get(key);
+    return value === null || typeof value === 'string' ? value : this.#wrong(key, 'text');
+  }
+
+  /** A name or another text that must be there; empty after a problem. */
+  needText(key: string): string {
+    const value = this.text(key);
+    if (value !== null && value !== '') return value;
+    if (!this.has(key) || value === '') {
+      const message = `${placeName(this.path)} has no \`${key}\``;
+      this.file.problem(this.path, CODES.missingKey, message, null, true);
+    }
+    return '';
+  }
+
+  /** Text, or a number or boolean as its text: `expr: 1`. */
+  scalar(key: string): string | null {
+    const value = this.#get(key);
+    if (value === null || typeof value === 'string') return value;
+    return typeof value === 'object' ? this.#wrong(key, 'text or a number') : `${value}`;
+  }
+
+  flag(key: string): boolean | null {
+    const value = this.#get(key);
+    return value === null || typeof value === 'boolean' ? value : this.#wrong(key, 'true or false');
+  }
+
+  number(key: string): number | null {
+    const value = this.#get(key);
+    return value === null || typeof value === 'number' ? value : this.#wrong(key, 'a number');
+  }
+
+  child(key: string): Part | null {
+    const value = this.#get(key);
+    return value === null ? null : Part.#at(this.file, [...this.path, key], value);
+  }
+
+  /** A list of mappings. */
+  parts(key: string): readonly Part[] {
+    const path = [...this.path, key];
+    return this.#list(key).flatMap(([list, i]) => {
+      this.file.account.markRead(list, i);
+      const part = Part.#at(this.file, [...path, i], list[i]);
+      return part === null ? [] : [part];
+    });
+  }
+
+  /** A list of texts, or one text for a list of it alone. */
+  texts(key: string): readonly string[] {
+    if (typeof this.members[key] === 'string') return [this.text(key) ?? ''];
+    return this.#list(key).flatMap(([list, i]) => {
+      this.file.account.markRead(list, i);
+      const item = list[i];
+      if (typeof item === 'string') return [item];
+      this.file.problem([...this.path, key, i], CODES.wrongType, `\`${shown(key)}[${i}]\` must be text`);
+      return [];
+    });
+  }
+
+  /** A list of lists of texts. */
+  lists(key: string): readonly (readonly string[])[] {
+    return this.#list(key).flatMap(([list, i]): readonly (readonly string[])[] => {
+      this.file.account.markRead(list, i);
+      const inner = list[i];
+      if (Array.isArray(inner) && inner.every((t) => typeof t === 'string')) {
+        for (const j of inner.keys()) this.file.account.markRead(inner, j);
+        return [inner];
+      }
+      this.file.problem(
+        [...this.path, key, i],
+        CODES.wrongType,
+        `\`${shown(key)}[${i}]\` must be a list of texts`,
+      );
+      return [];
+    });
+  }
+
+  /** A list whose items have several forms, as they stand. Items that are mappings come as parts. */
+  items(key: string): readonly Item[] {
+    return this.#list(key).flatMap(([list, i]): readonly Item[] => {
+      this.file.account.markRead(list, i);
+      const item = list[i];
+      if (typeof item === 'string' || typeof item === 'number' || typeof item === 'boolean') return [item];
+      const part = Part.#at(this.file, [...this.path, key, i], item);
+      return part === null ? [] : [part];
+    });
+  }
+
+  #list(key: string): readonly (readonly [readonly unknown[], number])[] {
+    const value = this.#get(key);
+    if (value === null) return [];
+    if (Array.isArray(value)) return value.map((_, i) => [value, i] as const);
+    this.#wrong(key, 'a list');
+    return [];
+  }
+
+  isText(key: string): boolean {
+    return typeof this.members[key] === 'string';
+  }
+
+  isList(key: string): boolean {
+    return Array.isArray(this.members[key]);
+  }
+
+  /** What only says again what stands elsewhere. */
+  ignore(...keys: readonly string[]): void {
+    for (const key of keys) this.file.account.settle(this.members, key);
+  }
+
+  /** Reports `key`, whatever its value, and all below it; nothing where it is absent or empty. */
+  lose(key: string, reason: string, severity: Loss['severity'] = 'normal'): void {
+    const value = this.members[key];
+    this.file.account.settle(this.members, key);
+    if (!saysNothing(value)) this.file.account.add([...this.path, key], true, 'lost', reason, severity);
+  }
+
+  /** Reports all of this mapping as lost. */
+  loseAll(reason: string, severity: Loss['severity'] = 'normal'): void {
+    for (const key of Object.keys(this.members)) this.file.account.settle(this.members, key);
+    this.file.account.add(this.path, false, 'lost', reason, severity);
+  }
+
+  /** Reports what was made of `key`, or of all of this where there is none. */
+  note(key: string | null, kind: LossKind, reason: string, severity: Loss['severity'] = 'normal'): void {
+    const path = key === null ? this.path : [...this.path, key];
+    this.file.account.add(path, false, kind, reason, severity);
+  }
+
+  /** `text`, read at `key`, as far as a manifest takes it. `what` says in the report what was cut. */
+  cut(key: string, text: string, what: string): string {
+    if (text.length <= LONGEST_TEXT) return text;
+    this.note(key, 'approximated', `${what} was cut after ${LONGEST_TEXT} characters`);
+    return text.slice(0, LONGEST_TEXT);
+  }
+
+  problem(key: string | null, code: string, message: string, hint: string | null = null): void {
+    this.file.problem(key === null ? this.path : [...this.path, key], code, message, hint);
+  }
+}
+
+/** An item of a list that may hold plain values and mappings. */
+export type Item = string | number | boolean | Part;
+
+function placeName(path: Path): string {
+  const last = path.at(-1);
+  if (last === undefined) return 'the file';
+  return typeof last === 'number' ? `\`${shown(`${path.at(-2) ?? ''}`)}[${last}]\`` : `\`${shown(last)}\``;
+}

@@ -1,0 +1,73 @@
+import {
+  CODES,
+  ManifestProblems,
+  type Path,
+  parseSource,
+  raise,
+  type UnplacedDiagnostic,
+  type YamlSource,
+} from '../src/model/manifest/index.js';
+import { Account } from './account.js';
+import type { Loss, LossKind } from './report.js';
+
+/** A text to import; `file` is what the report calls it. */
+export interface SourceText {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** UTF-16 units of one file: ten thousand models or so. */
+const LARGEST = 16 * 1024 * 1024;
+
+/** One file of a foreign format, and the account of what was read of it. */
+export class SourceFile {
+  readonly file: string;
+  readonly root: unknown;
+  readonly account: Account;
+  readonly #source: YamlSource;
+  readonly #problems: UnplacedDiagnostic[] = [];
+
+  /** @throws ManifestProblems where the text is no YAML, too large, too deep, or names a key twice */
+  constructor({ file, text }: SourceText) {
+    if (text.length > LARGEST) throw tooLarge(file);
+    this.#source = parseSource(text, file);
+    this.file = file;
+    this.root = this.#source.value;
+    this.account = new Account(this.#source);
+  }
+
+  problem(path: Path, code: string, message: string, hint: string | null = null, onKey = false): void {
+    if (this.#problems.length < 100) this.#problems.push({ path, code, message, hint, onKey });
+  }
+
+  /** @throws ManifestProblems with what has the wrong shape */
+  check(): void {
+    raise(this.#source, this.#problems);
+  }
+}
+
+function tooLarge(file: string): ManifestProblems {
+  const at = Object.freeze({ line: 1, column: 1 });
+  const message = `the file is larger than ${LARGEST / 1024 / 1024} MiB`;
+  const range = Object.freeze({ start: at, end: at });
+  return new ManifestProblems(
+    [Object.freeze({ code: CODES.tooLarge, severity: 'error', file, range, path: '', message, hint: null })],
+    '',
+  );
+}
+
+/** A place in a file, for what is found out later. */
+export interface Place {
+  readonly file: SourceFile;
+  readonly path: Path;
+}
+
+/** Reports at `place` itself; what is below it counts as told. */
+export function report(
+  place: Place,
+  kind: LossKind,
+  reason: string,
+  severity: Loss['severity'] = 'normal',
+): void {
+  place.file.account.add(place.path, false, kind, reason, severity);
+}

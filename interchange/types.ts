@@ -1,0 +1,212 @@
+import type { Node } from '@pgsql/types';
+import type { TypeName } from 'osl-compiler';
+import { modelType } from '../src/model/discovery/index.js';
+import type { ColumnDraft, Draft, EntityDraft } from './draft.js';
+import { shown } from './names.js';
+import { type ImportOptions, schemaOf, upstreamOf } from './options.js';
+import { type Place, report } from './source.js';
+import { fit, functionName, hasAggregate, NoFit, nameOf, parseExpression } from './sql/expression.js';
+import { identifier, print } from './sql/print.js';
+
+/** Gives every column a type: the database's, or the source's, or one that is assumed from its uses and reported. */
+export function settleTypes(draft: Draft, options: ImportOptions): void {
+  if (options.upstream !== null) for (const entity of draft.entities) fromUpstream(entity, options);
+  for (const entity of draft.entities) {
+    for (const column of entity.columns) {
+      if (column.type === null && column.fallback !== null) assume(column, column.fallback);
+      else if (column.vague !== null) assumeVague(column, column.vague);
+    }
+  }
+  assumeFromUses(draft);
+  assumeAlongLinks(draft);
+  for (const entity of draft.entities) {
+    for (const column of entity.columns) if (column.type === null) assume(column, 'text');
+  }
+}
+
+function assume(column: ColumnDraft, type: TypeName): void {
+  column.type = type;
+  report(column.place, 'decision', `the type of \`${column.name}\` is not stated; \`${type}\` was assumed`);
+}
+
+function assumeVague(column: ColumnDraft, word: string): void {
+  report(
+    column.place,
+    'decision',
+    `\`${word}\` was taken for \`${column.type}\`; a column of another width has to say so`,
+  );
+}
+
+function fromUpstream(entity: EntityDraft, options: ImportOptions): void {
+  const { table } = entity;
+  const relation = upstreamOf(table, options);
+  if (relation === undefined) {
+    const name = `${schemaOf(table, options)}.${table.table}`;
+    report(entity.place, 'decision', `the database has no table \`${name}\``);
+    return;
+  }
+  for (const column of entity.columns) {
+    const found = relation.columns.find((c) => c.name === column.physical);
+    if (found === undefined) {
+      report(column.place, 'decision', `the table has no column \`${column.physical}\``);
+      continue;
+    }
+    const model = modelType(found);
+    column.vague = null;
+    if (model !== null) {
+      column.type = model.type;
+      column.declared = model.spelled;
+      column.stored = model.stored;
+      column.labels = model.labels;
+    } else report(column.place, 'decision', `\`${found.type}\` is no type of the model`);
+    column.nullable = found.nullable;
+  }
+}
+
+/** Aggregates that only numbers have. */
+const OF_NUMBERS: ReadonlySet<string> = new Set([
+  ...['sum', 'avg', 'percentile_cont', 'stddev', 'stddev_pop', 'stddev_samp'],
+  ...['variance', 'var_pop', 'var_samp'],
+]);
+const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%']);
+const COMPARES: ReadonlySet<string> = new Set(['=', '<>', '<', '>', '<=', '>=']);
+
+function assumeFromUses(draft: Draft): void {
+  for (const { document } of draft.metrics) {
+    const entity = document.entity === undefined ? null : draft.entity(document.entity);
+    if (entity === null) continue;
+    for (const text of [document.expression, document.filter]) {
+      if (text === undefined) continue;
+      const parsed = fit(() => parseExpression(text));
+      if (parsed.ok) fit(() => look(parsed.value, entity, text === document.filter ? 'bool' : null));
+    }
+  }
+}
+
+/** Goes down `value`; a column that stands where only one kind of type can be gets it. */
+function look(value: unknown, entity: EntityDraft, here: TypeName | null): void {
+  if (typeof value !== 'object' || value === null) return;
+  if ('ColumnRef' in value) {
+    const name = nameOf(value as Node)?.at(-1); // by its only key
+    const column = name === undefined ? null : entity.column(name);
+    if (here !== null && column !== null && column.type === null) assume(column, here);
+    return;
+  }
+  if ('FuncCall' in value) {
+    const call = (value as Extract<Node, { FuncCall: unknown }>).FuncCall; // as above
+    const inner = OF_NUMBERS.has(functionName(call)) ? 'numeric' : null;
+    for (const arg of [...(call.args ?? []), ...(call.agg_order ?? [])]) look(arg, entity, inner);
+    look(call.agg_filter, entity, 'bool');
+    return;
+  }
+  if ('A_Expr' in value) {
+    lookAtOperation((value as Extract<Node, { A_Expr: unknown }>).A_Expr, entity);
+    return;
+  }
+  if ('BoolExpr' in value) {
+    const { args } = (value as Extract<Node, { BoolExpr: unknown }>).BoolExpr;
+    for (const arg of args ?? []) look(arg, entity, 'bool');
+    return;
+  }
+  if ('CaseWhen' in value) {
+    const arm = (value as Extract<Node, { CaseWhen: unknown }>).CaseWhen;
+    look(arm.expr, entity, 'bool');
+    look(arm.result, entity, here);
+    return;
+  }
+  if ('CaseExpr' in value) {
+    const { args, defresult, arg } = (value as Extract<Node, { CaseExpr: unknown }>).CaseExpr;
+    for (const arm of args ?? []) look(arm, entity, here);
+    look(defresult, entity, here);
+    look(arg, entity, null);
+    return;
+  }
+  if ('SortBy' in value) {
+    look((value as Extract<Node, { SortBy: unknown }>).SortBy.node, entity, here);
+    return;
+  }
+  for (const member of Object.values(value)) look(member, entity, null);
+}
+
+function lookAtOperation(e: Extract<Node, { A_Expr: unknown }>['A_Expr'], entity: EntityDraft): void {
+  const name = e.name?.[0];
+  const op = name !== undefined && 'String' in name ? (name.String.sval ?? '') : '';
+  const sides = [e.lexpr, e.rexpr];
+  const number = ARITHMETIC.has(op) || (COMPARES.has(op) && sides.some(isNumber));
+  for (const side of sides) look(side, entity, number ? 'numeric' : null);
+}
+
+function isNumber(node: Node | undefined): boolean {
+  return node !== undefined && 'A_Const' in node && (node.A_Const.ival ?? node.A_Const.fval) !== undefined;
+}
+
+/** A type goes along at most so many links in a row; what is further has to be said. */
+const PASSES = 3;
+
+/** Both ends of a link have one type. */
+function assumeAlongLinks(draft: Draft): void {
+  for (let pass = 0; pass < PASSES; pass++) {
+    for (const { document } of draft.relationships) {
+      const [starts, ends] = [[document.from].flat(), [document.to].flat()];
+      for (const [i, start] of starts.entries())
+        assumeAlong(endOf(draft, start), endOf(draft, ends[i] ?? ''));
+    }
+  }
+}
+
+function assumeAlong(from: ColumnDraft | null, to: ColumnDraft | null): void {
+  if (from === null || to === null) return;
+  if (from.type === null && to.type !== null) assume(from, to.type);
+  else if (to.type === null && from.type !== null) assume(to, from.type);
+}
+
+function endOf(draft: Draft, text: string): ColumnDraft | null {
+  const dot = text.indexOf('.');
+  const entity = draft.entity(text.slice(0, dot));
+  return entity?.columns.find((c) => c.name === text.slice(dot + 1)) ?? null;
+}
+
+/** How names in an expression over one entity's rows are found. */
+interface ColumnScope {
+  readonly entity: EntityDraft;
+  /** Whether a plain name is a field of the source first, or a column of its table. */
+  readonly first: 'field' | 'physical';
+  /** Where it is written, and what for: a column may have to be exposed. */
+  readonly place: Place;
+  readonly what: string;
+}
+
+/** The SQL that stands for `name` in a metric of the entity. @throws NoFit */
+export function columnText(name: string, scope: ColumnScope, within: readonly string[] = []): string {
+  const { entity, first, place, what } = scope;
+  const physical = entity.physical(name);
+  if (first === 'physical' && physical !== null) return identifier(physical.name);
+  const column = entity.column(name);
+  if (column !== null && first === 'field') return identifier(column.name);
+  const computed = first === 'field' ? entity.computed.get(name.toLowerCase()) : undefined;
+  if (computed !== undefined) return writtenOut(name, computed, scope, within);
+  return identifier(entity.need(name, place, what).name);
+}
+
+/** The expression of a computed column of the entity. @throws NoFit */
+export function computedText(node: Node, scope: ColumnScope): string {
+  if (hasAggregate(node)) throw new NoFit('it holds an aggregate');
+  return print(node, { column: (parts) => columnText(parts.at(-1) ?? '', scope) });
+}
+
+/** A computed field, written out: its own names are those of the table. */
+function writtenOut(name: string, node: Node, scope: ColumnScope, within: readonly string[]): string {
+  if (within.includes(name)) throw new NoFit(`\`${shown(name)}\` is made of itself`);
+  if (within.length === 20) throw new NoFit(`\`${shown(name)}\` is made of fields of fields of fields`);
+  if (hasAggregate(node)) throw new NoFit(`\`${shown(name)}\` holds an aggregate`);
+  const text = print(node, {
+    column: (parts) => {
+      const last = parts.at(-1) ?? '';
+      // A field of the name of its own column reads the column.
+      if (last.toLowerCase() === name.toLowerCase())
+        return identifier(scope.entity.need(last, scope.place, scope.what).name);
+      return columnText(last, scope, [...within, name]);
+    },
+  });
+  return nameOf(node) === null ? `(${text})` : text;
+}

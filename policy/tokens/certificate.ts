@@ -1,0 +1,129 @@
+import type { X509Certificate } from 'node:crypto';
+import type { CertificateDocument, PolicyDocument } from '../document.js';
+import type { NameResolver } from '../names.js';
+import type { DocumentPath, ProblemList } from '../problems.js';
+
+/** What a certificate that an authority vouched for says of its holder. Frozen. */
+export interface ClientCertificate {
+  /** The subject as RFC 2253 writes it, the innermost name first: `CN=maria,OU=People,O=Corp`. */
+  readonly dn: string;
+  /** Who signed it, written likewise. */
+  readonly issuer: string;
+  /** The common name; null where there is none, or more than one. */
+  readonly cn: string | null;
+  /** The alternative names, as `dns:`, `uri:` or `email:` and the name. */
+  readonly names: ReadonlySet<string>;
+  /** When it ends, in ms since the epoch. */
+  readonly endsAt: number;
+}
+
+/** Whose certificate stands for whom: every condition must fit. Below the subject's ceiling, as a token would be. */
+export interface CertificateRule {
+  readonly name: string;
+  readonly subject: string;
+  readonly aclRoles: readonly string[];
+  readonly fits: (certificate: ClientCertificate) => boolean;
+}
+
+/** What a rule may ask of the certificate beside its issuer; one of them at least. */
+const NAMING = ['dn', 'cn', 'dns', 'uri', 'email'] as const;
+
+export function compileCertificateRule(
+  name: string,
+  rule: CertificateDocument,
+  document: PolicyDocument,
+  names: NameResolver,
+  problems: ProblemList,
+): CertificateRule {
+  const path: DocumentPath = ['certificates', name];
+  const { subject, acl_roles: claimed } = rule;
+  const owner = Object.hasOwn(document.subjects, subject) ? document.subjects[subject] : undefined;
+  if (owner === undefined)
+    problems.add('certificate', [...path, 'subject'], { message: `there is no subject \`${subject}\`` });
+  if (NAMING.every((key) => rule[key] === undefined))
+    problems.add('certificate', path, {
+      message: 'every certificate of the authorities would fit',
+      hint: `say which: one of ${NAMING.join(', ')}`,
+    });
+  const aclRoles = [...names.roles(claimed ?? owner?.ceiling ?? [], [...path, 'acl_roles'])];
+  return Object.freeze({ name, subject, aclRoles: Object.freeze(aclRoles), fits: fitting(rule) });
+}
+
+function fitting({ dn, cn, dns, uri, email, issuer }: CertificateDocument) {
+  const wanted = [
+    ...(dns === undefined ? [] : [nameOf('dns', dns)]),
+    ...(uri === undefined ? [] : [nameOf('uri', uri)]),
+    ...(email === undefined ? [] : [nameOf('email', email)]),
+  ];
+  return (certificate: ClientCertificate): boolean =>
+    (dn === undefined || certificate.dn === dn) &&
+    (cn === undefined || certificate.cn === cn) &&
+    (issuer === undefined || certificate.issuer === issuer) &&
+    wanted.every((name) => certificate.names.has(name));
+}
+
+/** The one rule that fits; null for none, and for several: nobody could say which of them was meant. */
+export function ruleFor(
+  rules: ReadonlyMap<string, CertificateRule>,
+  certificate: ClientCertificate,
+): CertificateRule | null {
+  let found: CertificateRule | null = null;
+  for (const rule of rules.values()) {
+    if (!rule.fits(certificate)) continue;
+    if (found !== null) return null;
+    found = rule;
+  }
+  return found;
+}
+
+/** Reads what a certificate says; whether an authority vouches for it was settled before. */
+export function readClientCertificate(certificate: X509Certificate): ClientCertificate {
+  const { CN: cn } = certificate.toLegacyObject().subject;
+  return Object.freeze({
+    dn: distinguished(certificate.subject),
+    issuer: distinguished(certificate.issuer),
+    cn: typeof cn === 'string' ? cn : null,
+    names: alternativeNames(certificate.subjectAltName ?? ''),
+    endsAt: Date.parse(certificate.validTo),
+  });
+}
+
+/** Node has a line for each name, the outermost first, escaped as RFC 2253 wants it. */
+function distinguished(lines: string | undefined): string {
+  return (lines ?? '').split('\n').reverse().join(',');
+}
+
+const KINDS: ReadonlyMap<string, 'dns' | 'uri' | 'email'> = new Map([
+  ['DNS', 'dns'],
+  ['URI', 'uri'],
+  ['email', 'email'],
+]);
+
+/** `DNS:a.example, URI:"a, b"`: Node quotes, as JSON does, a name that has a sign of this list's own. */
+const ENTRY = /\s*([^:,"]+):("(?:[^"\\]|\\.)*"|[^,]*)(?:,|$)/y;
+
+function alternativeNames(text: string): ReadonlySet<string> {
+  const names = new Set<string>();
+  ENTRY.lastIndex = 0;
+  for (let entry = ENTRY.exec(text); entry !== null && entry[0] !== ''; entry = ENTRY.exec(text)) {
+    const kind = KINDS.get(entry[1] ?? '');
+    const name = unquoted(entry[2] ?? '');
+    if (kind !== undefined && name !== null) names.add(nameOf(kind, name));
+    if (ENTRY.lastIndex >= text.length) break;
+  }
+  return names;
+}
+
+function nameOf(kind: 'dns' | 'uri' | 'email', name: string): string {
+  return `${kind}:${kind === 'dns' ? name.toLowerCase() : name}`;
+}
+
+function unquoted(text: string): string | null {
+  if (!text.startsWith('"')) return text;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'string' ? value : null;
+  } catch {
+    return null; // no name that a policy could have
+  }
+}

@@ -1,0 +1,180 @@
+import { readMembers } from '../exchange/members-claim.js';
+import type { Identity } from '../identity.js';
+import { isName } from '../is-name.js';
+import type { JsonObject } from './strict-json.js';
+import {
+  CLOCK_SKEW_SECONDS,
+  DEFAULT_ISSUER,
+  MAX_CHAIN,
+  MAX_LIFETIME_SECONDS,
+  MAX_ROLES,
+  refuse,
+  TOKEN_VERSION,
+  type TokenFault,
+} from './token-fault.js';
+
+/** What the claims of a token are held against. */
+export interface ClaimRules {
+  readonly tenant: string;
+  /** Configured: required, and one of these. Not configured: a token may leave it out, else it must say `service`. */
+  readonly issuers?: readonly string[];
+  /** Configured: required, and one of these is among the token's. Not configured: any. */
+  readonly audiences?: readonly string[];
+  /** How far the issuer's clock may be off, in seconds; 30 unless told. */
+  readonly skewSeconds?: number;
+  /** Whether its tokens say what an exchange found out: those of the gateway's own exchange alone. */
+  readonly exchanged?: boolean;
+}
+
+/** When claims are good, in seconds since the epoch. */
+export interface TokenValidity {
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  readonly notBefore: number | null;
+  /** How far apart the clocks may be, either way. */
+  readonly skewSeconds: number;
+}
+
+export interface Claims extends TokenValidity {
+  readonly identity: Identity;
+}
+
+/**
+ * Reads the payload of an actor token, version 2: every claim typed, bounded and consistent with the others.
+ * Time is not looked at; see `checkTime`. Throws E3001. Source: contract, Authentication 3.
+ */
+export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
+  if (payload.get('version') !== TOKEN_VERSION) refuse('version');
+  if (payload.get('tenant_id') !== rules.tenant) refuse('tenant');
+  checkIssuer(payload.get('iss'), rules.issuers);
+  checkAudience(payload.get('aud'), rules.audiences);
+  const chain = readChain(payload.get('chain'));
+  const subject = payload.get('sub');
+  if (typeof subject !== 'string' || subject !== chain.at(-1)) refuse('subject');
+  const tokenId = payload.get('jti');
+  if (!isName(tokenId)) refuse('tokenId');
+  const validity = readValidity(payload, rules.skewSeconds ?? CLOCK_SKEW_SECONDS);
+  const identity: Identity = Object.freeze({
+    tenant: rules.tenant,
+    subject,
+    chain,
+    roles: readRoles(payload.get('roles'), 'roles'),
+    aclRoles: readRoles(payload.get('acl_roles'), 'aclRoles'),
+    issuedAt: validity.issuedAt,
+    expiresAt: validity.expiresAt,
+    skewSeconds: validity.skewSeconds,
+    ...(rules.exchanged === true && exchangedFrom(payload, chain.length, validity)),
+    tokenId,
+    ...readOthers(payload),
+  });
+  return Object.freeze({ ...validity, identity });
+}
+
+/**
+ * Holds claims against the clock (`now`: ms since the epoch), with their skew either way. Written so that a clock that
+ * is not a number refuses. Throws E3001.
+ */
+export function checkTime(validity: TokenValidity, now: number): void {
+  const fault = timeFault(validity, now);
+  if (fault !== null) refuse(fault);
+}
+
+/** Whether `checkTime` lets `validity` pass. */
+export function isTimely(validity: TokenValidity, now: number): boolean {
+  return timeFault(validity, now) === null;
+}
+
+function timeFault(
+  { issuedAt, notBefore, expiresAt, skewSeconds }: TokenValidity,
+  now: number,
+): 'expired' | 'notYet' | null {
+  const skew = skewSeconds * 1_000;
+  if (!(now < expiresAt * 1_000 + skew)) return 'expired';
+  const start = Math.max(issuedAt, notBefore ?? issuedAt);
+  return now >= start * 1_000 - skew ? null : 'notYet';
+}
+
+/** Whether `identity` is over at `now` (ms since the epoch); a session that carries it then ends. */
+export function isExpired(identity: Identity, now: number): boolean {
+  return !(now < (identity.expiresAt + (identity.skewSeconds ?? CLOCK_SKEW_SECONDS)) * 1_000);
+}
+
+function readValidity(payload: JsonObject, skewSeconds: number): TokenValidity {
+  const issuedAt = readSeconds(payload.get('iat'), 'issuedAt');
+  const expiresAt = readSeconds(payload.get('exp'), 'expiry');
+  const notBefore = payload.has('nbf') ? readSeconds(payload.get('nbf'), 'notBeforeForm') : null;
+  if (expiresAt <= issuedAt) refuse('order');
+  if (expiresAt - issuedAt > MAX_LIFETIME_SECONDS) refuse('lifetime');
+  return { issuedAt, expiresAt, notBefore, skewSeconds };
+}
+
+function readSeconds(value: unknown, fault: TokenFault): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) refuse(fault);
+  return value;
+}
+
+function readChain(value: unknown): readonly string[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_CHAIN) refuse('chain');
+  const names: readonly unknown[] = value;
+  if (!names.every(isName) || new Set(names).size < names.length) refuse('chain');
+  return Object.freeze([...names]);
+}
+
+/** Claims of every actor token: what they say is looked at by itself. */
+export const OWN_CLAIMS: ReadonlySet<string> = new Set(
+  'version tenant_id iss aud chain sub jti roles acl_roles iat exp nbf exchange'.split(' '),
+);
+
+/** Claims that conditions of grants may name: texts, numbers and truth values, and lists of them. The rest is nobody's. */
+function readOthers(payload: JsonObject): Pick<Identity, 'claims'> {
+  const found = new Map<string, readonly string[]>();
+  for (const [name, value] of payload) {
+    if (OWN_CLAIMS.has(name)) continue;
+    const values = scalarsIn(value);
+    if (values !== null) found.set(name, values);
+  }
+  return found.size === 0 ? {} : { claims: found };
+}
+
+/** Texts, numbers and truth values, as texts; null for anything else. */
+export function scalarsIn(value: unknown): readonly string[] | null {
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return values.every(isScalar) ? Object.freeze(values.map(String)) : null;
+}
+
+function isScalar(value: unknown): value is string | number | boolean {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+}
+
+/** The members of the chain, by the exchange, and the tokens that it was given. */
+function exchangedFrom(
+  payload: JsonObject,
+  length: number,
+  { issuedAt }: TokenValidity,
+): Pick<Identity, 'members' | 'sources'> {
+  const members = readMembers(payload.get('exchange'), length);
+  const from = new Set(members.flatMap((member) => member.from ?? []));
+  // Revoked by their ids alone: whoever revokes by a subject revokes what was made from its tokens too.
+  return { members, sources: [...from].map((tokenId) => ({ chain: [], tokenId, issuedAt })) };
+}
+
+/** A claim that is left out gives no roles. */
+function readRoles(value: unknown, fault: TokenFault): readonly string[] {
+  if (value === undefined) return Object.freeze([]);
+  if (!Array.isArray(value) || value.length > MAX_ROLES) refuse(fault);
+  const names: readonly unknown[] = value;
+  if (!names.every(isName)) refuse(fault);
+  return Object.freeze([...names]);
+}
+
+function checkIssuer(value: unknown, issuers: readonly string[] | undefined): void {
+  if (value === undefined && issuers === undefined) return;
+  if (!(issuers ?? [DEFAULT_ISSUER]).some((issuer) => issuer === value)) refuse('issuer');
+}
+
+function checkAudience(value: unknown, audiences: readonly string[] | undefined): void {
+  if (value === undefined && audiences === undefined) return;
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (list.length > MAX_ROLES || !list.every(isName)) refuse('audience');
+  if (audiences !== undefined && !audiences.some((a) => list.includes(a))) refuse('audience');
+}

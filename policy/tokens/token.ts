@@ -1,0 +1,163 @@
+import { hash } from 'node:crypto';
+import { JOSEError } from 'jose/errors';
+import { compactVerify } from 'jose/jws/compact/verify';
+import { LRUCache } from 'lru-cache';
+import type { Identity } from '../identity.js';
+import { type ClaimRules, type Claims, checkTime, isTimely, readClaims } from './claims.js';
+import { type CompactToken, readCompact, readObject } from './compact.js';
+import {
+  isKeyId,
+  isTokenAlgorithm,
+  type KeySource,
+  type TokenAlgorithm,
+  type VerificationKey,
+} from './keys.js';
+import type { JsonObject } from './strict-json.js';
+import { MAX_TOKEN_BYTES, refuse, refuseAlgorithm, TOKEN_TYPE } from './token-fault.js';
+
+/** An issuer with keys, audiences and a clock of its own. */
+export interface TrustedIssuer extends Omit<ClaimRules, 'tenant' | 'issuers'> {
+  /** What its tokens say in `iss`: one of these. */
+  readonly issuers: readonly string[];
+  readonly keys: KeySource;
+}
+
+export interface VerifierOptions extends ClaimRules {
+  /** Of tokens whose `iss` no issuer of `trusted` has. */
+  readonly keys: KeySource;
+  /** The issuer whose tokens say this; null for what nobody says. A token that names one is verified by its keys alone. */
+  readonly trusted?: (issuer: unknown) => TrustedIssuer | null;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Verified tokens that are remembered; 10,000 unless told. */
+  readonly cacheSize?: number;
+}
+
+/** Verifies actor tokens (contract, Authentication). Every failure is E3001. */
+export interface TokenVerifier {
+  /** `token` is the compact JWS, without `Bearer`. */
+  verify(token: string): Promise<Identity>;
+  /** Who `token` speaks for, where it was verified before and is good now; null says nothing of it. */
+  known(token: string): Identity | null;
+  /** Forgets verified tokens; call it when a key is withdrawn. */
+  forget(): void;
+}
+
+const CACHE_SIZE = 10_000;
+
+export function createVerifier(options: VerifierOptions): TokenVerifier {
+  const verified = new LRUCache<string, Claims>({ max: options.cacheSize ?? CACHE_SIZE });
+  let generation = 0;
+
+  function known(token: string): Identity | null {
+    const claims = token.length > MAX_TOKEN_BYTES ? undefined : verified.get(nameOf(token));
+    return claims !== undefined && isTimely(claims, options.now()) ? claims.identity : null;
+  }
+
+  async function verify(token: string): Promise<Identity> {
+    if (token.length > MAX_TOKEN_BYTES) refuse('size');
+    const name = nameOf(token);
+    const known = verified.get(name);
+    if (known !== undefined) {
+      checkTime(known, options.now());
+      return known.identity;
+    }
+    const started = generation;
+    const claims = await verifyAfresh(token, options);
+    if (started === generation) verified.set(name, claims);
+    return claims.identity;
+  }
+
+  function forget(): void {
+    generation += 1;
+    verified.clear();
+  }
+
+  return Object.freeze({ known, verify, forget });
+}
+
+/** What a verified token is remembered by: not by itself, which would be good for whoever reads the memory. */
+function nameOf(token: string): string {
+  return hash('sha256', token, 'base64');
+}
+
+/**
+ * The whole check: form, header, signature, claims, time. Before the signature, `iss` of the payload says which issuer's
+ * keys are tried; nothing else of it is looked at.
+ */
+async function verifyAfresh(token: string, options: VerifierOptions): Promise<Claims> {
+  const { algorithm, kid, compact } = readActorToken(token);
+  const payload = readObject(compact.payload, 'payload');
+  const issuer = options.trusted?.(payload.get('iss')) ?? options;
+  await verifySignature(token, algorithm, await candidatesFor(issuer.keys, algorithm, kid));
+  const claims = readClaims(payload, { ...rulesOf(issuer), tenant: options.tenant });
+  checkTime(claims, options.now());
+  return claims;
+}
+
+/** The keys that the token may be signed with. Throws E3001 for an algorithm that no key signs with. */
+async function candidatesFor(
+  keys: KeySource,
+  algorithm: TokenAlgorithm,
+  kid: string | null,
+): Promise<readonly VerificationKey[]> {
+  const accepted = keys.algorithms?.() ?? null;
+  if (accepted !== null && !accepted.includes(algorithm)) refuseAlgorithm(accepted);
+  return keys.candidates(algorithm, kid);
+}
+
+type TokenRules = Omit<ClaimRules, 'tenant'>;
+
+function rulesOf({ issuers, audiences, skewSeconds, exchanged }: TokenRules): TokenRules {
+  return {
+    ...(issuers !== undefined && { issuers }),
+    ...(audiences !== undefined && { audiences }),
+    ...(skewSeconds !== undefined && { skewSeconds }),
+    ...(exchanged !== undefined && { exchanged }),
+  };
+}
+
+function readActorToken(token: string): SigningHeader & { readonly compact: CompactToken } {
+  const compact = readCompact(token);
+  if (compact.header.get('typ') !== TOKEN_TYPE) refuse('type');
+  return { ...readSigningHeader(compact.header), compact };
+}
+
+/** Parameters that bring a key along or change how the token is read. */
+const REFUSED_PARAMETERS = ['crit', 'b64', 'jwk', 'jku', 'x5u', 'x5c', 'zip', 'enc'] as const;
+
+interface SigningHeader {
+  readonly algorithm: TokenAlgorithm;
+  readonly kid: string | null;
+}
+
+/** How a token says it is signed. Throws E3001. */
+export function readSigningHeader(header: JsonObject): SigningHeader {
+  const algorithm = header.get('alg');
+  if (!isTokenAlgorithm(algorithm)) refuse('algorithm');
+  if (REFUSED_PARAMETERS.some((p) => header.has(p))) refuse('headerParameter');
+  const kid = header.get('kid');
+  if (kid === undefined) return { algorithm, kid: null };
+  if (!isKeyId(kid)) refuse('keyId');
+  return { algorithm, kid };
+}
+
+/** Throws E3001 where none of `keys` has signed `token`. */
+export async function verifySignature(
+  token: string,
+  algorithm: TokenAlgorithm,
+  keys: readonly VerificationKey[],
+): Promise<void> {
+  if (keys.length === 0) refuse('unknownKey');
+  for (const candidate of keys) {
+    // INVARIANT: a key is used with its own algorithm only, whatever the source answers.
+    if (candidate.algorithm !== algorithm) continue;
+    try {
+      await compactVerify(token, candidate.key, { algorithms: [candidate.algorithm] });
+      return;
+    } catch (error) {
+      if (!(error instanceof JOSEError)) throw error;
+    }
+  }
+  refuse('signature');
+}

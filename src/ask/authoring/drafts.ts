@@ -1,0 +1,156 @@
+import { queryError } from 'osl-compiler';
+import type { Judgement } from '../../model/authoring/index.js';
+import { memberAt, pathsIn } from '../../model/manifest/index.js';
+import {
+  type Draft,
+  draftId,
+  MAX_DRAFTS,
+  type Version,
+  type VersionSummary,
+} from '../../model/versions/index.js';
+import { type Call, respond, versionsOf } from '../index.js';
+import { AUTHORING, authored, groundOf, type Judged, type PublishingParts } from './author.js';
+import { draftNamed } from './publish.js';
+
+/** A draft as it is told of: in one of three states. */
+export type ToldDraft = Omit<Draft, 'text' | 'placed'> & {
+  /** `published` once a version was made of it. */
+  readonly state: 'draft' | 'validated' | 'published';
+  /** Id of that version. */
+  readonly published_as: string | null;
+};
+
+/** What is published, what was, and what may be. */
+export interface Publications {
+  /** Of the manifest that is served: what a change is made for. */
+  readonly version: string;
+  /** Of the manifest file alone. */
+  readonly base: string;
+  readonly objects: readonly PublishedObject[];
+  /** Newest first. */
+  readonly history: readonly VersionSummary[];
+  readonly drafts: readonly ToldDraft[];
+  /** The history has more versions than are listed. */
+  readonly truncated: boolean;
+}
+
+interface PublishedObject {
+  /** `section.name`, as in a manifest. */
+  readonly name: string;
+  readonly state: 'published' | 'deprecated';
+  /** The manifest file declares it too, and this stands in its place. */
+  readonly over_file: boolean;
+}
+
+/** Versions that a list has. */
+const LISTED = 200;
+
+/** Keeps a fragment, whatever it is worth; the same text is the same draft. @throws QueryError as `candidates`, E0511 */
+export async function keepDraft(
+  parts: PublishingParts,
+  call: Call,
+  fragment: { readonly text: string; readonly placed: boolean },
+): Promise<ToldDraft> {
+  const { drafts, exclusively } = parts.publishing;
+  return authored(parts, call, 'draft', fragment.text, ({ identity: { subject, chain } }) =>
+    exclusively(async () => {
+      const id = draftId(fragment.text);
+      const at = new Date().toISOString();
+      const draft = drafts.get(id) ?? { id, at, author: { subject, chain }, ...fragment, validated: null };
+      if (drafts.get(id) === null) {
+        if (drafts.size >= MAX_DRAFTS)
+          throw queryError('tooLarge', { what: 'the number of drafts', limit: MAX_DRAFTS });
+        await drafts.put(draft);
+      }
+      return toldOf(parts, draft);
+    }),
+  );
+}
+
+/** Drops a draft. What was published of it stays. @throws QueryError as `candidates`, E1001 */
+export async function discardDraft(parts: PublishingParts, call: Call, id: string): Promise<ToldDraft> {
+  return authored(parts, call, 'discard', id, () =>
+    parts.publishing.exclusively(async () => {
+      const draft = draftNamed(parts, id);
+      await parts.publishing.drafts.discard(draft.id);
+      return toldOf(parts, draft);
+    }),
+  );
+}
+
+/** Judges a draft as publishing it would, and marks it as validated where it could be. Throws as `discardDraft`, E2101 */
+export async function validateDraft(
+  parts: PublishingParts,
+  call: Call,
+  id: string,
+): Promise<Judged<Judgement & { readonly draft: ToldDraft }>> {
+  return respond(parts, call, {
+    action: 'validate',
+    asked: { kind: 'draft', text: id },
+    ...AUTHORING,
+    inTurn: (work) => parts.publishing.exclusively(work),
+    decide: async (caller) => {
+      const draft = draftNamed(parts, id);
+      const step = { action: 'publish', text: draft.text, placed: draft.placed } as const;
+      const { subject } = caller.identity;
+      return { draft, stepped: await parts.drafting.workOut(step, groundOf(caller.model), subject) };
+    },
+    answer: async ({ draft, stepped }, caller) => {
+      const versions = versionsOf(caller);
+      const by = caller.identity.subject;
+      const validated = stepped.ok ? { at: new Date().toISOString(), by, ...versions } : null;
+      await parts.publishing.drafts.put({ ...draft, validated });
+      return {
+        ok: stepped.ok,
+        diagnostics: stepped.ok ? [] : stepped.findings,
+        diff: stepped.ok ? stepped.diff : null,
+        draft: toldOf(parts, draftNamed(parts, id)),
+        versions,
+      };
+    },
+  });
+}
+
+/** Lists what is published, the newest versions, and all drafts. Throws as `candidates`. */
+export async function publications(parts: PublishingParts, call: Call): Promise<Publications> {
+  return authored(parts, call, 'objects', null, ({ manifest, model: { file, published } }) => {
+    const { versions, drafts } = parts.publishing;
+    const objects = pathsIn(published?.objects ?? {}).map((name): PublishedObject => {
+      const over_file = memberAt(file.document, name) !== undefined;
+      return { name, state: manifest.deprecated.has(name) ? 'deprecated' : 'published', over_file };
+    });
+    return {
+      version: manifest.version,
+      base: file.version,
+      objects,
+      history: versions.history.slice(-LISTED).reverse(),
+      drafts: drafts.all().map((draft) => toldOf(parts, draft)),
+      truncated: versions.history.length > LISTED,
+    };
+  });
+}
+
+export type Found =
+  | { readonly kind: 'version'; readonly version: Version }
+  | { readonly kind: 'draft'; readonly draft: ToldDraft & Pick<Draft, 'text'> };
+
+/** One version with its objects, by number or id, or one draft with its text. Throws as `candidates`, E4040 */
+export async function publication(parts: PublishingParts, call: Call, id: string): Promise<Found> {
+  const { versions, drafts } = parts.publishing;
+  return authored(parts, call, 'objects', id, async (): Promise<Found> => {
+    const draft = drafts.get(id);
+    if (draft !== null) return { kind: 'draft', draft: { ...toldOf(parts, draft), text: draft.text } };
+    const version = await versions.find((v) => v.id === id || String(v.number) === id);
+    if (version === null) throw queryError('notFound', {});
+    return { kind: 'version', version };
+  });
+}
+
+function toldOf(
+  { publishing }: Pick<PublishingParts, 'publishing'>,
+  { text: _, placed: __, ...draft }: Draft,
+): ToldDraft {
+  const version = publishing.versions.history.findLast((v) => v.draft === draft.id);
+  const state = version !== undefined ? 'published' : draft.validated === null ? 'draft' : 'validated';
+  return { ...draft, state, published_as: version?.id ?? null };
+}

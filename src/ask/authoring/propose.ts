@@ -1,0 +1,100 @@
+import { queryError, WAYS } from 'osl-compiler';
+import type { Judgement, Proposal, Suggestion } from '../../model/authoring/index.js';
+import {
+  type AdoptionCandidate,
+  candidateFor,
+  candidatesIn,
+  tableKey,
+  type UpstreamSchema,
+} from '../../model/discovery/index.js';
+import { shortName } from '../../model/graph/index.js';
+import type { Manifest } from '../../model/manifest/index.js';
+import { type Unread, upstreamOf, upstreamsOf } from '../graph/upstream.js';
+import { type Call, versionsOf } from '../index.js';
+import { authored, groundOf, type Judged, type PublishingParts, type Standing } from './author.js';
+
+/** What the databases hold beyond the manifest. */
+export interface Candidates {
+  readonly candidates: readonly AdoptionCandidate[];
+  /** Connectors whose catalog could not be read. */
+  readonly unread: readonly Unread[];
+  /** Some database has more relations than are read. */
+  readonly truncated: boolean;
+}
+
+/** One of three things to make a draft of; a table and a candidate are written `connector.schema.table`. */
+export interface Wish {
+  readonly kind: 'candidate' | 'table' | 'term';
+  readonly name: string;
+}
+
+/** Lists what is not adopted. @throws QueryError E2101 for who is no admin, and what `ask` throws before it compiles */
+export async function candidates(parts: PublishingParts, call: Call): Promise<Candidates> {
+  return authored(parts, call, 'candidates', null, async (caller) => {
+    const { read, unread, truncated } = await upstreamsOf(parts, call.requestId);
+    const found = [...read].flatMap(([connector, schema]) =>
+      candidatesIn(schema, connector, caller.manifest),
+    );
+    return { candidates: found, unread, truncated };
+  });
+}
+
+/** Drafts a fragment and stores nothing. @throws QueryError E1001 where there is nothing to draft, and as `candidates` */
+export async function suggest(parts: PublishingParts, call: Call, wish: Wish): Promise<Judged<Suggestion>> {
+  return authored(parts, call, 'suggest', JSON.stringify(wish), async ({ identity: { subject } }) => {
+    const served = groundOf(parts.model());
+    return { ...(await suggestion(parts, call, served, subject, wish)), versions: versionsOf(served) };
+  });
+}
+
+/** Judges a fragment or a manifest, and stores nothing. Throws as `candidates`; what is wrong with it is an answer. */
+export async function validate(
+  parts: PublishingParts,
+  call: Call,
+  proposal: Proposal,
+): Promise<Judged<Judgement>> {
+  return authored(parts, call, 'validate', proposal.text, async ({ identity: { subject } }) => {
+    const served = groundOf(parts.model());
+    const judgement = await parts.drafting.judge(proposal, served, subject);
+    return { ...judgement, versions: versionsOf(served) };
+  });
+}
+
+async function suggestion(
+  parts: PublishingParts,
+  call: Call,
+  served: Standing,
+  author: string,
+  wish: Wish,
+): Promise<Suggestion> {
+  if (wish.kind === 'term')
+    return (await parts.drafting.suggestTerm(shortName(wish.name), served, author)) ?? nothingFor(wish);
+  const connector = [...parts.engines.keys()].find((name) => wish.name.startsWith(`${name}.`));
+  if (connector === undefined) return nothingFor(wish);
+  const read = await upstreamOf(parts, call.requestId, connector);
+  if (typeof read === 'string')
+    throw queryError('unresolvable', { detail: `connector \`${connector}\`: ${read}`, hint: null });
+  const found = findWanted(wish, read, connector, served.manifest);
+  if (found === undefined) return nothingFor(wish);
+  return parts.drafting.suggestRelation(found, served, author);
+}
+
+/** A candidate has the name that the list gives it; a table may be adopted already. */
+function findWanted(
+  { kind, name }: Wish,
+  read: UpstreamSchema,
+  connector: string,
+  manifest: Manifest,
+): AdoptionCandidate | undefined {
+  if (kind === 'candidate') return candidatesIn(read, connector, manifest).find((c) => c.id === name);
+  const relation = read.relations.find((r) => `${connector}.${tableKey(r)}` === name);
+  return relation === undefined ? undefined : candidateFor(relation, read, connector, manifest);
+}
+
+function nothingFor({ kind, name }: Wish): never {
+  const what = { candidate: 'is no candidate', table: 'is no table', term: 'meets nothing in the graph' }[
+    kind
+  ];
+  const hint = kind === 'term' ? null : `${WAYS.candidates.rest}, as \`connector.schema.table\``;
+  throw queryError('unresolvable', { detail: `\`${name}\` ${what}`, hint });
+}

@@ -1,0 +1,308 @@
+import { QueryError, queryError, WAYS } from 'osl-compiler';
+import { compilingSnapshot, type PolicySnapshot } from '../../../policy/index.js';
+import { inTurns } from '../../base/in-turns.js';
+import type { Difference, Finding, Step } from '../../model/authoring/index.js';
+import type { Stepped } from '../../model/drafting/index.js';
+import { entityName, facetName, metricName } from '../../model/graph/index.js';
+import type { Manifest } from '../../model/manifest/index.js';
+import type {
+  Draft,
+  NewVersion,
+  Publishing,
+  Sealed,
+  Version,
+  VersionSummary,
+} from '../../model/versions/index.js';
+import { type Call, type Caller, respond, useUp, versionsOf } from '../index.js';
+import { AUTHORING, groundOf, type Judged, type PublishingParts } from './author.js';
+import { ungranted } from './ungranted.js';
+
+/** A change of what is published, as it is asked for. */
+export interface ChangeRequest {
+  readonly change:
+    | { readonly action: 'publish'; readonly text: string; readonly placed: boolean }
+    | { readonly action: 'publish'; readonly draft: string }
+    | { readonly action: 'deprecate'; readonly reasons: ReadonlyMap<string, string | null> }
+    | { readonly action: 'withdraw'; readonly paths: readonly string[] }
+    /** To a version by its number or id; 0 is the manifest file alone. */
+    | { readonly action: 'rollback'; readonly to: number | string };
+  /** Version of the manifest that it was made for; null where that is not said. */
+  readonly base: string | null;
+  /** What was asked, for the fingerprint in the log. */
+  readonly text: string;
+}
+
+/** What came of it. */
+export type Published =
+  | Judged<{
+      readonly kind: 'published';
+      /** False where all of it was published already: then nothing was written. */
+      readonly changed: boolean;
+      /** What is published now; null where that is the manifest file alone. */
+      readonly version: VersionSummary | null;
+      readonly diff: Difference;
+      readonly notes: readonly string[];
+    }>
+  /** Refused, for what is wrong with it. */
+  | { readonly kind: 'refused'; readonly error: QueryError; readonly diagnostics: readonly Finding[] };
+
+/**
+ * Publishes, one change at a time: identify → access → limit → admin → work it out → audit the decision → write the
+ * version → serve it → audit the outcome. Whatever happens, the old version or the new one serves, whole.
+ *
+ * @throws QueryError E4280, E4120, E4090, E2101, E1001, and what `ask` throws before it compiles
+ */
+export async function publish(
+  parts: PublishingParts,
+  call: Call,
+  request: ChangeRequest,
+): Promise<Published> {
+  let findings: readonly Finding[] | null = null;
+  try {
+    return await respond<Decided, Published>(parts, call, {
+      action: request.change.action,
+      asked: { kind: 'draft', text: request.text },
+      ...AUTHORING,
+      // While it waited for its turn, what is served may have changed.
+      inTurn: (work) => parts.publishing.exclusively(work),
+      decide: async (caller, record) => {
+        const { stepped, made } = await workedOut(parts, caller, request);
+        if (!stepped.ok) {
+          ({ findings } = stepped);
+          throw notServable(findings);
+        }
+        const { manifest, diff } = stepped;
+        const { document } = caller.snapshot;
+        const snapshot = await inTurns(compilingSnapshot(document, manifest.catalog, manifest.tenant));
+        const worked = { ...stepped, snapshot };
+        if (made !== null) mustStand(parts, caller, worked);
+        record.touches({ form: null, objects: objectsOf(diff, manifest) });
+        // What changes nothing uses nothing up: whoever asks again after a lost answer hears that it is there.
+        if (made !== null) await useUp(parts, call, caller.identity);
+        return { worked, made };
+      },
+      answer: async ({ worked, made }, caller) => ({
+        kind: 'published',
+        changed: made !== null,
+        version:
+          made === null
+            ? (parts.publishing.versions.history.at(-1) ?? null)
+            : await commit(parts, call, caller, worked, made),
+        diff: worked.diff,
+        notes: ungranted(worked),
+        versions: versionsOf(worked),
+      }),
+    });
+  } catch (error) {
+    const isRefused = error instanceof QueryError && error.entry === 'notServable';
+    if (!isRefused || findings === null) throw error;
+    return { kind: 'refused', error, diagnostics: findings };
+  }
+}
+
+interface Decided {
+  readonly worked: Workable;
+  /** Null where nothing is to be written. */
+  readonly made: Made | null;
+}
+
+type Workable = Extract<Stepped, { ok: true }> & { readonly snapshot: PolicySnapshot };
+type Made = Pick<NewVersion, 'action' | 'draft' | 'restores'>;
+
+/** What would serve after the change, and of what version it would be. @throws QueryError E4280, E4090, E1001 */
+async function workedOut(
+  parts: PublishingParts,
+  caller: Caller,
+  request: ChangeRequest,
+): Promise<{ readonly stepped: Stepped; readonly made: Made | null }> {
+  const { step, draft, restores } = await stepOf(parts, request);
+  const stepped = await parts.drafting.workOut(step, groundOf(caller.model), caller.identity.subject);
+  // What is asked for a second time, as after a lost answer, is there; then it matters to nobody what it was made for.
+  if (stepped.ok && stepped.published) return { stepped, made: null };
+  mustBeFor(request.base, caller, parts.publishing);
+  return { stepped, made: { action: step.action, draft, restores } };
+}
+
+/** INVARIANT: the decision is durable before the version is, and the version before anybody is served by it. */
+async function commit(
+  { publishing, log }: PublishingParts,
+  { requestId }: Call,
+  caller: Caller,
+  worked: Workable,
+  made: Made,
+): Promise<VersionSummary> {
+  const { identity } = caller;
+  const { objects, over, manifest, snapshot, diff } = worked;
+  const { versions, serve } = publishing;
+  const next: Sealed = versions.next({
+    at: new Date().toISOString(),
+    author: { subject: identity.subject, chain: identity.chain },
+    request_id: requestId,
+    ...made,
+    base: caller.model.file.version,
+    manifest: manifest.version,
+    policy: snapshot.version,
+    changes: diff.changes,
+    access: diff.access,
+    objects,
+    over,
+  });
+  await shared(publishing, next, caller);
+  const summary = await versions.append(next);
+  await serve(caller.model.over({ manifest, snapshot }, next.version));
+  const { id, number } = next.version;
+  log.info('published', { request_id: requestId, version: id, number, manifest: manifest.version });
+  return summary;
+}
+
+/** Other gateways hear of it as soon as it is theirs: from then on it is published. @throws QueryError E4120, E5036 */
+async function shared({ share }: Publishing, sealed: Sealed, { manifest }: Caller): Promise<void> {
+  const outcome = await share(sealed);
+  switch (outcome) {
+    case 'shared':
+      return;
+    case 'outdated':
+      throw queryError('baseChanged', { current: manifest.version });
+    case 'unavailable':
+      throw queryError('controlUnavailable', {});
+    default: {
+      const unknown: never = outcome;
+      return unknown;
+    }
+  }
+}
+
+/** Also refuses what would be laid over something else than the newest version, which this process could not take up. */
+function mustBeFor(
+  base: string | null,
+  { manifest, model: { published } }: Caller,
+  { versions }: Publishing,
+): void {
+  const current = manifest.version;
+  if (base === null) throw queryError('baseRequired', { current });
+  if (base !== current || (published?.id ?? null) !== (versions.head?.id ?? null))
+    throw queryError('baseChanged', { current });
+}
+
+/**
+ * Policies of the database itself are written by its owner, never by a request: what would ask for others is for the
+ * manifest file.
+ *
+ * @throws QueryError E1002
+ */
+function mustStand(parts: PublishingParts, served: Caller, next: Workable): void {
+  for (const { name, rowSecurity } of next.manifest.connectors.values()) {
+    if (!rowSecurity) continue;
+    const signer = parts.rowRights(name);
+    if (signer.version(next) === signer.version(served)) continue;
+    const why = 'make it in the manifest file, then `osl row-security --write` and a reload';
+    throw queryError('notServable', {
+      fault: `connector \`${name}\` needs other row security: ${why}`,
+      more: 0,
+    });
+  }
+}
+
+function notServable(findings: readonly Finding[]): QueryError {
+  const [first] = findings;
+  return queryError('notServable', {
+    fault: first === undefined ? 'it does not compile' : `${first.code} ${first.message}`,
+    more: Math.max(0, findings.length - 1),
+  });
+}
+
+/** Full names of the objects that change; a column or an attribute counts as its owner. */
+function objectsOf({ changes }: Difference, manifest: Manifest): readonly string[] {
+  const names = changes.map(({ kind, name }): string => {
+    const owner = name.split('.')[0] ?? name;
+    switch (kind) {
+      case 'entity':
+      case 'bridge':
+        return entityName(name);
+      case 'derived':
+        return entityName(owner);
+      case 'column':
+        return manifest.facets.has(owner) ? facetName(owner) : entityName(owner);
+      case 'facet':
+        return facetName(name);
+      case 'metric':
+        return metricName(name);
+      case 'relationship':
+        return `osl.relationships.${name}`;
+      case 'term':
+        return `osl.lexicon.${name}`;
+      case 'connector':
+      case 'raw_table':
+        return `osl.connectors.${name}`;
+      case 'feature':
+        return `osl.features.${name}`;
+      default: {
+        const unknown: never = kind;
+        return unknown;
+      }
+    }
+  });
+  return [...new Set(names)].sort();
+}
+
+interface Asked {
+  readonly step: Step;
+  readonly draft: string | null;
+  readonly restores: number | null;
+}
+
+async function stepOf(parts: PublishingParts, { change }: ChangeRequest): Promise<Asked> {
+  const own = { draft: null, restores: null };
+  switch (change.action) {
+    case 'publish':
+      return 'draft' in change ? draftStep(parts, change.draft) : { step: change, ...own };
+    case 'deprecate':
+    case 'withdraw':
+      return { step: change, ...own };
+    case 'rollback': {
+      const to = await versionFor(parts, change.to);
+      const step = { action: 'rollback', to: to ?? { objects: {}, over: {} } } as const;
+      return { step, draft: null, restores: to?.number ?? 0 };
+    }
+    default: {
+      const unknown: never = change;
+      return unknown;
+    }
+  }
+}
+
+function draftStep(parts: PublishingParts, id: string): Asked {
+  const draft = draftNamed(parts, id);
+  if (draft.validated === null) {
+    throw queryError('wrongState', {
+      detail: `\`${id}\` has not been validated`,
+      hint: WAYS.validate.rest,
+    });
+  }
+  return { step: { action: 'publish', text: draft.text, placed: draft.placed }, draft: id, restores: null };
+}
+
+/** Null for the manifest file alone. */
+async function versionFor(
+  { publishing: { versions } }: PublishingParts,
+  to: number | string,
+): Promise<Version | null> {
+  if (to === 0) return null;
+  const version = await versions.find((v) => v.number === to || v.id === to);
+  if (version === null) throw unknownVersion('version', String(to));
+  return version;
+}
+
+/** @throws QueryError E1001 */
+export function draftNamed({ publishing }: PublishingParts, id: string): Draft {
+  const draft = publishing.drafts.get(id);
+  if (draft === null) throw unknownVersion('draft', id);
+  return draft;
+}
+
+function unknownVersion(what: 'draft' | 'version', name: string): QueryError {
+  return queryError('unresolvable', {
+    detail: `there is no ${what} \`${name.slice(0, 100)}\``,
+    hint: WAYS.objects.rest,
+  });
+}

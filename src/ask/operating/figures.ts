@@ -1,0 +1,168 @@
+import type { Call } from '../index.js';
+import type { MetricFamily } from './insight.js';
+import { type InsightParts, look } from './look.js';
+
+/** What requests of a form took since the start, of all processes. Times are seconds. */
+interface FormLatency {
+  readonly form: string;
+  readonly surface: string;
+  readonly count: number;
+  readonly sum: number;
+  /** Requests that took no longer than `le`, each with those before it; the last bound is null. */
+  readonly buckets: readonly { readonly le: number | null; readonly count: number }[];
+}
+
+interface LineageView {
+  readonly endpoint: string;
+  readonly pending: number;
+  readonly dead: number;
+  readonly delivered: number;
+  readonly failed: number;
+  readonly dropped: number;
+  readonly disabled: boolean;
+}
+
+/** Figures of all processes since the start: what `/metrics` counts, and no other count. */
+export interface FiguresView {
+  readonly latency: readonly FormLatency[];
+  /** Seconds that requests spent in each stage. */
+  readonly stages: readonly { readonly stage: string; readonly count: number; readonly sum: number }[];
+  readonly requests: readonly {
+    readonly decision: string;
+    readonly outcome: string;
+    readonly count: number;
+  }[];
+  readonly refusals: readonly { readonly code: string; readonly count: number }[];
+  readonly lineage: readonly LineageView[];
+  /** Audit records whose events are not in the outbox yet; null where no lineage is told. */
+  readonly lineage_lag: number | null;
+  /** Null where one process serves. */
+  readonly workers: { readonly wanted: number; readonly serving: number; readonly replaced: number } | null;
+  readonly wire_sessions: number;
+}
+
+/** Figures of the whole server. @throws QueryError E2101, and as `respond` */
+export function figures(parts: InsightParts, call: Call): Promise<FiguresView> {
+  return look(parts, call, 'admin_show', async () => figuresOf(await parts.insight.metrics()));
+}
+
+function figuresOf(families: readonly MetricFamily[]): FiguresView {
+  const metrics = new Map(families.map((family) => [family.name, family]));
+  const value = (name: string): number | null => metrics.get(name)?.values[0]?.value ?? null;
+  const wanted = value('osl_workers');
+  return {
+    latency: latencies(metrics.get(STAGES)),
+    stages: stages(metrics.get(STAGES)),
+    requests: grouped(metrics.get('osl_requests_total'), ['decision', 'outcome']).map(([key, count]) => ({
+      decision: key[0] ?? '',
+      outcome: key[1] ?? '',
+      count,
+    })),
+    refusals: grouped(metrics.get('osl_errors_total'), ['code'])
+      .map(([key, count]) => ({ code: key[0] ?? '', count }))
+      .sort((a, b) => b.count - a.count),
+    lineage: lineage(metrics),
+    lineage_lag: value('osl_lineage_lag_records'),
+    workers:
+      wanted === null
+        ? null
+        : {
+            wanted,
+            serving: value('osl_workers_serving') ?? 0,
+            replaced: value('osl_workers_replaced') ?? 0,
+          },
+    wire_sessions: value('osl_wire_sessions') ?? 0,
+  };
+}
+
+const STAGES = 'osl_request_stage_seconds';
+
+interface Sums {
+  readonly form: string;
+  readonly surface: string;
+  count: number;
+  sum: number;
+  readonly buckets: Map<string, number>;
+}
+
+function latencies(family: MetricFamily | undefined): readonly FormLatency[] {
+  const all = new Map<string, Sums>();
+  for (const { labels, metricName = '', value } of family?.values ?? []) {
+    if (labels['stage'] !== 'total' || labels['decision'] !== 'allow') continue;
+    const [form, surface] = [String(labels['form'] ?? ''), String(labels['surface'] ?? '')];
+    const key = `${form} ${surface}`;
+    const sums = all.get(key) ?? { form, surface, count: 0, sum: 0, buckets: new Map() };
+    all.set(key, sums);
+    if (metricName.endsWith('_count')) sums.count += value;
+    else if (metricName.endsWith('_sum')) sums.sum += value;
+    else if (metricName.endsWith('_bucket')) {
+      const le = String(labels['le']);
+      sums.buckets.set(le, (sums.buckets.get(le) ?? 0) + value);
+    }
+  }
+  return [...all.values()]
+    .filter(({ count }) => count > 0)
+    .map(({ form, surface, count, sum, buckets }) => ({
+      form,
+      surface,
+      count,
+      sum,
+      buckets: [...buckets]
+        .map(([le, n]) => ({ le: le === '+Inf' ? null : Number(le), count: n }))
+        .sort((a, b) => (a.le ?? Number.POSITIVE_INFINITY) - (b.le ?? Number.POSITIVE_INFINITY)),
+    }))
+    .sort((a, b) => b.count - a.count);
+}
+
+function stages(family: MetricFamily | undefined): FiguresView['stages'] {
+  const all = new Map<string, { stage: string; count: number; sum: number }>();
+  for (const { labels, metricName = '', value } of family?.values ?? []) {
+    const stage = String(labels['stage']);
+    const sums = all.get(stage) ?? { stage, count: 0, sum: 0 };
+    all.set(stage, sums);
+    if (metricName.endsWith('_count')) sums.count += value;
+    else if (metricName.endsWith('_sum')) sums.sum += value;
+  }
+  return [...all.values()];
+}
+
+/** Sums of a metric by some of its labels. */
+function grouped(
+  family: MetricFamily | undefined,
+  names: readonly string[],
+): readonly (readonly [key: readonly string[], count: number])[] {
+  const all = new Map<string, { readonly key: readonly string[]; count: number }>();
+  for (const { labels, value } of family?.values ?? []) {
+    const key = names.map((name) => String(labels[name] ?? ''));
+    const sums = all.get(key.join('\n')) ?? { key, count: 0 };
+    sums.count += value;
+    all.set(key.join('\n'), sums);
+  }
+  return [...all.values()].map(({ key, count }) => [key, count]);
+}
+
+const DELIVERED = ['pending', 'dead', 'delivered', 'failed', 'dropped', 'disabled'] as const;
+
+function lineage(metrics: ReadonlyMap<string, MetricFamily>): readonly LineageView[] {
+  const all = new Map<string, Record<(typeof DELIVERED)[number], number>>();
+  for (const name of DELIVERED)
+    for (const { labels, value } of metrics.get(`osl_lineage_${name}`)?.values ?? []) {
+      const endpoint = labels['endpoint'];
+      if (typeof endpoint !== 'string') continue;
+      const sums = all.get(endpoint) ?? {
+        pending: 0,
+        dead: 0,
+        delivered: 0,
+        failed: 0,
+        dropped: 0,
+        disabled: 0,
+      };
+      sums[name] += value;
+      all.set(endpoint, sums);
+    }
+  return [...all].map(([endpoint, { disabled, ...sums }]) => ({
+    endpoint,
+    ...sums,
+    disabled: disabled > 0,
+  }));
+}

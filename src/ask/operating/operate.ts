@@ -1,0 +1,125 @@
+import { queryError } from 'osl-compiler';
+import { type Call, type RequestParts, respond, type SingleUse, useUp } from '../index.js';
+import { OPERATING } from './look.js';
+import type {
+  Operated,
+  ProcessView,
+  ReloadView,
+  RevokingParts,
+  SessionCommand,
+  SessionView,
+} from './views.js';
+
+/** What answers who runs the server. */
+export interface OperatingParts extends RequestParts, SingleUse, RevokingParts {
+  readonly operated: Operated;
+}
+
+/** What does something to the server: a token is good for one of them. */
+const CHANGES: ReadonlySet<string> = new Set([
+  'admin_cancel',
+  'admin_end',
+  'admin_drain',
+  'admin_resume',
+  'admin_reload',
+  'admin_shutdown',
+  'admin_revoke',
+]);
+
+/** What is asked of the server. */
+interface Operation<D, T> {
+  readonly action: string;
+  /** What the log's outcome says that something was done to. */
+  readonly about?: Readonly<Record<string, unknown>>;
+  /** Reads what is asked, once it is known that the caller may ask. @throws QueryError */
+  readonly read: () => D;
+  readonly answer: (asked: D) => Promise<T>;
+}
+
+/** Takes the one way of every request. @throws QueryError E2101, and as `respond` */
+export function operate<D, T>(
+  parts: OperatingParts,
+  call: Call,
+  { action, about, read, answer }: Operation<D, T>,
+): Promise<T> {
+  return respond<D, T>(parts, call, {
+    action,
+    ...OPERATING,
+    decide: async ({ identity }) => {
+      const asked = read();
+      if (CHANGES.has(action)) await useUp(parts, call, identity);
+      return asked;
+    },
+    answer,
+    ...(about !== undefined && { detail: () => JSON.stringify(about) }),
+  });
+}
+
+/** As `operate`, of what its action alone says. */
+export function simply<T>(
+  parts: OperatingParts,
+  call: Call,
+  action: string,
+  answer: (operated: Operated) => Promise<T>,
+): Promise<T> {
+  return operate(parts, call, { action, read: () => null, answer: () => answer(parts.operated) });
+}
+
+/** Lets an admin in who is going to ask. Throws as `standing`. */
+export function enter(parts: OperatingParts, call: Call): Promise<null> {
+  return simply(parts, call, 'admin_login', async () => null);
+}
+
+/** How each process of the server stands. @throws QueryError E2101, and as `respond` */
+export function standing(parts: OperatingParts, call: Call): Promise<readonly ProcessView[]> {
+  return simply(parts, call, 'admin_show', (operated) => operated.views());
+}
+
+/** Every session of the wire and every request that is being answered, oldest first. Throws as `standing`. */
+export async function sessions(parts: OperatingParts, call: Call): Promise<readonly SessionView[]> {
+  const views = await simply(parts, call, 'admin_sessions', (operated) => operated.views());
+  return views
+    .flatMap((view) => view.sessions)
+    .sort((a, b) => (a.since === b.since ? 0 : a.since < b.since ? -1 : 1));
+}
+
+/**
+ * Cancels what a session or a request runs, or ends it.
+ *
+ * @throws QueryError E4040 where there is none, and as `standing`
+ */
+export function command(parts: OperatingParts, call: Call, id: string, what: SessionCommand): Promise<null> {
+  return operate(parts, call, {
+    action: what === 'cancel' ? 'admin_cancel' : 'admin_end',
+    about: { session: SESSION_ID.test(id) ? id : 'malformed' },
+    read: () => null,
+    answer: async () => {
+      if (!SESSION_ID.test(id) || !(await parts.operated.command(id, what)))
+        throw queryError('noSession', {});
+      return null;
+    },
+  });
+}
+
+/** A process id of the wire, or the id of a request. */
+const SESSION_ID = /^(?:\d{1,10}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+/** Takes no new sessions and is not ready, or is again. Throws as `standing`. */
+export function drain(parts: OperatingParts, call: Call, on: boolean): Promise<void> {
+  return simply(parts, call, on ? 'admin_drain' : 'admin_resume', (operated) => operated.drain(on));
+}
+
+/** As SIGHUP does, and says what came of it. Throws as `standing`. */
+export function reload(parts: OperatingParts, call: Call): Promise<ReloadView> {
+  return simply(parts, call, 'admin_reload', (operated) => operated.reload());
+}
+
+/** As SIGTERM does; the answer may leave first. Throws as `standing`. */
+export function shutDown(parts: OperatingParts, call: Call): Promise<void> {
+  return simply(parts, call, 'admin_shutdown', async (operated) => {
+    setTimeout(() => operated.stop(), FAREWELL_MS);
+  });
+}
+
+/** For the answer to leave, and its outcome to be recorded. */
+const FAREWELL_MS = 100;

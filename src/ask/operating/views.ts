@@ -1,0 +1,104 @@
+import type { RevocationKey, RevocationMade, RevokedTokens } from '../../../policy/index.js';
+import type { EnginePool } from '../../engine/index.js';
+
+/** What one process of a server tells who runs it. Times are RFC 3339; nothing here is a literal of a question. */
+export interface ProcessView {
+  /** `server`, or `worker 2`. */
+  readonly process: string;
+  readonly pid: number;
+  readonly since: string;
+  /** Takes no new sessions, and is not ready. */
+  readonly draining: boolean;
+  readonly manifest: string;
+  /** Null: none serves, and everything is refused. */
+  readonly policy: string | null;
+  /** Until when the last valid policy serves in place of the newest; null where that one serves, or none. */
+  readonly policy_kept_until: string | null;
+  /** The fault of the newest policy, and its place; null while it serves. */
+  readonly policy_fault: string | null;
+  readonly audit: AuditView;
+  readonly sessions: readonly SessionView[];
+  readonly pools: readonly PoolView[];
+  readonly caches: readonly CacheView[];
+  /** Entities and bridges whose table or column is gone. */
+  readonly out_of_service: readonly string[];
+}
+
+/** A session of the wire, or a request over HTTP that is being answered. */
+export interface SessionView {
+  /** By which it is cancelled or ended: the process id of the session, or the id of the request. */
+  readonly id: string;
+  readonly process: string;
+  readonly surface: 'wire' | 'rest' | 'mcp';
+  /** The login of the wire; null elsewhere. */
+  readonly user: string | null;
+  /** Null where nobody has proved yet who asks. */
+  readonly subject: string | null;
+  readonly chain: readonly string[];
+  /** By which the token that it goes on under is revoked; null where nobody has proved yet who asks. */
+  readonly token_id: string | null;
+  readonly application: string | null;
+  readonly since: string;
+  /** As `pg_stat_activity` has it. */
+  readonly state: string;
+  /** Since when it is in that state. */
+  readonly state_since: string;
+  /** What runs: its text without literals, and without names that are not declared; null where nothing does. */
+  readonly shape: string | null;
+  /** Of the shape; null where there is none. */
+  readonly fingerprint: string | null;
+  /** What a question reads that went the fast way, whose text nobody keeps. */
+  readonly objects: readonly string[];
+}
+
+export interface PoolView extends EnginePool {
+  readonly process: string;
+  readonly connector: string;
+}
+
+export interface CacheView {
+  readonly process: string;
+  readonly cache: string;
+  readonly entries: number;
+  readonly bytes: number;
+  readonly hits: number;
+  readonly misses: number;
+}
+
+interface AuditView {
+  readonly records: number;
+  /** Records that are not on the disk yet. */
+  readonly waiting: number;
+  /** Records that no signed checkpoint covers yet. */
+  readonly unanchored: number;
+  /** Why the log takes nothing; null while it works. */
+  readonly failing: string | null;
+}
+
+/** What may be done to a session or a request. */
+export type SessionCommand = 'cancel' | 'end';
+
+/** What a reload gave: what serves now, and what changed and could not be taken up; or why nothing changed. */
+export type ReloadView =
+  | { readonly reloaded: true; readonly now: readonly string[]; readonly kept: readonly string[] }
+  | { readonly reloaded: false; readonly why: string };
+
+/** The whole server, by way of one of its processes. */
+export interface Operated {
+  views(): Promise<readonly ProcessView[]>;
+  /** False where no process has it. */
+  command(id: string, what: SessionCommand): Promise<boolean>;
+  /** All processes take no new sessions, or do again. */
+  drain(on: boolean): Promise<void>;
+  reload(): Promise<ReloadView>;
+  /** As SIGTERM does. */
+  stop(): void;
+}
+
+/** Revoking of tokens, for all processes of all gateways. */
+export interface RevokingParts {
+  readonly revocations: {
+    readonly revoked: Pick<RevokedTokens, 'all'>;
+    revoke(what: RevocationKey): Promise<RevocationMade>;
+  };
+}

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Manifest } from '../../model/manifest/index.js';
+import type { RollupState } from './state.js';
+
+/** Rollups that questions may be answered from now. */
+export interface UsableRollups {
+  /** When each was built, by name. */
+  readonly builtAt: ReadonlyMap<string, number>;
+  /** Their names, as part of the key of plans that rest on them. */
+  readonly key: string;
+}
+
+/** Reads the rollups of a connector's database; null while it cannot be asked. */
+type ReadStates = (connector: string) => Promise<readonly RollupState[] | null>;
+
+const NONE: UsableRollups = Object.freeze({ builtAt: new Map(), key: '' });
+
+/** How often the databases are asked. ms */
+const EVERY_MS = 1_000;
+/** A start waits for them for so long. ms */
+const START_MS = 2_000;
+
+/**
+ * What stands of the rollups of a manifest, as each process of a server looks at it for itself, once a second. What was
+ * built of another definition, or too long ago, is as good as not built; so is what cannot be looked at.
+ */
+export class RollupStanding {
+  readonly #manifest: () => Manifest;
+  readonly #readStates: ReadStates;
+  readonly #onFault: (connector: string, error: unknown) => void;
+  readonly #states = new Map<string, readonly RollupState[]>();
+  readonly #faulty = new Set<string>();
+  #timer: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  /** @param onFault hears once of each connector that its rollups cannot be looked at */
+  constructor(
+    manifest: () => Manifest,
+    readStates: ReadStates,
+    onFault: (connector: string, error: unknown) => void,
+  ) {
+    this.#manifest = manifest;
+    this.#readStates = readStates;
+    this.#onFault = onFault;
+  }
+
+  /** Looks now, and from now on. */
+  async start(): Promise<this> {
+    await Promise.race([this.look(), sleep(START_MS, undefined, { ref: false })]);
+    this.#again();
+    return this;
+  }
+
+  usable(manifest: Manifest): UsableRollups {
+    if (manifest.rollups.size === 0) return NONE;
+    const builtAt = new Map<string, number>();
+    const now = Date.now();
+    for (const [name, { connector, fingerprint, maxAgeMs }] of manifest.rollups) {
+      const state = this.#states.get(connector)?.find((s) => s.rollup === name);
+      if (state?.fingerprint === fingerprint && now - state.builtAt <= maxAgeMs)
+        builtAt.set(name, state.builtAt);
+    }
+    return { builtAt, key: [...builtAt.keys()].join(' ') };
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  async look(): Promise<void> {
+    const connectors = new Set([...this.#manifest().rollups.values()].map((r) => r.connector));
+    await Promise.all(
+      [...connectors].map(async (name) => {
+        try {
+          const states = await this.#readStates(name);
+          if (states === null) return;
+          this.#states.set(name, states);
+          this.#faulty.delete(name);
+        } catch (error) {
+          this.#states.delete(name);
+          if (!this.#faulty.has(name)) this.#onFault(name, error);
+          this.#faulty.add(name);
+        }
+      }),
+    );
+  }
+
+  #again(): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => void this.look().finally(() => this.#again()), EVERY_MS).unref();
+  }
+}

@@ -1,0 +1,138 @@
+import { type Access, type Relation, versionDue, visibleColumns } from 'osl-compiler';
+import { type PolicySnapshot, roleAccess } from '../../../policy/index.js';
+import { columnName, entityName, facetName, governedView, metricName } from '../graph/index.js';
+import type { Manifest } from '../manifest/index.js';
+
+/** What a role would see otherwise than now. Roles for which nothing changes are not told of. */
+export interface RoleChange {
+  readonly role: string;
+  /** Subjects whose ceiling has the role. */
+  readonly subjects: { readonly count: number; readonly first: readonly string[] };
+  readonly changes: readonly AccessChange[];
+}
+
+export interface AccessChange {
+  /** Full name of a column, a metric, a facet or a derived attribute. */
+  readonly object: string;
+  /** Whether the role sees more of it, less, or as much of something else. */
+  readonly effect: 'gains' | 'loses' | 'differs';
+  /** Null where the role does not see it. */
+  readonly before: Sight | null;
+  readonly after: Sight | null;
+}
+
+/** How a role sees an object, and what that is upstream. */
+interface Sight {
+  /**
+   * `clear`, `masked` in some rows or in all, in `aggregates` only; for what is no column `served`; of a whole entity
+   * `rows`, under the terms that `reads` says.
+   */
+  readonly access: keyof typeof RANK | 'rows';
+  /** A column of a table, the text of a facet in one version, or a metric's definition. */
+  readonly reads: string;
+}
+
+const RANK = { aggregates: 1, masked: 2, partly_masked: 3, clear: 4, served: 4 } as const;
+
+/** Subjects that are named for each role. */
+const NAMED = 20;
+
+/** The versions that serve together, or would. */
+export interface Served {
+  readonly manifest: Manifest;
+  readonly snapshot: PolicySnapshot;
+}
+
+/** Who gains or loses access when `after` serves instead of `before`. A role that only one of them has shows nothing else. */
+export function accessBetween(before: Served, after: Served): readonly RoleChange[] {
+  const roles = new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()]);
+  return [...roles].flatMap((role): readonly RoleChange[] => {
+    const changes = changesOf(sightsOf(role, before), sightsOf(role, after));
+    if (changes.length === 0) return [];
+    const holders = [before, after].flatMap(({ snapshot }) => [...snapshot.subjects]);
+    const subjects = [...new Set(holders.filter(([, s]) => s.ceiling.has(role)).map(([name]) => name))];
+    return [{ role, subjects: { count: subjects.length, first: subjects.slice(0, NAMED) }, changes }];
+  });
+}
+
+type Sights = ReadonlyMap<string, Sight>;
+
+function changesOf(before: Sights, after: Sights): readonly AccessChange[] {
+  return [...new Set([...before.keys(), ...after.keys()])]
+    .sort()
+    .flatMap((object): readonly AccessChange[] => {
+      const [old, now] = [before.get(object) ?? null, after.get(object) ?? null];
+      if (old?.access === now?.access && old?.reads === now?.reads) return [];
+      return [{ object, effect: effectOf(rankOf(old), rankOf(now)), before: old, after: now }];
+    });
+}
+
+function rankOf(sight: Sight | null): number {
+  return sight === null || sight.access === 'rows' ? 0 : RANK[sight.access];
+}
+
+function effectOf(before: number, after: number): AccessChange['effect'] {
+  if (before === after) return 'differs';
+  return before < after ? 'gains' : 'loses';
+}
+
+/** Everything that a role sees. The compiler itself says what that is. */
+function sightsOf(role: string, { manifest, snapshot }: Served): Sights {
+  if (!snapshot.roles.has(role)) return new Map();
+  const access = roleAccess(role, snapshot, manifest.catalog);
+  const view = governedView(manifest, access);
+  const sights = new Map<string, Sight>();
+  for (const relation of manifest.catalog.relations.values()) {
+    for (const [name, sight] of columnsSeen(relation, manifest, access)) sights.set(name, sight);
+  }
+  for (const { name } of view.metrics) {
+    const reads = JSON.stringify(manifest.catalog.metrics.get(name));
+    sights.set(metricName(name), { access: 'served', reads });
+  }
+  for (const { name } of view.facets)
+    sights.set(facetName(name), { access: 'served', reads: textOf(name, manifest, access) });
+  for (const entity of view.entities) {
+    for (const { name, facet } of entity.derived)
+      sights.set(columnName(entity.name, name), {
+        access: 'served',
+        reads: textOf(facet, manifest, access),
+      });
+  }
+  return sights;
+}
+
+function columnsSeen(
+  relation: Relation,
+  { catalog }: Manifest,
+  access: Access,
+): readonly (readonly [string, Sight])[] {
+  const rights = access.relations.get(relation.name);
+  if (rights === undefined) return [];
+  const { kind, name, connector, schema, table } = relation;
+  const owner = kind === 'facet' ? facetName(name) : entityName(name);
+  return visibleColumns(relation, catalog, access).map(({ column, masked, rows, computed }) => {
+    const shown = masked === 'none' ? 'clear' : masked === 'some' ? 'partly_masked' : 'masked';
+    // How a cell is masked matters too: a year says more than nothing.
+    const { sensitivity } = column;
+    const how =
+      sensitivity === null ? 'without what is redacted' : `as ${rights.masks.get(sensitivity) ?? 'deny'}`;
+    const mask = masked === 'none' ? '' : ` ${how}`;
+    const reads =
+      computed === undefined
+        ? `${connector}.${schema}.${table}.${column.physical}${mask}`
+        : `${computed.expression}${mask}`;
+    return [`${owner}.${column.name}`, { access: rows ? shown : 'aggregates', reads }];
+  });
+}
+
+/** Which text of a facet a role is served: its source, and the labels and detectors that are redacted in it. */
+function textOf(name: string, manifest: Manifest, access: Access): string {
+  const facet = manifest.facets.get(name);
+  const store = manifest.catalog.facets.get(name);
+  if (facet === undefined || store === undefined) return '';
+  const due = versionDue(store, manifest.catalog, access);
+  const version = facet.versions.get(due?.name ?? '');
+  const redacted = [...(version?.redact ?? []), ...(version?.detectors ?? [])];
+  const without = redacted.length === 0 ? '' : ` without ${redacted.join(', ')}`;
+  return `${facet.connector}.${facet.schema}.${facet.table}.${facet.text.physical}${without}`;
+}

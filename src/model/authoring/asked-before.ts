@@ -1,0 +1,134 @@
+import type { Relation } from 'osl-compiler';
+import {
+  effectiveAccess,
+  type Identity,
+  type PolicySnapshot,
+  supposedIdentity,
+} from '../../../policy/index.js';
+import { objectName, objectNamed, SIGHTS, sightsOf, type Visibility } from '../graph/index.js';
+import type { Manifest } from '../manifest/index.js';
+
+/** What somebody asked once, as the audit log has it. */
+export interface AskedBefore {
+  /** Root first; the last asked. */
+  readonly chain: readonly string[];
+  /** Full names of what the question touched. */
+  readonly objects: readonly string[];
+}
+
+/** What the same caller would see otherwise of an object. */
+export interface Otherwise {
+  /** `osl.entities.person`, or of a metric the entity that it is measured over. */
+  readonly object: string;
+  /** Columns that are seen now and would be seen less, or not at all. */
+  readonly loses: readonly string[];
+  readonly gains: readonly string[];
+  /** Whether which rows, in which groups, under which masks or conditions differs. */
+  readonly terms: boolean;
+}
+
+/** The policies that are compared, over one manifest. */
+export interface Policies {
+  readonly manifest: Manifest;
+  readonly before: PolicySnapshot;
+  readonly after: PolicySnapshot;
+}
+
+/**
+ * Says of questions what their callers would see otherwise of what they touched. The log does not tell what a token
+ * claimed: a caller is taken to have every role that its ceilings let it have, and a condition of a grant that is written
+ * otherwise counts as a difference whether it held or not. Rather told than left out.
+ */
+export function otherwiseUnder(policies: Policies): (asked: AskedBefore) => readonly Otherwise[] {
+  const known = new Map<string, Otherwise | null>();
+  return ({ chain, objects }) => {
+    const relations = new Set(objects.flatMap((object) => relationOf(object, policies.manifest) ?? []));
+    return [...relations].flatMap((relation) => {
+      const key = JSON.stringify([chain, relation.name]);
+      const found = known.get(key);
+      const otherwise = found === undefined ? otherwiseOf(chain, relation, policies) : found;
+      known.set(key, otherwise);
+      return otherwise ?? [];
+    });
+  };
+}
+
+function relationOf(object: string, { catalog }: Manifest): Relation | undefined {
+  const metric = /^osl\.metrics\.(.+)$/.exec(object)?.[1];
+  const name = metric === undefined ? nameIn(object) : (catalog.metrics.get(metric)?.entity ?? undefined);
+  return name === undefined ? undefined : catalog.relations.get(name);
+}
+
+/** What was not declared stands in the log as a fingerprint. */
+function nameIn(object: string): string | undefined {
+  return /^osl\.(entities|facets)\./.test(object) ? objectNamed(object).relation : undefined;
+}
+
+function otherwiseOf(
+  chain: readonly string[],
+  relation: Relation,
+  { manifest, before, after }: Policies,
+): Otherwise | null {
+  const [old, now] = [before, after].map((snapshot) => seenBy(chain, relation, snapshot, manifest));
+  if (old === undefined || now === undefined || (old.text === now.text && same(old.columns, now.columns)))
+    return null;
+  const names = [...new Set([...old.columns.keys(), ...now.columns.keys()])].sort();
+  const rank = (sights: Seen['columns'], name: string) => SIGHTS.indexOf(sights.get(name) ?? 'nothing');
+  const changed = (sign: 1 | -1) =>
+    names.filter((name) => Math.sign(rank(now.columns, name) - rank(old.columns, name)) === sign);
+  return {
+    object: objectName(relation),
+    loses: changed(1),
+    gains: changed(-1),
+    terms: old.text !== now.text,
+  };
+}
+
+interface Seen {
+  readonly columns: ReadonlyMap<string, Visibility>;
+  /** Rows, groups, masks, conditions and the attributes that rows are compared with. */
+  readonly text: string;
+}
+
+function seenBy(
+  chain: readonly string[],
+  relation: Relation,
+  snapshot: PolicySnapshot,
+  { catalog }: Manifest,
+): Seen {
+  const identity = supposedIdentity({ chain, roles: null }, snapshot);
+  const access = effectiveAccess(identity, snapshot, catalog);
+  const rights = access.relations.get(relation.name);
+  const columns = new Map(sightsOf(relation, catalog, access).map(({ name, sees }) => [name, sees]));
+  const terms = (rights?.grants ?? [])
+    .map(({ filter, groups, unmask, decode, columns: of }) =>
+      JSON.stringify([filter, groups, [...unmask].sort(), decode, [...of].sort()], asLists),
+    )
+    .sort();
+  const conditions = [...access.dataRoles].flatMap((role) => conditionsOf(role, relation.name, snapshot));
+  const filtered = (rights?.grants ?? []).some(({ filter }) => filter !== null);
+  const attributes = filtered ? attributesOf(identity, snapshot) : [];
+  const text = JSON.stringify([terms, rights?.masks, rights?.order, conditions, attributes], asLists);
+  return { columns, text };
+}
+
+/** Grants that count only at times, or only for a purpose: as the policy writes them. */
+function conditionsOf(role: string, on: string, { document }: PolicySnapshot): readonly unknown[] {
+  return (document.roles[role]?.grants ?? []).filter(
+    (grant) =>
+      grant.on === on &&
+      [grant.starts, grant.ends, grant.when, grant.for, grant.break_glass].some((c) => c !== undefined),
+  );
+}
+
+function attributesOf({ chain }: Identity, { subjects }: PolicySnapshot): readonly unknown[] {
+  return chain.map((subject) => subjects.get(subject)?.attributes);
+}
+
+function asLists(_key: string, value: unknown): unknown {
+  return value instanceof Map || value instanceof Set ? [...value] : value;
+}
+
+function same(a: Seen['columns'], b: Seen['columns']): boolean {
+  return JSON.stringify([...a]) === JSON.stringify([...b]);
+}

@@ -1,0 +1,73 @@
+import {
+  compileSnapshot,
+  type PolicyProblem,
+  PolicyProblems,
+  type PolicySnapshot,
+} from '../../../policy/index.js';
+import {
+  type Diagnostic,
+  type DiagnosticSeverity,
+  type Manifest,
+  ManifestProblems,
+  parseFragment,
+  parseManifest,
+  pointer,
+  type TextRange,
+} from '../manifest/index.js';
+import type { Model } from '../model.js';
+
+/** What somebody would have the gateway serve: YAML (or JSON, which is YAML), whole or in part. */
+export interface Proposal {
+  readonly kind: 'fragment' | 'manifest';
+  readonly text: string;
+  /** Whether places in the text mean something to whoever sent it. */
+  readonly placed: boolean;
+}
+
+/** One thing wrong with a proposal, or with the policy once the proposal served. */
+export interface Finding {
+  readonly code: string;
+  readonly severity: DiagnosticSeverity;
+  readonly document: 'manifest' | 'policy';
+  /** JSON Pointer into the manifest or the policy. */
+  readonly path: string;
+  /** Of the text that was sent; null where it has no such place: in the policy, in what came as JSON, outside a fragment. */
+  readonly range: TextRange | null;
+  readonly message: string;
+  readonly hint: string | null;
+}
+
+/** A proposal that could serve, or why it could not. */
+export type Checked =
+  | { readonly ok: true; readonly manifest: Manifest; readonly snapshot: PolicySnapshot | null }
+  | { readonly ok: false; readonly findings: readonly Finding[] };
+
+/** Compiles a proposal as a reload would: the manifest, then the policy of now against it. Changes nothing. */
+export function check({ kind, text, placed }: Proposal, model: Model): Checked {
+  try {
+    const manifest =
+      kind === 'manifest' ? parseManifest(text, kind) : parseFragment(text, kind, model.manifest.document);
+    const policy = model.snapshot?.document;
+    const snapshot = policy === undefined ? null : compileSnapshot(policy, manifest.catalog, manifest.tenant);
+    return { ok: true, manifest, snapshot };
+  } catch (error) {
+    return { ok: false, findings: findingsIn(error, placed) };
+  }
+}
+
+/** What a compiler threw, as findings. @throws whatever else `error` is */
+export function findingsIn(error: unknown, placed: boolean): readonly Finding[] {
+  if (error instanceof ManifestProblems) return error.diagnostics.map((d) => inText(d, placed));
+  if (error instanceof PolicyProblems) return error.problems.map(inPolicy);
+  throw error;
+}
+
+function inText(diagnostic: Diagnostic, placed: boolean): Finding {
+  const { code, severity, path, message, hint, elsewhere = false } = diagnostic;
+  const range = placed && !elsewhere ? diagnostic.range : null;
+  return { code, severity, document: 'manifest', path, range, message, hint };
+}
+
+function inPolicy({ code, path, message, hint }: PolicyProblem): Finding {
+  return { code, severity: 'error', document: 'policy', path: pointer(path), range: null, message, hint };
+}

@@ -1,0 +1,251 @@
+import {
+  compileSnapshot,
+  type ExchangeRuleDocument,
+  type GrantDocument,
+  PolicyProblems,
+  type PolicySnapshot,
+} from '../../../policy/index.js';
+import { entityName, facetName } from '../graph/index.js';
+import { type Manifest, ManifestProblems, parsePolicyDocument } from '../manifest/index.js';
+import type { Model } from '../model.js';
+import { type AccessChange, accessBetween, type RoleChange } from './access.js';
+import { type Finding, findingsIn } from './check.js';
+
+/** What another policy would do if it were served now, over the same manifest. */
+export interface PolicyJudgement {
+  /** Whether it could be served at all. */
+  readonly ok: boolean;
+  readonly diagnostics: readonly Finding[];
+  /** Null where it could not. */
+  readonly diff: PolicyDifference | null;
+}
+
+interface PolicyDifference {
+  /** Of the policy that would be served; equal versions are equal policies. */
+  readonly version: string;
+  /** What roles show otherwise than now, a role that comes or goes included. */
+  readonly access: readonly RoleChange[];
+  /** Who has other roles, attributes or logins than now. */
+  readonly subjects: readonly SubjectChange[];
+  /** Sections beside these that are written otherwise: `limits`, `order`, `privacy_units`, `purposes`. */
+  readonly sections: readonly string[];
+}
+
+/** What a subject has otherwise than now; a subject that comes or goes has had nothing, or will have. */
+interface SubjectChange {
+  readonly subject: string;
+  /** `role analyst`, `admin role TENANT_ADMIN`, `login bi_login`. */
+  readonly gains: readonly string[];
+  readonly loses: readonly string[];
+  /** `attribute region: "eu" -> "us"`. */
+  readonly differs: readonly string[];
+}
+
+/** Judges the text of a policy against what is served. Pure. */
+export function judgePolicy(text: string, file: string, model: Model): PolicyJudgement {
+  const { manifest, snapshot: before } = model;
+  try {
+    const after = compiledPolicy(text, file, manifest);
+    const none = { ...after.document, subjects: {}, roles: {}, service_accounts: {}, exchange: [] };
+    const old = before ?? compileSnapshot(none, manifest.catalog);
+    return { ok: true, diagnostics: [], diff: differenceBetween(old, after, model) };
+  } catch (error) {
+    const diagnostics = findingsIn(error, true).map((f): Finding => ({ ...f, document: 'policy' }));
+    return { ok: false, diagnostics, diff: null };
+  }
+}
+
+/** The text of a policy, compiled against a manifest. @throws ManifestProblems, each with its place in `file` */
+export function compiledPolicy(text: string, file: string, { catalog, tenant }: Manifest): PolicySnapshot {
+  const policy = parsePolicyDocument(text, file);
+  try {
+    return compileSnapshot(policy.document, catalog, tenant);
+  } catch (error) {
+    if (!(error instanceof PolicyProblems)) throw error;
+    throw new ManifestProblems(policy.diagnostics(error.problems), policy.text);
+  }
+}
+
+function differenceBetween(
+  before: PolicySnapshot,
+  after: PolicySnapshot,
+  { manifest }: Model,
+): PolicyDifference {
+  const access = accessBetween({ manifest, snapshot: before }, { manifest, snapshot: after });
+  return {
+    version: after.version,
+    access: withTerms(access, before, after, manifest.facets),
+    subjects: [...subjectsBetween(before, after), ...rulesBetween(before, after)],
+    sections: (['limits', 'order', 'privacy_units', 'purposes'] as const).filter(
+      (name) => !same(before.document[name], after.document[name]),
+    ),
+  };
+}
+
+/** Adds which rows a role sees, in which groups, and what may be sent on: columns do not tell. */
+function withTerms(
+  access: readonly RoleChange[],
+  before: PolicySnapshot,
+  after: PolicySnapshot,
+  facets: ReadonlyMap<string, unknown>,
+): readonly RoleChange[] {
+  const known = new Map(access.map((change) => [change.role, change]));
+  const roles = new Set([...before.roles.keys(), ...after.roles.keys()]);
+  return [...roles].flatMap((role): readonly RoleChange[] => {
+    const terms = termChanges(termsOf(role, before), termsOf(role, after), facets);
+    const found = known.get(role);
+    if (found === undefined && terms.length === 0) return [];
+    const { subjects, changes } = found ?? { subjects: subjectsWith(role, after), changes: [] };
+    return [{ role, subjects, changes: [...changes, ...terms] }];
+  });
+}
+
+function subjectsWith(role: string, { subjects }: PolicySnapshot): RoleChange['subjects'] {
+  const names = [...subjects].filter(([, s]) => s.ceiling.has(role)).map(([name]) => name);
+  return { count: names.length, first: names.slice(0, 20) };
+}
+
+/** Under which terms a role sees one relation. */
+interface Terms {
+  /** As the policy writes them; empty where some grant shows every row. */
+  readonly rows: readonly string[];
+  readonly group: number;
+  readonly decode: boolean;
+  /** When its grants count, as the policy writes it; empty where one of them always does. */
+  readonly when: readonly string[];
+}
+
+function termsOf(role: string, { document }: PolicySnapshot): ReadonlyMap<string, Terms> {
+  const terms = new Map<string, Terms>();
+  for (const grant of document.roles[role]?.grants ?? []) {
+    const known = terms.get(grant.on);
+    const rows = grant.rows === undefined ? [] : [grant.rows];
+    const group = grant.min_group_size ?? 1;
+    terms.set(grant.on, {
+      rows: joined(known?.rows, rows),
+      group: Math.min(known?.group ?? group, group),
+      decode: known?.decode === true || grant.decode === true,
+      when: joined(known?.when, whenText(grant)),
+    });
+  }
+  return terms;
+}
+
+/** One arm that says nothing shows all. */
+function joined(known: readonly string[] | undefined, more: readonly string[]): readonly string[] {
+  if (known === undefined) return more;
+  return known.length === 0 || more.length === 0 ? [] : [...known, ...more];
+}
+
+function whenText(grant: GrantDocument): readonly string[] {
+  const { starts, ends, when, for: purposes, break_glass, distinct, dominance } = grant;
+  const written = { starts, ends, when, for: purposes, break_glass, distinct, dominance };
+  const text = JSON.stringify(written);
+  return text === '{}' ? [] : [text];
+}
+
+function termChanges(
+  before: ReadonlyMap<string, Terms>,
+  after: ReadonlyMap<string, Terms>,
+  facets: ReadonlyMap<string, unknown>,
+): readonly AccessChange[] {
+  return [...after].flatMap(([on, now]): readonly AccessChange[] => {
+    const old = before.get(on);
+    // What is granted anew, or no longer, its columns tell.
+    if (old === undefined || same(old, now)) return [];
+    const object = facets.has(on) ? facetName(on) : entityName(on);
+    const sight = (terms: Terms) => ({ access: 'rows', reads: termsText(terms) }) as const;
+    return [{ object, effect: effectOf(old, now), before: sight(old), after: sight(now) }];
+  });
+}
+
+function termsText({ rows, group, decode, when }: Terms): string {
+  const parts = [
+    rows.length === 0 ? 'all rows' : rows.join(' or '),
+    ...(group > 1 ? [`in groups of ${group} at least`] : []),
+    ...(decode ? ['may be sent to a language model'] : []),
+    ...(when.length > 0 ? [`only when ${when.join(' or ')}`] : []),
+  ];
+  return parts.join(', ');
+}
+
+/** More or less where every term that changed points one way. */
+function effectOf(before: Terms, after: Terms): AccessChange['effect'] {
+  const rows = Math.sign(Number(after.rows.length === 0) - Number(before.rows.length === 0));
+  const others = (!same(before.rows, after.rows) && rows === 0) || !same(before.when, after.when);
+  const signs = [rows, Math.sign(before.group - after.group), Number(after.decode) - Number(before.decode)];
+  if (others || (signs.includes(1) && signs.includes(-1))) return 'differs';
+  return signs.includes(1) ? 'gains' : 'loses';
+}
+
+function subjectsBetween(before: PolicySnapshot, after: PolicySnapshot): readonly SubjectChange[] {
+  const names = new Set([...before.subjects.keys(), ...after.subjects.keys()]);
+  const logins = [loginsOf(before), loginsOf(after)] as const;
+  return [...names].flatMap((subject): readonly SubjectChange[] => {
+    const [old, now] = [heldBy(subject, before, logins[0]), heldBy(subject, after, logins[1])];
+    const gains = [...now].filter((right) => !old.has(right));
+    const loses = [...old].filter((right) => !now.has(right));
+    const differs = attributeChanges(subject, before, after);
+    return gains.length + loses.length + differs.length === 0 ? [] : [{ subject, gains, loses, differs }];
+  });
+}
+
+/** Rules of the exchange, each as whoever it takes: `whoever rule staff takes`. */
+function rulesBetween(before: PolicySnapshot, after: PolicySnapshot): readonly SubjectChange[] {
+  const [old, now] = [before, after].map(
+    ({ document }) => new Map((document.exchange ?? []).map((rule) => [rule.name, rule])),
+  );
+  const names = new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])]);
+  return [...names].flatMap((name): readonly SubjectChange[] => {
+    const [was, is] = [old?.get(name), now?.get(name)];
+    if (JSON.stringify(was) === JSON.stringify(is)) return [];
+    const [had, has] = [rightsOfRule(was), rightsOfRule(is)];
+    const gains = [...has].filter((right) => !had.has(right));
+    const loses = [...had].filter((right) => !has.has(right));
+    const state = was === undefined ? 'a new rule' : is === undefined ? 'removed' : 'changed';
+    return [{ subject: `whoever rule ${name} takes`, gains, loses, differs: [`exchange: ${state}`] }];
+  });
+}
+
+function rightsOfRule(rule: ExchangeRuleDocument | undefined): ReadonlySet<string> {
+  return new Set([
+    ...(rule?.ceiling ?? []).map((role) => `role ${role}`),
+    ...(rule?.admin ?? []).map((role) => `admin role ${role}`),
+  ]);
+}
+
+function loginsOf({ document }: PolicySnapshot): ReadonlyMap<string, readonly string[]> {
+  const logins = new Map<string, string[]>();
+  for (const [login, account] of Object.entries(document.service_accounts ?? {}))
+    logins.set(account.subject, [...(logins.get(account.subject) ?? []), login]);
+  return logins;
+}
+
+function heldBy(
+  subject: string,
+  { subjects }: PolicySnapshot,
+  logins: ReadonlyMap<string, readonly string[]>,
+): ReadonlySet<string> {
+  const policy = subjects.get(subject);
+  return new Set([
+    ...[...(policy?.ceiling ?? [])].map((role) => `role ${role}`),
+    ...[...(policy?.adminCeiling ?? [])].map((role) => `admin role ${role}`),
+    ...[...(policy?.purposes ?? [])].map((purpose) => `purpose ${purpose}`),
+    ...(logins.get(subject) ?? []).map((login) => `login ${login}`),
+  ]);
+}
+
+function attributeChanges(subject: string, before: PolicySnapshot, after: PolicySnapshot): readonly string[] {
+  const [old, now] = [before, after].map(
+    (s) => s.subjects.get(subject)?.attributes ?? new Map<string, never>(),
+  );
+  const names = new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])]);
+  const shown = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value));
+  return [...names]
+    .filter((name) => !same(old?.get(name), now?.get(name)))
+    .map((name) => `attribute ${name}: ${shown(old?.get(name))} -> ${shown(now?.get(name))}`);
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

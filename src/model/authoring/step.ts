@@ -1,0 +1,133 @@
+import { queryError } from 'osl-compiler';
+import { compileSnapshot, type PolicySnapshot } from '../../../policy/index.js';
+import {
+  compilePublishable,
+  conflictsBetween,
+  DEPRECABLE,
+  type FragmentDocument,
+  type Manifest,
+  type ManifestDocument,
+  memberAt,
+  OutsidePublishing,
+  type Overlay,
+  type Publishable,
+  parsePublishable,
+  pathsIn,
+  shrunk,
+} from '../manifest/index.js';
+import { type Finding, findingsIn } from './check.js';
+import { type Difference, differenceTo } from './judge.js';
+
+/** One change of what is published. Objects are named as in a manifest, `section.name`. */
+export type Step =
+  | { readonly action: 'publish'; readonly text: string; readonly placed: boolean }
+  /** With the reason of each; null takes the mark away. */
+  | { readonly action: 'deprecate'; readonly reasons: ReadonlyMap<string, string | null> }
+  | { readonly action: 'withdraw'; readonly paths: readonly string[] }
+  | { readonly action: 'rollback'; readonly to: Overlay };
+
+/** What a step starts from. */
+export interface Ground {
+  /** The manifest file's document. */
+  readonly base: ManifestDocument;
+  /** What is published over it. */
+  readonly objects: FragmentDocument;
+  readonly manifest: Manifest;
+  readonly snapshot: PolicySnapshot;
+}
+
+/** What would be published and served, or why it could not be served. */
+export type Worked =
+  | {
+      readonly ok: true;
+      readonly objects: FragmentDocument;
+      readonly manifest: Manifest;
+      readonly snapshot: PolicySnapshot;
+      readonly diff: Difference;
+    }
+  | { readonly ok: false; readonly findings: readonly Finding[] };
+
+/**
+ * Works a step out as a reload would, against the policy of now. Pure.
+ *
+ * @throws QueryError E2101 for what cannot be published, E1001 for what is not there, E4090 for what is not in the state
+ */
+export function workedOut(step: Step, ground: Ground): Worked {
+  try {
+    const { objects, manifest } = compileStep(step, ground);
+    const snapshot = compileSnapshot(ground.snapshot.document, manifest.catalog, manifest.tenant);
+    const { manifest: before, snapshot: policy } = ground;
+    const diff = differenceTo({ manifest, snapshot }, { manifest: before, snapshot: policy });
+    return { ok: true, objects, manifest, snapshot, diff };
+  } catch (error) {
+    if (error instanceof OutsidePublishing) throw queryError('notPublishable', { what: error.what });
+    return { ok: false, findings: findingsIn(error, step.action === 'publish' && step.placed) };
+  }
+}
+
+function compileStep(step: Step, ground: Ground): Publishable {
+  const { base, objects, manifest } = ground;
+  switch (step.action) {
+    case 'publish':
+      return parsePublishable(step.text, base, objects, manifest.document);
+    case 'deprecate': {
+      const fragment = JSON.stringify(markDeprecated(step.reasons, manifest.document));
+      return parsePublishable(fragment, base, objects, manifest.document);
+    }
+    case 'withdraw': {
+      const published = new Set(pathsIn(objects));
+      for (const path of step.paths) mayBeWithdrawn(path, published, ground);
+      return compilePublishable(base, shrunk(objects, new Set(step.paths)));
+    }
+    case 'rollback':
+      mayComeBack(step.to, base);
+      return compilePublishable(base, step.to.objects);
+    default: {
+      const unknown: never = step;
+      return unknown;
+    }
+  }
+}
+
+/** A fragment that repeats each member with its mark, or without. */
+function markDeprecated(
+  reasons: ReadonlyMap<string, string | null>,
+  document: ManifestDocument,
+): FragmentDocument {
+  const fragment: Record<string, Record<string, unknown>> = {};
+  for (const [path, reason] of reasons) {
+    const section = DEPRECABLE.find((s) => path.startsWith(`${s}.`));
+    const member = memberAt(document, path);
+    if (section === undefined || typeof member !== 'object' || member === null) throw unknownObject(path);
+    const { deprecated: _, ...rest }: { deprecated?: unknown } = { ...member };
+    const members = (fragment[section] ??= Object.create(null) as Record<string, unknown>);
+    members[path.slice(section.length + 1)] = reason === null ? rest : { ...rest, deprecated: reason };
+  }
+  return fragment;
+}
+
+/** What the file declares comes back in its place; anything else has to be deprecated first, if it can be. */
+function mayBeWithdrawn(path: string, published: ReadonlySet<string>, { base, manifest }: Ground): void {
+  if (!published.has(path)) throw unknownObject(path, 'was not published');
+  const inFile = memberAt(base, path) !== undefined;
+  const canBeMarked = DEPRECABLE.some((s) => path.startsWith(`${s}.`));
+  if (inFile || !canBeMarked || manifest.deprecated.has(path)) return;
+  throw queryError('wrongState', {
+    detail: `\`${path}\` is not deprecated`,
+    hint: 'deprecate it first, so that whoever uses it hears of that',
+  });
+}
+
+function mayComeBack(to: Overlay, base: ManifestDocument): void {
+  const [conflict] = conflictsBetween(base, to);
+  if (conflict === undefined) return;
+  throw queryError('wrongState', {
+    detail: `the manifest file has changed since that version: ${conflict}`,
+    hint: 'publish the objects of it that are still wanted',
+  });
+}
+
+function unknownObject(path: string, what = 'is not declared, or cannot be deprecated') {
+  const hint = 'objects are named as in a manifest: `entities.order`, `metrics.revenue`';
+  return queryError('unresolvable', { detail: `\`${path}\` ${what}`, hint });
+}

@@ -1,0 +1,122 @@
+import { parentPort } from 'node:worker_threads';
+import { QueryError, queryError, ready } from 'osl-compiler';
+import { compileSnapshot } from '../../../policy/index.js';
+import { stackOf } from '../../base/thrown.js';
+import {
+  type Difference,
+  judge,
+  type Step,
+  suggestRelation,
+  suggestTerm,
+  workedOut,
+} from '../authoring/index.js';
+import { compilePublishable, overOf } from '../manifest/index.js';
+import type { Model } from '../model.js';
+import type { FromDrafter, Ground, Results, Stepped, Task, ToDrafter, Told } from './messages.js';
+import { Portions, portionsOf } from './portions.js';
+
+/** The thread that reads, compiles and judges drafts. It holds what is served, and serves nobody. */
+
+const port = parentPort;
+if (port === null) throw new Error('this file is the main module of a worker');
+
+const say = (message: FromDrafter): void => port.postMessage(message);
+
+/** Changes, and changes of access of each role, that one draft may make: who publishes is told of all, at once. */
+const MOST_CHANGES = 20_000;
+
+interface Standing {
+  readonly ground: Ground;
+  readonly model: Model;
+}
+
+let standing: Standing | null = null;
+let coming = new Portions();
+let answer: Iterator<string> = [][Symbol.iterator]();
+let next: IteratorResult<string> = answer.next();
+
+await ready();
+port.on('message', (message: ToDrafter) => {
+  try {
+    if (message.kind === 'portion') {
+      coming.add(message.portion);
+      if (!message.last) return;
+      const whole = coming.whole<Ground | Task>();
+      coming = new Portions();
+      answer = portionsOf(toldOf(whole));
+      next = answer.next();
+    }
+    const { value: portion } = next;
+    next = answer.next();
+    say({ kind: 'portion', portion, last: next.done === true });
+  } catch (error) {
+    say({ kind: 'failed', reason: stackOf(error) });
+  }
+});
+say({ kind: 'ready' });
+
+function toldOf(asked: Ground | Task): Told<Results[Task['kind']]> {
+  try {
+    if (asked.kind !== 'ground') return { told: done(asked, stood(standing)) };
+    standing = standingOn(asked);
+    return { told: null };
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    const { entry, message, code, sqlstate, http, hint, position, retryAfterSeconds } = error;
+    return { error: { entry, message, code, sqlstate, http, hint, position, retryAfterSeconds } };
+  }
+}
+
+function stood(on: Standing | null): Standing {
+  if (on === null) throw new TypeError('nothing is served that a draft could be judged against');
+  return on;
+}
+
+function standingOn(ground: Ground): Standing {
+  const { manifest } = compilePublishable(ground.base, ground.objects);
+  if (manifest.version !== ground.version) throw new TypeError('another manifest serves than what was sent');
+  const snapshot =
+    ground.policy === null ? null : compileSnapshot(ground.policy, manifest.catalog, manifest.tenant);
+  return { ground, model: { manifest, snapshot } };
+}
+
+function done(task: Task, on: Standing): Results[Task['kind']] {
+  switch (task.kind) {
+    case 'judge': {
+      const judgement = judge(task.proposal, on.model);
+      if (judgement.diff !== null) mustBeFew(judgement.diff);
+      return judgement;
+    }
+    case 'step':
+      return workOutStep(task.step, on);
+    case 'relation':
+      return suggestRelation(task.candidate, on.model);
+    case 'term':
+      return suggestTerm(task.term, on.model);
+    default: {
+      const unknown: never = task;
+      return unknown;
+    }
+  }
+}
+
+function workOutStep(step: Step, { ground, model: { manifest, snapshot } }: Standing): Stepped {
+  if (snapshot === null) throw queryError('noSnapshot', {});
+  const { base, objects } = ground;
+  const worked = workedOut(step, { base, objects, manifest, snapshot });
+  if (!worked.ok) return worked;
+  mustBeFew(worked.diff);
+  const { snapshot: _, ...rest } = worked;
+  const published = JSON.stringify(worked.objects) === JSON.stringify(objects);
+  return { ...rest, over: overOf(base, worked.objects), published };
+}
+
+/** @throws QueryError 54000 */
+function mustBeFew({ changes, access }: Difference): void {
+  const all = access.reduce((sum, role) => sum + role.changes.length, changes.length);
+  if (all > MOST_CHANGES)
+    throw queryError('tooLarge', {
+      what: 'the number of changes of a draft, those of what each role sees among them,',
+      limit: MOST_CHANGES,
+    });
+}

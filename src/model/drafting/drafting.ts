@@ -1,0 +1,105 @@
+import { type ErrorName, InternalError, QueryError, queryError } from 'osl-compiler';
+import type { ServiceLog } from '../../base/log.js';
+import { FairSlots } from '../../base/threads/turns.js';
+import type { Judgement, Proposal, Step, Suggestion } from '../authoring/index.js';
+import type { AdoptionCandidate } from '../discovery/index.js';
+import type { FragmentDocument, ManifestDocument } from '../manifest/index.js';
+import type { Model } from '../model.js';
+import { DraftingEnded, DraftingThread } from './drafting-thread.js';
+import type { Ground, Results, Stepped, Task, Told } from './messages.js';
+
+/** What drafts are judged against: what serves, and of which file and which publications it is made. */
+export interface Served extends Model {
+  readonly base: ManifestDocument;
+  readonly objects: FragmentDocument;
+}
+
+/**
+ * What is done with drafts of authors, who take turns. What a draft is worth is the answer; what is thrown is a
+ * QueryError for the author: E0511 for a draft that takes too long or too much memory, E4290 for too many of one
+ * author, and what the task itself throws.
+ */
+export interface Drafting {
+  judge(proposal: Proposal, served: Served, author: string): Promise<Judgement>;
+  /** Throws as `workedOut`. */
+  workOut(step: Step, served: Served, author: string): Promise<Stepped>;
+  suggestRelation(candidate: AdoptionCandidate, served: Served, author: string): Promise<Suggestion>;
+  suggestTerm(term: string, served: Served, author: string): Promise<Suggestion | null>;
+  close(): Promise<void>;
+}
+
+export interface DraftingOptions {
+  readonly log: ServiceLog;
+  /** How long one draft may take. */
+  readonly deadlineMs?: number;
+}
+
+/** On a busy machine too. */
+const DEADLINE_MS = 30_000;
+
+export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOptions): Drafting {
+  const thread = new DraftingThread(deadlineMs);
+  const turns = new FairSlots();
+  const asked = async <K extends Task['kind']>(
+    task: Task & { readonly kind: K },
+    served: Served,
+    author: string,
+  ): Promise<Results[K]> => {
+    if (turns.isFull(author)) throw queryError('rateLimited', { retryAfterSeconds: 1 });
+    try {
+      const told = await turns.take(author, () =>
+        thread.ask<Told<Results[K]>>(task, keyOf(served), () => groundOf(served)),
+      );
+      if ('told' in told) return told.told;
+      const { entry, message, ...fields } = told.error;
+      throw new QueryError(entry as ErrorName, message, fields); // as the thread caught it
+    } catch (error) {
+      if (!(error instanceof DraftingEnded)) throw error;
+      log.error('a draft was not judged', { author, task: task.kind, reason: error.message });
+      throw toldOf(error, deadlineMs);
+    }
+  };
+  const drafting: Drafting = {
+    judge: (proposal, served, author) => asked({ kind: 'judge', proposal }, served, author),
+    workOut: (step, served, author) => asked({ kind: 'step', step }, served, author),
+    suggestRelation: (candidate, served, author) => asked({ kind: 'relation', candidate }, served, author),
+    suggestTerm: (term, served, author) => asked({ kind: 'term', term }, served, author),
+    close: () => thread.close(),
+  };
+  return Object.freeze(drafting);
+}
+
+/** What of `served` the thread has to have, by name. */
+function keyOf({ manifest, snapshot, objects }: Served): string {
+  return `${manifest.version} ${snapshot?.version ?? ''} ${numberOf(objects)}`;
+}
+
+/** Publications are never changed: each is known by itself. */
+const NUMBERS = new WeakMap<FragmentDocument, number>();
+let numbers = 0;
+
+function numberOf(objects: FragmentDocument): number {
+  const known = NUMBERS.get(objects) ?? ++numbers;
+  NUMBERS.set(objects, known);
+  return known;
+}
+
+function groundOf({ manifest, snapshot, base, objects }: Served): Ground {
+  const policy = snapshot?.document ?? null;
+  return { kind: 'ground', version: manifest.version, base, objects, policy };
+}
+
+function toldOf({ why, message }: DraftingEnded, deadlineMs: number): Error {
+  switch (why) {
+    case 'late':
+      return queryError('draftTooCostly', { what: `it takes more than ${deadlineMs} ms` });
+    case 'memory':
+      return queryError('draftTooCostly', { what: 'it needs more memory than a draft may' });
+    case 'failed':
+      return new InternalError(message);
+    default: {
+      const unknown: never = why;
+      return unknown;
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import { setImmediate } from 'node:timers/promises';
+import { frozenMap } from '../manifest/index.js';
+
+/**
+ * Plain data between threads, in portions that are each taken in a moment: a compiled manifest of thousands of entities
+ * would hold the thread that takes it whole. What is frozen arrives frozen, what is one object arrives as one.
+ *
+ * A portion is a JSON array of nodes, each after those that it holds: its kind, then its parts. A part is a value, or
+ * in brackets the number of a node; empty brackets are `undefined`, a text in them is a number that JSON has not.
+ */
+const KINDS = ['object', 'bare', 'array', 'map', 'set'] as const;
+
+type Kind = (typeof KINDS)[number];
+type Part = string | number | boolean | null | readonly [] | readonly [number | string];
+type Node = readonly [kind: number, frozen: 0 | 1, ...parts: Part[]];
+
+/** UTF-16 units of a portion, about. */
+const PORTION = 65_536;
+
+/** `value` in portions. @throws TypeError for what is not plain, and for a circle */
+export function* portionsOf(value: object): Generator<string> {
+  const numbers = new Map<object, number>();
+  const begun = new Set<object>();
+  const waiting: object[] = [value];
+  let nodes: string[] = [];
+  let units = 0;
+  for (let at = waiting.at(-1); at !== undefined; at = waiting.at(-1)) {
+    const inside = numbers.has(at) ? [] : objectsIn(at).filter((o) => !numbers.has(o));
+    if (inside.length > 0) {
+      if (begun.has(at)) throw new TypeError('a circle has no end');
+      begun.add(at);
+      for (const object of inside) waiting.push(object);
+      continue;
+    }
+    waiting.pop();
+    if (numbers.has(at)) continue;
+    const node = JSON.stringify(nodeOf(at, numbers));
+    numbers.set(at, numbers.size);
+    nodes.push(node);
+    units += node.length;
+    if (units < PORTION) continue;
+    yield `[${nodes.join(',')}]`;
+    [nodes, units] = [[], 0];
+  }
+  yield `[${nodes.join(',')}]`;
+}
+
+function kindOf(value: object): Kind {
+  if (Array.isArray(value)) return 'array';
+  if (value instanceof Map) return 'map';
+  if (value instanceof Set) return 'set';
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === null) return 'bare';
+  if (prototype === Object.prototype) return 'object';
+  throw new TypeError('only plain data crosses threads');
+}
+
+function partsOf(value: object): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  if (value instanceof Map) return [...value].flatMap(([key, held]) => [nameOf(key), held]);
+  if (value instanceof Set) return [...value];
+  return Object.entries(value).flat();
+}
+
+function nameOf(key: unknown): string {
+  if (typeof key === 'string') return key;
+  throw new TypeError('only plain data crosses threads');
+}
+
+function objectsIn(value: object): readonly object[] {
+  return partsOf(value).filter((part) => typeof part === 'object' && part !== null);
+}
+
+function nodeOf(value: object, numbers: ReadonlyMap<object, number>): Node {
+  const parts = partsOf(value).map((part): Part => {
+    switch (typeof part) {
+      case 'string':
+      case 'boolean':
+        return part;
+      case 'undefined':
+        return [];
+      case 'number':
+        return Number.isFinite(part) ? part : [String(part)];
+      case 'object': {
+        if (part === null) return null;
+        const number = numbers.get(part);
+        if (number !== undefined) return [number];
+      }
+    }
+    throw new TypeError('only plain data crosses threads');
+  });
+  return [KINDS.indexOf(kindOf(value)), Object.isFrozen(value) ? 1 : 0, ...parts];
+}
+
+/** Puts together again what `portionsOf` took apart. */
+export class Portions {
+  readonly #nodes: unknown[] = [];
+
+  add(portion: string): void {
+    const nodes = JSON.parse(portion) as readonly Node[]; // as `portionsOf` writes them
+    for (const node of nodes) this.#nodes.push(this.#built(node));
+  }
+
+  /** What was sent, once its last portion is here; the receiver knows what it is. */
+  whole<T>(): T {
+    return this.#nodes.at(-1) as T;
+  }
+
+  #built([kind, frozen, ...parts]: Node): unknown {
+    const values = parts.map((part) => (Array.isArray(part) ? this.#partAt(part[0]) : part));
+    const made = madeOf(KINDS[kind] ?? 'bare', values, frozen === 1);
+    return frozen === 1 ? Object.freeze(made) : made;
+  }
+
+  #partAt(at: number | string | undefined): unknown {
+    return typeof at === 'number' ? this.#nodes[at] : at === undefined ? undefined : Number(at);
+  }
+}
+
+function madeOf(kind: Kind, values: readonly unknown[], frozen: boolean): object {
+  switch (kind) {
+    case 'array':
+      return [...values];
+    case 'set':
+      return new Set(values);
+    case 'map':
+      return frozen ? frozenMap(pairs(values)) : new Map(pairs(values));
+    case 'object':
+      // Names are members here, `__proto__` too.
+      return Object.fromEntries(pairs(values));
+    case 'bare':
+      return Object.assign(Object.create(null), Object.fromEntries(pairs(values)));
+    default: {
+      const unknown: never = kind;
+      return unknown;
+    }
+  }
+}
+
+function pairs(values: readonly unknown[]): readonly (readonly [string, unknown])[] {
+  return Array.from({ length: values.length / 2 }, (_, i) => [`${values[2 * i]}`, values[2 * i + 1]]);
+}
+
+/** Says `value` portion by portion, everybody else served between them. */
+export async function inPortions(
+  value: object,
+  say: (portion: string, last: boolean) => void,
+): Promise<void> {
+  let before: string | null = null;
+  for (const portion of portionsOf(value)) {
+    if (before !== null) {
+      say(before, false);
+      await setImmediate();
+    }
+    before = portion;
+  }
+  say(before ?? '[]', true);
+}

@@ -1,0 +1,53 @@
+import { messageOf } from '../../base/thrown.js';
+
+/** Reads a document of an issuer: the key set, or what it says of itself. Rejects where it cannot. */
+export type FetchDocument = (url: URL) => Promise<string>;
+
+/** For the whole of one document to arrive, in ms. */
+const FETCH_MS = 5_000;
+/** Bytes of one document. */
+const MAX_DOCUMENT = 262_144;
+
+/**
+ * Reads a small document over HTTPS, or over HTTP from this machine. It follows no redirect, sends nothing but the
+ * request, and gives up after 5 s or 256 KiB.
+ */
+export async function fetchDocument(url: URL): Promise<string> {
+  if (!isFetchable(url)) throw new Error('it is neither https nor on this machine');
+  const headers = { accept: 'application/json, application/jwk-set+json' };
+  const signal = AbortSignal.timeout(FETCH_MS);
+  try {
+    const response = await fetch(url, { headers, redirect: 'error', signal });
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      throw new Error(`it answered ${response.status}`);
+    }
+    return await bounded(response);
+  } catch (error) {
+    if (signal.aborted) throw new Error(`it did not answer within ${FETCH_MS / 1_000} s`);
+    throw new Error(causeOf(error));
+  }
+}
+
+/** Whether an issuer's document may be at `url`: what comes from there decides who is believed. */
+export function isFetchable(url: URL): boolean {
+  if (url.username !== '' || url.password !== '') return false;
+  const local = /^(127(\.\d+){3}|\[::1\]|localhost)$/.test(url.hostname);
+  return url.protocol === 'https:' || (url.protocol === 'http:' && local);
+}
+
+async function bounded(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > MAX_DOCUMENT) throw new Error(`it sent more than ${MAX_DOCUMENT} bytes`);
+    chunks.push(chunk);
+  }
+  return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+}
+
+/** `fetch failed` says nothing; its cause does. */
+function causeOf(error: unknown): string {
+  return messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error);
+}

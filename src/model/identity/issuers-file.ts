@@ -1,0 +1,120 @@
+import { dirname, resolve } from 'node:path';
+import { PUBLIC_ALGORITHMS, type PublicAlgorithm } from '../../../policy/index.js';
+import { StartProblem } from '../../base/start-problem.js';
+import { shapeCheck } from '../manifest/schema/check.js';
+import { parseSource, raise, readText } from '../manifest/source.js';
+import { isFetchable } from './fetch-document.js';
+import { ISSUERS_SCHEMA } from './issuers-schema.js';
+
+/** An issuer as the operator's file has it. Plain data. */
+export interface IssuerConfig {
+  /** What its tokens say in `iss`; the first is its URL, where its documents are. */
+  readonly names: readonly string[];
+  /** `actor`: it signs actor tokens. `identity`: what it signs says who somebody is, and is exchanged by the policy's rules. */
+  readonly tokens: 'actor' | 'identity';
+  readonly keys: IssuerKeys;
+  /** Of which each token must name one: this gateway, as the issuer knows it. */
+  readonly audiences: readonly string[];
+  /** Clients whose ID tokens are taken, by their ids. */
+  readonly clients: readonly string[];
+  readonly algorithms: readonly PublicAlgorithm[];
+  readonly skewSeconds: number;
+  /** How long an identity token may live. */
+  readonly maxLifetimeSeconds: number;
+  /** What `osl login` is told; null where nobody logs in with it. */
+  readonly login: LoginConfig | null;
+}
+
+export type IssuerKeys =
+  | { readonly kind: 'files'; readonly files: readonly string[] }
+  /** `url` null: where discovery says. */
+  | ({ readonly kind: 'remote'; readonly url: string | null } & KeyTimes);
+
+/** How keys that are fetched are kept, in ms. */
+export interface KeyTimes {
+  /** They are fetched again after so long. */
+  readonly refreshMs: number;
+  /** Between two attempts, whatever asks for them: a key id that nobody knows, or an issuer that does not answer. */
+  readonly coolDownMs: number;
+  /** For so long after the last good answer they stay good while the issuer does not answer. */
+  readonly staleMs: number;
+}
+
+export interface LoginConfig {
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+}
+
+interface IssuerDocument {
+  readonly issuer: string;
+  readonly aliases?: readonly string[];
+  readonly tokens: 'actor' | 'identity';
+  readonly keys?: readonly string[];
+  readonly jwks_url?: string;
+  readonly refresh_seconds?: number;
+  readonly cool_down_seconds?: number;
+  readonly stale_seconds?: number;
+  readonly audiences: readonly string[];
+  readonly clients?: readonly string[];
+  readonly algorithms?: readonly PublicAlgorithm[];
+  readonly clock_skew_seconds?: number;
+  readonly max_lifetime_seconds?: number;
+  readonly login?: { readonly client_id: string; readonly scopes?: readonly string[] };
+}
+
+const shape = shapeCheck(ISSUERS_SCHEMA);
+const DAY_SECONDS = 86_400;
+
+/** Reads the file of issuers. @throws ManifestProblems where its form is wrong; StartProblem where what it says is */
+export async function loadIssuers(file: string): Promise<readonly IssuerConfig[]> {
+  const source = parseSource(await readText(file), file);
+  raise(source, shape(source.value));
+  const { issuers } = source.value as { readonly issuers: readonly IssuerDocument[] }; // the schema has just checked it
+  const configs = issuers.map((document) => configOf(document, dirname(file)));
+  const names = configs.flatMap((config) => config.names);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw new StartProblem(`${file}: issuer \`${twice}\` is named twice`);
+  return Object.freeze(configs);
+}
+
+function configOf(document: IssuerDocument, dir: string): IssuerConfig {
+  const fault = (message: string): StartProblem =>
+    new StartProblem(`issuer \`${document.issuer}\`: ${message}`);
+  const { login, clients = [] } = document;
+  if (document.tokens === 'actor' && (clients.length > 0 || login !== undefined))
+    throw fault('`clients` and `login` are of issuers of identity tokens');
+  return Object.freeze({
+    names: [document.issuer, ...(document.aliases ?? [])],
+    tokens: document.tokens,
+    keys: keysOf(document, dir, fault),
+    audiences: document.audiences,
+    clients,
+    algorithms: document.algorithms ?? PUBLIC_ALGORITHMS,
+    skewSeconds: document.clock_skew_seconds ?? 30,
+    maxLifetimeSeconds: document.max_lifetime_seconds ?? DAY_SECONDS,
+    login:
+      login === undefined
+        ? null
+        : { clientId: login.client_id, scopes: login.scopes ?? ['openid', 'offline_access'] },
+  });
+}
+
+function keysOf(document: IssuerDocument, dir: string, fault: (message: string) => StartProblem): IssuerKeys {
+  const { issuer, keys, jwks_url } = document;
+  if (keys !== undefined && jwks_url !== undefined) throw fault('`keys` and `jwks_url` exclude each other');
+  if (keys !== undefined) return { kind: 'files', files: keys.map((file) => resolve(dir, file)) };
+  const url = jwks_url ?? issuer;
+  if (!URL.canParse(url) || !isFetchable(new URL(url)))
+    throw fault(
+      jwks_url === undefined
+        ? 'it is no https URL that could be asked for its keys: name `keys` or `jwks_url`'
+        : '`jwks_url` must be an https URL (http on this machine)',
+    );
+  return {
+    kind: 'remote',
+    url: jwks_url ?? null,
+    refreshMs: 1_000 * (document.refresh_seconds ?? 300),
+    coolDownMs: 1_000 * (document.cool_down_seconds ?? 30),
+    staleMs: 1_000 * (document.stale_seconds ?? DAY_SECONDS),
+  };
+}

@@ -1,0 +1,163 @@
+import { queryError } from 'osl-compiler';
+import {
+  type KeySource,
+  keysFor,
+  type PublicAlgorithm,
+  readKeySet,
+  type TokenAlgorithm,
+  type VerificationKey,
+} from '../../../policy/index.js';
+import type { ServiceLog } from '../../base/log.js';
+import { messageOf } from '../../base/thrown.js';
+import { type FetchDocument, isFetchable } from './fetch-document.js';
+import type { KeyTimes } from './issuers-file.js';
+
+export interface RemoteKeysOptions extends KeyTimes {
+  /** The issuer, whose discovery document names the key set. */
+  readonly issuer: string;
+  /** Where its key set is; null: where its discovery document says. */
+  readonly url: URL | null;
+  readonly algorithms: readonly PublicAlgorithm[];
+  readonly fetch: FetchDocument;
+  readonly log: ServiceLog;
+  /** Milliseconds on a clock that only goes forward. */
+  readonly now: () => number;
+  /** The keys are others than before: what was verified by those of before is to be verified anew. */
+  readonly onChange: () => void;
+}
+
+interface CachedKeys {
+  readonly keys: readonly VerificationKey[];
+  readonly at: number;
+}
+
+/**
+ * The keys of an issuer that publishes them: fetched at `begin` or when they are first needed, again from time to time, and for a key
+ * id that is not among them, so that a rotation is noticed at its first token. Two attempts are a cool-down apart. While
+ * the issuer does not answer, the keys of before stay good for a while.
+ */
+export class RemoteKeys implements KeySource {
+  readonly #options: RemoteKeysOptions;
+  #known: CachedKeys | null = null;
+  #tried: number | null = null;
+  #failing = false;
+  #running: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  constructor(options: RemoteKeysOptions) {
+    this.#options = options;
+  }
+
+  /** @throws QueryError E5033 where there are no keys to be had */
+  async candidates(algorithm: TokenAlgorithm, kid: string | null): Promise<readonly VerificationKey[]> {
+    if (algorithm === 'HS256' || !this.#options.algorithms.includes(algorithm)) return [];
+    if (this.#current() === null) await this.#refresh();
+    const known = this.#current();
+    if (known === null) throw queryError('issuerUnavailable', { retryAfterSeconds: this.#wait() });
+    const found = keysFor(known.keys, algorithm, kid);
+    if (found.length > 0 || kid === null) return found;
+    await this.#refresh();
+    return keysFor(this.#current()?.keys ?? [], algorithm, kid);
+  }
+
+  /** Fetches them before a token needs them. */
+  begin(): void {
+    void this.#refresh();
+  }
+
+  /** True once they were had. */
+  get reached(): boolean {
+    return this.#known !== null;
+  }
+
+  /** Fetches nothing from now on. */
+  close(): void {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  /** What is known and not too old. */
+  #current(): CachedKeys | null {
+    const known = this.#known;
+    return known !== null && this.#options.now() - known.at <= this.#options.staleMs ? known : null;
+  }
+
+  #wait(): number {
+    const since = this.#options.now() - (this.#tried ?? 0);
+    return Math.max(1, Math.ceil((this.#options.coolDownMs - since) / 1_000));
+  }
+
+  /** Reads the set unless that was tried a moment ago; whoever asks meanwhile waits for the same answer. */
+  #refresh(): Promise<void> {
+    if (this.#running !== null) return this.#running;
+    const { now, coolDownMs } = this.#options;
+    if (this.#closed || (this.#tried !== null && now() - this.#tried < coolDownMs)) return Promise.resolve();
+    this.#tried = now();
+    this.#running = this.#read().finally(() => {
+      this.#running = null;
+      this.#schedule();
+    });
+    return this.#running;
+  }
+
+  async #read(): Promise<void> {
+    const { issuer, url, fetch, log, now, onChange } = this.#options;
+    try {
+      const keys = await fetchKeySet(issuer, url, fetch);
+      const changed = this.#known !== null && !isSame(this.#known.keys, keys);
+      this.#known = Object.freeze({ keys, at: now() });
+      if (this.#failing) log.warn('the keys of an issuer can be had again', { issuer });
+      this.#failing = false;
+      if (changed) onChange();
+    } catch (error) {
+      const kept = this.#current() !== null;
+      if (!this.#failing)
+        log.error('the keys of an issuer cannot be had', { issuer, cause: messageOf(error), kept });
+      this.#failing = true;
+    }
+  }
+
+  #schedule(): void {
+    if (this.#closed) return;
+    const { coolDownMs, refreshMs } = this.#options;
+    // A moment late, so that the cool-down is over by then.
+    const pause = Math.max(coolDownMs, this.#failing ? coolDownMs : refreshMs) + 1;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#refresh(), pause).unref();
+  }
+}
+
+/** The keys of an issuer that sign, as it publishes them now. Rejects where there are none. */
+export async function fetchKeySet(
+  issuer: string,
+  url: URL | null,
+  fetch: FetchDocument,
+): Promise<readonly VerificationKey[]> {
+  const keys = readKeySet(await fetch(url ?? keySetUrl(await fetch(discoveryUrl(issuer)), issuer)));
+  if (keys === null || keys.length === 0) throw new Error('its key set holds no key that signs');
+  return keys;
+}
+
+function isSame(a: readonly VerificationKey[], b: readonly VerificationKey[]): boolean {
+  return (
+    a.length === b.length && a.every((key, i) => key.kid === b[i]?.kid && b[i]?.key.equals(key.key) === true)
+  );
+}
+
+/** Source: OpenID Connect Discovery 1.0, 4. */
+function discoveryUrl(issuer: string): URL {
+  return new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
+}
+
+/** @throws Error */
+function keySetUrl(text: string, issuer: string): URL {
+  const document: unknown = JSON.parse(text);
+  const said = (name: string): unknown =>
+    typeof document === 'object' && document !== null ? Reflect.get(document, name) : undefined;
+  if (said('issuer') !== issuer) throw new Error('its discovery document names another issuer');
+  const url = said('jwks_uri');
+  if (typeof url !== 'string' || !URL.canParse(url) || !isFetchable(new URL(url)))
+    throw new Error('its discovery document names no key set that may be fetched');
+  return new URL(url);
+}

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+import { type Catalog, columnsRead, type Expr, type Relation } from 'osl-compiler';
+import { attributesOf, type PolicySnapshot, roleAccess, roleIn } from '../../../policy/index.js';
+import type { Connector } from '../manifest/index.js';
+import { filterSql } from './predicate.js';
+import { call, texts } from './sql.js';
+
+/** A change of what is made of the same policy: what stands is written anew then. */
+const FORMAT = 1;
+
+/** What stands behind the gateway in one database, made of the policy that is in force. */
+export interface RowSecurity {
+  /** Equal versions: the same rows and columns for the same rights. Each caller's rights name it. */
+  readonly version: string;
+  /** The role that governed statements run as. */
+  readonly role: string;
+  /** By `schema.table`. */
+  readonly tables: ReadonlyMap<string, GuardedTable>;
+  /** Declared tables that no grant reaches: the role may read nothing of them. */
+  readonly closed: readonly Pick<GuardedTable, 'schema' | 'table'>[];
+}
+
+export interface GuardedTable {
+  readonly schema: string;
+  readonly table: string;
+  /** A predicate in SQL, over the table's columns and the session's rights. */
+  readonly rows: string;
+  /** Columns that some grant makes a statement read, sorted: the role may read these. */
+  readonly columns: readonly string[];
+}
+
+/** A connector: its name, and the tables that it declares. */
+type DeclaredTables = Pick<Connector, 'name' | 'tables'>;
+
+const KNOWN = new WeakMap<PolicySnapshot, Map<string, RowSecurity>>();
+
+/** What `snapshot` asks of the database of `connector`, where statements run as `role`. */
+export function rowSecurityOf(
+  connector: DeclaredTables,
+  role: string,
+  catalog: Catalog,
+  snapshot: PolicySnapshot,
+): RowSecurity {
+  const known = KNOWN.get(snapshot) ?? new Map<string, RowSecurity>();
+  KNOWN.set(snapshot, known);
+  const key = JSON.stringify([connector.name, role]);
+  const found = known.get(key) ?? designTable(connector, role, catalog, snapshot);
+  known.set(key, found);
+  return found;
+}
+
+function designTable(
+  connector: DeclaredTables,
+  role: string,
+  catalog: Catalog,
+  snapshot: PolicySnapshot,
+): RowSecurity {
+  const relations = [...catalog.relations.values()].filter(
+    // The source of a facet is read by the index alone, by the system engine.
+    (r) => r.connector === connector.name && r.kind !== 'facet' && isGranted(r, snapshot),
+  );
+  const byTable = new Map<string, Relation[]>();
+  for (const relation of relations) {
+    const name = `${relation.schema}.${relation.table}`;
+    byTable.set(name, [...(byTable.get(name) ?? []), relation]);
+  }
+  const read = columnsOfRoles(relations, catalog, snapshot);
+  const tables = new Map(
+    [...byTable].sort(byName).map(([name, governing]): [string, GuardedTable] => {
+      const { schema, table } = governing[0] as Relation; // a list is begun with its first
+      const rows = governing.map((r) => rowsSql(r, snapshot)).join(' or ');
+      const columns = [...new Set(governing.flatMap((r) => [...(read.get(r) ?? [])]))].sort();
+      return [name, Object.freeze({ schema, table, rows, columns })];
+    }),
+  );
+  const closed = [...connector.tables]
+    .filter(([name]) => !tables.has(name))
+    .sort(byName)
+    .map(([, { schema, table }]) => Object.freeze({ schema, table }));
+  const version = createHash('sha256')
+    .update(JSON.stringify([FORMAT, role, [...tables.values()], closed]))
+    .digest('hex')
+    .slice(0, 32);
+  return Object.freeze({ version, role, tables, closed });
+}
+
+function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
+
+function isGranted({ name }: Relation, { roles }: PolicySnapshot): boolean {
+  return [...roles.values()].some((role) => (role.grants.get(name)?.length ?? 0) > 0);
+}
+
+/** Roles that share a filter share an arm, so that the database decides about them at once. */
+function rowsSql({ name }: Relation, { roles }: PolicySnapshot): string {
+  const arms = new Map<string, { readonly roles: Set<string>; readonly filter: Expr | null }>();
+  for (const [role, { grants }] of roles) {
+    for (const { filter, conditions } of grants.get(name) ?? []) {
+      const key = filter === null ? '' : filterSql(filter);
+      const arm = arms.get(key) ?? { roles: new Set<string>(), filter };
+      arm.roles.add(roleIn(role, conditions?.key ?? null));
+      arms.set(key, arm);
+    }
+  }
+  const shown = [...arms].sort(byName).map(([sql, arm]) => armSql(sql, [...arm.roles].sort(), arm.filter));
+  const denying = [...roles].filter(([, r]) => r.denied.get(name) === 'all').map(([role]) => role);
+  const any = `(${shown.join(' or ')})`;
+  return denying.length === 0 ? any : `(not ${call('denied', texts(denying.sort()))} and ${any})`;
+}
+
+/** INVARIANT: an attribute that one subject lacks makes the whole filter false, whatever stands around it. */
+function armSql(sql: string, roles: readonly string[], filter: Expr | null): string {
+  const needs = filter === null ? [] : [...attributesOf(filter)].sort();
+  const granted = call('granted', texts(roles), texts(needs));
+  return sql === '' ? granted : `(${granted} and ${sql})`;
+}
+
+/** The columns that statements read of each relation, whoever asks. */
+function columnsOfRoles(
+  relations: readonly Relation[],
+  catalog: Catalog,
+  snapshot: PolicySnapshot,
+): ReadonlyMap<Relation, ReadonlySet<string>> {
+  const found = new Map(
+    relations.map((r): [Relation, Set<string>] => [r, new Set(keysForFacets(r, catalog))]),
+  );
+  for (const role of snapshot.roles.keys()) {
+    const access = roleAccess(role, snapshot, catalog);
+    for (const [relation, columns] of found) {
+      const rights = access.relations.get(relation.name);
+      if (rights !== undefined) for (const c of columnsRead(relation, rights)) columns.add(c);
+    }
+  }
+  return found;
+}
+
+/** A passage is shown where its entity is, which the facet names by a key of it. */
+function keysForFacets(relation: Relation, catalog: Catalog): readonly string[] {
+  const keys = [...catalog.facets.values()]
+    .filter((f) => f.entity === relation.name)
+    .map((f) => f.keyOfEntity);
+  return relation.columns.filter((c) => keys.includes(c.name)).map((c) => c.physical);
+}

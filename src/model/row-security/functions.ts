@@ -1,0 +1,127 @@
+import { RIGHTS_FAULTS } from '../../engine/index.js';
+import { SCHEMA, SETTING } from './sql.js';
+
+/** One function of the schema, by what may be compared with what stands. */
+export interface GuardFunction {
+  readonly name: string;
+  readonly parameters: string;
+  readonly returns: string;
+  readonly body: string;
+  /** Whether the governed role may call it, as the policies do in its name. */
+  readonly open: boolean;
+}
+
+/**
+ * The rights that the gateway has set for the statement: said by whoever holds its key, for the policies that stand,
+ * and not over. The signature is HMAC-SHA-256 over pads, as core Postgres has no hmac().
+ *
+ * INVARIANT: whatever is wrong fails the statement. No rights would be an answer with too few rows.
+ */
+const RIGHTS = `
+declare
+  token text := coalesce(current_setting('${SETTING}', true), '');
+  body text := substr(token, 65);
+  state ${SCHEMA}.state;
+  said jsonb;
+begin
+  if token = '' then
+    raise insufficient_privilege using message = '${RIGHTS_FAULTS.missing}';
+  end if;
+  select * into strict state from ${SCHEMA}.state;
+  if left(token, 64) <> encode(
+       sha256(state.outer_pad || sha256(state.inner_pad || convert_to(body, 'UTF8'))), 'hex') then
+    raise insufficient_privilege using message = '${RIGHTS_FAULTS.forged}';
+  end if;
+  said := body::jsonb;
+  if said->>'version' <> state.version then
+    raise insufficient_privilege using message = '${RIGHTS_FAULTS.outdated}';
+  end if;
+  if (said->>'ends')::float8 < extract(epoch from now()) then
+    raise insufficient_privilege using message = '${RIGHTS_FAULTS.ended}';
+  end if;
+  return said;
+end`;
+
+const GRANTED = `
+declare
+  said jsonb := ${SCHEMA}.rights();
+begin
+  return said->'roles' ?| roles
+     and jsonb_array_length(said->'chain') > 0
+     and not exists (select from jsonb_array_elements(said->'chain') subject where not subject ?& needs);
+end`;
+
+const DENIED = `
+begin
+  return ${SCHEMA}.rights()->'denying' ?| roles;
+end`;
+
+const BEYOND = `
+begin
+  return jsonb_array_length(${SCHEMA}.rights()->'chain') <= place;
+end`;
+
+const UNBOUND = `
+declare
+  said jsonb := ${SCHEMA}.rights();
+begin
+  return not exists (
+    select from jsonb_array_elements(said->'chain') with ordinality subject(of, n)
+     where (place is null or n = place + 1) and subject.of->attribute <> 'true');
+end`;
+
+/** `like` says the type: values are compared as what they are, not as texts. */
+const SHARED = `
+declare
+  said jsonb := ${SCHEMA}.rights();
+  held jsonb;
+  own kind%type;
+  common kind%type;
+begin
+  for held in
+    select subject.of->attribute from jsonb_array_elements(said->'chain') with ordinality subject(of, n)
+     where (place is null or n = place + 1) and subject.of->attribute <> 'true'
+  loop
+    own := array(select jsonb_array_elements_text(held));
+    if common is null then
+      common := own;
+    else
+      common := array(select unnest(common) intersect select unnest(own));
+    end if;
+  end loop;
+  return common;
+end`;
+
+export const FUNCTIONS: readonly GuardFunction[] = [
+  { name: 'rights', parameters: '', returns: 'jsonb', body: RIGHTS, open: false },
+  {
+    name: 'granted',
+    parameters: 'roles text[], needs text[]',
+    returns: 'boolean',
+    body: GRANTED,
+    open: true,
+  },
+  { name: 'denied', parameters: 'roles text[]', returns: 'boolean', body: DENIED, open: true },
+  { name: 'beyond', parameters: 'place int4', returns: 'boolean', body: BEYOND, open: true },
+  {
+    name: 'unbound',
+    parameters: 'attribute text, place int4',
+    returns: 'boolean',
+    body: UNBOUND,
+    open: true,
+  },
+  {
+    name: 'shared',
+    parameters: 'attribute text, place int4, kind anyarray',
+    returns: 'anyarray',
+    body: SHARED,
+    open: true,
+  },
+];
+
+/** INVARIANT: each runs as its owner, who alone reads the key, and finds names in `pg_catalog` alone. */
+export function functionSql({ name, parameters, returns, body }: GuardFunction): string {
+  return `create function ${SCHEMA}.${name}(${parameters}) returns ${returns}
+language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp
+as $osl$${body}$osl$`;
+}

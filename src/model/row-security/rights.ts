@@ -1,0 +1,92 @@
+import { createHmac } from 'node:crypto';
+import {
+  type EffectiveAccess,
+  type Identity,
+  type PolicySnapshot,
+  type SessionRights,
+  sessionRights,
+} from '../../../policy/index.js';
+import type { Manifest } from '../manifest/index.js';
+
+/** How long rights hold once they are signed; a statement carries such as have at least half of it left. */
+const RIGHTS_MS = 900_000;
+const BLOCK_BYTES = 64;
+
+/** The key of one connector's rights: who holds it can say who asks, and nothing else. */
+export function rightsKey(secret: Uint8Array, connector: string): Buffer {
+  return createHmac('sha256', secret).update(`osl row security\0${connector}`).digest();
+}
+
+/** The two pads of HMAC-SHA-256 over `key`, each a block. */
+export function padsOf(key: Uint8Array): { readonly inner: Buffer; readonly outer: Buffer } {
+  const padded = Buffer.alloc(BLOCK_BYTES);
+  padded.set(key);
+  const pad = (byte: number): Buffer => Buffer.from(padded.map((b) => b ^ byte));
+  return { inner: pad(0x36), outer: pad(0x5c) };
+}
+
+/** `rights` as a statement carries them: a signature in hex, then what is signed. */
+export function signedRights(rights: SessionRights, version: string, key: Uint8Array, now: number): string {
+  const chain = rights.chain.map((attributes) => Object.fromEntries(attributes));
+  const body = JSON.stringify({
+    version,
+    roles: rights.roles,
+    denying: rights.denying,
+    chain,
+    ends: Math.floor((now + RIGHTS_MS) / 1_000),
+  });
+  return createHmac('sha256', key).update(body).digest('hex') + body;
+}
+
+/** What decides which policies stand. */
+export interface RightsSource {
+  readonly manifest: Manifest;
+  readonly snapshot: PolicySnapshot;
+}
+
+/** Whose rights, and under what. */
+export interface RightsHolder extends RightsSource {
+  readonly identity: Identity;
+  readonly access: Pick<EffectiveAccess, 'open' | 'signature'>;
+}
+
+/** The rights that statements for one connector carry; each caller's are signed once in a while. */
+export class RightsSigner {
+  readonly #key: Uint8Array;
+  /** Of the policies that manifest and policy ask of the database. */
+  readonly version: (source: RightsSource) => string;
+  readonly #signed = new WeakMap<Identity, SignedRights>();
+
+  constructor(key: Uint8Array, version: (source: RightsSource) => string) {
+    this.#key = key;
+    this.version = version;
+  }
+
+  /** @param now ms since the epoch */
+  rightsOf(holder: RightsHolder, now: number): string {
+    const { identity, snapshot, access } = holder;
+    const known = this.#signed.get(identity);
+    if (
+      known !== undefined &&
+      known.snapshot === snapshot &&
+      known.signature === access.signature &&
+      now < known.until
+    )
+      return known.text;
+    const text = signedRights(
+      sessionRights(identity, snapshot, access.open),
+      this.version(holder),
+      this.#key,
+      now,
+    );
+    this.#signed.set(identity, { snapshot, signature: access.signature, text, until: now + RIGHTS_MS / 2 });
+    return text;
+  }
+}
+
+interface SignedRights {
+  readonly snapshot: PolicySnapshot;
+  readonly signature: string;
+  readonly text: string;
+  readonly until: number;
+}

@@ -1,0 +1,160 @@
+import { quoteIdentifier, quoteLiteral } from 'osl-compiler';
+import { tableSql } from '../../base/table-sql.js';
+import type { GuardedTable, RowSecurity } from './design.js';
+import { FUNCTIONS, functionSql } from './functions.js';
+import { padsOf } from './rights.js';
+import { SCHEMA } from './sql.js';
+
+/** The policy of ours on a table, and that which leaves everybody else as they were. */
+export const ROWS_POLICY = 'osl_rows';
+export const OTHERS_POLICY = 'osl_others';
+
+/** What the comment of a policy says: whose it is, of which version, and what it was when it was written. */
+export const COMMENT = 'osl';
+
+/**
+ * Statements of one transaction, for a role that owns the tables, after which `design` stands and nothing else of ours.
+ * Holds the key: whoever reads it can claim anybody's rights of the second line, though not pass the first.
+ */
+export function rowSecurityScript(design: RowSecurity, key: Uint8Array): readonly string[] {
+  const role = quoteIdentifier(design.role);
+  return [
+    `set local search_path = pg_catalog, pg_temp`,
+    `set local standard_conforming_strings = on`,
+    `set local lock_timeout = '10s'`,
+    ...clearingScript(),
+    `create schema ${SCHEMA}`,
+    `grant usage on schema ${SCHEMA} to ${role}`,
+    ...stateSql(design.version, key),
+    ...FUNCTIONS.flatMap((f) => {
+      const signature = `${SCHEMA}.${f.name}`;
+      const open = f.open ? [`grant execute on function ${signature} to ${role}`] : [];
+      return [functionSql(f), `revoke all on function ${signature} from public`, ...open];
+    }),
+    ...[...design.tables.values()].flatMap((table) => [
+      ...privilegesSql(table, role),
+      guardSql(table, role, design.role),
+    ]),
+    ...design.closed.map((table) => closedSql(table, role)),
+    commentSql(design.version),
+  ];
+}
+
+/**
+ * Takes away all that an earlier script made, and row security where that switched it on. What somebody else has put
+ * into our schema, or made of it, fails the script: it is theirs to remove.
+ */
+export function clearingScript(): readonly string[] {
+  return [
+    block(`
+declare
+  ours record;
+begin
+  for ours in
+    select p.polname as name, p.polrelid::regclass as relation
+      from pg_policy p
+     where p.polname in (${quoteLiteral(ROWS_POLICY)}, ${quoteLiteral(OTHERS_POLICY)})
+       and obj_description(p.oid, 'pg_policy') like ${quoteLiteral(`${COMMENT} %`)}
+  loop
+    execute format('drop policy %I on %s', ours.name, ours.relation);
+    if ours.name = ${quoteLiteral(OTHERS_POLICY)} then
+      execute format('alter table %s disable row level security', ours.relation);
+    end if;
+  end loop;
+  for ours in
+    select p.oid::regprocedure as signature from pg_proc p where p.pronamespace = to_regnamespace(${quoteLiteral(SCHEMA)})
+  loop
+    execute format('drop function %s', ours.signature);
+  end loop;
+end`),
+    `drop table if exists ${SCHEMA}.state`,
+    `drop schema if exists ${SCHEMA}`,
+  ];
+}
+
+/** `body` as an anonymous block, in a quote that it does not end. */
+function block(body: string): string {
+  let tag = '$osl$';
+  for (let n = 1; body.includes(tag); n++) tag = `$osl${n}$`;
+  return `do ${tag}${body}\n${tag}`;
+}
+
+/** One row, which the owner alone reads. */
+function stateSql(version: string, key: Uint8Array): readonly string[] {
+  const { inner, outer } = padsOf(key);
+  const bytes = (pad: Buffer): string => `'\\x${pad.toString('hex')}'::bytea`;
+  return [
+    `create table ${SCHEMA}.state (inner_pad bytea not null, outer_pad bytea not null, version text not null)`,
+    `revoke all on ${SCHEMA}.state from public`,
+    `insert into ${SCHEMA}.state values (${bytes(inner)}, ${bytes(outer)}, ${quoteLiteral(version)})`,
+  ];
+}
+
+/** What was granted column by column ends with what was granted of the whole. */
+function privilegesSql(table: GuardedTable, role: string): readonly string[] {
+  const columns = table.columns.map(quoteIdentifier).join(', ');
+  return [
+    `revoke all on ${tableSql(table)} from ${role}`,
+    ...(table.columns.length === 0 ? [] : [`grant select (${columns}) on ${tableSql(table)} to ${role}`]),
+  ];
+}
+
+/**
+ * Where nobody uses row security, ours is switched on, with a second policy that leaves everybody else all rows. Where
+ * somebody does, ours only takes away: what their policies do not show stays hidden. A view bears no policy.
+ */
+function guardSql(table: GuardedTable, role: string, name: string): string {
+  const relation = tableSql(table);
+  const others = `session_user <> ${quoteLiteral(name)}`;
+  return block(`
+declare
+  kind "char";
+  guarded boolean;
+begin
+  select relkind, relrowsecurity into strict kind, guarded from pg_class where oid = ${quoteLiteral(relation)}::regclass;
+  if kind not in ('r', 'p') then
+    return;
+  elsif guarded then
+    create policy ${ROWS_POLICY} on ${relation} as restrictive for select to ${role}
+      using (${table.rows});
+  else
+    create policy ${ROWS_POLICY} on ${relation} for select to ${role}
+      using (${table.rows});
+    create policy ${OTHERS_POLICY} on ${relation} using (${others}) with check (${others});
+    alter table ${relation} enable row level security;
+  end if;
+end`);
+}
+
+/** A table that the manifest declares and that is not there is a drift, which `osl doctor` tells. */
+function closedSql(table: Pick<GuardedTable, 'schema' | 'table'>, role: string): string {
+  const relation = tableSql(table);
+  return block(`
+begin
+  if to_regclass(${quoteLiteral(relation)}) is not null then
+    revoke all on ${relation} from ${role};
+  end if;
+end`);
+}
+
+/** The digest is of what the database has made of our text: a policy that was altered since has another. */
+function commentSql(version: string): string {
+  return block(`
+declare
+  ours record;
+begin
+  for ours in
+    select p.polname as name, p.polrelid::regclass as relation, ${DIGEST} as digest
+      from pg_policy p
+     where p.polname in (${quoteLiteral(ROWS_POLICY)}, ${quoteLiteral(OTHERS_POLICY)})
+       and obj_description(p.oid, 'pg_policy') is null
+  loop
+    execute format('comment on policy %I on %s is %L', ours.name, ours.relation,
+                   ${quoteLiteral(`${COMMENT} ${version} `)} || ours.digest);
+  end loop;
+end`);
+}
+
+/** Of policy `p`. Names are written in full where the search path is `pg_catalog, pg_temp`. */
+export const DIGEST = `encode(sha256(convert_to(concat_ws(' ', p.polcmd, p.polpermissive, p.polroles::regrole[],
+                   pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), 'UTF8')), 'hex')`;

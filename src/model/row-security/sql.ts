@@ -1,0 +1,16 @@
+import { quoteLiteral } from 'osl-compiler';
+import type { RightsSetting } from '../../engine/index.js';
+
+/** The schema of what `osl row-security` makes beside the tables. */
+export const SCHEMA = 'osl_row_security';
+/** The setting that carries the rights of a statement's caller. */
+export const SETTING: RightsSetting = 'osl.rights';
+
+/** What a function of the schema says, worked out once for each statement whatever the rows. */
+export function call(name: string, ...args: readonly string[]): string {
+  return `(select ${SCHEMA}.${name}(${args.join(', ')}))`;
+}
+
+export function texts(values: readonly string[]): string {
+  return `array[${values.map(quoteLiteral).join(', ')}]::text[]`;
+}

@@ -1,0 +1,222 @@
+import { type SystemEngine, type SystemQueries, UpstreamFailure } from '../../engine/index.js';
+import type { GuardedTable, RowSecurity } from './design.js';
+import { FUNCTIONS } from './functions.js';
+import { signedRights } from './rights.js';
+import { COMMENT, DIGEST, OTHERS_POLICY, ROWS_POLICY } from './script.js';
+import { SCHEMA, SETTING } from './sql.js';
+
+/** How what stands in a database compares with what a policy asks of it. */
+export interface RowSecurityStatus {
+  /** Why it does not hold, or not what it should; none where it does. */
+  readonly faults: readonly string[];
+  /** Relations whose rows it cannot hold: views and foreign tables bear no policies. */
+  readonly uncovered: readonly string[];
+}
+
+/** Looks, as the governed role, at what stands; reads no row. Throws UpstreamFailure where it may not look. */
+export function standingOf(
+  door: SystemEngine,
+  design: RowSecurity,
+  key: Uint8Array,
+): Promise<RowSecurityStatus> {
+  return door.transaction(async (tx) => {
+    await tx.script('set transaction read only; set local search_path = pg_catalog, pg_temp');
+    const relations = await relationsIn(tx, design);
+    const policies = await policiesOn(tx, design);
+    const faults = [
+      ...[...design.tables].flatMap(([name, table]) =>
+        tableFaults(name, table, relations.get(name), policies.get(name) ?? [], design.version),
+      ),
+      ...design.closed.flatMap(({ schema, table }) => closedFaults(relations.get(`${schema}.${table}`))),
+      ...(await membershipFaults(tx, design)),
+      ...(await functionFaults(tx)),
+    ];
+    // Last, as it ends the transaction where it fails.
+    const refused = faults.length > 0 ? [] : await rightsFaults(tx, design, key);
+    const uncovered = [...design.tables.keys()].filter((name) => relations.get(name)?.bears === false);
+    return { faults: [...faults, ...refused], uncovered };
+  });
+}
+
+interface StandingRelation {
+  readonly name: string;
+  /** Whether it can have policies. */
+  readonly bears: boolean;
+  readonly guarded: boolean;
+  readonly owned: boolean;
+  /** Columns that the governed role may read. */
+  readonly columns: readonly string[];
+}
+
+async function relationsIn(
+  tx: SystemQueries,
+  design: RowSecurity,
+): Promise<ReadonlyMap<string, StandingRelation>> {
+  const rows = await tx.query(
+    `select n.nspname || '.' || c.relname as name, c.relkind in ('r', 'p') as bears, c.relrowsecurity as guarded,
+            pg_has_role(current_user, c.relowner, 'USAGE') as owned,
+            array(select a.attname::text from pg_attribute a
+                   where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+                     and has_column_privilege(c.oid, a.attnum, 'SELECT')
+                   order by 1) as columns
+       from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname || '.' || c.relname = any ($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')`,
+    [namesOf(design)],
+  );
+  return new Map(
+    rows.map((row): [string, StandingRelation] => {
+      const name = String(row['name']);
+      const columns = Array.isArray(row['columns']) ? row['columns'].map(String) : [];
+      const flag = (column: string): boolean => row[column] === true;
+      return [name, { name, bears: flag('bears'), guarded: flag('guarded'), owned: flag('owned'), columns }];
+    }),
+  );
+}
+
+function namesOf({ tables, closed }: RowSecurity): readonly string[] {
+  return [...tables.keys(), ...closed.map((t) => `${t.schema}.${t.table}`)];
+}
+
+interface StandingPolicy {
+  readonly name: string;
+  readonly permissive: boolean;
+  /** Whether it decides what the governed role reads. */
+  readonly applies: boolean;
+  /** What was written beside it, less the digest; null where that is not of what it is now. */
+  readonly comment: string | null;
+}
+
+async function policiesOn(
+  tx: SystemQueries,
+  design: RowSecurity,
+): Promise<ReadonlyMap<string, readonly StandingPolicy[]>> {
+  const rows = await tx.query(
+    `select n.nspname || '.' || c.relname as relation, p.polname as name, p.polpermissive as permissive,
+            p.polcmd in ('r', '*') and (0 = any (p.polroles) or exists (
+              select from unnest(p.polroles) r where r <> 0 and pg_has_role(current_user, r, 'USAGE'))) as applies,
+            obj_description(p.oid, 'pg_policy') as comment, ${DIGEST} as digest
+       from pg_policy p join pg_class c on c.oid = p.polrelid join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname || '.' || c.relname = any ($1)`,
+    [namesOf(design)],
+  );
+  const found = new Map<string, StandingPolicy[]>();
+  for (const row of rows) {
+    const relation = String(row['relation']);
+    const [comment = '', digest = ''] = splitLast(String(row['comment'] ?? ''));
+    const policy: StandingPolicy = {
+      name: String(row['name']),
+      permissive: row['permissive'] === true,
+      applies: row['applies'] === true,
+      comment: digest === row['digest'] ? comment : null,
+    };
+    found.set(relation, [...(found.get(relation) ?? []), policy]);
+  }
+  return found;
+}
+
+function splitLast(words: string): readonly string[] {
+  const at = words.lastIndexOf(' ');
+  return at < 0 ? [words] : [words.slice(0, at), words.slice(at + 1)];
+}
+
+function tableFaults(
+  name: string,
+  table: GuardedTable,
+  relation: StandingRelation | undefined,
+  policies: readonly StandingPolicy[],
+  version: string,
+): readonly string[] {
+  if (relation === undefined) return [`there is no table ${name}`];
+  if (relation.owned) return [`the governed role owns ${name}: its policies do not hold for it`];
+  const more = relation.columns.filter((c) => !table.columns.includes(c));
+  const less = table.columns.filter((c) => !relation.columns.includes(c));
+  const columns = [
+    ...more.map((c) => `${name}.${c} may be read, though no grant needs it`),
+    ...less.map((c) => `${name}.${c} may not be read, though a grant needs it`),
+  ];
+  return relation.bears ? [...policyFaults(name, relation, policies, version), ...columns] : columns;
+}
+
+function policyFaults(
+  name: string,
+  { guarded }: StandingRelation,
+  policies: readonly StandingPolicy[],
+  version: string,
+): readonly string[] {
+  const rows = policies.find((p) => p.name === ROWS_POLICY);
+  if (rows === undefined) return [`no policy of ours stands on ${name}`];
+  if (!guarded) return [`row security of ${name} is switched off`];
+  const ours = policies.filter((p) => p.name === ROWS_POLICY || p.name === OTHERS_POLICY);
+  const altered = ours
+    .filter((p) => p.comment === null)
+    .map((p) => `policy ${p.name} of ${name} was altered`);
+  if (altered.length > 0) return altered;
+  if (ours.some((p) => p.comment !== `${COMMENT} ${version}`))
+    return [`the policy on ${name} is of another version of policy.yaml`];
+  // Ours shows rows, so that whatever else shows rows adds to them; where ours only takes away it cannot.
+  const beside = policies.filter((p) => p.applies && p.permissive && !ours.includes(p));
+  return rows.permissive
+    ? beside.map((p) => `policy ${p.name} of ${name} shows the governed role more rows than ours does`)
+    : [];
+}
+
+function closedFaults(relation: StandingRelation | undefined): readonly string[] {
+  const [column] = relation?.columns ?? [];
+  return relation === undefined || column === undefined
+    ? []
+    : [`${relation.name}.${column} may be read, though no grant reaches the table`];
+}
+
+/** Policies are for one role: what it reads as another one they do not hold. */
+async function membershipFaults(tx: SystemQueries, design: RowSecurity): Promise<readonly string[]> {
+  const rows = await tx.query(
+    `select distinct r.rolname as name
+       from pg_roles r, pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where pg_has_role(current_user, r.oid, 'MEMBER') and r.rolname <> current_user
+        and n.nspname || '.' || c.relname = any ($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')
+        and has_any_column_privilege(r.oid, c.oid, 'SELECT')
+      order by 1`,
+    [namesOf(design)],
+  );
+  return rows.map(
+    ({ name }) => `the governed role can become "${String(name)}", which reads the same tables`,
+  );
+}
+
+async function functionFaults(tx: SystemQueries): Promise<readonly string[]> {
+  const rows = await tx.query(
+    `select p.proname as name, p.prosrc as body, p.prosecdef as definer, p.proconfig::text as config,
+            pg_has_role(current_user, p.proowner, 'USAGE') as owned
+       from pg_proc p where p.pronamespace = to_regnamespace($1)`,
+    [SCHEMA],
+  );
+  return FUNCTIONS.flatMap(({ name, body }): readonly string[] => {
+    const found = rows.find((row) => row['name'] === name);
+    if (found === undefined) return [`there is no function ${SCHEMA}.${name}`];
+    const asMade =
+      found['body'] === body &&
+      found['definer'] === true &&
+      found['owned'] === false &&
+      found['config'] === '{"search_path=pg_catalog, pg_temp"}';
+    return asMade ? [] : [`function ${SCHEMA}.${name} is not as it was made`];
+  });
+}
+
+/** Whether rights that are signed here are taken there: the same key, and the same version. */
+async function rightsFaults(
+  tx: SystemQueries,
+  { version }: RowSecurity,
+  key: Uint8Array,
+): Promise<readonly string[]> {
+  const nobody = { roles: [], denying: [], chain: [] };
+  try {
+    await tx.query(`select set_config('${SETTING}', $1, true)`, [
+      signedRights(nobody, version, key, Date.now()),
+    ]);
+    await tx.query(`select ${SCHEMA}.granted('{}', '{}')`);
+    return [];
+  } catch (error) {
+    if (error instanceof UpstreamFailure) return [error.message];
+    throw error;
+  }
+}

@@ -1,0 +1,417 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
+import { type DecoderName, type EncoderName, InternalError, OPERATORS, queryError } from 'osl-compiler';
+import type {
+  ContentPlane,
+  OperatorCall,
+  OperatorCaller,
+  OperatorResult,
+  ReadyStore,
+  StoredPassage,
+} from '../../ask/data/content-plane.js';
+import { unlessStopped } from '../../ask/data/runtime/step.js';
+import { inTurns } from '../../base/in-turns.js';
+import type { ServiceLog } from '../../base/log.js';
+import { messageOf } from '../../base/thrown.js';
+import type { ChatModel, checkDecoder, runDecoder } from '../../content/decode/index.js';
+import {
+  type ChatEndpoint,
+  ContentError,
+  type ContentErrorName,
+  type Embedder,
+  type EmbedderSettings,
+  EncoderEnded,
+  type EncoderJob,
+  EncoderThread,
+  encoderTexts,
+  lexicalEmbedder,
+  lexicalQuery,
+  MOST_WORK,
+  occurrencesOf,
+  openEmbedder,
+  remembering,
+  type TableName,
+  termsInSteps,
+  vectorText,
+  type WrittenTerms,
+  wordRules,
+  workOf,
+  writtenInSteps,
+} from '../../content/serving.js';
+import { NoSystemCredentials, stopError, UpstreamFailure } from '../../engine/index.js';
+import { type ArgumentValues, checkArguments, InvalidArgument } from '../../model/facets/arguments.js';
+import { type Facet, indexedFacet, type Manifest, systemUrlVariable } from '../../model/manifest/index.js';
+import { placesOf, type Share, WHOLE } from '../share.js';
+import type { SystemReads } from '../system-reads.js';
+import { IndexTimes } from './index-times.js';
+import { reranking } from './reranking.js';
+
+/** What content rests on: which model embeds, and which one answers. */
+export interface ContentSettings {
+  readonly embeddings: EmbedderSettings['endpoint'];
+  /** Null: decoder operators are refused. */
+  readonly chat: ChatSettings | null;
+  /** Of requests to models at a time; all of them unless told. */
+  readonly share?: Share;
+}
+
+export interface ChatSettings extends ChatEndpoint {
+  /** Bytes of answers that are remembered; 0 for none. Default 16 MiB. */
+  readonly cacheBytes?: number;
+  /** Passages that one subject may have sent in a day, over all processes of the server; null for no bound. */
+  readonly perDay?: number | null;
+}
+
+const DEFAULT_CHAT_CACHE_BYTES = 16_777_216;
+const DEFAULT_CHAT_CONCURRENCY = 4;
+
+/** How long it is believed that a store is still the one that was checked. */
+const TRUST_MS = 5_000;
+
+/** UTF-16 units of a query whose words are stemmed or cut, which takes longer than to read them as they are. */
+const LONGEST_OF_A_LANGUAGE = 4_000;
+
+/** Bytes of query vectors that are remembered. */
+const QUERY_VECTOR_BYTES = 16_777_216;
+
+/** A store that was found ready, and when. */
+interface Checked {
+  readonly at: number;
+  readonly store: ReadyStore;
+}
+
+/** Facets whose model is asked in the same way share an embedder. */
+function embedderKey({ embeddingModel, embedding }: Facet): string {
+  return JSON.stringify([embeddingModel, embedding]);
+}
+
+/** The content plane over the stores beside each facet's source. */
+export function contentPlane(
+  manifest: () => Manifest,
+  reads: SystemReads,
+  settings: ContentSettings,
+  log: ServiceLog,
+  dataDir: string,
+): ContentPlane {
+  const encoders = new EncoderThread();
+  const { share = WHOLE } = settings;
+  const decoding = settings.chat === null ? null : decodingBy(settings.chat, share, dataDir, log);
+  decoding?.catch(() => undefined); // told by the question that wants it
+  if (settings.chat !== null) import('ajv').catch(() => undefined); // the first schema of EXTRACT would hold everybody up for it
+  const embedders = new Map<string, Promise<Embedder>>();
+  // By the embedder and the text: what anybody asked before need not be embedded again.
+  const queries = new LRUCache<string, string>({
+    maxSize: QUERY_VECTOR_BYTES,
+    sizeCalculation: (vector) => vector.length + 200,
+  });
+  // By the facet as one manifest declares it: under another declaration a store is checked anew.
+  const checked = new WeakMap<Facet, Map<string, Checked>>();
+  const times = new IndexTimes(reads);
+  const embedderOf = (facet: Facet): Promise<Embedder> => {
+    const key = embedderKey(facet);
+    const known =
+      embedders.get(key) ??
+      openEmbedder(facet.embeddingModel, { endpoint: settings.embeddings }, facet.embedding);
+    embedders.set(key, known);
+    // A failed opening is tried again by the next question.
+    known.catch(() => embedders.delete(key));
+    return known;
+  };
+  const facetNamed = (name: string): Facet => {
+    const facet = indexedFacet(manifest(), name);
+    if (facet === null) throw queryError('unknownFacet', { facet: name });
+    return facet;
+  };
+  /** A store which may be read; checked every few seconds. */
+  const readyStore = async (facet: Facet, version: string): Promise<ReadyStore> => {
+    const { name } = facet;
+    const stores = checked.get(facet) ?? new Map<string, Checked>();
+    checked.set(facet, stores);
+    const known = stores.get(version);
+    if (known !== undefined && known.at > Date.now() - TRUST_MS) return known.store;
+    const found = await told(name, async () =>
+      reads.readStore(facet, version, await embedderOf(facet)),
+    ).catch((error: unknown) => {
+      throw storeFault(error, facet, manifest(), log);
+    });
+    if (found === null)
+      throw queryError('contentUnavailable', { facet: name, reason: 'its connector is not open' });
+    const { epoch, indexedAt, isCutAsDeclared } = found;
+    if (!isCutAsDeclared && known === undefined)
+      log.warn('passages are served as they were cut before the manifest said otherwise: run `osl index`', {
+        facet: name,
+        version,
+      });
+    const store = Object.freeze({ epoch, indexedAt });
+    stores.set(version, { at: Date.now(), store });
+    return store;
+  };
+  return Object.freeze({
+    async ready(name: string, version: string) {
+      const facet = facetNamed(name);
+      try {
+        return await readyStore(facet, version);
+      } catch (error) {
+        const now = facetNamed(name);
+        // A reload came between, and the store of the facet as it was has made room for its successor.
+        if (now === facet) throw error;
+        return readyStore(now, version);
+      }
+    },
+    indexedAt: (names: readonly string[]) => times.of(manifest(), names),
+    settledAt: async (name: string, tables: readonly TableName[]) =>
+      reads.readSettled(facetNamed(name).connector, tables),
+    lexicalQuery: async (name: string, text: string) => {
+      const { language } = facetNamed(name);
+      if (language !== null && text.length > LONGEST_OF_A_LANGUAGE)
+        throw queryError('tooLarge', { what: 'the length of `query`', limit: LONGEST_OF_A_LANGUAGE });
+      const words = remembering(await wordRules(language));
+      const terms = await inTurns(termsInSteps(text, words));
+      const { ids } = terms;
+      const wanted = new Set(ids);
+      let written: Promise<WrittenTerms> | null = null;
+      return {
+        terms: ids,
+        written: () => {
+          written ??= inTurns(writtenInSteps(text, words));
+          return written;
+        },
+        occurrences: (passage: string) => occurrencesOf(passage, wanted, words),
+        weighted: (documents: number, frequencies: readonly number[]) => {
+          const byTerm = new Map(ids.map((id, i) => [id, frequencies[i] ?? 0]));
+          const statistics = { documents, documentFrequency: (id: number) => byTerm.get(id) ?? 0 };
+          const found = lexicalQuery(terms, statistics);
+          if (found === null) return null;
+          const { vector, termIds, rarities, mosts } = found;
+          return { vector, terms: termIds, rarities, mosts };
+        },
+      };
+    },
+    async embedQuery(name: string, text: string) {
+      return told(name, async () => {
+        const facet = facetNamed(name);
+        const key = createHash('sha256')
+          .update(`${embedderKey(facet)}\n${text}`)
+          .digest('base64');
+        const known = queries.get(key);
+        if (known !== undefined) return known;
+        const embedder = await embedderOf(facet);
+        const [vector] = await embedder.embed([text], 'query');
+        const made = vectorText(vector ?? new Float32Array());
+        queries.set(key, made);
+        return made;
+      });
+    },
+    ...reranking(manifest, share, log, dataDir),
+    hasDecoder: settings.chat !== null,
+    check: async ({ use, values }: OperatorCall) => {
+      try {
+        const decoder = OPERATORS[use.operator].class === 'decoder' ? await decoding : null;
+        if (decoder !== null)
+          decoder.check(use.operator as DecoderName, argumentValues(values)); // its class says so
+        else checkArguments(use.operator, argumentValues(values));
+      } catch (error) {
+        throw asQueryError(use.operator, error);
+      }
+    },
+    run: (
+      name: string,
+      call: OperatorCall,
+      query: string,
+      passages: readonly StoredPassage[],
+      by: OperatorCaller,
+    ) =>
+      told(name, async () =>
+        OPERATORS[call.use.operator].class === 'encoder'
+          ? encoderColumn(
+              call,
+              query,
+              storedVectors(passages),
+              await embedderOf(facetNamed(name)),
+              encoders,
+              by,
+            )
+          : decoderColumn(call, passages, await decoding, by),
+      ),
+    runOverTexts: async (call: OperatorCall, texts: readonly (string | null)[], by: OperatorCaller) => {
+      const places = texts.flatMap((text, i) => (text === null || text.trim() === '' ? [] : [i]));
+      const read = { kind: 'texts', texts: places.map((i) => texts[i] ?? '') } as const;
+      const { values } = await encoderColumn(call, '', read, lexicalEmbedder, encoders, by);
+      const column: unknown[] = new Array(texts.length).fill(null);
+      for (const [n, i] of places.entries()) column[i] = placed(values[n], places);
+      return column;
+    },
+  });
+}
+
+/** `value`, which names a text by its place among those that were worked on, by its place among all. */
+function placed(value: unknown, places: readonly number[]): unknown {
+  if (typeof value !== 'object' || value === null || !('of' in value) || value.of === null)
+    return value ?? null;
+  return { ...value, of: places[Number(value.of)] ?? null };
+}
+
+/** Why a store cannot be looked at, in the caller's words; the operator's log has the variable that is to be mended. */
+function storeFault(error: unknown, facet: Facet, { connectors }: Manifest, log: ServiceLog): unknown {
+  const connector = connectors.get(facet.connector);
+  if (connector === undefined) return error;
+  const variable = systemUrlVariable(connector);
+  const about = { connector: connector.name, facet: facet.name, variable };
+  if (error instanceof NoSystemCredentials) {
+    log.error('a facet cannot be served: the variable with the system credentials is not set', about);
+    return queryError('storeClosed', { facet: facet.name, reason: 'has no credentials for its store' });
+  }
+  if (error instanceof UpstreamFailure) {
+    const { message: cause, sqlstate } = error;
+    log.error('a facet cannot be served: its store cannot be read', { ...about, sqlstate, cause });
+    return queryError('storeClosed', { facet: facet.name, reason: 'may not read its store' });
+  }
+  return error;
+}
+
+function argumentValues(values: ReadonlyMap<string, unknown>): ArgumentValues {
+  return Object.fromEntries([...values].filter(([, value]) => value !== null));
+}
+
+function storedVectors(passages: readonly StoredPassage[]): EncoderJob['read'] {
+  return {
+    kind: 'stored',
+    passages: passages.map(({ chunkId, vector }) => ({ chunkId, vector: vector ?? '{}' })),
+  };
+}
+
+async function encoderColumn(
+  { use, values }: OperatorCall,
+  query: string,
+  read: EncoderJob['read'],
+  embedder: Embedder,
+  encoders: EncoderThread,
+  { subject, timeoutMs, signal }: OperatorCaller,
+): Promise<OperatorResult> {
+  const operator = use.operator as EncoderName; // its class says so
+  const given = argumentValues(values);
+  const checked = checkArguments(operator, given);
+  const { texts, role } = encoderTexts(operator, checked, query);
+  const { dimensions } = embedder.layout;
+  const passages = read.kind === 'stored' ? read.passages.length : read.texts.length;
+  const characters = read.kind === 'stored' ? 0 : read.texts.reduce((sum, text) => sum + text.length, 0);
+  const size = { passages, texts: texts.length, dimensions, characters };
+  if (workOf(operator, checked, size) > MOST_WORK) throw tooMuch(operator);
+  const inThread = embedder === lexicalEmbedder || texts.length === 0;
+  const embedded = inThread
+    ? null
+    : await unlessStopped(embedder.embed(texts, role, signal ?? undefined), signal);
+  const job = { operator, values: given, query, read, embedded };
+  const call = { caller: subject, deadlineMs: timeoutMs > 0 ? timeoutMs : LONGEST_MS, signal };
+  const column = await unlessStopped(encoders.run(job, call), signal).catch((error: unknown) => {
+    throw encoderFault(operator, error, call.deadlineMs, signal);
+  });
+  return { values: column, errors: [] };
+}
+
+function tooMuch(operator: EncoderName): unknown {
+  return queryError('tooLarge', { what: `${operator} of so many texts and labels`, limit: MOST_WORK });
+}
+
+/** Where nothing else says how long an operator may take. */
+const LONGEST_MS = 60_000;
+
+function encoderFault(
+  operator: EncoderName,
+  error: unknown,
+  deadlineMs: number,
+  signal: AbortSignal | null,
+): unknown {
+  if (!(error instanceof EncoderEnded)) return error;
+  switch (error.why) {
+    case 'late':
+      return queryError('timedOut', { seconds: deadlineMs / 1_000 });
+    case 'stopped':
+      return signal === null ? error : stopError(signal);
+    case 'full':
+      return queryError('rateLimited', { retryAfterSeconds: 1 });
+    case 'memory':
+      return tooMuch(operator);
+    case 'failed':
+      return new InternalError(error.message);
+  }
+}
+
+/** A model, and what asks it: loaded where there is one. */
+interface Decoding {
+  readonly check: typeof checkDecoder;
+  readonly run: typeof runDecoder;
+  readonly model: ChatModel;
+}
+
+async function decodingBy(
+  settings: ChatSettings,
+  share: Share,
+  dataDir: string,
+  log: ServiceLog,
+): Promise<Decoding> {
+  const { ChatModel, checkDecoder, DailyBudget, runDecoder } = await import('../../content/decode/index.js');
+  const { cacheBytes = DEFAULT_CHAT_CACHE_BYTES, perDay = null, ...endpoint } = settings;
+  const concurrency = placesOf(endpoint.concurrency ?? DEFAULT_CHAT_CONCURRENCY, share);
+  const onFault = (cause: unknown): void =>
+    log.error('passages cannot be counted, so none is sent to the model', { cause: messageOf(cause) });
+  const budget = perDay === null ? null : new DailyBudget(join(dataDir, 'decoding'), perDay, onFault);
+  return {
+    check: checkDecoder,
+    run: runDecoder,
+    model: new ChatModel({ ...endpoint, concurrency }, { cacheBytes, budget }),
+  };
+}
+
+async function decoderColumn(
+  { use, values }: OperatorCall,
+  passages: readonly StoredPassage[],
+  decoding: Decoding | null,
+  { subject, until, timeoutMs, signal, spend }: OperatorCaller,
+): Promise<OperatorResult> {
+  if (decoding === null) throw queryError('noDecoder', { operator: use.operator });
+  const operator = use.operator as DecoderName; // its class says so
+  const seen = passages.map(({ chunkId, text, start }) => ({ chunkId, text, start }));
+  const by = { subject, until: until - reserveOf(timeoutMs), signal, spend };
+  const running = decoding.run(operator, seen, argumentValues(values), decoding.model, by);
+  const { values: column, errors } = await running.catch((error: unknown) => {
+    throw signal?.aborted === true ? stopError(signal) : error;
+  });
+  return {
+    values: column,
+    errors: errors.map((e) => ({ chunkId: e.chunkId, reason: `${e.operator}: ${e.message}` })),
+  };
+}
+
+/** What is left of a question's time for the statement that gives what the model answered. */
+function reserveOf(timeoutMs: number): number {
+  return Math.min(5_000, timeoutMs / 5);
+}
+
+/** No index mends these: the model itself is away, or is not what was configured. */
+const MODEL_FAULTS: ReadonlySet<ContentErrorName> = new Set([
+  'endpoint',
+  'malformedAnswer',
+  'notInstalled',
+  'unknownModel',
+]);
+
+/** `run`, with what is wrong with content said as the catalogue does. */
+async function told<T>(facet: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw asQueryError(facet, error);
+  }
+}
+
+function asQueryError(about: string, error: unknown): unknown {
+  if (error instanceof InvalidArgument)
+    return queryError('typeMismatch', { detail: error.message, hint: null });
+  if (error instanceof ContentError) {
+    const entry = MODEL_FAULTS.has(error.code) ? 'modelUnavailable' : 'contentUnavailable';
+    return queryError(entry, { facet: about, reason: error.message });
+  }
+  return error;
+}

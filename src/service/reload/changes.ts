@@ -1,0 +1,228 @@
+import { compilingSnapshot } from '../../../policy/index.js';
+import { inTurns } from '../../base/in-turns.js';
+import { StartProblem } from '../../base/start-problem.js';
+import { messageOf } from '../../base/thrown.js';
+import { compilePublishable, EMPTY_OVERLAY } from '../../model/manifest/index.js';
+import type { Model } from '../../model/model.js';
+import type { ServedModel } from '../../model/served-model.js';
+import type { Publishing } from '../../model/versions/index.js';
+import { engineConfig, type OpenEngine, renewal } from '../engines.js';
+import { type EventParts, preparedReload, recordEvent } from '../events.js';
+import { beginFollowing } from '../follow-control.js';
+import type { TenantKeys } from '../keys.js';
+import { loadModel } from '../model.js';
+import { type PolicyParts, preparedPolicy } from '../policy-change.js';
+import { readText } from '../read-text.js';
+import type { Revocations } from '../revocations.js';
+import { requireRowSecurity } from '../row-security.js';
+import type { Seat } from '../seat.js';
+import type { Service } from '../service.js';
+import type { Serving } from '../serving.js';
+import type { Settings } from '../settings.js';
+import type { Prepared, Reloaded, ReloadPart } from './reload.js';
+
+/** Ways in which what serves becomes another thing: a reload, a policy, what others have published. */
+export interface Changes {
+  /**
+   * Reads manifest, policy, keys and credentials anew, and `more`: all change together, or nothing does.
+   *
+   * @throws ManifestProblems, StartProblem and what `more` throws
+   */
+  reload(more?: readonly ReloadPart[]): Promise<Reloaded>;
+  /** Reads and checks a change that other processes of the server take up too. Throws as `reload`. */
+  prepare(change: Change, more?: readonly ReloadPart[]): Promise<Prepared>;
+  /** Says that what is to serve cannot be known since then, ms since 1970: what may, the settings say. */
+  losePolicy(why: string, since: number): Promise<void>;
+  /** Reads a draft anew that another process has changed. */
+  renewDraft(id: string): Promise<void>;
+}
+
+/** What changes are made to. */
+export interface ChangingParts extends EventParts {
+  readonly service: Service;
+  readonly serving: Serving;
+  readonly publishing: Publishing;
+  readonly revocations: Revocations;
+  readonly keys: TenantKeys;
+  /** Engines as they were opened, by connector. */
+  readonly opened: ReadonlyMap<string, OpenEngine>;
+  /** Reads the keys of tokens anew. */
+  readonly trust: ReloadPart;
+  /** Tells lineage what serves. */
+  announce(): Promise<void>;
+}
+
+/** Starts to follow what others change. `close` ends that. */
+export function startChanges(
+  parts: ChangingParts,
+  seat: Seat,
+  settings: Settings,
+): { readonly changes: Changes; close(): Promise<void> } {
+  const { serving, publishing, log, announce } = parts;
+  const reloadable = [
+    modelPart(parts, seat, settings),
+    parts.trust,
+    ...[...parts.opened].map(([name, engine]) => enginePart(name, engine, serving, settings)),
+    ...lineagePart(settings),
+  ];
+  const policyParts: PolicyParts = {
+    policyFile: settings.policyFile,
+    versions: publishing.versions,
+    serving,
+    log,
+    read: seat.read,
+    // Statements fail at a database whose own policies are others: nothing is shown meanwhile.
+    taken: (model) =>
+      void requireRowSecurity(model, parts.keys, log).catch((error: unknown) => log.error(messageOf(error))),
+    record: (detail) => recordEvent(parts, 'service.policy', detail),
+  };
+  const prepare = (change: Change, more: readonly ReloadPart[] = []): Promise<Prepared> => {
+    switch (change.kind) {
+      case 'version':
+        return preparedVersion(parts.service, serving);
+      case 'policy':
+        return preparedPolicy(policyParts, change.same === true, change.brokenSince);
+      case 'reload':
+        return preparedReload(parts, [...reloadable, ...more], (fault) =>
+          serving.losePolicy(fault, change.brokenSince),
+        );
+      default: {
+        const unknown: never = change;
+        return unknown;
+      }
+    }
+  };
+  const losePolicy = async (why: string, since: number): Promise<void> => {
+    const state = serving.losePolicy({ message: why, unknown: true }, since);
+    await recordEvent(parts, 'service.policy', { state, why });
+  };
+  const reload = (more: readonly ReloadPart[] = []): Promise<Reloaded> =>
+    publishing.exclusively(async () => {
+      const told = await (await prepare({ kind: 'reload' }, more)).take();
+      await announce();
+      return told;
+    });
+  const close = beginFollowing(seat, settings, publishing, log, {
+    policy: async (same) => prepare({ kind: 'policy', same }),
+    lose: (why) => losePolicy(why, Date.now()),
+    changed: announce,
+    revoked: () => parts.revocations.look(),
+  });
+  const changes = { reload, prepare, losePolicy, renewDraft: (id: string) => publishing.drafts.renew(id) };
+  return { changes, close };
+}
+
+/** Manifest and policy, with what is published. */
+function modelPart(
+  { serving, publishing, service: { engines }, keys, log }: ChangingParts,
+  seat: Seat,
+  { manifestFile, policyFile }: Settings,
+): ReloadPart {
+  return {
+    prepare: async () => {
+      const next = await loadModel(manifestFile, policyFile, publishing.versions.head, seat.read);
+      refuseOtherConnectors(next, engines);
+      await requireRowSecurity(next, keys, log);
+      if (next.tenant !== serving.model.tenant)
+        throw new StartProblem('the tenant cannot change while the service runs');
+      return { now: versionsText(next), kept: null, take: () => serving.take(next) };
+    },
+  };
+}
+
+function versionsText({ manifest, snapshot }: ServedModel): string {
+  return `manifest ${manifest.version}, policy ${snapshot?.version ?? 'none'}`;
+}
+
+/** @throws StartProblem */
+function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, unknown>): void {
+  const names = [...next.manifest.connectors.keys()];
+  if (names.length === engines.size && names.every((n) => engines.has(n))) return;
+  throw new StartProblem(
+    'the manifest names other connectors than those that are open: restart to change them',
+  );
+}
+
+/** Credentials of one connector, as the manifest that serves names their variable. */
+function enginePart(name: string, engine: OpenEngine, serving: Serving, settings: Settings): ReloadPart {
+  return {
+    prepare: async () => {
+      const connector = serving.model.manifest.connectors.get(name);
+      if (connector === undefined) throw new StartProblem(`connector \`${name}\` is not declared any more`);
+      return renewal(name, engine, await engineConfig(connector, settings));
+    },
+  };
+}
+
+/** Receivers of lineage, which are read at start alone. */
+function lineagePart({ lineageFile }: Settings): readonly ReloadPart[] {
+  if (lineageFile === null) return [];
+  const before = readText(lineageFile, 'lineage file');
+  const kept = `${lineageFile}: restart to change who is told of lineage`;
+  return [
+    {
+      prepare: () => {
+        const changed = readText(lineageFile, 'lineage file') !== before;
+        return { now: null, kept: changed ? kept : null, take: () => undefined };
+      },
+    },
+  ];
+}
+
+/** What all processes of a server take up together. */
+export type Change =
+  /** The files anew. `brokenSince`: a policy that is broken has been so since then, ms since 1970. */
+  | { readonly kind: 'reload'; readonly brokenSince?: number }
+  /** What another process has published. */
+  | { readonly kind: 'version' }
+  /** A policy, and what other gateways have published. `same`: the policy that serves stays. */
+  | { readonly kind: 'policy'; readonly same?: boolean; readonly brokenSince?: number };
+
+const NOTHING: Reloaded = Object.freeze({ now: [], kept: [] });
+
+/**
+ * What another process has published, over the file as it was last loaded here, and not in force yet. Who published it
+ * has found that it can be served.
+ *
+ * @throws PublishedDamaged
+ */
+async function preparedVersion(
+  service: Pick<Service, 'publishing' | 'drafting' | 'log'>,
+  serving: Serving,
+): Promise<Prepared> {
+  const { publishing, log } = service;
+  const { versions } = publishing;
+  const { model } = serving;
+  await versions.renew();
+  const { head } = versions;
+  if (head?.id === model.published?.id) return { take: async () => NOTHING, drop: async () => undefined };
+  const next = model.over(await composed(service, model, head ?? EMPTY_OVERLAY), head);
+  return {
+    take: async () => {
+      serving.takePublished(next);
+      log.info('took up what was published', { manifest: next.manifest.version });
+      return NOTHING;
+    },
+    drop: async () => undefined,
+  };
+}
+
+type Overlay = typeof EMPTY_OVERLAY;
+
+async function composed(
+  { drafting }: Pick<Service, 'drafting'>,
+  served: ServedModel,
+  head: Overlay,
+): Promise<Model> {
+  const { manifest, snapshot, file, published } = served;
+  const { document: base } = file;
+  // Nobody is answered, so nobody waits for the compiler.
+  if (snapshot === null) return { manifest: compilePublishable(base, head.objects).manifest, snapshot };
+  const { objects } = published ?? EMPTY_OVERLAY;
+  const ground = { base, objects, manifest, snapshot };
+  const worked = await drafting.workOut({ action: 'rollback', to: head }, ground, 'service');
+  if (!worked.ok) throw new Error('what another worker published does not compile here');
+  const next = worked.manifest;
+  const steps = compilingSnapshot(snapshot.document, next.catalog, next.tenant);
+  return { manifest: next, snapshot: await inTurns(steps) };
+}
