@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { IndexStanding, IndexSummary, OnIndexProgress } from '../../src/content/index.js';
 import type { OpenedEngine } from '../../src/engine/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
-import { wordText } from '../../src/service/content/word-text.js';
+import { wordText } from '../../src/service/indexing/word-text.js';
 import {
   dataDirOption,
   manifestOption,
@@ -55,7 +55,7 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
   const { ready } = await import('osl-compiler');
   const { loadServed } = await import('../../src/service/model.js');
   const { openEngines } = await import('../../src/service/engines.js');
-  const { indexContent, paceText } = await import('../../src/service/content/index-content.js');
+  const { indexContent, paceText } = await import('../../src/service/indexing/index-content.js');
   const { operatorLog } = await import('../log.js');
   await ready();
   const { manifest } = await loadServed(settings);
@@ -82,7 +82,7 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
   try {
     if (flags.status) return await tellStanding(manifest, databases, names, flags.json === true);
     if (!flags.watch) return await round([], new Date());
-    const { signallingUrls } = await import('../../src/service/content/index-signals.js');
+    const { signallingUrls } = await import('../../src/service/indexing/index-signals.js');
     const { watchIndex } = await import('./index-watch.js');
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
     await watchIndex({
@@ -104,7 +104,7 @@ async function tellStanding(
   names: readonly string[],
   asJson: boolean,
 ): Promise<void> {
-  const { contentStanding } = await import('../../src/service/content/index-content.js');
+  const { contentStanding } = await import('../../src/service/indexing/index-content.js');
   const standings = await contentStanding(manifest, databases, names);
   if (asJson) printJson(standings);
   else for (const standing of standings) print(standingText(standing));

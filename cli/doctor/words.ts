@@ -7,7 +7,7 @@ import {
   systemUrlVariable,
 } from '../../src/model/manifest/index.js';
 import { connectorUrl } from '../../src/service/connector-url.js';
-import { wordText } from '../../src/service/content/word-text.js';
+import { wordText } from '../../src/service/indexing/word-text.js';
 import { type Finding, warn } from './finding.js';
 
 const HINT = 'values that are words can be listed under `exceptions`; then `osl index`';

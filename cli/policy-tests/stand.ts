@@ -5,7 +5,7 @@ import type { ServiceLog } from '../../src/base/log.js';
 import type { SystemEngine } from '../../src/engine/index.js';
 import { LEXICAL_MODEL } from '../../src/model/facets/embedding-models.js';
 import type { ManifestDocument, Table } from '../../src/model/manifest/index.js';
-import { indexContent } from '../../src/service/content/index-content.js';
+import { indexContent } from '../../src/service/indexing/index-content.js';
 import { loadModel } from '../../src/service/model.js';
 import { type OpenService, openService } from '../../src/service/open.js';
 import type { Service } from '../../src/service/service.js';

@@ -1,6 +1,6 @@
 import { INSTALLATION_ROOT } from '../../src/base/package-root.js';
 import { StartProblem } from '../../src/base/start-problem.js';
-import { indexContent } from '../../src/service/content/index-content.js';
+import { indexContent } from '../../src/service/indexing/index-content.js';
 import type { OpenService } from '../../src/service/open.js';
 import { isThisMachine, type Settings } from '../../src/service/settings.js';
 import { demoSignIn } from '../../src/surfaces/console/demo.js';

@@ -3,7 +3,7 @@ import { DEFAULT_ISSUER } from '../../policy/tokens/token-fault.js';
 import type { KeptBounds } from '../ask/data/kept-answers.js';
 import type { Caps } from '../ask/data/parts.js';
 import { StartProblem } from '../base/start-problem.js';
-import type { ChatSettings, ContentSettings } from './content/content.js';
+import type { ChatSettings, ContentSettings } from './indexing/content.js';
 import type { OtlpSettings } from './otlp/index.js';
 import { type AuditKeeping, type AuditSink, auditKeeping, auditSink } from './settings/audit.js';
 import { type ControlSettings, controlSettings } from './settings/control.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { ensureDemo } from '../../../cli/demo/index.js';
-import { indexContent } from '../../../src/service/content/index-content.js';
+import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { openService } from '../../../src/service/open.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { emptyDatabases } from '../../support/embedded-data.js';

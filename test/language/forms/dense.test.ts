@@ -1,6 +1,6 @@
 import t from 'tap';
-import { contentPlane } from '../../../src/service/content/content.js';
-import { indexContent } from '../../../src/service/content/index-content.js';
+import { contentPlane } from '../../../src/service/indexing/content.js';
+import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { systemReads } from '../../../src/service/system-reads.js';
 import { json } from '../../content/server.js';
 import { startForms } from './fixture.js';

@@ -1,4 +1,4 @@
-import { indexContent } from '../../../src/service/content/index-content.js';
+import { indexContent } from '../../../src/service/indexing/index-content.js';
 import type { OpenService } from '../../../src/service/open.js';
 import type { Service } from '../../../src/service/service.js';
 import { settingsFrom } from '../../../src/service/settings.js';

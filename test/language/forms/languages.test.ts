@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import t from 'tap';
 import { LANGUAGES, type Language } from '../../../src/model/facets/languages.js';
 import { parseManifest } from '../../../src/model/manifest/index.js';
-import { indexContent } from '../../../src/service/content/index-content.js';
+import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { manifestText, policyText } from '../../support/model-text.js';
 import { at, startForms } from './fixture.js';

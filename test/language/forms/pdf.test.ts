@@ -1,7 +1,7 @@
 import t from 'tap';
 import { chunkSpans } from '../../../src/content/chunk.js';
 import { PdfThread } from '../../../src/content/indexer/pdf/pdf-thread.js';
-import { indexContent } from '../../../src/service/content/index-content.js';
+import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { grantsText, manifestText } from '../../support/model-text.js';
 import { pdfOf } from '../../support/pdf.js';

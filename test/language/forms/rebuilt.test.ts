@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { parseManifest } from '../../../src/model/manifest/index.js';
-import { indexContent } from '../../../src/service/content/index-content.js';
+import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { startForms } from './fixture.js';
 import { NOTES, VECTORS_POLICY, vectorsManifest, vectorsScript } from './vectors.js';

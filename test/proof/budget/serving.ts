@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { indexContent } from '../../../src/service/content/index-content.js';
+import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createHttpServer } from '../../../src/surfaces/http/server.js';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import tap, { test } from 'tap';
-import { indexContent } from '../../../src/service/content/index-content.js';
+import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
