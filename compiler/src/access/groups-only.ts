@@ -11,39 +11,39 @@ const ALONE = 'aggregate it in a SELECT without that join, or take count(DISTINC
 
 export const GROUPS_ONLY = {
   rows: (relation) => ({
-    detail: 'aggregate them where they are read',
+    detail: 'they must be aggregated in the SELECT that reads them',
     hint: `write count, sum or avg of columns in the SELECT that reads \`${relation}\`, over groups that are large enough`,
   }),
   made: () => ({
-    detail: 'join them to entities and bridges only',
-    hint: 'join entities by their names, with no derived table, WITH item or function in FROM beside them',
+    detail: 'they can only be joined to entities and bridges',
+    hint: 'join entities by name, without a derived table, WITH table or function in FROM',
   }),
   joined: () => ({
-    detail: 'OSL-SQL alone joins them, on sealed keys and nothing else',
-    hint: 'ask in OSL-SQL, with equalities of sealed keys alone in ON; other conditions go in WHERE',
+    detail: 'they can only be joined in OSL-SQL, and only on sealed keys',
+    hint: 'use OSL-SQL, with only equalities of sealed keys in ON; put other conditions into WHERE',
   }),
   drawn: () => ({
-    detail: 'nothing may be drawn anew for each of their groups',
-    hint: 'leave out random() and whatever else gives a new value at each call',
+    detail: 'random values are not allowed over their groups',
+    hint: 'leave out random() and other functions that give a new value at each call',
   }),
   optional: () => ({
-    detail: 'they may not be the optional side of a join',
+    detail: 'they must not be the optional side of a join',
     hint: 'use INNER JOIN',
   }),
   around: (relation) => ({
-    detail: 'a query around chooses them by `=` and a key, and by nothing else',
-    hint: `compare a sealed key of \`${relation}\` to one of the query around, with = in WHERE, and name no other column of that query`,
+    detail: 'an outer query can only select them by `=` on a key',
+    hint: `compare a sealed key of \`${relation}\` with one of the outer query by = in WHERE, and use no other column of that query`,
   }),
   expanded: () => ({
-    detail: 'rows cannot be made of them',
-    hint: 'leave out of this SELECT what makes rows, such as unnest',
+    detail: 'functions that make rows cannot be applied to them',
+    hint: 'leave functions such as unnest out of this SELECT',
   }),
   shows: (_, name) => ({
-    detail: `\`${name}\` would show what is in one of them`,
+    detail: `\`${name}\` would show the value of a single row`,
     hint: 'use count, sum, avg, stddev or variance',
   }),
   ordered: () => ({
-    detail: 'an aggregate over them takes no ORDER BY',
+    detail: 'an aggregate over them must not have ORDER BY',
     hint: 'leave out ORDER BY in the call',
   }),
   intervals: (_, name) => ({
@@ -51,50 +51,50 @@ export const GROUPS_ONLY = {
     hint: 'use count, or aggregate a column of numbers',
   }),
   computed: () => ({
-    detail: 'aggregate columns as they are, without an expression',
-    hint: 'aggregate each column by itself and compute with the results, as in sum(a) / count(b)',
+    detail: 'only plain columns can be aggregated, not expressions',
+    hint: 'aggregate each column separately and compute with the results, as in sum(a) / count(b)',
   }),
   repeated: () => ({
-    detail: 'a join repeats them, and so would weigh one more than another',
+    detail: 'a join repeats them, which would give some rows more weight than others',
     hint: ALONE,
   }),
   besideRows: () => ({
-    detail: 'a join to rows that are shown would weigh one more than another',
+    detail: 'a join to visible rows would give some rows more weight than others',
     hint: ALONE,
   }),
   known: () => ({
-    detail: 'a column that is shown would weigh one more than another',
-    hint: 'use count, or aggregate a column of which you are shown no values',
+    detail: 'a visible column would give some rows more weight than others',
+    hint: 'use count, or aggregate a column whose values you cannot see',
   }),
   fails: () => ({
-    detail: 'filter and group by columns and comparisons only, which cannot fail',
-    hint: 'compare columns to constants in WHERE, group by columns as they are, and compute with the results in a query around',
+    detail: 'only columns and comparisons, which cannot fail, can filter and group them',
+    hint: 'compare columns with constants in WHERE, group by plain columns, and compute with the results in an outer query',
   }),
   running: () => ({
-    detail: 'a running total would tell its periods apart',
-    hint: 'ask for each period by itself, with a metric that adds nothing up over time',
+    detail: 'a running total would reveal its single periods',
+    hint: 'query each period separately, with a metric that is not a running total',
   }),
   metrics: (relation, metrics) => ({
-    detail: 'only some metrics of it may be asked for',
-    hint: `ask for ${metrics} in a SELECT from \`${relation}\` alone`,
+    detail: 'only certain metrics of it may be queried',
+    hint: `query ${metrics} in a SELECT from \`${relation}\` alone`,
   }),
   sharedJoin: (relation) => ({
-    detail: 'a figure over rows that are joined to them could be one of them for the most part',
+    detail: 'an aggregate over rows joined to them could consist mostly of one of them',
     hint: `aggregate columns of \`${relation}\` itself, or use count`,
   }),
   sharedPart: (_, name) => ({
-    detail: `what part of \`${name}\` is one row's cannot be told`,
+    detail: `what part of \`${name}\` comes from one row cannot be determined`,
     hint: 'use count, or aggregate a column of numbers',
   }),
   sampled: (relation) => ({
-    detail: 'a sample would show some of them',
-    hint: `ask for count, sum or avg of columns of \`${relation}\`, over groups that are large enough`,
+    detail: 'a sample would show single rows',
+    hint: `use count, sum or avg of columns of \`${relation}\`, over groups that are large enough`,
   }),
 } satisfies Readonly<Record<string, ReasonOf>>;
 
 export type GroupsOnlyReason = keyof typeof GROUPS_ONLY;
 
-/** Hint for a metric that needs more than figures over groups. */
+/** Hint for a metric that needs more than aggregates over groups. */
 export function inPlaceOfMetric(relation: string): string {
-  return `ask for another metric, or write count, sum or avg of columns in a SELECT that reads \`${relation}\``;
+  return `use another metric, or write count, sum or avg of columns in a SELECT that reads \`${relation}\``;
 }
