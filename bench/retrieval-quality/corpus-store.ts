@@ -1,4 +1,5 @@
 import { ready } from 'osl-compiler';
+import { sql } from '../../src/base/sql.js';
 import {
   type IndexSummary,
   indexFacet,
@@ -51,12 +52,12 @@ export async function openCorpusStore(corpora: ReadonlyMap<string, string>): Pro
   if (facet === undefined) throw new Error('the bench has one facet');
   const engine = await openEngine({ kind: 'pglite', dataDir: null });
   const { system } = engine;
-  await system.script('create schema corpus; create table corpus.text (id text primary key, body text)');
-  for (const row of corpora) await system.query('insert into corpus.text values ($1, $2)', row);
+  await system.script(sql`create schema corpus; create table corpus.text (id text primary key, body text)`);
+  for (const row of corpora) await system.query(sql`insert into corpus.text values ($1, $2)`, row);
   const [summary] = await indexFacet(system, manifest, facet, { embedder: lexicalEmbedder, batch: 1 });
   if (summary === undefined) throw new Error('the facet has one version');
   const rows = await system.query(
-    'select chunk_id, doc_id, start_char, end_char, text from osl_content.body__raw order by chunk_id',
+    sql`select chunk_id, doc_id, start_char, end_char, text from osl_content.body__raw order by chunk_id`,
   );
   const places = new Map(rows.map((r, i) => [String(r['chunk_id']), i]));
   return {
@@ -81,7 +82,7 @@ async function best(
 ): Promise<readonly string[]> {
   const terms = termsOf(text);
   const found = await system.query(
-    `select q.id, count(*) as n from unnest($1::int4[]) q(id)
+    sql`select q.id, count(*) as n from unnest($1::int4[]) q(id)
        join osl_content.body__raw c on c.terms @> array[q.id] group by q.id`,
     [terms.ids],
   );
@@ -89,7 +90,7 @@ async function best(
   const query = lexicalQuery(terms, { documents, documentFrequency: (id) => frequencies.get(id) ?? 0 });
   if (query === null) return [];
   const rows = await system.query(
-    `select chunk_id from osl_content.body__raw where terms && $2::int4[]
+    sql`select chunk_id from osl_content.body__raw where terms && $2::int4[]
       order by lex operator(public.<#>) $1::public.sparsevec, chunk_id limit $3::int4`,
     [query.vector, query.termIds, k],
   );

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from 'pg';
+import { generatedSql, sql } from '../../src/base/sql.js';
 import {
   lexicalEmbedder,
   lexicalQuery,
@@ -213,11 +214,11 @@ async function load(system: SystemEngine, words: (count: number) => string, size
     }
   };
   await system.copyIn({ schema: STORE_SCHEMA, table: run.table, columns }, rows());
-  await system.script(fillWords(note.name, version.name, lexicalEmbedder.layout) ?? '');
+  await system.script(fillWords(note.name, version.name, lexicalEmbedder.layout) ?? sql``);
   await system.script(createIndexes(note, version.name, lexicalEmbedder.layout));
   await settleStore(system, note, lexicalEmbedder, size);
-  await system.script(PLAIN_NOTES);
-  await system.script('vacuum analyze bench.plain_note');
+  await system.script(generatedSql(PLAIN_NOTES));
+  await system.script(sql`vacuum analyze bench.plain_note`);
 }
 
 const MANIFEST = `version: 1

@@ -1,3 +1,4 @@
+import { generatedSql, sql } from '../../src/base/sql.js';
 import { DEFAULT_MIN_LENGTH, type Embedder, prepareContent } from '../../src/content/index.js';
 import { dropStore, settingsHash } from '../../src/content/store/control.js';
 import {
@@ -36,13 +37,15 @@ function versionOf(facet: Facet) {
 
 /** The table of the entities that `count` passages are of. */
 export async function makeEntities(system: SystemEngine, count: number): Promise<void> {
-  await system.script(`
+  await system.script(
+    generatedSql(`
     create schema if not exists bench;
     drop table if exists bench.entity;
     create table bench.entity (id int4 primary key);
     insert into bench.entity select generate_series(0, ${Math.ceil(count / CHUNKS_PER_ENTITY) - 1});
     analyze bench.entity;
-  `);
+  `),
+  );
 }
 
 /**
@@ -65,7 +68,7 @@ export async function loadStore(
   const columns = storeColumns(facet, embedder.layout).map((c) => c.name);
   const start = performance.now();
   await system.copyIn({ schema: STORE_SCHEMA, table: run.table, columns }, storeRows(corpus.chunks(count)));
-  await system.script(fillBits(facet, version.name, embedder.layout) ?? '');
+  await system.script(fillBits(facet, version.name, embedder.layout) ?? sql``);
   const loaded = performance.now();
   await system.script(createIndexes(facet, version.name, embedder.layout));
   const indexed = performance.now();
@@ -81,9 +84,11 @@ export async function settleStore(
   count: number,
 ): Promise<void> {
   for (const table of storeTables(facet.name, 'raw', embedder.layout))
-    await system.script(`vacuum analyze ${storeName(table)}`);
+    await system.script(generatedSql(`vacuum analyze ${storeName(table)}`));
   await system.query(
-    `update ${STORE_SCHEMA}.facet set state = 'ready', settings = $2, documents = $1, chunks = $1 where facet = $3`,
+    generatedSql(
+      `update ${STORE_SCHEMA}.facet set state = 'ready', settings = $2, documents = $1, chunks = $1 where facet = $3`,
+    ),
     [String(count), settingsHash(facet, versionOf(facet), DEFAULT_MIN_LENGTH), facet.name],
   );
   await system.grantRead(STORE_SCHEMA);
@@ -98,7 +103,7 @@ export async function storeBytes(
 ): Promise<{ readonly rows: number; readonly indexes: number }> {
   const names = storeTables(facet, 'raw', embedder.layout).map(storeName);
   const [row] = await system.query(
-    `select sum(pg_table_size(t::regclass)) as rows, sum(pg_indexes_size(t::regclass)) as indexes from unnest($1::text[]) as t`,
+    sql`select sum(pg_table_size(t::regclass)) as rows, sum(pg_indexes_size(t::regclass)) as indexes from unnest($1::text[]) as t`,
     [names],
   );
   return { rows: Number(row?.['rows']), indexes: Number(row?.['indexes']) };
@@ -108,7 +113,7 @@ export async function storeBytes(
 export async function serveAs(system: SystemEngine, approximate: boolean): Promise<void> {
   const facet = facetOf(approximate);
   const settings = settingsHash(facet, versionOf(facet), DEFAULT_MIN_LENGTH);
-  await system.query(`update ${STORE_SCHEMA}.facet set settings = $1 where facet = $2`, [
+  await system.query(generatedSql(`update ${STORE_SCHEMA}.facet set settings = $1 where facet = $2`), [
     settings,
     facet.name,
   ]);

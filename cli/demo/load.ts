@@ -1,3 +1,4 @@
+import { sql } from '../../src/base/sql.js';
 import type { SystemEngine, SystemQueries } from '../../src/engine/index.js';
 import { lockFingerprint } from './lock.js';
 import { readSupplyChain } from './read.js';
@@ -43,13 +44,13 @@ export async function loadDemo(
 ): Promise<boolean> {
   const loaded = await system.transaction(async (tx) => {
     // Two processes may start at once; the number is arbitrary, and ours.
-    await tx.query('select pg_catalog.pg_advisory_xact_lock(7308604875124592713)');
+    await tx.query(sql`select pg_catalog.pg_advisory_xact_lock(7308604875124592713)`);
     if (await isLoaded(tx, chain.fingerprint)) return false;
     await dropOlder(tx);
     await tx.script(CREATE_TABLES);
     await copyAll(tx, tableLoads(chain), onProgress);
     await tx.script(CREATE_KEYS);
-    await tx.query('insert into supply.loaded (lock_sha256) values ($1)', [chain.fingerprint]);
+    await tx.query(sql`insert into supply.loaded (lock_sha256) values ($1)`, [chain.fingerprint]);
     return true;
   });
   await system.grantRead('supply');
@@ -76,15 +77,17 @@ async function copyAll(
 
 /** The marker is written last, in the transaction of the rows: where it is, they are. */
 async function isLoaded(system: SystemQueries, fingerprint: string): Promise<boolean> {
-  const [there] = await system.query("select pg_catalog.to_regclass('supply.loaded') is not null as there");
+  const [there] = await system.query(
+    sql`select pg_catalog.to_regclass('supply.loaded') is not null as there`,
+  );
   if (there?.['there'] !== true) return false;
-  const rows = await system.query('select 1 from supply.loaded where lock_sha256 = $1', [fingerprint]);
+  const rows = await system.query(sql`select 1 from supply.loaded where lock_sha256 = $1`, [fingerprint]);
   return rows.length > 0;
 }
 
 async function dropOlder(tx: SystemQueries): Promise<void> {
   const [schema] = await tx.query(
-    "select pg_catalog.obj_description(oid, 'pg_namespace') as comment from pg_catalog.pg_namespace where nspname = 'supply'",
+    sql`select pg_catalog.obj_description(oid, 'pg_namespace') as comment from pg_catalog.pg_namespace where nspname = 'supply'`,
   );
   if (schema === undefined) return;
   if (schema['comment'] !== SCHEMA_COMMENT) {
@@ -92,5 +95,5 @@ async function dropOlder(tx: SystemQueries): Promise<void> {
       'the database has a schema `supply` that is not the demo’s: load the demo into another database',
     );
   }
-  await tx.script('drop schema supply cascade');
+  await tx.script(sql`drop schema supply cascade`);
 }

@@ -1,11 +1,12 @@
+import { sql, sqlText } from '../../src/base/sql.js';
 import type { CreditRow, DependencyRow, DocumentRow, PackageRow, PersonRow, SupplyChain } from './rows.js';
 
 /** Marks the schema as ours: a schema of that name that somebody else made is never touched. */
 export const SCHEMA_COMMENT = 'OSL Gateway demo: made from package-lock.json, dropped when that changes';
 
-export const CREATE_TABLES = `
+export const CREATE_TABLES = sql`
 create schema supply;
-comment on schema supply is '${SCHEMA_COMMENT}';
+comment on schema supply is ${sqlText(SCHEMA_COMMENT)};
 create table supply.package (
   path text not null,
   name text not null,
@@ -45,7 +46,7 @@ create table supply.loaded (lock_sha256 text not null, at timestamptz not null d
 `;
 
 /** Keys and indexes are made when the rows are there. */
-export const CREATE_KEYS = `
+export const CREATE_KEYS = sql`
 alter table supply.package add primary key (path);
 alter table supply.person add primary key (id);
 alter table supply.dependency add primary key (from_path, to_path, kind),

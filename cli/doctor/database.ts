@@ -1,4 +1,5 @@
 import { quoteIdentifier } from 'osl-compiler';
+import { sql } from '../../src/base/sql.js';
 import { tableSql } from '../../src/base/table-sql.js';
 import { type OutOfServiceCause, type Survey, surveyPostgres } from '../../src/engine/index.js';
 import {
@@ -189,7 +190,7 @@ async function settingFindings(
   url: string,
 ): Promise<readonly Finding[]> {
   const asked = Date.now();
-  const [row] = await system.query(`
+  const [row] = await system.query(sql`
     select extract(epoch from clock_timestamp())::float8 as now,
            current_setting('log_parameter_max_length')::int as logged,
            current_setting('log_parameter_max_length_on_error')::int as logged_on_error,
@@ -253,7 +254,7 @@ async function extensionFindings(
   const facets = [...manifest.facets.values()].filter((f) => f.connector === connector.name);
   if (facets.length === 0) return [];
   const [vector] = await system.query(
-    "select extversion as v from pg_catalog.pg_extension where extname = 'vector'",
+    sql`select extversion as v from pg_catalog.pg_extension where extname = 'vector'`,
   );
   if (vector !== undefined) return [ok(about, `pgvector ${String(vector['v'])}`)];
   return [
@@ -302,7 +303,7 @@ async function systemFindings(
   }
 }
 
-const MAY_STORE = `
+const MAY_STORE = sql`
   select case when pg_catalog.to_regnamespace($1) is null
               then pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE')
               else pg_catalog.has_schema_privilege($1, 'CREATE') end as may`;

@@ -1,3 +1,4 @@
+import { sql } from '../../src/base/sql.js';
 import type { Survey } from '../../src/engine/index.js';
 import type { Connector } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/model.js';
@@ -48,7 +49,7 @@ export async function rowSecurityFindings(
 
 /** Policies of ours that no setting asks for: every question to their tables fails. */
 async function leftOver(about: string, { system }: Survey): Promise<readonly Finding[]> {
-  const found = await system.query('select from pg_catalog.pg_namespace where nspname = $1', [SCHEMA]);
+  const found = await system.query(sql`select from pg_catalog.pg_namespace where nspname = $1`, [SCHEMA]);
   if (found.length === 0) return [];
   const message = 'row security of the gateway stands, and the connector does not say `row_security: true`';
   return [
@@ -65,7 +66,7 @@ async function besideFindings(
   guarded: readonly string[],
 ): Promise<readonly Finding[]> {
   const rows = await system.query(
-    `select n.nspname || '.' || c.relname as name
+    sql`select n.nspname || '.' || c.relname as name
        from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
       where c.relkind in ('r', 'p', 'v', 'm', 'f') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
         and pg_catalog.has_schema_privilege(n.oid, 'USAGE')

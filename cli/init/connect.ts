@@ -1,3 +1,4 @@
+import { sql } from '../../src/base/sql.js';
 import { type Survey, surveyPostgres } from '../../src/engine/index.js';
 import { connectFault, withoutPassword } from '../../src/service/connect-fault.js';
 import { urlInFile } from '../../src/service/connector-url.js';
@@ -119,5 +120,5 @@ function capital(text: string): string {
 }
 
 async function isRole({ system }: Survey, name: string): Promise<boolean> {
-  return (await system.query('select from pg_catalog.pg_roles where rolname = $1', [name])).length > 0;
+  return (await system.query(sql`select from pg_catalog.pg_roles where rolname = $1`, [name])).length > 0;
 }

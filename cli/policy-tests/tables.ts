@@ -1,4 +1,5 @@
 import { arrayText, quoteIdentifier, quoteLiteral, storedType } from 'osl-compiler';
+import { generatedSql, type Sql } from '../../src/base/sql.js';
 import { tableSql } from '../../src/base/table-sql.js';
 import type { Connector, DeclaredTableColumn, Table } from '../../src/model/manifest/index.js';
 import type { JsonRow } from './document.js';
@@ -9,17 +10,18 @@ export class UnfitRows extends Error {
 }
 
 /** The DDL of a connector's tables as its manifest declares them: columns and their types, no keys, no rows. */
-export function tablesSql({ tables }: Connector): string {
+export function tablesSql({ tables }: Connector): Sql {
   const all = [...tables.values()];
   const schemas = new Set(all.map((t) => t.schema));
-  return [
+  const statements = [
     ...[...schemas].map((schema) => `CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(schema)};`),
     ...enumsSql(all),
     ...all.map(
       (table) =>
         `CREATE TABLE ${tableSql(table)} (${[...table.columns.values()].map(columnSql).join(', ')});`,
     ),
-  ].join('\n');
+  ];
+  return generatedSql(statements.join('\n'));
 }
 
 /** The enums whose labels are declared; a column of any other type that is not Postgres' own holds its text. */

@@ -1,5 +1,4 @@
-import { quoteIdentifier } from 'osl-compiler';
-import { tableSql } from '../../src/base/table-sql.js';
+import { sql, sqlJoin, sqlName, sqlNumber, sqlTable } from '../../src/base/sql.js';
 import { type SystemEngine, UpstreamFailure } from '../../src/engine/index.js';
 import {
   type AdoptionCandidate,
@@ -69,17 +68,20 @@ async function count(
   sets: readonly (readonly string[])[],
 ): Promise<{ readonly rows: number; readonly distinct: readonly number[] }> {
   const columns = sets.map((set, i) => {
-    const names = set.map(quoteIdentifier);
-    const value = names.length === 1 ? names[0] : `(${names.join(', ')})`;
-    const filled = names.map((n) => `${n} IS NOT NULL`).join(' AND ');
-    return `count(DISTINCT ${value}) FILTER (WHERE ${filled})::float8 AS k${i}`;
+    const names = set.map(sqlName);
+    const value = names.length === 1 ? sqlJoin(names) : sql`(${sqlJoin(names)})`;
+    const filled = sqlJoin(
+      names.map((n) => sql`${n} IS NOT NULL`),
+      sql` AND `,
+    );
+    return sql`count(DISTINCT ${value}) FILTER (WHERE ${filled})::float8 AS ${sqlName(`k${i}`)}`;
   });
-  const from = tableSql({ schema, table });
+  const from = sqlTable({ schema, table });
   return system.transaction(async (tx) => {
     await tx.script(
-      `SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = ${TABLE_MS}; SET LOCAL lock_timeout = '1s'`,
+      sql`SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = ${sqlNumber(TABLE_MS)}; SET LOCAL lock_timeout = '1s'`,
     );
-    const [row] = await tx.query(`SELECT count(*)::float8 AS rows, ${columns.join(', ')} FROM ${from}`);
+    const [row] = await tx.query(sql`SELECT count(*)::float8 AS rows, ${sqlJoin(columns)} FROM ${from}`);
     return { rows: Number(row?.['rows']), distinct: sets.map((_, i) => Number(row?.[`k${i}`])) };
   });
 }

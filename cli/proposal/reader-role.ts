@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { quoteIdentifier } from 'osl-compiler';
-import { tableSql } from '../../src/base/table-sql.js';
+import { sql, sqlJoin, sqlName, sqlTable, sqlText } from '../../src/base/sql.js';
 import type { SystemEngine } from '../../src/engine/index.js';
 import type { AdoptionCandidate } from '../../src/model/discovery/index.js';
 import { makeScramVerifier } from '../../wire/index.js';
@@ -26,17 +25,20 @@ export async function makeReader(
   url: string,
 ): Promise<ReaderRole> {
   const password = randomBytes(24).toString('base64url');
-  const role = quoteIdentifier(name);
-  const schemas = [...new Set(tables.map((t) => t.schema))].map(quoteIdentifier);
-  const relations = tables.map(tableSql);
+  const role = sqlName(name);
+  const schemas = [...new Set(tables.map((t) => t.schema))].map(sqlName);
+  const relations = tables.map(sqlTable);
   const verifier = await makeScramVerifier(password);
   await system.transaction((tx) =>
     tx.script(
-      [
-        `CREATE ROLE ${role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD '${verifier}'`,
-        ...(schemas.length === 0 ? [] : [`GRANT USAGE ON SCHEMA ${schemas.join(', ')} TO ${role}`]),
-        ...(relations.length === 0 ? [] : [`GRANT SELECT ON ${relations.join(', ')} TO ${role}`]),
-      ].join('; '),
+      sqlJoin(
+        [
+          sql`CREATE ROLE ${role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD ${sqlText(verifier)}`,
+          ...(schemas.length === 0 ? [] : [sql`GRANT USAGE ON SCHEMA ${sqlJoin(schemas)} TO ${role}`]),
+          ...(relations.length === 0 ? [] : [sql`GRANT SELECT ON ${sqlJoin(relations)} TO ${role}`]),
+        ],
+        sql`; `,
+      ),
     ),
   );
   const own = new URL(url);
@@ -44,6 +46,6 @@ export async function makeReader(
   own.password = password;
   return {
     url: own.href,
-    drop: () => system.script(`DROP OWNED BY ${role}; DROP ROLE ${role}`),
+    drop: () => system.script(sql`DROP OWNED BY ${role}; DROP ROLE ${role}`),
   };
 }

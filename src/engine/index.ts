@@ -1,5 +1,6 @@
 /** The two engines to a database, governed and system, over a native Postgres or an embedded one. */
 
+export { sql } from '../base/sql.js';
 export { type AnswerBounds, AnswerMemory, LARGE_ROW_BYTES, MemoryShare, noMemory } from './answer-memory.js';
 export { unreachableNodes } from './data-nodes.js';
 export type { EngineEvents, OpenedEngine } from './engine.js';

@@ -1,6 +1,5 @@
-import { quoteIdentifier } from 'osl-compiler';
 import { textParser } from '../base/postgres/index.js';
-import { tableSql } from '../base/table-sql.js';
+import { Sql, sql, sqlJoin, sqlName, sqlTable } from '../base/sql.js';
 import type { Pool } from './pool.js';
 import { DataRowReader } from './protocol/data-row.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
@@ -54,9 +53,9 @@ export interface SystemQueries {
    * One statement; `$n` are `params`. Values come back as `pg` decodes them: int8 and numeric as strings,
    * timestamps as Date, json parsed, bytea as Buffer. Throws UpstreamFailure.
    */
-  query(sql: string, params?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  query(statement: Sql, params?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** Any number of statements without parameters. */
-  script(ddl: string): Promise<void>;
+  script(ddl: Sql): Promise<void>;
   /** Loads rows of text-format values with COPY, all or none; returns their number. */
   copyIn(target: CopyTarget, rows: CopySource): Promise<number>;
 }
@@ -84,11 +83,11 @@ export class SystemEngine implements SystemQueries {
     return this.#reader();
   }
 
-  query(sql: string, params?: readonly unknown[]): Promise<Record<string, unknown>[]> {
-    return this.#lend((session) => query(session, sql, params));
+  query(statement: Sql, params?: readonly unknown[]): Promise<Record<string, unknown>[]> {
+    return this.#lend((session) => query(session, statement, params));
   }
 
-  script(ddl: string): Promise<void> {
+  script(ddl: Sql): Promise<void> {
     return this.#lend((session) => script(session, ddl));
   }
 
@@ -103,9 +102,9 @@ export class SystemEngine implements SystemQueries {
 
   /** Lets the governed role read every table that `schema` holds now. */
   grantRead(schema: string): Promise<void> {
-    const [s, r] = [quoteIdentifier(schema), quoteIdentifier(this.reader)];
+    const [s, r] = [sqlName(schema), sqlName(this.reader)];
     return this.script(
-      `GRANT USAGE ON SCHEMA ${s} TO ${r}; GRANT SELECT ON ALL TABLES IN SCHEMA ${s} TO ${r}`,
+      sql`GRANT USAGE ON SCHEMA ${s} TO ${r}; GRANT SELECT ON ALL TABLES IN SCHEMA ${s} TO ${r}`,
     );
   }
 }
@@ -113,34 +112,34 @@ export class SystemEngine implements SystemQueries {
 /** The system statements of one session, in whatever state it is. */
 export function queriesOn(session: UpstreamSession): SystemQueries {
   return {
-    query: (sql, params) => query(session, sql, params),
+    query: (statement, params) => query(session, statement, params),
     script: (ddl) => script(session, ddl),
     copyIn: (target, rows) => copyIn(session, target, rows),
   };
 }
 
 async function inTransaction<T>(session: UpstreamSession, work: () => Promise<T>): Promise<T> {
-  await script(session, 'BEGIN');
+  await script(session, sql`BEGIN`);
   try {
     const result = await work();
-    await script(session, 'COMMIT');
+    await script(session, sql`COMMIT`);
     return result;
   } catch (error) {
-    await script(session, 'ROLLBACK').catch(() => session.destroy());
+    await script(session, sql`ROLLBACK`).catch(() => session.destroy());
     throw error;
   }
 }
 
 async function query(
   session: UpstreamSession,
-  sql: string,
+  statement: Sql,
   params: readonly unknown[] = [],
 ): Promise<Record<string, unknown>[]> {
   const rows: Record<string, unknown>[] = [];
   let columns: readonly Column[] = [];
   await submit(session, {
     send(out) {
-      out.parse('', sql, []);
+      out.parse('', Sql.textOf(statement), []);
       out.describeStatement('');
       out.bind('', params.map(textValue), []);
       out.execute(0);
@@ -157,19 +156,19 @@ async function query(
   return rows;
 }
 
-function script(session: UpstreamSession, sql: string): Promise<void> {
-  return submit(session, { send: (out) => out.query(sql) });
+function script(session: UpstreamSession, ddl: Sql): Promise<void> {
+  return submit(session, { send: (out) => out.query(Sql.textOf(ddl)) });
 }
 
 async function copyIn(session: UpstreamSession, target: CopyTarget, rows: CopySource): Promise<number> {
-  const table = tableSql(target);
-  const sql = `COPY ${table} (${target.columns.map(quoteIdentifier).join(', ')}) FROM STDIN`;
+  const columns = sqlJoin(target.columns.map(sqlName));
+  const copy = sql`COPY ${sqlTable(target)} (${columns}) FROM STDIN`;
   let count = 0;
   for await (const batch of copyBatches(rows, target.columns.length)) {
     // The server ignores CopyData after a failed COPY, so the whole batch goes out without waiting for it.
     await submit(session, {
       send(out) {
-        out.query(sql);
+        out.query(Sql.textOf(copy));
         out.copyData(batch.bytes);
         out.copyDone();
       },

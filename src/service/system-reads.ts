@@ -1,5 +1,4 @@
-import { quoteIdentifier } from 'osl-compiler';
-import { tableSql } from '../base/table-sql.js';
+import { sql, sqlName, sqlTable } from '../base/sql.js';
 import { type RollupState, readStates } from '../content/rollups/index.js';
 import {
   DEFAULT_MIN_LENGTH,
@@ -43,7 +42,7 @@ export function systemReads(databases: ReadonlyMap<string, OpenedEngine>): Syste
     readWatermark: (connector: string, table: TableName, column: string) =>
       on(connector, async (system) => {
         const [row] = await system.query(
-          `SELECT max(${quoteIdentifier(column)})::text AS watermark FROM ${tableSql(table)}`,
+          sql`SELECT max(${sqlName(column)})::text AS watermark FROM ${sqlTable(table)}`,
         );
         return String(row?.['watermark'] ?? '');
       }),

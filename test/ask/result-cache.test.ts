@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import tap, { test } from 'tap';
 import type { AuditRecord } from '../../audit/index.js';
 import type { KeptBounds } from '../../src/ask/data/kept-answers.js';
+import { generatedSql, sql } from '../../src/base/sql.js';
 import { nativeOfRun } from '../support/service.js';
 import { SHOP_MANIFEST, SHOP_POLICY } from '../support/shop.js';
 import { servePg } from '../surfaces/pg/support.js';
@@ -75,7 +76,7 @@ function suite(rest: Rest, wire: Wire): void {
     const first = await ask('user:ada', question);
     t.equal(from(first), 'live');
     t.equal(first.headers['age'], '0');
-    await system.script("update shop.customers set name = 'Adela' where id = 1");
+    await system.script(sql`update shop.customers set name = 'Adela' where id = 1`);
     const second = await ask('user:ada', question);
     t.equal(from(second), 'cache');
     t.same(rows(second), [{ name: 'Ada', email: 'ada@eu.example' }], 'nobody said that the row has changed');
@@ -94,7 +95,7 @@ function suite(rest: Rest, wire: Wire): void {
     t.equal(from(anew), 'live');
     t.same(rows(anew), [{ name: 'Adela', email: 'ada@eu.example' }]);
     t.same(rows(await ask('user:ada', question)), rows(anew), 'what was read anew is kept');
-    await system.script("update shop.customers set name = 'Ada' where id = 1");
+    await system.script(sql`update shop.customers set name = 'Ada' where id = 1`);
     await ask('user:ada', question, { 'cache-control': 'no-cache' });
   });
 
@@ -103,13 +104,13 @@ function suite(rest: Rest, wire: Wire): void {
     t.equal(from(await ask('user:ada', question)), 'live');
     t.equal(from(await ask('user:ada', question)), 'cache');
     await system.script(
-      "insert into shop.orders values (1000, 1, 'eu', 1, 1, '2026-06-01 00:00:00+00', null)",
+      sql`insert into shop.orders values (1000, 1, 'eu', 1, 1, '2026-06-01 00:00:00+00', null)`,
     );
     const after = await ask('user:ada', question);
     t.equal(from(after), 'live');
     t.same(rows(after), [{ n: '41' }]);
     t.equal(from(await ask('user:ada', question)), 'cache');
-    await system.script('delete from shop.orders where id = 1000');
+    await system.script(sql`delete from shop.orders where id = 1000`);
   });
 
   test('so does a notification, of the entity or of all', async (t) => {
@@ -119,17 +120,17 @@ function suite(rest: Rest, wire: Wire): void {
       ['coffee', "notify osl_data, 'product'"],
       ['cocoa', 'notify osl_data'],
     ] as const) {
-      await system.script(`update shop.products set label = '${label}' where id = 1`);
+      await system.script(generatedSql(`update shop.products set label = '${label}' where id = 1`));
       t.same(rows(await ask('user:ann', question))?.[0 as never] !== label, true);
-      await system.script("notify osl_data, 'another'");
-      await system.script(notify);
+      await system.script(sql`notify osl_data, 'another'`);
+      await system.script(generatedSql(notify));
       await until(async () => JSON.stringify(rows(await ask('user:ann', question))).includes(label));
     }
     await system.script(
-      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'osl results' and datname = current_database()",
+      sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'osl results' and datname = current_database()`,
     );
     await until(async () => from(await ask('user:ann', question)) === 'live');
-    await system.script("update shop.products set label = 'tea' where id = 1");
+    await system.script(sql`update shop.products set label = 'tea' where id = 1`);
     await until(async () => from(await ask('user:ann', question)) === 'cache');
     t.same(
       rows(await ask('user:ann', question)),
@@ -169,11 +170,11 @@ function suite(rest: Rest, wire: Wire): void {
     await serve(SHOP_POLICY.replace('user:eu: { ceiling: [regional]', 'user:eu: { ceiling: []'));
     t.equal((await ask('user:eu', question)).status, 403);
     await serve(SHOP_POLICY);
-    await system.script("update shop.customers set name = 'Bob' where id = 2");
+    await system.script(sql`update shop.customers set name = 'Bob' where id = 2`);
     const back = await ask('user:eu', question);
     t.equal(from(back), 'live', 'what was kept under the same policy before is forgotten');
     t.notSame(rows(back), rows(before));
-    await system.script("update shop.customers set name = 'Bo' where id = 2");
+    await system.script(sql`update shop.customers set name = 'Bo' where id = 2`);
   });
 
   test('values are part of the question', async (t) => {
@@ -267,14 +268,14 @@ function suite(rest: Rest, wire: Wire): void {
     const question = 'select name from customer where id = 3';
     for (let i = 0; i < 3; i++) await client.query(question);
     t.match((await client.query('show osl.freshness')).rows[0]['osl.freshness'], /^cache/);
-    await system.script("update shop.customers set name = 'Cyd' where id = 3");
+    await system.script(sql`update shop.customers set name = 'Cyd' where id = 3`);
     for (const begin of ['begin', 'begin isolation level repeatable read']) {
       await client.query(begin);
       t.same((await client.query(question)).rows, [{ name: 'Cyd' }], begin);
       await client.query('commit');
     }
     t.same((await client.query(question)).rows, [{ name: 'Cy' }], 'outside, it is what was kept');
-    await system.script("update shop.customers set name = 'Cy' where id = 3");
+    await system.script(sql`update shop.customers set name = 'Cy' where id = 3`);
   });
 
   test('limits count what is given again', async (t) => {
@@ -316,6 +317,6 @@ test('an answer is too old when its time is over', async (t) => {
   const asked = (): Promise<Reply> =>
     rest.ask('user:ada', { osql: 'select name from customer where id = 1' });
   await asked();
-  await rest.test.engine.system.script("update shop.customers set name = 'Adela' where id = 1");
+  await rest.test.engine.system.script(sql`update shop.customers set name = 'Adela' where id = 1`);
   await until(async () => JSON.stringify((await asked()).json()['rows']).includes('Adela'));
 });

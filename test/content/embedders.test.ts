@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { sql } from '../../src/base/sql.js';
 import {
   cosine,
   type Embedder,
@@ -273,7 +274,7 @@ test('an OpenAI-compatible endpoint', async (t) => {
         const options = { embedder, versions: ['raw'] };
         await indexFacet(engine.system, manifest, { ...facet, approximate: true }, options);
         const [index] = await engine.system.query(
-          "select indexdef from pg_indexes where schemaname = 'osl_content' and indexdef like '%hnsw%'",
+          sql`select indexdef from pg_indexes where schemaname = 'osl_content' and indexdef like '%hnsw%'`,
         );
         t.match(index?.['indexdef'], `hnsw (embedding ${type}_ip_ops)`);
       }
@@ -284,7 +285,7 @@ test('an OpenAI-compatible endpoint', async (t) => {
 /** The table beside the store, in the order of chunk ids. */
 async function signs(system: SystemEngine): Promise<unknown> {
   const rows = await system.query(
-    'select chunk_id, bits::text as bits from osl_content.article__raw__bits order by chunk_id',
+    sql`select chunk_id, bits::text as bits from osl_content.article__raw__bits order by chunk_id`,
   );
   return rows.map((row) => ({ id: row['chunk_id'], bits: row['bits'] }));
 }

@@ -1,4 +1,5 @@
 import { ready } from 'osl-compiler';
+import { generatedSql, sql } from '../../src/base/sql.js';
 import type { Embedder, IndexOptions, IndexSummary } from '../../src/content/index.js';
 import { indexFacet, lexicalEmbedder } from '../../src/content/index.js';
 import { type OpenedEngine, openEngine, type SystemEngine } from '../../src/engine/index.js';
@@ -168,7 +169,7 @@ export async function createShop(
   people: readonly Person[] = PEOPLE,
   articles: readonly Article[] = ARTICLES,
 ): Promise<void> {
-  await system.script(`
+  await system.script(sql`
     drop schema if exists shop cascade; drop schema if exists osl_content cascade;
     create schema shop;
     create table shop.person (id text primary key, name text, email text, phones text[], profile jsonb, photo bytea);
@@ -176,7 +177,7 @@ export async function createShop(
     create table shop.article (id text primary key, product int4, author text, title text, words int4, ordinal int4, body text);
   `);
   for (const p of people) {
-    await system.query('insert into shop.person values ($1, $2, $3, $4, $5::jsonb, null)', [
+    await system.query(sql`insert into shop.person values ($1, $2, $3, $4, $5::jsonb, null)`, [
       p.id,
       p.name,
       p.email,
@@ -189,7 +190,7 @@ export async function createShop(
 
 export async function putArticle(system: SystemEngine, a: Article): Promise<void> {
   await system.query(
-    `insert into shop.article values ($1, $2, $3, $4, $5, 7, $6)
+    sql`insert into shop.article values ($1, $2, $3, $4, $5, 7, $6)
      on conflict (id) do update set product = $2, author = $3, title = $4, words = $5, body = $6`,
     [a.id, a.product, a.author, a.title, a.words, a.body],
   );
@@ -209,13 +210,13 @@ export async function indexShop(
 
 /** Every row of a version's store, in the order of chunk ids. */
 export function storeRows(system: SystemEngine, version: string): Promise<Record<string, unknown>[]> {
-  return system.query(`select * from osl_content."article__${version}" order by chunk_id`);
+  return system.query(generatedSql(`select * from osl_content."article__${version}" order by chunk_id`));
 }
 
 /** Every row of what is derived from a version's passages. */
 export function derivedRows(system: SystemEngine, version: string): Promise<Record<string, unknown>[]> {
   return system.query(
-    `select * from osl_content."article__${version}__derived" order by chunk_id, attribute`,
+    generatedSql(`select * from osl_content."article__${version}__derived" order by chunk_id, attribute`),
   );
 }
 

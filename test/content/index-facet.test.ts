@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EncoderName } from 'osl-compiler';
 import tap, { test } from 'tap';
+import { generatedSql, sql } from '../../src/base/sql.js';
 import {
   ContentError,
   DEFAULT_MIN_LENGTH,
@@ -79,7 +80,7 @@ test('indexing', async (t) => {
       t.equal(row['chunk_id'], `${row['doc_id']}#${`${row['ordinal']}`.padStart(6, '0')}`);
     }
     const wrong = await system.query(
-      `select c.chunk_id from osl_content.article__raw c join shop.article a on a.id = c.doc_id
+      sql`select c.chunk_id from osl_content.article__raw c join shop.article a on a.id = c.doc_id
         where substr(a.body, c.start_char + 1, c.end_char - c.start_char) <> c.text or c.entity_key is distinct from a.product
            or c.author is distinct from a.author or c.words <> a.words or c.__ordinal <> 7 or c.redacted_fields <> '{}'`,
     );
@@ -112,7 +113,7 @@ test('indexing', async (t) => {
     const start = await epoch('raw');
     await putArticle(system, article('a2', 2, 'n', 'New', 'Quite another text about zebras.'));
     await putArticle(system, article('a9', 9, 'n', 'Added', 'A text about giraffes.'));
-    await system.query("delete from shop.article where id = 'a3'");
+    await system.query(sql`delete from shop.article where id = 'a3'`);
     t.match(await indexShop(system, 'raw'), { documents: 5, added: 1, changed: 1, removed: 1 });
     const after = await storeRows(system, 'raw');
     const same = (rows: readonly Row[]) =>
@@ -127,7 +128,7 @@ test('indexing', async (t) => {
 
   await t.test('what operators compare is kept exactly, in half the room', async (t) => {
     const rows = await system.query(
-      'select text, dense::text as dense, pg_typeof(dense)::text as type, pg_column_size(dense) as size from osl_content.article__raw',
+      sql`select text, dense::text as dense, pg_typeof(dense)::text as type, pg_column_size(dense) as size from osl_content.article__raw`,
     );
     for (const { text, dense, type, size } of rows) {
       t.equal(type, 'halfvec');
@@ -138,28 +139,30 @@ test('indexing', async (t) => {
 
   await t.test('how many passages hold each word is what counting them gives', async (t) => {
     const counted = await system.query(
-      `select term, count(*) as passages from (select unnest(terms) as term from osl_content.article__raw
+      sql`select term, count(*) as passages from (select unnest(terms) as term from osl_content.article__raw
          union all select 0 from osl_content.article__raw) as h group by 1 order by 1`,
     );
     t.ok(counted.length > 20);
-    const kept = await system.query('select term, passages from osl_content.article__raw__words order by 1');
+    const kept = await system.query(
+      sql`select term, passages from osl_content.article__raw__words order by 1`,
+    );
     t.strictSame(plain(kept), plain(counted));
   });
 
   await t.test('a store has the average length of its first passages, and keeps it', async (t) => {
     const average = async (): Promise<number> => {
       const [row] = await system.query(
-        "select average_length as n from osl_content.facet where facet = 'article' and version = 'raw'",
+        sql`select average_length as n from osl_content.facet where facet = 'article' and version = 'raw'`,
       );
       return Number(row?.['n']);
     };
     const weights = () =>
       system.query(
-        "select chunk_id, lex::text as lex from osl_content.article__raw where doc_id = 'a1' order by 1",
+        sql`select chunk_id, lex::text as lex from osl_content.article__raw where doc_id = 'a1' order by 1`,
       );
     await createShop(system);
     await indexShop(system, 'raw');
-    const lengths = await system.query('select length from osl_content.article__raw');
+    const lengths = await system.query(sql`select length from osl_content.article__raw`);
     const before = await average();
     t.equal(
       before,
@@ -181,7 +184,7 @@ test('indexing', async (t) => {
   });
 
   await t.test('metadata and keys count as content', async (t) => {
-    await system.query("update shop.article set product = 77, title = 'Other' where id = 'a2'");
+    await system.query(sql`update shop.article set product = 77, title = 'Other' where id = 'a2'`);
     t.match(await indexShop(system, 'raw'), { changed: 1 });
     const [row] = (await storeRows(system, 'raw')).filter((r) => r['doc_id'] === 'a2');
     t.match(row, { entity_key: 77, title: 'Other' });
@@ -217,7 +220,9 @@ test('indexing', async (t) => {
     t.match(a2, { title: 'Notes by [redacted]', redacted_fields: ['author', 'title'] });
     const a5 = rows.find((r) => `${r['text']}`.startsWith('The windmill of Zo'));
     t.match(a5?.['doc_id'], /^redacted-[0-9a-f]{24}$/, 'an id that holds a value has a stand-in');
-    const documents = await system.query("select doc_id from osl_content.document where version = 'masked'");
+    const documents = await system.query(
+      sql`select doc_id from osl_content.document where version = 'masked'`,
+    );
     t.notMatch(JSON.stringify(documents), /stra/i);
   });
 
@@ -271,7 +276,7 @@ test('indexing', async (t) => {
   );
 
   await t.test('a new declared value redacts old text again, and only that', async (t) => {
-    await system.query("insert into shop.person values ('p9', 'turns slowly', null, null, null, null)");
+    await system.query(sql`insert into shop.person values ('p9', 'turns slowly', null, null, null, null)`);
     const embedder = counting(lexicalEmbedder);
     const summary = await indexShop(system, 'masked', { embedder });
     t.match(summary, { added: 0, changed: 3 });
@@ -369,21 +374,21 @@ test('indexing', async (t) => {
   await t.test('ids that do not identify are refused before anything is made', async (t) => {
     await createShop(system);
     await system.script(
-      `alter table shop.article drop constraint article_pkey; alter table shop.article alter id drop not null`,
+      sql`alter table shop.article drop constraint article_pkey; alter table shop.article alter id drop not null`,
     );
-    await system.query("insert into shop.article (id, body) values ('a1', 'twice')");
+    await system.query(sql`insert into shop.article (id, body) values ('a1', 'twice')`);
     await t.rejects(indexShop(system, 'raw'), { code: 'documentIds' });
-    await system.query("delete from shop.article where body = 'twice'");
-    await system.query("insert into shop.article (id, body) values (null, 'none')");
+    await system.query(sql`delete from shop.article where body = 'twice'`);
+    await system.query(sql`insert into shop.article (id, body) values (null, 'none')`);
     await t.rejects(indexShop(system, 'raw'), { code: 'documentIds' });
     t.equal(await storeState(system, 'article', 'raw'), null);
   });
 
   await t.test('the extension is looked for where it must lie', async (t) => {
     await createShop(system);
-    await system.script('create schema elsewhere; alter extension vector set schema elsewhere');
+    await system.script(sql`create schema elsewhere; alter extension vector set schema elsewhere`);
     await t.rejects(indexShop(system, 'raw'), { code: 'vectorExtension', hint: /set schema public/ });
-    await system.script('alter extension vector set schema public');
+    await system.script(sql`alter extension vector set schema public`);
     t.match(await indexShop(system, 'raw'), { added: 5 });
   });
 
@@ -392,10 +397,10 @@ test('indexing', async (t) => {
     await indexShop(system, 'raw');
     await dropStore(system, 'article', 'raw');
     t.equal(await storeState(system, 'article', 'raw'), null);
-    t.strictSame(plain(await system.query("select to_regclass('osl_content.article__raw') as t")), [
+    t.strictSame(plain(await system.query(sql`select to_regclass('osl_content.article__raw') as t`)), [
       { t: null },
     ]);
-    t.equal((await system.query('select 1 from osl_content.document')).length, 0);
+    t.equal((await system.query(sql`select 1 from osl_content.document`)).length, 0);
   });
 
   await t.test('hidden documents change no row of the visible ones', async (t) => {
@@ -468,17 +473,19 @@ test('indexing', async (t) => {
     const permitted = "doc_id = 'a2'";
     const alone = await ranked(system, 'windmill cranes', permitted);
     t.ok(alone.length > 0 && alone.every((r) => Number(r['score']) > 0 && `${r['text']}`.includes('crane')));
-    await system.query("delete from osl_content.article__raw where doc_id <> 'a2'");
+    await system.query(sql`delete from osl_content.article__raw where doc_id <> 'a2'`);
     t.strictSame(await ranked(system, 'windmill cranes', permitted), alone, 'hidden rows shift no score');
   });
 });
 
 async function ranked(system: SystemEngine, text: string, permitted: string): Promise<Row[]> {
   const terms = termsOf(text);
-  const [all] = await system.query(`select count(*) as n from osl_content.article__raw where ${permitted}`);
+  const [all] = await system.query(
+    generatedSql(`select count(*) as n from osl_content.article__raw where ${permitted}`),
+  );
   const found = await system.query(
-    `select q.id, count(*) as n from unnest($1::int4[]) q(id) join osl_content.article__raw c on c.terms @> array[q.id]
-      where ${permitted} group by q.id`,
+    generatedSql(`select q.id, count(*) as n from unnest($1::int4[]) q(id) join osl_content.article__raw c on c.terms @> array[q.id]
+      where ${permitted} group by q.id`),
     [terms.ids],
   );
   const frequencies = new Map(found.map((r) => [Number(r['id']), Number(r['n'])]));
@@ -488,8 +495,8 @@ async function ranked(system: SystemEngine, text: string, permitted: string): Pr
   });
   if (query === null) return [];
   const rows = await system.query(
-    `select doc_id, text, -(lex operator(public.<#>) $1::public.sparsevec) as score from osl_content.article__raw
-      where ${permitted} and terms && $2::int4[] order by 3 desc, chunk_id`,
+    generatedSql(`select doc_id, text, -(lex operator(public.<#>) $1::public.sparsevec) as score from osl_content.article__raw
+      where ${permitted} and terms && $2::int4[] order by 3 desc, chunk_id`),
     [query.vector, query.termIds],
   );
   return plain(rows);
@@ -536,7 +543,7 @@ test('the role of the system credentials, as the docs make it, is enough to inde
     { name: 'UpstreamFailure' },
     'there is none yet',
   );
-  await system.script(systemRoleScript());
+  await system.script(generatedSql(systemRoleScript()));
   const own = asRole(system, 'osl_system');
   t.match(await indexShop(own, 'raw'), { documents: 5, added: 5 });
   t.match(await indexShop(own, 'masked'), { documents: 5, added: 5, redactions: { values: 6 } });
@@ -547,20 +554,20 @@ test('the role of the system credentials, as the docs make it, is enough to inde
     'what RETRIEVE asks first',
   );
   const [reads] = await system.query(
-    `select pg_catalog.has_table_privilege($1, 'osl_content.' || pg_catalog.quote_ident(f.table_name), 'SELECT') as y
+    sql`select pg_catalog.has_table_privilege($1, 'osl_content.' || pg_catalog.quote_ident(f.table_name), 'SELECT') as y
        from osl_content.facet f limit 1`,
     [system.reader],
   );
   t.match(reads, { y: true }, 'questions read the store as the reader');
   await dropStore(own, 'article', 'raw');
-  await system.script('drop schema osl_content cascade; drop owned by osl_system; drop role osl_system');
+  await system.script(sql`drop schema osl_content cascade; drop owned by osl_system; drop role osl_system`);
 });
 
 /** The door as another role sees it. */
 function asRole(system: SystemEngine, role: string): SystemEngine {
   const transaction = <T>(work: (tx: SystemQueries) => Promise<T>): Promise<T> =>
     system.transaction(async (tx) => {
-      await tx.script(`set local role ${role}`);
+      await tx.script(generatedSql(`set local role ${role}`));
       return work(tx);
     });
   return replacing(system, {
@@ -571,7 +578,9 @@ function asRole(system: SystemEngine, role: string): SystemEngine {
     grantRead: (schema) =>
       transaction((tx) =>
         tx.script(
-          `grant usage on schema ${schema} to ${system.reader}; grant select on all tables in schema ${schema} to ${system.reader}`,
+          generatedSql(
+            `grant usage on schema ${schema} to ${system.reader}; grant select on all tables in schema ${schema} to ${system.reader}`,
+          ),
         ),
       ),
   });
@@ -585,12 +594,12 @@ test('a server without pgvector says so before anything is made', async (t) => {
   }
   t.teardown(() => fixture.close());
   const { system } = fixture.engine;
-  const [there] = await system.query("select 1 from pg_available_extensions where name = 'vector'");
+  const [there] = await system.query(sql`select 1 from pg_available_extensions where name = 'vector'`);
   await createShop(system);
   if (there !== undefined) {
     t.match(await indexShop(system, 'masked'), { added: 5 });
     return;
   }
   await t.rejects(indexShop(system, 'raw'), { code: 'vectorExtension', hint: /install pgvector/ });
-  t.equal((await system.query("select 1 from pg_namespace where nspname = 'osl_content'")).length, 0);
+  t.equal((await system.query(sql`select 1 from pg_namespace where nspname = 'osl_content'`)).length, 0);
 });

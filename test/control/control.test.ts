@@ -13,6 +13,7 @@ import {
   openControl,
   requireSchema,
 } from '../../src/base/control/index.js';
+import { generatedSql, sql } from '../../src/base/sql.js';
 import { osl } from '../tools/cli/support.js';
 import { controlHouse, migrated, opened, placeOf, SKIP, until } from './support.js';
 
@@ -51,9 +52,9 @@ test('who waits beside others for a server that says nothing hears so, and the p
   if (address === null || typeof address === 'string') throw new Error('the server has no port');
   // A promise that nobody holds and that rejects would end the process, and fails the test.
   const database = opened(t, `postgres://gateway@127.0.0.1:${address.port}/control`);
-  const asked = await Promise.allSettled([1, 2, 3].map(() => database.query('select 1')));
+  const asked = await Promise.allSettled([1, 2, 3].map(() => database.query(sql`select 1`)));
   for (const outcome of asked) t.match(outcome, { status: 'rejected', reason: { name: 'ControlFault' } });
-  await t.rejects(database.query('select 1'), { name: 'ControlFault' }, 'by a pool of its own');
+  await t.rejects(database.query(sql`select 1`), { name: 'ControlFault' }, 'by a pool of its own');
 });
 
 test('a database of its own is made ready by the first gateway', { skip: SKIP }, async (t) => {
@@ -61,7 +62,7 @@ test('a database of its own is made ready by the first gateway', { skip: SKIP },
   const database = opened(t, house.owner);
   await requireSchema(database);
   await requireSchema(database);
-  t.strictSame(await database.query('select count(*)::int as n from osl_control.migration'), [
+  t.strictSame(await database.query(sql`select count(*)::int as n from osl_control.migration`), [
     { n: MIGRATIONS.length },
   ]);
 });
@@ -73,9 +74,9 @@ test('what is written stays: by privilege for gateways and authors, by trigger f
   await migrated(house);
   const [owner, gateway, author] = [house.owner, house.gateway, house.author].map((url) => opened(t, url));
   if (owner === undefined || gateway === undefined || author === undefined) throw new Error('three roles');
-  await author.query(VERSION, [1]);
+  await author.query(generatedSql(VERSION), [1]);
   const [row] = await gateway.query(
-    "select login, at > now() - interval '1 hour' as now from osl_control.policy_version",
+    sql`select login, at > now() - interval '1 hour' as now from osl_control.policy_version`,
   );
   t.strictSame(row, { login: house.roles.author, now: true });
   for (const sql of [
@@ -84,21 +85,21 @@ test('what is written stays: by privilege for gateways and authors, by trigger f
     'truncate osl_control.policy_version cascade',
   ])
     for (const database of [owner, gateway, author])
-      await t.rejects(database.query(sql), { name: 'ControlFault', code: '42501' }, sql);
-  await t.rejects(gateway.query(VERSION, [2]), { code: '42501' }, 'a gateway writes no policy');
+      await t.rejects(database.query(generatedSql(sql)), { name: 'ControlFault', code: '42501' }, sql);
+  await t.rejects(gateway.query(generatedSql(VERSION), [2]), { code: '42501' }, 'a gateway writes no policy');
   await t.rejects(
-    author.query(`insert into osl_control.policy_version (tenant, number, digest, text, author, login)
+    author.query(sql`insert into osl_control.policy_version (tenant, number, digest, text, author, login)
       values ('acme', 2, repeat('0', 64), 'text', 'me', 'somebody')`),
     { code: '42501' },
     'who logged in, the database says',
   );
   await t.rejects(
-    author.query(`insert into osl_control.published_version (tenant, number, id, bytes, gateway)
+    author.query(sql`insert into osl_control.published_version (tenant, number, id, bytes, gateway)
       values ('acme', 1, repeat('0', 64), '', '')`),
     { code: '42501' },
     'an author publishes nothing',
   );
-  const twice = author.query(VERSION, [1]).catch((fault: ControlFault) => fault.isConflict);
+  const twice = author.query(generatedSql(VERSION), [1]).catch((fault: ControlFault) => fault.isConflict);
   t.equal(await twice, true);
 });
 
@@ -111,21 +112,21 @@ test('transactions of one name come one after the other; one that fails leaves n
     openControlFor(house.author, (database) =>
       database.transaction('numbers', async (tx) => {
         const [top] = await tx.query(
-          'select coalesce(max(number), 0) + 1 as next from osl_control.policy_version',
+          sql`select coalesce(max(number), 0) + 1 as next from osl_control.policy_version`,
         );
-        await tx.query(VERSION, [top?.['next']]);
+        await tx.query(generatedSql(VERSION), [top?.['next']]);
       }),
     );
   await Promise.all([add(), add(), add(), add()]);
   const database = opened(t, house.author);
   await t.rejects(
     database.transaction('numbers', async (tx) => {
-      await tx.query(VERSION, [9]);
+      await tx.query(generatedSql(VERSION), [9]);
       throw new Error('no');
     }),
     { message: /no/ },
   );
-  t.strictSame(await database.query('select number::int from osl_control.policy_version order by 1'), [
+  t.strictSame(await database.query(sql`select number::int from osl_control.policy_version order by 1`), [
     { number: 1 },
     { number: 2 },
     { number: 3 },
@@ -150,10 +151,10 @@ test('a listener hears of changes, and of them again after its connection was cu
   await until(() => heard.length === 1);
   t.strictSame(heard, [''], 'whatever happened before it listened');
   const author = opened(t, house.author);
-  await author.query(VERSION, [1]);
+  await author.query(generatedSql(VERSION), [1]);
   const activate = (number: number) =>
     author.query(
-      `insert into osl_control.policy_activation (tenant, number, version, action, author, published)
+      sql`insert into osl_control.policy_activation (tenant, number, version, action, author, published)
        values ('acme', $1, 1, 'activate', 'me', 0)`,
       [number],
     );

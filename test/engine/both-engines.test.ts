@@ -1,5 +1,6 @@
 import { QueryError } from 'osl-compiler';
 import t, { type Test } from 'tap';
+import { sql } from '../../src/base/sql.js';
 import { UpstreamFailure } from '../../src/engine/index.js';
 import { emptyDatabaseOfItsOwn } from '../support/embedded-data.js';
 import {
@@ -207,12 +208,14 @@ const CASES: Readonly<Record<string, Case>> = {
     t.equal((await ask(f, `select 'a'::varchar`, { oids: [TEXT] })).rows, 1, 'varchar is text on the wire');
   },
   'a table that changed under a prepared statement is prepared again': async (t, f) => {
-    await f.engine.system.script('drop table if exists kept.moves; create table kept.moves(a int4, b text)');
-    await f.engine.system.script(`insert into kept.moves values (1, 'x')`);
+    await f.engine.system.script(
+      sql`drop table if exists kept.moves; create table kept.moves(a int4, b text)`,
+    );
+    await f.engine.system.script(sql`insert into kept.moves values (1, 'x')`);
     await f.engine.system.grantRead('kept');
     const star = (oids: number[]): Promise<{ rows: number }> => ask(f, 'select * from kept.moves', { oids });
     for (let n = 0; n < 4; n++) t.equal((await star([INT4, TEXT])).rows, 1);
-    await f.engine.system.script('alter table kept.moves add c int8');
+    await f.engine.system.script(sql`alter table kept.moves add c int8`);
     t.match(
       await errorOf(star([INT4, TEXT])),
       { entry: 'sourceChanged' },
@@ -233,17 +236,17 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'the system door decodes, binds and fails plainly': async (t, f) => {
     const [row] = await f.engine.system.query(
-      `select $1::int4 as i, $2::text[] as a, $3::jsonb as j, null as n, $4::bytea as b, 5::int8 as l`,
+      sql`select $1::int4 as i, $2::text[] as a, $3::jsonb as j, null as n, $4::bytea as b, 5::int8 as l`,
       [3, ['x', 'y"z', null], { k: [1] }, Buffer.from([1, 255])],
     );
     t.same(
       { ...row },
       { i: 3, a: ['x', 'y"z', null], j: { k: [1] }, n: null, b: Buffer.from([1, 255]), l: '5' },
     );
-    t.ok((await errorOf(f.engine.system.query('select nope'))) instanceof UpstreamFailure);
+    t.ok((await errorOf(f.engine.system.query(sql`select nope`))) instanceof UpstreamFailure);
   },
   'copyIn keeps every character, and loads all rows or none': async (t, f) => {
-    await f.engine.system.script('create table kept.loaded(a int4 primary key, b text)');
+    await f.engine.system.script(sql`create table kept.loaded(a int4 primary key, b text)`);
     const target = { schema: 'kept', table: 'loaded', columns: ['a', 'b'] };
     const odd = ['tab\there', 'line\nbreak', 'back\\slash', '\\N', '', null, 'né😀', '\r', '\\.'];
     t.equal(
@@ -253,7 +256,7 @@ const CASES: Readonly<Record<string, Case>> = {
       ),
       odd.length,
     );
-    const back = await f.engine.system.query('select b from kept.loaded order by a');
+    const back = await f.engine.system.query(sql`select b from kept.loaded order by a`);
     t.same(
       back.map((row) => row['b']),
       odd,
@@ -263,26 +266,26 @@ const CASES: Readonly<Record<string, Case>> = {
     };
     t.match(await errorOf(f.engine.system.copyIn(target, many())), { sqlstate: '23505' });
     t.same(
-      (await f.engine.system.query('select count(*)::int4 as n from kept.loaded'))[0]?.['n'],
+      (await f.engine.system.query(sql`select count(*)::int4 as n from kept.loaded`))[0]?.['n'],
       odd.length,
     );
   },
   'a system transaction is whole or nothing': async (t, f) => {
-    await f.engine.system.script('create table kept.tx(a int4)');
+    await f.engine.system.script(sql`create table kept.tx(a int4)`);
     const failing = f.engine.system.transaction(async (tx) => {
-      await tx.query('insert into kept.tx values ($1)', [1]);
+      await tx.query(sql`insert into kept.tx values ($1)`, [1]);
       throw new Error('changed my mind');
     });
     t.match(await errorOf(failing), { message: 'changed my mind' });
-    await f.engine.system.transaction((tx) => tx.query('insert into kept.tx values (2)'));
+    await f.engine.system.transaction((tx) => tx.query(sql`insert into kept.tx values (2)`));
     t.same(
-      (await f.engine.system.query('select a from kept.tx')).map((row) => row['a']),
+      (await f.engine.system.query(sql`select a from kept.tx`)).map((row) => row['a']),
       [2],
     );
   },
   'governed work after system work is unprivileged again': async (t, f) => {
     for (let n = 0; n < 3; n++) {
-      t.same((await f.engine.system.query('select current_user::text as u'))[0]?.['u'], 'postgres');
+      t.same((await f.engine.system.query(sql`select current_user::text as u`))[0]?.['u'], 'postgres');
       t.same((await ask(f, 'select current_user::text', { oids: [TEXT] })).bytes, dataRow(['osl_reader']));
     }
   },
@@ -290,7 +293,7 @@ const CASES: Readonly<Record<string, Case>> = {
 
 async function runCases(t: Test, fixture: Fixture): Promise<void> {
   await fixture.engine.system.script(
-    `create schema kept; create table kept.t(a int4); insert into kept.t values (1);
+    sql`create schema kept; create table kept.t(a int4); insert into kept.t values (1);
      create schema hidden; create table hidden.t(a int4)`,
   );
   await fixture.engine.system.grantRead('kept');

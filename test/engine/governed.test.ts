@@ -8,6 +8,7 @@ import {
   ready,
 } from 'osl-compiler';
 import t from 'tap';
+import { sql } from '../../src/base/sql.js';
 import { dataRow, errorOf, NO_NATIVE, nativeFixture, pgliteFixture, text } from './fixture.js';
 
 const CATALOG: Catalog = {
@@ -75,7 +76,7 @@ for (const [name, open] of [
     const fixture = await open();
     if (fixture === null) return t.plan(0, NO_NATIVE);
     const { governed, system } = fixture.engine;
-    await system.script(`create schema sales; create table sales.orders(id int4, note varchar(20));
+    await system.script(sql`create schema sales; create table sales.orders(id int4, note varchar(20));
       insert into sales.orders values (1, 'a'), (2, 'b')`);
     await system.grantRead('sales');
     const plan = compile('select id, note from osl.entities.order where id = $1', CATALOG, ACCESS, {
@@ -99,7 +100,7 @@ for (const [name, open] of [
     );
     t.equal(rows.length, 0);
 
-    await system.script('alter table sales.orders alter id type int8');
+    await system.script(sql`alter table sales.orders alter id type int8`);
     const stale = await errorOf(governed.execute(plan, [text('2')], OPTIONS, sink));
     t.match(stale, { entry: 'sourceChanged' }, 'stale type');
     t.equal(rows.length, 0);

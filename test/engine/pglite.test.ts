@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { ownProcess } from '../../src/base/process-identity.js';
+import { sql } from '../../src/base/sql.js';
 import { openEngine } from '../../src/engine/index.js';
 import { lockDataDir } from '../../src/engine/pglite/lock.js';
 import { ask, dataRow, errorOf, pgliteFixture, textRows } from './fixture.js';
@@ -14,7 +15,7 @@ const ENDLESS = 'select count(*) from generate_series(1, 2000000000)';
 t.test('a restart, forced or orderly, keeps the data', async (t) => {
   const dataDir = join(t.testdir(), 'db');
   const first = await pgliteFixture(dataDir);
-  await first.engine.system.script('create schema s; create table s.t(a int4)');
+  await first.engine.system.script(sql`create schema s; create table s.t(a int4)`);
   await first.engine.system.copyIn({ schema: 's', table: 't', columns: ['a'] }, [['1'], ['2'], ['3']]);
   await first.engine.system.grantRead('s');
   const count = 'select count(*)::int4 from s.t';
@@ -69,7 +70,7 @@ t.test('a killed process leaves data that the next one opens', async (t) => {
   t.ok(existsSync(`${dataDir}.lock`), 'it could not give its lock back');
   const fixture = await pgliteFixture(dataDir);
   t.same(
-    (await fixture.engine.system.query('select a from public.k')).map((row) => row['a']),
+    (await fixture.engine.system.query(sql`select a from public.k`)).map((row) => row['a']),
     [42],
   );
   await fixture.close();
@@ -87,7 +88,7 @@ t.test('a data directory of another major is refused', async (t) => {
 
 t.test('a governed statement cannot leave its role', async (t) => {
   const fixture = await pgliteFixture();
-  await fixture.engine.system.script('create schema hidden; create table hidden.t(a int4)');
+  await fixture.engine.system.script(sql`create schema hidden; create table hidden.t(a int4)`);
   for (const attempt of [
     `select set_config('role', 'postgres', false)`,
     `select set_config('session_authorization', 'postgres', false)`,

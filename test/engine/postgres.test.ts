@@ -1,4 +1,5 @@
 import t from 'tap';
+import { generatedSql, sql } from '../../src/base/sql.js';
 import { openEngine } from '../../src/engine/index.js';
 import type { PlanMode } from '../../src/engine/statement.js';
 import {
@@ -29,7 +30,7 @@ async function asleep(
   const failed = errorOf(ask(fixture, SLEEP, { oids: [INT4], ...given }));
   const runs = (): Promise<readonly unknown[]> =>
     fixture.engine.system.query(
-      `select from pg_stat_activity
+      sql`select from pg_stat_activity
          where datname = current_database() and wait_event = 'PgSleep' and pid <> pg_backend_pid()
            and clock_timestamp() - query_start > interval '1.1 s'`, // until then it would be run again elsewhere
     );
@@ -49,17 +50,17 @@ t.test('the governed role', async (t) => {
   const asSuper = openEngine({ kind: 'postgres', url: native.url, systemUrl: null, poolSize: 1 });
   t.match(await errorOf(asSuper), { message: /"postgres" is refused: .* is superuser/ });
   for (const right of ['BYPASSRLS', 'REPLICATION', 'SUPERUSER']) {
-    await engine.system.script(`alter role osl_reader ${right}`);
+    await engine.system.script(generatedSql(`alter role osl_reader ${right}`));
     t.match(await errorOf(open()), { message: /"osl_reader" is refused/ }, right);
-    await engine.system.script(`alter role osl_reader NO${right}`);
+    await engine.system.script(generatedSql(`alter role osl_reader NO${right}`));
   }
-  await engine.system.script('create role strong superuser; grant strong to osl_reader');
+  await engine.system.script(sql`create role strong superuser; grant strong to osl_reader`);
   t.match(await errorOf(open()), { message: /role "strong" is superuser/ }, 'a role it can become');
-  await engine.system.script('drop role strong; grant pg_read_server_files to osl_reader');
+  await engine.system.script(sql`drop role strong; grant pg_read_server_files to osl_reader`);
   t.match(await errorOf(open()), { message: /reaches files/ });
-  await engine.system.script('revoke pg_read_server_files from osl_reader');
+  await engine.system.script(sql`revoke pg_read_server_files from osl_reader`);
   t.same(await open(), []);
-  await engine.system.script('create schema loose; grant create on schema loose to osl_reader');
+  await engine.system.script(sql`create schema loose; grant create on schema loose to osl_reader`);
   t.same(await open(), ['role "osl_reader" can create objects in schema "loose"']);
   await fixture.close();
   return undefined;
@@ -70,7 +71,7 @@ t.test('an engine without system credentials refuses system work', async (t) => 
   if (fixture?.native == null) return t.plan(0, NO_NATIVE);
   const url = fixture.native.readerUrl;
   const engine = await openEngine({ kind: 'postgres', url, systemUrl: null, poolSize: 1 });
-  t.match(await errorOf(engine.system.query('select 1')), { message: /no system credentials/ });
+  t.match(await errorOf(engine.system.query(sql`select 1`)), { message: /no system credentials/ });
   await engine.close();
   await fixture.close();
   return undefined;
@@ -81,7 +82,7 @@ t.test('a session that the server ends is replaced', async (t) => {
   if (fixture === null) return t.plan(0, NO_NATIVE);
   const running = await asleep(fixture);
   const killed = await fixture.engine.system.query(
-    `select pg_terminate_backend(pid) as done from pg_stat_activity where usename = 'osl_reader' and datname = current_database()`,
+    sql`select pg_terminate_backend(pid) as done from pg_stat_activity where usename = 'osl_reader' and datname = current_database()`,
   );
   t.ok(killed.length > 0);
   t.match(await running.failed, LOST);
@@ -140,7 +141,7 @@ t.test('a cancel hits no later statement', async (t) => {
 t.test('a row cap leaves parallel plans parallel', async (t) => {
   const fixture = await nativeFixture({ poolSize: 1 });
   if (fixture === null) return t.plan(0, NO_NATIVE);
-  await fixture.engine.system.script(`
+  await fixture.engine.system.script(sql`
     create schema p; create table p.t as select g from generate_series(1, 300000) g;
     alter table p.t set (parallel_workers = 2);
     create function p.pid() returns int4 language plpgsql parallel safe as 'begin return pg_backend_pid(); end';
@@ -149,8 +150,8 @@ t.test('a row cap leaves parallel plans parallel', async (t) => {
       alter role osl_reader in database %1$I set parallel_leader_participation = off', current_database()); end $$`);
   await fixture.engine.system.grantRead('p');
   // The session itself may only hand out and collect: else it could be through before a worker has started.
-  const sql = 'select t.pid from (select p.pid() from p.t group by 1) t where t.pid <> pg_backend_pid()';
-  const { rows } = await ask(fixture, sql, { oids: [INT4], maxRows: 1000 });
+  const question = 'select t.pid from (select p.pid() from p.t group by 1) t where t.pid <> pg_backend_pid()';
+  const { rows } = await ask(fixture, question, { oids: [INT4], maxRows: 1000 });
   t.ok(rows > 0, `${rows} workers ran it`);
   await fixture.close();
   return undefined;
@@ -160,12 +161,12 @@ t.test('shared sessions', async (t) => {
   const fixture = await nativeFixture({ poolSize: 2, sharedSessions: 1 });
   if (fixture === null) return t.plan(0, NO_NATIVE);
   const given = { oids: [INT4], parameterOids: [INT4] };
-  const sql = 'select g from generate_series(1, $1::int4) g';
+  const question = 'select g from generate_series(1, $1::int4) g';
   const upTo = (n: number, more: object = {}): ReturnType<typeof ask> =>
-    ask(fixture, sql, { ...given, values: [text(`${n}`)], ...more });
+    ask(fixture, question, { ...given, values: [text(`${n}`)], ...more });
   const sessions = async (): Promise<number> => {
     const [row] = await fixture.engine.system.query(
-      `select count(*)::int4 as n from pg_stat_activity
+      sql`select count(*)::int4 as n from pg_stat_activity
          where application_name = 'osl-gateway' and datname = current_database()`,
     );
     return Number(row?.['n']);
@@ -264,9 +265,9 @@ t.test('however fast its rows come, an answer has the event loop for a slice at 
     const end = performance.now() + bytes.length / 16_384;
     while (performance.now() < end);
   };
-  const sql = `select repeat('x', 100) from generate_series(1, 60000)`;
+  const question = `select repeat('x', 100) from generate_series(1, 60000)`;
   const streams = { running: true };
-  const all = Promise.all([1, 2, 3].map(() => ask(fixture, sql, { oids: [25], write }))).finally(() => {
+  const all = Promise.all([1, 2, 3].map(() => ask(fixture, question, { oids: [25], write }))).finally(() => {
     streams.running = false;
   });
   let most = 0;

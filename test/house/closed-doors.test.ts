@@ -3,6 +3,16 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'tap';
 import { Sealed } from '../../src/ask/request/sealed.js';
+import {
+  generatedSql,
+  Sql,
+  sql,
+  sqlJoin,
+  sqlName,
+  sqlNumber,
+  sqlTable,
+  sqlText,
+} from '../../src/base/sql.js';
 
 /**
  * Attempts to reach data, a record or a limit around the one way, each as a file where a colleague would write it. tsc
@@ -15,7 +25,8 @@ interface Attempt {
     | 'src/surfaces/pg'
     | 'src/ask/data'
     | 'src/ask/authoring'
-    | 'src/ask/operating';
+    | 'src/ask/operating'
+    | 'src/content/store';
   /** Code of the TypeScript error, and words of its message. */
   readonly error: number;
   readonly words: string;
@@ -30,13 +41,15 @@ import type { AnswerParts, Call, Caller, PlanNotes } from 'ROOT/ask/index.js';
 import { Ledger } from 'ROOT/ask/request/ledger.js';
 import { PermittedRequest } from 'ROOT/ask/request/permitted-request.js';
 import { type Permit, Recorder } from 'ROOT/ask/request/recorder.js';
+import type { ControlDatabase } from 'ROOT/control/index.js';
 import type { EngineStatus, GovernedEngine, OpenedEngine, SystemEngine } from 'ROOT/engine/index.js';
 export type Used = [RestParts, AnswerParts, Call, Caller, PlanNotes, Permit, EngineStatus, GovernedEngine, OpenedEngine, SystemEngine];
-export const used = [GovernedPlan, Ledger, PermittedRequest, Recorder];
+export const used = [GovernedPlan, Ledger, PermittedRequest, Recorder, Sql, sql, sqlName];
 export async function attempt(
   service: RestParts, call: Call, plan: GovernedPlan, governed: GovernedEngine, status: EngineStatus, permit: Permit,
+  system: SystemEngine, control: ControlDatabase, text: string,
 ): Promise<unknown> {
-  const seen: unknown[] = [service, call, plan, governed, status, permit];
+  const seen: unknown[] = [service, call, plan, governed, status, permit, system, control, text];
 `;
 const TAIL = '\n  return seen;\n}\n';
 
@@ -93,7 +106,7 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
     in: 'src/ask/data',
     error: 2352,
     words: 'may be a mistake',
-    line: "seen.push(await (governed as SystemEngine).query('select 1'));",
+    line: 'seen.push(await (governed as SystemEngine).query(sql`select 1`));',
   },
   'a look-alike of a governed engine': {
     in: 'src/ask/data',
@@ -203,6 +216,72 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
     words: "Property 'limiter' does not exist",
     line: 'seen.push(service.means.limiter.configure({ query: 1e9 }));',
   },
+  'a text as a statement of the gateway’s own': {
+    in: 'src/content/store',
+    error: 2345,
+    words: "'string' is not assignable to parameter of type 'Sql'",
+    line: 'seen.push(await system.query(text));',
+  },
+  'a text as a script': {
+    in: 'src/content/store',
+    error: 2345,
+    words: "'string' is not assignable to parameter of type 'Sql'",
+    line: "seen.push(await system.transaction((tx) => tx.script('drop table customer')));",
+  },
+  'a text as a statement for the control database': {
+    in: 'src/content/store',
+    error: 2345,
+    words: "'string' is not assignable to parameter of type 'Sql'",
+    line: 'seen.push(await control.query(`select text from osl_control.policy_version`.concat(text)));',
+  },
+  'a text in a hole of a statement': {
+    in: 'src/content/store',
+    error: 2345,
+    words: "'string' is not assignable to parameter of type 'Sql'",
+    line: ['seen.push(await system.query(sql`select * from customer where email = $', '{text}`));'].join(''),
+  },
+  'a text that is cast to a statement': {
+    in: 'src/content/store',
+    error: 2352,
+    words: 'may be a mistake',
+    line: 'seen.push(await system.query(text as Sql));',
+  },
+  'an object that looks like a statement': {
+    in: 'src/content/store',
+    error: 2741,
+    words: "missing in type '{ toString: () => string; }' but required in type 'Sql'",
+    line: 'const forged: Sql = { toString: () => text }; seen.push(await system.query(forged));',
+  },
+  'a statement made past its makers': {
+    in: 'src/content/store',
+    error: 2673,
+    words: "Constructor of class 'Sql' is private",
+    line: "seen.push(await system.query(new Sql(text, Symbol('sql'))));",
+  },
+  'a subclass of statements': {
+    in: 'src/content/store',
+    error: 2675,
+    words: 'Class constructor is marked as private',
+    line: 'class Evil extends Sql {} seen.push(Evil);',
+  },
+  'a tag of statements called with a text': {
+    in: 'src/content/store',
+    error: 2345,
+    words: "'string' is not assignable to parameter of type 'TemplateStringsArray'",
+    line: 'seen.push(await system.query(sql(text)));',
+  },
+  'an array of texts in the place of a template': {
+    in: 'src/content/store',
+    error: 2741,
+    words: "missing in type 'string[]' but required in type 'TemplateStringsArray'",
+    line: 'seen.push(await system.query(sql([text])));',
+  },
+  'rows loaded into a table by its text': {
+    in: 'src/content/store',
+    error: 2345,
+    words: "'string' is not assignable to parameter of type 'CopyTarget'",
+    line: "seen.push(await system.copyIn('customer (email)', []));",
+  },
 };
 
 /** A file of the same folder under `src`, with types of the build. */
@@ -270,4 +349,39 @@ test('a seal shows nothing of its content at run time, whatever it is cast to', 
   t.strictSame(JSON.stringify(sealed), '{}');
   t.equal((sealed as unknown as Map<string, unknown>).get, undefined);
   t.throws(() => Object.assign(sealed, { execute: () => 'rows' }), TypeError);
+});
+
+test('what is no statement is none at run time, whatever it is cast to', async (t) => {
+  const evil = 'select email from customer';
+  const forged = { toString: () => evil } as unknown as Sql;
+  const parts = Object.assign([evil], { raw: [evil] }) as unknown as TemplateStringsArray;
+  const makeSql = Sql as unknown as new (text: string, key: symbol) => Sql;
+  const attempts: Readonly<Record<string, () => unknown>> = {
+    'a look-alike': () => Sql.textOf(forged),
+    'an object with its prototype': () => Sql.textOf(Object.create(Sql.prototype)),
+    'a look-alike in a hole': () => sql`select ${forged}`,
+    'a text in a hole': () => sql`select ${evil as unknown as Sql}`,
+    'a look-alike in a list': () => sqlJoin([sqlName('a'), forged]),
+    'an array as a template': () => sql(parts),
+    'its constructor': () => new makeSql(evil, Symbol('sql')),
+    'its constructor by reflection': () => Reflect.construct(Sql, [evil, Symbol('sql')]),
+    'a number that is none': () => sqlNumber(Number.NaN),
+    'a fraction': () => sqlNumber(0.5),
+  };
+  for (const [name, attempt] of Object.entries(attempts)) t.throws(attempt, name);
+});
+
+test('names and literals of a statement stay in their quotes', async (t) => {
+  const nasty = `a"b'c; drop table x --`;
+  const rows: readonly (readonly [Sql, string])[] = [
+    [sql`select ${sqlName(nasty)}`, `select "a""b'c; drop table x --"`],
+    [sql`select ${sqlText(nasty)}`, `select 'a"b''c; drop table x --'`],
+    [sql`from ${sqlTable({ schema: nasty, table: 't' })}`, `from "a""b'c; drop table x --"."t"`],
+    [sql`limit ${sqlNumber(-5)}`, 'limit -5'],
+    [sqlJoin([sqlName('a'), sql`b`], sql` and `), '"a" and b'],
+    [generatedSql('select 1'), 'select 1'],
+  ];
+  for (const [made, text] of rows) t.equal(Sql.textOf(made), text);
+  t.throws(() => sqlName('a\0b'));
+  t.throws(() => sqlText('a\0b'));
 });

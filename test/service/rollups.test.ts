@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import tap, { test } from 'tap';
+import { sql } from '../../src/base/sql.js';
 import { nativeOfRun } from '../support/service.js';
 import { SHOP_MANIFEST, SHOP_POLICY } from '../support/shop.js';
 import { servePg } from '../surfaces/pg/support.js';
@@ -93,7 +94,7 @@ function suite(rest: Rest, connect: Connect): void {
 
   test('what came later is in the next build, and in answers that must be of now', async (t) => {
     await system.script(
-      "insert into shop.orders values (2000, 1, 'eu', 1, 1000, '2026-03-01 00:00:00+00', null)",
+      sql`insert into shop.orders values (2000, 1, 'eu', 1, 1000, '2026-03-01 00:00:00+00', null)`,
     );
     t.same(rows(await ask('user:ada')), live);
     const now = await ask('user:ada', { osql: QUESTION }, { 'cache-control': 'no-cache' });
@@ -118,7 +119,7 @@ function suite(rest: Rest, connect: Connect): void {
     await client.query('commit');
     await osl('build', 'by_region');
     await until(async () => JSON.stringify(rows(await ask('user:ada'))) === JSON.stringify(rows(now)));
-    await system.script('delete from shop.orders where id = 2000');
+    await system.script(sql`delete from shop.orders where id = 2000`);
     await osl('build');
     await until(async () => JSON.stringify(rows(await ask('user:ada'))) === JSON.stringify(live));
   });
@@ -188,7 +189,7 @@ function suite(rest: Rest, connect: Connect): void {
     t.equal(await unused('user:ada', QUESTION), 'it is not built, or too old');
     await serve(text);
     t.equal(from(await ask('user:ada')), 'rollup');
-    await system.script(`delete from osl_rollups.state`);
+    await system.script(sql`delete from osl_rollups.state`);
     await until(async () => from(await ask('user:ada')) !== 'rollup');
     t.same(rows(await ask('user:ada')), live);
   });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type AuditRecord, type AuditVerdict, readRecords, verifyAuditLog } from '../../audit/index.js';
 import { mintToken } from '../../policy/index.js';
 import type { ServiceLog } from '../../src/base/log.js';
+import { generatedSql } from '../../src/base/sql.js';
 import type { OpenedEngine } from '../../src/engine/index.js';
 import { type OpenService, openService } from '../../src/service/open.js';
 import type { Service } from '../../src/service/service.js';
@@ -152,7 +153,7 @@ async function filled(open: OpenService, options: TestServiceOptions): Promise<O
   try {
     const engine = open.databases.get(open.service.defaultConnector);
     if (engine === undefined) throw new Error('the service has no engine');
-    await engine.system.script(options.script ?? SHOP_SCRIPT);
+    await engine.system.script(generatedSql(options.script ?? SHOP_SCRIPT));
     await engine.system.grantRead(options.schema ?? 'shop');
     return engine;
   } catch (error) {

@@ -1,13 +1,14 @@
 import { type LentClient, type PostgresPool, postgresPool, type ResultRow } from '../postgres/index.js';
+import { Sql, sql } from '../sql.js';
 import { controlFault } from './fault.js';
 import { type ControlPlace, controlUrl } from './url.js';
 
 export type { ResultRow };
 
-/** Statements of ours with values: no text of a caller is ever part of `sql`. */
+/** Statements of the gateway's own, with values. */
 export interface ControlQueries {
   /** @throws ControlFault */
-  query(sql: string, values?: readonly unknown[]): Promise<readonly ResultRow[]>;
+  query(statement: Sql, values?: readonly unknown[]): Promise<readonly ResultRow[]>;
 }
 
 /** The database of `OSL_CONTROL_URL`, in whose schema `osl_control` gateways keep what they share. */
@@ -73,13 +74,16 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
     }
   };
   return Object.freeze({
-    query: (sql: string, values: readonly unknown[] = []) => lent((client) => run(client, sql, values)),
+    query: (statement: Sql, values: readonly unknown[] = []) =>
+      lent((client) => run(client, statement, values)),
     transaction: <T>(name: string, work: (tx: ControlQueries) => Promise<T>): Promise<T> =>
       lent(async (client) => {
-        await run(client, 'begin', []);
-        await run(client, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [`osl_control ${name}`]);
-        const given = await work({ query: (sql, values = []) => run(client, sql, values) });
-        await run(client, 'commit', []);
+        await run(client, sql`begin`, []);
+        await run(client, sql`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [
+          `osl_control ${name}`,
+        ]);
+        const given = await work({ query: (statement, values = []) => run(client, statement, values) });
+        await run(client, sql`commit`, []);
         return given;
       }),
     close: async () => {
@@ -92,11 +96,11 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
 
 async function run(
   client: LentClient,
-  sql: string,
+  statement: Sql,
   values: readonly unknown[],
 ): Promise<readonly ResultRow[]> {
   try {
-    return (await client.query<Record<string, unknown>>(sql, [...values])).rows;
+    return (await client.query<Record<string, unknown>>(Sql.textOf(statement), [...values])).rows;
   } catch (error) {
     throw controlFault(error);
   }

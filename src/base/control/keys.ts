@@ -1,3 +1,4 @@
+import { sql } from '../sql.js';
 import type { ControlQueries } from './database.js';
 
 /**
@@ -11,12 +12,12 @@ export async function isSharedKey(
   gateway: string,
 ): Promise<boolean> {
   await control.query(
-    `insert into osl_control.gateway_key (tenant, kind, fingerprint, gateway) values ($1, $2, $3, $4)
+    sql`insert into osl_control.gateway_key (tenant, kind, fingerprint, gateway) values ($1, $2, $3, $4)
      on conflict do nothing`,
     [tenant, kind, fingerprint, gateway],
   );
   const [row] = await control.query(
-    'select fingerprint from osl_control.gateway_key where tenant = $1 and kind = $2',
+    sql`select fingerprint from osl_control.gateway_key where tenant = $1 and kind = $2`,
     [tenant, kind],
   );
   return row?.['fingerprint'] === fingerprint;

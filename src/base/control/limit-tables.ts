@@ -1,5 +1,7 @@
+import { sql } from '../sql.js';
+
 /** A crash empties the tables, as the end of a window would: so they cost no log of the database. */
-const SQL = `
+const SQL = sql`
 -- What is used of limits, under hashes of what is counted.
 create unlogged table osl_control.limit_count (
   key text primary key,
@@ -20,9 +22,9 @@ create unlogged table osl_control.limit_peer (
 export const LIMITS = Object.freeze({
   number: 3,
   name: 'counts of limits',
-  sql: SQL,
+  script: SQL,
   tables: {
-    limit_count: { gateway: 'select, insert, update, delete', author: '' },
-    limit_peer: { gateway: 'select, insert, update, delete', author: '' },
+    limit_count: { gateway: sql`select, insert, update, delete`, author: null },
+    limit_peer: { gateway: sql`select, insert, update, delete`, author: null },
   },
 });

@@ -1,3 +1,4 @@
+import { type Sql, sql, sqlName } from '../sql.js';
 import type { ControlDatabase, ControlQueries } from './database.js';
 import { ControlFault, controlFault } from './fault.js';
 import { MIGRATIONS, type Migration } from './migrations.js';
@@ -26,16 +27,16 @@ export function migrate(database: ControlDatabase, roles: ControlRoles): Promise
   return database.transaction('migrate', async (tx) => {
     const stands = await standing(tx);
     if (stands === null) {
-      await tx.query('create schema if not exists osl_control');
+      await tx.query(sql`create schema if not exists osl_control`);
       await tx.query(
-        `create table osl_control.migration (
+        sql`create table osl_control.migration (
            number integer primary key, name text not null, at timestamptz not null default now())`,
       );
     }
     const ran = MIGRATIONS.filter(({ number }) => number > (stands ?? 0));
-    for (const { number, name, sql } of ran) {
-      await tx.query(sql);
-      await tx.query('insert into osl_control.migration (number, name) values ($1, $2)', [number, name]);
+    for (const { number, name, script } of ran) {
+      await tx.query(script);
+      await tx.query(sql`insert into osl_control.migration (number, name) values ($1, $2)`, [number, name]);
     }
     await grant(tx, roles);
     return { ran, stands: Math.max(stands ?? 0, ...MIGRATIONS.map(({ number }) => number)) };
@@ -50,12 +51,12 @@ export function migrate(database: ControlDatabase, roles: ControlRoles): Promise
 export async function requireSchema(database: ControlDatabase): Promise<void> {
   const newest = Math.max(...MIGRATIONS.map(({ number }) => number));
   const [found] = await database.query(
-    `select to_regclass('osl_control.migration') is not null as made,
+    sql`select to_regclass('osl_control.migration') is not null as made,
             coalesce(has_schema_privilege(to_regnamespace('osl_control'), 'create'),
                      has_database_privilege(current_database(), 'create')) as may`,
   );
   if (found?.['made'] === true) {
-    const [at] = await database.query('select max(number) as number from osl_control.migration');
+    const [at] = await database.query(sql`select max(number) as number from osl_control.migration`);
     if (Number(at?.['number'] ?? 0) >= newest) return;
   }
   if (found?.['may'] !== true)
@@ -68,9 +69,9 @@ export async function requireSchema(database: ControlDatabase): Promise<void> {
 
 /** The newest step that stands; null where the schema was not made by us yet. */
 async function standing(tx: ControlQueries): Promise<number | null> {
-  const [found] = await tx.query(`select to_regclass('osl_control.migration') is not null as made`);
+  const [found] = await tx.query(sql`select to_regclass('osl_control.migration') is not null as made`);
   if (found?.['made'] !== true) return null;
-  const [newest] = await tx.query('select max(number) as number from osl_control.migration');
+  const [newest] = await tx.query(sql`select max(number) as number from osl_control.migration`);
   return Number(newest?.['number'] ?? 0);
 }
 
@@ -78,18 +79,21 @@ async function grant(tx: ControlQueries, roles: ControlRoles): Promise<void> {
   for (const kind of ['gateway', 'author'] as const) {
     for (const role of roles[kind]) {
       const name = quoted(role);
-      await tx.query(`grant usage on schema osl_control to ${name}`);
-      await tx.query(`grant select on osl_control.migration to ${name}`);
+      await tx.query(sql`grant usage on schema osl_control to ${name}`);
+      await tx.query(sql`grant select on osl_control.migration to ${name}`);
       for (const { tables } of MIGRATIONS)
-        for (const [table, rights] of Object.entries(tables))
-          if (rights[kind] !== '') await tx.query(`grant ${rights[kind]} on osl_control.${table} to ${name}`);
+        for (const [table, rights] of Object.entries(tables)) {
+          const granted = rights[kind];
+          if (granted !== null)
+            await tx.query(sql`grant ${granted} on osl_control.${sqlName(table)} to ${name}`);
+        }
     }
   }
 }
 
 /** A name of a role as SQL; the operator wrote it. @throws ControlFault */
-function quoted(role: string): string {
+function quoted(role: string): Sql {
   if (role === '' || role.includes('\0') || Buffer.byteLength(role) > 63)
     throw controlFault(new Error(`no name of a role: ${JSON.stringify(role)}`));
-  return `"${role.replaceAll('"', '""')}"`;
+  return sqlName(role);
 }

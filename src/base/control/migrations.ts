@@ -1,10 +1,11 @@
+import { type Sql, sql } from '../sql.js';
 import { LIMITS } from './limit-tables.js';
 import { REVOCATIONS } from './revocation-table.js';
 
 /** Who may do what with a table. `gateway`: what serves. `author`: who writes policies. */
 interface TablePrivileges {
-  readonly gateway: string;
-  readonly author: string;
+  readonly gateway: Sql | null;
+  readonly author: Sql | null;
 }
 
 /** One step of the schema `osl_control`. Steps are only ever added: what has run somewhere is never edited. */
@@ -12,20 +13,20 @@ export interface Migration {
   readonly number: number;
   readonly name: string;
   /** Static SQL, run as the owner in one transaction with all others that are due. */
-  readonly sql: string;
+  readonly script: Sql;
   /** Tables that it makes, without their schema, and who may do what with them: `select, insert`. */
   readonly tables: Readonly<Record<string, TablePrivileges>>;
 }
 
 /** Rows are written once: neither a privilege nor a slip changes or removes one. */
-const APPEND_ONLY = `
+const APPEND_ONLY = sql`
 create function osl_control.refuse_change() returns trigger language plpgsql as $$
 begin
   raise exception 'osl_control.% is append-only', tg_table_name using errcode = '42501';
 end $$;
 `;
 
-const POLICY = `
+const POLICY = sql`
 ${APPEND_ONLY}
 create function osl_control.tell() returns trigger language plpgsql as $$
 begin
@@ -92,7 +93,7 @@ create trigger tell after insert on osl_control.published_version
   for each statement execute function osl_control.tell();
 `;
 
-const KEYS = `
+const KEYS = sql`
 -- What may be shown of the keys that all gateways of a tenant have: whoever comes with another is told so.
 create table osl_control.gateway_key (
   tenant text not null,
@@ -109,28 +110,28 @@ const STEPS: readonly Migration[] = Object.freeze([
   {
     number: 1,
     name: 'policies and published versions',
-    sql: POLICY,
+    script: POLICY,
     tables: {
       policy_version: {
-        gateway: 'select',
-        author: 'select, insert (tenant, number, digest, parent, text, author, comment)',
+        gateway: sql`select`,
+        author: sql`select, insert (tenant, number, digest, parent, text, author, comment)`,
       },
       policy_activation: {
-        gateway: 'select',
-        author: 'select, insert (tenant, number, version, action, author, comment, published)',
+        gateway: sql`select`,
+        author: sql`select, insert (tenant, number, version, action, author, comment, published)`,
       },
       published_version: {
-        gateway: 'select, insert (tenant, number, id, parent, bytes, gateway)',
-        author: 'select',
+        gateway: sql`select, insert (tenant, number, id, parent, bytes, gateway)`,
+        author: sql`select`,
       },
     },
   },
   {
     number: 2,
     name: 'fingerprints of the keys that gateways share',
-    sql: KEYS,
+    script: KEYS,
     tables: {
-      gateway_key: { gateway: 'select, insert (tenant, kind, fingerprint, gateway)', author: '' },
+      gateway_key: { gateway: sql`select, insert (tenant, kind, fingerprint, gateway)`, author: null },
     },
   },
 ]);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { sql } from '../sql.js';
 import type { ControlDatabase, ControlQueries, ResultRow } from './database.js';
 
 /** A text that was proposed as a policy. Its `number` counts from 1 for each tenant. */
@@ -48,7 +49,7 @@ export async function policyVersions(
   tenant: string,
 ): Promise<readonly PolicyVersion[]> {
   const rows = await control.query(
-    `select number, digest, parent, author, comment, login, ${AT} from osl_control.policy_version
+    sql`select number, digest, parent, author, comment, login, ${AT} from osl_control.policy_version
      where tenant = $1 order by number desc`,
     [tenant],
   );
@@ -58,7 +59,7 @@ export async function policyVersions(
 /** Newest first. @throws ControlFault */
 export async function activations(control: ControlQueries, tenant: string): Promise<readonly Activation[]> {
   const rows = await control.query(
-    `select number, version, action, author, comment, published, login, ${AT}
+    sql`select number, version, action, author, comment, published, login, ${AT}
      from osl_control.policy_activation where tenant = $1 order by number desc`,
     [tenant],
   );
@@ -77,7 +78,7 @@ export async function policyText(
   number: number,
 ): Promise<string | null> {
   const [row] = await control.query(
-    'select text from osl_control.policy_version where tenant = $1 and number = $2',
+    sql`select text from osl_control.policy_version where tenant = $1 and number = $2`,
     [tenant, number],
   );
   return row === undefined ? null : String(row['text']);
@@ -86,7 +87,7 @@ export async function policyText(
 /** Null where none was ever activated. @throws ControlFault, also for a text that is not what its digest says */
 export async function activePolicy(control: ControlQueries, tenant: string): Promise<ActivePolicy | null> {
   const [row] = await control.query(
-    `select a.number as activation, v.number as version, v.digest, v.text
+    sql`select a.number as activation, v.number as version, v.digest, v.text
      from osl_control.policy_activation a
      join osl_control.policy_version v on v.tenant = a.tenant and v.number = a.version
      where a.tenant = $1 order by a.number desc limit 1`,
@@ -124,7 +125,7 @@ export function pushPolicy(
     const serves = await activePolicy(tx, tenant);
     const number = (newest?.number ?? 0) + 1;
     await tx.query(
-      `insert into osl_control.policy_version (tenant, number, digest, parent, text, author, comment)
+      sql`insert into osl_control.policy_version (tenant, number, digest, parent, text, author, comment)
        values ($1, $2, $3, $4, $5, $6, $7)`,
       [tenant, number, digest, serves?.version ?? null, text, author, comment],
     );
@@ -161,7 +162,7 @@ export function activatePolicy(
       );
     const number = now.activation + 1;
     await tx.query(
-      `insert into osl_control.policy_activation (tenant, number, version, action, author, comment, published)
+      sql`insert into osl_control.policy_activation (tenant, number, version, action, author, comment, published)
        values ($1, $2, $3, $4, $5, $6, $7)`,
       [tenant, number, version, action, by.author, by.comment, seen.published],
     );
@@ -172,7 +173,7 @@ export function activatePolicy(
 /** The numbers of what serves; 0 where nothing does. @throws ControlFault */
 export async function standing(control: ControlQueries, tenant: string): Promise<ActivationBase> {
   const [row] = await control.query(
-    `select (select coalesce(max(number), 0) from osl_control.policy_activation where tenant = $1) as activation,
+    sql`select (select coalesce(max(number), 0) from osl_control.policy_activation where tenant = $1) as activation,
             (select coalesce(max(number), 0) from osl_control.published_version where tenant = $1) as published`,
     [tenant],
   );
@@ -182,13 +183,13 @@ export async function standing(control: ControlQueries, tenant: string): Promise
 /** The tenants that have a policy or a published version there. @throws ControlFault */
 export async function tenantsIn(control: ControlQueries): Promise<readonly string[]> {
   const rows = await control.query(
-    `select tenant from osl_control.policy_version union select tenant from osl_control.published_version
+    sql`select tenant from osl_control.policy_version union select tenant from osl_control.published_version
      order by 1`,
   );
   return rows.map((row) => String(row['tenant']));
 }
 
-const AT = `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at`;
+const AT = sql`to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at`;
 
 function versionIn(row: ResultRow): PolicyVersion {
   const { parent } = row;

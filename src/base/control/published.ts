@@ -1,3 +1,4 @@
+import { sql } from '../sql.js';
 import type { ControlDatabase, ControlQueries } from './database.js';
 import { ControlConflict, standing } from './policies.js';
 
@@ -17,7 +18,7 @@ export async function publishedAfter(
   after: number,
 ): Promise<readonly PublishedVersion[]> {
   const rows = await control.query(
-    `select number, id, parent, bytes from osl_control.published_version
+    sql`select number, id, parent, bytes from osl_control.published_version
      where tenant = $1 and number > $2 order by number`,
     [tenant, after],
   );
@@ -36,7 +37,7 @@ export async function publishedId(
   number: number,
 ): Promise<string | null> {
   const [row] = await control.query(
-    'select id from osl_control.published_version where tenant = $1 and number = $2',
+    sql`select id from osl_control.published_version where tenant = $1 and number = $2`,
     [tenant, number],
   );
   return row === undefined ? null : String(row['id']);
@@ -63,7 +64,7 @@ export function shareVersions(
       throw new ControlConflict('another gateway has published meanwhile');
     for (const { number, id, parent, bytes } of versions)
       await tx.query(
-        `insert into osl_control.published_version (tenant, number, id, parent, bytes, gateway)
+        sql`insert into osl_control.published_version (tenant, number, id, parent, bytes, gateway)
          values ($1, $2, $3, $4, $5, $6)`,
         [tenant, number, id, parent, bytes, gateway],
       );

@@ -1,4 +1,6 @@
-const SQL = `
+import { sql } from '../sql.js';
+
+const SQL = sql`
 -- Tokens that were revoked before their end. Times are ms since the epoch, by the clock of the gateway that revoked.
 create table osl_control.revocation (
   tenant text not null,
@@ -24,11 +26,11 @@ create trigger tell after insert on osl_control.revocation
 export const REVOCATIONS = Object.freeze({
   number: 4,
   name: 'revoked tokens',
-  sql: SQL,
+  script: SQL,
   tables: {
     revocation: {
-      gateway: 'select, insert (tenant, number, id, kind, name, at_ms, until_ms, gateway)',
-      author: '',
+      gateway: sql`select, insert (tenant, number, id, kind, name, at_ms, until_ms, gateway)`,
+      author: null,
     },
   },
 });

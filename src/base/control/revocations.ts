@@ -1,3 +1,4 @@
+import { sql } from '../sql.js';
 import type { ControlDatabase, ControlQueries } from './database.js';
 
 /** A revocation, as gateways tell each other. Times are ms since the epoch. */
@@ -19,7 +20,7 @@ export function shareRevocation(
 ): Promise<void> {
   return database.transaction(`revoked ${tenant}`, async (tx) => {
     await tx.query(
-      `insert into osl_control.revocation (tenant, number, id, kind, name, at_ms, until_ms, gateway)
+      sql`insert into osl_control.revocation (tenant, number, id, kind, name, at_ms, until_ms, gateway)
        select $1, 1 + coalesce((select max(number) from osl_control.revocation where tenant = $1), 0),
               $2, $3, $4, $5, $6, $7
         where not exists (select from osl_control.revocation where tenant = $1 and id = $2)`,
@@ -31,7 +32,7 @@ export function shareRevocation(
 /** The number of the last revocation; 0 where there is none. @throws ControlFault */
 export async function lastRevocation(control: ControlQueries, tenant: string): Promise<number> {
   const [row] = await control.query(
-    'select coalesce(max(number), 0) as number from osl_control.revocation where tenant = $1',
+    sql`select coalesce(max(number), 0) as number from osl_control.revocation where tenant = $1`,
     [tenant],
   );
   return Number(row?.['number']);
@@ -45,7 +46,7 @@ export async function revokedAfter(
   now: number,
 ): Promise<readonly SharedRevocation[]> {
   const rows = await control.query(
-    `select id::text as id, kind, name, at_ms, until_ms from osl_control.revocation
+    sql`select id::text as id, kind, name, at_ms, until_ms from osl_control.revocation
       where tenant = $1 and number > $2 and until_ms > $3 order by number`,
     [tenant, number, now],
   );

@@ -1,3 +1,4 @@
+import { sql } from '../../base/sql.js';
 import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { derivedTable, STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
@@ -5,7 +6,15 @@ import type { Embedder } from '../embed/embedder.js';
 import type { ProbableWords } from '../redact/probable-words.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';
 import type { Redactors } from '../redact/redactors.js';
-import { countWords, DERIVED_COLUMNS, fillBits, storeColumns, storeName, storeTables } from '../store/ddl.js';
+import {
+  countWords,
+  DERIVED_COLUMNS,
+  fillBits,
+  STORES,
+  storeColumns,
+  storeName,
+  storeTables,
+} from '../store/ddl.js';
 import { bumpEpoch, type IndexRun } from '../store/run.js';
 import { type ChunkedDocument, chunkRows } from './chunks.js';
 import { type Derivation, derivedRows } from './derive.js';
@@ -99,7 +108,7 @@ async function knownDocuments(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, IndexedDocument>> {
   const rows = await system.query(
-    `select doc_id, content_hash, served_hash from ${STORE_SCHEMA}.document
+    sql`select doc_id, content_hash, served_hash from ${STORES}.document
       where facet = $1 and version = $2 and doc_id = any($3::text[])`,
     [run.facet, run.version, ids],
   );
@@ -130,7 +139,7 @@ async function writeBatch(
   await countWordsOf(tx, context, written, 1);
   const fill = fillBits(facet, run.version, embedder.layout);
   if (fill !== null) {
-    await tx.query(`${fill} where doc_id = any($1::text[])`, [written]);
+    await tx.query(sql`${fill} where doc_id = any($1::text[])`, [written]);
   }
   const derived = rewritten.flatMap((w, i) =>
     derivedRows(w.document, chunked[i]?.vectors ?? [], derivations),
@@ -143,7 +152,7 @@ async function writeBatch(
     rewritten.map((w, i): [string, number] => [w.document.id, chunked[i]?.rows.length ?? 0]),
   );
   await tx.query(
-    `insert into ${STORE_SCHEMA}.document as d (facet, version, doc_id, content_hash, served_hash, chunks)
+    sql`insert into ${STORES}.document as d (facet, version, doc_id, content_hash, served_hash, chunks)
      select $1, $2, u.* from unnest($3::text[], $4::text[], $5::text[], $6::int4[]) as u
      on conflict (facet, version, doc_id) do update set content_hash = excluded.content_hash,
        served_hash = excluded.served_hash, chunks = case when excluded.chunks < 0 then d.chunks else excluded.chunks end`,
@@ -167,7 +176,7 @@ export async function removeDocuments(
   const { run } = context;
   await deleteChunks(tx, context, ids);
   await tx.query(
-    `delete from ${STORE_SCHEMA}.document where facet = $1 and version = $2 and doc_id = any($3::text[])`,
+    sql`delete from ${STORES}.document where facet = $1 and version = $2 and doc_id = any($3::text[])`,
     [run.facet, run.version, ids],
   );
 }
@@ -187,6 +196,6 @@ async function deleteChunks(tx: SystemQueries, context: IndexContext, ids: reado
   const { run, embedder } = context;
   await countWordsOf(tx, context, ids, -1);
   for (const table of storeTables(run.facet, run.version, embedder.layout)) {
-    await tx.query(`delete from ${storeName(table)} where doc_id = any($1::text[])`, [ids]);
+    await tx.query(sql`delete from ${storeName(table)} where doc_id = any($1::text[])`, [ids]);
   }
 }

@@ -1,8 +1,9 @@
+import { sql } from '../../base/sql.js';
 import type { SystemQueries } from '../../engine/index.js';
-import { STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { DeclaredFacetVersion, Facet, Manifest } from '../../model/manifest/index.js';
 import { openRedactors } from '../redact/redactors.js';
 import { DEFAULT_MIN_LENGTH, type StoreState, settingsHash, storeState } from '../store/control.js';
+import { STORES } from '../store/ddl.js';
 import { contentHash, servedId } from './served.js';
 import { documentPages } from './source.js';
 
@@ -64,12 +65,12 @@ async function rowsBehind(
   const redactors = await openRedactors(system, manifest, facet, version, DEFAULT_MIN_LENGTH);
   const place = [facet.name, version.name];
   const [entry] = await system.query(
-    `select pseudonym_key from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`,
+    sql`select pseudonym_key from ${STORES}.facet where facet = $1 and version = $2`,
     place,
   );
   const pseudonymKey = String(entry?.['pseudonym_key']);
   const rows = await system.query(
-    `select doc_id, content_hash from ${STORE_SCHEMA}.document where facet = $1 and version = $2`,
+    sql`select doc_id, content_hash from ${STORES}.document where facet = $1 and version = $2`,
     place,
   );
   const held = new Map(rows.map((row) => [String(row['doc_id']), String(row['content_hash'])]));

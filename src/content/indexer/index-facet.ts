@@ -1,3 +1,4 @@
+import { sql } from '../../base/sql.js';
 import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { DeclaredFacetVersion, Facet, Manifest } from '../../model/manifest/index.js';
@@ -18,6 +19,7 @@ import {
   createIndexes,
   fillWords,
   forgetWords,
+  STORES,
   storeName,
   storeTables,
   WIDEST_INDEXED,
@@ -228,11 +230,11 @@ async function finish(
     if (gone.length > 0 || run.building) await bumpEpoch(tx, run);
     if (gone.length > 0) await removeDocuments(tx, context, gone);
     const ofWords = run.building ? fillWords : forgetWords;
-    await tx.script(ofWords(facet.name, run.version, embedder.layout) ?? '');
+    await tx.script(ofWords(facet.name, run.version, embedder.layout) ?? sql``);
     if (run.building) await tx.script(createIndexes(facet, run.version, embedder.layout));
     const { documents, chunks } = await countHeld(tx, run);
     const ended = await tx.query(
-      `update ${STORE_SCHEMA}.facet set state = 'ready', documents = $4, chunks = $5,
+      sql`update ${STORES}.facet set state = 'ready', documents = $4, chunks = $5,
               indexed_at = coalesce($6::timestamptz, indexed_at, pg_catalog.now())
         where facet = $1 and version = $2 and run = $3 returning 1 as y`,
       [run.facet, run.version, run.id, documents, chunks, readAt?.toISOString() ?? null],
@@ -241,7 +243,7 @@ async function finish(
       throw new ContentError('overtaken', `another indexing of \`${run.facet}\` took over`);
     }
     for (const table of storeTables(facet.name, run.version, embedder.layout))
-      await tx.script(`analyze ${storeName(table)}`);
+      await tx.script(sql`analyze ${storeName(table)}`);
     return { documents, chunks, removed: gone.length };
   });
 }
@@ -254,17 +256,17 @@ async function goneDocuments(
 ): Promise<readonly string[]> {
   const { documents } = await countHeld(tx, run);
   if (documents === seen.size) return [];
-  const held = await tx.query(
-    `select doc_id from ${STORE_SCHEMA}.document where facet = $1 and version = $2`,
-    [run.facet, run.version],
-  );
+  const held = await tx.query(sql`select doc_id from ${STORES}.document where facet = $1 and version = $2`, [
+    run.facet,
+    run.version,
+  ]);
   return held.map((r) => String(r['doc_id'])).filter((id) => !seen.has(id));
 }
 
 async function countHeld(tx: SystemQueries, run: IndexRun): Promise<{ documents: number; chunks: number }> {
   const [row] = await tx.query(
-    `select pg_catalog.count(*) as n, coalesce(pg_catalog.sum(chunks), 0) as c
-       from ${STORE_SCHEMA}.document where facet = $1 and version = $2`,
+    sql`select pg_catalog.count(*) as n, coalesce(pg_catalog.sum(chunks), 0) as c
+       from ${STORES}.document where facet = $1 and version = $2`,
     [run.facet, run.version],
   );
   return { documents: Number(row?.['n']), chunks: Number(row?.['c']) };

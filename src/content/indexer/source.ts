@@ -1,5 +1,4 @@
-import { quoteIdentifier } from 'osl-compiler';
-import { tableSql } from '../../base/table-sql.js';
+import { type Sql, sql, sqlJoin, sqlName, sqlNumber, sqlTable, sqlType } from '../../base/sql.js';
 import type { SystemQueries } from '../../engine/index.js';
 import type { Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
@@ -40,9 +39,9 @@ const pdfs = new PdfThread();
  * @throws ContentError `documentIds` where an id is NULL or stands twice: paging by id would lose rows
  */
 export async function countDocuments(system: SystemQueries, facet: Facet): Promise<number> {
-  const id = quoteIdentifier(facet.documentId.physical);
+  const id = sqlName(facet.documentId.physical);
   const [row] = await system.query(
-    `select pg_catalog.count(*) as n, pg_catalog.count(distinct ${id}) as d from ${tableSql(facet)}`,
+    sql`select pg_catalog.count(*) as n, pg_catalog.count(distinct ${id}) as d from ${sqlTable(facet)}`,
   );
   const [count, distinct] = [Number(row?.['n']), Number(row?.['d'])];
   if (count === distinct) return count;
@@ -84,12 +83,12 @@ export async function someDocuments(
   facet: Facet,
   most: number,
 ): Promise<readonly SourceRow[]> {
-  const id = quoteIdentifier(facet.documentId.physical);
+  const id = sqlName(facet.documentId.physical);
   const [wanted, size] = facet.format === 'pdf' ? [Math.min(most, SOME_PDFS), PDF_PAGE] : [most, most];
   const documents: SourceRow[] = [];
   for (let from = 0; from < wanted; from += size) {
     const rows = await system.query(
-      `select ${columnsSql(facet)} from ${tableSql(facet)}
+      sql`select ${columnsSql(facet)} from ${sqlTable(facet)}
         order by pg_catalog.md5(${id}::pg_catalog.text), ${id} limit $1::int4 offset $2::int4`,
       [size, from],
     );
@@ -99,33 +98,33 @@ export async function someDocuments(
   return documents;
 }
 
-function pageSql(facet: Facet, after: boolean): string {
-  const id = quoteIdentifier(facet.documentId.physical);
-  const where = after ? ` where ${id} > $2::${facet.documentId.type}` : '';
-  return `select ${columnsSql(facet)} from ${tableSql(facet)}${where} order by ${id} limit $1::int4`;
+function pageSql(facet: Facet, after: boolean): Sql {
+  const id = sqlName(facet.documentId.physical);
+  const where = after ? sql` where ${id} > $2::${sqlType(facet.documentId.type)}` : sql``;
+  return sql`select ${columnsSql(facet)} from ${sqlTable(facet)}${where} order by ${id} limit $1::int4`;
 }
 
-function columnsSql(facet: Facet): string {
-  const id = quoteIdentifier(facet.documentId.physical);
-  const text = (name: string): string => `${quoteIdentifier(name)}::pg_catalog.text`;
+function columnsSql(facet: Facet): Sql {
+  const id = sqlName(facet.documentId.physical);
+  const text = (name: string): Sql => sql`${sqlName(name)}::pg_catalog.text`;
   const columns = [
-    `${id}::pg_catalog.text as d`,
-    `${text(facet.entityKey.physical)} as k`,
+    sql`${id}::pg_catalog.text as d`,
+    sql`${text(facet.entityKey.physical)} as k`,
     ...textSql(facet),
-    ...facet.metadata.map((m, i) => `${text(m.physical)} as m${i}`),
+    ...facet.metadata.map((m, i) => sql`${text(m.physical)} as ${sqlName(`m${i}`)}`),
   ];
-  return columns.join(', ');
+  return sqlJoin(columns);
 }
 
 /** `t`, the text as the row has it; of a PDF in base64, null where it is too large, with its size, `n`. */
-function textSql({ text, format }: Facet): readonly string[] {
-  const column = quoteIdentifier(text.physical);
-  if (format !== 'pdf') return [`${column}::pg_catalog.text as t`];
+function textSql({ text, format }: Facet): readonly Sql[] {
+  const column = sqlName(text.physical);
+  if (format !== 'pdf') return [sql`${column}::pg_catalog.text as t`];
   const [size, base64] =
     text.type === 'bytea'
-      ? [`pg_catalog.octet_length(${column})`, `pg_catalog.encode(${column}, 'base64')`]
-      : [`(pg_catalog.octet_length(${column}) / 4 * 3)`, `${column}::pg_catalog.text`];
-  return [`case when ${size} <= ${MOST_PDF_BYTES} then ${base64} end as t`, `${size} as n`];
+      ? [sql`pg_catalog.octet_length(${column})`, sql`pg_catalog.encode(${column}, 'base64')`]
+      : [sql`(pg_catalog.octet_length(${column}) / 4 * 3)`, sql`${column}::pg_catalog.text`];
+  return [sql`case when ${size} <= ${sqlNumber(MOST_PDF_BYTES)} then ${base64} end as t`, sql`${size} as n`];
 }
 
 async function documentsOf(

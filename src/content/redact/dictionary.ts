@@ -1,5 +1,5 @@
-import { isArray, quoteIdentifier, type TypeName } from 'osl-compiler';
-import { tableSql } from '../../base/table-sql.js';
+import { isArray, type TypeName } from 'osl-compiler';
+import { type Sql, sql, sqlName, sqlTable } from '../../base/sql.js';
 import type { SystemQueries } from '../../engine/index.js';
 import type {
   Connector,
@@ -35,12 +35,12 @@ async function readDictionary(
   for (const table of connector.tables.values()) {
     for (const column of table.columns.values()) {
       if (column.sensitivity === null || !labels.has(column.sensitivity)) continue;
-      const sql = valuesSql(table, column);
-      if (sql === null) {
+      const statement = valuesSql(table, column);
+      if (statement === null) {
         skipped.push({ column: `${table.schema}.${table.table}.${column.name}`, type: column.type });
         continue;
       }
-      for (const row of await system.query(sql)) {
+      for (const row of await system.query(statement)) {
         values.push({ value: String(row['v']), label: column.sensitivity });
       }
     }
@@ -49,29 +49,26 @@ async function readDictionary(
 }
 
 /** Distinct values of a column as text. */
-function valuesSql(table: Table, { name, type }: DeclaredTableColumn): string | null {
-  const value = valueIn(quoteIdentifier(name), type);
-  if (value === null) return null;
-  const from = tableSql(table);
-  return `select distinct ${value.sql} as v from ${from}${value.lateral} where ${value.sql} is not null`;
+function valuesSql(table: Table, { name, type }: DeclaredTableColumn): Sql | null {
+  const found = valueIn(sqlName(name), type);
+  if (found === null) return null;
+  const { value, lateral } = found;
+  return sql`select distinct ${value} as v from ${sqlTable(table)}${lateral} where ${value} is not null`;
 }
 
 /** What can be looked for in a value: of arrays the elements, of jsonb every text and number in it, of bytea nothing. */
-export function valueIn(
-  column: string,
-  type: TypeName,
-): { readonly sql: string; readonly lateral: string } | null {
+export function valueIn(column: Sql, type: TypeName): { readonly value: Sql; readonly lateral: Sql } | null {
   if (type === 'bytea' || type === 'bytea[]' || type === 'jsonb[]' || type === 'bool') return null;
   if (type === 'jsonb') {
-    const leaves = `pg_catalog.jsonb_path_query(${column}, 'strict $.** ? (@.type() == "string" || @.type() == "number")')`;
-    return { sql: `j.v #>> '{}'`, lateral: ` cross join lateral ${leaves} as j(v)` };
+    const leaves = sql`pg_catalog.jsonb_path_query(${column}, 'strict $.** ? (@.type() == "string" || @.type() == "number")')`;
+    return { value: sql`j.v #>> '{}'`, lateral: sql` cross join lateral ${leaves} as j(v)` };
   }
   if (isArray(type))
     return {
-      sql: 'a.v::pg_catalog.text',
-      lateral: ` cross join lateral pg_catalog.unnest(${column}) as a(v)`,
+      value: sql`a.v::pg_catalog.text`,
+      lateral: sql` cross join lateral pg_catalog.unnest(${column}) as a(v)`,
     };
-  return { sql: `${column}::pg_catalog.text`, lateral: '' };
+  return { value: sql`${column}::pg_catalog.text`, lateral: sql`` };
 }
 
 /** The rules of `version` over the dictionary of the whole connector. */

@@ -1,5 +1,5 @@
-import { quoteIdentifier, type Relation } from 'osl-compiler';
-import { tableSql } from '../../base/table-sql.js';
+import type { Relation, TypeName } from 'osl-compiler';
+import { type Sql, sql, sqlJoin, sqlName, sqlTable, sqlType } from '../../base/sql.js';
 import type { SystemQueries } from '../../engine/index.js';
 import type {
   DeclaredFacetVersion,
@@ -16,9 +16,9 @@ interface KeyPath {
   /** `schema.table` of the rows. */
   readonly table: string;
   /** The rows are `n` in it. */
-  readonly from: string;
+  readonly from: Sql;
   /** The column that holds the key. */
-  readonly key: string;
+  readonly key: Sql;
 }
 
 /**
@@ -39,23 +39,22 @@ export async function readKeyDictionaries(
   for (const reach of reachesOf(manifest, facet)) {
     for (const column of tables.get(reach.table)?.columns.values() ?? []) {
       if (column.sensitivity === null || !labels.has(column.sensitivity)) continue;
-      const sql = valuesSql(reach, column, facet.entityKey.type);
-      if (sql === null) continue;
-      for (const row of await system.query(sql, [keys]))
+      const statement = valuesSql(reach, column, facet.entityKey.type);
+      if (statement === null) continue;
+      for (const row of await system.query(statement, [keys]))
         found.get(String(row['k']))?.push({ value: String(row['v']), label: column.sensitivity });
     }
   }
   return found;
 }
 
-function valuesSql({ from, key }: KeyPath, column: DeclaredTableColumn, keyType: string): string | null {
-  const value = valueIn(`n.${quoteIdentifier(column.name)}`, column.type);
-  if (value === null) return null;
-  const keys = `$1::pg_catalog.text[]::${keyType}[]`;
-  return (
-    `select distinct ${key}::pg_catalog.text as k, ${value.sql} as v from ${from}${value.lateral}` +
-    ` where ${key} = any (${keys}) and ${value.sql} is not null`
-  );
+function valuesSql({ from, key }: KeyPath, column: DeclaredTableColumn, keyType: TypeName): Sql | null {
+  const found = valueIn(sql`n.${sqlName(column.name)}`, column.type);
+  if (found === null) return null;
+  const { value, lateral } = found;
+  const keys = sql`$1::pg_catalog.text[]::${sqlType(keyType)}[]`;
+  return sql`select distinct ${key}::pg_catalog.text as k, ${value} as v from ${from}${lateral}
+    where ${key} = any (${keys}) and ${value} is not null`;
 }
 
 function reachesOf(manifest: Manifest, facet: Facet): readonly KeyPath[] {
@@ -65,16 +64,16 @@ function reachesOf(manifest: Manifest, facet: Facet): readonly KeyPath[] {
   const own = tableName(facet);
   const source: KeyPath = {
     table: own,
-    from: `${tableSql(facet)} as n`,
-    key: `n.${quoteIdentifier(facet.entityKey.physical)}`,
+    from: sql`${sqlTable(facet)} as n`,
+    key: sql`n.${sqlName(facet.entityKey.physical)}`,
   };
   // Rows of another database can be joined to none of this one.
   if (entity === undefined || store === undefined || entity.connector !== facet.connector) return [source];
-  const e = tableOf(entity, 'e');
-  const key = `e.${physical(entity, store.keyOfEntity)}`;
+  const e = tableOf(entity, E);
+  const key = sql`e.${physical(entity, store.keyOfEntity)}`;
   const reaches: KeyPath[] = [
     source,
-    { table: nameOf(entity), from: tableOf(entity, 'n'), key: `n.${physical(entity, store.keyOfEntity)}` },
+    { table: nameOf(entity), from: tableOf(entity, N), key: sql`n.${physical(entity, store.keyOfEntity)}` },
   ];
   for (const edge of catalog.edges) {
     const ways = [
@@ -86,18 +85,22 @@ function reachesOf(manifest: Manifest, facet: Facet): readonly KeyPath[] {
       const bridge = edge.bridge === null ? null : catalog.relations.get(edge.bridge.name);
       if (neighbour === undefined || neighbour.connector !== facet.connector) continue;
       const equal = (
-        a: string,
+        a: Sql,
         r: Relation,
         as: readonly string[],
-        b: string,
+        b: Sql,
         s: Relation,
         bs: readonly string[],
-      ) => as.map((c, i) => `${a}.${physical(r, c)} = ${b}.${physical(s, bs[i] ?? '')}`).join(' and ');
+      ) =>
+        sqlJoin(
+          as.map((c, i) => sql`${a}.${physical(r, c)} = ${b}.${physical(s, bs[i] ?? '')}`),
+          AND,
+        );
       if (edge.bridge === null || bridge === null || bridge === undefined) {
-        const on = equal('e', entity, near, 'n', neighbour, far);
+        const on = equal(E, entity, near, N, neighbour, far);
         reaches.push({
           table: nameOf(neighbour),
-          from: `${e} join ${tableOf(neighbour, 'n')} on ${on}`,
+          from: sql`${e} join ${tableOf(neighbour, N)} on ${on}`,
           key,
         });
         continue;
@@ -108,14 +111,12 @@ function reachesOf(manifest: Manifest, facet: Facet): readonly KeyPath[] {
       reaches.push(
         {
           table: nameOf(bridge),
-          from: `${e} join ${tableOf(bridge, 'n')} on ${equal('e', entity, near, 'n', bridge, into)}`,
+          from: sql`${e} join ${tableOf(bridge, N)} on ${equal(E, entity, near, N, bridge, into)}`,
           key,
         },
         {
           table: nameOf(neighbour),
-          from:
-            `${e} join ${tableOf(bridge, 'b')} on ${equal('e', entity, near, 'b', bridge, into)}` +
-            ` join ${tableOf(neighbour, 'n')} on ${equal('b', bridge, outOf, 'n', neighbour, far)}`,
+          from: sql`${e} join ${tableOf(bridge, B)} on ${equal(E, entity, near, B, bridge, into)} join ${tableOf(neighbour, N)} on ${equal(B, bridge, outOf, N, neighbour, far)}`,
           key,
         },
       );
@@ -128,10 +129,14 @@ function nameOf(relation: Relation): string {
   return tableName(relation);
 }
 
-function tableOf(relation: Relation, alias: string): string {
-  return `${tableSql(relation)} as ${alias}`;
+function tableOf(relation: Relation, alias: Sql): Sql {
+  return sql`${sqlTable(relation)} as ${alias}`;
 }
 
-function physical(relation: Relation, name: string): string {
-  return quoteIdentifier(relation.columns.find((c) => c.name === name)?.physical ?? name);
+function physical(relation: Relation, name: string): Sql {
+  return sqlName(relation.columns.find((c) => c.name === name)?.physical ?? name);
 }
+
+/** Aliases of the entity, of a bridge and of the rows that are read. */
+const [E, B, N] = [sql`e`, sql`b`, sql`n`];
+const AND = sql` and `;

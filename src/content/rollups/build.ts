@@ -1,5 +1,4 @@
-import { quoteIdentifier } from 'osl-compiler';
-import { tableSql } from '../../base/table-sql.js';
+import { generatedSql, sql, sqlJoin, sqlName, sqlTable, sqlText } from '../../base/sql.js';
 import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import type { RollupFacts } from '../../model/manifest/index.js';
 import { STATE, STATE_DDL } from './state.js';
@@ -14,7 +13,7 @@ export interface BuiltRollup {
 }
 
 /** How long the new table may wait to take the place of the old one, which statements may be reading. */
-const LOCK_TIMEOUT = '10s';
+const LOCK_TIMEOUT = sqlText('10s');
 
 /**
  * Builds a rollup anew and puts it in the place of the one before, in one transaction: who reads it sees the one or the
@@ -25,10 +24,10 @@ const LOCK_TIMEOUT = '10s';
 export async function buildRollup(system: SystemEngine, facts: RollupFacts): Promise<BuiltRollup> {
   const started = performance.now();
   // Whoever may not create schemas is refused even one that there is.
-  const [known] = await system.query('SELECT to_regnamespace($1::text) IS NOT NULL AS there', [
+  const [known] = await system.query(sql`SELECT to_regnamespace($1::text) IS NOT NULL AS there`, [
     facts.rollup.schema,
   ]);
-  if (known?.['there'] !== true) await system.script(`CREATE SCHEMA ${quoteIdentifier(facts.rollup.schema)}`);
+  if (known?.['there'] !== true) await system.script(sql`CREATE SCHEMA ${sqlName(facts.rollup.schema)}`);
   await system.script(STATE_DDL);
   const { builtAt, rows } = await system.transaction((tx) => buildIn(tx, facts, system.reader));
   const milliseconds = Math.round(performance.now() - started);
@@ -40,28 +39,31 @@ async function buildIn(
   { rollup, query, fingerprint }: RollupFacts,
   reader: string,
 ): Promise<{ readonly builtAt: Date; readonly rows: number }> {
-  const table = tableSql(rollup);
-  const fresh = tableSql({ schema: rollup.schema, table: `${rollup.table}_new` });
-  await tx.query(`SELECT pg_advisory_xact_lock(hashtext('osl_rollups'))`);
+  const table = sqlTable(rollup);
+  const fresh = sqlTable({ schema: rollup.schema, table: `${rollup.table}_new` });
+  await tx.query(sql`SELECT pg_advisory_xact_lock(hashtext('osl_rollups'))`);
   // Before the rows are read, and so never later than what they are of.
-  const [now] = await tx.query('SELECT clock_timestamp() AS at');
-  await tx.script(`DROP TABLE IF EXISTS ${fresh}; CREATE TABLE ${fresh} AS ${query}`);
-  const [counted] = await tx.query(`SELECT count(*)::int8 AS n FROM ${fresh}`);
-  const [schema, role] = [quoteIdentifier(rollup.schema), quoteIdentifier(reader)];
+  const [now] = await tx.query(sql`SELECT clock_timestamp() AS at`);
+  await tx.script(sql`DROP TABLE IF EXISTS ${fresh}; CREATE TABLE ${fresh} AS ${generatedSql(query)}`);
+  const [counted] = await tx.query(sql`SELECT count(*)::int8 AS n FROM ${fresh}`);
+  const [schema, role] = [sqlName(rollup.schema), sqlName(reader)];
   await tx.script(
-    [
-      `ANALYZE ${fresh}`,
-      `GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
-      `GRANT SELECT ON ${fresh} TO ${role}`,
-      `SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`,
-      `DROP TABLE IF EXISTS ${table}`,
-      `ALTER TABLE ${fresh} RENAME TO ${quoteIdentifier(rollup.table)}`,
-    ].join('; '),
+    sqlJoin(
+      [
+        sql`ANALYZE ${fresh}`,
+        sql`GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
+        sql`GRANT SELECT ON ${fresh} TO ${role}`,
+        sql`SET LOCAL lock_timeout = ${LOCK_TIMEOUT}`,
+        sql`DROP TABLE IF EXISTS ${table}`,
+        sql`ALTER TABLE ${fresh} RENAME TO ${sqlName(rollup.table)}`,
+      ],
+      sql`; `,
+    ),
   );
   const builtAt = new Date(String(now?.['at'] instanceof Date ? now['at'].toISOString() : now?.['at']));
   const rows = Number(counted?.['n'] ?? 0);
   await tx.query(
-    `INSERT INTO ${STATE} (rollup, fingerprint, table_name, built_at, rows) VALUES ($1, $2, $3, $4::timestamptz, $5::int8)
+    sql`INSERT INTO ${STATE} (rollup, fingerprint, table_name, built_at, rows) VALUES ($1, $2, $3, $4::timestamptz, $5::int8)
      ON CONFLICT (rollup) DO UPDATE SET fingerprint = $2, table_name = $3, built_at = $4::timestamptz, rows = $5::int8`,
     [rollup.name, fingerprint, rollup.table, builtAt.toISOString(), rows],
   );
@@ -72,11 +74,11 @@ async function buildIn(
 /** Tables of definitions that are no more. */
 async function dropOthers(tx: SystemQueries, schema: string): Promise<void> {
   const others = await tx.query(
-    `SELECT c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    sql`SELECT c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
      WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relname <> 'state'
        AND c.relname NOT IN (SELECT table_name FROM ${STATE})`,
     [schema],
   );
   for (const { relname } of others)
-    await tx.script(`DROP TABLE ${tableSql({ schema, table: String(relname) })}`);
+    await tx.script(sql`DROP TABLE ${sqlTable({ schema, table: String(relname) })}`);
 }

@@ -1,9 +1,10 @@
+import { sql } from '../../base/sql.js';
 import { type SystemEngine, UpstreamFailure } from '../../engine/index.js';
 
 /** Which rollups are built, of what and when; written in the transaction that builds one. */
-export const STATE = 'osl_rollups.state';
+export const STATE = sql`osl_rollups.state`;
 
-export const STATE_DDL = `CREATE TABLE IF NOT EXISTS ${STATE} (
+export const STATE_DDL = sql`CREATE TABLE IF NOT EXISTS ${STATE} (
   rollup text PRIMARY KEY, fingerprint text NOT NULL, table_name text NOT NULL, built_at timestamptz NOT NULL, rows int8 NOT NULL)`;
 
 /** One that is built. */
@@ -22,7 +23,7 @@ const UNDEFINED_SCHEMA = '3F000';
 export async function readStates(system: SystemEngine): Promise<readonly RollupState[]> {
   try {
     const rows = await system.query(
-      `SELECT s.rollup, s.fingerprint, (extract(epoch FROM s.built_at) * 1000)::float8 AS built, s.rows
+      sql`SELECT s.rollup, s.fingerprint, (extract(epoch FROM s.built_at) * 1000)::float8 AS built, s.rows
        FROM ${STATE} AS s WHERE to_regclass('osl_rollups.' || quote_ident(s.table_name)) IS NOT NULL`,
     );
     return rows.map((r) => ({

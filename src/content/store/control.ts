@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { sql, sqlName, sqlText } from '../../base/sql.js';
 import type { SystemEngine, SystemQueries } from '../../engine/index.js';
 import { findsByWords } from '../../model/facets/embedding-models.js';
 import { STORE_SCHEMA } from '../../model/facets/store-names.js';
@@ -6,7 +7,7 @@ import type { DeclaredFacetVersion, Facet } from '../../model/manifest/index.js'
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import { dictionaryOf, readingOf } from '../lexical/languages/word-rules.js';
-import { CREATE_CONTROL, dropTables, VECTOR_SCHEMA } from './ddl.js';
+import { CREATE_CONTROL, dropTables, STORES, VECTOR_SCHEMA } from './ddl.js';
 import { succeed, successorOf } from './successor.js';
 
 /** Changes with the format of stores; older ones are built anew. */
@@ -37,7 +38,7 @@ export interface StoreState {
  * When the round of `osl index` began that last read the source because it was its turn, in UTC to the second, by
  * RFC 3339. Rounds that a changed row brought about do not count: see decision 83.
  */
-const INDEXED_AT = `pg_catalog.to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+const INDEXED_AT = sql`pg_catalog.to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
 /** Which words redaction takes for the same: it grows with every change of `redact/`. */
 const FOLDING = 2;
@@ -81,7 +82,7 @@ function haveSameRules(a: string, b: string): boolean {
   return a.split('.')[0] === b.split('.')[0];
 }
 
-const EXTENSION = `select n.nspname as schema from pg_catalog.pg_extension e
+const EXTENSION = sql`select n.nspname as schema from pg_catalog.pg_extension e
   join pg_catalog.pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'`;
 
 /**
@@ -92,13 +93,15 @@ const EXTENSION = `select n.nspname as schema from pg_catalog.pg_extension e
 export async function prepareContent(system: SystemQueries): Promise<void> {
   let [extension] = await system.query(EXTENSION);
   if (extension === undefined) {
-    await system.script(`create extension if not exists vector schema ${VECTOR_SCHEMA}`).catch(() => {
-      throw new ContentError(
-        'vectorExtension',
-        'the extension vector cannot be created',
-        `install pgvector 0.8.4 or newer on the server, and as a superuser run \`create extension vector schema ${VECTOR_SCHEMA}\` in this database`,
-      );
-    });
+    await system
+      .script(sql`create extension if not exists vector schema ${sqlName(VECTOR_SCHEMA)}`)
+      .catch(() => {
+        throw new ContentError(
+          'vectorExtension',
+          'the extension vector cannot be created',
+          `install pgvector 0.8.4 or newer on the server, and as a superuser run \`create extension vector schema ${VECTOR_SCHEMA}\` in this database`,
+        );
+      });
     [extension] = await system.query(EXTENSION);
   }
   if (extension?.['schema'] !== VECTOR_SCHEMA) {
@@ -109,15 +112,13 @@ export async function prepareContent(system: SystemQueries): Promise<void> {
     );
   }
   const [there] = await system.query(
-    `select exists (select from pg_catalog.pg_attribute
-                     where attrelid = pg_catalog.to_regclass('${STORE_SCHEMA}.facet') and attname = 'average_length') as y`,
+    sql`select exists (select from pg_catalog.pg_attribute
+                     where attrelid = pg_catalog.to_regclass(${sqlText(`${STORE_SCHEMA}.facet`)}) and attname = 'average_length') as y`,
   );
   if (there?.['y'] === true) return;
-  const [schema] = await system.query(
-    `select pg_catalog.to_regnamespace('${STORE_SCHEMA}') is not null as y`,
-  );
+  const [schema] = await system.query(sql`select pg_catalog.to_regnamespace('${STORES}') is not null as y`);
   // Where it is there already, its owner need not be one who may make schemas.
-  if (schema?.['y'] !== true) await system.script(`create schema if not exists ${STORE_SCHEMA}`);
+  if (schema?.['y'] !== true) await system.script(sql`create schema if not exists ${STORES}`);
   await system.script(CREATE_CONTROL);
 }
 
@@ -129,8 +130,8 @@ export async function storeState(
 ): Promise<StoreState | null> {
   if (!(await hasStores(system))) return null;
   const [row] = await system.query(
-    `select table_name, fingerprint, settings, epoch, state, documents, chunks, ${INDEXED_AT} as indexed_at
-       from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`,
+    sql`select table_name, fingerprint, settings, epoch, state, documents, chunks, ${INDEXED_AT} as indexed_at
+       from ${STORES}.facet where facet = $1 and version = $2`,
     [facet, version],
   );
   if (row === undefined) return null;
@@ -159,8 +160,8 @@ export async function indexedTimes(
   const times = new Map<string, Map<string, string>>();
   if (!(await hasStores(system))) return times;
   const rows = await system.query(
-    `select facet, version, ${INDEXED_AT} as indexed_at
-       from ${STORE_SCHEMA}.facet where state = 'ready' and indexed_at is not null`,
+    sql`select facet, version, ${INDEXED_AT} as indexed_at
+       from ${STORES}.facet where state = 'ready' and indexed_at is not null`,
   );
   for (const row of rows) {
     const versions = times.get(String(row['facet'])) ?? new Map<string, string>();
@@ -172,7 +173,7 @@ export async function indexedTimes(
 
 async function hasStores(system: SystemQueries): Promise<boolean> {
   const [there] = await system.query(
-    `select pg_catalog.to_regclass('${STORE_SCHEMA}.facet') is not null as y`,
+    sql`select pg_catalog.to_regclass(${sqlText(`${STORE_SCHEMA}.facet`)}) is not null as y`,
   );
   return there?.['y'] === true;
 }
@@ -235,7 +236,7 @@ export async function dropStore(
   await system.transaction(async (tx) => {
     for (const store of [version, successorOf(version)]) {
       await tx.script(dropTables(facet, store));
-      await tx.query(`delete from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`, [facet, store]);
+      await tx.query(sql`delete from ${STORES}.facet where facet = $1 and version = $2`, [facet, store]);
     }
   });
 }

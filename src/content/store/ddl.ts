@@ -1,4 +1,4 @@
-import { quoteIdentifier } from 'osl-compiler';
+import { type Sql, sql, sqlJoin, sqlName, sqlNumber, sqlTable, sqlType } from '../../base/sql.js';
 import {
   bitsTable,
   derivedTable,
@@ -11,9 +11,12 @@ import type { Facet } from '../../model/manifest/index.js';
 import type { DenseLayout, VectorLayout } from '../embed/embedder.js';
 import { TERM_SPACE } from '../lexical/terms.js';
 
-/** Idempotent; the advisory lock is because two processes may come at once. */
-export const CREATE_CONTROL = `
-create table if not exists ${STORE_SCHEMA}.facet (
+/** The schema of all stores. */
+export const STORES = sqlName(STORE_SCHEMA);
+
+/** Idempotent. */
+export const CREATE_CONTROL = sql`
+create table if not exists ${STORES}.facet (
   facet text not null,
   version text not null,
   table_name text not null unique,
@@ -29,8 +32,8 @@ create table if not exists ${STORE_SCHEMA}.facet (
   average_length float8,
   primary key (facet, version)
 );
-alter table ${STORE_SCHEMA}.facet add column if not exists average_length float8;
-create table if not exists ${STORE_SCHEMA}.document (
+alter table ${STORES}.facet add column if not exists average_length float8;
+create table if not exists ${STORES}.document (
   facet text not null,
   version text not null,
   doc_id text not null,
@@ -38,45 +41,47 @@ create table if not exists ${STORE_SCHEMA}.document (
   served_hash text not null,
   chunks int4 not null,
   primary key (facet, version, doc_id),
-  foreign key (facet, version) references ${STORE_SCHEMA}.facet on delete cascade
+  foreign key (facet, version) references ${STORES}.facet on delete cascade
 );
 `;
 
 /** Vector types are named with the schema, so that no search path decides what they are. */
 export const VECTOR_SCHEMA = 'public';
+const VECTORS = sqlName(VECTOR_SCHEMA);
 
 export interface StoreColumn {
   readonly name: string;
   /** As DDL writes it. */
-  readonly type: string;
+  readonly type: Sql;
   readonly nullable: boolean;
 }
 
 /** Columns that a store's rows are written with, in this order. */
 export function storeColumns(facet: Facet, layout: VectorLayout): readonly StoreColumn[] {
   return [
-    column('chunk_id', 'text collate "C"'),
-    column('doc_id', 'text collate "C"'),
-    column('source', 'text'),
-    column('entity_key', facet.entityKey.type, true),
-    column('ordinal', 'int4'),
-    column('start_char', 'int4'),
-    column('end_char', 'int4'),
-    column('text', 'text'),
-    column('sha256', 'text'),
-    ...facet.metadata.map((m) => column(metadataColumn(m.name), m.type, true)),
-    column('redacted_fields', 'text[]'),
+    column('chunk_id', TEXT_BY_BYTES),
+    column('doc_id', TEXT_BY_BYTES),
+    column('source', sqlType('text')),
+    column('entity_key', sqlType(facet.entityKey.type), true),
+    column('ordinal', sqlType('int4')),
+    column('start_char', sqlType('int4')),
+    column('end_char', sqlType('int4')),
+    column('text', sqlType('text')),
+    column('sha256', sqlType('text')),
+    ...facet.metadata.map((m) => column(metadataColumn(m.name), sqlType(m.type), true)),
+    column('redacted_fields', sqlType('text[]')),
     ...vectorColumns(layout),
   ];
 }
 
 function vectorColumns(layout: VectorLayout): readonly StoreColumn[] {
-  const type = (name: string, dimensions: number): string => `${VECTOR_SCHEMA}.${name}(${dimensions})`;
+  const type = (name: string, dimensions: number): Sql =>
+    sql`${VECTORS}.${sqlName(name)}(${sqlNumber(dimensions)})`;
   switch (layout.kind) {
     case 'lexical':
       return [
-        column('length', 'int4'),
-        column('terms', 'int4[]'),
+        column('length', sqlType('int4')),
+        column('terms', sqlType('int4[]')),
         column('lex', type('sparsevec', TERM_SPACE)),
         column('dense', type(layout.type, layout.dimensions)),
       ];
@@ -85,36 +90,40 @@ function vectorColumns(layout: VectorLayout): readonly StoreColumn[] {
   }
 }
 
-function column(name: string, type: string, nullable = false): StoreColumn {
+const TEXT_BY_BYTES = sql`text collate "C"`;
+
+function column(name: string, type: Sql, nullable = false): StoreColumn {
   return { name, type, nullable };
 }
 
 /** The tables of a facet version, empty and without their secondary indexes; older ones go. */
-export function createStore(facet: Facet, version: string, layout: VectorLayout): string {
+export function createStore(facet: Facet, version: string, layout: VectorLayout): Sql {
   const store = storeName(storeTable(facet.name, version));
   const bits = storeName(bitsTable(facet.name, version));
   const statements = [
     dropTables(facet.name, version),
-    `create table ${store} (\n${definitions(storeColumns(facet, layout))},\n  primary key (chunk_id)\n);`,
+    sql`create table ${store} (${definitions(storeColumns(facet, layout))}, primary key (chunk_id));`,
   ];
   // A search reads them of every passage; what is read of the best alone makes room: texts, and what operators compare.
   if (layout.kind === 'lexical') {
     const words = storeName(wordsTable(facet.name, version));
     statements.push(
-      `alter table ${store} alter column terms set storage main, alter column lex set storage main;`,
-      `create table ${words} (term int4 primary key, passages int8 not null);`,
+      sql`alter table ${store} alter column terms set storage main, alter column lex set storage main;`,
+      sql`create table ${words} (term int4 primary key, passages int8 not null);`,
     );
   }
   if (layout.kind === 'dense')
-    statements.push(`create table ${bits} (\n${definitions(bitsColumns(facet, layout))}\n);`);
+    statements.push(sql`create table ${bits} (${definitions(bitsColumns(facet, layout))});`);
   if (facet.derived.length > 0) statements.push(createDerived(facet, version));
-  return statements.join('\n');
+  return sqlJoin(statements, BLANK);
 }
 
-function definitions(columns: readonly StoreColumn[]): string {
-  return columns
-    .map((c) => `  ${quoteIdentifier(c.name)} ${c.type}${c.nullable ? '' : ' not null'}`)
-    .join(',\n');
+function definitions(columns: readonly StoreColumn[]): Sql {
+  return sqlJoin(
+    columns.map(({ name, type, nullable }) =>
+      nullable ? sql`${sqlName(name)} ${type}` : sql`${sqlName(name)} ${type} not null`,
+    ),
+  );
 }
 
 /**
@@ -123,29 +132,29 @@ function definitions(columns: readonly StoreColumn[]): string {
  */
 function bitsColumns(facet: Facet, { dimensions }: DenseLayout): readonly StoreColumn[] {
   return [
-    column('chunk_id', 'text collate "C"'),
-    column('doc_id', 'text collate "C"'),
-    column('entity_key', facet.entityKey.type, true),
-    ...facet.metadata.map((m) => column(metadataColumn(m.name), m.type, true)),
-    column('bits', `bit(${dimensions})`),
+    column('chunk_id', TEXT_BY_BYTES),
+    column('doc_id', TEXT_BY_BYTES),
+    column('entity_key', sqlType(facet.entityKey.type), true),
+    ...facet.metadata.map((m) => column(metadataColumn(m.name), sqlType(m.type), true)),
+    column('bits', sql`bit(${sqlNumber(dimensions)})`),
   ];
 }
 
 /** Fills the table of signs from the store; a WHERE clause may follow. Null where there is none. */
-export function fillBits(facet: Facet, version: string, layout: VectorLayout): string | null {
+export function fillBits(facet: Facet, version: string, layout: VectorLayout): Sql | null {
   if (layout.kind === 'lexical') return null;
-  const names = bitsColumns(facet, layout).map((c) => quoteIdentifier(c.name));
-  const signs = `${VECTOR_SCHEMA}.binary_quantize(embedding)::bit(${layout.dimensions})`;
-  const values = names.map((name) => (name === quoteIdentifier('bits') ? signs : name));
+  const names = bitsColumns(facet, layout).map((c) => c.name);
+  const signs = sql`${VECTORS}.binary_quantize(embedding)::bit(${sqlNumber(layout.dimensions)})`;
+  const values = names.map((name) => (name === 'bits' ? signs : sqlName(name)));
   const [store, bits] = [storeTable(facet.name, version), bitsTable(facet.name, version)];
-  return `insert into ${storeName(bits)} (${names.join(', ')}) select ${values.join(', ')} from ${storeName(store)}`;
+  return sql`insert into ${storeName(bits)} (${sqlJoin(names.map(sqlName))}) select ${sqlJoin(values)} from ${storeName(store)}`;
 }
 
 /** Makes the table of words that a lexical store's passages hold; null where there is none. */
-export function fillWords(facet: string, version: string, layout: VectorLayout): string | null {
+export function fillWords(facet: string, version: string, layout: VectorLayout): Sql | null {
   if (layout.kind !== 'lexical') return null;
   const words = storeName(wordsTable(facet, version));
-  return `delete from ${words}; insert into ${words} ${wordsOf(facet, version, '', 1)}`;
+  return sql`delete from ${words}; insert into ${words} ${wordsOf(facet, version, sql``, 1)}`;
 }
 
 /**
@@ -153,24 +162,24 @@ export function fillWords(facet: string, version: string, layout: VectorLayout):
  *
  * INVARIANT: what is counted is what the store holds, at the end of each transaction that changes it.
  */
-export function countWords(facet: string, version: string, layout: VectorLayout, by: 1 | -1): string | null {
+export function countWords(facet: string, version: string, layout: VectorLayout, by: 1 | -1): Sql | null {
   if (layout.kind !== 'lexical') return null;
   const words = storeName(wordsTable(facet, version));
-  return `insert into ${words} as w ${wordsOf(facet, version, ' where doc_id = any($1::text[])', by)}
+  return sql`insert into ${words} as w ${wordsOf(facet, version, sql` where doc_id = any($1::text[])`, by)}
 on conflict (term) do update set passages = w.passages + excluded.passages`;
 }
 
 /** Forgets the words of passages that are gone; null where there are none. */
-export function forgetWords(facet: string, version: string, layout: VectorLayout): string | null {
+export function forgetWords(facet: string, version: string, layout: VectorLayout): Sql | null {
   return layout.kind === 'lexical'
-    ? `delete from ${storeName(wordsTable(facet, version))} where passages = 0`
+    ? sql`delete from ${storeName(wordsTable(facet, version))} where passages = 0`
     : null;
 }
 
 /** The words of passages, and by how many of these each is held: of word 0, how many there are. */
-function wordsOf(facet: string, version: string, where: string, by: 1 | -1): string {
+function wordsOf(facet: string, version: string, where: Sql, by: 1 | -1): Sql {
   const store = storeName(storeTable(facet, version));
-  return `(term, passages) select h.term, ${by} * pg_catalog.count(*)
+  return sql`(term, passages) select h.term, ${sqlNumber(by)} * pg_catalog.count(*)
   from (select pg_catalog.unnest(terms) as term from ${store}${where}
         union all select 0 from ${store}${where}) as h group by h.term`;
 }
@@ -191,13 +200,13 @@ export const DERIVED_COLUMNS = [
  *
  * INVARIANT: it holds nothing of a passage that is not in the store: the foreign key takes its rows away with it.
  */
-function createDerived(facet: Facet, version: string): string {
+function createDerived(facet: Facet, version: string): Sql {
   const derived = storeName(derivedTable(facet.name, version));
   const store = storeName(storeTable(facet.name, version));
-  return `create table ${derived} (
+  return sql`create table ${derived} (
   attribute text collate "C" not null,
   doc_id text collate "C" not null,
-  entity_key ${facet.entityKey.type},
+  entity_key ${sqlType(facet.entityKey.type)},
   value jsonb not null,
   score float8 not null,
   support int4 not null,
@@ -208,27 +217,28 @@ create index on ${derived} (entity_key);`;
 }
 
 /** Made when the first build has its rows: loading into them would cost far more. */
-export function createIndexes(facet: Facet, version: string, layout: VectorLayout): string {
+export function createIndexes(facet: Facet, version: string, layout: VectorLayout): Sql {
   const scalar = new Set(['doc_id', 'entity_key']);
   for (const name of facet.scalarIndexed) {
     if (name !== facet.entityKey.name) scalar.add(metadataColumn(name));
   }
   const store = storeName(storeTable(facet.name, version));
-  const onEach = (table: string): string[] =>
-    [...scalar].map((name) => `create index on ${table} (${quoteIdentifier(name)});`);
+  const onEach = (table: Sql): Sql[] =>
+    [...scalar].map((name) => sql`create index on ${table} (${sqlName(name)});`);
   const statements = onEach(store);
   switch (layout.kind) {
     case 'lexical':
-      statements.push(`create index on ${store} using gin (terms);`);
+      statements.push(sql`create index on ${store} using gin (terms);`);
       break;
     case 'dense': {
       statements.push(...onEach(storeName(bitsTable(facet.name, version))));
-      const operators = `${VECTOR_SCHEMA}.${layout.type}_ip_ops`;
-      if (facet.approximate) statements.push(`create index on ${store} using hnsw (embedding ${operators});`);
+      const operators = sql`${VECTORS}.${sqlName(`${layout.type}_ip_ops`)}`;
+      if (facet.approximate)
+        statements.push(sql`create index on ${store} using hnsw (embedding ${operators});`);
       break;
     }
   }
-  return statements.join('\n');
+  return sqlJoin(statements, BLANK);
 }
 
 /** The widest vectors that an approximate index takes. */
@@ -244,14 +254,16 @@ export function storeTables(facet: string, version: string, layout: VectorLayout
 }
 
 /** Removes the tables of a facet version, where they are there. */
-export function dropTables(facet: string, version: string): string {
+export function dropTables(facet: string, version: string): Sql {
   const tables = [derivedTable, bitsTable, wordsTable, storeTable].map((name) =>
     storeName(name(facet, version)),
   );
-  return `drop table if exists ${tables.join(', ')};`;
+  return sql`drop table if exists ${sqlJoin(tables)};`;
 }
 
 /** Schema and table, quoted. */
-export function storeName(table: string): string {
-  return `${STORE_SCHEMA}.${quoteIdentifier(table)}`;
+export function storeName(table: string): Sql {
+  return sqlTable({ schema: STORE_SCHEMA, table });
 }
+
+const BLANK = sql` `;

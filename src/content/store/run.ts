@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { sql } from '../../base/sql.js';
 import type { SystemEngine, SystemQueries } from '../../engine/index.js';
-import { STORE_SCHEMA, storeTable } from '../../model/facets/store-names.js';
+import { storeTable } from '../../model/facets/store-names.js';
 import type { DeclaredFacetVersion, Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
-import { createStore } from './ddl.js';
+import { createStore, STORES } from './ddl.js';
 import { successorOf } from './successor.js';
 
 /** One run of the indexer over one store: whoever begins later takes over. */
@@ -66,8 +67,8 @@ interface StoredVersion {
 /** Locked, so that of two runs one waits. */
 async function entryOf(tx: SystemQueries, facet: string, version: string): Promise<StoredVersion | null> {
   const [row] = await tx.query(
-    `select fingerprint, settings, state, pseudonym_key, average_length
-       from ${STORE_SCHEMA}.facet where facet = $1 and version = $2 for update`,
+    sql`select fingerprint, settings, state, pseudonym_key, average_length
+       from ${STORES}.facet where facet = $1 and version = $2 for update`,
     [facet, version],
   );
   if (row === undefined) return null;
@@ -96,10 +97,7 @@ async function goOn(
   const table = storeTable(facet.name, version);
   const key = [facet.name, version];
   if (known !== null && fits(known, wanted)) {
-    await tx.query(`update ${STORE_SCHEMA}.facet set run = $3 where facet = $1 and version = $2`, [
-      ...key,
-      id,
-    ]);
+    await tx.query(sql`update ${STORES}.facet set run = $3 where facet = $1 and version = $2`, [...key, id]);
     const building = known.state !== 'ready';
     const { pseudonymKey, averageLength: measured } = known;
     return { facet: facet.name, version, table, id, pseudonymKey, building, averageLength: measured };
@@ -117,9 +115,9 @@ async function replaceEntry(
   key: readonly string[],
   fields: readonly string[],
 ): Promise<void> {
-  await tx.query(`delete from ${STORE_SCHEMA}.document where facet = $1 and version = $2`, key);
+  await tx.query(sql`delete from ${STORES}.document where facet = $1 and version = $2`, key);
   await tx.query(
-    `insert into ${STORE_SCHEMA}.facet as f
+    sql`insert into ${STORES}.facet as f
        (facet, version, table_name, fingerprint, settings, pseudonym_key, run, average_length, epoch, state)
      values ($1, $2, $3, $4, $5, $6, $7, $8, 1, 'building')
      on conflict (facet, version) do update set
@@ -138,7 +136,7 @@ async function replaceEntry(
  */
 export async function bumpEpoch(tx: SystemQueries, run: IndexRun): Promise<void> {
   const rows = await tx.query(
-    `update ${STORE_SCHEMA}.facet set epoch = epoch + 1 where facet = $1 and version = $2 and run = $3 returning 1 as y`,
+    sql`update ${STORES}.facet set epoch = epoch + 1 where facet = $1 and version = $2 and run = $3 returning 1 as y`,
     [run.facet, run.version, run.id],
   );
   if (rows.length === 0) {

@@ -1,3 +1,4 @@
+import { sql } from '../../base/sql.js';
 import type { SystemQueries } from '../../engine/index.js';
 
 export interface TableName {
@@ -10,7 +11,7 @@ export interface TableName {
  * without a transaction of this server; and what a server that only speaks like Postgres calls its snapshot is not
  * known.
  */
-const SETTLED = `
+const SETTLED = sql`
 select case when pg_catalog.version() ~ '^PostgreSQL [0-9.]+( [(](Debian|PGlite|Ubuntu) [^)]*[)])? on '
              and not pg_catalog.pg_is_in_recovery()
              and not exists (select from pg_catalog.pg_extension e where e.extname = 'citus')

@@ -1,13 +1,7 @@
-import { quoteIdentifier } from 'osl-compiler';
+import { sql, sqlName } from '../../base/sql.js';
 import type { SystemEngine, SystemQueries } from '../../engine/index.js';
-import {
-  bitsTable,
-  derivedTable,
-  STORE_SCHEMA,
-  storeTable,
-  wordsTable,
-} from '../../model/facets/store-names.js';
-import { dropTables, storeName } from './ddl.js';
+import { bitsTable, derivedTable, storeTable, wordsTable } from '../../model/facets/store-names.js';
+import { dropTables, STORES, storeName } from './ddl.js';
 
 /**
  * A facet version whose settings changed is built beside the store that is served, and takes its place when the first
@@ -28,14 +22,14 @@ export function succeed(
   const next = successorOf(version);
   return system.transaction(async (tx) => {
     const there = await tx.query(
-      `select 1 as y from ${STORE_SCHEMA}.facet where facet = $1 and version = $2 and state = 'ready' for update`,
+      sql`select 1 as y from ${STORES}.facet where facet = $1 and version = $2 and state = 'ready' for update`,
       [facet, next],
     );
     if (there.length === 0) return;
     await tx.script(dropTables(facet, version));
     for (const tableOf of [storeTable, bitsTable, wordsTable, derivedTable])
       await tx.script(
-        `alter table if exists ${storeName(tableOf(facet, next))} rename to ${quoteIdentifier(tableOf(facet, version))}`,
+        sql`alter table if exists ${storeName(tableOf(facet, next))} rename to ${sqlName(tableOf(facet, version))}`,
       );
     await moveEntry(tx, facet, next, version);
   });
@@ -44,22 +38,22 @@ export function succeed(
 /** INVARIANT: the epoch goes on where the older store was, so that what was cached for that one is not found. */
 async function moveEntry(tx: SystemQueries, facet: string, from: string, to: string): Promise<void> {
   const older = await tx.query(
-    `delete from ${STORE_SCHEMA}.facet where facet = $1 and version = $2 returning epoch`,
+    sql`delete from ${STORES}.facet where facet = $1 and version = $2 returning epoch`,
     [facet, to],
   );
   await tx.query(
-    `insert into ${STORE_SCHEMA}.facet
+    sql`insert into ${STORES}.facet
        (facet, version, table_name, fingerprint, settings, pseudonym_key, run, average_length, epoch, state,
         documents, chunks, indexed_at)
      select facet, $3, $4, fingerprint, settings, pseudonym_key, run, average_length,
             greatest(epoch, $5::int8) + 1, state, documents, chunks, indexed_at
-       from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`,
+       from ${STORES}.facet where facet = $1 and version = $2`,
     [facet, from, to, storeTable(facet, to), String(older[0]?.['epoch'] ?? 0)],
   );
-  await tx.query(`update ${STORE_SCHEMA}.document set version = $3 where facet = $1 and version = $2`, [
+  await tx.query(sql`update ${STORES}.document set version = $3 where facet = $1 and version = $2`, [
     facet,
     from,
     to,
   ]);
-  await tx.query(`delete from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`, [facet, from]);
+  await tx.query(sql`delete from ${STORES}.facet where facet = $1 and version = $2`, [facet, from]);
 }

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { sql } from '../../base/sql.js';
 import type { AnswerMemory } from '../answer-memory.js';
 import { NO_NODES } from '../data-nodes.js';
 import type { EngineSurroundings, OpenedEngine } from '../engine.js';
@@ -65,7 +66,7 @@ export async function openPglite(
     });
     const lend = lendFrom(pool, (session) => servers.modes.toSystem(session));
     const system = new SystemEngine(lend, () => READER);
-    const [version] = await system.query(`SELECT pg_catalog.current_setting('server_version') AS v`);
+    const [version] = await system.query(sql`SELECT pg_catalog.current_setting('server_version') AS v`);
     const server = { role: READER, serverVersion: String(version?.['v']), warnings: [] };
     const outOfService = new OutOfService();
     const status = new EngineStatus({

@@ -1,4 +1,5 @@
 import { InternalError } from 'osl-compiler';
+import { generatedSql, type Sql, sql, sqlName, sqlText } from '../../base/sql.js';
 import { governedSettings } from '../settings.js';
 import { queriesOn } from '../system.js';
 import type { UpstreamSession } from '../upstream-session.js';
@@ -13,11 +14,11 @@ const OWNER = 'postgres';
  * Without `set_config` no expression can leave the role again, which the embedded server would allow: its
  * one session was authenticated as superuser.
  */
-const PREPARE = `
+const PREPARE = sql`
   DO $$ BEGIN
-    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = '${READER}') THEN CREATE ROLE ${READER}; END IF;
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = ${sqlText(READER)}) THEN CREATE ROLE ${sqlName(READER)}; END IF;
   END $$;
-  ALTER ROLE ${READER} NOSUPERUSER NOBYPASSRLS NOREPLICATION NOCREATEDB NOCREATEROLE NOLOGIN;
+  ALTER ROLE ${sqlName(READER)} NOSUPERUSER NOBYPASSRLS NOREPLICATION NOCREATEDB NOCREATEROLE NOLOGIN;
   REVOKE EXECUTE ON FUNCTION pg_catalog.set_config(text, text, boolean) FROM PUBLIC;
   REVOKE CREATE ON SCHEMA public FROM PUBLIC;
   REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC;
@@ -26,9 +27,9 @@ const PREPARE = `
 /** The embedded server cannot time out by itself; the execution's deadline ends its thread. */
 const SETTINGS = governedSettings({ statementMs: 0, lockMs: 0, idleInTransactionMs: 0 });
 
-const TO_SYSTEM = `SET SESSION AUTHORIZATION ${OWNER}; RESET ALL; SET search_path TO public`;
-const TO_GOVERNED = `SET SESSION AUTHORIZATION ${OWNER}; RESET ALL; DISCARD TEMP; ${SETTINGS}; SET SESSION AUTHORIZATION ${READER}`;
-const WHO = `
+const TO_SYSTEM = sql`SET SESSION AUTHORIZATION ${sqlName(OWNER)}; RESET ALL; SET search_path TO public`;
+const TO_GOVERNED = sql`SET SESSION AUTHORIZATION ${sqlName(OWNER)}; RESET ALL; DISCARD TEMP; ${generatedSql(SETTINGS)}; SET SESSION AUTHORIZATION ${sqlName(READER)}`;
+const WHO = sql`
   SELECT session_user::pg_catalog.text AS session, current_user::pg_catalog.text AS current,
          pg_catalog.current_setting('is_superuser') AS super,
          pg_catalog.current_setting('default_transaction_read_only') AS readonly`;
@@ -55,7 +56,7 @@ export class SessionModes {
 
   async #switch(
     session: UpstreamSession,
-    script: string,
+    script: Sql,
     target: WeakSet<UpstreamSession>,
     role: string,
   ): Promise<void> {

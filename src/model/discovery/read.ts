@@ -1,5 +1,5 @@
 import { arrayText } from 'osl-compiler';
-import type { SystemEngine } from '../../engine/index.js';
+import { type SystemEngine, sql } from '../../engine/index.js';
 import type {
   ForeignKey,
   RelationKind,
@@ -12,7 +12,7 @@ import type {
 export const MAX_RELATIONS = 10_000;
 
 /** Nothing here writes, and a catalog that is locked does not hold up whoever asks. */
-const CAREFULLY = `
+const CAREFULLY = sql`
   set transaction read only;
   set local search_path = pg_catalog;
   set local lock_timeout = '2s';
@@ -24,7 +24,7 @@ const CAREFULLY = `
  * for the rows that are read through it. A type that a function of somebody's casts to text has no text here: it could
  * fail, or tell, on a row that is hidden.
  */
-const RELATIONS = `
+const RELATIONS = sql`
 with recursive base(oid, root, modifier) as (
   select t.oid, t.oid, -1 from pg_catalog.pg_type t where t.typtype <> 'd'
   union all

@@ -1,4 +1,5 @@
 import { quoteIdentifier, quoteLiteral } from 'osl-compiler';
+import { generatedSql, type Sql, sql } from '../../base/sql.js';
 import { tableSql } from '../../base/table-sql.js';
 import type { GuardedTable, RowSecurity } from './design.js';
 import { FUNCTIONS, functionSql } from './functions.js';
@@ -16,13 +17,13 @@ export const COMMENT = 'osl';
  * Statements of one transaction, for a role that owns the tables, after which `design` stands and nothing else of ours.
  * Holds the key: whoever reads it can claim anybody's rights of the second line, though not pass the first.
  */
-export function rowSecurityScript(design: RowSecurity, key: Uint8Array): readonly string[] {
+export function rowSecurityScript(design: RowSecurity, key: Uint8Array): readonly Sql[] {
   const role = quoteIdentifier(design.role);
   return [
     `set local search_path = pg_catalog, pg_temp`,
     `set local standard_conforming_strings = on`,
     `set local lock_timeout = '10s'`,
-    ...clearingScript(),
+    ...clearingStatements(),
     `create schema ${SCHEMA}`,
     `grant usage on schema ${SCHEMA} to ${role}`,
     ...stateSql(design.version, key),
@@ -37,14 +38,18 @@ export function rowSecurityScript(design: RowSecurity, key: Uint8Array): readonl
     ]),
     ...design.closed.map((table) => closedSql(table, role)),
     commentSql(design.version),
-  ];
+  ].map(generatedSql);
 }
 
 /**
  * Takes away all that an earlier script made, and row security where that switched it on. What somebody else has put
  * into our schema, or made of it, fails the script: it is theirs to remove.
  */
-export function clearingScript(): readonly string[] {
+export function clearingScript(): readonly Sql[] {
+  return clearingStatements().map(generatedSql);
+}
+
+function clearingStatements(): readonly string[] {
   return [
     block(`
 declare
@@ -156,5 +161,5 @@ end`);
 }
 
 /** Of policy `p`. Names are written in full where the search path is `pg_catalog, pg_temp`. */
-export const DIGEST = `encode(sha256(convert_to(concat_ws(' ', p.polcmd, p.polpermissive, p.polroles::regrole[],
+export const DIGEST = sql`encode(sha256(convert_to(concat_ws(' ', p.polcmd, p.polpermissive, p.polroles::regrole[],
                    pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), 'UTF8')), 'hex')`;

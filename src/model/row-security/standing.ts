@@ -1,3 +1,4 @@
+import { sql, sqlName, sqlText } from '../../base/sql.js';
 import { type SystemEngine, type SystemQueries, UpstreamFailure } from '../../engine/index.js';
 import type { GuardedTable, RowSecurity } from './design.js';
 import { FUNCTIONS } from './functions.js';
@@ -20,7 +21,7 @@ export function standingOf(
   key: Uint8Array,
 ): Promise<RowSecurityStatus> {
   return door.transaction(async (tx) => {
-    await tx.script('set transaction read only; set local search_path = pg_catalog, pg_temp');
+    await tx.script(sql`set transaction read only; set local search_path = pg_catalog, pg_temp`);
     const relations = await relationsIn(tx, design);
     const policies = await policiesOn(tx, design);
     const faults = [
@@ -53,7 +54,7 @@ async function relationsIn(
   design: RowSecurity,
 ): Promise<ReadonlyMap<string, StandingRelation>> {
   const rows = await tx.query(
-    `select n.nspname || '.' || c.relname as name, c.relkind in ('r', 'p') as bears, c.relrowsecurity as guarded,
+    sql`select n.nspname || '.' || c.relname as name, c.relkind in ('r', 'p') as bears, c.relrowsecurity as guarded,
             pg_has_role(current_user, c.relowner, 'USAGE') as owned,
             array(select a.attname::text from pg_attribute a
                    where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
@@ -91,7 +92,7 @@ async function policiesOn(
   design: RowSecurity,
 ): Promise<ReadonlyMap<string, readonly StandingPolicy[]>> {
   const rows = await tx.query(
-    `select n.nspname || '.' || c.relname as relation, p.polname as name, p.polpermissive as permissive,
+    sql`select n.nspname || '.' || c.relname as relation, p.polname as name, p.polpermissive as permissive,
             p.polcmd in ('r', '*') and (0 = any (p.polroles) or exists (
               select from unnest(p.polroles) r where r <> 0 and pg_has_role(current_user, r, 'USAGE'))) as applies,
             obj_description(p.oid, 'pg_policy') as comment, ${DIGEST} as digest
@@ -170,7 +171,7 @@ function closedFaults(relation: StandingRelation | undefined): readonly string[]
 /** Policies are for one role: what it reads as another one they do not hold. */
 async function membershipFaults(tx: SystemQueries, design: RowSecurity): Promise<readonly string[]> {
   const rows = await tx.query(
-    `select distinct r.rolname as name
+    sql`select distinct r.rolname as name
        from pg_roles r, pg_class c join pg_namespace n on n.oid = c.relnamespace
       where pg_has_role(current_user, r.oid, 'MEMBER') and r.rolname <> current_user
         and n.nspname || '.' || c.relname = any ($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')
@@ -185,7 +186,7 @@ async function membershipFaults(tx: SystemQueries, design: RowSecurity): Promise
 
 async function functionFaults(tx: SystemQueries): Promise<readonly string[]> {
   const rows = await tx.query(
-    `select p.proname as name, p.prosrc as body, p.prosecdef as definer, p.proconfig::text as config,
+    sql`select p.proname as name, p.prosrc as body, p.prosecdef as definer, p.proconfig::text as config,
             pg_has_role(current_user, p.proowner, 'USAGE') as owned
        from pg_proc p where p.pronamespace = to_regnamespace($1)`,
     [SCHEMA],
@@ -210,10 +211,10 @@ async function rightsFaults(
 ): Promise<readonly string[]> {
   const nobody = { roles: [], denying: [], chain: [] };
   try {
-    await tx.query(`select set_config('${SETTING}', $1, true)`, [
+    await tx.query(sql`select set_config(${sqlText(SETTING)}, $1, true)`, [
       signedRights(nobody, version, key, Date.now()),
     ]);
-    await tx.query(`select ${SCHEMA}.granted('{}', '{}')`);
+    await tx.query(sql`select ${sqlName(SCHEMA)}.granted('{}', '{}')`);
     return [];
   } catch (error) {
     if (error instanceof UpstreamFailure) return [error.message];

@@ -1,3 +1,4 @@
+import { sql, sqlText } from '../../base/sql.js';
 import type { SystemEngine } from '../../engine/index.js';
 import type { RowSecurity } from './design.js';
 import { COMMENT, ROWS_POLICY, rowSecurityScript } from './script.js';
@@ -25,15 +26,15 @@ export async function writeRowSecurity(
 
 async function mayWrite(door: SystemEngine, { tables, role }: RowSecurity): Promise<void> {
   const [row] = await door.query(
-    `select pg_catalog.has_database_privilege(current_database(), 'CREATE') as creates,
+    sql`select pg_catalog.has_database_privilege(current_database(), 'CREATE') as creates,
             array(select n.nspname || '.' || c.relname
                     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
                    where n.nspname || '.' || c.relname = any ($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')
                      and not pg_catalog.pg_has_role(current_user, c.relowner, 'USAGE')
                    order by 1)::text[] as others,
             array(select distinct r::pg_catalog.regrole::text from pg_catalog.pg_policy p, unnest(p.polroles) r
-                   where p.polname = '${ROWS_POLICY}' and r::pg_catalog.regrole::text <> pg_catalog.quote_ident($2)
-                     and pg_catalog.obj_description(p.oid, 'pg_policy') like '${COMMENT} %')::text[] as guarded`,
+                   where p.polname = ${sqlText(ROWS_POLICY)} and r::pg_catalog.regrole::text <> pg_catalog.quote_ident($2)
+                     and pg_catalog.obj_description(p.oid, 'pg_policy') like ${sqlText(`${COMMENT} %`)})::text[] as guarded`,
     [[...tables.keys()], role],
   );
   const [guarded] = Array.isArray(row?.['guarded']) ? row['guarded'].map(String) : [];

@@ -5,6 +5,7 @@ import {
   openControl,
   requireSchema,
 } from '../../base/control/index.js';
+import { sql, sqlNumber } from '../../base/sql.js';
 import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './shared-counts.js';
 
 const STATEMENT_MS = 2_000;
@@ -13,19 +14,19 @@ const CONNECTIONS = 2;
 const SWEEP_EVERY = 15;
 
 /** A window that has ended begins anew; the clock is the database's. */
-const LEASE = `
+const LEASE = sql`
 insert into osl_control.limit_count as c (key, ends_at, used, granted)
-values ($1, clock_timestamp() + $3 * interval '1 millisecond', ceil($2::numeric / ${PART}), ceil($2::numeric / ${PART}))
+values ($1, clock_timestamp() + $3 * interval '1 millisecond', ceil($2::numeric / ${sqlNumber(PART)}), ceil($2::numeric / ${sqlNumber(PART)}))
 on conflict (key) do update set
   granted = case when c.ends_at <= clock_timestamp() then excluded.granted
-                 else greatest(0, ceil(($2::numeric - c.used) / ${PART})) end,
+                 else greatest(0, ceil(($2::numeric - c.used) / ${sqlNumber(PART)})) end,
   used = case when c.ends_at <= clock_timestamp() then excluded.used
-              else c.used + greatest(0, ceil(($2::numeric - c.used) / ${PART})) end,
+              else c.used + greatest(0, ceil(($2::numeric - c.used) / ${sqlNumber(PART)})) end,
   ends_at = case when c.ends_at <= clock_timestamp() then excluded.ends_at else c.ends_at end
 returning granted, 1000 * extract(epoch from ends_at - clock_timestamp()) as ms`;
 
 /** In the order of the keys, so that two of these wait for each other in one direction only. */
-const ADD = `
+const ADD = sql`
 insert into osl_control.limit_count as c (key, ends_at, used, granted)
 select key, clock_timestamp() + ms * interval '1 millisecond', amount, 0
 from unnest($1::text[], $2::float8[], $3::bigint[]) as charge(key, ms, amount) order by key
@@ -34,16 +35,16 @@ on conflict (key) do update set
   ends_at = case when c.ends_at <= clock_timestamp() then excluded.ends_at else c.ends_at end
 returning key, used, 1000 * extract(epoch from ends_at - clock_timestamp()) as ms`;
 
-const HERE = `
+const HERE = sql`
 insert into osl_control.limit_peer (id, seen_at) values ($1, clock_timestamp())
 on conflict (id) do update set seen_at = excluded.seen_at`;
-const PEERS = `select count(*)::int as peers from osl_control.limit_peer
+const PEERS = sql`select count(*)::int as peers from osl_control.limit_peer
 where seen_at > clock_timestamp() - $1 * interval '1 millisecond'`;
-const SWEEP = `
+const SWEEP = sql`
 delete from osl_control.limit_count where key in
   (select key from osl_control.limit_count where ends_at < clock_timestamp() - interval '1 minute'
    limit 10000 for update skip locked)`;
-const SWEEP_PEERS = `delete from osl_control.limit_peer where seen_at < clock_timestamp() - interval '1 hour'`;
+const SWEEP_PEERS = sql`delete from osl_control.limit_peer where seen_at < clock_timestamp() - interval '1 hour'`;
 
 /** Counts in the tables `limit_count` and `limit_peer` of `osl_control`, which it looks for with its first words. */
 export async function openPostgresCounts(place: ControlPlace): Promise<CountStore> {

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import tap, { type Test, test } from 'tap';
+import { generatedSql } from '../../../src/base/sql.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { startBoth } from '../../surfaces/pg/support.js';
 import { CUSTOMER_COLUMNS, ENDLESS, FILL, MANY, missing, TABLES } from './support.js';
@@ -37,7 +38,7 @@ const prefixed = (prefix: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
 /** Lines by program; what each program says of a fault goes to stderr as well. */
 async function programs(): Promise<ReadonlyMap<string, readonly string[]>> {
   if (both === null || skip !== false) return new Map();
-  await both.shop.engine.system.script(FILL);
+  await both.shop.engine.system.script(generatedSql(FILL));
   const dir = mkdtempSync(join(tmpdir(), 'osl-jdbc-'));
   tap.teardown(() => rmSync(dir, { recursive: true, force: true }));
   const path = [dir, JAR, ...POOL].join(':');

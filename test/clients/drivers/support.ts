@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
+import { generatedSql } from '../../../src/base/sql.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { startNativePostgres } from '../../support/native-postgres.js';
@@ -28,7 +29,7 @@ export const ENDLESS = 'select count(*) from "order" a join "order" b on a.custo
 export async function startGateway(): Promise<Gateway> {
   const postgres = await startNativePostgres();
   const shop = await startTestService(postgres === null ? {} : { postgres });
-  await shop.engine.system.script(FILL);
+  await shop.engine.system.script(generatedSql(FILL));
   const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
   await catalogs.warm();
   const frontend = createPgFrontend(shop.service, { catalogs });

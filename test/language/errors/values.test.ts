@@ -1,5 +1,6 @@
 import { EVALUATION_FAULTS, SCALAR_TYPES, typeRow } from 'osl-compiler';
 import t from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { proveAtOnce } from '../../proof/lanes/thrice.js';
 import { postQuery, startFrontends, WireClient } from '../../support/frontends.js';
 import { startTestService } from '../../support/service.js';
@@ -158,7 +159,7 @@ t.test(
   'what the compiler refuses of dates and times the database would refuse, by the same SQLSTATE',
   async (t) => {
     const { engine } = service;
-    await engine.system.script(`
+    await engine.system.script(sql`
     CREATE FUNCTION shop.fault_of(value text, type text) RETURNS text LANGUAGE plpgsql AS $$
     BEGIN EXECUTE format('SELECT %L::%s', value, type); RETURN NULL;
     EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END $$`);
@@ -202,7 +203,7 @@ t.test(
         `${type}: ${refused.length} of ${texts.length}`,
       );
       const rows = await engine.system.query(
-        `SELECT value, shop.fault_of(value, $2) AS fault FROM unnest($1::text[]) AS value`,
+        sql`SELECT value, shop.fault_of(value, $2) AS fault FROM unnest($1::text[]) AS value`,
         [refused, type],
       );
       const others = rows.filter((row) => row['fault'] !== '22008');

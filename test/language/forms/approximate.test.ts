@@ -1,6 +1,7 @@
 import { emit } from 'osl-compiler';
 import t from 'tap';
 import { PermittedSets } from '../../../src/ask/data/runtime/permitted.js';
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import type { Service } from '../../../src/service/service.js';
 import { replacing } from '../../support/replacing.js';
 import { sealedParts, sealing } from '../../support/sealed-parts.js';
@@ -65,7 +66,7 @@ const { system } = forms.test.engine;
 /** Few rows would be sorted rather than looked up; the planner is told that there are many. */
 async function asMany(): Promise<void> {
   await system.script(
-    "update pg_catalog.pg_class set reltuples = 1000000 where relname in ('notes__raw', 'notes__raw__bits')",
+    sql`update pg_catalog.pg_class set reltuples = 1000000 where relname in ('notes__raw', 'notes__raw__bits')`,
   );
 }
 await asMany();
@@ -135,7 +136,7 @@ t.test(
 t.test('the index is what finds them', async (t) => {
   for (const who of ['user:ann', 'user:eu', 'user:de']) {
     await found(who, 5);
-    const plan = await system.query(`explain ${last.sql}`, last.values);
+    const plan = await system.query(generatedSql(`explain ${last.sql}`), last.values);
     t.match(JSON.stringify(plan), /Index Scan using \w*embedding/, who);
   }
 });
@@ -145,7 +146,7 @@ t.test('hidden documents may change what it misses, and nothing else', async (t)
   const near = some
     .filter((n) => n.article % 2 === 0)
     .map((n, i) => ({ ...n, id: `x${n.id}`, body: `w1 w2 w3 w${i % 7}` }));
-  await system.script(insertNotes(near));
+  await system.script(generatedSql(insertNotes(near)));
   await forms.reindex();
   await asMany();
   t.same(await scores('user:eu'), before, 'the exact lane sees none of them');

@@ -1,6 +1,7 @@
 import { oidOf, QueryError, type TypeName } from 'osl-compiler';
 import t from 'tap';
 import { textOfBinary } from '../../../src/ask/data/runtime/binary.js';
+import { sql } from '../../../src/base/sql.js';
 import { startFrontends, WireClient } from '../../support/frontends.js';
 import { startTestService } from '../../support/service.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './articles.js';
@@ -65,7 +66,7 @@ t.test('TRAVERSE takes its keys in binary', async (t) => {
   });
   t.teardown(() => forms.close());
   await forms.test.engine.system.script(
-    'insert into g.node select n, true from generate_series(1, 4) n; insert into g.link select n, n + 1, true from generate_series(1, 3) n',
+    sql`insert into g.node select n, true from generate_series(1, 4) n; insert into g.link select n, n + 1, true from generate_series(1, 3) n`,
   );
   const client = await forms.wire('user:all');
   const walk = (keys: string): string =>

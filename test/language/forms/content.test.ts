@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
+import { generatedSql } from '../../../src/base/sql.js';
 import { sliceCodePoints } from '../../../src/content/index.js';
 import { postQuery, startFrontends } from '../../support/frontends.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, NOTES, PEOPLE } from './articles.js';
@@ -36,8 +37,8 @@ function statements(): string[] {
 
 async function stored(version: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
   return test.engine.system.query(
-    `select n.chunk_id, n.text, n.doc_id, a.region, n.lang from osl_content."notes__${version}" n
-     join press.article a on a.id = n.entity_key`,
+    generatedSql(`select n.chunk_id, n.text, n.doc_id, a.region, n.lang from osl_content."notes__${version}" n
+     join press.article a on a.id = n.entity_key`),
   );
 }
 

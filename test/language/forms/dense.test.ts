@@ -1,4 +1,5 @@
 import t from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { contentPlane } from '../../../src/service/indexing/content.js';
 import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { systemReads } from '../../../src/service/system-reads.js';
@@ -56,7 +57,7 @@ t.test('what is indexed by an endpoint is found by it, best first', async (t) =>
     [...scores].sort((a, b) => b - a),
   );
   t.match(rows[0], { cite: { doc_id: some[3]?.id }, score: 1 }, 'a text is nearest to itself');
-  const [row] = await engine.system.query('select count(*) as n from osl_content.notes__raw');
+  const [row] = await engine.system.query(sql`select count(*) as n from osl_content.notes__raw`);
   t.equal(Number(row?.['n']), 40);
 });
 
@@ -67,11 +68,11 @@ t.test('an order of its own is put right', async (t) => {
     const data = input.map((text, index) => ({ index, embedding: toyVector(text) }));
     json(r, { data: data.reverse() });
   };
-  await engine.system.query("update press.note set body = body || ' again' where id <> $1", [some[3]?.id]);
+  await engine.system.query(sql`update press.note set body = body || ' again' where id <> $1`, [some[3]?.id]);
   await forms.reindex();
   t.match((await retrieve(1)).rows, [{ cite: { doc_id: some[3]?.id }, score: 1 }]);
   server.answer = working;
-  await engine.system.query("update press.note set body = regexp_replace(body, ' again$', '')");
+  await engine.system.query(sql`update press.note set body = regexp_replace(body, ' again$', '')`);
   await forms.reindex();
   t.same((await retrieve()).rows, before);
 });
@@ -114,10 +115,12 @@ t.test('an answer that is none is E0522, and nothing is served from it', async (
 t.test('indexing with such answers fails, and leaves the store as it was', async (t) => {
   const rows = () =>
     engine.system.query(
-      'select chunk_id, text, embedding::text as e from osl_content.notes__raw order by chunk_id',
+      sql`select chunk_id, text, embedding::text as e from osl_content.notes__raw order by chunk_id`,
     );
   const before = await rows();
-  await engine.system.query("update press.note set body = 'changed ' || body where id = $1", [some[0]?.id]);
+  await engine.system.query(sql`update press.note set body = 'changed ' || body where id = $1`, [
+    some[0]?.id,
+  ]);
   // A model of another width is another model, for which the store is made anew: see below.
   for (const [name, answer] of BROKEN.filter(([name]) => name !== 'another width')) {
     server.answer = answer;

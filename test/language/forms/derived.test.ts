@@ -1,4 +1,5 @@
 import t from 'tap';
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, NOTES, type Note, PEOPLE } from './articles.js';
 import { type Answer, at, type Forms, startForms } from './fixture.js';
 
@@ -191,7 +192,7 @@ t.test('hidden documents do not shift it', async (t) => {
     ];
     for (const [name, notes] of changes) {
       const [insert = ''] = /INSERT INTO press\.note [\s\S]*?;\n/.exec(articleScript(notes)) ?? [];
-      await twin.test.engine.system.script(`delete from press.note; ${insert}`);
+      await twin.test.engine.system.script(generatedSql(`delete from press.note; ${insert}`));
       await twin.reindex();
       t.ok((await seen(twin, who)) === (await seen(forms, who)), `${who}: hidden documents ${name}`);
       t.ok((await seen(twin, 'user:ann')) !== (await seen(forms, 'user:ann')), 'who sees them notices');
@@ -213,9 +214,9 @@ t.test('a value that has lost a passage is no value; the index brings it up to d
   const before = await of(3);
   const [chunk = ''] = supporting(before, 'subject');
   const document = chunk.split('#')[0] ?? '';
-  await system.query('delete from osl_content.notes__masked where chunk_id = $1', [chunk]);
+  await system.query(sql`delete from osl_content.notes__masked where chunk_id = $1`, [chunk]);
   const [left] = await system.query(
-    'select count(*) as n from osl_content.notes__masked__derived where chunk_id = $1',
+    sql`select count(*) as n from osl_content.notes__masked__derived where chunk_id = $1`,
     [chunk],
   );
   t.equal(Number(left?.['n']), 0, 'what rests on a chunk goes with it');
@@ -223,14 +224,14 @@ t.test('a value that has lost a passage is no value; the index brings it up to d
     supporting(await of(3), 'subject').some((c) => c.startsWith(document)),
     'the others do not carry it',
   );
-  await system.query(`update press.note set body = 'lantern lantern lantern' where article_id = 3`);
+  await system.query(sql`update press.note set body = 'lantern lantern lantern' where article_id = 3`);
   await twin.reindex();
   t.match(await of(3), { subject: 'lantern' });
-  await system.query('delete from press.note where article_id = 3');
+  await system.query(sql`delete from press.note where article_id = 3`);
   await twin.reindex();
   t.match(await of(3), { subject: null, evidence: null });
   const [rest] = await system.query(
-    `select count(*) as n from osl_content.notes__masked__derived d
+    sql`select count(*) as n from osl_content.notes__masked__derived d
      where not exists (select 1 from osl_content.notes__masked n where n.chunk_id = d.chunk_id)`,
   );
   t.equal(Number(rest?.['n']), 0);

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { grantsText, manifestText } from '../../support/model-text.js';
 import { type Forms, startForms } from './fixture.js';
 
@@ -88,7 +89,7 @@ async function textsOf(forms: Forms): Promise<ReadonlyMap<string, string>> {
     "select article, text from RETRIEVE(facet => 'notes', query => 'authorone authortwo candidate0001 redacted', top_k => 50)",
   );
   const all = await forms.test.engine.system.query(
-    'select doc_id, string_agg(text, $1 order by chunk_id) as t from osl_content.notes__masked group by doc_id',
+    sql`select doc_id, string_agg(text, $1 order by chunk_id) as t from osl_content.notes__masked group by doc_id`,
     ['|'],
   );
   t.ok(rows.length > 0);
@@ -128,18 +129,18 @@ t.test(
       new Map(
         (
           await system.query(
-            "select doc_id, content_hash, served_hash from osl_content.document where facet = 'notes'",
+            sql`select doc_id, content_hash, served_hash from osl_content.document where facet = 'notes'`,
           )
         ).map((r) => [String(r['doc_id']), `${r['content_hash']} ${r['served_hash']}`] as const),
       );
     const before = await hashes();
-    await system.query("update p.person set name = 'contacttwo' where id = 3", []);
+    await system.query(sql`update p.person set name = 'contacttwo' where id = 3`, []);
     await real.reindex();
     const after = await hashes();
     t.not(after.get('1'), before.get('1'));
     t.same([after.get('2'), after.get('3')], [before.get('2'), before.get('3')]);
     t.match((await textsOf(real)).get('1'), /reviewerone .*; authortwo \[redacted\]/);
-    await system.query("insert into p.review values (3, 2, 'candidate0500')", []);
+    await system.query(sql`insert into p.review values (3, 2, 'candidate0500')`, []);
     await real.reindex();
     t.equal(
       ((await textsOf(real)).get('3') ?? '').split('[redacted]').length - 1,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { contentStanding, indexContent } from '../../../src/service/indexing/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import * as wire from '../../wire/support/bytes.js';
@@ -56,7 +57,7 @@ async function untilSame(read: () => Promise<unknown>, wanted: unknown): Promise
 
 t.test('an answer says when the texts that it was found in were read', async (t) => {
   const [held] = await engine.system.query(
-    `select to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at
+    sql`select to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at
        from osl_content.facet where facet = 'notes' and version = 'raw'`,
   );
   t.match(held?.['at'], /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
@@ -91,12 +92,12 @@ t.test('a round that a changed row brought about is not told: the row may be hid
   const passages = async (): Promise<number> => (await forms.ask('user:ada', FOUND)).rows.length;
   const before = await passages();
   await engine.system.query(
-    "insert into press.note (id, article_id, lang, body) values ('gazebo', 1, 'en', 'A gazebo beside the windmill.')",
+    sql`insert into press.note (id, article_id, lang, body) values ('gazebo', 1, 'en', 'A gazebo beside the windmill.')`,
   );
   await round(null);
   t.equal(await passages(), before + 1, 'what was read is there at once');
   const [held] = await engine.system.query(
-    'select count(distinct indexed_at)::int as n, min(extract(year from indexed_at))::int as y from osl_content.facet',
+    sql`select count(distinct indexed_at)::int as n, min(extract(year from indexed_at))::int as y from osl_content.facet`,
   );
   t.same(held, { n: 1, y: 2031 });
   t.same(await indexesOf('user:de'), [{ facet: 'notes', indexed_at: '2031-02-03T04:05:06Z' }]);
@@ -106,7 +107,7 @@ t.test('the operator is told how many rows a store is behind: what the next roun
   const standing = () => contentStanding(service.model().manifest, open.databases, ['notes']);
   const [before] = await standing();
   t.match(before, { version: 'raw', state: 'ready', behind: { added: 0, changed: 0, removed: 0 } });
-  await engine.system.script(`
+  await engine.system.script(sql`
     insert into press.note (id, article_id, lang, body) values ('new', 1, 'en', 'A new note.');
     update press.note set body = body || ' and more' where id in (select id from press.note where id not in ('new', 'gazebo') order by id limit 2);
     delete from press.note where id = 'gazebo';`);
@@ -143,7 +144,7 @@ t.test('of two legs the older one counts', async (t) => {
   t.teardown(() => both.close());
   const [dense, lexical] = ['2031-01-01T00:00:00Z', '2030-01-01T00:00:00Z'];
   await both.test.engine.system.query(
-    "update osl_content.facet set indexed_at = case facet when 'notes' then $1::timestamptz else $2::timestamptz end",
+    sql`update osl_content.facet set indexed_at = case facet when 'notes' then $1::timestamptz else $2::timestamptz end`,
     [dense, lexical],
   );
   const read = async (mode: string): Promise<unknown> => {

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import { lexicalEmbedder, openStore } from '../../../src/content/index.js';
 import { indexedFacets } from '../../../src/model/manifest/index.js';
 import { at, type Forms, startForms } from './fixture.js';
@@ -259,7 +260,7 @@ t.test('what is hidden changes nothing of a fused answer', async (t) => {
     // The first build measures how long passages are, once and for all (decision 75): it is of the same notes.
     const twin = await world(SOME);
     const changed = SOME.map((n) => (isHidden(n) ? { ...n, body: `w1 w2 w3 w17 ${n.id}` } : n));
-    await twin.test.engine.system.script(`delete from press.note; ${insertNotes(changed)}`);
+    await twin.test.engine.system.script(generatedSql(`delete from press.note; ${insertNotes(changed)}`));
     await twin.reindex();
     try {
       t.same(await seen(twin, who), await seen(forms, who), who);
@@ -292,7 +293,8 @@ t.test('a leg that is not indexed is named, and how to index it', async (t) => {
   const refused: unknown = await opened.catch((error: unknown) => error);
   t.match(refused, { name: 'ContentError', hint: 'run `osl index notes`' });
   t.ok(
-    (await system.query("select 1 from pg_tables where tablename like 'noteslexical\\_\\_\\_%'")).length > 0,
+    (await system.query(sql`select 1 from pg_tables where tablename like 'noteslexical\\_\\_\\_%'`)).length >
+      0,
   );
 });
 

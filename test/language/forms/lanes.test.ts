@@ -1,6 +1,7 @@
 import { emit, type GovernedPlan } from 'osl-compiler';
 import t from 'tap';
 import { PermittedSets } from '../../../src/ask/data/runtime/permitted.js';
+import { generatedSql } from '../../../src/base/sql.js';
 import type { BoundValue, GovernedEngine } from '../../../src/engine/index.js';
 import type { Service } from '../../../src/service/service.js';
 import { replacing } from '../../support/replacing.js';
@@ -74,10 +75,10 @@ async function leaky(
   const at = slotNamed(plan, 'candidates');
   if (!emit(plan).sql.includes('<~>')) return values;
   const [row] = await system.query(
-    `select count(*) as n from (
+    generatedSql(`select count(*) as n from (
        select entity_key, lang from osl_content.notes__raw__bits
         order by bits operator(public.<~>) public.binary_quantize($1::public.vector), chunk_id limit $2::int8) as nearest
-      where ${who === 'user:eu' ? 'entity_key % 2 = 1' : "lang = 'de'"}`,
+      where ${who === 'user:eu' ? 'entity_key % 2 = 1' : "lang = 'de'"}`),
     [textOf(values[slotNamed(plan, 'vector')]), textOf(values[at])],
   );
   return values.map((v, i) => (i === at ? { format: 0, bytes: Buffer.from(String(row?.['n'])) } : v));
@@ -166,7 +167,7 @@ for (const [who, hidden] of Object.entries(HIDDEN)) {
     const leaked = await through(SIGNS, who);
     leaking = null;
     for (const [name, change] of Object.entries(changes)) {
-      await system.script(change(hidden));
+      await system.script(generatedSql(change(hidden)));
       await forms.reindex();
       leaking = who;
       const differs = differences(await through(SIGNS, who), leaked);

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { LANGUAGES, type Language } from '../../../src/model/facets/languages.js';
 import { parseManifest } from '../../../src/model/manifest/index.js';
 import { indexContent } from '../../../src/service/indexing/index-content.js';
@@ -260,7 +261,7 @@ t.test('another language is another store, built beside the one that is served',
   const changed = MANIFEST.replace('language: german }\n', 'language: french }\n');
   const states = () =>
     engine.system.query(
-      "select facet, version, state from osl_content.facet where facet in ('german', 'plain', 'both.lexical') order by 1, 2",
+      sql`select facet, version, state from osl_content.facet where facet in ('german', 'plain', 'both.lexical') order by 1, 2`,
     );
   const served = [
     { facet: 'both.lexical', version: 'raw', state: 'ready' },

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { openEmbedder } from '../../../src/content/index.js';
 import { startForms } from './fixture.js';
 import { VECTORS_POLICY, vectorsManifest } from './vectors.js';
@@ -80,7 +81,7 @@ t.test('what means the same is nearest, where letters alone lead elsewhere', asy
     `of the permitted passages ${message}`,
   );
   const stored = await meaning.test.engine.system.query(
-    'select fingerprint, vector_dims(dense) as n from osl_content.facet, osl_content.notes__raw limit 1',
+    sql`select fingerprint, vector_dims(dense) as n from osl_content.facet, osl_content.notes__raw limit 1`,
   );
   t.match(stored[0], {
     fingerprint: /^sentences-v1;@energetic-ai\/model-embeddings-en \d+\.\d+\.\d+;/,

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { chunkSpans } from '../../../src/content/chunk.js';
 import { PdfThread } from '../../../src/content/indexer/pdf/pdf-thread.js';
 import { indexContent } from '../../../src/service/indexing/index-content.js';
@@ -115,7 +116,7 @@ t.test('a document that cannot be read is named, and left out', async (t) => {
     { id: 'torn', reason: 'broken' },
   ];
   t.match(await index(), [{ documents: 3, added: 0, changed: 0, removed: 0, unreadable }]);
-  await engine.system.query("update press.paper set file = 'no more' where id = 'letter'");
+  await engine.system.query(sql`update press.paper set file = 'no more' where id = 'letter'`);
   const [summary] = await index();
   t.match(summary, { documents: 2, removed: 1 }, 'also one that was read before');
   t.match(

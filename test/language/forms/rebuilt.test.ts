@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { parseManifest } from '../../../src/model/manifest/index.js';
 import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
@@ -38,7 +39,7 @@ const asked = (what = 'cite, score, text') =>
 const index = (manifest: string, onProgress: () => void = () => undefined) =>
   indexContent(parseManifest(manifest, 'm.yaml'), open.databases, content, [], onProgress);
 const stores = (): Promise<readonly Record<string, unknown>[]> =>
-  engine.system.query('select version, state from osl_content.facet order by version');
+  engine.system.query(sql`select version, state from osl_content.facet order by version`);
 
 t.test('the old store answers while the new one is built, and until the reload', async (t) => {
   const before = (await asked()).rows;
@@ -57,7 +58,7 @@ t.test('the old store answers while the new one is built, and until the reload',
     { version: 'raw', state: 'ready' },
     { version: 'raw~next', state: 'ready' },
   ]);
-  await engine.system.query("insert into press.note values ('new', 1, 'en', 'w1 w1 w1 w2 w2 w3 w3 w3')");
+  await engine.system.query(sql`insert into press.note values ('new', 1, 'en', 'w1 w1 w1 w2 w2 w3 w3 w3')`);
   await index(BEFORE);
   t.match((await asked()).rows[0], { cite: { doc_id: 'new' } }, 'the old one is brought up to date, too');
   await index(AFTER);
@@ -78,7 +79,7 @@ t.test('with the reload the new one takes its place, also under questions', asyn
   t.match((await asked('cite, id')).rows[0], { id: 'new' }, 'with its new column');
   t.same(await stores(), [{ version: 'raw', state: 'ready' }]);
   const tables = await engine.system.query(
-    "select relname from pg_class where relnamespace = 'osl_content'::regnamespace and relkind = 'r' order by 1",
+    sql`select relname from pg_class where relnamespace = 'osl_content'::regnamespace and relkind = 'r' order by 1`,
   );
   t.same(
     tables.map((row) => row['relname']),

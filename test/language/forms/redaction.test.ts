@@ -1,4 +1,5 @@
 import t from 'tap';
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import { parseVector, termsOf } from '../../../src/content/index.js';
 import { lexicalWeights } from '../../../src/content/lexical/bm25.js';
 import { ngramVector } from '../../../src/content/lexical/ngrams.js';
@@ -131,14 +132,14 @@ function texts(value: unknown): readonly string[] {
 // ---- the world in the database, and all that is made of it
 
 async function put(all: readonly Person[], bodies: readonly string[]): Promise<void> {
-  await system.script('delete from press.note; delete from press.person');
+  await system.script(sql`delete from press.note; delete from press.person`);
   for (const [i, p] of all.entries())
-    await system.query('insert into press.person values ($1, $2, $3)', [`p${i}`, p.name, p.email]);
+    await system.query(sql`insert into press.person values ($1, $2, $3)`, [`p${i}`, p.name, p.email]);
   for (const [i, body] of bodies.entries()) {
     const person = all[i % all.length];
     // A value in the id, in free metadata, in a list, and in the field that is declared.
     await system.query(
-      `insert into press.note (id, article_id, lang, words, tags, source, author, body, score)
+      sql`insert into press.note (id, article_id, lang, words, tags, source, author, body, score)
        values ($1, $2, $3, 1, $4, $5, $6, $7, $8)`,
       [
         i === 0 ? `note by ${person?.email}` : `n${i}`,
@@ -158,14 +159,16 @@ async function put(all: readonly Person[], bodies: readonly string[]): Promise<v
 /** Every text in the tables of one version, and of what is known of them. */
 async function stored(version: string): Promise<readonly string[]> {
   const tables = await system.query(
-    `select table_name as t from information_schema.tables where table_schema = 'osl_content'`,
+    sql`select table_name as t from information_schema.tables where table_schema = 'osl_content'`,
   );
   const found: string[] = [];
   for (const { t: table } of tables) {
     const control = table === 'facet' || table === 'document';
     if (!control && !String(table).startsWith(`notes__${version}`)) continue;
     const where = control ? `where x.version = '${version}' and x.facet = 'notes'` : '';
-    const rows = await system.query(`select to_jsonb(x)::text as row from osl_content."${table}" x ${where}`);
+    const rows = await system.query(
+      generatedSql(`select to_jsonb(x)::text as row from osl_content."${table}" x ${where}`),
+    );
     for (const { row } of rows) found.push(...texts(JSON.parse(String(row))));
   }
   return found;
@@ -235,10 +238,10 @@ t.test('no declared value is stored, embedded or served in the masked version', 
 /** Words, weights and vectors are what the stored text gives, so that they cannot hold what it does not. */
 async function vectorsAreOfTheText(): Promise<void> {
   const rows = await system.query(
-    'select text, terms::text as terms, lex::text as lex, dense::text as dense from osl_content.notes__masked',
+    sql`select text, terms::text as terms, lex::text as lex, dense::text as dense from osl_content.notes__masked`,
   );
   const [facet] = await system.query(
-    "select average_length from osl_content.facet where facet = 'notes' and version = 'masked'",
+    sql`select average_length from osl_content.facet where facet = 'notes' and version = 'masked'`,
   );
   const average = Number(facet?.['average_length']);
   for (const row of rows) {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import t from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { type Asked, json, modelServer } from '../../content/server.js';
 import { WireClient } from '../../support/frontends.js';
@@ -338,7 +339,7 @@ t.test('what is hidden changes nothing of what is sent, and nothing of the order
   };
   const before = await seen();
   const { system } = forms.test.engine;
-  await system.query("update press.note set body = body || ' windmill windmill' where lang <> 'de'");
+  await system.query(sql`update press.note set body = body || ' windmill windmill' where lang <> 'de'`);
   await forms.reindex();
   t.same(await seen(), before);
 });

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, NOTES, PEOPLE } from './articles.js';
 import { at, type Forms, startForms } from './fixture.js';
 
@@ -130,7 +131,7 @@ t.test('hidden chunks change no byte; a store that is being built is not read', 
     const [all = '', others = ''] = await texts('user:ann', limit);
     t.ok(all !== others, 'a caller of everything sees that they differ');
   }
-  await twin.test.engine.system.script(`update osl_content.facet set state = 'building'`);
+  await twin.test.engine.system.script(sql`update osl_content.facet set state = 'building'`);
   await new Promise((resolve) => setTimeout(resolve, 5_100)); // a checked store is trusted for 5 s
   const { status, json } = await sample(twin, 'user:ann', notes());
   t.same([status, at(json, 'code')], [503, 'E0522']);

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import { lexicalQuery, settledAt, termsOf } from '../../../src/content/index.js';
 import type { SystemEngine } from '../../../src/engine/index.js';
 import {
@@ -105,7 +106,7 @@ t.test('the lexical lane', async (t) => {
     };
     const all = await told();
     t.same(all, (await compared(system, query, 'true')).slice(0, 50));
-    await system.query('delete from press.article where id = 1');
+    await system.query(sql`delete from press.article where id = 1`);
     const fewer = await told();
     t.same(
       fewer,
@@ -113,7 +114,7 @@ t.test('the lexical lane', async (t) => {
       'an entity that is gone hides its passages',
     );
     t.notSame(scores(fewer), scores(all));
-    await system.query("insert into press.article values (1, 'Article 1', 'eu', 10)");
+    await system.query(sql`insert into press.article values (1, 'Article 1', 'eu', 10)`);
     t.same(await told(), all);
   });
 
@@ -122,7 +123,7 @@ t.test('the lexical lane', async (t) => {
     async (t) => {
       for (let i = 0; i < 8; i++) for (const who of ['user:de', 'user:eu']) await forms.ask(who, SAME);
       const kept = await system.query(
-        "select generic_plans as g, custom_plans as c from pg_prepared_statements where statement like '%<#>%'",
+        sql`select generic_plans as g, custom_plans as c from pg_prepared_statements where statement like '%<#>%'`,
       );
       t.ok(
         kept.some(({ c }) => Number(c) >= 8),
@@ -139,12 +140,12 @@ t.test('the lexical lane', async (t) => {
     const before = await asked();
     await asked();
     t.same(steps(forms).slice(-2), KNOWN);
-    await system.query("update press.article set region = 'us' where id in (1, 3, 5)");
+    await system.query(sql`update press.article set region = 'us' where id in (1, 3, 5)`);
     const after = await asked();
     t.ok(steps(forms).includes('counts of words'));
     t.same(after, await asked(ALIKE), 'no score is of a word that was counted in what is hidden now');
     t.notSame(scores(after).slice(0, 1), scores(before).slice(0, 1), 'the rarity of words has changed');
-    await system.query("update press.article set region = 'eu' where id in (1, 3, 5)");
+    await system.query(sql`update press.article set region = 'eu' where id in (1, 3, 5)`);
     t.same(await asked(), before);
   });
 
@@ -155,7 +156,7 @@ t.test('the lexical lane', async (t) => {
     steps(forms);
     await asked(byClock);
     t.same(steps(forms), FIRST);
-    await system.script(`
+    await system.script(sql`
       create view press.seen as select * from press.article;
       create table press.guarded (id int4);
       alter table press.guarded enable row level security;
@@ -192,7 +193,7 @@ const IN_EU = "a.region = 'eu'";
 async function compared(system: SystemEngine, query: string, where = IN_EU): Promise<readonly unknown[]> {
   const permitted = `from osl_content."notes__masked" n join press.article a on a.id = n.entity_key where ${where}`;
   const counted = async (more: string, values: readonly unknown[]): Promise<number> => {
-    const [row] = await system.query(`select count(*) as n ${permitted}${more}`, values);
+    const [row] = await system.query(generatedSql(`select count(*) as n ${permitted}${more}`), values);
     return Number(row?.['n']);
   };
   const frequencies = new Map<number, number>();
@@ -204,8 +205,8 @@ async function compared(system: SystemEngine, query: string, where = IN_EU): Pro
   });
   if (weighted === null) return [];
   const rows = await system.query(
-    `select n.chunk_id, -(n.lex operator(public.<#>) $1::public.sparsevec) as score ${permitted}
-        and n.terms && $2::int4[] order by score desc, n.chunk_id`,
+    generatedSql(`select n.chunk_id, -(n.lex operator(public.<#>) $1::public.sparsevec) as score ${permitted}
+        and n.terms && $2::int4[] order by score desc, n.chunk_id`),
     [weighted.vector, weighted.termIds],
   );
   return rows.map((r) => [r['chunk_id'], Number(Number(r['score']).toFixed(6))]);

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import { fc } from '../../support/fast-check.js';
 import { at, startForms } from './fixture.js';
 import {
@@ -128,7 +129,7 @@ t.test('every walk is the one that breadth-first search finds in the visible gra
     fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 3 }),
     fc.option(fc.integer({ min: 1, max: 8 }), { nil: null }),
     async (graph, keys, cap) => {
-      await system.script(graphScript(graph));
+      await system.script(generatedSql(graphScript(graph)));
       for (const who of ['user:all', 'user:some']) {
         const seen = visible(graph, who === 'user:all');
         for (const [i, { osql, hops, cap: limit, round }] of questions(seen, keys, cap).entries()) {
@@ -181,7 +182,7 @@ t.test('keys of two columns are walked as those of one are', async (t) => {
     fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 3 }),
     fc.option(fc.integer({ min: 1, max: 8 }), { nil: null }),
     async (graph, keys, cap) => {
-      await system.script(keyedScript(graph));
+      await system.script(generatedSql(keyedScript(graph)));
       for (const who of ['user:all', 'user:some']) {
         for (const asked of questions(visible(graph, who === 'user:all'), keys, cap)) {
           const expected = walk(asked.hops, keys, asked.cap, asked.round);
@@ -210,7 +211,7 @@ t.test('keys of two columns are walked as those of one are', async (t) => {
 });
 
 t.test('how keys of two columns are given', async (t) => {
-  await system.script(keyedScript(RING));
+  await system.script(generatedSql(keyedScript(RING)));
   const ids = async (who: string, keys: string, parameters: readonly unknown[] = []) => {
     const call = `TRAVERSE(anchor => 'knode', target => 'knode', keys => ${keys}, max_hops => 1)`;
     const { rows, code } = await ask(who, `select area, name from ${call}`, { parameters });
@@ -259,13 +260,13 @@ async function recursive(
   const back = `select b, a from g.link ${where}`;
   const step = direction === 'out' ? out : direction === 'in' ? back : `${out} union ${back}`;
   return system.query(
-    `with recursive step(a, b) as (${step}), node as (select id from g.node ${where}),
+    generatedSql(`with recursive step(a, b) as (${step}), node as (select id from g.node ${where}),
        walk(id, depth) as (
          select id, 0 from node where id = any($1::int4[])
          union
          select step.b, walk.depth + 1 from walk join step on step.a = walk.id join node on node.id = step.b
           where walk.depth < $2::int4)
-     select id, min(depth) as depth from walk where id <> all($1::int4[]) group by id order by min(depth), id`,
+     select id, min(depth) as depth from walk where id <> all($1::int4[]) group by id order by min(depth), id`),
     [keys, maxHops],
   );
 }
@@ -278,7 +279,7 @@ t.test('walks without a cap are what a recursive query finds', async (t) => {
     fc.constantFrom(...DIRECTIONS),
     fc.integer({ min: 1, max: 6 }),
     async (graph, keys, direction, hops) => {
-      await system.script(graphScript(graph));
+      await system.script(generatedSql(graphScript(graph)));
       const more = `, direction => '${direction}', max_hops => ${hops}`;
       const { osql } = traverse('node', keys, more, [], null);
       for (const who of ['user:all', 'user:some']) {
@@ -315,7 +316,7 @@ const RING: Graph = {
 };
 
 t.test('particular walks', async (t) => {
-  await system.script(graphScript(RING));
+  await system.script(generatedSql(graphScript(RING)));
   const from = (keys: string, more = '', target = 'node'): string =>
     `TRAVERSE(anchor => 'node', target => '${target}', keys => ${keys}${more})`;
   const ids = async (who: string, call: string, parameters: readonly unknown[] = []) => {
@@ -456,7 +457,7 @@ t.test('particular walks', async (t) => {
 });
 
 t.test('a clipped hop is told of over REST, and refused on the wire, where nobody can be told', async (t) => {
-  await system.script(graphScript(RING));
+  await system.script(generatedSql(graphScript(RING)));
   const query = "select id from TRAVERSE(anchor => 'node', target => 'node', keys => ('3'), per_hop => 1)";
   const answer = await ask('user:all', query);
   t.match(answer.json, { form: 'traverse', truncated: true, rows: [{ id: 1 }] });
@@ -480,7 +481,7 @@ t.test('a clipped hop is told of over REST, and refused on the wire, where nobod
 
 t.test('per_hop counts keys, each once, however many ways lead to it', async (t) => {
   await system.script(
-    `truncate g.node, g.link;
+    sql`truncate g.node, g.link;
      insert into g.node select n, true from generate_series(0, 90) n;
      insert into g.link select 0, n, true from generate_series(1, 60) n;
      insert into g.link select a, b, true from generate_series(1, 60) a, generate_series(61, 90) b;`,
@@ -549,7 +550,7 @@ t.test('nothing is computed over a clipped walk', async (t) => {
   const all = "TRAVERSE(anchor => 'node', target => 'node', keys => ('0'))";
   const few = "TRAVERSE(anchor => 'node', target => 'node', keys => ('0'), per_hop => 3)";
   await system.script(
-    `truncate g.node, g.link;
+    sql`truncate g.node, g.link;
      insert into g.node select n, true from generate_series(0, 21815) n;
      insert into g.link select 0, n, true from generate_series(1, 21815) n;`,
   );
@@ -579,7 +580,7 @@ t.test('nothing is computed over a clipped walk', async (t) => {
 });
 
 t.test('every object of a walk is in the audit record, and each hop in the plan', async (t) => {
-  await system.script(graphScript(RING));
+  await system.script(generatedSql(graphScript(RING)));
   const two =
     "select id from TRAVERSE(anchor => 'node', target => 'grp', keys => ('1'), via => ('owns', 'item_grp'))";
   const { requestId, rows } = await ask('user:all', two);

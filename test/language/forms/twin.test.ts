@@ -1,4 +1,5 @@
 import t from 'tap';
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import type { Service } from '../../../src/service/service.js';
 import {
   ARTICLES_MANIFEST,
@@ -125,7 +126,7 @@ async function corpus(notes: readonly Note[]): Promise<Corpus> {
   const forms = await startForms(options, leaky);
   // The first build measures how long passages are, once and for all: of hidden ones too, as the decision says.
   if (notes !== NOTES) {
-    await forms.test.engine.system.script(`delete from press.note; ${noteScript(notes)}`);
+    await forms.test.engine.system.script(generatedSql(`delete from press.note; ${noteScript(notes)}`));
     await forms.reindex();
   }
   return {
@@ -133,10 +134,10 @@ async function corpus(notes: readonly Note[]): Promise<Corpus> {
     async count() {
       const { system } = forms.test.engine;
       const store = 'osl_content.notes__masked';
-      const [total] = await system.query(`select count(*) as n from ${store}`);
+      const [total] = await system.query(generatedSql(`select count(*) as n from ${store}`));
       documents = Number(total?.['n']);
       for (const row of await system.query(
-        `select unnest(terms) as term, count(*) as n from ${store} group by 1`,
+        generatedSql(`select unnest(terms) as term, count(*) as n from ${store} group by 1`),
       ))
         frequencies.set(Number(row['term']), Number(row['n']));
     },
@@ -198,11 +199,13 @@ t.test('an index that is brought up to date shows no more than a new one', async
   try {
     const { system } = twin.test.engine;
     const ids = NOTES.filter((n) => n.article % 2 === 0).map((n) => n.id);
-    await system.query(`update press.note set body = 'windmill windmill report' where id = any ($1)`, [ids]);
+    await system.query(sql`update press.note set body = 'windmill windmill report' where id = any ($1)`, [
+      ids,
+    ]);
     await twin.reindex();
     t.same(await seen(twin, 'user:eu'), before.get('user:eu'), 'changed');
     t.notSame(await seen(twin, 'user:ann'), before.get('user:ann'));
-    await system.query('delete from press.note where id = any ($1)', [ids]);
+    await system.query(sql`delete from press.note where id = any ($1)`, [ids]);
     await twin.reindex();
     t.same(await seen(twin, 'user:eu'), before.get('user:eu'), 'removed');
   } finally {

@@ -1,4 +1,5 @@
 import t, { test } from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { answerOf, comparable } from './answers.js';
 import { type Asked, recount } from './recount.js';
@@ -167,11 +168,11 @@ test('the shop', async (t) => {
 
   await t.test('and what SQL finds that was written with care, which careless SQL does not', async (t) => {
     const { system } = rest.test.engine;
-    const naive = await system.query(`
+    const naive = await system.query(sql`
       select c.region, sum(o.amount) filter (where o.status <> 'void')::float8 as revenue, sum(l.quantity)::float8 as pieces
       from shop.orders o left join shop.customers c on c.id = o.customer_id
       left join shop.line_items l on l.order_id = o.id group by 1`);
-    const careful = await system.query(`
+    const careful = await system.query(sql`
       with o as (
         select c.region, sum(o.amount) filter (where o.status <> 'void') as revenue
         from shop.orders o left join shop.customers c on c.id = o.customer_id group by 1),
@@ -196,7 +197,7 @@ test('the shop', async (t) => {
   });
 
   await t.test('a running total is what a window function finds over a calendar', async (t) => {
-    const rows = await rest.test.engine.system.query(`
+    const rows = await rest.test.engine.system.query(sql`
       with days as (
         select generate_series(date_trunc('day', min(placed_at) at time zone 'UTC'),
           date_trunc('day', max(placed_at) at time zone 'UTC'), interval '1 day') as day from shop.orders),

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test, test } from 'tap';
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import { type OpenedEngine, openEngine } from '../../../src/engine/index.js';
 import { check } from '../../../src/model/authoring/index.js';
 import {
@@ -60,7 +61,7 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
     t.strictSame(await readUpstream(system), { relations: [], truncated: false });
   });
 
-  await system.script(LIBRARY);
+  await system.script(generatedSql(LIBRARY));
   const upstream = await readUpstream(system);
   const candidates = new Map(candidatesIn(upstream, 'db', manifest).map((c) => [c.id, c]));
   const of = (id: string): AdoptionCandidate => {
@@ -229,7 +230,7 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
   });
 
   await t.test('odd names, odd types, and relations that are no plain tables', async (t) => {
-    await system.script(ODD);
+    await system.script(generatedSql(ODD));
     const odd = await readUpstream(system, ['odd', 'UPPER case']);
     const found = new Map(candidatesIn(odd, 'db', manifest).map((c) => [`${c.schema}.${c.table}`, c]));
     const of = (table: string): AdoptionCandidate => {
@@ -313,7 +314,7 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
 
   await t.test('five hundred tables, in bounded time', async (t) => {
     await system.script(
-      `CREATE SCHEMA wide; DO $$ BEGIN FOR i IN 1..500 LOOP
+      sql`CREATE SCHEMA wide; DO $$ BEGIN FOR i IN 1..500 LOOP
          EXECUTE format('CREATE TABLE wide.t%s (id int PRIMARY KEY, up int REFERENCES wide.t%s, a text, b numeric, c date)',
                         i, greatest(i - 1, 1));
        END LOOP; END $$`,
@@ -331,7 +332,7 @@ async function discovers(t: Test, engine: OpenedEngine): Promise<void> {
 
   await t.test('reading leaves nothing behind, and could not', async (t) => {
     const [left] = await system.query(
-      `select pg_catalog.current_setting('transaction_read_only') as ro, pg_catalog.current_setting('statement_timeout') as ms`,
+      sql`select pg_catalog.current_setting('transaction_read_only') as ro, pg_catalog.current_setting('statement_timeout') as ms`,
     );
     t.strictSame({ ...left }, { ro: 'off', ms: '0' });
   });

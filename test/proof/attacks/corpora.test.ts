@@ -1,4 +1,5 @@
 import t from 'tap';
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, NOTES } from '../../language/forms/articles.js';
 import { type Forms, startForms } from '../../language/forms/fixture.js';
 import { type Caller, SURFACES, type SurfaceName } from '../../support/frontends.js';
@@ -52,7 +53,7 @@ for (const [change, sql] of [
   ['removed', 'delete from press.note where id = any ($1)'],
 ] as const) {
   t.test(`hidden documents are ${change}`, async (t) => {
-    await system.query(sql, [HIDDEN]);
+    await system.query(generatedSql(sql), [HIDDEN]);
     await twin.reindex();
     for (const surface of SURFACES) {
       const [before, after] = [await answers(original, surface), await answers(twin, surface)];
@@ -67,7 +68,7 @@ for (const [change, sql] of [
 
 t.test('a visible document that changes is noticed', async (t) => {
   const before = await answers(twin, 'REST');
-  await system.query(`update press.note set body = 'orchard orchard' where article_id = 1`);
+  await system.query(sql`update press.note set body = 'orchard orchard' where article_id = 1`);
   await twin.reindex();
   t.notSame(await answers(twin, 'REST'), before);
 });

@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import t from 'tap';
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import { type Asker, SURFACES, startFrontends, WireClient } from '../../support/frontends.js';
 import { type NativePostgres, NO_BINARIES, startOwnPostgres } from '../../support/native-postgres.js';
 import { startTestService } from '../../support/service.js';
@@ -54,7 +55,7 @@ async function run(postgres: NativePostgres): Promise<void> {
     policy: policy(),
     script: shopScript(REAL),
   });
-  await service.engine.system.script(SHADOWS + PARTS);
+  await service.engine.system.script(generatedSql(SHADOWS + PARTS));
   const fronts = await startFrontends(service.open);
   const askers: Asker[] = [];
   t.teardown(async () => {
@@ -99,7 +100,7 @@ async function run(postgres: NativePostgres): Promise<void> {
     await asker.simple('begin');
     t.match((await asker.simple('select id from customer where id = 1')).outcome, { rows: [['1']] });
     const upstream = await service.engine.system.query(
-      "select application_name as name, query from pg_stat_activity where usename = 'osl_reader'",
+      sql`select application_name as name, query from pg_stat_activity where usename = 'osl_reader'`,
     );
     t.ok(upstream.length > 0, 'the upstream sessions are seen');
     for (const { name, query } of upstream) t.notMatch(`${name} ${query}`, /SECRET/);

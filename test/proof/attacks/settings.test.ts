@@ -1,4 +1,5 @@
 import t from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { type Asker, type Caller, startFrontends } from '../../support/frontends.js';
 import { manifestText, policyText } from '../../support/model-text.js';
 import { startTestService } from '../../support/service.js';
@@ -133,7 +134,7 @@ t.test('18. the filters do stand on a clock: that of UTC', async (t) => {
   const asker = await fronts.asker('simple wire', callerOf('user:today'));
   t.teardown(() => asker.end());
   const hidden = await test.engine.system.query(
-    `select count(*)::int as n, count(*) filter (where (out_at at time zone 'Pacific/Kiritimati')::date <= (now() at time zone 'Pacific/Kiritimati')::date)::int as other
+    sql`select count(*)::int as n, count(*) filter (where (out_at at time zone 'Pacific/Kiritimati')::date <= (now() at time zone 'Pacific/Kiritimati')::date)::int as other
      from shop.news where (out_at at time zone 'UTC')::date > (now() at time zone 'UTC')::date`,
   );
   const { outcome } = await asker.ask('select count(*) from news');

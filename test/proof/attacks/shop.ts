@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { generatedSql } from '../../../src/base/sql.js';
 import type { SystemEngine } from '../../../src/engine/index.js';
 import { type OpenService, openService } from '../../../src/service/open.js';
 import { settingsFrom } from '../../../src/service/settings.js';
@@ -356,7 +357,7 @@ export async function openShop(hidden: Hidden = REAL, keysOf: Shop | null = null
   const open = await openService(settings, { info: note, warn: note, error: note });
   const [engine] = open.databases.values();
   if (engine === undefined) throw new Error('the shop has one connector');
-  await engine.system.script(shopScript(hidden));
+  await engine.system.script(generatedSql(shopScript(hidden)));
   await engine.system.grantRead('shop');
   return {
     open,

@@ -4,6 +4,7 @@ import tap, { test } from 'tap';
 import { type AuditLog, AuditUnavailable } from '../../../audit/index.js';
 import { PermittedRequest } from '../../../src/ask/request/permitted-request.js';
 import { Route } from '../../../src/ask/routes/route.js';
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import { createPgFrontend, type PgFrontend } from '../../../src/surfaces/pg/index.js';
 import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { nativeOfRun, startTestService, type TestService } from '../../support/service.js';
@@ -79,7 +80,7 @@ interface Stage {
 }
 
 async function stageOn(shop: TestService, service: TestService['service'] = shop.service): Promise<Stage> {
-  await shop.engine.system.script(MORE);
+  await shop.engine.system.script(generatedSql(MORE));
   const log = heldLog(sealedParts(shop.service).audit);
   const frontend = createPgFrontend(sealing(service, { audit: log.log }));
   const { port } = await frontend.listen(0, '127.0.0.1');
@@ -348,7 +349,7 @@ async function suite(): Promise<void> {
     await here.warm(client, () => [text]);
     const behindLock = async (): Promise<string> => {
       return hurried.engine.system.transaction(async (tx) => {
-        await tx.script('lock table shop.products');
+        await tx.script(sql`lock table shop.products`);
         return (await client.ask(text)).join();
       });
     };

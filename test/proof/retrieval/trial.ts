@@ -1,3 +1,4 @@
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import { at, type Forms, startForms } from '../../language/forms/fixture.js';
 import { toyEmbeddings, toyVector } from '../../language/forms/vectors.js';
 import { type Dice, diceFrom } from '../oracle/dice.js';
@@ -78,7 +79,7 @@ export async function openTrial(seed: number): Promise<Trial> {
   return {
     queries,
     async hold(world) {
-      await forms.test.engine.system.script(worldScript(world));
+      await forms.test.engine.system.script(generatedSql(worldScript(world)));
       await forms.reindex();
       const stores = await Promise.all(
         VERSIONS.map(async (v) => [v, await passagesOf(forms, v, world)] as const),
@@ -212,12 +213,14 @@ function permitted(asker: Asker, world: World, passages: readonly Passage[]): re
 async function rowsOf(forms: Forms, facet: string, version: string): Promise<Told['rows']> {
   const { system } = forms.test.engine;
   const [store] = await system.query(
-    'select table_name from osl_content.facet where facet = $1 and version = $2',
+    sql`select table_name from osl_content.facet where facet = $1 and version = $2`,
     [facet, version],
   );
   const vectors = facet === 'notes' ? '' : ', dense::text as dense';
   return system.query(
-    `select chunk_id, doc_id, text${vectors} from osl_content."${String(store?.['table_name'])}"`,
+    generatedSql(
+      `select chunk_id, doc_id, text${vectors} from osl_content."${String(store?.['table_name'])}"`,
+    ),
   );
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { generatedSql } from '../../../src/base/sql.js';
 import { openEngine } from '../../../src/engine/index.js';
 import { createHttpServer } from '../../../src/surfaces/http/server.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
@@ -187,7 +188,7 @@ export async function startWorld(postgres: NativePostgres): Promise<World> {
     async kill() {
       count++;
       dying = true;
-      await engine.system.script(KILL);
+      await engine.system.script(generatedSql(KILL));
       await pause(300);
       dying = false;
     },
@@ -199,7 +200,7 @@ export async function startWorld(postgres: NativePostgres): Promise<World> {
       version++;
       turning = false;
     },
-    beside: (sql) => engine.system.script(sql),
+    beside: (sql) => engine.system.script(generatedSql(sql)),
     async close() {
       await rest.close(0);
       await frontend.stop();

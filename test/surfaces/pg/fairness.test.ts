@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import tap, { type Test, test } from 'tap';
+import { generatedSql } from '../../../src/base/sql.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { connectPg } from '../../support/pg-client.js';
@@ -78,7 +79,7 @@ function ask(client: pg.Client): Promise<string> {
 }
 
 async function system(sql: string): Promise<void> {
-  await gateway?.shop.engine.system.script(sql);
+  await gateway?.shop.engine.system.script(generatedSql(sql));
 }
 
 /** How many sessions of ours the upstream takes: -1 for as many as it can. */
@@ -94,7 +95,9 @@ const OURS = `from pg_stat_activity where usename = 'osl_reader' and datname = c
 async function drop(): Promise<void> {
   await system(`select pg_terminate_backend(pid) ${OURS}`);
   for (let left = 1; left > 0; ) {
-    const rows = await gateway?.shop.engine.system.query(`select count(*)::int as left ${OURS}`);
+    const rows = await gateway?.shop.engine.system.query(
+      generatedSql(`select count(*)::int as left ${OURS}`),
+    );
     left = Number(rows?.[0]?.['left']);
     await pause(50);
   }

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import pg from 'pg';
 import tap, { test } from 'tap';
 import type { AuditRecord } from '../../../audit/index.js';
+import { sql } from '../../../src/base/sql.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { proveAtOnce } from '../../proof/lanes/thrice.js';
@@ -288,7 +289,7 @@ async function suite(
     const client = await login('user:ada');
     t.teardown(() => client.end());
     await shop.engine.system.script(
-      "insert into shop.orders select n, 1, 'far', 1, 1, now(), null from generate_series(1001, 1500) n",
+      sql`insert into shop.orders select n, 1, 'far', 1, 1, now(), null from generate_series(1001, 1500) n`,
     );
     const text = (n: number): Buffer[] => [query(`select id from "order" where id > ${n}`)];
     const short = await ask(client, () => text(1498));

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import tap, { test } from 'tap';
+import { generatedSql } from '../../../src/base/sql.js';
 import { startTestService } from '../../support/service.js';
 import { servePg, startBoth } from './support.js';
 
@@ -11,7 +12,7 @@ const BIG = 'select id, note from "order" where id > 1000';
 const both = await startBoth();
 tap.teardown(() => both?.close());
 const skip = both === null ? 'no native Postgres' : false;
-if (both !== null) await both.shop.engine.system.script(FILL);
+if (both !== null) await both.shop.engine.system.script(generatedSql(FILL));
 
 async function connect(env: NodeJS.ProcessEnv): Promise<pg.Client> {
   const { PGHOST = '', PGPORT, PGUSER = '', PGPASSWORD = '', PGDATABASE = '' } = env;
@@ -62,7 +63,7 @@ test('who leaves in the middle, or cancels, frees the session of the upstream', 
 
 test('the embedded engine has one session, so there a portal that large is refused', async (t) => {
   const shop = await startTestService({ embedded: true });
-  await shop.engine.system.script(FILL);
+  await shop.engine.system.script(generatedSql(FILL));
   const client = await (await servePg(t, shop)).connect('user:ada');
   t.teardown(() => client.end());
   await client.query('begin');

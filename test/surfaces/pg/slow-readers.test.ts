@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import tap, { type Test, test } from 'tap';
 import { mintToken } from '../../../policy/index.js';
+import { generatedSql } from '../../../src/base/sql.js';
 import { tenantKeys } from '../../../src/service/keys.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { createHttpServer } from '../../../src/surfaces/http/server.js';
@@ -108,7 +109,7 @@ const ACTIVE = `select count(*)::int as n from pg_stat_activity
   where usename = 'osl_reader' and datname = current_database() and state = 'active'`;
 
 async function active({ shop }: Gateway): Promise<number> {
-  const [row] = await shop.engine.system.query(ACTIVE);
+  const [row] = await shop.engine.system.query(generatedSql(ACTIVE));
   return Number(row?.['n']);
 }
 

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import tap, { type Test, test } from 'tap';
+import { generatedSql } from '../../../src/base/sql.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
@@ -27,7 +28,7 @@ const OURS = "from pg_stat_activity where application_name = 'osl-gateway' and d
 
 /** Of another connection, committed at once. */
 async function write(sql: string): Promise<void> {
-  await both?.shop.engine.system.script(sql);
+  await both?.shop.engine.system.script(generatedSql(sql));
 }
 
 async function labels(client: pg.Client): Promise<string> {
@@ -168,7 +169,7 @@ test('a statement that is cancelled costs no snapshot either', { skip }, async (
 /** How many of our sessions are in a state like this. */
 async function sessions(state: string): Promise<number> {
   const rows = await both?.shop.engine.system.query(
-    `select count(*)::int as n ${OURS} and usename = 'osl_reader' and state like $1`,
+    generatedSql(`select count(*)::int as n ${OURS} and usename = 'osl_reader' and state like $1`),
     [state],
   );
   return Number(rows?.[0]?.['n']);

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import tap, { test } from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from '../../language/forms/articles.js';
 import { startForms } from '../../language/forms/fixture.js';
@@ -107,7 +108,7 @@ test('the shorter of two limits counts: the server has its own', async (t) => {
 
 /** While it runs, the embedded engine has no session for anybody else. */
 function occupy({ engine }: TestService): Promise<unknown> {
-  return engine.system.query('SELECT count(*) FROM generate_series(1, 10000000)');
+  return engine.system.query(sql`SELECT count(*) FROM generate_series(1, 10000000)`);
 }
 
 test('RETRIEVE and TRAVERSE', async (t) => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import type { Test } from 'tap';
 import type { AuditRecord } from '../../../audit/index.js';
+import { generatedSql } from '../../../src/base/sql.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend, type PgFrontend, type PgOptions } from '../../../src/surfaces/pg/index.js';
 import { type NativePostgres, startNativePostgres } from '../../support/native-postgres.js';
@@ -39,7 +40,7 @@ export async function startBoth(tables: Tables = { views: VIEWS }): Promise<Both
   if (postgres === null) return null;
   const { views, ...options } = tables;
   const shop = await startTestService({ postgres, ...options });
-  await shop.engine.system.script(views);
+  await shop.engine.system.script(generatedSql(views));
   const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
   await catalogs.warm();
   const frontend = createPgFrontend(shop.service, { catalogs });

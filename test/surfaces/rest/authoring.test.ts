@@ -1,5 +1,6 @@
 import t, { test } from 'tap';
 import { DEFAULT_LIMITS } from '../../../policy/index.js';
+import { sql } from '../../../src/base/sql.js';
 import { openEngine } from '../../../src/engine/index.js';
 import { systemReads } from '../../../src/service/system-reads.js';
 import { fc } from '../../support/fast-check.js';
@@ -36,7 +37,7 @@ const CALLS = [
 test('authoring', async (t) => {
   t.teardown(() => rest.close());
   await rest.test.engine.system.script(
-    'CREATE TABLE shop.notes (id int PRIMARY KEY, order_id bigint REFERENCES shop.orders, email text NOT NULL)',
+    sql`CREATE TABLE shop.notes (id int PRIMARY KEY, order_id bigint REFERENCES shop.orders, email text NOT NULL)`,
   );
 
   await t.test('is for admins, whose whole chain is, and every call is recorded', async (t) => {

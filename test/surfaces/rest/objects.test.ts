@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import t, { test } from 'tap';
 import { type AuditEntry, type AuditLog, AuditUnavailable } from '../../../audit/index.js';
+import { sql } from '../../../src/base/sql.js';
 import { Drafts, Versions } from '../../../src/model/versions/index.js';
 import { processorMs } from '../../support/processor.js';
 import { sealedParts, sealing } from '../../support/sealed-parts.js';
@@ -189,8 +190,8 @@ test('what is published', async (t) => {
   });
 
   await t.test('goes through draft, validated and published', async (t) => {
-    await rest.test.engine.system.script('CREATE TABLE shop.notes (id int PRIMARY KEY, body text)');
-    await rest.test.engine.system.script("INSERT INTO shop.notes VALUES (1, 'hello')");
+    await rest.test.engine.system.script(sql`CREATE TABLE shop.notes (id int PRIMARY KEY, body text)`);
+    await rest.test.engine.system.script(sql`INSERT INTO shop.notes VALUES (1, 'hello')`);
     await rest.test.engine.system.grantRead('shop');
     const broken = await p.send('POST', '/osl/objects', { fragment: 'entities: [', state: 'draft' });
     t.match(broken.json(), { state: 'draft', draft: { state: 'draft', validated: null } });
@@ -553,7 +554,7 @@ test('what cannot be published', async (t) => {
 
   await t.test('a granted entity over another table is shown for what it is', async (t) => {
     await rest.test.engine.system.script(
-      'CREATE TABLE shop.salaries (id int PRIMARY KEY, name text, email text)',
+      sql`CREATE TABLE shop.salaries (id int PRIMARY KEY, name text, email text)`,
     );
     const moved = {
       connectors: {

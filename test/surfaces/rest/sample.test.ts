@@ -1,4 +1,5 @@
 import t, { test } from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { policyText } from '../../support/model-text.js';
 import { inOneMoment } from '../../support/moment.js';
 import { freshAddress, type Reply, startRest } from './fixture.js';
@@ -331,7 +332,7 @@ test('samples of entities', async (t) => {
     const body = { kind: 'table', name: 'pay', limit: 50 };
     const first = rowsOf(await sample('user:low', body));
     t.equal(first.length, 50);
-    await rest.test.engine.system.query('update vault.pay set amount = amount where id % 3 = 0'); // moves rows
+    await rest.test.engine.system.query(sql`update vault.pay set amount = amount where id % 3 = 0`); // moves rows
     t.strictSame(rowsOf(await sample('user:low', body)), first);
   });
 

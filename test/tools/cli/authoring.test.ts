@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { test } from 'tap';
 import { parse, stringify } from 'yaml';
+import { generatedSql } from '../../../src/base/sql.js';
 import { openEngine } from '../../../src/engine/index.js';
 import { LIBRARY } from '../../model/discovery/databases.js';
 import { startNativePostgres } from '../../support/native-postgres.js';
@@ -104,7 +105,7 @@ test('osl discover', { skip }, async (t) => {
     systemUrl: native.url,
     poolSize: 1,
   });
-  await engine.system.script(LIBRARY);
+  await engine.system.script(generatedSql(LIBRARY));
   await engine.close();
   const listed = await osl(['discover', '--url', native.readerUrl]);
   t.match(listed.stdout, /^ db\.lib\.holding +\| bridge +\| isbn, country, city +\| +\| 0\.95/m);

@@ -1,6 +1,7 @@
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { generatedSql } from '../../../src/base/sql.js';
 import { openEngine } from '../../../src/engine/index.js';
 import { asked, place, served, tokenFor } from '../../service/operations/support.js';
 import { emptyDatabases } from '../../support/embedded-data.js';
@@ -33,7 +34,9 @@ const database = join(where.dataDir, 'pg', 'main');
 await emptyDatabases(where.dataDir, MANIFEST);
 const engine = await openEngine({ kind: 'pglite', dataDir: database });
 await engine.system.script(
-  `create schema shop; create table shop.account as select i as id, 'name ' || i as name from generate_series(1, ${ROWS}) i`,
+  generatedSql(
+    `create schema shop; create table shop.account as select i as id, 'name ' || i as name from generate_series(1, ${ROWS}) i`,
+  ),
 );
 await engine.system.grantRead('shop');
 await engine.close();

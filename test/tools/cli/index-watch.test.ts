@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import t from 'tap';
 import { watchIndex } from '../../../cli/commands/index-watch.js';
+import { sql } from '../../../src/base/sql.js';
 import { openEngine } from '../../../src/engine/index.js';
 import { IndexSignals } from '../../../src/service/indexing/index-signals.js';
 import { emptyDatabases } from '../../support/embedded-data.js';
@@ -37,7 +38,7 @@ t.test('rounds at intervals, until Ctrl-C', async (t) => {
   await emptyDatabases(dataDir, MANIFEST);
   const engine = await openEngine({ kind: 'pglite', dataDir: join(dataDir, 'pg', 'db') });
   await engine.system.script(
-    "create table note (id text, article text, body text); insert into note values ('n1', 'a1', 'a text about zebras')",
+    sql`create table note (id text, article text, body text); insert into note values ('n1', 'a1', 'a text about zebras')`,
   );
   await engine.close();
   writeFileSync(join(dir, 'manifest.yaml'), MANIFEST);

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { test } from 'tap';
+import { generatedSql } from '../../../src/base/sql.js';
 import { openEngine } from '../../../src/engine/index.js';
 import { startNativePostgres } from '../../support/native-postgres.js';
 import { RICH_CUBE } from '../interchange/rich.js';
@@ -100,7 +101,7 @@ test('osl import --url takes types, keys and what may be NULL from the database'
     systemUrl: native.url,
     poolSize: 1,
   });
-  await engine.system.script(SHOP_SQL);
+  await engine.system.script(generatedSql(SHOP_SQL));
   await engine.system.grantRead('shop');
   await engine.close();
   const keyless = SHOP_CUBE.replace(

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { test } from 'tap';
+import { sql } from '../../../src/base/sql.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { osl, temporary } from './support.js';
 
@@ -106,7 +107,9 @@ test('publishing from a terminal', async (t) => {
   });
 
   await t.test('osl suggest drafts, osl publish takes it', async (t) => {
-    await rest.test.engine.system.script('CREATE TABLE shop.notes (id int PRIMARY KEY, body text NOT NULL)');
+    await rest.test.engine.system.script(
+      sql`CREATE TABLE shop.notes (id int PRIMARY KEY, body text NOT NULL)`,
+    );
     const draft = await run(['suggest', 'db.shop.notes']);
     t.match(draft.stdout, /^connectors:\n {2}db:\n/);
     t.match(draft.stderr, /^note: no column has a sensitivity label/);

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'tap';
 import { DemoProblem, ensureDemo, loadDemo, readSupplyChain } from '../../../cli/demo/index.js';
+import { generatedSql, sql } from '../../../src/base/sql.js';
 import { openEngine } from '../../../src/engine/index.js';
 import { SystemEngine } from '../../../src/engine/system.js';
 import { emptyDatabaseOfItsOwn } from '../../support/embedded-data.js';
@@ -95,7 +96,7 @@ test('the demo', async (t) => {
   t.teardown(() => engine.close());
   const { system } = engine;
   const count = async (table: string) =>
-    Number((await system.query(`select count(*) as n from supply.${table}`))[0]?.['n']);
+    Number((await system.query(generatedSql(`select count(*) as n from supply.${table}`)))[0]?.['n']);
   const chain = await readSupplyChain(ROOT);
 
   await t.test('a load that fails in the middle leaves nothing', async (t) => {
@@ -103,7 +104,7 @@ test('the demo', async (t) => {
       if (done > total / 2) throw new Error('killed');
     };
     await t.rejects(loadDemo(system, chain, half), { message: 'killed' });
-    t.equal((await system.query("select to_regnamespace('supply') as s"))[0]?.['s'], null);
+    t.equal((await system.query(sql`select to_regnamespace('supply') as s`))[0]?.['s'], null);
   });
 
   await t.test('the first start loads, the second does not', async (t) => {
@@ -119,7 +120,9 @@ test('the demo', async (t) => {
 
   await t.test('packages are those of an independent count', async (t) => {
     const columns = 'path, version, dev, optional, install_bytes, file_count';
-    const rows = await system.query(`select ${columns} from supply.package order by path collate "C"`);
+    const rows = await system.query(
+      generatedSql(`select ${columns} from supply.package order by path collate "C"`),
+    );
     t.ok(rows.length > 200);
     t.strictSame(
       rows.map((r) => ({ ...r })),
@@ -128,13 +131,13 @@ test('the demo', async (t) => {
   });
 
   await t.test('dependencies are those that Node finds', async (t) => {
-    const rows = await system.query('select from_path, to_path, kind from supply.dependency');
+    const rows = await system.query(sql`select from_path, to_path, kind from supply.dependency`);
     t.strictSame(
       rows.map((r) => `${r['from_path']} ${r['to_path']} ${KEY_OF_KIND.get(`${r['kind']}`)}`).sort(),
       recount().dependencies,
     );
     const wrong = await system.query(
-      'select path from supply.package p where dependents <> (select count(distinct from_path) from supply.dependency where to_path = p.path)',
+      sql`select path from supply.package p where dependents <> (select count(distinct from_path) from supply.dependency where to_path = p.path)`,
     );
     t.strictSame(wrong, []);
   });
@@ -143,11 +146,11 @@ test('the demo', async (t) => {
     'people are those that the packages name, and addresses stand in one column only',
     async (t) => {
       const rows = await system.query(
-        'select distinct lower(email) as email from supply.person where email is not null',
+        sql`select distinct lower(email) as email from supply.person where email is not null`,
       );
       t.strictSame(rows.map((r) => `${r['email']}`).sort(), [...recount().people].sort());
       const stray = await system.query(
-        "select id from supply.person where id like '%@%' or name ~ '[^ ]@[^ ]+[.]' or coalesce(url, '') ~ '[^/ ]@[^ ]+[.]'",
+        sql`select id from supply.person where id like '%@%' or name ~ '[^ ]@[^ ]+[.]' or coalesce(url, '') ~ '[^/ ]@[^ ]+[.]'`,
       );
       t.strictSame(stray, []);
     },
@@ -155,11 +158,11 @@ test('the demo', async (t) => {
 
   await t.test('what the copyleft role sees is what is outside the four families', async (t) => {
     const rows = await system.query(
-      "select distinct license from supply.package where license_class <> 'permissive'",
+      sql`select distinct license from supply.package where license_class <> 'permissive'`,
     );
     for (const { license } of rows) t.notMatch(`${license}`, /^(MIT|ISC|BSD|0BSD|Apache)/);
     const others = await system.query(
-      "select distinct license from supply.package where license_class = 'permissive'",
+      sql`select distinct license from supply.package where license_class = 'permissive'`,
     );
     for (const { license } of others) t.match(`${license}`, /\b(MIT|ISC|BSD|0BSD|Apache)\b/);
   });
@@ -173,7 +176,7 @@ test('the demo', async (t) => {
 
   await t.test('a schema of that name that is not ours is left alone', async (t) => {
     await system.script(
-      'drop schema supply cascade; create schema supply; create table supply.precious (id int)',
+      sql`drop schema supply cascade; create schema supply; create table supply.precious (id int)`,
     );
     await t.rejects(loadDemo(system, chain), DemoProblem);
     t.equal(await count('precious'), 0);
@@ -184,8 +187,8 @@ test('a start with the demo loaded is quick', async (t) => {
   const calls: string[] = [];
   const refused = (): Promise<never> => Promise.reject(new Error('no session'));
   const system = replacing(new SystemEngine(refused, () => 'nobody'), {
-    query: async (sql) => {
-      calls.push(sql);
+    query: async (statement) => {
+      calls.push(`${statement}`);
       return [{ there: true }];
     },
     grantRead: async () => {},
@@ -204,6 +207,6 @@ test('kill -9 in the middle of a load leaves nothing, and the next start loads',
   t.strictSame(await once(child, 'exit'), [null, 'SIGKILL']);
   const engine = await openEngine({ kind: 'pglite', dataDir });
   t.teardown(() => engine.close());
-  t.equal((await engine.system.query("select to_regnamespace('supply') as s"))[0]?.['s'], null);
+  t.equal((await engine.system.query(sql`select to_regnamespace('supply') as s`))[0]?.['s'], null);
   t.equal(await ensureDemo(engine.system, ROOT), true);
 });

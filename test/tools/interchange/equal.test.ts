@@ -1,5 +1,6 @@
 import t, { test } from 'tap';
 import { exportModel, manifestText } from '../../../interchange/index.js';
+import { generatedSql } from '../../../src/base/sql.js';
 import { openEngine } from '../../../src/engine/index.js';
 import { readUpstream } from '../../../src/model/discovery/index.js';
 import { answerOf, comparable } from '../../language/metrics/answers.js';
@@ -40,7 +41,7 @@ const QUESTIONS: readonly (readonly [string, object, readonly string[]])[] = [
 ];
 
 const engine = await openEngine({ kind: 'pglite', dataDir: await emptyDatabaseOfItsOwn() });
-await engine.system.script(SHOP_SQL);
+await engine.system.script(generatedSql(SHOP_SQL));
 const upstream = await readUpstream(engine.system);
 await engine.close();
 

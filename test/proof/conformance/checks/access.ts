@@ -1,3 +1,4 @@
+import { generatedSql } from '../../../../src/base/sql.js';
 import { freshAddress } from '../../../surfaces/rest/fixture.js';
 import {
   answeredAndRefused,
@@ -350,10 +351,10 @@ export const ACCESS_CHECKS = {
   },
   'errors.E0510': async (t, world) => {
     const { system } = world.rest.test.engine;
-    await system.script(FAILING_MEMBERS);
+    await system.script(generatedSql(FAILING_MEMBERS));
     await system.grantRead('lib');
     const failed = await world.osql('user:ann', 'select since from member');
-    await system.script(MENDED_MEMBERS);
+    await system.script(generatedSql(MENDED_MEMBERS));
     t.match(failed, { status: 502, code: 'E0510', rows: [], body: { sqlstate: '58030' } });
     t.match(
       await world.osql('user:ann', 'select since from member'),

@@ -1,3 +1,4 @@
+import { generatedSql } from '../../../../src/base/sql.js';
 import { storeTable } from '../../../../src/model/facets/store-names.js';
 import { at, authors, type Check, LETTERS, listAt, reviews } from './check.js';
 
@@ -91,9 +92,9 @@ export const FORM_CHECKS = {
     const [raw, masked] = [storeTable('reviews', 'raw'), storeTable('reviews', 'masked')];
     const rows = async (who: string) => (await world.osql(who, `select reviewer from ${reviews(1)}`)).rows;
     const without = async (store: string, act: () => Promise<unknown>) => {
-      await system.script(`alter table osl_content."${store}" rename to away`);
+      await system.script(generatedSql(`alter table osl_content."${store}" rename to away`));
       await act();
-      await system.script(`alter table osl_content.away rename to "${store}"`);
+      await system.script(generatedSql(`alter table osl_content.away rename to "${store}"`));
     };
     await without(raw, async () => t.same(await rows('user:ann'), [{ reviewer: '[redacted]' }]));
     await without(masked, async () => t.same(await rows('user:ada'), [{ reviewer: 'Ira Critic' }]));

@@ -1,3 +1,4 @@
+import { generatedSql } from '../../../../src/base/sql.js';
 import { onBothEngines } from '../both-engines.js';
 import { startRest } from '../fixture.js';
 import { EVERY_TYPES, every } from './every.js';
@@ -94,11 +95,13 @@ const singles = (value: unknown): unknown => (Array.isArray(value) ? value.map(s
 
 /** Intervals as months, days and nanoseconds, which is what Arrow has, worked out by the database. */
 async function intervals(rest: Awaited<ReturnType<typeof startRest>>) {
-  const rows = await rest.test.engine.system.query(`
+  const rows = await rest.test.engine.system.query(
+    generatedSql(`
     SELECT ${parts('a_interval')} AS one,
       CASE WHEN l_interval IS NULL THEN NULL
         ELSE ARRAY(SELECT ${parts('v')} FROM unnest(l_interval) AS v) END AS many
-    FROM shop.everything ORDER BY id`);
+    FROM shop.everything ORDER BY id`),
+  );
   return rows.map(({ one, many }) => [one, many]);
 }
 
