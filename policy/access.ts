@@ -3,11 +3,10 @@ import { LRUCache } from 'lru-cache';
 import { type Access, type Catalog, InternalError } from 'osl-compiler';
 import { attributesIn } from './attribute-types.js';
 import { attributesOf } from './attributes.js';
-import { type Circumstances, NOWHERE } from './circumstances.js';
-import type { BreakGlass, Conditions } from './conditions.js';
-import { holds, holdsUntil } from './holds.js';
+import { type BreakGlass, type Circumstances, type Conditions, type Hours, NOWHERE } from './conditions.js';
 import type { Identity } from './identity.js';
 import { LazyMap } from './lazy-map.js';
+import { nextMinute } from './local-time.js';
 import { type Rights, relationAccess, relationsOf } from './rights.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
 import { subjectsOf } from './subjects-of.js';
@@ -260,4 +259,89 @@ function cachesOf(snapshot: PolicySnapshot): Caches {
     CACHES.set(snapshot, caches);
   }
   return caches;
+}
+
+/** Whether all of `conditions` holds for a request of `identity`. What is not known does not hold. */
+function holds(
+  conditions: Conditions,
+  identity: Identity,
+  snapshot: PolicySnapshot,
+  { now, surface, address, purpose: stated, emergency }: Circumstances,
+): boolean {
+  const { startsAt, endsAt, hours, surfaces, network, claims, purposes, breakGlass } = conditions;
+  if (!(now >= startsAt && now < endsAt)) return false;
+  if (hours !== null && !isWithin(hours, now)) return false;
+  if (surfaces !== null && !surfaces.has(surface)) return false;
+  if (network !== null && (address === null || !network(address))) return false;
+  for (const [name, values] of claims) {
+    const claimed = identity.claims?.get(name) ?? NONE;
+    if (!claimed.some((value) => values.has(value))) return false;
+  }
+  const purpose = purposes === null ? null : purposeOf(identity, snapshot, stated);
+  if (purposes !== null && (purpose === null || !purposes.has(purpose))) return false;
+  return breakGlass === null || isBroken(breakGlass, identity, now, emergency);
+}
+
+const NONE: readonly string[] = Object.freeze([]);
+
+/** A glass is broken by a person, who answers for it: one who acts for another does not. */
+function isBroken(
+  { minutes }: BreakGlass,
+  { chain }: Identity,
+  now: number,
+  emergency: Circumstances['emergency'],
+): boolean {
+  if (emergency === null || chain.length !== 1) return false;
+  return now >= emergency.startedAt && now < emergency.startedAt + minutes * MINUTE_MS;
+}
+
+const MINUTE_MS = 60_000;
+
+function isWithin({ clock, from, to, days }: Hours, now: number): boolean {
+  const { day, minute } = clock(now);
+  if (from < to) return days.has(day) && minute >= from && minute < to;
+  return (days.has(day) && minute >= from) || (days.has((day + 6) % 7) && minute < to);
+}
+
+/**
+ * Until when what `holds` says of `conditions` cannot change by itself: ms since the epoch, later than `now`. Whatever is
+ * kept of a caller's rights is kept no longer.
+ */
+function holdsUntil(
+  { startsAt, endsAt, hours, breakGlass }: Conditions,
+  { now, emergency }: Circumstances,
+): number {
+  const ends =
+    breakGlass === null || emergency === null ? [] : [emergency.startedAt + breakGlass.minutes * MINUTE_MS];
+  const moments = [startsAt, endsAt, ...ends].filter((moment) => moment > now);
+  return Math.min(...moments, hours === null ? Number.POSITIVE_INFINITY : nextMinute(now));
+}
+
+/** The claim of a token that says what it may be used for: a text, or a list of them. */
+export const PURPOSE_CLAIM = 'purpose';
+
+/**
+ * What a request of `identity` is for: what its caller says; else what its token says, where that is one purpose. Null
+ * where nobody says, or where policy or token do not allow it.
+ */
+export function purposeOf(
+  identity: Identity,
+  snapshot: PolicySnapshot,
+  stated: string | null,
+): string | null {
+  const claimed = identity.claims?.get(PURPOSE_CLAIM);
+  const said = stated ?? (claimed?.length === 1 ? (claimed[0] ?? null) : null);
+  return allowsPurpose(identity, snapshot, said) ? said : null;
+}
+
+/** A purpose counts as a role does: below every subject's ceiling; and where the token names some, among those. */
+function allowsPurpose(
+  identity: Identity,
+  snapshot: PolicySnapshot,
+  purpose: string | null,
+): purpose is string {
+  const { chain, claims } = identity;
+  if (purpose === null || chain.length === 0) return false;
+  if (claims?.get(PURPOSE_CLAIM)?.includes(purpose) === false) return false;
+  return subjectsOf(identity, snapshot).every((subject) => subject.purposes.has(purpose));
 }

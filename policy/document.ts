@@ -1,7 +1,17 @@
 import type { MaskKind } from 'osl-compiler';
 import type { AttributeScalar } from './attributes.js';
-import type { LimitBucket } from './limits/buckets.js';
 import type { Day } from './local-time.js';
+
+/** Kinds of requests, each of which counts by itself. */
+export type LimitBucket = 'query' | 'sample' | 'schema' | 'authoring' | 'catalog';
+
+export const LIMIT_BUCKETS: readonly LimitBucket[] = Object.freeze([
+  'query',
+  'sample',
+  'schema',
+  'authoring',
+  'catalog',
+]);
 
 /** The policy as its YAML file states it, after the schema check. Names may still be wrong; `snapshot` says. */
 export interface PolicyDocument {

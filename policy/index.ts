@@ -6,14 +6,14 @@ export {
   effectiveAccess,
   isEmpty,
   mayBreakGlass,
+  purposeOf,
   roleAccess,
 } from './access.js';
-export { addressGroup } from './address.js';
 export { attributesOf } from './attributes.js';
-export { type Circumstances, type Emergency, NOWHERE } from './circumstances.js';
 export { compileSnapshot, compilingSnapshot } from './compile-snapshot.js';
+export { type Circumstances, type Emergency, NOWHERE } from './conditions.js';
 export type * from './document.js';
-export { withDirectTokens } from './exchange/direct.js';
+export { LIMIT_BUCKETS, type LimitBucket } from './document.js';
 export {
   type ApprovedExchange,
   EXCHANGE_ISSUER,
@@ -21,12 +21,12 @@ export {
   type ExchangeRequest,
   exchange,
   type GivenToken,
+  withDirectTokens,
 } from './exchange/exchange.js';
 export type { IdentityIssuer } from './exchange/identity-token.js';
-export { tokenIdIn } from './exchange/token-id.js';
+export { tokenIdIn } from './exchange/identity-token.js';
 export type { Identity } from './identity.js';
-export { LIMIT_BUCKETS, type LimitBucket } from './limits/buckets.js';
-export { createGuesses, type Guesses, type GuessOptions } from './limits/guesses.js';
+export { addressGroup, createGuesses, type Guesses, type GuessOptions } from './limits/guesses.js';
 export { type Lease, monotonicMs } from './limits/leases.js';
 export {
   createLeasedLimiter,
@@ -45,12 +45,16 @@ export { type Charge, QuotaBook, type QuotaCount } from './limits/quota-counts.j
 export { type Quota, type QuotaUnit, quotaOf, quotasOf } from './limits/quotas.js';
 export type { LimitResult } from './limits/window.js';
 export { type PolicyProblem, PolicyProblems } from './problems.js';
-export { purposeOf } from './purpose.js';
-export { type GrantReason, type Reasons, reasonsFor } from './reasons.js';
+export {
+  type GrantReason,
+  type HypotheticalCaller,
+  type Reasons,
+  reasonsFor,
+  supposedIdentity,
+} from './reasons.js';
 export { accountIdentity, type ServiceAccount } from './service-account.js';
 export { roleIn, type SessionRights, sessionRights } from './session-rights.js';
 export type { PolicySnapshot } from './snapshot.js';
-export { type HypotheticalCaller, supposedIdentity } from './supposed.js';
 export {
   type CertificateRule,
   type ClientCertificate,
@@ -58,7 +62,6 @@ export {
   ruleFor,
 } from './tokens/certificate.js';
 export { isExpired } from './tokens/claims.js';
-export { readKeySet } from './tokens/key-set.js';
 export {
   configuredKeys,
   type KeySource,
@@ -67,6 +70,7 @@ export {
   PUBLIC_ALGORITHMS,
   type PublicAlgorithm,
   pemKey,
+  readKeySet,
   type TokenAlgorithm,
   type VerificationKey,
 } from './tokens/keys.js';

@@ -7,8 +7,14 @@ import { fatal, internalError, WireError, wrongPassword } from './errors.js';
 import type { Handler, RefusedEvent, SessionControl, SessionHandler, WireLogin } from './handler.js';
 import { type HandshakeSide, handshake, type TlsHandshake } from './handshake.js';
 import { SocketReader } from './input.js';
-import { decodePassword, encodePassword } from './messages/password.js';
-import { checkScramFinal, offerScram, readScramFirst, type ScramChoice } from './messages/scram.js';
+import {
+  checkScramFinal,
+  decodePassword,
+  encodePassword,
+  offerScram,
+  readScramFirst,
+  type ScramChoice,
+} from './messages/scram.js';
 import {
   authenticationOk,
   backendKeyData,

@@ -1,4 +1,3 @@
-import { fitBind } from './bind.js';
 import type { ResultShape } from './encoded-rows.js';
 import { error } from './errors.js';
 import type { Awaitable, NamedPortal, Portal, SessionHandler } from './handler.js';
@@ -14,12 +13,13 @@ import {
 import type { SocketWriter } from './output.js';
 import {
   cannotRun,
+  fitBind,
   type NamedStatement,
   type NamedStatements,
   type OpenPortal,
   type Portals,
 } from './prepared.js';
-import { runPortal } from './run-portal.js';
+import { runPortal } from './simple-query.js';
 
 /** Parse, Bind, Describe, Execute and Close. Each answers its message or throws `WireError`. */
 export class ExtendedQuery {

@@ -1,4 +1,3 @@
-import { fitBind } from './bind.js';
 import { WireError } from './errors.js';
 import type { FrameDecoder } from './frame-decoder.js';
 import type {
@@ -17,6 +16,7 @@ import { commandComplete, rowDescription } from './messages/results.js';
 import { Frontend } from './messages/types.js';
 import type { SocketWriter } from './output.js';
 import type { NamedStatements } from './prepared.js';
+import { fitBind } from './prepared.js';
 
 /** What the series of one session need of it. */
 export interface FastHost {

@@ -1,6 +1,7 @@
 /** The Postgres protocol, version 3.0 to 3.2, for whatever implements `Handler`. Knows no SQL and no policy. */
 
 export type { CancelDirectory } from './cancel-keys.js';
+export { makeScramVerifier, readScramVerifier } from './channel-binding.js';
 export { error, fatal, WireError, wrongPassword } from './errors.js';
 export { FrameDecoder } from './frame-decoder.js';
 export type {
@@ -27,6 +28,5 @@ export type {
   WireStatement,
 } from './handler.js';
 export type { WireOptions, WireTls } from './options.js';
-export { makeScramVerifier, readScramVerifier } from './scram-verifier.js';
 export { createWireServer, type WireServer } from './server.js';
 export { encodingName } from './text-encoding.js';

@@ -18,7 +18,7 @@ import {
   tableName,
   urlVariable,
 } from '../../src/model/manifest/index.js';
-import type { Model } from '../../src/model/model.js';
+import type { Model } from '../../src/model/served-model.js';
 import { connectFault, withoutPassword } from '../../src/service/connect-fault.js';
 import { connectorUrl } from '../../src/service/connector-url.js';
 import type { Settings } from '../../src/service/settings.js';

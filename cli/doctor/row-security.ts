@@ -1,8 +1,8 @@
 import { sql } from '../../src/base/sql.js';
 import type { Survey } from '../../src/engine/index.js';
 import type { Connector } from '../../src/model/manifest/index.js';
-import type { Model } from '../../src/model/model.js';
 import { SCHEMA, standingOf } from '../../src/model/row-security/index.js';
+import type { Model } from '../../src/model/served-model.js';
 import { keysThere } from '../../src/service/keys.js';
 import { rowSecurityDesign, rowSecurityKey } from '../../src/service/row-security.js';
 import type { Settings } from '../../src/service/settings.js';

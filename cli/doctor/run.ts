@@ -1,7 +1,7 @@
 import { ready } from 'osl-compiler';
 import { version } from '../../src/base/package-root.js';
 import { CODES, ManifestProblems } from '../../src/model/manifest/index.js';
-import type { Model } from '../../src/model/model.js';
+import type { Model } from '../../src/model/served-model.js';
 import { loadServed } from '../../src/service/model.js';
 import type { Settings } from '../../src/service/settings.js';
 import { EXIT } from '../exit.js';

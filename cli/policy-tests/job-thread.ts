@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { ready } from 'osl-compiler';
 import type { JobReply } from '../../src/base/threads/job.js';
-import { yieldToOthers } from '../../src/base/threads/yield-to-others.js';
+import { yieldToOthers } from '../../src/base/threads/thread.js';
 import { messageOf } from '../../src/base/thrown.js';
 import { loadModel } from '../../src/service/model.js';
 import { loadPolicyTests } from './document.js';

@@ -2,7 +2,7 @@ import { ready } from 'osl-compiler';
 import { policyText } from '../../src/base/control/index.js';
 import { judgePolicy } from '../../src/model/authoring/index.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
-import type { Model } from '../../src/model/model.js';
+import type { Model } from '../../src/model/served-model.js';
 import { databasePlace } from '../../src/service/settings/control.js';
 import { readSetting } from '../../src/service/settings/table.js';
 import { EXIT, usage } from '../exit.js';

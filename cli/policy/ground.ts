@@ -19,7 +19,7 @@ import {
   ManifestProblems,
   type Overlay,
 } from '../../src/model/manifest/index.js';
-import type { Model } from '../../src/model/model.js';
+import type { Model } from '../../src/model/served-model.js';
 import { unseal } from '../../src/model/versions/index.js';
 import { findingLines, policyDifferenceLines } from '../difference.js';
 import { EXIT, Failure, usage } from '../exit.js';

@@ -1,5 +1,5 @@
 import { compiledPolicy, type Otherwise, otherwiseUnder } from '../../src/model/authoring/index.js';
-import type { Model } from '../../src/model/model.js';
+import type { Model } from '../../src/model/served-model.js';
 import { type AuditFlags, onRecord, withLog } from '../audit/log.js';
 import { timeOf } from '../audit/search.js';
 import { visible } from '../output.js';

@@ -1,7 +1,6 @@
 import { ready } from 'osl-compiler';
 import { surveyPostgres, UpstreamFailure } from '../../src/engine/index.js';
 import type { Connector } from '../../src/model/manifest/index.js';
-import type { Model } from '../../src/model/model.js';
 import {
   CannotWrite,
   clearingScript,
@@ -11,6 +10,7 @@ import {
   standingOf,
   writeRowSecurity,
 } from '../../src/model/row-security/index.js';
+import type { Model } from '../../src/model/served-model.js';
 import { connectFault, withoutPassword } from '../../src/service/connect-fault.js';
 import { connectorUrl, urlInFile } from '../../src/service/connector-url.js';
 import { tenantKeys } from '../../src/service/keys.js';

@@ -2,7 +2,7 @@ import type { Access } from 'osl-compiler';
 import { effectiveAccess, type PolicySnapshot } from '../../policy/index.js';
 import { entityExamples, governedView, metricExamples } from '../../src/model/graph/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
-import type { Model } from '../../src/model/model.js';
+import type { Model } from '../../src/model/served-model.js';
 
 /** A question that one subject may ask, as one line of a shell. */
 export interface Example {

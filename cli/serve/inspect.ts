@@ -1,7 +1,7 @@
 import { messageOf } from '../../src/base/thrown.js';
 import type { OutOfServiceCause } from '../../src/engine/index.js';
 import { keylessEntities, type Manifest, tableName } from '../../src/model/manifest/index.js';
-import type { Model } from '../../src/model/model.js';
+import type { Model } from '../../src/model/served-model.js';
 import type { OpenService } from '../../src/service/open.js';
 import type { Service } from '../../src/service/service.js';
 import type { Settings } from '../../src/service/settings.js';

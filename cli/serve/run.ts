@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
 import type { ServiceLog } from '../../src/base/log.js';
-import type { Model } from '../../src/model/model.js';
+import type { Model } from '../../src/model/served-model.js';
 import { archiveFault } from '../../src/service/audit.js';
 import { lookFirst } from '../../src/service/keeper.js';
 import type { First } from '../../src/service/model.js';

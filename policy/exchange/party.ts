@@ -1,8 +1,8 @@
+import { PURPOSE_CLAIM } from '../access.js';
 import type { ExchangedMember, Identity, ParentToken } from '../identity.js';
-import { PURPOSE_CLAIM } from '../purpose.js';
 import type { PolicySnapshot } from '../snapshot.js';
-import { readCompact } from '../tokens/compact.js';
 import type { JsonObject } from '../tokens/strict-json.js';
+import { readCompact } from '../tokens/token.js';
 import { TOKEN_TYPE } from '../tokens/token-fault.js';
 import { refuseExchange } from './fault.js';
 import {

@@ -1,9 +1,8 @@
 import { queryError } from 'osl-compiler';
-import { addressGroup } from '../address.js';
 import type { LimitsDocument } from '../document.js';
+import { LIMIT_BUCKETS, type LimitBucket } from '../document.js';
 import type { Identity } from '../identity.js';
-import { LIMIT_BUCKETS, type LimitBucket } from './buckets.js';
-import { createGuesses, type Guesses, type OwnGuesses } from './guesses.js';
+import { addressGroup, createGuesses, type Guesses, type OwnGuesses } from './guesses.js';
 import { type AskLease, type Lease, LeaseBook, LeasedCounter } from './leases.js';
 import { type Charge, createQuotas, type QuotaCount, type Quotas } from './quota-counts.js';
 import { SharedQuotas } from './shared-quotas.js';

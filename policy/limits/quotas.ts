@@ -1,7 +1,7 @@
 import type { PolicyDocument, QuotaDocument } from '../document.js';
+import { LIMIT_BUCKETS, type LimitBucket } from '../document.js';
 import type { Identity } from '../identity.js';
 import type { ProblemList } from '../problems.js';
-import { LIMIT_BUCKETS, type LimitBucket } from './buckets.js';
 
 /** What is counted of requests: how many, and of answers rows, bytes as the database sends them, and its time in ms. */
 export type QuotaUnit = 'requests' | 'rows' | 'bytes' | 'ms';

@@ -18,9 +18,8 @@ export { openEmbeddingEndpoint } from './embed/openai.js';
 export { openTransformers } from './embed/transformers.js';
 
 export { type IndexStanding, indexStanding } from './indexer/behind.js';
-
+export type { IndexProgress, OnIndexProgress } from './indexer/index-facet.js';
 export { type IndexOptions, type IndexSummary, indexFacet } from './indexer/index-facet.js';
-export type { IndexProgress, OnIndexProgress } from './indexer/progress.js';
 export {
   inverseFrequency,
   lexicalQuery,
@@ -45,5 +44,4 @@ export {
   storeState,
 } from './store/control.js';
 export { storeColumns } from './store/ddl.js';
-export { settledAt } from './store/settled.js';
-export { parseVector, vectorText } from './store/vector-text.js';
+export { parseVector, settledAt, vectorText } from './store/settled.js';

@@ -1,7 +1,7 @@
 import type { DataEpochs } from '../ask/data/parts.js';
 import type { ServiceLog } from '../base/log.js';
+import { within } from '../base/serial.js';
 import { messageOf } from '../base/thrown.js';
-import { within } from '../base/within.js';
 import { listenOn } from '../engine/index.js';
 import { type CacheRule, type Connector, systemUrlVariable } from '../model/manifest/index.js';
 import { connectorUrl } from './connector-url.js';

@@ -3,7 +3,6 @@ import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { type EngineStatus, surveyPostgres } from '../engine/index.js';
 import type { Connector } from '../model/manifest/index.js';
-import type { Model } from '../model/model.js';
 import {
   RightsSigner,
   type RightsSource,
@@ -13,6 +12,7 @@ import {
   rowSecurityOf,
   standingOf,
 } from '../model/row-security/index.js';
+import type { Model } from '../model/served-model.js';
 import { connectorUrl } from './connector-url.js';
 import type { TenantKeys } from './keys.js';
 

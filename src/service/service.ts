@@ -8,7 +8,7 @@ import { Sealed } from '../ask/request/sealed.js';
 import type { Strangers } from '../ask/request/strangers.js';
 import type { AccessRequestParts } from '../ask/why/request-access.js';
 import type { SpoolRoom } from '../engine/index.js';
-import type { KeptPolicy, PartsReached } from '../model/model.js';
+import type { KeptPolicy, PartsReached } from '../model/served-model.js';
 import type { Lineage } from './lineage/index.js';
 import type { Revocations } from './revocations.js';
 import type { SystemReads } from './system-reads.js';

@@ -1,6 +1,5 @@
 import type { ServiceLog } from '../base/log.js';
-import type { KeptPolicy } from '../model/model.js';
-import type { ServedModel } from '../model/served-model.js';
+import type { KeptPolicy, ServedModel } from '../model/served-model.js';
 import type { PolicyFailureSettings } from './settings.js';
 
 /** What serves now. This is the only place where it is replaced: whole, and everybody who follows it hears of it. */

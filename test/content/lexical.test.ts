@@ -12,7 +12,7 @@ import {
 } from '../../src/content/index.js';
 import { lexicalWeights, measuredLength } from '../../src/content/lexical/bm25.js';
 import { ngramVector } from '../../src/content/lexical/ngrams.js';
-import { occurrencesOf, writtenInSteps } from '../../src/content/lexical/occurrences.js';
+import { occurrencesOf, writtenInSteps } from '../../src/content/lexical/terms.js';
 
 test('stems are those of the published algorithm', async (t) => {
   const published =

@@ -11,9 +11,7 @@ import {
 import { classify, tag } from '../../src/content/operators/classify.js';
 import { cluster } from '../../src/content/operators/cluster.js';
 import { dedup } from '../../src/content/operators/dedup.js';
-import { outlier } from '../../src/content/operators/outlier.js';
-import { rank } from '../../src/content/operators/rank.js';
-import { similarity } from '../../src/content/operators/similarity.js';
+import { outlier, rank, similarity } from '../../src/content/operators/rank.js';
 import { type ArgumentValues, checkArguments } from '../../src/model/facets/arguments.js';
 import { fc } from '../support/fast-check.js';
 

@@ -1,6 +1,5 @@
 import t from 'tap';
-import { packagePath } from '../../src/content/embed/offline/packages.js';
-import { meaningBy, readWords } from '../../src/content/embed/offline/words.js';
+import { meaningBy, packagePath, readWords } from '../../src/content/embed/offline/words.js';
 import { cosine } from '../../src/content/index.js';
 
 /** A file in the format of the package, with words of every kind of sign, and numbers that one can reckon with. */

@@ -32,8 +32,8 @@ const PARTS: readonly Part[] = [
     files: [
       file(
         'policy/tokens/token.ts',
-        'the signature of a token',
-        'Looked for a key used with another algorithm, a header that brings a key, a cache hit past its end, a cache kept over a withdrawn key. Time is checked at each hit, and `generation` drops what was verified while keys were forgotten. Nothing found.',
+        'the signature of a token; the form of a token',
+        'Looked for a key used with another algorithm, a header that brings a key, a cache hit past its end, a cache kept over a withdrawn key. Time is checked at each hit, and `generation` drops what was verified while keys were forgotten. The form of a token: one spelling for each token: no padding, no spare bits, no part more. Nothing found.',
       ),
       file(
         'policy/tokens/claims.ts',
@@ -45,18 +45,13 @@ const PARTS: readonly Part[] = [
         'which key a token may be signed with',
         'A secret signs HS256 alone, a public key the one algorithm of its kind; weak keys are refused at the start. Nothing found.',
       ),
-      file(
-        'policy/tokens/compact.ts',
-        'the form of a token',
-        'One spelling for each token: no padding, no spare bits, no part more. Nothing found.',
-      ),
       file('policy/tokens/strict-json.ts', 'JSON in which no name stands twice'),
       file('policy/tokens/certificate.ts', 'who the holder of a certificate is'),
       file('policy/tokens/revocation.ts', 'tokens that were revoked'),
       file(
         'policy/access.ts',
-        'rights of a whole chain, and the signature that keys caches',
-        'Read for parts that the signature lacks: roles, deny rules, pattern of attributes, open conditions and both versions are in it; values of attributes are not, on purpose, since they are parameters. Whoever shares more than a plan by signature must compare the chain too: `route.ts` did not.',
+        'rights of a whole chain, and the signature that keys caches; conditions of grants; purposes that a caller may state',
+        'Read for parts that the signature lacks: roles, deny rules, pattern of attributes, open conditions and both versions are in it; values of attributes are not, on purpose, since they are parameters. Whoever shares more than a plan by signature must compare the chain too: `route.ts` did not. Conditions of grants: looked for conditions that hold where something is unknown. All refuse on null, NaN and absent; the night that crosses midnight asks for the day before. Purposes that a caller may state: below the ceiling of every subject of the chain, and within those of the token. Nothing found.',
       ),
       file(
         'policy/rights.ts',
@@ -64,27 +59,15 @@ const PARTS: readonly Part[] = [
         'Looked for a deny that a grant beats, a facet left when its entity is denied, and a missing attribute under NOT. A missing attribute makes the whole filter false; a relation that is denied whole has a false filter beside. Nothing found.',
       ),
       file(
-        'policy/holds.ts',
-        'conditions of grants',
-        'Looked for conditions that hold where something is unknown. All refuse on null, NaN and absent; the night that crosses midnight asks for the day before. Nothing found.',
-      ),
-      file(
-        'policy/purpose.ts',
-        'purposes that a caller may state',
-        'Below the ceiling of every subject of the chain, and within those of the token. Nothing found.',
-      ),
-      file(
         'policy/predicates.ts',
         'row filters of the policy, bound',
         '**Found**: predicates are shared by relations with the same columns, and the key had no `stored` type and no labels, so that the filter of a text column was taken for an enum of the same name. The verifier refused such plans (E5000); nothing left. Mended, with a test in `test/policy/snapshot.test.ts`.',
       ),
-      file(
-        'policy/subject.ts',
-        'subjects and their attributes',
-        'Looked for a value that is guessed from another form, and prototype names as attributes. Maps throughout; what is no scalar, list or `{any: true}` is a problem of the policy. Nothing found.',
-      ),
       file('policy/role.ts', 'grants and deny rules of roles'),
-      file('policy/compile-snapshot.ts', 'a policy as a whole'),
+      file(
+        'policy/compile-snapshot.ts',
+        'a policy as a whole; subjects and their attributes (this part alone was read: looked for a value that is guessed from another form, and prototype names as attributes. Maps throughout; what is no scalar, list or `{any: true}` is a problem of the policy. Nothing found.)',
+      ),
     ],
   },
   {
@@ -438,7 +421,7 @@ const ARGUED: ReadonlyMap<string, string> = new Map([
   ['compiler/src/types/', 'names of types'],
   ['policy/attribute-types.ts', 'types of attributes: a wrong one fails in the database'],
   ['policy/attributes.ts', 'texts of attributes'],
-  ['policy/circumstances.ts', 'a constant: circumstances in which no condition holds'],
+  ['policy/conditions.ts', 'a constant: circumstances in which no condition holds'],
   [
     'policy/compile-conditions.ts',
     'reads conditions of a policy; held to the document by `test/policy/conditions.test.ts`',

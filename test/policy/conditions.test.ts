@@ -1,8 +1,8 @@
 import { ready } from 'osl-compiler';
 import t from 'tap';
 import { accessUntil, effectiveAccess } from '../../policy/access.js';
-import { type Circumstances, NOWHERE } from '../../policy/circumstances.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
+import { type Circumstances, NOWHERE } from '../../policy/conditions.js';
 import type { GrantDocument } from '../../policy/document.js';
 import { PolicyProblems } from '../../policy/problems.js';
 import { sessionRights } from '../../policy/session-rights.js';

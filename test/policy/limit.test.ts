@@ -1,6 +1,6 @@
 import t from 'tap';
-import { addressGroup } from '../../policy/address.js';
-import { LIMIT_BUCKETS, type LimitBucket } from '../../policy/limits/buckets.js';
+import { LIMIT_BUCKETS, type LimitBucket } from '../../policy/document.js';
+import { addressGroup } from '../../policy/limits/guesses.js';
 import { createLimiter, DEFAULT_LIMITS } from '../../policy/limits/limit.js';
 import type { LimitResult } from '../../policy/limits/window.js';
 import { identity } from './tokens.js';

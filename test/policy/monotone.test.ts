@@ -1,8 +1,8 @@
 import { ready } from 'osl-compiler';
 import t from 'tap';
 import { effectiveAccess } from '../../policy/access.js';
-import type { Circumstances } from '../../policy/circumstances.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
+import type { Circumstances } from '../../policy/conditions.js';
 import type { GrantDocument, PolicyDocument, RoleDocument, SubjectDocument } from '../../policy/document.js';
 import { fc } from '../support/fast-check.js';
 import { CATALOG, ORDER, policy } from './fixtures.js';

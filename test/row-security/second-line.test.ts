@@ -5,13 +5,13 @@ import t from 'tap';
 import { effectiveAccess, type Identity, sessionRights } from '../../policy/index.js';
 import { type GovernedEngine, surveyPostgres } from '../../src/engine/index.js';
 import type { Connector } from '../../src/model/manifest/index.js';
-import type { Model } from '../../src/model/model.js';
 import {
   rightsKey,
   rowSecurityOf,
   signedRights,
   writeRowSecurity,
 } from '../../src/model/row-security/index.js';
+import type { Model } from '../../src/model/served-model.js';
 import type { TenantKeys } from '../../src/service/keys.js';
 import { type OpenService, openService } from '../../src/service/open.js';
 import { rowSecurityDesign, rowSecurityKey, rowSecurityStanding } from '../../src/service/row-security.js';

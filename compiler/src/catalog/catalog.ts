@@ -1,4 +1,4 @@
-import { groupBy } from '../functions/group.js';
+import { groupBy } from '../functions/define.js';
 import type { ColumnForm } from '../types/column-form.js';
 import type { TypeName } from '../types/types.js';
 import type { Features } from './features.js';

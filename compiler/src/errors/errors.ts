@@ -1,8 +1,15 @@
 /** The one error catalogue. `docs/errors.md` lists it, and a test binds the two both ways. */
 
-import { InternalError } from './internal-error.js';
 import { WAYS } from './surface-hints.js';
 import { type CountClause, EVALUATION_FAULTS, literalHint, OUT_OF_RANGE } from './value-faults.js';
+
+/** A broken invariant of ours. Logged whole; the caller sees a request id. */
+export class InternalError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'InternalError';
+  }
+}
 
 export interface ErrorEntry<P> {
   /** The stable public code. Several entries may share one; a retired code is never used again. */
@@ -529,8 +536,6 @@ export function queryError<N extends ErrorName>(
     retryAfterSeconds: typeof retry === 'number' ? retry : null,
   });
 }
-
-export { InternalError };
 
 export function assertNever(value: never): never {
   throw new InternalError(`unexpected ${JSON.stringify(value)}`);

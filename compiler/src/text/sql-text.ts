@@ -1,4 +1,4 @@
-import { InternalError } from '../errors/internal-error.js';
+import { InternalError } from '../errors/errors.js';
 
 /**
  * `name` in the quotes of an SQL identifier.

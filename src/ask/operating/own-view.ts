@@ -1,6 +1,6 @@
 import type { AuditStats } from '../../../audit/index.js';
 import type { Identity } from '../../../policy/index.js';
-import type { KeptPolicy } from '../../model/model.js';
+import type { KeptPolicy } from '../../model/served-model.js';
 import type { AnswerParts, Call } from '../index.js';
 import { toldShape } from '../request/told-shape.js';
 import type { CacheView, PoolView, ProcessView, SessionView } from './views.js';

@@ -1,3 +1,5 @@
+import { ContentError } from '../content-error.js';
+
 /** What an embedder's vectors look like in a store. */
 export type VectorLayout = LexicalLayout | DenseLayout;
 
@@ -35,4 +37,32 @@ export interface Embedder {
    */
   embed(texts: readonly string[], role: TextRole, signal?: AbortSignal): Promise<readonly Float32Array[]>;
   close(): Promise<void>;
+}
+
+/**
+ * A vector of unit norm from what a model answered.
+ *
+ * @throws ContentError `malformedAnswer` where the width differs, a number is not finite, or the norm is 0
+ */
+export function unitVector(values: ArrayLike<number>, width: number | null): Float32Array {
+  if (values.length === 0 || (width !== null && values.length !== width)) {
+    throw malformed(`a vector of ${values.length} numbers${width === null ? '' : `, not of ${width}`}`);
+  }
+  let squares = 0;
+  for (let i = 0; i < values.length; i++) squares += (values[i] ?? Number.NaN) ** 2;
+  if (!Number.isFinite(squares)) throw malformed('a vector with a number that is not finite');
+  if (squares === 0) throw malformed('a vector of zeros');
+  const norm = Math.sqrt(squares);
+  return Float32Array.from({ length: values.length }, (_, i) => (values[i] ?? 0) / norm);
+}
+
+export function malformed(what: string): ContentError {
+  return new ContentError('malformedAnswer', `the embedding model answered ${what}`);
+}
+
+/** At most `limit` UTF-16 units, without half a character at the end. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const unit = text.charCodeAt(limit - 1);
+  return text.slice(0, unit >= 0xd800 && unit < 0xdc00 ? limit - 1 : limit);
 }

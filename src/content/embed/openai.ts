@@ -1,7 +1,7 @@
 import type { EmbeddingProtocol } from '../../model/manifest/index.js';
 import { type HttpEndpoint, postJson } from '../http.js';
-import { cut, malformed, unitVector } from './checked.js';
 import type { DenseLayout, Embedder, TextRole } from './embedder.js';
+import { cut, malformed, unitVector } from './embedder.js';
 import { shapeOf } from './protocols.js';
 
 /** A server of embeddings, and how its vectors are kept. */

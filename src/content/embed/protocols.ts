@@ -1,7 +1,7 @@
 import type { EmbeddingProtocol } from '../../model/manifest/index.js';
 import { member } from '../http.js';
-import { malformed } from './checked.js';
 import type { TextRole } from './embedder.js';
+import { malformed } from './embedder.js';
 
 /** What is asked of an embedding server, whatever it speaks. */
 interface EmbeddingRequest {

@@ -1,6 +1,6 @@
 import { ContentError } from '../content-error.js';
-import { cut, unitVector } from './checked.js';
 import type { DenseLayout, Embedder } from './embedder.js';
+import { cut, unitVector } from './embedder.js';
 
 /** A model that runs in this process, by `@huggingface/transformers`, which the operator installs beside us. */
 export interface TransformersModel {

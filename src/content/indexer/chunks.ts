@@ -9,7 +9,7 @@ import { wordRules } from '../lexical/languages/word-rules.js';
 import { termsOf } from '../lexical/terms.js';
 import { CodePoints } from '../offsets.js';
 import type { Redactor } from '../redact/redactor.js';
-import { integersText, vectorText } from '../store/vector-text.js';
+import { integersText, vectorText } from '../store/settled.js';
 import type { ServedDocument } from './served.js';
 
 /** Rows of `storeColumns`, as COPY takes them. */

@@ -3,7 +3,7 @@ import type { SystemQueries } from '../../engine/index.js';
 import type { Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import { htmlText } from './html-text.js';
-import type { PdfFault } from './pdf/messages.js';
+import type { PdfFault } from './pdf/pdf-thread.js';
 import { PdfThread } from './pdf/pdf-thread.js';
 
 /** A row of the facet's source; every value as Postgres writes it, the text without the markup of its format. */

@@ -1,8 +1,8 @@
 import { parentPort } from 'node:worker_threads';
-import { yieldToOthers } from '../../base/threads/yield-to-others.js';
+import { yieldToOthers } from '../../base/threads/thread.js';
 import { messageOf } from '../../base/thrown.js';
 import { lexicalEmbedder } from '../embed/lexical-v1.js';
-import type { EncoderJob, FromEncoder } from './messages.js';
+import type { EncoderJob, FromEncoder } from './encoder-thread.js';
 import type { OperatorPassage } from './passage.js';
 import { runEncoder } from './run.js';
 

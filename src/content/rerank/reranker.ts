@@ -4,7 +4,7 @@ import { FairSlots } from '../../base/threads/turns.js';
 import type { RerankProtocol } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { PassageBudget } from '../decode/budget.js';
-import { cut } from '../embed/checked.js';
+import { cut } from '../embed/embedder.js';
 import { type HttpEndpoint, postJson } from '../http.js';
 import { type RerankShape, scoresIn, shapeOf, tokensIn } from './shapes.js';
 

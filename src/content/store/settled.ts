@@ -1,3 +1,4 @@
+import { fromSql, toSql } from 'pgvector';
 import { sql } from '../../base/sql.js';
 import type { SystemQueries } from '../../engine/index.js';
 
@@ -32,4 +33,19 @@ export async function settledAt(system: SystemQueries, tables: readonly TableNam
   const [row] = await system.query(SETTLED, [tables.map((t) => t.schema), tables.map((t) => t.table)]);
   const snapshot = row?.['snapshot'];
   return typeof snapshot === 'string' ? snapshot : null;
+}
+
+/** `vector` and `halfvec` text. Six decimals say an f32 of a unit vector well enough, and are a third of the text. */
+export function vectorText(vector: Float32Array): string {
+  return toSql(Array.from(vector, (x) => (Number.isInteger(x) ? x : Math.round(x * 1e6) / 1e6)));
+}
+
+/** A `vector` as Postgres writes it. */
+export function parseVector(text: string): Float32Array {
+  return Float32Array.from(fromSql(text));
+}
+
+/** A Postgres array of integers. */
+export function integersText(values: readonly number[]): string {
+  return `{${values.join(',')}}`;
 }

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { vector } from '@electric-sql/pglite-pgvector';
-import { boundWasmMemory } from '../../base/threads/wasm-memory.js';
+import { boundWasmMemory } from '../../base/threads/thread.js';
 import type { PgliteEvent, PgliteRequest, PgliteWorkerStart } from './messages.js';
 
 /** Bytes gathered before they are posted while a statement still runs. */

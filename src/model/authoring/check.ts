@@ -14,7 +14,7 @@ import {
   pointer,
   type TextRange,
 } from '../manifest/index.js';
-import type { Model } from '../model.js';
+import type { Model } from '../served-model.js';
 
 /** What somebody would have the gateway serve: YAML (or JSON, which is YAML), whole or in part. */
 export interface Proposal {

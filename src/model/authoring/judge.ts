@@ -1,4 +1,4 @@
-import type { Model } from '../model.js';
+import type { Model } from '../served-model.js';
 import { accessBetween, type RoleChange } from './access.js';
 import { type Change, changesBetween } from './changes.js';
 import { check, type Finding, type Proposal } from './check.js';

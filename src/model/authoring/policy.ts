@@ -7,7 +7,7 @@ import {
 } from '../../../policy/index.js';
 import { entityName, facetName } from '../graph/index.js';
 import { type Manifest, ManifestProblems, parsePolicyDocument } from '../manifest/index.js';
-import type { Model } from '../model.js';
+import type { Model } from '../served-model.js';
 import { type AccessChange, accessBetween, type RoleChange } from './access.js';
 import { type Finding, findingsIn } from './check.js';
 

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { type AdoptionCandidate, draftOf } from '../discovery/index.js';
 import { fullView, type Match, resolve, shortName } from '../graph/index.js';
 import type { FragmentDocument } from '../manifest/index.js';
-import type { Model } from '../model.js';
+import type { Model } from '../served-model.js';
 import { check, type Finding } from './check.js';
 
 /** A draft. It is stored nowhere: whoever wants it changes it, checks it, and publishes it. */

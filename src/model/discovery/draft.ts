@@ -7,7 +7,7 @@ import {
   tableName,
 } from '../manifest/index.js';
 import type { AdoptionCandidate, CandidateColumn, CandidateLink } from './candidates.js';
-import { NameAllocator } from './names.js';
+import { NameAllocator } from './candidates.js';
 
 /** A fragment that would adopt something, and what a person has to know or do about it. */
 export interface AdoptionDraft {

@@ -11,7 +11,7 @@ import {
   workedOut,
 } from '../authoring/index.js';
 import { compilePublishable, overOf } from '../manifest/index.js';
-import type { Model } from '../model.js';
+import type { Model } from '../served-model.js';
 import type { FromDrafter, Ground, Results, Stepped, Task, ToDrafter, Told } from './messages.js';
 import { Portions, portionsOf } from './portions.js';
 

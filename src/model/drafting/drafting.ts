@@ -4,7 +4,7 @@ import { FairSlots } from '../../base/threads/turns.js';
 import type { Judgement, Proposal, Step, Suggestion } from '../authoring/index.js';
 import type { AdoptionCandidate } from '../discovery/index.js';
 import type { FragmentDocument, ManifestDocument } from '../manifest/index.js';
-import type { Model } from '../model.js';
+import type { Model } from '../served-model.js';
 import { DraftingEnded, DraftingThread } from './drafting-thread.js';
 import type { Ground, Results, Stepped, Task, Told } from './messages.js';
 

@@ -25,7 +25,6 @@ export {
   schemaIndex,
   schemaPart,
 } from './schema-part.js';
-export { bestSight, isMore, SIGHTS, sightsOf, type Visibility } from './sight.js';
 export type { GraphView } from './view.js';
-export { measuredType } from './view.js';
+export { bestSight, isMore, measuredType, SIGHTS, sightsOf, type Visibility } from './view.js';
 export { fullView, fullViewSteps, governedFacets, governedView, governedViewSteps } from './visible.js';

@@ -1,7 +1,6 @@
 export { CODES } from './codes.js';
 export { RESERVED } from './compile/columns.js';
 export { compileManifest } from './compile/compile.js';
-export { DEPRECABLE, deprecationOf } from './deprecated.js';
 export type {
   Diagnostic,
   DiagnosticSeverity,
@@ -46,7 +45,7 @@ export type {
   RollupFacts,
   Table,
 } from './manifest.js';
-export { indexedFacet, indexedFacets, keylessEntities } from './manifest.js';
+export { DEPRECABLE, deprecationOf, indexedFacet, indexedFacets, keylessEntities } from './manifest.js';
 export {
   isModelName,
   isName,

@@ -1,6 +1,7 @@
 import type { Catalog, Column, ColumnForm, Rollup } from 'osl-compiler';
 import type { Language } from '../facets/languages.js';
 import type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
+import { frozenMap } from './frozen-map.js';
 
 /** A compiled manifest: frozen, and the same for the same document. */
 export interface Manifest {
@@ -235,4 +236,28 @@ export function keylessEntities({ catalog }: Pick<Manifest, 'catalog'>): string 
   const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
   const listed = names.slice(0, MOST_NAMED).join(', ');
   return `no primary key: ${listed}${more}; no TRAVERSE, no evidence, no order among equal rows`;
+}
+
+/** Parts of a manifest whose members may say why they should not be used any more. */
+export const DEPRECABLE = ['entities', 'relationships', 'bridges', 'facets', 'metrics'] as const;
+
+/** The reasons that a document gives, by `section.name`. */
+export function deprecatedIn(document: ManifestDocument): ReadonlyMap<string, string> {
+  return frozenMap(
+    DEPRECABLE.flatMap((section) =>
+      Object.entries(document[section] ?? {}).flatMap(
+        ([name, { deprecated }]): readonly [string, string][] =>
+          deprecated === undefined ? [] : [[`${section}.${name}`, deprecated]],
+      ),
+    ),
+  );
+}
+
+/** Why a member should not be used any more; null where it may. */
+export function deprecationOf(
+  { deprecated }: Manifest,
+  section: (typeof DEPRECABLE)[number],
+  name: string,
+): string | null {
+  return deprecated.get(`${section}.${name}`) ?? null;
 }

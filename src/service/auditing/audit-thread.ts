@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { type AuditFilter, fingerprintsOf, prove } from '../../../audit/index.js';
-import { yieldToOthers } from '../../base/threads/yield-to-others.js';
+import { yieldToOthers } from '../../base/threads/thread.js';
 import { messageOf } from '../../base/thrown.js';
 import { withChains } from './chains.js';
 import type { FoundRecords, ProveTask, RecordProof, Reply, SearchTask, Task } from './messages.js';

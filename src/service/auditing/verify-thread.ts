@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { verifyAuditLog } from '../../../audit/index.js';
 import type { JobReply } from '../../base/threads/job.js';
-import { yieldToOthers } from '../../base/threads/yield-to-others.js';
+import { yieldToOthers } from '../../base/threads/thread.js';
 import { messageOf } from '../../base/thrown.js';
 import { withChains } from './chains.js';
 import type { ChainVerdict, LogPlace } from './messages.js';

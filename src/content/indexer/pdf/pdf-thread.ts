@@ -4,7 +4,16 @@ import { LRUCache } from 'lru-cache';
 import { answerOf, type ThreadFailure } from '../../../base/threads/answer.js';
 import { startThread } from '../../../base/threads/thread.js';
 import { ContentError } from '../../content-error.js';
-import type { FromPdf, PdfFault } from './messages.js';
+
+/** Why a document gave no text. */
+export type PdfFault = 'broken' | 'encrypted' | 'too long' | 'late' | 'memory';
+
+/** What the thread answers: once when it has loaded the package, then a message for each document. */
+export type FromPdf =
+  | { readonly kind: 'opened' }
+  | { readonly kind: 'notInstalled' }
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'fault'; readonly fault: PdfFault };
 
 /** What reading one document may cost. */
 export interface PdfLimits {

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { FromPdf } from './messages.js';
+import type { FromPdf } from './pdf-thread.js';
 
 /** The thread that PDFs are read in: whoever wrote one decides what reading it costs. */
 

@@ -1,5 +1,40 @@
 import type { Span } from '../../chunk.js';
-import { isDay, passesLuhn, remainder, spanOf, weighted } from './digits.js';
+
+/** What detectors of numbers have in common: where a match stands, and how check digits are worked out. */
+
+export function spanOf(match: RegExpExecArray): Span {
+  return { start: match.index, end: match.index + match[0].length };
+}
+
+/** Luhn's sum of decimal digits is a multiple of ten (ISO/IEC 7812-1). */
+export function passesLuhn(digits: string): boolean {
+  let sum = 0;
+  for (let i = 0; i < digits.length; i++) {
+    const digit = Number(digits[digits.length - 1 - i]);
+    const doubled = i % 2 === 1 ? digit * 2 : digit;
+    sum += doubled > 9 ? doubled - 9 : doubled;
+  }
+  return sum % 10 === 0;
+}
+
+/** The number modulo `modulus`, digit by digit: such numbers are longer than a double is exact. */
+export function remainder(digits: string, modulus: number): number {
+  let rest = 0;
+  for (const digit of digits) rest = (rest * 10 + Number(digit)) % modulus;
+  return rest;
+}
+
+/** Σ digit × weight. */
+function weighted(digits: string, weights: readonly number[]): number {
+  return weights.reduce((sum, weight, i) => sum + weight * Number(digits[i]), 0);
+}
+
+/** Whether two digits each of year, month and day are a day of some year. */
+function isDay(month: number, day: number): boolean {
+  return month >= 1 && month <= 12 && day >= 1 && day <= (DAYS[month - 1] ?? 0);
+}
+
+const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 
 /**
  * Numbers that states give to people. Each has a form that is written, and where it has one a check digit, a day of birth
@@ -157,4 +192,72 @@ const PERMUTED = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4] as const;
 function product(a: number, b: number): number {
   if (a < 5) return b < 5 ? (a + b) % 5 : 5 + ((a + b - 5) % 5);
   return b < 5 ? 5 + ((a - 5 - b + 5) % 5) : (a - b + 5) % 5;
+}
+
+/** 13 to 19 digits, whole or in groups of one grouping sign (ISO/IEC 7812-1). */
+const CANDIDATE =
+  /(?<![\p{L}\p{N}.,+-])\d{3,6}(?:([ \u00a0-])\d{3,6}(?:\1\d{2,7}){1,3}|\d{7,16})(?![\p{L}\p{N}]|[.,-]\d)/gu;
+/** Numbers that issuers of payment cards begin with, and how many digits such cards have. */
+const ISSUERS: readonly (readonly [begins: RegExp, lengths: readonly number[]])[] = [
+  [/^4/, [13, 16, 19]],
+  [/^(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, [16]],
+  [/^3[47]/, [15]],
+  [/^(?:6011|64[4-9]|65)/, [16, 19]],
+  [/^(?:30[0-5]|3[68])/, [14, 16, 19]],
+  [/^35(?:2[89]|[3-8])/, [16, 17, 18, 19]],
+  [/^62/, [16, 17, 18, 19]],
+  [/^(?:5[06-8]|6)/, [13, 14, 15, 16, 17, 18, 19]],
+  [/^220[0-4]/, [16, 17, 18, 19]],
+];
+
+export function cards(text: string): readonly Span[] {
+  const found: Span[] = [];
+  for (const { 0: match, index } of text.matchAll(CANDIDATE)) {
+    const digits = match.replace(/\D/g, '');
+    const issued = ISSUERS.some(
+      ([begins, lengths]) => begins.test(digits) && lengths.includes(digits.length),
+    );
+    if (issued && passesLuhn(digits)) found.push({ start: index, end: index + match.length });
+  }
+  return found;
+}
+
+/** ISO 13616: a country, two check digits, and up to 30 letters and digits, whole or in groups. */
+const IBAN_CANDIDATE =
+  /(?<![\p{L}\p{N}])[A-Za-z]{2}\d{2}(?:[ \u00a0.-]?[A-Za-z0-9]{1,4}){2,9}(?![\p{L}\p{N}])/gu;
+/** Letters and digits of a country's code and its check. */
+const CODE_AND_CHECK = 4;
+/** Letters and digits of the shortest (Norway), and of the longest that the norm has room for. */
+const LEAST_IBAN = 15;
+const MOST_IBAN = 34;
+
+export function ibans(text: string): readonly Span[] {
+  const found: Span[] = [];
+  const candidates = new RegExp(IBAN_CANDIDATE);
+  for (let match = candidates.exec(text); match !== null; match = candidates.exec(text)) {
+    const { 0: candidate, index } = match;
+    const length = ibanLength(candidate);
+    if (length > 0) found.push({ start: index, end: index + length });
+    // What it joined to itself may begin another.
+    candidates.lastIndex = index + (length > 0 ? length : CODE_AND_CHECK);
+  }
+  return found;
+}
+
+/** UTF-16 units of the IBAN that `candidate` begins with, which a word behind it may have joined; 0 where it is none. */
+function ibanLength(candidate: string): number {
+  let end = candidate.length;
+  while (end > 0) {
+    const compact = candidate.slice(0, end).replace(/[^A-Za-z0-9]/g, '');
+    if (compact.length < LEAST_IBAN) return 0;
+    if (compact.length <= MOST_IBAN && isIban(compact)) return end;
+    end = Math.max(...[' ', '\u00a0', '.', '-'].map((sign) => candidate.lastIndexOf(sign, end - 1)));
+  }
+  return 0;
+}
+
+function isIban(compact: string): boolean {
+  const moved = `${compact.slice(4)}${compact.slice(0, 4)}`.toUpperCase();
+  const digits = moved.replace(/[A-Z]/g, (letter) => String(letter.charCodeAt(0) - 55));
+  return remainder(digits, 97) === 1;
 }

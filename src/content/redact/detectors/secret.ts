@@ -1,5 +1,5 @@
 import type { Span } from '../../chunk.js';
-import { spanOf } from './digits.js';
+import { spanOf } from './national-id.js';
 
 /** Tokens that services mark as theirs, and keys in PEM. */
 const MARKED: readonly RegExp[] = [
@@ -65,4 +65,14 @@ function bitsPerCharacter(token: string): number {
   let bits = 0;
   for (const count of counts.values()) bits -= (count / token.length) * Math.log2(count / token.length);
   return bits;
+}
+
+/** Of `scheme://user:password@host` the user and the password, of `scheme://token@host` the token. */
+const USER_INFO = /(?<=\b[a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/@?#"'<>]{1,256}(?=@[\p{L}\p{N}[])/giu;
+
+export function urlCredentials(text: string): readonly Span[] {
+  return [...text.matchAll(USER_INFO)].map(({ 0: match, index }) => ({
+    start: index,
+    end: index + match.length,
+  }));
 }

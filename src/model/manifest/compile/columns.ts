@@ -3,8 +3,8 @@ import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { ColumnDocument, ColumnsDocument } from '../document.js';
 import type { DeclaredTableColumn, Table } from '../manifest.js';
-import { perhaps } from '../perhaps.js';
 import type { Problems } from './scope.js';
+import { perhaps } from './scope.js';
 
 /** A column name that OSL-SQL gives a meaning of its own. */
 export const RESERVED: ReadonlySet<string> = new Set(['evidence']);

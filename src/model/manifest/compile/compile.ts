@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Column, type Features, featuresBy, type Metric, type Relation } from 'osl-compiler';
 import { CODES } from '../codes.js';
-import { deprecatedIn } from '../deprecated.js';
 import type { Path, UnplacedDiagnostic } from '../diagnostic.js';
 import type { ColumnsDocument, EntityDocument, ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
@@ -15,6 +14,7 @@ import type {
   Relationship,
   RerankerSettings,
 } from '../manifest.js';
+import { deprecatedIn } from '../manifest.js';
 import { isModelName } from '../name.js';
 import { withComputed } from './computed.js';
 import { connectorsOf } from './connectors.js';

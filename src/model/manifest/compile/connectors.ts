@@ -9,9 +9,8 @@ import type {
 } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
 import type { Connector, DeclaredTableColumn, Table } from '../manifest.js';
-import { perhaps } from '../perhaps.js';
 import { tableNamed } from '../table-name.js';
-import { membersOf, type Problems } from './scope.js';
+import { membersOf, type Problems, perhaps } from './scope.js';
 
 export function connectorsOf(document: ManifestDocument, problems: Problems): ReadonlyMap<string, Connector> {
   return frozenMap(

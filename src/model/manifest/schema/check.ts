@@ -1,9 +1,9 @@
 import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv';
 import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
 import { CODES } from '../codes.js';
+import { perhaps } from '../compile/scope.js';
 import type { Path, UnplacedDiagnostic } from '../diagnostic.js';
 import { steps } from '../diagnostic.js';
-import { perhaps } from '../perhaps.js';
 
 const DIALECT: Dialect = {
   options: { allErrors: true, verbose: true, strict: true, allowUnionTypes: true, strictTypes: false },

@@ -1,7 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
-import { boundWasmMemory } from '../../../base/threads/wasm-memory.js';
-import { yieldToOthers } from '../../../base/threads/yield-to-others.js';
+import { boundWasmMemory, yieldToOthers } from '../../../base/threads/thread.js';
 import { contentsOf } from '../contents.js';
 import { fill } from './fill.js';
 import { ImageFiles } from './image-files.js';
