@@ -115,14 +115,14 @@ with s as (select sum(amount) as x, row_number() over (order by sum(amount)) as 
 select round(2 * sum(i * x) / (max(n) * sum(x)) - (max(n) + 1.0) / max(n), 4) as gini from s;
 
 -- data: sample by hash
--- refused: `hashtext` is not documented, and its results are of a version; `md5` is the same everywhere
+-- refused: `hashtext` is undocumented and its results differ between versions; `md5` is the same everywhere
 select count(*) from "order" where mod(abs(hashtext(id::text)), 10) < 3;
 
 -- data: a reproducible sample by md5
 select id from "order" order by md5(id::text) limit 7;
 
 -- data: TABLESAMPLE
--- refused: Postgres samples before it filters, so how many rows come would tell of hidden ones; tables that hide nothing are sampled
+-- refused: Postgres samples before it filters, so the number of rows would reveal hidden ones; tables that hide nothing can be sampled
 select count(*) >= 0 as any_rows from "order" tablesample system (50) repeatable (1);
 
 -- data: a random sample

@@ -22,7 +22,7 @@ COMMIT;
 SELECT sa.pid, sa.usename, sa.state FROM pg_catalog.pg_stat_activity sa WHERE false;
 
 -- session: cell edited, then rolled back
--- refused: the gateway writes nothing
+-- refused: the gateway never writes
 BEGIN;
 UPDATE entities.customer SET name = 'x' WHERE id = 1;
 ROLLBACK;
@@ -34,7 +34,7 @@ SELECT t.* FROM entities.customer t LIMIT 200;
 SELECT t.* FROM entities."order" t WHERE region = 'eu' AND status LIKE 'p%' ORDER BY t.placed_at DESC LIMIT 200;
 
 -- data: with the place of a row
--- refused: where a row lies on disk would count hidden rows; DBeaver reads without it where a table has a key
+-- refused: a row's position on disk would reveal hidden rows; DBeaver does without it if the table has a key
 SELECT t.*, CTID FROM entities.customer t LIMIT 200;
 
 -- data: row count

@@ -8,7 +8,7 @@ SET TRANSACTION READ ONLY;
 SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY;
 
 -- session: builds a view
--- refused: the gateway writes nothing; a project's models are built in the database itself
+-- refused: the gateway never writes; build a project's models in the database itself
 CREATE VIEW entities.my_model AS SELECT 1;
 
 -- introspection: dbt lists relations

@@ -1,6 +1,6 @@
 -- tool: postgres_fdw and DuckDB (written, simple)
 -- session: postgres_fdw sets its session
--- refused: the search path names schemas that the gateway has, and they do not change; postgres_fdw cannot be told otherwise
+-- refused: the search path is fixed to the gateway's schemas, and postgres_fdw cannot be configured to leave it alone
 SET search_path = pg_catalog;
 
 -- session: postgres_fdw sets formats
@@ -46,7 +46,7 @@ SELECT count(*), region FROM entities."order" GROUP BY 2;
 SELECT r1.id FROM entities.customer r1 WHERE EXISTS (SELECT NULL FROM entities."order" r2 WHERE ((r2.quantity > 30)) AND ((r1.id = r2.customer_id))) ORDER BY 1;
 
 -- data: DuckDB reads pages of a table
--- refused: where a row lies on disk would count hidden rows; `pg_use_ctid_scan = false` reads without it
+-- refused: a row's position on disk would reveal hidden rows; set `pg_use_ctid_scan = false`
 SELECT "id", "name" FROM "entities"."customer" WHERE ctid BETWEEN '(0,0)'::tid AND '(4294967295,0)'::tid;
 
 -- data: DuckDB pushes filters down

@@ -5,7 +5,7 @@ SET statement_timeout TO 600000;
 SELECT current_setting('server_version');
 
 -- session: a persistent derived table is tried
--- refused: the gateway writes nothing; Looker's derived tables work as common tables
+-- refused: the gateway never writes; Looker's derived tables work as common tables
 CREATE TABLE looker_scratch.connection_reg_r3 (a integer);
 
 -- data: symmetric aggregates

@@ -11,7 +11,7 @@ SHOW search_path;
 SELECT current_schemas(false);
 
 -- session: an advisory lock of migrations
--- refused: a lock of the server itself would be held against others; only migrations want it, and they write
+-- refused: a lock on the server would block others; only migrations need it, and they write
 SELECT pg_try_advisory_lock(4160000000000000001);
 
 -- introspection: the type map

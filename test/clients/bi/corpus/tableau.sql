@@ -5,8 +5,8 @@ SET extra_float_digits = 2;
 SET client_encoding TO 'UTF8';
 SHOW max_identifier_length;
 
--- session: probes for temporary tables and goes on without
--- refused: the gateway writes nothing, temporary tables neither; Tableau falls back to subqueries
+-- session: probes for temporary tables, and continues without
+-- refused: the gateway never writes, not even temporary tables; Tableau falls back to subqueries
 CREATE LOCAL TEMPORARY TABLE "#Tableau_1_Connect" ("COL" INTEGER) ON COMMIT PRESERVE ROWS;
 
 -- session: an extract in a cursor
