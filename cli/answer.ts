@@ -2,10 +2,10 @@ import { isNumber } from 'osl-compiler/types';
 import type { AnswerBody } from './client.js';
 import { formatCsv } from './csv.js';
 import { shownFigure } from './figure.js';
-import { type Cell, formatTable, rowCount } from './table.js';
+import { formatTable, rowCount, type TableCell } from './table.js';
 
 export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'arrow', 'parquet', 'markdown'] as const;
-export type Format = (typeof FORMATS)[number];
+export type AnswerFormat = (typeof FORMATS)[number];
 
 /** The answer in `body`, or null where it is none. */
 export function answerOf(body: Readonly<Record<string, unknown>>): AnswerBody | null {
@@ -24,7 +24,7 @@ export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
 }
 
 /** The cells as people read them: figures as their metrics show them, all else as it is. */
-export function shownCells({ columns, rows }: AnswerBody): readonly (readonly Cell[])[] {
+export function shownCells({ columns, rows }: AnswerBody): readonly (readonly TableCell[])[] {
   return rows.map((row) =>
     columns.map(({ name, format }) => {
       const cell = cellOf(row[name]);
@@ -55,12 +55,12 @@ export function notesOn(answer: AnswerNotes): readonly string[] {
   return notes;
 }
 
-function cellsOf(answer: AnswerBody): readonly (readonly Cell[])[] {
+function cellsOf(answer: AnswerBody): readonly (readonly TableCell[])[] {
   return answer.rows.map((row) => answer.columns.map(({ name }) => cellOf(row[name])));
 }
 
 /** A value of an answer, as text. */
-export function cellOf(value: unknown): Cell {
+export function cellOf(value: unknown): TableCell {
   if (value === null || value === undefined) return null;
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

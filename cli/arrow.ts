@@ -4,7 +4,7 @@ import { ARROW_STREAM } from '../src/surfaces/rest/encoding.js';
 import { type AnswerNotes, notesOn } from './answer.js';
 import { openQuery, replyOf } from './client.js';
 import { EXIT, Failure, usage } from './exit.js';
-import type { Asking } from './ndjson.js';
+import type { QueryCall } from './ndjson.js';
 import { note } from './output.js';
 import { formatProblem, problemOf } from './problem.js';
 import { refusal } from './reply.js';
@@ -15,7 +15,7 @@ import { refusal } from './reply.js';
  *
  * @throws Failure where it is refused, breaks off, or would be written to a terminal
  */
-export async function printArrow(asking: Asking): Promise<AnswerNotes> {
+export async function printArrow(asking: QueryCall): Promise<AnswerNotes> {
   refuseTerminal('arrow');
   const response = await openArrow(asking);
   const answer = await batchesOf(passedOn(response), asking, () => undefined);
@@ -29,7 +29,7 @@ export function refuseTerminal(format: string): void {
 }
 
 /** The answer in Arrow as it begins. @throws Failure where it is refused */
-export async function openArrow({ url, token, body, text, signal }: Asking): Promise<Response> {
+export async function openArrow({ url, token, body, text, signal }: QueryCall): Promise<Response> {
   const response = await openQuery(url, token, body, ARROW_STREAM, signal);
   if (response.ok && response.headers.get('content-type') === ARROW_STREAM) return response;
   throw refusal(await replyOf(url, response), text);
@@ -42,7 +42,7 @@ export async function openArrow({ url, token, body, text, signal }: Asking): Pro
  */
 export async function batchesOf(
   stream: AsyncIterable<Uint8Array>,
-  { text }: Pick<Asking, 'text'>,
+  { text }: Pick<QueryCall, 'text'>,
   take: (batch: RecordBatch) => void | Promise<void>,
 ): Promise<AnswerNotes> {
   const said = await lastWords(stream, take);

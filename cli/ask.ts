@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type CallerFlags, callerToken } from './caller.js';
-import { postQuery, type QueryBody, type Reply, serverUrl } from './client.js';
+import { type HttpReply, postQuery, type QueryBody, serverUrl } from './client.js';
 import { usage } from './exit.js';
 import { addCallerOptions, dataDirOption, policyOption, serverOption, settingsOf } from './flags.js';
 
@@ -36,7 +36,7 @@ export async function askToExplain(
   flags: QuestionFlags,
   text: string,
   upstream: 'statement' | 'plan' | null,
-): Promise<Reply> {
+): Promise<HttpReply> {
   const { url, token } = await visitor(flags, upstream === null ? 'reader' : 'admin');
   return postQuery(url, token, {
     ...questionOf(flags, text),

@@ -32,7 +32,7 @@ export interface ProblemBody {
 }
 
 /** What came back: the body as it was sent, parsed. */
-export interface Reply {
+export interface HttpReply {
   readonly ok: boolean;
   readonly status: number;
   readonly text: string;
@@ -75,7 +75,7 @@ export async function postQuery(
   token: string,
   body: QueryBody,
   signal?: AbortSignal,
-): Promise<Reply> {
+): Promise<HttpReply> {
   return post(url, '/osl/query', token, body, signal);
 }
 
@@ -97,22 +97,27 @@ export async function openQuery(
 }
 
 /** Asks for a sample. @throws Failure where nobody answers */
-export async function postSample(url: string, token: string, body: SampleBody): Promise<Reply> {
+export async function postSample(url: string, token: string, body: SampleBody): Promise<HttpReply> {
   return post(url, '/osl/sample', token, body);
 }
 
 /** Reads what the server says of the graph: `/osl/schema` and its neighbours. @throws Failure where nobody answers */
-export async function getDocument(url: string, path: string, token: string): Promise<Reply> {
+export async function getDocument(url: string, path: string, token: string): Promise<HttpReply> {
   return send(url, path, { headers: { authorization: `Bearer ${token}` } });
 }
 
 /** Sends JSON to one of the server's paths. @throws Failure where nobody answers */
-export async function postDocument(url: string, path: string, token: string, body: object): Promise<Reply> {
+export async function postDocument(
+  url: string,
+  path: string,
+  token: string,
+  body: object,
+): Promise<HttpReply> {
   return post(url, path, token, body);
 }
 
 /** Reads what a server says to anybody. @throws Failure where nobody answers */
-export async function getPublic(url: string, path: string): Promise<Reply> {
+export async function getPublic(url: string, path: string): Promise<HttpReply> {
   return send(url, path, { headers: {} });
 }
 
@@ -121,7 +126,7 @@ export async function postForm(
   url: string,
   path: string,
   form: Readonly<Record<string, string>>,
-): Promise<Reply> {
+): Promise<HttpReply> {
   const { protocol, hostname } = new URL(url);
   if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
     throw new Failure(EXIT.usage, `error: ${url} is not https: a login would go in the clear`);
@@ -138,7 +143,7 @@ async function post(
   token: string,
   body: object,
   signal?: AbortSignal,
-): Promise<Reply> {
+): Promise<HttpReply> {
   return send(url, path, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -147,7 +152,7 @@ async function post(
   });
 }
 
-async function send(url: string, path: string, request: HttpRequest): Promise<Reply> {
+async function send(url: string, path: string, request: HttpRequest): Promise<HttpReply> {
   const incoming = await openHttp(`${url}${path}`, request).catch((error: unknown) => {
     throw unreachable(url, error);
   });
@@ -161,13 +166,13 @@ async function send(url: string, path: string, request: HttpRequest): Promise<Re
   return readReply(url, statusCode, Buffer.concat(chunks).toString('utf8'), headers['retry-after']);
 }
 
-function readReply(url: string, status: number, text: string, retryAfter: string | null = null): Reply {
+function readReply(url: string, status: number, text: string, retryAfter: string | null = null): HttpReply {
   const retryAfterSeconds = retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : null;
   return { ok: status >= 200 && status < 300, status, text, body: objectOf(text, url), retryAfterSeconds };
 }
 
 /** All of an answer in JSON. @throws Failure where it breaks off or is none */
-export async function replyOf(url: string, response: Response): Promise<Reply> {
+export async function replyOf(url: string, response: Response): Promise<HttpReply> {
   let text: string;
   try {
     text = await response.text();

@@ -1,5 +1,5 @@
 import { visible } from './output.js';
-import type { Cell } from './table.js';
+import type { TableCell } from './table.js';
 
 export interface CsvColumn {
   readonly name: string;
@@ -14,7 +14,7 @@ export interface CsvColumn {
  */
 export function formatCsv(
   columns: readonly CsvColumn[],
-  rows: readonly (readonly Cell[])[],
+  rows: readonly (readonly TableCell[])[],
   exact = false,
 ): string {
   const isExact = columns.map(({ numeric }) => exact || numeric);
@@ -23,7 +23,7 @@ export function formatCsv(
   return [head, ...lines].join('\r\n');
 }
 
-function field(cell: Cell, isExact: boolean): string {
+function field(cell: TableCell, isExact: boolean): string {
   if (cell === null) return '';
   const text = isExact ? cell : harmless(cell);
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

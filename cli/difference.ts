@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, listOf, membersOf, textOf } from './fields.js';
+import { fieldsOf, listOf, membersOf, type ReplyFields, textOf } from './fields.js';
 
 /** What a diff says, line by line: changes, then who gains or loses access. Takes what a server sent as it is. */
 export function differenceLines(diff: unknown): readonly string[] {
@@ -23,7 +23,7 @@ export function policyDifferenceLines(diff: unknown): readonly string[] {
   return lines.length === 0 ? ['nothing changes'] : lines;
 }
 
-function subjectLines({ subject, gains, loses, differs }: Fields): readonly string[] {
+function subjectLines({ subject, gains, loses, differs }: ReplyFields): readonly string[] {
   return [
     `subject ${textOf(subject)}`,
     ...listOf(gains).map((right) => `  gains ${right}`),
@@ -47,19 +47,19 @@ export function findingLines(diagnostics: unknown, file: string): readonly strin
 
 const SIGNS: Readonly<Record<string, string>> = { added: '+', removed: '-', changed: '~' };
 
-function changeText({ change, kind, name, what }: Fields): string {
+function changeText({ change, kind, name, what }: ReplyFields): string {
   const members = listOf(what);
   const sign = SIGNS[textOf(change)] ?? '?';
   return `${sign} ${textOf(kind)} ${textOf(name)}${members.length === 0 ? '' : `: ${members.join(', ')}`}`;
 }
 
-function roleLines({ role, subjects, changes }: Fields): readonly string[] {
+function roleLines({ role, subjects, changes }: ReplyFields): readonly string[] {
   const count = textOf(fieldsOf(subjects)['count']);
   const who = `${count} subject${count === '1' ? '' : 's'}`;
   return [`role ${textOf(role)} (${who})`, ...membersOf(changes).map((c) => `  ${accessText(c)}`)];
 }
 
-function accessText({ object, effect, before, after }: Fields): string {
+function accessText({ object, effect, before, after }: ReplyFields): string {
   return `${textOf(effect)} ${textOf(object)}: ${sightText(before)} -> ${sightText(after)}`;
 }
 

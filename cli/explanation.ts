@@ -1,8 +1,8 @@
-import { type Fields, fieldsOf, membersOf, textOf as text } from './fields.js';
+import { fieldsOf, membersOf, type ReplyFields, textOf as text } from './fields.js';
 import { formatTable, textColumns } from './table.js';
 
 /** What the server says of a question, for people: the plan as a tree, the columns as a table. */
-export function formatExplanation(body: Fields): string {
+export function formatExplanation(body: ReplyFields): string {
   const columns = membersOf(body['columns']);
   const parts = [
     `form     ${text(body['form'])}`,
@@ -22,7 +22,7 @@ export function formatExplanation(body: Fields): string {
 }
 
 /** The parameters of the statement as a table, and its plan. */
-function upstreamLines(upstream: Fields): readonly string[] {
+function upstreamLines(upstream: ReplyFields): readonly string[] {
   const parameters = membersOf(upstream['parameters']);
   const rows = parameters.map((p, i) => [`$${i + 1}`, text(p['type']), originText(p)]);
   const { plan } = upstream;
@@ -33,7 +33,7 @@ function upstreamLines(upstream: Fields): readonly string[] {
   ];
 }
 
-function originText({ from, value, number }: Fields): string {
+function originText({ from, value, number }: ReplyFields): string {
   const origin = text(from).replace('_', ' ');
   if (value !== undefined) return `${origin} ${text(value)}`;
   return number === undefined ? origin : `${origin} $${text(number)}`;
@@ -43,12 +43,12 @@ const PARAMETER_TABLE = textColumns(['parameter', 'type', 'from']);
 
 const COLUMN_TABLE = textColumns(['column', 'type', 'source', 'masked']);
 
-function masked(column: Fields): string {
+function masked(column: ReplyFields): string {
   return column['redacted'] === true ? 'yes' : '';
 }
 
 /** A step and, deeper, what it reads: `scan osl.entities.person: columns (name, email masked)`. */
-function stepLines(step: Fields, depth: number): readonly string[] {
+function stepLines(step: ReplyFields, depth: number): readonly string[] {
   const { object, ...detail } = fieldsOf(step['detail']);
   const head = [text(step['step']), object === undefined ? '' : text(object)].filter((part) => part !== '');
   const facts = Object.entries(detail).filter(([, value]) => !isNothing(value));

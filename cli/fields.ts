@@ -1,13 +1,13 @@
 import { visible } from './output.js';
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type ReplyFields = Readonly<Record<string, unknown>>;
 
 /** The objects in a list that a server sent; none where it sent something else. */
-export function membersOf(value: unknown): readonly Fields[] {
+export function membersOf(value: unknown): readonly ReplyFields[] {
   return Array.isArray(value) ? value.map(fieldsOf) : [];
 }
 
-export function fieldsOf(value: unknown): Fields {
+export function fieldsOf(value: unknown): ReplyFields {
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 

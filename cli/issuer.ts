@@ -33,7 +33,7 @@ export interface IssuedToken {
 }
 
 /** Mints tokens with the key of a data directory; whoever can read that key may. */
-export interface Issuer {
+export interface DevelopmentIssuer {
   /** In the order of the policy file. */
   readonly subjects: readonly string[];
   /** Whether the server has issuers, and takes these tokens for development beside. */
@@ -48,7 +48,7 @@ export interface Issuer {
  * @param policyFile overrides the policy of the running server
  * @throws Failure, StartProblem, ManifestProblems
  */
-export async function openIssuer(settings: Settings, policyFile: string | null): Promise<Issuer> {
+export async function openIssuer(settings: Settings, policyFile: string | null): Promise<DevelopmentIssuer> {
   const { dataDir } = settings;
   const keysDir = settings.keysDir ?? join(dataDir, 'keys');
   if (!exists(keysDir)) {

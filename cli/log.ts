@@ -8,7 +8,7 @@ import { visible } from './output.js';
 
 type Level = SettingValue<'OSL_LOG_LEVEL'>;
 const LEVELS = SETTINGS.OSL_LOG_LEVEL.type.words;
-type Fields = Readonly<Record<string, unknown>>;
+type LogFields = Readonly<Record<string, unknown>>;
 
 /** Of every log of this process: a reload may change it. */
 let level: Level = 'warn';
@@ -25,7 +25,7 @@ export function operatorLog(): ServiceLog {
   const write = forPeople ? writeLine : jsonWriter();
   const at =
     (name: Level) =>
-    (message: string, fields: Fields = {}): void => {
+    (message: string, fields: LogFields = {}): void => {
       if (LEVELS.indexOf(name) <= LEVELS.indexOf(level)) write(name, message, fields);
     };
   return Object.freeze({ info: at('info'), warn: at('warn'), error: at('error') });
@@ -64,9 +64,9 @@ function levelNow(): Level {
 /** Bytes that wait for a log whose disk is full; what comes then is dropped. */
 const MOST_UNWRITTEN = 1_048_576;
 
-type Write = (level: Level, message: string, fields: Fields) => void;
+type WriteLogLine = (level: Level, message: string, fields: LogFields) => void;
 
-function jsonWriter(): Write {
+function jsonWriter(): WriteLogLine {
   const options = { level: 'info', base: { name: 'osl' }, timestamp: pino.stdTimeFunctions.isoTime };
   const destination = pino.destination({ dest: 2, sync: true, maxLength: MOST_UNWRITTEN });
   destination.on('error', () => undefined); // a log that takes nothing more ends no process that serves
@@ -74,12 +74,12 @@ function jsonWriter(): Write {
   return (name, message, fields) => log[name](fields, message);
 }
 
-function writeLine(name: Level, message: string, fields: Fields): void {
+function writeLine(name: Level, message: string, fields: LogFields): void {
   process.stderr.write(`${logLine(name, message, fields)}\n`);
 }
 
 /** `11:42:07 warn  upstream error  connector=demo sqlstate=22012`; of other fields than `stack` the first line only. */
-function logLine(level: Level, message: string, fields: Fields): string {
+function logLine(level: Level, message: string, fields: LogFields): string {
   const time = new Date().toTimeString().slice(0, 8);
   const whole = readSetting('OSL_DEBUG');
   const pairs = Object.entries(fields).map(([name, value]) => {

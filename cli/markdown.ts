@@ -2,7 +2,7 @@ import { isNumber } from 'osl-compiler/types';
 import { notesOn, shownCells } from './answer.js';
 import type { AnswerBody } from './client.js';
 import { visible } from './output.js';
-import { type Cell, NULL_TEXT } from './table.js';
+import { NULL_TEXT, type TableCell } from './table.js';
 
 /**
  * A table of GitHub's Markdown, figures as their metrics show them, and below it what its reader must know. What a cell
@@ -16,7 +16,7 @@ export function formatMarkdown(answer: AnswerBody): string {
   return [table.join('\n'), ...notesOn(answer).map(literal)].join('\n\n');
 }
 
-function cellText(cell: Cell): string {
+function cellText(cell: TableCell): string {
   return cell === null ? NULL_TEXT : literal(cell);
 }
 

@@ -15,7 +15,7 @@ const NDJSON = 'application/x-ndjson';
  *
  * @throws Failure where it is refused or breaks off
  */
-export async function printNdjson({ url, token, body, text, signal }: Asking): Promise<AnswerNotes> {
+export async function printNdjson({ url, token, body, text, signal }: QueryCall): Promise<AnswerNotes> {
   const response = await openQuery(url, token, body, NDJSON, signal);
   if (!response.ok || response.headers.get('content-type') !== NDJSON)
     throw refusal(await replyOf(url, response), text);
@@ -52,7 +52,7 @@ async function rowsPrinted(response: Response, signal: AbortSignal | undefined):
 const LINE_END = 0x0a;
 
 /** One question on its way. */
-export interface Asking {
+export interface QueryCall {
   readonly url: string;
   readonly token: string;
   readonly body: QueryBody;

@@ -1,6 +1,6 @@
-import type { Reply } from './client.js';
+import type { HttpReply } from './client.js';
 import { EXIT, Failure } from './exit.js';
-import type { Fields } from './fields.js';
+import type { ReplyFields } from './fields.js';
 import { print } from './output.js';
 import { formatProblem, problemOf } from './problem.js';
 
@@ -10,19 +10,19 @@ import { formatProblem, problemOf } from './problem.js';
  * @param text what was asked: a refusal may point into it
  * @throws Failure where the server refused
  */
-export function bodyOf(reply: Reply, json: boolean | undefined, text = ''): Fields {
+export function bodyOf(reply: HttpReply, json: boolean | undefined, text = ''): ReplyFields {
   if (json) print(reply.text);
   if (!reply.ok) throw refusal(reply, text);
   return reply.body;
 }
 
 /** What a server refused. */
-export class Refusal extends Failure {
+export class ServerRefusal extends Failure {
   readonly status: number;
   /** After which it may be asked again, where it says so. */
   readonly retryAfterSeconds: number | null;
 
-  constructor({ body, status, retryAfterSeconds }: Reply, text: string) {
+  constructor({ body, status, retryAfterSeconds }: HttpReply, text: string) {
     const problem = problemOf(body, status);
     super(EXIT.failed, formatProblem(problem, text), { ...problem });
     this.status = status;
@@ -31,8 +31,8 @@ export class Refusal extends Failure {
 }
 
 /** What a refused question ends with. */
-export function refusal(reply: Reply, text: string): Refusal {
-  return new Refusal(reply, text);
+export function refusal(reply: HttpReply, text: string): ServerRefusal {
+  return new ServerRefusal(reply, text);
 }
 
 /** What another program than this server answered, or another version of it. */

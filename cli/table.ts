@@ -11,7 +11,7 @@ export function textColumns(names: readonly string[]): readonly TableColumn[] {
 }
 
 /** A value as text; null is NULL. */
-export type Cell = string | null;
+export type TableCell = string | null;
 
 /** How NULL is shown; a text of that spelling looks the same, as in psql with `\pset null`. */
 export const NULL_TEXT = 'NULL';
@@ -22,7 +22,7 @@ export const NULL_TEXT = 'NULL';
  */
 export function formatTable(
   columns: readonly TableColumn[],
-  rows: readonly (readonly Cell[])[],
+  rows: readonly (readonly TableCell[])[],
   maxWidth = Number.POSITIVE_INFINITY,
 ): string {
   if (columns.length === 0) return rows.length === 0 ? '' : '--';
@@ -55,7 +55,7 @@ function records(names: readonly string[], rows: readonly (readonly string[])[])
     .join('\n');
 }
 
-function shown(cell: Cell | undefined): string {
+function shown(cell: TableCell | undefined): string {
   return cell === null || cell === undefined ? NULL_TEXT : visible(cell);
 }
 

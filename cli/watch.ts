@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EXIT, Failure } from './exit.js';
 import type { FreshToken } from './fresh-token.js';
 import { note } from './output.js';
-import { Refusal } from './reply.js';
+import { ServerRefusal } from './reply.js';
 
 /** How a question is asked again and again. */
-export interface Watching {
+export interface WatchOptions {
   readonly everySeconds: number;
   /** After so many answers it ends; null: when it is told to. */
   readonly times: number | null;
@@ -24,7 +24,7 @@ const LONGEST_PAUSE_SECONDS = 60;
  *
  * @throws Failure where the question is refused, and where no server answered the first one
  */
-export async function watch({ everySeconds, times, tokens, ask }: Watching): Promise<void> {
+export async function watch({ everySeconds, times, tokens, ask }: WatchOptions): Promise<void> {
   const ending = new AbortController();
   const end = (): void => ending.abort();
   process.once('SIGINT', end).once('SIGTERM', end);
@@ -54,11 +54,11 @@ export async function watch({ everySeconds, times, tokens, ask }: Watching): Pro
 }
 
 /** Once more with another token where the server does not take this one any more: keys and policies change. */
-async function askFreshly(tokens: FreshToken, ask: Watching['ask'], signal: AbortSignal): Promise<void> {
+async function askFreshly(tokens: FreshToken, ask: WatchOptions['ask'], signal: AbortSignal): Promise<void> {
   try {
     await ask(await tokens.current(), signal);
   } catch (error) {
-    const another = error instanceof Refusal && error.status === 401 ? await tokens.another() : null;
+    const another = error instanceof ServerRefusal && error.status === 401 ? await tokens.another() : null;
     if (another === null) throw error;
     await ask(another, signal);
   }
@@ -67,7 +67,7 @@ async function askFreshly(tokens: FreshToken, ask: Watching['ask'], signal: Abor
 /** Seconds until it is worth asking again. @throws what went wrong where it is not */
 function pauseAfter(error: unknown, failures: number, answeredBefore: boolean): number {
   const longer = Math.min(LONGEST_PAUSE_SECONDS, 2 ** Math.min(failures, 10));
-  if (error instanceof Refusal) {
+  if (error instanceof ServerRefusal) {
     if (error.status === 429) return error.retryAfterSeconds ?? longer;
     if (error.status === 503 && error.retryAfterSeconds !== null) return error.retryAfterSeconds;
     throw error;

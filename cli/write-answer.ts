@@ -1,13 +1,13 @@
-import { answerOf, type Format, formatAnswer, formatAnswerCsv, notesOn } from './answer.js';
+import { type AnswerFormat, answerOf, formatAnswer, formatAnswerCsv, notesOn } from './answer.js';
 import type { ChartKind } from './chart/index.js';
 import { type AnswerBody, postQuery } from './client.js';
-import type { Asking } from './ndjson.js';
+import type { QueryCall } from './ndjson.js';
 import { note, print, terminalWidth } from './output.js';
 import { bodyOf, unreadable } from './reply.js';
 
 /** What an answer is written as. */
-export interface Writing {
-  readonly format: Format;
+export interface OutputOptions {
+  readonly format: AnswerFormat;
   /** In the place of a table: `auto` for the chart that the shape of the answer asks for. */
   readonly chart: ChartKind | 'auto' | null;
   /** No character beyond ASCII is drawn with. */
@@ -16,13 +16,13 @@ export interface Writing {
   readonly exact: boolean;
 }
 
-type Truncated = Pick<AnswerBody, 'truncated'>;
+type Truncation = Pick<AnswerBody, 'truncated'>;
 
 /** Asks once and writes the answer; of answers that are text for people, `say` writes them. */
-export type Ask = (asking: Asking, say: (text: string) => void) => Promise<Truncated>;
+export type AnswerWriter = (asking: QueryCall, say: (text: string) => void) => Promise<Truncation>;
 
 /** What asks, and writes the answer as told; loads what that takes. One that asks again writes a CSV header once. */
-export async function writerOf(writing: Writing): Promise<Ask> {
+export async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> {
   switch (writing.format) {
     case 'arrow':
       return (await import('./arrow.js')).printArrow;
@@ -49,12 +49,12 @@ export async function writerOf(writing: Writing): Promise<Ask> {
 }
 
 /** The server's own words. @throws Failure where it refuses: its words are printed then too */
-async function askedJson({ url, token, body, text, signal }: Asking): Promise<Truncated> {
+async function askedJson({ url, token, body, text, signal }: QueryCall): Promise<Truncation> {
   const answer = bodyOf(await postQuery(url, token, body, signal), true, text);
   return { truncated: answer['truncated'] === true };
 }
 
-function asked(textOf: (answer: AnswerBody) => string): Ask {
+function asked(textOf: (answer: AnswerBody) => string): AnswerWriter {
   return async (asking, say) => {
     const answer = await answered(asking);
     say(textOf(answer));
@@ -62,7 +62,7 @@ function asked(textOf: (answer: AnswerBody) => string): Ask {
   };
 }
 
-function askedCsv(exact: boolean): Ask {
+function askedCsv(exact: boolean): AnswerWriter {
   let head: string | null = null;
   let notes = '';
   return async (asking) => {
@@ -80,7 +80,7 @@ function askedCsv(exact: boolean): Ask {
   };
 }
 
-async function answered({ url, token, body, text, signal }: Asking): Promise<AnswerBody> {
+async function answered({ url, token, body, text, signal }: QueryCall): Promise<AnswerBody> {
   const answer = answerOf(bodyOf(await postQuery(url, token, body, signal), false, text));
   if (answer === null) throw unreadable();
   return answer;

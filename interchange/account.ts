@@ -14,7 +14,7 @@ const MOST_LOSSES = 100_000;
 /** Keys that nobody knows: a file with more is of another format. */
 const MOST_UNREAD = 10_000;
 
-interface Pending {
+interface PendingLoss {
   readonly path: Path;
   readonly onKey: boolean;
   readonly kind: LossKind;
@@ -26,11 +26,11 @@ interface Pending {
  * What was read of a file, and what did not map. Whatever nobody read is reported as lost when the report is made, so
  * that no key is left out without a word.
  */
-export class Account {
+export class ReadAccount {
   readonly #source: YamlSource;
   readonly #read = new WeakMap<object, Set<PathStep>>();
   readonly #settled = new WeakMap<object, Set<PathStep>>();
-  readonly #pending: Pending[] = [];
+  readonly #pending: PendingLoss[] = [];
   #unread = 0;
 
   constructor(source: YamlSource) {

@@ -1,13 +1,13 @@
 import type { PolicyDocument } from '../policy/document.js';
 import { type Manifest, type ManifestDocument, tableName } from '../src/model/manifest/index.js';
-import type { ColumnDraft, Draft, EntityDraft } from './draft.js';
+import type { ColumnDraft, EntityDraft, ImportDraft } from './draft.js';
 import { members } from './names.js';
 import type { ImportOptions } from './options.js';
 import { schemaOf } from './options.js';
 import type { PolicyDraft } from './policy-draft.js';
 import type { Loss } from './report.js';
 import { type Origins, settle } from './settle.js';
-import { type Place, report, type SourceFile } from './source.js';
+import { report, type SourceFile, type SourcePlace } from './source.js';
 import { settleTypes } from './types.js';
 
 /** What an import gives. The manifest loads as it is; the report says what it lacks. */
@@ -23,7 +23,7 @@ const MAIN = 'main';
 
 /** The manifest that a draft comes to, without what would not load; that is reported. */
 export function assemble(
-  draft: Draft,
+  draft: ImportDraft,
   roles: PolicyDraft,
   files: readonly SourceFile[],
   options: ImportOptions,
@@ -45,12 +45,12 @@ function hasKey(entity: EntityDraft): boolean {
 
 /** What a draft says, with where each member comes from. Types must have been settled. */
 export function draftDocument(
-  draft: Draft,
+  draft: ImportDraft,
   options: ImportOptions,
 ): { document: ManifestDocument; origins: Origins } {
   const entities = draft.entities.filter(hasKey);
-  const origins = new Map<string, Place>();
-  const section = <T>(key: string, list: readonly { name: string; document: T; place: Place }[]) => {
+  const origins = new Map<string, SourcePlace>();
+  const section = <T>(key: string, list: readonly { name: string; document: T; place: SourcePlace }[]) => {
     for (const { name, place } of list) origins.set(`${key}/${name}`, place);
     return members(list.map(({ name, document }) => [name, document] as const));
   };
@@ -120,10 +120,10 @@ function variableFor(connector: string): string {
   return `${/^[A-Z]/.test(upper) ? upper : `DB${upper}`}_URL`;
 }
 
-type Tables = ManifestDocument['connectors'][string]['tables'];
+type ConnectorTables = ManifestDocument['connectors'][string]['tables'];
 
-function tablesOf(entities: readonly EntityDraft[], options: ImportOptions): Tables {
-  const tables = new Map<string, Map<string, Tables[string]['columns'][string]>>();
+function tablesOf(entities: readonly EntityDraft[], options: ImportOptions): ConnectorTables {
+  const tables = new Map<string, Map<string, ConnectorTables[string]['columns'][string]>>();
   for (const entity of entities) {
     const key = tableKey(entity, options);
     const columns = tables.get(key) ?? new Map();
@@ -134,7 +134,7 @@ function tablesOf(entities: readonly EntityDraft[], options: ImportOptions): Tab
   return members([...tables].map(([key, columns]) => [key, { columns: members([...columns]) }] as const));
 }
 
-function columnOf(column: ColumnDraft, entity: EntityDraft): Tables[string]['columns'][string] {
+function columnOf(column: ColumnDraft, entity: EntityDraft): ConnectorTables[string]['columns'][string] {
   const nullable = column.nullable === false && !entity.key.includes(column.name) ? { nullable: false } : {};
   const label = column.sensitivity === null ? {} : { sensitivity: column.sensitivity };
   const labels = column.labels === null ? {} : { labels: column.labels };

@@ -3,17 +3,17 @@ import type { TypeName } from 'osl-compiler';
 import type { ManifestDocument } from '../src/model/manifest/index.js';
 import { legalName, shown, TakenNames } from './names.js';
 import type { Part } from './part.js';
-import { type Place, report } from './source.js';
+import { report, type SourcePlace } from './source.js';
 import { fit, NoFit } from './sql/expression.js';
 
-export type MetricDocument = NonNullable<ManifestDocument['metrics']>[string];
-export type RelationshipDocument = NonNullable<ManifestDocument['relationships']>[string];
+export type MetricBody = NonNullable<ManifestDocument['metrics']>[string];
+export type RelationshipBody = NonNullable<ManifestDocument['relationships']>[string];
 
 /** A column to expose. `type` is null until somebody says or assumes it. */
 export interface ColumnDraft {
   readonly name: string;
   readonly physical: string;
-  readonly place: Place;
+  readonly place: SourcePlace;
   description: string | null;
   type: TypeName | null;
   /** `type` as a manifest spells it for this column, where the database says more of it: `varchar(20)`. */
@@ -32,7 +32,7 @@ export interface ColumnDraft {
 }
 
 /** One end of a relationship as a manifest writes it. */
-export function endText(entity: string, columns: readonly string[]): RelationshipDocument['from'] {
+export function endText(entity: string, columns: readonly string[]): RelationshipBody['from'] {
   const names = columns.map((column) => `${entity}.${column}`);
   return names.length === 1 ? names.join() : names;
 }
@@ -56,7 +56,7 @@ export interface ComputedDraft {
   readonly name: string;
   readonly expression: string;
   readonly description: string | null;
-  readonly place: Place;
+  readonly place: SourcePlace;
 }
 
 /** The table of an entity; a name of a schema that the source does not state is null. */
@@ -72,7 +72,7 @@ const COMPUTED_KEYS: ReadonlySet<string> = new Set(['name', 'expr', 'expression'
 /** An entity in the making: what every foreign format says in its own way. */
 export class EntityDraft {
   readonly name: string;
-  readonly place: Place;
+  readonly place: SourcePlace;
   readonly table: TableDraft;
   description: string | null = null;
   /** Names of its columns. */
@@ -90,7 +90,7 @@ export class EntityDraft {
   readonly #byName = new Map<string, ColumnDraft>();
   readonly #byPhysical = new Map<string, ColumnDraft>();
 
-  constructor(name: string, table: TableDraft, place: Place) {
+  constructor(name: string, table: TableDraft, place: SourcePlace) {
     this.name = name;
     this.table = table;
     this.place = place;
@@ -114,7 +114,7 @@ export class EntityDraft {
   add(
     wanted: string,
     physical: string,
-    place: Place,
+    place: SourcePlace,
     more: { readonly description?: string | null; readonly type?: TypeName | null } = {},
   ): ColumnDraft {
     const legal = legalName(wanted);
@@ -168,13 +168,13 @@ export class EntityDraft {
   }
 
   /** Makes a key of columns of the table, exposed now if they were not; none where one of them cannot be. */
-  setKey(physical: readonly string[], place: Place): void {
+  setKey(physical: readonly string[], place: SourcePlace): void {
     const columns = fit(() => physical.map((c) => this.physical(c) ?? this.add(c, c, place)));
     this.key = columns.ok ? columns.value.map((c) => c.name) : [];
   }
 
   /** The column for `physical`, exposed now if it was not: `what` needs it. @throws NoFit */
-  need(physical: string, place: Place, what: string): ColumnDraft {
+  need(physical: string, place: SourcePlace, what: string): ColumnDraft {
     const known = this.physical(physical);
     if (known !== null) return known;
     const column = this.add(physical, physical, place);
@@ -196,32 +196,32 @@ export function isPhysical(name: string): boolean {
 export interface NamedValue<T> {
   readonly name: string;
   readonly document: T;
-  readonly place: Place;
+  readonly place: SourcePlace;
 }
 
 export interface TermDraft {
   readonly term: string;
   readonly refersTo: string;
   readonly synonyms: readonly string[];
-  readonly place: Place;
+  readonly place: SourcePlace;
 }
 
 /** Everything that an importer found, before types are settled. */
-export class Draft {
-  readonly relationships: NamedValue<RelationshipDocument>[] = [];
+export class ImportDraft {
+  readonly relationships: NamedValue<RelationshipBody>[] = [];
   readonly terms: TermDraft[] = [];
   readonly entityNames = new TakenNames();
   readonly metricNames = new TakenNames();
   readonly relationshipNames = new TakenNames();
   readonly #terms = new TakenNames();
   readonly #entities = new Map<string, EntityDraft>();
-  readonly #metrics = new Map<string, NamedValue<MetricDocument>>();
+  readonly #metrics = new Map<string, NamedValue<MetricBody>>();
 
   get entities(): readonly EntityDraft[] {
     return [...this.#entities.values()];
   }
 
-  get metrics(): readonly NamedValue<MetricDocument>[] {
+  get metrics(): readonly NamedValue<MetricBody>[] {
     return [...this.#metrics.values()];
   }
 
@@ -229,13 +229,13 @@ export class Draft {
     this.#entities.set(entity.name, entity);
   }
 
-  addMetric(name: string, document: MetricDocument, place: Place, description: string | null = null): void {
+  addMetric(name: string, document: MetricBody, place: SourcePlace, description: string | null = null): void {
     const described = description === null ? document : { description, ...document };
     this.#metrics.set(name, { name, document: described, place });
   }
 
   /** A metric of the draft, by its name in the manifest. */
-  metric(name: string): NamedValue<MetricDocument> | null {
+  metric(name: string): NamedValue<MetricBody> | null {
     return this.#metrics.get(name) ?? null;
   }
 
@@ -244,7 +244,7 @@ export class Draft {
   }
 
   /** Takes a name for `wanted` in one of the three sets, and says so where it differs; null where there is none. */
-  named(set: TakenNames, wanted: string, place: Place): string | null {
+  named(set: TakenNames, wanted: string, place: SourcePlace): string | null {
     const legal = legalName(wanted);
     if (legal === null) {
       report(place, 'lost', `\`${shown(wanted)}\` cannot be a name`);
@@ -256,7 +256,7 @@ export class Draft {
   }
 
   /** Words that mean `refersTo`. The first is the term, the others its synonyms; what says nothing new is left out. */
-  words(words: readonly string[], refersTo: string, place: Place): void {
+  words(words: readonly string[], refersTo: string, place: SourcePlace): void {
     const known = refersTo.slice(refersTo.indexOf('.') + 1).toLowerCase();
     const fresh = words.filter((w) => w.trim() !== '' && w.toLowerCase() !== known);
     const free = fresh.filter((w) => !this.#terms.has(w) && w.length <= 200);

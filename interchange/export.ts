@@ -10,7 +10,7 @@ import {
 import type { OssieDocument } from './ossie/document.js';
 import { ossieOf } from './ossie/export.js';
 import type { Loss } from './report.js';
-import type { SourceText } from './source.js';
+import type { ImportText } from './source.js';
 
 export interface ExportResult {
   readonly ossie: OssieDocument;
@@ -25,7 +25,7 @@ export interface ExportResult {
  * @throws ManifestProblems where the manifest does not load
  */
 export function exportModel(
-  { file, text }: SourceText,
+  { file, text }: ImportText,
   policy: PolicyDocument | null,
   served: Manifest | null = null,
 ): ExportResult {

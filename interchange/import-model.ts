@@ -3,11 +3,11 @@ import { importCube } from './cube/import.js';
 import { importDbt } from './dbt/import.js';
 import type { ImportOptions } from './options.js';
 import { importOssie } from './ossie/import.js';
-import { SourceFile, type SourceText } from './source.js';
+import { type ImportText, SourceFile } from './source.js';
 
 /** The foreign formats that are read. */
 const FORMATS = ['ossie', 'dbt', 'cube'] as const;
-export type Format = (typeof FORMATS)[number];
+export type ModelFormat = (typeof FORMATS)[number];
 
 /**
  * What the texts of a foreign format come to. Pure; `ready()` of osl-compiler must have been awaited.
@@ -15,8 +15,8 @@ export type Format = (typeof FORMATS)[number];
  * @throws ManifestProblems where a text is no YAML or has the wrong shape
  */
 export function importModel(
-  format: Format,
-  texts: readonly SourceText[],
+  format: ModelFormat,
+  texts: readonly ImportText[],
   options: ImportOptions,
 ): ImportResult {
   const files = texts.map((text) => new SourceFile(text));

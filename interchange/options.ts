@@ -1,7 +1,7 @@
 import type { UpstreamRelation, UpstreamSchema } from '../src/model/discovery/index.js';
 import { isPhysical, type TableDraft } from './draft.js';
 import { legalName, shown } from './names.js';
-import { type Place, report } from './source.js';
+import { report, type SourcePlace } from './source.js';
 import { NoFit } from './sql/expression.js';
 
 /** What a source does not say, and its importer has to be told. */
@@ -52,7 +52,11 @@ export function tableNamed(parts: readonly string[], connector: string): TableDr
 }
 
 /** Reports that the schema of a table was assumed, where its source states none. */
-export function reportSchema({ schema, table }: TableDraft, place: Place, options: ImportOptions): void {
+export function reportSchema(
+  { schema, table }: TableDraft,
+  place: SourcePlace,
+  options: ImportOptions,
+): void {
   if (schema === null)
     report(
       place,

@@ -3,9 +3,9 @@ import { CODES, type Path } from '../src/model/manifest/index.js';
 import { saysNothing } from './account.js';
 import { shown } from './names.js';
 import type { Loss, LossKind } from './report.js';
-import type { Place, SourceFile } from './source.js';
+import type { SourceFile, SourcePlace } from './source.js';
 
-type Members = Readonly<Record<string, unknown>>;
+type PartMembers = Readonly<Record<string, unknown>>;
 
 /** UTF-16 units of a description; a manifest allows no more. */
 const LONGEST_TEXT = 4000;
@@ -14,9 +14,9 @@ const LONGEST_TEXT = 4000;
 export class Part {
   readonly file: SourceFile;
   readonly path: Path;
-  readonly members: Members;
+  readonly members: PartMembers;
 
-  private constructor(file: SourceFile, path: Path, members: Members) {
+  private constructor(file: SourceFile, path: Path, members: PartMembers) {
     this.file = file;
     this.path = path;
     this.members = members;
@@ -33,11 +33,11 @@ export class Part {
     return null;
   }
 
-  get place(): Place {
+  get place(): SourcePlace {
     return this;
   }
 
-  at(key: string): Place {
+  at(key: string): SourcePlace {
     return { file: this.file, path: [...this.path, key] };
   }
 
@@ -139,8 +139,8 @@ export class Part {
   }
 
   /** A list whose items have several forms, as they stand. Items that are mappings come as parts. */
-  items(key: string): readonly Item[] {
-    return this.#list(key).flatMap(([list, i]): readonly Item[] => {
+  items(key: string): readonly ListItem[] {
+    return this.#list(key).flatMap(([list, i]): readonly ListItem[] => {
       this.file.account.markRead(list, i);
       const item = list[i];
       if (typeof item === 'string' || typeof item === 'number' || typeof item === 'boolean') return [item];
@@ -202,7 +202,7 @@ export class Part {
 }
 
 /** An item of a list that may hold plain values and mappings. */
-export type Item = string | number | boolean | Part;
+export type ListItem = string | number | boolean | Part;
 
 function placeName(path: Path): string {
   const last = path.at(-1);

@@ -1,19 +1,19 @@
 import type { Catalog } from 'osl-compiler';
 import type { GrantDocument, PolicyDocument } from '../policy/document.js';
 import { compileSnapshot, PolicyProblems } from '../policy/index.js';
-import { type Place, report } from './source.js';
+import { report, type SourcePlace } from './source.js';
 
 interface GrantDraft {
   readonly role: string;
   readonly grant: GrantDocument;
-  readonly place: Place;
+  readonly place: SourcePlace;
 }
 
 /** Roles in the making. Nobody has them: a policy draft has no subjects. */
 export class PolicyDraft {
   readonly #grants: GrantDraft[] = [];
 
-  add(role: string, grant: GrantDocument, place: Place): void {
+  add(role: string, grant: GrantDocument, place: SourcePlace): void {
     this.#grants.push({ role, grant, place });
   }
 

@@ -6,14 +6,14 @@ import {
   type Path,
   type UnplacedDiagnostic,
 } from '../src/model/manifest/index.js';
-import type { MetricDocument } from './draft.js';
+import type { MetricBody } from './draft.js';
 import { members } from './names.js';
-import { type Place, report } from './source.js';
+import { report, type SourcePlace } from './source.js';
 import { fit, namesIn, parseExpression } from './sql/expression.js';
 
 /** Where the members of a document come from: by `metrics/revenue`. */
 export interface Origins {
-  get(key: string): Place | undefined;
+  get(key: string): SourcePlace | undefined;
 }
 
 const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', 'lexicon'] as const;
@@ -188,7 +188,7 @@ function dependents(document: ManifestDocument, gone: Set<string>, origins: Orig
 }
 
 /** The metrics that a metric names. */
-export function inputsOf(metric: MetricDocument): readonly string[] {
+export function inputsOf(metric: MetricBody): readonly string[] {
   const inputs = [
     metric.numerator,
     metric.denominator,

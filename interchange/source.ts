@@ -7,11 +7,11 @@ import {
   type UnplacedDiagnostic,
   type YamlSource,
 } from '../src/model/manifest/index.js';
-import { Account } from './account.js';
+import { ReadAccount } from './account.js';
 import type { Loss, LossKind } from './report.js';
 
 /** A text to import; `file` is what the report calls it. */
-export interface SourceText {
+export interface ImportText {
   readonly file: string;
   readonly text: string;
 }
@@ -23,17 +23,17 @@ const LARGEST = 16 * 1024 * 1024;
 export class SourceFile {
   readonly file: string;
   readonly root: unknown;
-  readonly account: Account;
+  readonly account: ReadAccount;
   readonly #source: YamlSource;
   readonly #problems: UnplacedDiagnostic[] = [];
 
   /** @throws ManifestProblems where the text is no YAML, too large, too deep, or names a key twice */
-  constructor({ file, text }: SourceText) {
+  constructor({ file, text }: ImportText) {
     if (text.length > LARGEST) throw tooLarge(file);
     this.#source = parseSource(text, file);
     this.file = file;
     this.root = this.#source.value;
-    this.account = new Account(this.#source);
+    this.account = new ReadAccount(this.#source);
   }
 
   problem(path: Path, code: string, message: string, hint: string | null = null, onKey = false): void {
@@ -57,14 +57,14 @@ function tooLarge(file: string): ManifestProblems {
 }
 
 /** A place in a file, for what is found out later. */
-export interface Place {
+export interface SourcePlace {
   readonly file: SourceFile;
   readonly path: Path;
 }
 
 /** Reports at `place` itself; what is below it counts as told. */
 export function report(
-  place: Place,
+  place: SourcePlace,
   kind: LossKind,
   reason: string,
   severity: Loss['severity'] = 'normal',

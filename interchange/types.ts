@@ -1,15 +1,15 @@
 import type { Node } from '@pgsql/types';
 import type { TypeName } from 'osl-compiler';
 import { modelType } from '../src/model/discovery/index.js';
-import type { ColumnDraft, Draft, EntityDraft } from './draft.js';
+import type { ColumnDraft, EntityDraft, ImportDraft } from './draft.js';
 import { shown } from './names.js';
 import { type ImportOptions, schemaOf, upstreamOf } from './options.js';
-import { type Place, report } from './source.js';
+import { report, type SourcePlace } from './source.js';
 import { fit, functionName, hasAggregate, NoFit, nameOf, parseExpression } from './sql/expression.js';
 import { identifier, print } from './sql/print.js';
 
 /** Gives every column a type: the database's, or the source's, or one that is assumed from its uses and reported. */
-export function settleTypes(draft: Draft, options: ImportOptions): void {
+export function settleTypes(draft: ImportDraft, options: ImportOptions): void {
   if (options.upstream !== null) for (const entity of draft.entities) fromUpstream(entity, options);
   for (const entity of draft.entities) {
     for (const column of entity.columns) {
@@ -71,7 +71,7 @@ const OF_NUMBERS: ReadonlySet<string> = new Set([
 const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%']);
 const COMPARES: ReadonlySet<string> = new Set(['=', '<>', '<', '>', '<=', '>=']);
 
-function assumeFromUses(draft: Draft): void {
+function assumeFromUses(draft: ImportDraft): void {
   for (const { document } of draft.metrics) {
     const entity = document.entity === undefined ? null : draft.entity(document.entity);
     if (entity === null) continue;
@@ -144,7 +144,7 @@ function isNumber(node: Node | undefined): boolean {
 const PASSES = 3;
 
 /** Both ends of a link have one type. */
-function assumeAlongLinks(draft: Draft): void {
+function assumeAlongLinks(draft: ImportDraft): void {
   for (let pass = 0; pass < PASSES; pass++) {
     for (const { document } of draft.relationships) {
       const [starts, ends] = [[document.from].flat(), [document.to].flat()];
@@ -160,7 +160,7 @@ function assumeAlong(from: ColumnDraft | null, to: ColumnDraft | null): void {
   else if (to.type === null && from.type !== null) assume(to, from.type);
 }
 
-function endOf(draft: Draft, text: string): ColumnDraft | null {
+function endOf(draft: ImportDraft, text: string): ColumnDraft | null {
   const dot = text.indexOf('.');
   const entity = draft.entity(text.slice(0, dot));
   return entity?.columns.find((c) => c.name === text.slice(dot + 1)) ?? null;
@@ -172,7 +172,7 @@ interface ColumnScope {
   /** Whether a plain name is a field of the source first, or a column of its table. */
   readonly first: 'field' | 'physical';
   /** Where it is written, and what for: a column may have to be exposed. */
-  readonly place: Place;
+  readonly place: SourcePlace;
   readonly what: string;
 }
 

@@ -22,7 +22,7 @@ const MAIN = 'cli/main.ts';
 /** A file of ours that runs as a thread or a process: `new URL('./x.js', import.meta.url)`. */
 const BESIDE = /new URL\('(\.{1,2}\/[^']+)\.js', import\.meta\.url\)/g;
 
-interface Manifest {
+interface BundleManifest {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
 }
@@ -31,7 +31,7 @@ interface Manifest {
 export function outside(): readonly string[] {
   const { dependencies, peerDependencies } = JSON.parse(
     readFileSync(join(ROOT, 'package.json'), 'utf8'),
-  ) as Manifest; // our own file
+  ) as BundleManifest; // our own file
   return [...Object.keys(dependencies), ...Object.keys(peerDependencies)];
 }
 

@@ -32,13 +32,13 @@ const START = `module.exports = (own) => import(own ?? './node_modules/osl-gatew
 });
 `;
 
-interface Installed {
+interface InstalledFiles {
   readonly files: readonly (readonly [path: string, size: number])[];
   readonly content: Buffer;
 }
 
 /** The packages in an empty folder, as somebody who installs them has them. */
-async function installed(folder: string): Promise<Installed> {
+async function installed(folder: string): Promise<InstalledFiles> {
   const [packed, app] = [join(folder, 'packed'), join(folder, 'app')];
   await run(ROOT, 'sh', 'deploy/pack.sh', packed);
   const tarballs = readdirSync(packed).map((name) => join(packed, name));

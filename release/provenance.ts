@@ -1,7 +1,7 @@
 /** From what, by whom and how the files were made, as in-toto and SLSA (v1) write it. */
 import { sha256 } from './sign.js';
 
-interface Made {
+interface ProvenanceInput {
   /** Files of the release, by name. */
   readonly files: ReadonlyMap<string, string>;
   readonly repository: string;
@@ -14,7 +14,14 @@ interface Made {
 
 const BUILD_TYPE = 'urn:osl-gateway:release:v1';
 
-export function provenanceOf({ files, repository, commit, started, ended, parameters }: Made): object {
+export function provenanceOf({
+  files,
+  repository,
+  commit,
+  started,
+  ended,
+  parameters,
+}: ProvenanceInput): object {
   return {
     _type: 'https://in-toto.io/Statement/v1',
     subject: [...files].map(([name, file]) => ({ name, digest: { sha256: sha256(file) } })),

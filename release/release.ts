@@ -24,7 +24,7 @@ const OPTIONS = {
   'without-tests': { type: 'boolean', default: false },
 } as const;
 
-interface Wanted {
+interface ReleaseOptions {
   readonly ref: string;
   readonly out: string;
   readonly key: string | undefined;
@@ -32,7 +32,7 @@ interface Wanted {
   readonly tests: boolean;
 }
 
-function wanted(args: readonly string[]): Wanted {
+function parseOptions(args: readonly string[]): ReleaseOptions {
   const { values } = parseArgs({ args: [...args], options: OPTIONS });
   const { ref, out, key, publish } = values;
   const tests = !values['without-tests'];
@@ -80,7 +80,7 @@ async function announced(checkout: string, version: string, commit: string): Pro
     throw new Error(`CHANGELOG.md has no heading for ${version} with its date`);
 }
 
-async function made(checkout: string, { tests }: Wanted): Promise<void> {
+async function made(checkout: string, { tests }: ReleaseOptions): Promise<void> {
   say('npm ci');
   await run(checkout, 'npm', 'ci', '--no-audit', '--no-fund');
   if (tests) {
@@ -94,7 +94,7 @@ async function made(checkout: string, { tests }: Wanted): Promise<void> {
 
 async function release(args: readonly string[]): Promise<void> {
   const started = new Date();
-  const want = wanted(args);
+  const want = parseOptions(args);
   const { checkout, commit } = await cloned(want.ref);
   try {
     const version = versionOf(checkout);
@@ -135,7 +135,7 @@ async function release(args: readonly string[]): Promise<void> {
 }
 
 /** npm writes a provenance of its own where it runs in a CI that vouches for it. */
-async function published({ publish, out }: Wanted, version: string): Promise<void> {
+async function published({ publish, out }: ReleaseOptions, version: string): Promise<void> {
   const packages = ['osl-compiler', 'osl-gateway'].map((name) => join(out, `${name}-${version}.tgz`));
   for (const file of packages) {
     const command = ['publish', file, '--access', 'public', '--provenance'];

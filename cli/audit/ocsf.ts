@@ -41,16 +41,16 @@ export function ocsfOf(record: AuditRecord): object {
   };
 }
 
-interface Activity {
+interface OcsfActivity {
   readonly id: number;
   readonly name: string;
 }
 
-const LOGON: Activity = { id: 1, name: 'Logon' };
-const OTHER: Activity = { id: 99, name: 'Other' };
-const QUERY: Activity = { id: 4, name: 'Query' };
-const LIST: Activity = { id: 8, name: 'List' };
-const ACTIVITIES: ReadonlyMap<string, Activity> = new Map([
+const LOGON: OcsfActivity = { id: 1, name: 'Logon' };
+const OTHER: OcsfActivity = { id: 99, name: 'Other' };
+const QUERY: OcsfActivity = { id: 4, name: 'Query' };
+const LIST: OcsfActivity = { id: 8, name: 'List' };
+const ACTIVITIES: ReadonlyMap<string, OcsfActivity> = new Map([
   ['query', QUERY],
   ['prepare', QUERY],
   ['explain', QUERY],

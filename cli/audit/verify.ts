@@ -28,19 +28,19 @@ export function runVerify(flags: VerifyFlags): Promise<void> {
 }
 
 /** A chain and what it is called. */
-interface Named {
+interface NamedChain {
   readonly source: LogSource;
   readonly name: string | null;
 }
 
 async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): Promise<void> {
   const chains = await Promise.all(
-    sources.map(async (source): Promise<Named> => ({ source, name: await chainName(source) })),
+    sources.map(async (source): Promise<NamedChain> => ({ source, name: await chainName(source) })),
   );
   const keys = flags.key === undefined ? null : keysIn(flags.key);
   const witnessed = flags.witness === undefined ? [] : await witnessedNotes(flags.witness);
   const anchors = [...(flags.anchor === undefined ? [] : notesIn(flags.anchor)), ...witnessed];
-  const checked: Checked[] = [];
+  const checked: VerifiedChain[] = [];
   for (const chain of chains) {
     const single = chains.length === 1;
     const verifierKey = keys === null ? null : single ? keys.join('\n') : keyOf(chain, keys);
@@ -109,15 +109,15 @@ function notesIn(file: string): readonly string[] {
 }
 
 /** One chain of the log, judged. */
-interface Checked {
+interface VerifiedChain {
   readonly dir: string;
   readonly verdict: AuditVerdict;
   readonly stale: boolean;
 }
 
 /** The chain of the directory is told of as it would be alone; those of workers stand beside it. */
-function jsonOf([own, ...workers]: readonly Checked[], missing: readonly string[]): object {
-  const told = (chain: Checked | undefined) => ({
+function jsonOf([own, ...workers]: readonly VerifiedChain[], missing: readonly string[]): object {
+  const told = (chain: VerifiedChain | undefined) => ({
     dir: chain?.dir,
     ...chain?.verdict,
     anchor_stale: chain?.stale,
@@ -127,14 +127,14 @@ function jsonOf([own, ...workers]: readonly Checked[], missing: readonly string[
 }
 
 /** Of the keys that were kept elsewhere, that of one chain. @throws Failure */
-function keyOf(chain: Named, keys: readonly string[]): string {
+function keyOf(chain: NamedChain, keys: readonly string[]): string {
   const key = keys.find((line) => isOf(line, chain));
   if (key !== undefined) return key;
   throw usage(`none of the given keys is of the chain in ${chain.source.place}: add its checkpoint.vkey`);
 }
 
 /** Keys and checkpoints begin with the name of their chain. */
-function isOf(text: string, { name }: Named): boolean {
+function isOf(text: string, { name }: NamedChain): boolean {
   return name !== null && (text.startsWith(`${name}+`) || text.startsWith(`${name}\n`));
 }
 
@@ -159,7 +159,7 @@ function exitOf(verdict: AuditVerdict, stale: boolean): number {
   return stale ? EXIT.staleAnchor : EXIT.ok;
 }
 
-function describe({ verdict, dir, stale }: Checked, outsideKey: boolean): string {
+function describe({ verdict, dir, stale }: VerifiedChain, outsideKey: boolean): string {
   const { problem, tornBytes, openDecisions } = verdict;
   const good = problem === null;
   const lines = [

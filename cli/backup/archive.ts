@@ -24,7 +24,7 @@ export interface BackupHead {
 }
 
 /** What was copied has changed meanwhile: it is copied again. */
-export class Changed extends Error {
+export class ChangedDuringCopy extends Error {
   override readonly name = 'Changed';
 }
 
@@ -58,7 +58,9 @@ export class BackupWriter {
     try {
       this.#sums.push(sumLine(`${DATA}/${path}`, await this.#tar.file(`${DATA}/${path}`, size, chunks)));
     } catch (error) {
-      throw error instanceof TarDamaged || error instanceof RangeError ? new Changed(error.message) : error;
+      throw error instanceof TarDamaged || error instanceof RangeError
+        ? new ChangedDuringCopy(error.message)
+        : error;
     }
   }
 
@@ -91,8 +93,8 @@ export class BackupWriter {
         return;
       } catch (error) {
         const gone = codeOf(error) === 'ENOENT';
-        if (!(error instanceof Changed) && !gone) throw error;
-        if (performance.now() > deadline) throw gone ? new Changed('files come and go') : error;
+        if (!(error instanceof ChangedDuringCopy) && !gone) throw error;
+        if (performance.now() > deadline) throw gone ? new ChangedDuringCopy('files come and go') : error;
         await this.#tar.rewind(position);
         this.#sums = this.#sums.slice(0, files);
       }

@@ -12,7 +12,7 @@ import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
 import { counted, note, print, printJson } from '../output.js';
 import { runningServer } from '../server-file.js';
-import { BackupWriter, Changed } from './archive.js';
+import { BackupWriter, ChangedDuringCopy } from './archive.js';
 import { copyAudit, copyFiles, copyOne, copyStill } from './copy.js';
 
 export interface BackupFlags {
@@ -73,7 +73,7 @@ async function noteIt(settings: Settings, withKeys: boolean): Promise<void> {
   await withLog({ dir }, (log) => onRecord(log, 'backup', { keys: withKeys ? 'yes' : 'no' }));
 }
 
-interface Made {
+interface BackupSummary {
   readonly files: number;
   readonly bytes: number;
   /** Names in the data directory that mean nothing to this version. */
@@ -81,7 +81,12 @@ interface Made {
 }
 
 /** A process that is killed leaves at most a file with another name. */
-async function written(file: string, settings: Settings, withKeys: boolean, wait: number): Promise<Made> {
+async function written(
+  file: string,
+  settings: Settings,
+  withKeys: boolean,
+  wait: number,
+): Promise<BackupSummary> {
   const part = join(dirname(file), `.${basename(file)}.${randomBytes(4).toString('hex')}.part`);
   const handle = await open(part, 'wx', 0o600);
   try {
@@ -90,7 +95,7 @@ async function written(file: string, settings: Settings, withKeys: boolean, wait
     await syncNames(dirname(file));
     return made;
   } catch (error) {
-    if (!(error instanceof Changed)) throw error;
+    if (!(error instanceof ChangedDuringCopy)) throw error;
     throw new Failure(
       EXIT.failed,
       `error: ${error.message}, and did not stand still within ${wait} s: try again (--wait has it try for longer), or stop the server`,
@@ -119,7 +124,12 @@ const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' |
 const PASSING =
   /^(server\.json.*|place\.json|restored\.json|spool|catalog|compiling.*|keys-.*|.*\.(new|lock))$/;
 
-async function fill(handle: FileHandle, settings: Settings, withKeys: boolean, wait: number): Promise<Made> {
+async function fill(
+  handle: FileHandle,
+  settings: Settings,
+  withKeys: boolean,
+  wait: number,
+): Promise<BackupSummary> {
   const { dataDir } = settings;
   const backup = new BackupWriter(handle);
   const deadline = performance.now() + wait * 1_000;

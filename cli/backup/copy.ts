@@ -13,7 +13,7 @@ import {
 import { namesIn } from '../../src/base/files.js';
 import { chunksOf } from '../../src/base/tar-stream.js';
 import { endedChains, workerChains } from '../../src/service/seat.js';
-import { type BackupWriter, Changed } from './archive.js';
+import { type BackupWriter, ChangedDuringCopy } from './archive.js';
 
 /** A file system tells a change by its clock, which goes in steps of some milliseconds. */
 const CLOCK_MS = 50;
@@ -36,7 +36,7 @@ export async function copyStill(from: string, to: string, backup: BackupWriter):
   }
   const after = await lookAt(from);
   if (JSON.stringify(before.map(stamp)) !== JSON.stringify(after.map(stamp)))
-    throw new Changed(`${from} is being written to`);
+    throw new ChangedDuringCopy(`${from} is being written to`);
 }
 
 /** Files that are each written whole, or only added to: copied one by one, in the order of `first`, then by name. */
@@ -97,23 +97,23 @@ async function copyChain(dir: string, to: string, withKeys: boolean, backup: Bac
     if (withKeys)
       await backup.bytesOf(`${to}/${keyName(number)}`, await readFile(join(dir, keyName(number))));
   }
-  if (!retained.equals(await source.retained())) throw new Changed('older records were let go');
+  if (!retained.equals(await source.retained())) throw new ChangedDuringCopy('older records were let go');
 }
 
-interface Seen {
+interface DirectoryEntry {
   readonly path: string;
   /** Null for a directory. */
   readonly size: number | null;
   readonly changed: string;
 }
 
-function stamp({ path, size, changed }: Seen): readonly unknown[] {
+function stamp({ path, size, changed }: DirectoryEntry): readonly unknown[] {
   return [path, size, changed];
 }
 
 /** What a directory has, all the way down; parents before what is in them. */
-async function lookAt(root: string, within = ''): Promise<readonly Seen[]> {
-  const seen: Seen[] = [];
+async function lookAt(root: string, within = ''): Promise<readonly DirectoryEntry[]> {
+  const seen: DirectoryEntry[] = [];
   for (const name of (await readdir(join(root, within))).sort()) {
     if (isPassing(name)) continue;
     const path = within === '' ? name : `${within}/${name}`;

@@ -72,7 +72,11 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /** Steps of a time axis: so many of a unit, and how a moment is written in it (parts of RFC 3339, of UTC). */
-const STEPS: readonly { readonly unit: 'ms' | 'month'; readonly length: number; readonly text: Written }[] = [
+const STEPS: readonly {
+  readonly unit: 'ms' | 'month';
+  readonly length: number;
+  readonly text: DatePrecision;
+}[] = [
   ...[1, 5, 15, 30].map((n) => ({ unit: 'ms' as const, length: n * SECOND, text: 'second' as const })),
   ...[1, 5, 15, 30].map((n) => ({ unit: 'ms' as const, length: n * MINUTE, text: 'minute' as const })),
   ...[1, 3, 6, 12].map((n) => ({ unit: 'ms' as const, length: n * HOUR, text: 'minute' as const })),
@@ -85,7 +89,7 @@ const STEPS: readonly { readonly unit: 'ms' | 'month'; readonly length: number; 
   })),
 ];
 
-type Written = 'second' | 'minute' | 'day' | 'month' | 'year';
+type DatePrecision = 'second' | 'minute' | 'day' | 'month' | 'year';
 
 /** An axis of moments from the first to the last of `times`, with dates on it that fit into `room` columns. */
 export function timeAxis(times: readonly number[], room: number): Axis {
@@ -132,7 +136,7 @@ function monthStart(month: number): number {
 
 const LENGTHS = { day: 10, month: 7, year: 4 } as const;
 
-function textOf(at: number, written: Written, oneDay: boolean): string {
+function textOf(at: number, written: DatePrecision, oneDay: boolean): string {
   const text = new Date(at).toISOString();
   switch (written) {
     case 'second':

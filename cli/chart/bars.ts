@@ -1,7 +1,7 @@
 import { shownFigure } from '../figure.js';
 import { visible } from '../output.js';
 import { cutTo, NULL_TEXT, padTo, widthOf } from '../table.js';
-import type { Chart, Measure } from './shape.js';
+import type { Chart, MeasureColumn } from './shape.js';
 import { type Glyphs, glyphsOf, type Style } from './style.js';
 
 /** Bars of one chart; the rest is told of. */
@@ -35,7 +35,7 @@ export function drawBars({ labels, measures }: Bars, style: Style): readonly str
 }
 
 /** All rows in their order where they fit, else those of the greatest values (of whatever sign), the greatest first. */
-function keptRows({ values }: Measure): readonly number[] {
+function keptRows({ values }: MeasureColumn): readonly number[] {
   const rows = values.map((_, row) => row);
   if (rows.length <= MOST_BARS) return rows;
   const size = (row: number): number => Math.abs(values[row] ?? Number.NaN);
@@ -49,7 +49,7 @@ function keptRows({ values }: Measure): readonly number[] {
 }
 
 /** How many others there are, and between what they are: a sum would be wrong of an average. */
-function othersText({ values, format }: Measure, rows: readonly number[]): string {
+function othersText({ values, format }: MeasureColumn, rows: readonly number[]): string {
   const count = rows.length === 1 ? '1 other' : `${rows.length} others`;
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const row of rows) {
@@ -64,7 +64,7 @@ function othersText({ values, format }: Measure, rows: readonly number[]): strin
 }
 
 function panel(
-  { values, texts, format }: Measure,
+  { values, texts, format }: MeasureColumn,
   rows: readonly number[],
   labels: readonly string[],
   room: number,
@@ -90,7 +90,7 @@ function panel(
   });
 }
 
-function figureText(text: string | null, format: Measure['format']): string {
+function figureText(text: string | null, format: MeasureColumn['format']): string {
   if (text === null) return NULL_TEXT;
   return visible(format === null ? text : shownFigure(text, format));
 }

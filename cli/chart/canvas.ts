@@ -1,7 +1,7 @@
 import { MARKS, type Style } from './style.js';
 
 /** A picture of dots, drawn as lines of text. The first dot is at the upper left. */
-export interface Canvas {
+export interface DotCanvas {
   /** Dots from left to right, and from top to bottom. */
   readonly width: number;
   readonly height: number;
@@ -14,7 +14,7 @@ export interface Canvas {
  * A canvas of `columns` characters in `rows` lines. Braille has eight dots in a character; where series must be told apart
  * and there are no colours, or where there is no Unicode, a character is one dot, drawn as the mark of its series.
  */
-export function canvasOf(columns: number, rows: number, style: Style, several: boolean): Canvas {
+export function canvasOf(columns: number, rows: number, style: Style, several: boolean): DotCanvas {
   return style.unicode && (!several || style.colour)
     ? braille(columns, rows, style, several)
     : marks(columns, rows, style);
@@ -30,7 +30,7 @@ const BITS = [
 const NO_DOTS = 0x2800;
 const COLOURS = [36, 33, 35, 32, 34, 31] as const;
 
-function braille(columns: number, rows: number, { colour }: Style, several: boolean): Canvas {
+function braille(columns: number, rows: number, { colour }: Style, several: boolean): DotCanvas {
   const cells = new Uint8Array(columns * rows);
   const owners = new Uint8Array(columns * rows);
   const [width, height] = [columns * 2, rows * 4];
@@ -57,7 +57,7 @@ export function coloured(text: string, series: number): string {
   return `\u001b[${COLOURS[series % COLOURS.length]}m${text}\u001b[39m`;
 }
 
-function marks(columns: number, rows: number, { unicode }: Style): Canvas {
+function marks(columns: number, rows: number, { unicode }: Style): DotCanvas {
   const cells = new Uint8Array(columns * rows);
   const signs = unicode ? MARKS.unicode : MARKS.ascii;
   return {
@@ -82,7 +82,7 @@ function eachLine(columns: number, rows: number, shown: (cell: number) => string
 
 /** A straight line of dots (Bresenham), both ends included. */
 export function stroke(
-  canvas: Canvas,
+  canvas: DotCanvas,
   from: readonly [x: number, y: number],
   to: readonly [x: number, y: number],
   series: number,

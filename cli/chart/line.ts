@@ -3,7 +3,7 @@ import { cutTo, widthOf } from '../table.js';
 import { numberAxis, timeAxis } from './axis.js';
 import { canvasOf, coloured, stroke } from './canvas.js';
 import { canvasColumns, dotOf, framed, PLOT_LINES } from './plot.js';
-import type { Chart, Measure, Series } from './shape.js';
+import type { Chart, MeasureColumn, Series } from './shape.js';
 import { glyphsOf, MARKS, type Style } from './style.js';
 
 /** Lines of one plot; the rest is told of. */
@@ -95,7 +95,11 @@ function greatest(series: readonly Series[]): readonly Series[] {
   return series.filter((one) => kept.has(one));
 }
 
-function restOf(measure: Measure, series: readonly Series[], drawn: readonly Series[]): readonly string[] {
+function restOf(
+  measure: MeasureColumn,
+  series: readonly Series[],
+  drawn: readonly Series[],
+): readonly string[] {
   const others = series.length - drawn.length;
   const gaps = measure.values.filter((value) => value === null).length;
   return [
@@ -107,11 +111,11 @@ function restOf(measure: Measure, series: readonly Series[], drawn: readonly Ser
 }
 
 /** Values that have no place in a plot, in words. */
-export function gapsText(gaps: number, { masked }: Measure): string {
+export function gapsText(gaps: number, { masked }: MeasureColumn): string {
   return `${counted(gaps, 'value')} that ${gaps === 1 ? 'is' : 'are'} ${masked ? 'masked or NULL' : 'NULL or no number'}`;
 }
 
-export function nothingToDraw({ masked }: Measure): string {
+export function nothingToDraw({ masked }: MeasureColumn): string {
   return masked ? 'every value is masked or NULL' : 'every value is NULL or no number';
 }
 

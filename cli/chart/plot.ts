@@ -1,6 +1,6 @@
 import { padTo, widthOf } from '../table.js';
 import type { Axis } from './axis.js';
-import type { Canvas } from './canvas.js';
+import type { DotCanvas } from './canvas.js';
 import { type Glyphs, glyphsOf, type Style } from './style.js';
 
 /** Lines of a plot, without its axis. */
@@ -18,7 +18,7 @@ export function dotOf({ from, to }: Axis, value: number, length: number): number
 }
 
 /** The canvas with its axes, the vertical one's figures on the left and the other's below. */
-export function framed(canvas: Canvas, up: Axis, along: Axis, style: Style): readonly string[] {
+export function framed(canvas: DotCanvas, up: Axis, along: Axis, style: Style): readonly string[] {
   const glyphs = glyphsOf(style);
   const gutter = gutterOf(up);
   const drawn = canvas.lines();
@@ -48,7 +48,7 @@ function below(along: Axis, columns: number, gutter: number, glyphs: Glyphs): re
   return [`${edge}${glyphs.corner}${rule.join('')}`, `${edge} ${texts}`.trimEnd()];
 }
 
-interface Placed {
+interface PlacedTick {
   readonly column: number;
   /** Of its text, which stays within the plot. */
   readonly start: number;
@@ -56,8 +56,8 @@ interface Placed {
 }
 
 /** All ticks, or every second one, or third, so that no text runs into the next. */
-function thinned(along: Axis, columns: number): readonly Placed[] {
-  const all = along.ticks.map(({ at, text }): Placed => {
+function thinned(along: Axis, columns: number): readonly PlacedTick[] {
+  const all = along.ticks.map(({ at, text }): PlacedTick => {
     const column = Math.max(0, Math.min(columns - 1, dotOf(along, at, columns)));
     const start = Math.max(0, Math.min(columns - text.length, column - Math.floor(text.length / 2)));
     return { column, start, text };

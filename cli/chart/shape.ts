@@ -6,10 +6,10 @@ import { NULL_TEXT } from '../table.js';
 const CHART_KINDS = ['bars', 'line', 'scatter'] as const;
 export type ChartKind = (typeof CHART_KINDS)[number];
 
-type Column = AnswerBody['columns'][number];
+type ChartColumn = AnswerBody['columns'][number];
 
 /** A column of numbers, a value a row. */
-export interface Measure {
+export interface MeasureColumn {
   readonly name: string;
   readonly format: MetricFormat | null;
   /** Whether the caller may not see some of its values: those are NULL, and so may others be. */
@@ -28,15 +28,15 @@ export interface Series {
 
 /** What an answer is drawn as. */
 export type Chart =
-  | { readonly kind: 'bars'; readonly labels: readonly string[]; readonly measures: readonly Measure[] }
+  | { readonly kind: 'bars'; readonly labels: readonly string[]; readonly measures: readonly MeasureColumn[] }
   | {
       readonly kind: 'line';
       readonly axis: { readonly name: string; readonly isTime: boolean };
-      readonly panels: readonly { readonly measure: Measure; readonly series: readonly Series[] }[];
+      readonly panels: readonly { readonly measure: MeasureColumn; readonly series: readonly Series[] }[];
       /** Rows that have no place on the axis. */
       readonly astray: number;
     }
-  | { readonly kind: 'scatter'; readonly x: Measure; readonly y: Measure }
+  | { readonly kind: 'scatter'; readonly x: MeasureColumn; readonly y: MeasureColumn }
   | { readonly kind: 'none'; readonly why: string };
 
 /**
@@ -62,9 +62,9 @@ export function chartOf(answer: AnswerBody, wanted: ChartKind | null): Chart {
 }
 
 interface Parts {
-  readonly times: readonly Column[];
-  readonly measures: readonly Column[];
-  readonly words: readonly Column[];
+  readonly times: readonly ChartColumn[];
+  readonly measures: readonly ChartColumn[];
+  readonly words: readonly ChartColumn[];
 }
 
 function partsOf({ columns }: AnswerBody): Parts {
@@ -106,7 +106,7 @@ function lineOf(answer: AnswerBody, { times, measures, words }: Parts): Chart {
 }
 
 function seriesOf(
-  { name, values }: Measure,
+  { name, values }: MeasureColumn,
   at: readonly (number | null)[],
   names: readonly string[],
 ): readonly Series[] {
@@ -144,7 +144,7 @@ function scatterOf(answer: AnswerBody, { measures }: Parts): Chart {
   return { kind: 'scatter', x: measureOf(answer, x), y: measureOf(answer, y) };
 }
 
-function measureOf({ rows }: AnswerBody, { name, format, redacted }: Column): Measure {
+function measureOf({ rows }: AnswerBody, { name, format, redacted }: ChartColumn): MeasureColumn {
   return {
     name,
     format: format ?? null,
@@ -154,7 +154,7 @@ function measureOf({ rows }: AnswerBody, { name, format, redacted }: Column): Me
   };
 }
 
-function labelOf(row: AnswerBody['rows'][number], columns: readonly Column[]): string {
+function labelOf(row: AnswerBody['rows'][number], columns: readonly ChartColumn[]): string {
   return columns.map(({ name }) => cellOf(row[name]) ?? NULL_TEXT).join(' / ');
 }
 

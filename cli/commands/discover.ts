@@ -35,7 +35,7 @@ export function addDiscover(program: Command): void {
     .action(runDiscover);
 }
 
-interface Found {
+interface DiscoveredTables {
   readonly candidates: readonly AdoptionCandidate[];
   readonly manifest: Manifest;
 }
@@ -56,7 +56,11 @@ async function runDiscover(id: string | undefined, flags: DiscoverFlags): Promis
   print(formatTable(textColumns(names), rows, terminalWidth()));
 }
 
-async function draft(id: string, { candidates, manifest }: Found, flags: DiscoverFlags): Promise<void> {
+async function draft(
+  id: string,
+  { candidates, manifest }: DiscoveredTables,
+  flags: DiscoverFlags,
+): Promise<void> {
   const { suggestRelation } = await import('../../src/model/authoring/index.js');
   const candidate = candidates.find((c) => c.id === id);
   if (candidate === undefined) throw new Failure(EXIT.failed, `error: \`${visible(id)}\` is no candidate`);
@@ -67,7 +71,7 @@ async function draft(id: string, { candidates, manifest }: Found, flags: Discove
   print(fragment.yaml.trimEnd());
 }
 
-async function ofManifest(flags: DiscoverFlags): Promise<Found> {
+async function ofManifest(flags: DiscoverFlags): Promise<DiscoveredTables> {
   const settings = settingsOfModel(flags);
   const { loadManifest } = await import('../../src/model/manifest/index.js');
   const { openEngines } = await import('../../src/service/engines.js');
@@ -111,7 +115,7 @@ version: 1
 connectors: { db: { kind: postgres, url_env: DATABASE_URL, tables: {} } }
 entities: {}`;
 
-async function ofUrl(url: string): Promise<Found> {
+async function ofUrl(url: string): Promise<DiscoveredTables> {
   const { ready } = await import('osl-compiler');
   const { openEngine } = await import('../../src/engine/index.js');
   const { parseManifest } = await import('../../src/model/manifest/index.js');

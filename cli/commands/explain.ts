@@ -4,7 +4,7 @@ import { formatExplanation } from '../explanation.js';
 import { print } from '../output.js';
 import { bodyOf } from '../reply.js';
 
-interface ExplainFlags extends QuestionFlags {
+interface PlanFlags extends QuestionFlags {
   readonly statement?: true;
   readonly plan?: true;
   readonly json?: true;
@@ -31,7 +31,7 @@ export function addExplain(program: Command): void {
     .action(runExplain);
 }
 
-async function runExplain(argument: string | undefined, flags: ExplainFlags): Promise<void> {
+async function runExplain(argument: string | undefined, flags: PlanFlags): Promise<void> {
   const text = await questionText(argument);
   const upstream = flags.plan ? 'plan' : flags.statement ? 'statement' : null;
   const reply = await askToExplain(flags, text, upstream);

@@ -3,7 +3,7 @@ import { cellOf } from '../answer.js';
 import { type AskFlags, addAskOptions, visitor } from '../ask.js';
 import { getDocument, postSample } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
-import { type Fields, fieldsOf, listOf, membersOf, textOf } from '../fields.js';
+import { fieldsOf, listOf, membersOf, type ReplyFields, textOf } from '../fields.js';
 import { wholeNumber } from '../flags.js';
 import { note, print, terminalWidth } from '../output.js';
 import { bodyOf, unreadable } from '../reply.js';
@@ -38,7 +38,7 @@ async function runMap(flags: MapFlags): Promise<void> {
 }
 
 /** `package (path) : name, version, …`, then `credit: person.id — package.path`. */
-function drawn(map: Fields): string {
+function drawn(map: ReplyFields): string {
   const nodes = membersOf(map['nodes']).map((node) => {
     const attributes = membersOf(node['attributes']);
     const named = (role: (r: unknown) => boolean): string =>
@@ -130,7 +130,7 @@ async function runSchema(name: string | undefined, flags: SchemaFlags): Promise<
 const LISTS = ['entities', 'facets', 'metrics', 'relationships'] as const;
 
 /** One line for each thing that can be named. */
-function overview(schema: Fields): string {
+function overview(schema: ReplyFields): string {
   const rows = LISTS.flatMap((list) =>
     membersOf(schema[list]).map((one) => [KIND[list], textOf(one['name']), textOf(one['description'])]),
   );
@@ -144,7 +144,7 @@ const KIND = {
   relationships: 'relationship',
 } as const;
 
-function details(schema: Fields, name: string): string {
+function details(schema: ReplyFields, name: string): string {
   const found = LISTS.flatMap((list) => membersOf(schema[list])).filter((one) =>
     [one['name'], one['fqn']].includes(name),
   );
@@ -152,7 +152,7 @@ function details(schema: Fields, name: string): string {
   return found.map(described).join('\n\n');
 }
 
-function described(one: Fields): string {
+function described(one: ReplyFields): string {
   const columns = membersOf(one['columns']).map((c) => [
     textOf(c['name']),
     textOf(c['type']),
@@ -223,7 +223,7 @@ async function runSample(name: string, flags: SampleFlags): Promise<void> {
   if (!flags.json) printSample(body);
 }
 
-function printSample(body: Fields): void {
+function printSample(body: ReplyFields): void {
   const rows = body['rows'];
   if (!Array.isArray(rows)) throw unreadable();
   const [first] = rows;

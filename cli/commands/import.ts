@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import type { Format, ImportOptions, ImportResult } from '../../interchange/index.js';
+import type { ImportOptions, ImportResult, ModelFormat } from '../../interchange/index.js';
 import type { UpstreamSchema } from '../../src/model/discovery/index.js';
 import { isName } from '../../src/model/manifest/name.js';
 import { EXIT } from '../exit.js';
@@ -67,7 +67,7 @@ function keyOf(
   return new Map([...(before ?? []), [entity.trim(), key]]);
 }
 
-async function runImport(format: Format, paths: readonly string[], flags: ImportFlags): Promise<void> {
+async function runImport(format: ModelFormat, paths: readonly string[], flags: ImportFlags): Promise<void> {
   const { ready } = await import('osl-compiler');
   const { importModel } = await import('../../interchange/index.js');
   const texts = await readSources(paths, format);

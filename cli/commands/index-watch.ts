@@ -2,7 +2,7 @@ import type { ServiceLog } from '../../src/base/log.js';
 import { messageOf } from '../../src/base/thrown.js';
 import { IndexSignals } from '../../src/service/indexing/index-signals.js';
 
-export interface Watch {
+export interface IndexWatchOptions {
   /**
    * Brings the stores of these facets up to date; of all that are watched where none is named. `readAt` is when a round
    * began whose turn it was; null for one that a changed row brought about.
@@ -24,11 +24,18 @@ export interface Watch {
  * INVARIANT: turns come at whole intervals from the first one, whatever changes meanwhile and however long a round
  * takes: callers are told of them.
  */
-export async function watchIndex({ round, names, urls, everySeconds, signal, log }: Watch): Promise<void> {
+export async function watchIndex({
+  round,
+  names,
+  urls,
+  everySeconds,
+  signal,
+  log,
+}: IndexWatchOptions): Promise<void> {
   const signals = new IndexSignals(urls, log);
   try {
     await signals.listen();
-    const turns = new Turns(everySeconds * 1_000);
+    const turns = new RoundSchedule(everySeconds * 1_000);
     await round([], turns.take());
     while (!signal.aborted) {
       const heard = await signals.next(turns.wait(), signal);
@@ -51,7 +58,7 @@ export async function watchIndex({ round, names, urls, everySeconds, signal, log
 }
 
 /** Whole intervals from the first turn on. */
-class Turns {
+class RoundSchedule {
   readonly #every: number;
   /** On the clock of `performance.now()`, which nobody sets. */
   readonly #start = performance.now();

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type AskFlags, addAskOptions, visitor } from '../ask.js';
 import { getDocument } from '../client.js';
 import { differenceLines } from '../difference.js';
-import { type Fields, fieldsOf, membersOf, textOf } from '../fields.js';
+import { fieldsOf, membersOf, type ReplyFields, textOf } from '../fields.js';
 import { print } from '../output.js';
 import { bodyOf } from '../reply.js';
 import { formatTable, textColumns } from '../table.js';
@@ -34,7 +34,7 @@ async function runObjects(id: string | undefined, flags: ObjectsFlags): Promise<
   if (!flags.json) print(id === undefined ? listText(body) : oneText(body));
 }
 
-function listText({ version, base, objects, history, drafts, truncated }: Fields): string {
+function listText({ version, base, objects, history, drafts, truncated }: ReplyFields): string {
   const published = membersOf(objects).map((o) => [
     textOf(o['name']),
     textOf(o['state']),
@@ -67,7 +67,7 @@ function tableOf(names: readonly string[], rows: readonly (readonly string[])[])
   return ['', formatTable(textColumns(names), rows)];
 }
 
-function oneText({ kind, draft, version }: Fields): string {
+function oneText({ kind, draft, version }: ReplyFields): string {
   if (kind === 'draft') {
     const { id, state, text } = fieldsOf(draft);
     // The text is shown as it was sent; what would draw on the terminal is not.

@@ -4,7 +4,7 @@ import { callerToken } from '../caller.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, restAddress, settingsOf, wholeNumber } from '../flags.js';
 import { note, print, printJson } from '../output.js';
-import type { Target } from '../proxy/connection.js';
+import type { ProxyTarget } from '../proxy/connection.js';
 import { subjectOf, tokensOfCommand } from '../proxy/listen.js';
 import type { TokenSource } from '../proxy/relay.js';
 import { addressOf, isLoopback, runningServer } from '../server-file.js';
@@ -75,7 +75,7 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   process.exitCode = EXIT.ok;
 }
 
-function targetOf(flags: ProxyFlags): Target {
+function targetOf(flags: ProxyFlags): ProxyTarget {
   if (flags.to === undefined) {
     const record = runningServer(settingsOf(flags).dataDir);
     if (record === null)

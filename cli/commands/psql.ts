@@ -10,9 +10,9 @@ import type { Settings } from '../../src/service/settings.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, serverOption, settingsOf } from '../flags.js';
 import { note } from '../output.js';
-import type { ProxyOptions, Target } from '../proxy/connection.js';
+import type { ProxyOptions, ProxyTarget } from '../proxy/connection.js';
 import { listenProxy, subjectOf } from '../proxy/listen.js';
-import { type Login, RENEW_MS } from '../proxy/relay.js';
+import { RENEW_MS, type SubjectToken } from '../proxy/relay.js';
 import { addressOf, isLoopback, runningServer } from '../server-file.js';
 
 interface PsqlFlags {
@@ -52,7 +52,7 @@ async function runPsql(args: readonly string[], flags: PsqlFlags): Promise<void>
   const target = targetOf(flags, settingsOf(flags));
   const { freshToken } = await import('../fresh-token.js');
   const fresh = await freshToken(flags);
-  const tokens = async (): Promise<Login> => {
+  const tokens = async (): Promise<SubjectToken> => {
     const token = (await fresh.another()) ?? (await fresh.current());
     return { token, subject: subjectOf(token) };
   };
@@ -61,7 +61,7 @@ async function runPsql(args: readonly string[], flags: PsqlFlags): Promise<void>
 }
 
 /** Where the wire is: of the server that runs here, or of the one that is named. @throws Failure */
-function targetOf({ server, to }: PsqlFlags, settings: Settings): Target {
+function targetOf({ server, to }: PsqlFlags, settings: Settings): ProxyTarget {
   if (server === undefined && to === undefined) {
     const record = runningServer(settings.dataDir);
     if (record === null)
@@ -78,7 +78,7 @@ function targetOf({ server, to }: PsqlFlags, settings: Settings): Target {
   return { host: named, port: Number(port ?? SETTINGS.OSL_PG_PORT.default), ...encryptionOf(mode) };
 }
 
-type Encryption = Pick<Target, 'tls' | 'certificates'>;
+type Encryption = Pick<ProxyTarget, 'tls' | 'certificates'>;
 
 /** Encryption as libpq's own variables say, else as `mode` does. @throws Failure, and the system's error of a file */
 function encryptionOf(mode: 'require' | 'disable' | 'prefer' | 'verify-full'): Encryption {

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type AskFlags, addAskOptions, visitor } from '../ask.js';
-import { getDocument, postDocument, type Reply } from '../client.js';
+import { getDocument, type HttpReply, postDocument } from '../client.js';
 import { differenceLines, findingLines } from '../difference.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { fieldsOf, listOf, textOf } from '../fields.js';
@@ -74,11 +74,11 @@ async function runPublish(file: string | undefined, flags: PublishFlags): Promis
   for (const line of listOf(reply.body['notes'])) note(`note: ${line}`);
 }
 
-type Change = Readonly<Record<string, unknown>>;
+type PublishRequest = Readonly<Record<string, unknown>>;
 
-async function changeOf(file: string | undefined, flags: PublishFlags): Promise<Change> {
+async function changeOf(file: string | undefined, flags: PublishFlags): Promise<PublishRequest> {
   const reasons = [...(flags.deprecate ?? []), ...(flags.restore ?? []).map((name) => [name, null] as const)];
-  const changes: Change[] = [];
+  const changes: PublishRequest[] = [];
   if (file !== undefined) {
     const { readManifestText } = await import('../../src/model/manifest/index.js');
     changes.push({ fragment: await readManifestText(file), ...(flags.draft && { state: 'draft' }) });
@@ -97,7 +97,11 @@ async function changeOf(file: string | undefined, flags: PublishFlags): Promise<
 }
 
 /** What the change is for: as told, else what is served now. Drafts are for no version. */
-async function baseOf({ baseVersion, draft }: PublishFlags, url: string, token: string): Promise<Change> {
+async function baseOf(
+  { baseVersion, draft }: PublishFlags,
+  url: string,
+  token: string,
+): Promise<PublishRequest> {
   if (draft) return {};
   if (baseVersion !== undefined) return { base_version: baseVersion };
   const reply = await getDocument(url, '/osl/objects', token);
@@ -105,7 +109,7 @@ async function baseOf({ baseVersion, draft }: PublishFlags, url: string, token: 
   return { base_version: reply.body['version'] };
 }
 
-function told({ body }: Reply): readonly string[] {
+function told({ body }: HttpReply): readonly string[] {
   const draft = fieldsOf(body['draft']);
   const state = draft['id'] === undefined ? [] : [`${textOf(draft['id'])}: ${textOf(draft['state'])}`];
   if (body['diff'] === undefined) return state;
@@ -120,7 +124,7 @@ function told({ body }: Reply): readonly string[] {
   return [...state, ...differenceLines(body['diff']), ...last];
 }
 
-function unservable({ body }: Reply, file: string): Failure {
+function unservable({ body }: HttpReply, file: string): Failure {
   return new Failure(EXIT.usage, findingLines(body['diagnostics'], file).join('\n'));
 }
 

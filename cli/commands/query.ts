@@ -1,15 +1,15 @@
 import { type Command, Option } from 'commander';
-import { FORMATS, type Format } from '../answer.js';
+import { type AnswerFormat, FORMATS } from '../answer.js';
 import { addQuestionOptions, type QuestionFlags, questionOf, questionText, visitor } from '../ask.js';
 import type { ChartKind } from '../chart/index.js';
 import { serverUrl } from '../client.js';
 import { EXIT, usage } from '../exit.js';
 import { settingsOf, wholeNumber } from '../flags.js';
 import { print } from '../output.js';
-import { type Ask, type Writing, writerOf } from '../write-answer.js';
+import { type AnswerWriter, loadWriter, type OutputOptions } from '../write-answer.js';
 
 interface QueryFlags extends QuestionFlags {
-  readonly format: Format;
+  readonly format: AnswerFormat;
   readonly json?: true;
   readonly chart?: string | true;
   readonly ascii?: true;
@@ -69,7 +69,7 @@ async function runQuery(given: string | undefined, flags: QueryFlags): Promise<v
   const { argument, writing, everySeconds } = readFlags(given, flags);
   const text = await questionText(argument);
   const body = questionOf(flags, text);
-  const ask = await writerOf(writing);
+  const ask = await loadWriter(writing);
   if (everySeconds !== null) {
     await watched({ body, text }, everySeconds, flags, writing, ask);
     return;
@@ -78,14 +78,14 @@ async function runQuery(given: string | undefined, flags: QueryFlags): Promise<v
   endWith(await ask({ url, token, body, text }, print));
 }
 
-interface Told {
+interface QueryArguments {
   readonly argument: string | undefined;
-  readonly writing: Writing;
+  readonly writing: OutputOptions;
   readonly everySeconds: number | null;
 }
 
 /** What the flags say. The word behind `--chart` or `--watch` may be the question. @throws Failure */
-function readFlags(given: string | undefined, flags: QueryFlags): Told {
+function readFlags(given: string | undefined, flags: QueryFlags): QueryArguments {
   let argument = given;
   const orQuestion = (word: string, fault: string): null => {
     if (argument !== undefined) throw usage(fault);
@@ -97,7 +97,7 @@ function readFlags(given: string | undefined, flags: QueryFlags): Told {
   if (exact && format !== 'csv') throw usage('--exact goes with --format csv');
   if (exact && process.stdout.isTTY)
     throw usage('--exact writes what could steer a terminal: send it to a file or a pipe');
-  let chart: Writing['chart'] = null;
+  let chart: OutputOptions['chart'] = null;
   if (flags.chart !== undefined) {
     const { chart: word } = flags;
     chart = 'auto';
@@ -130,11 +130,11 @@ function endWith({ truncated }: { readonly truncated: boolean }): void {
 const CLEAR = '\u001b[H\u001b[2J';
 
 async function watched(
-  question: Pick<Parameters<Ask>[0], 'body' | 'text'>,
+  question: Pick<Parameters<AnswerWriter>[0], 'body' | 'text'>,
   everySeconds: number,
   flags: QueryFlags,
-  { format }: Writing,
-  ask: Ask,
+  { format }: OutputOptions,
+  ask: AnswerWriter,
 ): Promise<void> {
   const [{ watch }, { freshToken }] = await Promise.all([import('../watch.js'), import('../fresh-token.js')]);
   const url = serverUrl(flags.server, settingsOf(flags));

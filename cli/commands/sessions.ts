@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { getDocument, postDocument } from '../client.js';
-import { type Fields, fieldsOf, listOf, membersOf, textOf } from '../fields.js';
+import { fieldsOf, listOf, membersOf, type ReplyFields, textOf } from '../fields.js';
 import { wholeNumber } from '../flags.js';
 import { addOperatorOptions, OPERATOR_HELP, type OperatorFlags, operator } from '../operator.js';
 import { print } from '../output.js';
@@ -34,7 +34,7 @@ async function runPs(flags: PsFlags): Promise<void> {
 }
 
 /** The sessions as a table. */
-export function sessionsText({ sessions }: Fields, now = Date.now()): string {
+export function sessionsText({ sessions }: ReplyFields, now = Date.now()): string {
   const rows = membersOf(sessions).map((s) => [
     textOf(s['id']),
     textOf(s['surface']),
@@ -113,7 +113,7 @@ async function runTop(flags: TopFlags): Promise<void> {
   for (let n = 0; flags.times === undefined || n < flags.times; n++) {
     if (n > 0) await sleep(1_000 * flags.every);
     const bearer = await token();
-    const read = async (path: string): Promise<Fields> =>
+    const read = async (path: string): Promise<ReplyFields> =>
       bodyOf(await getDocument(url, path, bearer), undefined);
     const standing = await read('/admin/standing');
     const pools = await read('/admin/pools');
@@ -122,7 +122,7 @@ async function runTop(flags: TopFlags): Promise<void> {
   }
 }
 
-function picture({ processes }: Fields, { pools }: Fields, sessions: Fields): string {
+function picture({ processes }: ReplyFields, { pools }: ReplyFields, sessions: ReplyFields): string {
   const standing = membersOf(processes).map((p) => {
     const audit = fieldsOf(p['audit']);
     return [

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { splitList } from '../../src/service/settings/types.js';
 import { getDocument, postDocument } from '../client.js';
 import { EXIT, usage } from '../exit.js';
-import { type Fields, membersOf, textOf } from '../fields.js';
+import { membersOf, type ReplyFields, textOf } from '../fields.js';
 import { dataDirOption, policyOption, settingsOf, wholeNumber } from '../flags.js';
 import { addOperatorOptions, OPERATOR_HELP, type OperatorFlags, operator } from '../operator.js';
 import { note, print, printJson } from '../output.js';
@@ -133,7 +133,7 @@ async function tokenId(text: string): Promise<string> {
   }
 }
 
-function revokedText({ kind, name, at, until }: Fields): string {
+function revokedText({ kind, name, at, until }: ReplyFields): string {
   const what =
     kind === 'subject' ? `tokens of ${textOf(name)} issued before ${textOf(at)}` : `token ${textOf(name)}`;
   return `revoked ${what} (kept until ${textOf(until)}, when they have all ended)`;
@@ -164,7 +164,7 @@ async function runRevoked(flags: RevokedFlags): Promise<void> {
   if (!flags.json) print(listText(body));
 }
 
-function listText({ revoked }: Fields): string {
+function listText({ revoked }: ReplyFields): string {
   const rows = membersOf(revoked).map(({ kind, name, at, until }) => [kind, name, at, until].map(textOf));
   return `${formatTable(textColumns(['kind', 'name', 'revoked at', 'until']), rows)}\n${rowCount(rows.length)}`;
 }

@@ -3,7 +3,7 @@ import { messageOf } from '../../src/base/thrown.js';
 import { SECTIONS } from '../../src/service/settings/table.js';
 import type { Setting } from '../../src/service/settings/types.js';
 import type { Settings } from '../../src/service/settings.js';
-import { type Finding, failed, ok, warn } from '../doctor/finding.js';
+import { type DoctorFinding, failed, ok, warn } from '../doctor/finding.js';
 import { doctorFindings, reportFindings } from '../doctor/run.js';
 import { faultySettings, unknownSettings } from '../doctor/settings.js';
 import { usage } from '../exit.js';
@@ -20,7 +20,7 @@ export async function runConfigCheck(flags: CheckFlags): Promise<void> {
   reportFindings(await checkFindings(flags), flags);
 }
 
-async function checkFindings(flags: CheckFlags): Promise<readonly Finding[]> {
+async function checkFindings(flags: CheckFlags): Promise<readonly DoctorFinding[]> {
   const faults = faultySettings();
   if (faults.length > 0) return [...faults, ...unknownSettings(null)];
   try {
@@ -77,7 +77,7 @@ function settingJson(name: string, { type, default: initial, description }: Sett
 }
 
 /** Servers that are asked while it serves, if they answer at all: no key is sent. */
-async function urlFindings({ content, otlp }: Settings): Promise<readonly Finding[]> {
+async function urlFindings({ content, otlp }: Settings): Promise<readonly DoctorFinding[]> {
   const urls = [
     ['embeddings', content.embeddings?.url],
     ['chat', content.chat?.url],
@@ -86,7 +86,7 @@ async function urlFindings({ content, otlp }: Settings): Promise<readonly Findin
   return Promise.all(urls.flatMap(([about, url]) => (url === undefined ? [] : [urlFinding(about, url)])));
 }
 
-async function urlFinding(about: string, url: string): Promise<Finding> {
+async function urlFinding(about: string, url: string): Promise<DoctorFinding> {
   const { origin } = new URL(url);
   try {
     await fetchHttp(url, { headers: {}, signal: AbortSignal.timeout(5_000) });

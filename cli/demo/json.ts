@@ -1,9 +1,9 @@
 /** Careful reading of JSON that others wrote: whatever is not what it should be is null. */
 import { isObject } from '../../src/base/is-object.js';
 
-export type JsonObject = Readonly<Record<string, unknown>>;
+export type UncheckedObject = Readonly<Record<string, unknown>>;
 
-export function objectAt(value: unknown, key: string): JsonObject | null {
+export function objectAt(value: unknown, key: string): UncheckedObject | null {
   return asObject(memberOf(value, key));
 }
 
@@ -18,7 +18,7 @@ export function asText(value: unknown): string | null {
   return text === '' ? null : text;
 }
 
-export function asObject(value: unknown): JsonObject | null {
+export function asObject(value: unknown): UncheckedObject | null {
   return isObject(value) ? value : null;
 }
 
@@ -35,7 +35,7 @@ export function listAt(value: unknown, key: string): readonly unknown[] {
 }
 
 /** The object that `text` is, or null. */
-export function parseObject(text: string): JsonObject | null {
+export function parseObject(text: string): UncheckedObject | null {
   try {
     return asObject(JSON.parse(text.replace(/^\ufeff/, '')));
   } catch {

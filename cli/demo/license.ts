@@ -27,7 +27,7 @@ export function licenseOf(stated: string | null): License {
 /** The weakest duty first. */
 const DUTY: readonly LicenseClass[] = ['permissive', 'other', 'unknown', 'copyleft'];
 
-interface Term {
+interface LicenseTerm {
   readonly text: string;
   readonly class: LicenseClass;
   /** Whether the text is a chain of OR, which needs parentheses inside AND. */
@@ -43,20 +43,20 @@ class Expression {
     this.#tokens = tokens;
   }
 
-  whole(): Term | null {
+  whole(): LicenseTerm | null {
     const term = this.#either();
     return this.#at === this.#tokens.length ? term : null;
   }
 
-  #either(): Term | null {
+  #either(): LicenseTerm | null {
     return this.#chain('OR', () => this.#both());
   }
 
-  #both(): Term | null {
+  #both(): LicenseTerm | null {
     return this.#chain('AND', () => this.#single());
   }
 
-  #chain(operator: 'OR' | 'AND', part: () => Term | null): Term | null {
+  #chain(operator: 'OR' | 'AND', part: () => LicenseTerm | null): LicenseTerm | null {
     let left = part();
     while (left !== null && this.#take(operator)) {
       const right = part();
@@ -65,7 +65,7 @@ class Expression {
     return left;
   }
 
-  #single(): Term | null {
+  #single(): LicenseTerm | null {
     if (this.#take('(')) {
       const inner = this.#either();
       return this.#take(')') ? inner : null;
@@ -91,10 +91,10 @@ class Expression {
   }
 }
 
-function joined(operator: 'OR' | 'AND', left: Term, right: Term): Term {
+function joined(operator: 'OR' | 'AND', left: LicenseTerm, right: LicenseTerm): LicenseTerm {
   const [l, r] = [DUTY.indexOf(left.class), DUTY.indexOf(right.class)];
   const rank = operator === 'OR' ? Math.min(l, r) : Math.max(l, r);
-  const show = (t: Term) => (operator === 'AND' && t.loose ? `(${t.text})` : t.text);
+  const show = (t: LicenseTerm) => (operator === 'AND' && t.loose ? `(${t.text})` : t.text);
   return {
     text: `${show(left)} ${operator} ${show(right)}`,
     class: DUTY[rank] ?? 'unknown',

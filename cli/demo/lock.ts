@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { asObject, type JsonObject, memberOf, objectAt, parseObject, textAt } from './json.js';
+import { asObject, memberOf, objectAt, parseObject, textAt, type UncheckedObject } from './json.js';
 import { DemoProblem } from './rows.js';
 
 /** An entry of the lock file's `packages` under `node_modules/`. */
@@ -9,7 +9,7 @@ export interface LockEntry {
   readonly path: string;
   readonly name: string;
   /** The entry with the package's facts: its own, or the workspace's where it is a link. */
-  readonly facts: JsonObject;
+  readonly facts: UncheckedObject;
   /** The workspace folder that it is a link to, or null. */
   readonly linkTo: string | null;
 }
@@ -66,7 +66,7 @@ function isInstalledPath(path: string): boolean {
   return path.startsWith('node_modules/') && !path.split('/').includes('..') && !path.includes('\0');
 }
 
-function entryOf(path: string, packages: JsonObject): LockEntry {
+function entryOf(path: string, packages: UncheckedObject): LockEntry {
   const own = asObject(memberOf(packages, path)) ?? {};
   const linkTo = own['link'] === true ? textAt(own, 'resolved') : null;
   const facts = linkTo === null ? own : (objectAt(packages, linkTo) ?? own);

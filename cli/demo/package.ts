@@ -4,23 +4,23 @@ import { documentsIn, sizeOf } from './files.js';
 import {
   asObject,
   asText,
-  type JsonObject,
   listAt,
   memberOf,
   objectAt,
   parseObject,
   textAt,
+  type UncheckedObject,
 } from './json.js';
 import { licenseOf } from './license.js';
 import type { LockEntry } from './lock.js';
-import { type Named, peopleIn } from './people.js';
+import { type PackageCredit, peopleIn } from './people.js';
 import type { DocumentRow, PackageRow } from './rows.js';
 
 /** What is known of one installed package before packages are compared with each other. */
-export interface Installed {
+export interface InstalledPackage {
   readonly entry: LockEntry;
   readonly row: Omit<PackageRow, 'dependents'>;
-  readonly people: readonly Named[];
+  readonly people: readonly PackageCredit[];
   readonly documents: readonly DocumentRow[];
 }
 
@@ -28,7 +28,7 @@ export interface Installed {
  * The package that `entry` installed under `root`, or null where it is not on the disk (another platform's, or
  * left out). A link to a workspace is a row with the workspace's facts, but has no files of its own.
  */
-export async function readPackage(root: string, entry: LockEntry): Promise<Installed | null> {
+export async function readPackage(root: string, entry: LockEntry): Promise<InstalledPackage | null> {
   const folder = join(root, entry.path);
   if (!(await isFolder(folder))) return null;
   const [json, size, documents] = await Promise.all([
@@ -61,19 +61,19 @@ async function isFolder(path: string): Promise<boolean> {
   );
 }
 
-async function packageJsonIn(folder: string): Promise<JsonObject> {
+async function packageJsonIn(folder: string): Promise<UncheckedObject> {
   const text = await readFile(join(folder, 'package.json'), 'utf8').catch(() => '');
   return parseObject(text) ?? {};
 }
 
 /** `license` as text or `{type}`, or the older list `licenses`, any of which the user may choose. */
-function statedLicense(json: JsonObject): string | null {
+function statedLicense(json: UncheckedObject): string | null {
   const licenses = [...listAt(json, 'license'), ...listAt(json, 'licenses')];
   const names = licenses.map((l) => asText(l) ?? textAt(l, 'type')).filter((l) => l !== null);
   return names.length === 0 ? null : [...new Set(names)].join(' OR ');
 }
 
-function hasTypes(json: JsonObject): boolean {
+function hasTypes(json: UncheckedObject): boolean {
   return (
     textAt(json, 'types') !== null ||
     textAt(json, 'typings') !== null ||
@@ -95,7 +95,7 @@ const HOSTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The repository as an https address where one is known, otherwise as stated. */
-function repositoryOf(json: JsonObject): string | null {
+function repositoryOf(json: UncheckedObject): string | null {
   const stated = textAt(json, 'repository') ?? textAt(objectAt(json, 'repository'), 'url');
   if (stated === null) return null;
   const short = /^(?:(github|gitlab|bitbucket):)?([\w.-]+\/[\w.-]+)$/.exec(stated);

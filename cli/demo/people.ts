@@ -4,7 +4,7 @@ import type { CreditRole, CreditRow, PersonRow } from './rows.js';
 export type Person = Omit<PersonRow, 'id'>;
 
 /** Who a package names, in the order of its package.json. */
-export interface Named {
+export interface PackageCredit {
   readonly person: Person;
   readonly role: CreditRole;
 }
@@ -15,7 +15,7 @@ const KEYS: readonly (readonly [string, CreditRole])[] = [
   ['contributors', 'contributor'],
 ];
 
-export function peopleIn(packageJson: unknown): readonly Named[] {
+export function peopleIn(packageJson: unknown): readonly PackageCredit[] {
   return KEYS.flatMap(([key, role]) =>
     listAt(packageJson, key).flatMap((entry) => {
       const person = personOf(entry);
@@ -66,7 +66,9 @@ function linkOf(url: string | null): string | null {
  * Ids are running numbers in the order of the lock file. A hash of the address would let whoever may not read
  * it confirm a guess; a number says nothing, and is the same for the same lock file.
  */
-export function creditsOf(named: readonly (readonly [packagePath: string, people: readonly Named[]])[]): {
+export function creditsOf(
+  named: readonly (readonly [packagePath: string, people: readonly PackageCredit[]])[],
+): {
   readonly people: readonly PersonRow[];
   readonly credits: readonly CreditRow[];
 } {

@@ -1,6 +1,6 @@
 import { countDependents, dependenciesOf } from './dependencies.js';
 import { readLock } from './lock.js';
-import { type Installed, readPackage } from './package.js';
+import { type InstalledPackage, readPackage } from './package.js';
 import { creditsOf } from './people.js';
 import type { OnProgress, SupplyChain } from './rows.js';
 
@@ -22,7 +22,7 @@ export async function readSupplyChain(root: string, onProgress: OnProgress = () 
     onProgress(++done, entries.length);
     return found;
   });
-  const installed = read.filter((p): p is Installed => p !== null);
+  const installed = read.filter((p): p is InstalledPackage => p !== null);
   const paths = new Set(installed.map((p) => p.entry.path));
   const dependencies = dependenciesOf(
     installed.map((p) => p.entry),

@@ -23,35 +23,35 @@ import { connectFault, withoutPassword } from '../../src/service/connect-fault.j
 import { connectorUrl } from '../../src/service/connector-url.js';
 import type { Settings } from '../../src/service/settings.js';
 import { counted } from '../output.js';
-import { type Finding, fail, failed, ok, skipped, warn } from './finding.js';
+import { type DoctorFinding, fail, failed, ok, skipped, warn } from './finding.js';
 import { rowSecurityFindings } from './row-security.js';
 import { viewLabelFindings } from './view-labels.js';
 
 /** What was found of the databases, for the operator, and what of the manifest they no longer have. */
 export interface Inspection {
-  readonly findings: readonly Finding[];
+  readonly findings: readonly DoctorFinding[];
   /** By connector; what could not be looked at is not in it. */
-  readonly gone: ReadonlyMap<string, readonly Gone[]>;
+  readonly gone: ReadonlyMap<string, readonly MissingObject[]>;
 }
 
 /** A table that is not there; or a column of it, where that is named, which is not there or has another type. */
-export interface Gone {
+export interface MissingObject {
   /** `schema.table` */
   readonly table: string;
   readonly column: string | null;
   readonly cause: OutOfServiceCause;
 }
 
-interface Looked {
-  readonly findings: readonly Finding[];
+interface ConnectorInspection {
+  readonly findings: readonly DoctorFinding[];
   /** Null where nobody could look. */
-  readonly gone: readonly Gone[] | null;
+  readonly gone: readonly MissingObject[] | null;
 }
 
 /** Every connector of the manifest. Reads settings and declarations, and no row. */
 export async function inspectDatabases(model: Model, settings: Settings): Promise<Inspection> {
-  const findings: Finding[] = [];
-  const gone = new Map<string, readonly Gone[]>();
+  const findings: DoctorFinding[] = [];
+  const gone = new Map<string, readonly MissingObject[]>();
   for (const connector of model.manifest.connectors.values()) {
     const about = `database ${connector.name}`;
     if (connector.kind === 'pglite') {
@@ -67,7 +67,7 @@ export async function inspectDatabases(model: Model, settings: Settings): Promis
 
 /** What each connector that can be reached no longer has as the manifest says; reads declarations alone. */
 export async function lookForDrift({ manifest }: Pick<Model, 'manifest'>): Promise<Inspection['gone']> {
-  const gone = new Map<string, readonly Gone[]>();
+  const gone = new Map<string, readonly MissingObject[]>();
   for (const connector of manifest.connectors.values()) {
     if (connector.kind === 'pglite') continue;
     const found = await driftOf(connector);
@@ -77,7 +77,7 @@ export async function lookForDrift({ manifest }: Pick<Model, 'manifest'>): Promi
 }
 
 /** Null where nobody could look, or not at all of it. */
-async function driftOf(connector: Connector): Promise<readonly Gone[] | null> {
+async function driftOf(connector: Connector): Promise<readonly MissingObject[] | null> {
   let survey: Survey;
   try {
     const url = await connectorUrl(process.env, urlVariable(connector));
@@ -102,7 +102,7 @@ async function lookAtServer(
   connector: Connector,
   model: Model,
   settings: Settings,
-): Promise<Looked> {
+): Promise<ConnectorInspection> {
   const name = urlVariable(connector);
   let url: string | null;
   try {
@@ -153,19 +153,19 @@ async function labelFindings(
   { system }: Survey,
   upstream: UpstreamSchema,
   connector: Connector,
-): Promise<readonly Finding[]> {
+): Promise<readonly DoctorFinding[]> {
   const hasViews = upstream.relations.some(
     (r) => r.definition !== null && connector.tables.has(tableName({ schema: r.schema, table: r.name })),
   );
   return hasViews ? viewLabelFindings(about, await readUpstream(system), connector) : [];
 }
 
-function only(finding: Finding): Looked {
+function only(finding: DoctorFinding): ConnectorInspection {
   return { findings: [finding], gone: null };
 }
 
 /** INVARIANT: as the gateway judges it at every connection. */
-function roleFindings(about: string, { report }: Survey, url: string): readonly Finding[] {
+function roleFindings(about: string, { report }: Survey, url: string): readonly DoctorFinding[] {
   // What the role may do too much is told of it by its name; all else is of the server.
   const warnings = report.warnings.map((w) =>
     w.startsWith(`role "${report.role}"`)
@@ -188,7 +188,7 @@ async function settingFindings(
   about: string,
   { system, report }: Survey,
   url: string,
-): Promise<readonly Finding[]> {
+): Promise<readonly DoctorFinding[]> {
   const asked = Date.now();
   const [row] = await system.query(sql`
     select extract(epoch from clock_timestamp())::float8 as now,
@@ -206,7 +206,7 @@ async function settingFindings(
   ];
 }
 
-function clockFinding(about: string, skew: number): readonly Finding[] {
+function clockFinding(about: string, skew: number): readonly DoctorFinding[] {
   const seconds = `${skew.toFixed(1)} s`;
   if (skew > SKEW_FAIL_S)
     return [fail(about, `its clock and this one differ by ${seconds}`, 'tokens live 300 s: set both by NTP')];
@@ -220,10 +220,10 @@ function logFindings(
   about: string,
   role: string,
   row: Readonly<Record<string, unknown>>,
-): readonly Finding[] {
+): readonly DoctorFinding[] {
   const says = row['statements'] === 'all' || Number(row['slow']) >= 0;
   const hint = `as superuser: ALTER ROLE ${quoteIdentifier(role)} SET log_parameter_max_length = 0`;
-  const findings: Finding[] = [];
+  const findings: DoctorFinding[] = [];
   if (Number(row['logged']) !== 0) {
     const when = says ? 'it logs statements, with' : 'were it to log statements, it would keep';
     const tell = says ? fail : warn;
@@ -236,7 +236,7 @@ function logFindings(
   return findings.length > 0 ? findings : [ok(about, 'its log keeps no parameters')];
 }
 
-function encryptionFinding(about: string, ssl: boolean, url: string): readonly Finding[] {
+function encryptionFinding(about: string, ssl: boolean, url: string): readonly DoctorFinding[] {
   const { hostname } = new URL(url);
   const local = hostname === '' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
   if (ssl || local) return [];
@@ -250,7 +250,7 @@ async function extensionFindings(
   { system }: Survey,
   connector: Connector,
   manifest: Manifest,
-): Promise<readonly Finding[]> {
+): Promise<readonly DoctorFinding[]> {
   const facets = [...manifest.facets.values()].filter((f) => f.connector === connector.name);
   if (facets.length === 0) return [];
   const [vector] = await system.query(
@@ -273,7 +273,7 @@ async function systemFindings(
   about: string,
   connector: Connector,
   { facets }: Manifest,
-): Promise<readonly Finding[]> {
+): Promise<readonly DoctorFinding[]> {
   const variable = systemUrlVariable(connector);
   const needed = [...facets.values()].filter((f) => f.connector === connector.name).map((f) => f.name);
   let url: string | null;
@@ -319,7 +319,7 @@ interface Drift {
   readonly message: string;
   readonly hint: string;
   /** Null where it is there, and unreadable or of the same type with another length or other labels. */
-  readonly gone: Gone | null;
+  readonly gone: MissingObject | null;
 }
 
 const GONE = 'take it out of the manifest, or name what it is called now';
@@ -404,7 +404,11 @@ function written({ type, spelled, stored, labels }: ModelledType): string {
   return stored === null ? `type: ${spelled}` : `type: ${type}, stored: ${JSON.stringify(stored)}${listed}`;
 }
 
-function driftFindings(about: string, drifts: readonly Drift[], { tables }: Connector): readonly Finding[] {
+function driftFindings(
+  about: string,
+  drifts: readonly Drift[],
+  { tables }: Connector,
+): readonly DoctorFinding[] {
   if (drifts.length === 0)
     return [ok(about, `as the manifest declares it: ${counted(tables.size, 'table', 'tables')}`)];
   const more = drifts.length - MOST_DRIFTS;

@@ -1,7 +1,7 @@
 import { failureOf } from '../exit.js';
 
 /** What one look found. `warn`: it runs, and somebody should mend it. `fail`: a server would not start, or not serve. */
-export interface Finding {
+export interface DoctorFinding {
   /** What was looked at: `database db`, `ports`, … */
   readonly about: string;
   readonly state: 'ok' | 'warn' | 'fail' | 'skipped';
@@ -10,10 +10,10 @@ export interface Finding {
   readonly hint: string | null;
 }
 
-type Make = (about: string, message: string, hint?: string) => Finding;
+type FindingFactory = (about: string, message: string, hint?: string) => DoctorFinding;
 
 const make =
-  (state: Finding['state']): Make =>
+  (state: DoctorFinding['state']): FindingFactory =>
   (about, message, hint) =>
     Object.freeze({ about, state, message, hint: hint ?? null });
 
@@ -23,7 +23,7 @@ export const fail = make('fail');
 export const skipped = make('skipped');
 
 /** A fault as one line, without its prefix; the hint is its own where it has one. */
-export function failed(about: string, error: unknown, hint?: string): Finding {
+export function failed(about: string, error: unknown, hint?: string): DoctorFinding {
   const [message = '', own] = failureOf(error)
     .message.replace(/^error: /, '')
     .split(/\s*\n\s*hint: /);

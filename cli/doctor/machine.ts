@@ -10,16 +10,16 @@ import { issuerKeys } from '../../src/service/issuer-keys.js';
 import type { Settings } from '../../src/service/settings.js';
 import { fetchHttp } from '../http.js';
 import { counted } from '../output.js';
-import { checkedCertificate, type Shown } from '../serve/certificates.js';
+import { checkedCertificate, type SurfaceCertificateFiles } from '../serve/certificates.js';
 import { checkDataDir, checkPorts } from '../serve/ports.js';
 import { isLoopback, runningServer, type ServerRecord } from '../server-file.js';
 import { knownServer } from '../trust.js';
-import { type Finding, fail, failed, ok, warn } from './finding.js';
+import { type DoctorFinding, fail, failed, ok, warn } from './finding.js';
 
 const LITTLE_MIB = 1_024;
 
 /** The folder of keys, audit log and embedded data. */
-export function dataDirFindings({ dataDir }: Settings): readonly Finding[] {
+export function dataDirFindings({ dataDir }: Settings): readonly DoctorFinding[] {
   const about = 'data directory';
   try {
     checkDataDir(dataDir);
@@ -41,14 +41,14 @@ export function dataDirFindings({ dataDir }: Settings): readonly Finding[] {
 }
 
 /** A folder of secrets that others of this machine may look into. */
-function secretFindings(dir: string): readonly Finding[] {
+function secretFindings(dir: string): readonly DoctorFinding[] {
   const mode = statSync(dir, { throwIfNoEntry: false })?.mode;
   if (mode === undefined || (mode & 0o077) === 0) return [];
   return [warn('data directory', `others on this machine may look into ${dir}`, `chmod -R go-rwx ${dir}`)];
 }
 
 /** Where older records of the audit log go; nothing where no directory is named. */
-export async function archiveFindings({ audit }: Settings): Promise<readonly Finding[]> {
+export async function archiveFindings({ audit }: Settings): Promise<readonly DoctorFinding[]> {
   if (audit.keeping.archive === null) return [];
   const fault = await archiveFault(audit);
   return fault === null
@@ -57,7 +57,7 @@ export async function archiveFindings({ audit }: Settings): Promise<readonly Fin
 }
 
 /** Whether a server runs, and if none does, whether one could listen. */
-export async function portFindings(settings: Settings): Promise<readonly Finding[]> {
+export async function portFindings(settings: Settings): Promise<readonly DoctorFinding[]> {
   const running = runningServer(settings.dataDir);
   if (running !== null) return [await healthOf(running)];
   try {
@@ -70,7 +70,7 @@ export async function portFindings(settings: Settings): Promise<readonly Finding
   }
 }
 
-async function healthOf(record: ServerRecord): Promise<Finding> {
+async function healthOf(record: ServerRecord): Promise<DoctorFinding> {
   const url = `${knownServer(record)}/ready`;
   const who = `the server of this data directory (process ${record.pid})`;
   try {
@@ -85,7 +85,7 @@ async function healthOf(record: ServerRecord): Promise<Finding> {
 const SOON_MS = 14 * 86_400_000;
 
 /** Encryption towards clients. */
-export function tlsFindings({ tls, host }: Settings): readonly Finding[] {
+export function tlsFindings({ tls, host }: Settings): readonly DoctorFinding[] {
   const about = 'TLS';
   const local = isLoopback(host);
   if (tls.wire === null && tls.http === null && local)
@@ -117,7 +117,7 @@ export function tlsFindings({ tls, host }: Settings): readonly Finding[] {
   return [...plain, ...refuses, ...[...files.values()].map(certificateFinding)];
 }
 
-function certificateFinding(files: Shown): Finding {
+function certificateFinding(files: SurfaceCertificateFiles): DoctorFinding {
   const about = 'TLS';
   const { certFile } = files;
   try {
@@ -132,7 +132,11 @@ function certificateFinding(files: Shown): Finding {
 }
 
 /** Whose tokens are accepted. */
-export function issuerFindings({ publicKeyFiles, issuersFile, localTokens }: Settings): readonly Finding[] {
+export function issuerFindings({
+  publicKeyFiles,
+  issuersFile,
+  localTokens,
+}: Settings): readonly DoctorFinding[] {
   const about = 'issuers';
   if (publicKeyFiles.length === 0 && issuersFile === null)
     return localTokens
@@ -159,7 +163,7 @@ export function issuerFindings({ publicKeyFiles, issuersFile, localTokens }: Set
 }
 
 /** The issuers of the operator's file: whether their keys can be had. */
-export async function issuersFileFindings({ issuersFile }: Settings): Promise<readonly Finding[]> {
+export async function issuersFileFindings({ issuersFile }: Settings): Promise<readonly DoctorFinding[]> {
   const about = 'issuers';
   if (issuersFile === null) return [];
   try {
@@ -169,7 +173,7 @@ export async function issuersFileFindings({ issuersFile }: Settings): Promise<re
   }
 }
 
-async function issuerFinding({ names, keys, tokens }: IssuerConfig): Promise<Finding> {
+async function issuerFinding({ names, keys, tokens }: IssuerConfig): Promise<DoctorFinding> {
   const about = 'issuers';
   const [name = ''] = names;
   try {

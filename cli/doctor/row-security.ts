@@ -7,12 +7,12 @@ import { keysThere } from '../../src/service/keys.js';
 import { rowSecurityDesign, rowSecurityKey } from '../../src/service/row-security.js';
 import type { Settings } from '../../src/service/settings.js';
 import { counted } from '../output.js';
-import { type Finding, fail, ok, warn } from './finding.js';
+import { type DoctorFinding, fail, ok, warn } from './finding.js';
 
 /** What was found of the second line, and which columns the governed role needs to read. */
 export interface RowSecurityFindings {
   readonly needed: (table: string, column: string) => boolean;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly DoctorFinding[];
 }
 
 const HINT = '`osl row-security --write` writes it, with the role that owns the tables';
@@ -48,7 +48,7 @@ export async function rowSecurityFindings(
 }
 
 /** Policies of ours that no setting asks for: every question to their tables fails. */
-async function leftOver(about: string, { system }: Survey): Promise<readonly Finding[]> {
+async function leftOver(about: string, { system }: Survey): Promise<readonly DoctorFinding[]> {
   const found = await system.query(sql`select from pg_catalog.pg_namespace where nspname = $1`, [SCHEMA]);
   if (found.length === 0) return [];
   const message = 'row security of the gateway stands, and the connector does not say `row_security: true`';
@@ -64,7 +64,7 @@ async function besideFindings(
   about: string,
   { system }: Survey,
   guarded: readonly string[],
-): Promise<readonly Finding[]> {
+): Promise<readonly DoctorFinding[]> {
   const rows = await system.query(
     sql`select n.nspname || '.' || c.relname as name
        from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace

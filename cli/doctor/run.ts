@@ -8,7 +8,7 @@ import { EXIT } from '../exit.js';
 import { MISSING_FILES, type ServerFlags, settingsBesideServer } from '../flags.js';
 import { counted, print, printJson, visible } from '../output.js';
 import { inspectDatabases } from './database.js';
-import { type Finding, fail, failed, ok, skipped } from './finding.js';
+import { type DoctorFinding, fail, failed, ok, skipped } from './finding.js';
 import {
   archiveFindings,
   dataDirFindings,
@@ -30,7 +30,7 @@ export async function runDoctor(flags: DoctorFlags): Promise<void> {
 }
 
 /** What is found of everything that a server with these settings rests on. */
-export async function doctorFindings(settings: Settings): Promise<readonly Finding[]> {
+export async function doctorFindings(settings: Settings): Promise<readonly DoctorFinding[]> {
   await ready();
   return [
     ok('program', `osl ${version()}, Node ${process.versions.node}`),
@@ -44,7 +44,7 @@ export async function doctorFindings(settings: Settings): Promise<readonly Findi
   ];
 }
 
-async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
+async function modelFindings(settings: Settings): Promise<readonly DoctorFinding[]> {
   let model: Model;
   try {
     model = await loadServed(settings);
@@ -70,7 +70,7 @@ async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
 const MOST_FAULTS = 20;
 
 /** What is wrong with the files: each fault by itself, with its own hint under it. */
-function fileFindings(error: unknown): readonly Finding[] {
+function fileFindings(error: unknown): readonly DoctorFinding[] {
   const problems = [error, error instanceof Error ? error.cause : null].find(
     (e) => e instanceof ManifestProblems,
   );
@@ -91,8 +91,8 @@ const HINTS: ReadonlyMap<string, string> = new Map([[CODES.unreadable, MISSING_F
 const SIGNS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL', skipped: '-   ' } as const;
 
 /** Prints findings, each with its hint, or as JSON. Exit status 1 if one fails. */
-export function reportFindings(findings: readonly Finding[], { json }: { readonly json?: true }): void {
-  const count = (state: Finding['state']): number => findings.filter((f) => f.state === state).length;
+export function reportFindings(findings: readonly DoctorFinding[], { json }: { readonly json?: true }): void {
+  const count = (state: DoctorFinding['state']): number => findings.filter((f) => f.state === state).length;
   if (count('fail') > 0) process.exitCode = EXIT.failed;
   if (json) {
     printJson({ ok: count('fail') === 0, findings });

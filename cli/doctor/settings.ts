@@ -2,7 +2,7 @@ import { nearest } from 'osl-compiler';
 import { messageOf } from '../../src/base/thrown.js';
 import { type Manifest, urlVariable } from '../../src/model/manifest/index.js';
 import { SETTINGS, type SettingName, settingsReader } from '../../src/service/settings/table.js';
-import { type Finding, fail, warn } from './finding.js';
+import { type DoctorFinding, fail, warn } from './finding.js';
 
 const ABOUT = 'settings';
 const NAMES = Object.keys(SETTINGS).filter(isSetting);
@@ -12,7 +12,7 @@ function isSetting(name: string): name is SettingName {
 }
 
 /** Settings of this process with a value that their type refuses. */
-export function faultySettings(): readonly Finding[] {
+export function faultySettings(): readonly DoctorFinding[] {
   const read = settingsReader(process.env, process.cwd());
   return NAMES.filter((name) => name.startsWith('OSL_')).flatMap((name) => {
     try {
@@ -28,7 +28,7 @@ export function faultySettings(): readonly Finding[] {
 const NAMED_ELSEWHERE = /^OSL_TEST_|(_KEY|_SECRET)(_FILE)?$|_SECRET_/;
 
 /** Variables that begin with `OSL_` and that neither the table nor the manifest names: most are misspelt. */
-export function unknownSettings(manifest: Manifest | null): readonly Finding[] {
+export function unknownSettings(manifest: Manifest | null): readonly DoctorFinding[] {
   const named = namedBy(manifest);
   return Object.keys(process.env)
     .filter((name) => name.startsWith('OSL_') && !isSetting(name) && !NAMED_ELSEWHERE.test(name))

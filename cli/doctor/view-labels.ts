@@ -3,7 +3,7 @@ import type { Connector } from '../../src/model/manifest/index.js';
 import { counted } from '../output.js';
 import { columnId } from '../proposal/choose.js';
 import { type ViewFlows, viewFlows } from '../proposal/view-flows.js';
-import { type Finding, ok, warn } from './finding.js';
+import { type DoctorFinding, ok, warn } from './finding.js';
 
 const MOST_NAMED = 20;
 const HINT =
@@ -14,7 +14,7 @@ export function viewLabelFindings(
   about: string,
   { relations, truncated }: UpstreamSchema,
   connector: Connector,
-): readonly Finding[] {
+): readonly DoctorFinding[] {
   const declared = labelsOf(connector);
   const views = relations.filter((r) => r.definition !== null);
   const shown = views.flatMap(({ schema, name, columns }) =>
@@ -22,7 +22,7 @@ export function viewLabelFindings(
   );
   if (shown.length === 0 || [...declared.values()].every((label) => label === null)) return [];
   const flows = viewFlows(relations);
-  const lacking = shown.flatMap((id): readonly Finding[] => {
+  const lacking = shown.flatMap((id): readonly DoctorFinding[] => {
     const own = declared.get(id) ?? null;
     const sources = [...reachedFrom(id, flows)].flatMap((source) => {
       const label = declared.get(source) ?? null;

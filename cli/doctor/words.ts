@@ -8,7 +8,7 @@ import {
 } from '../../src/model/manifest/index.js';
 import { connectorUrl } from '../../src/service/connector-url.js';
 import { wordText } from '../../src/service/indexing/word-text.js';
-import { type Finding, warn } from './finding.js';
+import { type DoctorFinding, warn } from './finding.js';
 
 const HINT = 'values that are words can be listed under `exceptions`; then `osl index`';
 
@@ -16,8 +16,8 @@ const HINT = 'values that are words can be listed under `exceptions`; then `osl 
  * Labelled values that probably are words, of facets on native servers: with the system credentials, whose owner may
  * see them. Where these cannot be used another finding says so.
  */
-export async function wordFindings(manifest: Manifest): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
+export async function wordFindings(manifest: Manifest): Promise<readonly DoctorFinding[]> {
+  const findings: DoctorFinding[] = [];
   for (const connector of manifest.connectors.values()) {
     const facets = [...manifest.facets.values()].filter((f) => f.connector === connector.name);
     const survey = facets.length === 0 || connector.kind === 'pglite' ? null : await surveyOf(connector);

@@ -12,7 +12,7 @@ export type UrlSource =
   | { readonly kind: 'file'; readonly name: string; readonly file: string }
   | { readonly kind: 'given'; readonly name: string };
 
-export interface Connected {
+export interface ConnectedDatabase {
   readonly survey: Survey;
   /** May hold a password: it is put into no file. */
   readonly url: string;
@@ -20,7 +20,7 @@ export interface Connected {
 }
 
 /** A connection to the database that is meant. @throws Failure, StartProblem */
-export async function connectTo(flags: InitFlags, prompt: Prompt): Promise<Connected> {
+export async function connectTo(flags: InitFlags, prompt: Prompt): Promise<ConnectedDatabase> {
   const name = flags.urlEnv ?? DEFAULT_URL_ENV;
   if (!/^[A-Z][A-Z0-9_]*$/.test(name))
     throw usage(`\`${name}\` is no name of a variable: capitals, digits and _`);
@@ -90,7 +90,7 @@ const ROLE = 'osl_reader';
  * @throws Failure where it may not, and none is to be made
  */
 export async function readerToMake(
-  { survey }: Connected,
+  { survey }: ConnectedDatabase,
   flags: InitFlags,
   prompt: Prompt,
 ): Promise<string | null> {

@@ -19,24 +19,24 @@ import {
   columnId,
   type DraftedManifest,
   draftManifest,
-  type LeftOut,
+  type ExcludedTable,
   type RowRule,
   type Treatments,
   type ViewFlows,
   viewFlows,
 } from '../proposal/index.js';
-import type { Connected } from './connect.js';
+import type { ConnectedDatabase } from './connect.js';
 import type { InitFlags } from './flags.js';
-import { type Keyed, withKeys } from './keys.js';
+import { type KeyedCandidates, withKeys } from './keys.js';
 import type { Prompt } from './prompt.js';
 import { biWanted, rowsWanted, tablesWanted, treatmentsWanted } from './questions.js';
 
 /** Everything that was decided, before anything is written. */
 export interface Design {
   readonly drafted: DraftedManifest;
-  readonly keyed: Keyed;
+  readonly keyed: KeyedCandidates;
   readonly treatments: Treatments;
-  readonly leftOut: readonly LeftOut[];
+  readonly leftOut: readonly ExcludedTable[];
   readonly untyped: readonly string[];
   readonly hidden: readonly string[];
   readonly rows: RowRule | null;
@@ -50,7 +50,7 @@ export interface Design {
 
 /** Asks everything that is left open, and drafts. @throws Failure where nothing could be made of the answers */
 export async function designModel(
-  { survey, source, url }: Connected,
+  { survey, source, url }: ConnectedDatabase,
   reader: string | null,
   flags: InitFlags,
   prompt: Prompt,
@@ -93,13 +93,13 @@ export async function designModel(
   return { drafted, keyed, treatments, leftOut, untyped, hidden, ...common };
 }
 
-interface Found {
+interface DiscoveredSchemas {
   readonly found: readonly AdoptionCandidate[];
   readonly flows: ViewFlows;
 }
 
 /** Candidates of the schemas that are wanted. `all`: the role that reads is made later, and may read what is chosen. */
-async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise<Found> {
+async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise<DiscoveredSchemas> {
   const own = flags.schemas?.find((name) => name === 'information_schema' || name.startsWith('pg_'));
   if (own !== undefined) throw usage(`\`${own}\` is a system schema: system catalogs cannot be published`);
   const upstream = await readUpstream(survey.system, flags.schemas ?? null);

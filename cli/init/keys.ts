@@ -8,16 +8,16 @@ import type { InitFlags } from './flags.js';
 /** All counting together takes so long at most. */
 const BUDGET_MS = 30_000;
 
-export interface Keyed {
+export interface KeyedCandidates {
   /** Each with the key that is known of it. */
   readonly candidates: readonly AdoptionCandidate[];
   /** `schema.table` of those whose key no declaration backs. */
   readonly counted: ReadonlySet<string>;
   /** Those that have none. */
-  readonly keyless: readonly Keyless[];
+  readonly keyless: readonly KeylessTable[];
 }
 
-export interface Keyless {
+export interface KeylessTable {
   /** `schema.table` */
   readonly table: string;
   readonly reason: string;
@@ -29,12 +29,12 @@ export async function withKeys(
   system: SystemEngine,
   flags: InitFlags,
   progress: Progress,
-): Promise<Keyed> {
+): Promise<KeyedCandidates> {
   const named = namedKeys(candidates, flags);
   const deadline = Date.now() + BUDGET_MS;
   const keyed: AdoptionCandidate[] = [];
   const counted = new Set<string>();
-  const keyless: Keyless[] = [];
+  const keyless: KeylessTable[] = [];
   const unknown = candidates.filter((c) => !named.has(tableOf(c)) && declaredKey(c) === null);
   let done = 0;
   for (const candidate of candidates) {

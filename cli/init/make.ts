@@ -16,7 +16,7 @@ import {
   type ReaderRole,
   tableOf,
 } from '../proposal/index.js';
-import type { Connected } from './connect.js';
+import type { ConnectedDatabase } from './connect.js';
 import type { Design } from './design.js';
 import { type FirstAnswer, firstAnswer } from './first-answer.js';
 import { tenantColumn } from './questions.js';
@@ -31,7 +31,7 @@ export function dataDirOf(dir: string): string {
 /** Writes, serves itself a question, and puts everything in place; what was made is unmade where that fails. */
 export async function make(
   dir: string,
-  connected: Connected,
+  connected: ConnectedDatabase,
   reader: string | null,
   design: Design,
 ): Promise<Omit<Outcome, 'seconds'>> {
@@ -100,14 +100,18 @@ ${urlEnv}=postgres://osl_reader:PASSWORD@HOST:5432/DATABASE
 `;
 }
 
-function readerOf({ survey, url }: Connected, name: string, { drafted, keyed }: Design): Promise<ReaderRole> {
+function readerOf(
+  { survey, url }: ConnectedDatabase,
+  name: string,
+  { drafted, keyed }: Design,
+): Promise<ReaderRole> {
   const tables = drafted.document.connectors['db']?.tables ?? {};
   const adopted = keyed.candidates.filter((c) => Object.hasOwn(tables, tableOf(c)));
   return makeReader(survey.system, name, adopted, url);
 }
 
 /** Writes the policies of what is staged. @throws Failure where the tables belong to somebody else */
-async function guard(stage: Stage, { survey }: Connected, reader: string): Promise<void> {
+async function guard(stage: Stage, { survey }: ConnectedDatabase, reader: string): Promise<void> {
   const { manifestFile, policyFile, dataDir } = stage;
   const model = await loadServed({ ...settingsOf({}), manifestFile, policyFile, dataDir });
   const key = tenantKeys(dataDir);
@@ -123,7 +127,7 @@ async function guard(stage: Stage, { survey }: Connected, reader: string): Promi
 }
 
 /** INVARIANT: before the role is dropped, as its policies would go with it and leave row security switched on. */
-async function checkUnguarded({ survey }: Connected): Promise<void> {
+async function checkUnguarded({ survey }: ConnectedDatabase): Promise<void> {
   await survey.system.transaction(async (tx) => {
     for (const statement of clearingScript()) await tx.script(statement);
   });
@@ -138,7 +142,7 @@ function askFirst(stage: Stage, { urlEnv, subject }: Design, url: string): Promi
 function outcomeOf(
   dir: string,
   files: readonly string[],
-  { source }: Connected,
+  { source }: ConnectedDatabase,
   made: ReaderRole | null,
   design: Design,
   first: FirstAnswer,

@@ -3,18 +3,18 @@ import { usage } from '../exit.js';
 import { visible } from '../output.js';
 import {
   alongViews,
-  type Chosen,
   chooseTables,
   columnId,
+  parseTablePatterns,
   type RowRule,
   spread,
   suggestTreatments,
+  type TableSelection,
   type Treatment,
   type Treatments,
   tableOf,
   tenantRank,
   type ViewFlows,
-  wantedOf,
 } from '../proposal/index.js';
 import type { InitFlags } from './flags.js';
 import type { Prompt } from './prompt.js';
@@ -32,13 +32,13 @@ export async function tablesWanted(
   found: readonly AdoptionCandidate[],
   flags: InitFlags,
   prompt: Prompt,
-): Promise<Chosen> {
+): Promise<TableSelection> {
   const readable = found.filter((c) => c.columns.some((column) => column.readable));
   prompt.say(`\n${readable.length} tables and views may be read: ${some(readable.map(tableOf))}`);
   const question = 'Which? Names between commas, * for any letters, -name leaves one out, table=name renames';
   for (;;) {
     const text = flags.tables ?? (await prompt.ask(question, 'all'));
-    const wanted = text === 'all' ? [] : wantedOf(text);
+    const wanted = text === 'all' ? [] : parseTablePatterns(text);
     const chosen = wanted === null ? null : chooseTables(found, wanted);
     const fault = chosen === null ? `\`${text}\` is not a list of tables` : faultOf(chosen);
     if (chosen !== null && fault === null) return chosen;
@@ -47,7 +47,7 @@ export async function tablesWanted(
   }
 }
 
-function faultOf({ candidates, unmatched, leftOut }: Chosen): string | null {
+function faultOf({ candidates, unmatched, leftOut }: TableSelection): string | null {
   if (unmatched.length > 0) return `no table is called ${some(unmatched.map((u) => `\`${u}\``))}`;
   if (candidates.length > 0) return null;
   const [first] = leftOut;
@@ -123,13 +123,13 @@ function edit(
 }
 
 /** What is known of a column that tables share. */
-interface Shared {
+interface SharedColumn {
   readonly column: string;
   readonly tables: number;
 }
 
 /** The likeliest column that says whose a row is: it stands in at least two tables; null where there is none. */
-export function tenantColumn(candidates: readonly AdoptionCandidate[]): Shared | null {
+export function tenantColumn(candidates: readonly AdoptionCandidate[]): SharedColumn | null {
   const counts = new Map<string, number>();
   for (const { columns } of candidates) {
     for (const { name } of columns)

@@ -2,11 +2,11 @@ import { relative } from 'node:path';
 import { systemUrlVariable } from '../../src/model/manifest/index.js';
 import { formatAnswer } from '../answer.js';
 import { counted, print, printJson, terminalWidth, visible } from '../output.js';
-import type { LeftOut, LostLink } from '../proposal/index.js';
+import type { ExcludedTable, LostLink } from '../proposal/index.js';
 import { commandName, quoted, shellText } from '../serve/invocation.js';
 import type { UrlSource } from './connect.js';
 import type { FirstAnswer } from './first-answer.js';
-import type { Keyless } from './keys.js';
+import type { KeylessTable } from './keys.js';
 
 /** What was made, for the end of the command. */
 export interface Outcome {
@@ -24,8 +24,8 @@ export interface Outcome {
   /** Columns without a type of the model, by `schema.table.column`. */
   readonly untyped: readonly string[];
   readonly counted: readonly string[];
-  readonly keyless: readonly Keyless[];
-  readonly leftOut: readonly LeftOut[];
+  readonly keyless: readonly KeylessTable[];
+  readonly leftOut: readonly ExcludedTable[];
   readonly role: string;
   readonly subject: string;
   readonly issuerKey: string | null;

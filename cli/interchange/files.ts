@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { opendir, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Format, SourceText } from '../../interchange/index.js';
+import type { ImportText, ModelFormat } from '../../interchange/index.js';
 import { EXIT, Failure } from '../exit.js';
 import { note, visible } from '../output.js';
 
@@ -23,7 +23,10 @@ const SKIPPED: ReadonlySet<string> = new Set([
  * The texts at `paths`: files as they are named, and the YAML files below folders, in the order of their names. Links
  * are not followed.
  */
-export async function readSources(paths: readonly string[], format: Format): Promise<readonly SourceText[]> {
+export async function readSources(
+  paths: readonly string[],
+  format: ModelFormat,
+): Promise<readonly ImportText[]> {
   const { readManifestText } = await import('../../src/model/manifest/index.js');
   const files: string[] = [];
   for (const path of paths) {
@@ -33,7 +36,7 @@ export async function readSources(paths: readonly string[], format: Format): Pro
   }
   if (files.length === 0) throw new Failure(EXIT.usage, 'error: there is no YAML file at the paths given');
   let total = 0;
-  const texts: SourceText[] = [];
+  const texts: ImportText[] = [];
   for (const file of files) {
     const text = await readManifestText(file);
     total += text.length;
@@ -43,7 +46,7 @@ export async function readSources(paths: readonly string[], format: Format): Pro
   return texts;
 }
 
-async function collect(folder: string, format: Format, files: string[], depth: number): Promise<void> {
+async function collect(folder: string, format: ModelFormat, files: string[], depth: number): Promise<void> {
   if (depth > DEEPEST) throw new Failure(EXIT.usage, `error: ${visible(folder)} is nested too deeply`);
   const entries: { readonly name: string; readonly isFolder: boolean; readonly isFile: boolean }[] = [];
   for await (const entry of await opendir(folder))
@@ -62,7 +65,7 @@ async function collect(folder: string, format: Format, files: string[], depth: n
 }
 
 /** What a project says of itself, and not of its data. */
-function isConfiguration(path: string, format: Format): boolean {
+function isConfiguration(path: string, format: ModelFormat): boolean {
   const own = /^(dbt_project|packages|dependencies|package-lock|selectors|profiles)\.ya?ml$/;
   return format === 'dbt' && own.test(basename(path));
 }

@@ -14,7 +14,7 @@ export interface OutboxFlags {
 }
 
 /** An undelivered event, as one endpoint has it. */
-export interface Undelivered {
+export interface UndeliveredEvent {
   readonly id: string;
   readonly kind: string;
   readonly endpoint: string;
@@ -31,8 +31,8 @@ export interface Undelivered {
 export async function undelivered(
   which: 'pending' | 'dead',
   flags: OutboxFlags,
-): Promise<ReadonlyMap<string, readonly Undelivered[]>> {
-  const found = new Map<string, readonly Undelivered[]>();
+): Promise<ReadonlyMap<string, readonly UndeliveredEvent[]>> {
+  const found = new Map<string, readonly UndeliveredEvent[]>();
   for (const dir of lineageDirs(settingsOf(flags).dataDir)) found.set(dir, await inOutbox(dir, which, flags));
   return found;
 }
@@ -41,7 +41,7 @@ async function inOutbox(
   dir: string,
   which: 'pending' | 'dead',
   flags: OutboxFlags,
-): Promise<readonly Undelivered[]> {
+): Promise<readonly UndeliveredEvent[]> {
   const state = OutboxState.of(await readJournal<Entry>(journalIn(dir)));
   return [...state.messages.values()].flatMap(({ id, kind, at, body, targets }) =>
     [...targets]
@@ -49,7 +49,7 @@ async function inOutbox(
         ([endpoint, t]) => t.state === which && (flags.endpoint === undefined || endpoint === flags.endpoint),
       )
       .map(
-        ([endpoint, { attempts, due, why }]): Undelivered => ({
+        ([endpoint, { attempts, due, why }]): UndeliveredEvent => ({
           id,
           kind,
           endpoint,
@@ -84,7 +84,7 @@ export async function runReplay(
 ): Promise<void> {
   if ((id === undefined) === (flags.all === undefined)) throw usage('name one event, or say --all');
   const dead = await undelivered('dead', flags);
-  const meant = (e: Undelivered): boolean => id === undefined || e.id === id;
+  const meant = (e: UndeliveredEvent): boolean => id === undefined || e.id === id;
   const asked = [...dead.values()].flat().filter(meant);
   if (id !== undefined && asked.length === 0)
     throw new Failure(EXIT.failed, `error: no dead letter has the id ${id}: \`osl lineage dead\` lists them`);

@@ -2,7 +2,7 @@ import { messageOf } from '../../src/base/thrown.js';
 import { postForm } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
 import { subjectOf } from '../proxy/listen.js';
-import { exclusively, type Login, readLogin, writeLogin } from './store.js';
+import { exclusively, readLogin, type StoredLogin, writeLogin } from './store.js';
 
 export interface LoginToken {
   readonly token: string;
@@ -40,13 +40,13 @@ export async function loginToken(server: string, admin: boolean): Promise<LoginT
 }
 
 /** The login as it is good for some time. */
-async function current(server: string): Promise<Login | null> {
+async function current(server: string): Promise<StoredLogin | null> {
   const login = readLogin(server);
   if (login === null || endOf(login.idToken) > Date.now() / 1_000 + SOON_SECONDS) return login;
   if (login.refreshToken === null) throw over(server, 'its provider gave no refresh token');
   const { refreshed } = await import('./provider.js');
   try {
-    const next: Login = { ...login, ...(await refreshed(login, login.refreshToken)) };
+    const next: StoredLogin = { ...login, ...(await refreshed(login, login.refreshToken)) };
     writeLogin(next);
     return next;
   } catch (error) {

@@ -11,12 +11,12 @@ export interface GivenTokens {
 }
 
 /** Shown to the person: where to go, and what to type there. */
-export type Shown = (url: string, code: string | null) => void;
+export type LoginPrompt = (url: string, code: string | null) => void;
 
 const LOGIN_MS = 300_000;
 
 /** Logs in on another screen: the person opens an address anywhere and confirms a code (RFC 8628). */
-export async function byDevice(offer: LoginOffer, show: Shown): Promise<GivenTokens> {
+export async function byDevice(offer: LoginOffer, show: LoginPrompt): Promise<GivenTokens> {
   const provider = await discovered(offer);
   const begun = await oauth.initiateDeviceAuthorization(provider, { scope: offer.scopes.join(' ') });
   show(begun.verification_uri_complete ?? begun.verification_uri, begun.user_code);
@@ -24,7 +24,7 @@ export async function byDevice(offer: LoginOffer, show: Shown): Promise<GivenTok
 }
 
 /** Logs in with the browser of this machine: authorisation code with PKCE, back to a port of loopback (RFC 8252). */
-export async function byBrowser(offer: LoginOffer, show: Shown): Promise<GivenTokens> {
+export async function byBrowser(offer: LoginOffer, show: LoginPrompt): Promise<GivenTokens> {
   const provider = await discovered(offer);
   const verifier = oauth.randomPKCECodeVerifier();
   const state = oauth.randomState();
@@ -76,7 +76,7 @@ function given(tokens: oauth.TokenEndpointResponse): GivenTokens {
   return { idToken: tokens.id_token, refreshToken: tokens.refresh_token ?? null };
 }
 
-interface Back {
+interface RedirectListener {
   readonly redirectUri: string;
   /** The address that the browser came back to. Rejects where it does not come. */
   readonly answer: Promise<URL>;
@@ -85,7 +85,7 @@ interface Back {
 
 const PAGE = '<!doctype html><title>OSL Gateway</title><p>Done. This window can be closed.</p>\n';
 
-async function listenOnce(): Promise<Back> {
+async function listenOnce(): Promise<RedirectListener> {
   let came: (url: URL) => void = () => undefined;
   let late: (error: Error) => void = () => undefined;
   const answer = new Promise<URL>((resolve, reject) => {

@@ -7,7 +7,7 @@ import { codeOf } from '../../src/base/thrown.js';
 import { EXIT, Failure } from '../exit.js';
 
 /** What is kept of a login: one file of mode 0600 for each server. */
-export interface Login {
+export interface StoredLogin {
   /** The REST address of the gateway, without a `/` at its end. */
   readonly server: string;
   readonly issuer: string;
@@ -19,7 +19,7 @@ export interface Login {
 }
 
 /** The login at `server`; null where nobody has logged in there. */
-export function readLogin(server: string): Login | null {
+export function readLogin(server: string): StoredLogin | null {
   try {
     const value: unknown = JSON.parse(readFileSync(fileOf(server), 'utf8'));
     return isLogin(value) && value.server === server ? value : null;
@@ -31,7 +31,7 @@ export function readLogin(server: string): Login | null {
 }
 
 /** Replaces the file whole, readable by its owner alone from its first byte. */
-export function writeLogin(login: Login): void {
+export function writeLogin(login: StoredLogin): void {
   mkdirSync(folder(), { recursive: true, mode: 0o700 });
   const file = fileOf(login.server);
   const making = `${file}.${process.pid}`;
@@ -86,7 +86,7 @@ function fileOf(server: string): string {
   return join(folder(), `${createHash('sha256').update(server).digest('hex').slice(0, 32)}.json`);
 }
 
-function isLogin(value: unknown): value is Login {
+function isLogin(value: unknown): value is StoredLogin {
   if (typeof value !== 'object' || value === null) return false;
   const said: Readonly<Record<string, unknown>> = { ...value };
   const texts = ['server', 'issuer', 'clientId', 'idToken'].every((name) => typeof said[name] === 'string');

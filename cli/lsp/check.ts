@@ -7,7 +7,7 @@ import {
   readManifestText,
 } from '../../src/model/manifest/index.js';
 import { loadModel, PolicyFault } from '../../src/service/model.js';
-import { type Names, namesOf } from './names.js';
+import { type ManifestNames, namesOf } from './names.js';
 
 /** A manifest and the policy beside it, absolute. */
 export interface Project {
@@ -31,7 +31,7 @@ export interface CheckResult {
   /** Null where the manifest is wrong. */
   readonly sound: SoundModel | null;
   /** Null where a file is no YAML. */
-  readonly names: Names | null;
+  readonly names: ManifestNames | null;
 }
 
 /** Checks a project as `osl validate` does, with what is open in the place of what is saved. */

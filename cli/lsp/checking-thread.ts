@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { CheckReply, CheckRequest, Results, Task } from './messages.js';
+import type { CheckReply, CheckRequest, CheckResults, CheckTask } from './messages.js';
 
 /** MiB. A manifest of 10,000 entities takes some hundreds. */
 const MEMORY_MB = 2_048;
@@ -13,14 +13,16 @@ export class CheckingThread {
   #next = 0;
 
   /** What the thread says to `task`; null where it ended before it had. @throws Error with the thread's own stack */
-  ask<K extends Task['kind']>(task: Extract<Task, { readonly kind: K }>): Promise<Results[K] | null> {
+  ask<K extends CheckTask['kind']>(
+    task: Extract<CheckTask, { readonly kind: K }>,
+  ): Promise<CheckResults[K] | null> {
     const worker = this.#worker ?? this.#start();
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, (answer) => {
         if (answer === null) resolve(null);
         else if ('failed' in answer) reject(new Error(answer.failed));
-        else resolve(answer.result as Results[K]); // the thread answers each task with what is its own
+        else resolve(answer.result as CheckResults[K]); // the thread answers each task with what is its own
       });
       worker.postMessage({ id, task } satisfies CheckRequest);
     });

@@ -3,7 +3,7 @@ import { ready } from 'osl-compiler';
 import { stackOf } from '../../src/base/thrown.js';
 import { functionEntries } from '../../src/model/graph/language.js';
 import { check, type SoundModel } from './check.js';
-import type { CheckReply, CheckRequest, Results, Task } from './messages.js';
+import type { CheckReply, CheckRequest, CheckResults, CheckTask } from './messages.js';
 import { questionFaults } from './messages.js';
 import { sightsText } from './sights.js';
 
@@ -21,7 +21,7 @@ port.on('message', ({ id, task }: CheckRequest) => {
   last = last.then(async () => port.postMessage(await answered(id, task)));
 });
 
-async function answered(id: number, task: Task): Promise<CheckReply> {
+async function answered(id: number, task: CheckTask): Promise<CheckReply> {
   try {
     return { id, result: await done(task) };
   } catch (error) {
@@ -29,7 +29,7 @@ async function answered(id: number, task: Task): Promise<CheckReply> {
   }
 }
 
-async function done(task: Task): Promise<Results[Task['kind']]> {
+async function done(task: CheckTask): Promise<CheckResults[CheckTask['kind']]> {
   switch (task.kind) {
     case 'check': {
       const checked = await check(task.project, new Map(task.open));

@@ -1,7 +1,7 @@
 import { type CompletionItem, CompletionItemKind, type Range } from 'vscode-languageserver/node';
-import { type Candidate, candidatesFor, type Meaning, meaningOf } from './meaning.js';
-import type { Names } from './names.js';
-import { choicesOf, type FileKind, mayBe, type SchemaPart, schemaAt } from './schema-at.js';
+import { candidatesFor, type Meaning, meaningOf, type NameCandidate } from './meaning.js';
+import type { ManifestNames } from './names.js';
+import { choicesOf, type FileKind, type JsonSchemaPart, mayBe, schemaAt } from './schema-at.js';
 import type { YamlPlace } from './yaml/place.js';
 
 /** Items of one list: an editor filters them by what is typed, and asks again where there are more. */
@@ -14,7 +14,12 @@ export interface Completion {
 }
 
 /** What may stand at a place of a manifest or a policy. */
-export function completeYaml(kind: FileKind, place: YamlPlace, line: number, names: Names): Completion {
+export function completeYaml(
+  kind: FileKind,
+  place: YamlPlace,
+  line: number,
+  names: ManifestNames,
+): Completion {
   const part = schemaAt(kind, place.steps);
   const range = { start: { line, character: place.start }, end: { line, character: place.end } };
   const items = [
@@ -32,9 +37,9 @@ export function completeYaml(kind: FileKind, place: YamlPlace, line: number, nam
 function keyItems(
   kind: FileKind,
   place: YamlPlace,
-  part: SchemaPart | null,
+  part: JsonSchemaPart | null,
   range: Range,
-  names: Names,
+  names: ManifestNames,
 ): readonly CompletionItem[] {
   if (part === null || !mayBe(part, 'object')) return [];
   const required = new Set(part.required ?? []);
@@ -60,8 +65,8 @@ function keysNamed(
   meaning: Meaning,
   kind: FileKind,
   { steps }: YamlPlace,
-  names: Names,
-): readonly Candidate[] {
+  names: ManifestNames,
+): readonly NameCandidate[] {
   const declares = kind === 'manifest' ? steps.length === 1 : ['roles', 'subjects'].includes(steps[0] ?? '');
   if (declares) return [];
   // The columns of an entity are named after those of its table.
@@ -74,9 +79,9 @@ function keysNamed(
 function valueItems(
   kind: FileKind,
   place: YamlPlace,
-  part: SchemaPart | null,
+  part: JsonSchemaPart | null,
   range: Range,
-  names: Names,
+  names: ManifestNames,
 ): readonly CompletionItem[] {
   const choices = (part === null ? [] : choicesOf(part)).map(
     (choice): CompletionItem => ({
@@ -90,7 +95,7 @@ function valueItems(
   return [...choices, ...named.map((candidate) => nameItem(candidate, range, ''))];
 }
 
-function nameItem({ name, detail, description }: Candidate, range: Range, after: string): CompletionItem {
+function nameItem({ name, detail, description }: NameCandidate, range: Range, after: string): CompletionItem {
   return {
     label: name,
     kind: CompletionItemKind.Reference,

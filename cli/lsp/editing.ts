@@ -22,12 +22,12 @@ import type { Diagnostic as Fault, TextRange as FileRange } from '../../src/mode
 import type { Project } from './check.js';
 import { CheckingThread } from './checking-thread.js';
 import { type Completion, completeYaml } from './complete.js';
-import { objectText, questionTarget, schemaText, type Target, targetAt } from './hover.js';
+import { type HoverTarget, objectText, questionTarget, schemaText, targetAt } from './hover.js';
 import { completeQuestion } from './osql/complete.js';
 import { type Statement, statementsOf } from './osql/scan.js';
 import { type DocumentKind, fileOf, kindOf, type LspOptions, projectOf } from './projects.js';
-import { complain, Projects, type Standing } from './standing.js';
-import { findKey, type Outline, outlineOf, type Place } from './yaml/find.js';
+import { complain, type ProjectState, Projects } from './standing.js';
+import { findKey, type Outline, outlineOf, type YamlRange } from './yaml/find.js';
 import { placeAt } from './yaml/place.js';
 
 /** After the last change, before a file is checked. */
@@ -35,11 +35,11 @@ const DELAY_MS = 150;
 const SOURCE = 'osl';
 
 /** An open document that is one of ours. */
-interface Own {
+interface OpenDocument {
   readonly document: TextDocument;
   readonly file: string;
   readonly kind: DocumentKind;
-  readonly standing: Standing | null;
+  readonly standing: ProjectState | null;
 }
 
 /** The files that are open in an editor, and what it asks about them. */
@@ -90,7 +90,7 @@ export class Editing {
     });
   }
 
-  #own(uri: string): Own | null {
+  #own(uri: string): OpenDocument | null {
     const document = this.#documents.get(uri);
     const file = fileOf(uri);
     if (document === undefined || file === null) return null;
@@ -154,7 +154,7 @@ export class Editing {
     }
   }
 
-  async #checkQuestions(document: TextDocument, { project }: Standing): Promise<void> {
+  async #checkQuestions(document: TextDocument, { project }: ProjectState): Promise<void> {
     const { version } = document;
     await this.#projects.settled(project);
     if (document.version !== version) return;
@@ -219,7 +219,10 @@ export class Editing {
     );
   }
 
-  async #sights({ object }: Target, { project: { manifestFile } }: Standing): Promise<string | null> {
+  async #sights(
+    { object }: HoverTarget,
+    { project: { manifestFile } }: ProjectState,
+  ): Promise<string | null> {
     return object === null ? null : this.#thread.ask<'sights'>({ kind: 'sights', manifestFile, object });
   }
 
@@ -361,7 +364,7 @@ function after({ line, character }: Position): Position {
   return { line, character: character + 1 };
 }
 
-function placeRange({ line, start, end }: Place): Range {
+function placeRange({ line, start, end }: YamlRange): Range {
   return { start: { line, character: start }, end: { line, character: end } };
 }
 
@@ -371,7 +374,7 @@ interface FaultData {
 }
 
 /** A change that a hint proposes. */
-interface Fix {
+interface ProposedEdit {
   readonly title: string;
   readonly edit: TextEdit;
 }
@@ -381,7 +384,7 @@ function fixFor(
   { range, message }: Pick<Diagnostic, 'range' | 'message'>,
   hint: string | null,
   marked: string,
-): Fix | null {
+): ProposedEdit | null {
   const [, better] = /^perhaps you meant `([^`]+)`/.exec(hint ?? '') ?? [];
   if (better !== undefined) {
     const newText = replaced(

@@ -1,12 +1,12 @@
 import { type Meaning, meaningOf } from './meaning.js';
-import type { Names } from './names.js';
+import type { ManifestNames } from './names.js';
 import { isName, type Statement } from './osql/scan.js';
 import { argumentOf, columnsIn, sourcesIn } from './osql/scope.js';
 import { choicesOf, type FileKind, schemaAt } from './schema-at.js';
 import type { YamlPlace } from './yaml/place.js';
 
 /** What a word stands for. */
-export interface Target {
+export interface HoverTarget {
   /** Steps to where the manifest, or the policy, declares it. */
   readonly declared: { readonly file: FileKind; readonly steps: readonly string[] };
   /** As questions name it, where somebody may see it: `order.amount`. */
@@ -14,7 +14,7 @@ export interface Target {
 }
 
 /** What the word at a place of a file stands for; null where it names nothing that is declared. */
-export function targetAt(kind: FileKind, place: YamlPlace, names: Names): Target | null {
+export function targetAt(kind: FileKind, place: YamlPlace, names: ManifestNames): HoverTarget | null {
   const roles = place.role === 'either' ? (['value', 'key'] as const) : [place.role];
   for (const role of roles) {
     const meaning = meaningOf(kind, place, role);
@@ -24,7 +24,12 @@ export function targetAt(kind: FileKind, place: YamlPlace, names: Names): Target
   return null;
 }
 
-function targetOf(meaning: Meaning, word: string, place: YamlPlace, names: Names): Target | null {
+function targetOf(
+  meaning: Meaning,
+  word: string,
+  place: YamlPlace,
+  names: ManifestNames,
+): HoverTarget | null {
   switch (meaning.kind) {
     case 'relation':
       return relationTarget(word, names);
@@ -62,19 +67,19 @@ function targetOf(meaning: Meaning, word: string, place: YamlPlace, names: Names
   }
 }
 
-function declared(file: FileKind, steps: readonly string[], exists: boolean): Target | null {
+function declared(file: FileKind, steps: readonly string[], exists: boolean): HoverTarget | null {
   return exists ? { declared: { file, steps }, object: null } : null;
 }
 
 const SECTIONS = { entity: 'entities', bridge: 'bridges', facet: 'facets' } as const;
 
-function relationTarget(name: string, { relations }: Names): Target | null {
+function relationTarget(name: string, { relations }: ManifestNames): HoverTarget | null {
   const found = relations.find((relation) => relation.name === name);
   if (found === undefined) return null;
   return { declared: { file: 'manifest', steps: [SECTIONS[found.kind], name] }, object: name };
 }
 
-function columnTarget(relation: string, column: string, { relations }: Names): Target | null {
+function columnTarget(relation: string, column: string, { relations }: ManifestNames): HoverTarget | null {
   const found = relations.find(({ name }) => name === relation);
   const own = found?.columns.find(({ name }) => name === column);
   if (found === undefined || own === undefined) return null;
@@ -87,8 +92,8 @@ function tableColumnTarget(
   relation: string,
   column: string,
   { steps }: YamlPlace,
-  names: Names,
-): Target | null {
+  names: ManifestNames,
+): HoverTarget | null {
   const table = names.relations.find(({ name }) => name === relation)?.table ?? null;
   if (table === null) return null;
   const path = ['connectors', table.connector, 'tables', table.name, 'columns', column];
@@ -96,7 +101,11 @@ function tableColumnTarget(
   return { declared: { file: 'manifest', steps: path }, object: listed?.object ?? null };
 }
 
-function tableTarget(connector: string | null, word: string, { connectors }: Names): Target | null {
+function tableTarget(
+  connector: string | null,
+  word: string,
+  { connectors }: ManifestNames,
+): HoverTarget | null {
   const of = connector ?? word.slice(0, Math.max(0, word.indexOf('.')));
   const table = connector === null ? word.slice(of.length + 1) : word;
   const exists = connectors.some(({ name, tables }) => name === of && tables.some((t) => t.name === table));
@@ -118,8 +127,8 @@ export function schemaText(kind: FileKind, place: YamlPlace): string | null {
 export function questionTarget(
   { tokens }: Statement,
   at: number,
-  names: Names,
-): (Target & { readonly from: number; readonly to: number; readonly detail: string | null }) | null {
+  names: ManifestNames,
+): (HoverTarget & { readonly from: number; readonly to: number; readonly detail: string | null }) | null {
   const index = tokens.findIndex(
     (token) => token.from <= at && at <= token.to && (isName(token) || token.kind === 'string'),
   );
@@ -154,7 +163,7 @@ export function questionTarget(
   return having === undefined ? null : columnFound(having.relation, token.text, from, to, names);
 }
 
-function columnFound(relation: string, column: string, from: number, to: number, names: Names) {
+function columnFound(relation: string, column: string, from: number, to: number, names: ManifestNames) {
   const target = columnTarget(relation, column, names);
   if (target === null) return null;
   const detail = names.relations
@@ -164,7 +173,10 @@ function columnFound(relation: string, column: string, from: number, to: number,
 }
 
 /** What is said of an object of the manifest beside who may see it. */
-export function objectText({ object, declared: { steps } }: Target, names: Names): string | null {
+export function objectText(
+  { object, declared: { steps } }: HoverTarget,
+  names: ManifestNames,
+): string | null {
   if (object === null) return steps[0] === 'metrics' ? `metric **${steps[1]}**` : null;
   const [, name = '', , column] = steps;
   const relation = names.relations.find((one) => one.name === name);

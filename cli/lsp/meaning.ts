@@ -1,4 +1,4 @@
-import type { NamedRelation, Names } from './names.js';
+import type { ManifestNames, NamedRelation } from './names.js';
 import type { FileKind } from './schema-at.js';
 import type { YamlPlace } from './yaml/place.js';
 
@@ -142,14 +142,14 @@ function fits(path: readonly string[], steps: readonly string[]): boolean {
 }
 
 /** One name that could stand somewhere, and what is said of it. */
-export interface Candidate {
+export interface NameCandidate {
   readonly name: string;
   readonly detail: string | null;
   readonly description: string | null;
 }
 
 /** All names that a meaning can have. */
-export function candidatesFor(meaning: Meaning, names: Names): readonly Candidate[] {
+export function candidatesFor(meaning: Meaning, names: ManifestNames): readonly NameCandidate[] {
   switch (meaning.kind) {
     case 'relation':
       return names.relations
@@ -193,22 +193,25 @@ export function candidatesFor(meaning: Meaning, names: Names): readonly Candidat
   }
 }
 
-function columnsOf(relation: string, { relations }: Names): readonly Candidate[] {
+function columnsOf(relation: string, { relations }: ManifestNames): readonly NameCandidate[] {
   return relations.find(({ name }) => name === relation)?.columns.map(columnCandidate) ?? [];
 }
 
-function columnCandidate({ name, type, description }: NamedRelation['columns'][number]): Candidate {
+function columnCandidate({ name, type, description }: NamedRelation['columns'][number]): NameCandidate {
   return { name, detail: type, description };
 }
 
-function tableColumnsOf(relation: string, { relations, connectors }: Names): readonly Candidate[] {
+function tableColumnsOf(
+  relation: string,
+  { relations, connectors }: ManifestNames,
+): readonly NameCandidate[] {
   const table = relations.find(({ name }) => name === relation)?.table ?? null;
   if (table === null) return [];
   const connector = connectors.find(({ name }) => name === table.connector);
   return plain(connector?.tables.find(({ name }) => name === table.name)?.columns ?? [], table.name);
 }
 
-function tablesOf(connector: string | null, { connectors }: Names): readonly Candidate[] {
+function tablesOf(connector: string | null, { connectors }: ManifestNames): readonly NameCandidate[] {
   return connectors
     .filter(({ name }) => connector === null || name === connector)
     .flatMap(({ name, tables }) =>
@@ -219,6 +222,6 @@ function tablesOf(connector: string | null, { connectors }: Names): readonly Can
     );
 }
 
-function plain(names: readonly string[], detail: string): readonly Candidate[] {
+function plain(names: readonly string[], detail: string): readonly NameCandidate[] {
   return names.map((name) => ({ name, detail, description: null }));
 }

@@ -4,11 +4,11 @@ import type { FunctionEntry } from '../../src/model/graph/language.js';
 import { everythingIn } from '../../src/model/graph/visible.js';
 import type { Diagnostic } from '../../src/model/manifest/index.js';
 import type { Project, SoundModel } from './check.js';
-import type { Names } from './names.js';
+import type { ManifestNames } from './names.js';
 import { statementsOf } from './osql/scan.js';
 
 /** What the checking thread is asked. */
-export type Task =
+export type CheckTask =
   | {
       readonly kind: 'check';
       readonly project: Project;
@@ -24,10 +24,10 @@ export type Task =
     };
 
 /** What it answers. */
-export interface Results {
+export interface CheckResults {
   readonly check: {
     readonly diagnostics: readonly Diagnostic[];
-    readonly names: Names | null;
+    readonly names: ManifestNames | null;
     readonly functions: readonly FunctionEntry[];
   };
   /** Markdown; null where there is nothing to say. */
@@ -38,11 +38,11 @@ export interface Results {
 
 export interface CheckRequest {
   readonly id: number;
-  readonly task: Task;
+  readonly task: CheckTask;
 }
 
 export type CheckReply =
-  | { readonly id: number; readonly result: Results[Task['kind']] }
+  | { readonly id: number; readonly result: CheckResults[CheckTask['kind']] }
   | { readonly id: number; readonly failed: string };
 
 /** What is wrong with a question, by offsets of its file (UTF-16). */

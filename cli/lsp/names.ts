@@ -1,7 +1,7 @@
 import { isObject } from '../../src/base/is-object.js';
 
 /** What a manifest and its policy name, as far as they can be read: they need not be right. */
-export interface Names {
+export interface ManifestNames {
   readonly connectors: readonly NamedConnector[];
   /** Entities, bridges and facets. */
   readonly relations: readonly NamedRelation[];
@@ -36,7 +36,7 @@ export interface NamedColumn {
   readonly section: 'columns' | 'metadata' | 'computed' | 'derived';
 }
 
-export const NO_NAMES: Names = {
+export const NO_NAMES: ManifestNames = {
   connectors: [],
   relations: [],
   metrics: [],
@@ -48,7 +48,7 @@ export const NO_NAMES: Names = {
 };
 
 /** The names in what two files hold; null: a file that cannot be read. */
-export function namesOf(manifest: unknown, policy: unknown): Names {
+export function namesOf(manifest: unknown, policy: unknown): ManifestNames {
   const connectors = membersOf(manifest, 'connectors').map(
     ([name, connector]): NamedConnector => ({
       name,

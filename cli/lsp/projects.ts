@@ -5,13 +5,13 @@ import type { Project } from './check.js';
 import type { FileKind } from './schema-at.js';
 
 /** Files that flags name, absolute; else they are found beside what is edited. */
-export interface Given {
+export interface ProjectFiles {
   readonly manifestFile: string | null;
   readonly policyFile: string | null;
 }
 
 /** How the server is started. */
-export interface LspOptions extends Given {
+export interface LspOptions extends ProjectFiles {
   /** As whom questions are checked; null: as who sees everything. */
   readonly subject: string | null;
 }
@@ -34,7 +34,11 @@ const POLICY_KEY = /^(subjects|roles|masks):/m;
 const BEGINNING = 4_096;
 
 /** What a file is: by its name, the schema that its first lines name, or its keys; null for what is none of ours. */
-export function kindOf(file: string, text: string, { manifestFile, policyFile }: Given): DocumentKind | null {
+export function kindOf(
+  file: string,
+  text: string,
+  { manifestFile, policyFile }: ProjectFiles,
+): DocumentKind | null {
   if (/\.osql$/i.test(file)) return 'questions';
   if (!/\.ya?ml$/i.test(file)) return null;
   if (file === manifestFile) return 'manifest';
@@ -49,7 +53,7 @@ export function kindOf(file: string, text: string, { manifestFile, policyFile }:
 }
 
 /** The manifest and policy that a file belongs to; null where there is no manifest for it. */
-export function projectOf(file: string, kind: DocumentKind, given: Given): Project | null {
+export function projectOf(file: string, kind: DocumentKind, given: ProjectFiles): Project | null {
   const dir = dirname(file);
   switch (kind) {
     case 'manifest':

@@ -4,24 +4,27 @@ import { MANIFEST_SCHEMA, POLICY_SCHEMA } from '../../src/model/manifest/index.j
 export type FileKind = 'manifest' | 'policy';
 
 /** A part of a JSON Schema, as far as it tells a writer something. */
-export interface SchemaPart {
+export interface JsonSchemaPart {
   readonly type?: string | readonly string[];
   readonly description?: string;
-  readonly properties?: Readonly<Record<string, SchemaPart>>;
+  readonly properties?: Readonly<Record<string, JsonSchemaPart>>;
   readonly required?: readonly string[];
-  readonly additionalProperties?: SchemaPart | boolean;
-  readonly propertyNames?: SchemaPart;
-  readonly items?: SchemaPart;
+  readonly additionalProperties?: JsonSchemaPart | boolean;
+  readonly propertyNames?: JsonSchemaPart;
+  readonly items?: JsonSchemaPart;
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly examples?: readonly unknown[];
 }
 
-const SCHEMAS: Readonly<Record<FileKind, SchemaPart>> = { manifest: MANIFEST_SCHEMA, policy: POLICY_SCHEMA };
+const SCHEMAS: Readonly<Record<FileKind, JsonSchemaPart>> = {
+  manifest: MANIFEST_SCHEMA,
+  policy: POLICY_SCHEMA,
+};
 
 /** What the schema says of the place that `steps` lead to; null where it knows none. */
-export function schemaAt(kind: FileKind, steps: readonly string[]): SchemaPart | null {
-  let part: SchemaPart | undefined = SCHEMAS[kind];
+export function schemaAt(kind: FileKind, steps: readonly string[]): JsonSchemaPart | null {
+  let part: JsonSchemaPart | undefined = SCHEMAS[kind];
   for (const step of steps) {
     if (part === undefined) return null;
     part = step === '[]' ? part.items : memberOf(part, step);
@@ -29,18 +32,21 @@ export function schemaAt(kind: FileKind, steps: readonly string[]): SchemaPart |
   return part ?? null;
 }
 
-function memberOf({ properties, additionalProperties }: SchemaPart, key: string): SchemaPart | undefined {
+function memberOf(
+  { properties, additionalProperties }: JsonSchemaPart,
+  key: string,
+): JsonSchemaPart | undefined {
   if (properties !== undefined && Object.hasOwn(properties, key)) return properties[key];
   return typeof additionalProperties === 'object' ? additionalProperties : undefined;
 }
 
 /** True if a place may hold a value of the JSON type. */
-export function mayBe({ type }: SchemaPart, name: string): boolean {
+export function mayBe({ type }: JsonSchemaPart, name: string): boolean {
   return type === undefined || type === name || (Array.isArray(type) && type.includes(name));
 }
 
 /** The values that the place has to choose from, as YAML. */
-export function choicesOf(part: SchemaPart): readonly string[] {
+export function choicesOf(part: JsonSchemaPart): readonly string[] {
   if (part.enum !== undefined) return part.enum.map((choice) => (choice === 'null' ? '"null"' : `${choice}`));
   if (part.const !== undefined) return [`${part.const}`];
   if (part.type === 'boolean') return ['true', 'false'];

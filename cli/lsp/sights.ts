@@ -54,7 +54,7 @@ export function sightsText(name: string, { manifest: { catalog }, snapshot }: So
   ].join('\n');
 }
 
-interface Seen {
+interface SubjectVisibility {
   readonly subject: string;
   readonly sight: Visibility;
   readonly rules: readonly string[];
@@ -65,7 +65,7 @@ function* sightsOf(
   relation: Relation,
   snapshot: PolicySnapshot,
   catalog: Catalog,
-): Generator<Seen> {
+): Generator<SubjectVisibility> {
   const circumstances = { ...NOWHERE, now: Date.now() };
   for (const subject of [...snapshot.subjects.keys()].slice(0, MOST_SUBJECTS)) {
     const identity = supposedIdentity({ chain: [subject], roles: null }, snapshot);
@@ -89,7 +89,7 @@ function ruleText({ rule, rows, unmask }: GrantReason): string {
   return `\`${rule}\`${more.length === 0 ? '' : ` (${more.join('; ')})`}`;
 }
 
-function rulesText(who: readonly Seen[]): string {
+function rulesText(who: readonly SubjectVisibility[]): string {
   const rules = [...new Set(who.flatMap(({ rules }) => rules))];
   return rules.length > MOST_NAMED ? `${rules.slice(0, MOST_NAMED).join(', ')} …` : rules.join(', ');
 }

@@ -3,18 +3,18 @@ import type { FunctionEntry } from '../../src/model/graph/language.js';
 import type { Diagnostic } from '../../src/model/manifest/index.js';
 import type { Project } from './check.js';
 import type { CheckingThread } from './checking-thread.js';
-import { type Names, NO_NAMES } from './names.js';
+import { type ManifestNames, NO_NAMES } from './names.js';
 
 /** What is known of a project. */
-export interface Standing {
+export interface ProjectState {
   readonly project: Project;
   /** Of the last check in which both files could be read. */
-  readonly names: Names;
+  readonly names: ManifestNames;
   readonly functions: readonly FunctionEntry[];
 }
 
-interface Entry {
-  standing: Standing;
+interface ProjectEntry {
+  standing: ProjectState;
   timer: NodeJS.Timeout | null;
   /** The check that runs. */
   running: Promise<void> | null;
@@ -32,7 +32,7 @@ export type DiagnosticsListener = (project: Project, diagnostics: readonly Diagn
 
 /** The projects of the files that are open. Each is checked a moment after its last change, one check at a time. */
 export class Projects {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, ProjectEntry>();
   readonly #thread: CheckingThread;
   readonly #delayMs: number;
   readonly #open: () => readonly (readonly [file: string, text: string])[];
@@ -51,7 +51,7 @@ export class Projects {
     this.#found = found;
   }
 
-  standing(project: Project): Standing {
+  standing(project: Project): ProjectState {
     return this.#entry(project).standing;
   }
 
@@ -77,7 +77,7 @@ export class Projects {
     while (entry.running !== null) await entry.running;
   }
 
-  #entry(project: Project): Entry {
+  #entry(project: Project): ProjectEntry {
     const key = `${project.manifestFile}\n${project.policyFile ?? ''}`;
     let entry = this.#entries.get(key);
     if (entry === undefined) {
@@ -92,7 +92,7 @@ export class Projects {
     return entry;
   }
 
-  #check(entry: Entry): Promise<void> {
+  #check(entry: ProjectEntry): Promise<void> {
     entry.running = this.#checked(entry)
       .catch(complain)
       .finally(() => {
@@ -103,7 +103,7 @@ export class Projects {
     return entry.running;
   }
 
-  async #checked(entry: Entry): Promise<void> {
+  async #checked(entry: ProjectEntry): Promise<void> {
     entry.stale = false;
     const { project } = entry.standing;
     const files = [project.manifestFile, project.policyFile];

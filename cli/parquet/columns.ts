@@ -12,7 +12,7 @@ export interface ParquetColumn {
 }
 
 type Leaf = Omit<SchemaElement, 'name' | 'repetition_type'>;
-type Read = (data: Data, row: number) => unknown;
+type ReadValue = (data: Data, row: number) => unknown;
 
 /**
  * How a field of an answer is written: its values to the last digit and microsecond. Parquet's own interval ends at
@@ -41,11 +41,11 @@ export function parquetColumn({ name, type, metadata }: Field): ParquetColumn {
 
 const OPTIONAL = { repetition_type: 'OPTIONAL' } as const;
 
-function nullable(read: Read): Read {
+function nullable(read: ReadValue): ReadValue {
   return (data, row) => (data.getValid(row) ? read(data, row) : null);
 }
 
-function elementsOf(data: Data, row: number, element: Read): readonly unknown[] {
+function elementsOf(data: Data, row: number, element: ReadValue): readonly unknown[] {
   const [items] = data.children;
   const [from = 0, to = 0] = [data.valueOffsets[row], data.valueOffsets[row + 1]];
   if (items === undefined) return [];
@@ -55,7 +55,7 @@ function elementsOf(data: Data, row: number, element: Read): readonly unknown[] 
 function scalar(
   type: DataType,
   metadata: ReadonlyMap<string, string>,
-): { readonly leaf: Leaf; readonly read: Read } {
+): { readonly leaf: Leaf; readonly read: ReadValue } {
   if (DataType.isBool(type)) return { leaf: { type: 'BOOLEAN' }, read: bit };
   if (DataType.isInt(type)) return wholeNumber(type.bitWidth);
   if (DataType.isFloat(type))
@@ -97,7 +97,7 @@ function moment(zone: string | null | undefined): Leaf {
     : { type: 'INT64', logical_type };
 }
 
-function wholeNumber(bitWidth: number): { readonly leaf: Leaf; readonly read: Read } {
+function wholeNumber(bitWidth: number): { readonly leaf: Leaf; readonly read: ReadValue } {
   if (bitWidth === 64) return { leaf: { type: 'INT64' }, read: plain };
   if (bitWidth === 32) return { leaf: { type: 'INT32' }, read: plain };
   const logical_type = { type: 'INTEGER', bitWidth, isSigned: true } as const;
@@ -109,7 +109,7 @@ function decimal(
   precision: number,
   scale: number,
   bitWidth: number,
-): { readonly leaf: Leaf; readonly read: Read } {
+): { readonly leaf: Leaf; readonly read: ReadValue } {
   const words = bitWidth / 32;
   return {
     leaf: {

@@ -4,7 +4,7 @@ import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer';
 import { version } from '../../src/base/package-root.js';
 import { type AnswerNotes, notesOn } from '../answer.js';
 import { batchesOf, bytesOf, openArrow, refuseTerminal } from '../arrow.js';
-import type { Asking } from '../ndjson.js';
+import type { QueryCall } from '../ndjson.js';
 import { note } from '../output.js';
 import { type ParquetColumn, parquetColumn } from './columns.js';
 
@@ -18,7 +18,7 @@ const GROUP_BATCHES = 8;
  *
  * @throws Failure where it is refused, breaks off, or would be written to a terminal
  */
-export async function printParquet(asking: Asking): Promise<AnswerNotes> {
+export async function printParquet(asking: QueryCall): Promise<AnswerNotes> {
   refuseTerminal('parquet');
   const response = await openArrow(asking);
   const file = new ParquetFile();

@@ -19,13 +19,13 @@ export interface Expectation {
 }
 
 /** What a test asks. */
-export type Asked =
+export type TestQuestion =
   | { readonly kind: 'osql' | 'sql'; readonly text: string }
   | { readonly kind: 'metrics'; readonly body: JsonRow }
   | { readonly kind: 'object'; readonly name: string };
 
 /** In what circumstances a test asks. */
-export interface From {
+export interface TestCircumstances {
   readonly surface?: 'rest' | 'wire' | 'mcp';
   readonly address?: string;
   readonly purpose?: string;
@@ -39,8 +39,8 @@ export interface PolicyTest {
   readonly chain: readonly string[];
   /** Null: all that the asker can have. */
   readonly roles: readonly string[] | null;
-  readonly from: From;
-  readonly asked: Asked;
+  readonly from: TestCircumstances;
+  readonly asked: TestQuestion;
   readonly expect: Expectation;
 }
 
@@ -57,7 +57,7 @@ interface TestDocument {
   readonly as?: string;
   readonly chain?: readonly string[];
   readonly roles?: readonly string[];
-  readonly from?: From;
+  readonly from?: TestCircumstances;
   readonly ask?: string;
   readonly sql?: string;
   readonly metrics?: JsonRow;
@@ -65,7 +65,7 @@ interface TestDocument {
   readonly expect: Expectation;
 }
 
-interface Document {
+interface PolicyTestsDocument {
   readonly manifest?: string;
   readonly policy?: string;
   readonly data?: Readonly<Record<string, readonly JsonRow[]>>;
@@ -87,7 +87,7 @@ const shape = shapeCheck(POLICY_TESTS_SCHEMA);
 export async function loadPolicyTests(file: string): Promise<PolicyTests> {
   const source = parseSource(await readManifestText(file), file);
   raise(source, shape(source.value));
-  const document = source.value as Document; // the schema has just checked the shape that the type states
+  const document = source.value as PolicyTestsDocument; // the schema has just checked the shape that the type states
   const beside = (path: string): string => resolve(dirname(file), path);
   return Object.freeze({
     manifestFile: beside(document.manifest ?? 'manifest.yaml'),
@@ -111,8 +111,8 @@ function testOf({ name, as, chain, roles, from = {}, expect, ...questions }: Tes
   return Object.freeze({ name, chain: chain ?? [as ?? ''], roles: roles ?? null, from, asked, expect });
 }
 
-function askedBy({ ask, sql, metrics, object }: Partial<TestDocument>): Asked | null {
-  const found: Asked[] = [];
+function askedBy({ ask, sql, metrics, object }: Partial<TestDocument>): TestQuestion | null {
+  const found: TestQuestion[] = [];
   if (ask !== undefined) found.push({ kind: 'osql', text: ask });
   if (sql !== undefined) found.push({ kind: 'sql', text: sql });
   if (metrics !== undefined) found.push({ kind: 'metrics', body: metrics });

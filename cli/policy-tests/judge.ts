@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { mayBeRedacted } from 'osl-compiler';
 import type { Expectation, JsonRow, PolicyTest } from './document.js';
-import type { Observed } from './observe.js';
+import type { TestOutcome } from './observe.js';
 
 /** What of a test's expectation did not come, each in a line; none where all of it did. */
-export function judge({ expect }: PolicyTest, observed: Observed): readonly string[] {
+export function judge({ expect }: PolicyTest, observed: TestOutcome): readonly string[] {
   switch (observed.kind) {
     case 'sight':
       return differing('sees', expect.sees, observed.sees);
@@ -25,7 +25,7 @@ export function judge({ expect }: PolicyTest, observed: Observed): readonly stri
 
 function judgeAnswer(
   expect: Expectation,
-  { plan, sql, rows }: Extract<Observed, { kind: 'answer' }>,
+  { plan, sql, rows }: Extract<TestOutcome, { kind: 'answer' }>,
 ): readonly string[] {
   const wanted = expect.decision ?? 'allow';
   if (wanted !== 'allow') return [`decision: expected ${wanted}, got allow`];

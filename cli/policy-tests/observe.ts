@@ -15,10 +15,10 @@ import { limitedBy, type Service } from '../../src/service/service.js';
 import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
 import { queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
 import { JsonAnswer } from '../../src/surfaces/rest/json-answer.js';
-import type { Asked, From, JsonRow, PolicyTest } from './document.js';
+import type { JsonRow, PolicyTest, TestCircumstances, TestQuestion } from './document.js';
 
 /** What came of a test's question. */
-export type Observed =
+export type TestOutcome =
   | {
       readonly kind: 'answer';
       readonly plan: GovernedPlan;
@@ -33,7 +33,7 @@ export async function observe(
   service: Service,
   snapshot: PolicySnapshot,
   test: PolicyTest,
-): Promise<Observed> {
+): Promise<TestOutcome> {
   const { claims } = test.from;
   const identity = supposedIdentity({ ...test, ...(claims !== undefined && { claims }) }, snapshot);
   if (test.asked.kind === 'object')
@@ -63,9 +63,9 @@ function partsUnder(service: Service, snapshot: PolicySnapshot): AnswerParts {
 async function answered(
   parts: AnswerParts,
   identity: Identity,
-  { surface = 'rest', address, purpose }: From,
-  asked: Exclude<Asked, { kind: 'object' }>,
-): Promise<Observed> {
+  { surface = 'rest', address, purpose }: TestCircumstances,
+  asked: Exclude<TestQuestion, { kind: 'object' }>,
+): Promise<TestOutcome> {
   const { body, parameters } = queryRequestIn(fieldsIn(Buffer.from(JSON.stringify(bodyOf(asked)))));
   const question: Question = {
     requestId: randomUUID(),
@@ -91,7 +91,7 @@ async function answered(
   return { kind: 'answer', plan: answer.plan, sql: emit(answer.plan).sql, rows };
 }
 
-function bodyOf(asked: Exclude<Asked, { kind: 'object' }>): object {
+function bodyOf(asked: Exclude<TestQuestion, { kind: 'object' }>): object {
   switch (asked.kind) {
     case 'osql':
       return { osql: asked.text };
@@ -108,7 +108,7 @@ function bodyOf(asked: Exclude<Asked, { kind: 'object' }>): object {
 
 function sightOf(
   name: string,
-  { surface = 'rest', address, purpose, at }: From,
+  { surface = 'rest', address, purpose, at }: TestCircumstances,
   identity: Identity,
   service: Service,
   snapshot: PolicySnapshot,

@@ -19,13 +19,13 @@ interface TestResult {
 }
 
 /** A change of one rule that no test noticed. */
-type Unheld = Pick<Mutant, 'rule' | 'change'>;
+type UnnoticedChange = Pick<Mutant, 'rule' | 'change'>;
 
 /** How far the tests hold the policy: each rule is changed alone, and some test must fail. */
 export interface Coverage {
   readonly changes: number;
   readonly held: number;
-  readonly unheld: readonly Unheld[];
+  readonly unheld: readonly UnnoticedChange[];
 }
 
 export interface PolicyTestRun {
@@ -84,7 +84,7 @@ async function coverageOf(
   tests: readonly PolicyTest[],
   progress: TestProgress,
 ): Promise<Coverage> {
-  const unheld: Unheld[] = [];
+  const unheld: UnnoticedChange[] = [];
   let changes = 0;
   const { manifest } = service.model();
   for (const mutant of mutantsOf(snapshot.document, manifest)) {

@@ -14,7 +14,7 @@ import type { JsonRow, PolicyTests } from './document.js';
 import { copyOf, tablesSql, UnfitRows } from './tables.js';
 
 /** A service over the tables that a manifest declares, which hold the rows of the tests and nothing else. */
-export interface Stand {
+export interface TestService {
   readonly service: Service;
   close(): Promise<void>;
 }
@@ -30,7 +30,7 @@ const SILENT: ServiceLog = Object.freeze({
  *
  * @throws ManifestProblems and PolicyFault of the files, UnfitRows, StartProblem
  */
-export async function openStand({ manifestFile, policyFile, data }: PolicyTests): Promise<Stand> {
+export async function openStand({ manifestFile, policyFile, data }: PolicyTests): Promise<TestService> {
   const own = await loadModel(manifestFile, policyFile, null); // what is wrong with the files is told with their places
   const dir = mkdtempSync(join(tmpdir(), 'osl-policy-test-'));
   const remove = (): void => rmSync(dir, { recursive: true, force: true });

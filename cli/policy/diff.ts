@@ -8,7 +8,7 @@ import { readSetting } from '../../src/service/settings/table.js';
 import { EXIT, usage } from '../exit.js';
 import { type ServerFlags, settingsOfModel } from '../flags.js';
 import { print, printJson } from '../output.js';
-import { groundOf, type PolicyFlags, told } from './ground.js';
+import { type PolicyFlags, policyBaseline, told } from './ground.js';
 import { pastLines } from './past-questions.js';
 import { withControl } from './shared.js';
 
@@ -50,7 +50,7 @@ async function comparedWith(
     return { text: await readManifestText(proposed), model: await loadModel(manifestFile, policyFile, null) };
   }
   return withControl(async ({ database }) => {
-    const { tenant, model } = await groundOf(database, flags);
+    const { tenant, model } = await policyBaseline(database, flags);
     const text = isNumber
       ? await policyText(database, tenant, Number(proposed))
       : await readManifestText(proposed);

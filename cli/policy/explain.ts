@@ -6,7 +6,7 @@ import { print, visible } from '../output.js';
 import { bodyOf } from '../reply.js';
 import { sightWords } from '../sight.js';
 
-interface ExplainFlags extends AskFlags {
+interface ExplainAccessFlags extends AskFlags {
   readonly object: string;
   readonly as?: string;
   readonly asChain?: readonly string[];
@@ -20,7 +20,7 @@ interface ExplainFlags extends AskFlags {
 }
 
 /** `osl policy explain`. @throws Failure where the server refuses, or none answers */
-export async function runExplainAccess(flags: ExplainFlags): Promise<void> {
+export async function runExplainAccess(flags: ExplainAccessFlags): Promise<void> {
   const { object, as, asChain, asRoles, row } = flags;
   if (as === undefined && asChain === undefined)
     throw usage('say who is supposed to ask, with --as or --as-chain');

@@ -39,7 +39,7 @@ export interface AuthorFlags extends PolicyFlags {
 }
 
 /** What a policy is judged against: the manifest with what is published, and the policy that serves. */
-export interface Ground {
+export interface PolicyBaseline {
   readonly tenant: string;
   readonly model: Model;
   readonly active: ActivePolicy | null;
@@ -47,7 +47,7 @@ export interface Ground {
 }
 
 /** The ground of a tenant whose manifest is at hand. @throws ManifestProblems, OverlayConflict, Failure, ControlFault */
-export async function groundOf(control: ControlQueries, flags: PolicyFlags): Promise<Ground> {
+export async function policyBaseline(control: ControlQueries, flags: PolicyFlags): Promise<PolicyBaseline> {
   await ready();
   const { manifestFile } = settingsOf(flags);
   const own = await loadLayered(manifestFile, EMPTY_OVERLAY);

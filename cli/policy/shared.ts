@@ -26,9 +26,9 @@ import { formatTable, textColumns } from '../table.js';
 import {
   type AuthorFlags,
   authorshipOf,
-  groundOf,
   noteActive,
   type PolicyFlags,
+  policyBaseline,
   tenantFor,
   told,
 } from './ground.js';
@@ -106,7 +106,7 @@ const ACTIVATION_COLUMNS = ['activation', 'at', 'what', 'author', 'login', 'comm
 
 export function runActivate(version: number, flags: AuthorFlags): Promise<void> {
   return withControl(async ({ database }) => {
-    const { tenant, model, active, seen } = await groundOf(database, flags);
+    const { tenant, model, active, seen } = await policyBaseline(database, flags);
     const text = await policyText(database, tenant, version);
     if (text === null) throw usage(`there is no version ${version}: osl policy history lists them`);
     const judgement = judgePolicy(text, `version ${version}`, model);
@@ -126,7 +126,7 @@ export function runActivate(version: number, flags: AuthorFlags): Promise<void> 
 export function runPush(file: string, flags: PushFlags): Promise<void> {
   return withControl(async ({ database }) => {
     const text = await readManifestText(file);
-    const { tenant, model, seen } = await groundOf(database, flags);
+    const { tenant, model, seen } = await policyBaseline(database, flags);
     const judgement = judgePolicy(text, file, model);
     if (!flags.json || !judgement.ok) told(judgement, file);
     const by = authorshipOf(flags);
@@ -179,7 +179,7 @@ async function judged(
     note(`there is no ${manifestFile}: each gateway checks the policy by itself`);
     return { seen: await standing(control, tenant), judgement: null };
   }
-  const ground = await groundOf(control, flags);
+  const ground = await policyBaseline(control, flags);
   return { seen: ground.seen, judgement: judgePolicy(text, `version ${version}`, ground.model) };
 }
 

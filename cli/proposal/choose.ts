@@ -2,19 +2,19 @@ import { type AdoptionCandidate, isExposable } from '../../src/model/discovery/i
 import { isModelName, tableName } from '../../src/model/manifest/index.js';
 
 /** What is wanted of the tables: `*`, `sales.*`, `orders`, `-audit_log`, `public.tbl_customer=customer`. */
-export interface Wanted {
+export interface TablePattern {
   readonly pattern: string;
   readonly name: string | null;
   readonly out: boolean;
 }
 
 /** Reads a list of such words between commas; null where one is none. */
-export function wantedOf(text: string): readonly Wanted[] | null {
+export function parseTablePatterns(text: string): readonly TablePattern[] | null {
   const words = text
     .split(',')
     .map((word) => word.trim())
     .filter((word) => word !== '');
-  const wanted = words.map((word): Wanted | null => {
+  const wanted = words.map((word): TablePattern | null => {
     const [pattern = '', name = null, ...more] = word.replace(/^-/, '').split('=');
     const out = word.startsWith('-');
     if (pattern === '' || more.length > 0 || (name !== null && !isModelName(name))) return null;
@@ -23,24 +23,27 @@ export function wantedOf(text: string): readonly Wanted[] | null {
   return wanted.includes(null) ? null : wanted.filter((w) => w !== null);
 }
 
-export interface LeftOut {
+export interface ExcludedTable {
   /** `schema.table` */
   readonly table: string;
   readonly reason: string;
 }
 
-export interface Chosen {
+export interface TableSelection {
   readonly candidates: readonly AdoptionCandidate[];
-  readonly leftOut: readonly LeftOut[];
+  readonly leftOut: readonly ExcludedTable[];
   /** Words that mean no table. */
   readonly unmatched: readonly string[];
 }
 
 /** The tables that are wanted and can be adopted at all; where nothing is named as wanted, all of them. */
-export function chooseTables(found: readonly AdoptionCandidate[], wanted: readonly Wanted[]): Chosen {
+export function chooseTables(
+  found: readonly AdoptionCandidate[],
+  wanted: readonly TablePattern[],
+): TableSelection {
   const asked = wanted.filter((w) => !w.out);
-  const named = new Set<Wanted>();
-  const leftOut: LeftOut[] = [];
+  const named = new Set<TablePattern>();
+  const leftOut: ExcludedTable[] = [];
   const candidates = found.flatMap((candidate): readonly AdoptionCandidate[] => {
     const hits = wanted.filter((w) => matches(w.pattern, candidate));
     for (const hit of hits) named.add(hit);

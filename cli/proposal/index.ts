@@ -1,11 +1,11 @@
 /** Makes a manifest and a policy of a database that is there. Asks nobody and writes nothing: see `cli/init`. */
 export {
-  type Chosen,
   chooseTables,
   columnId,
-  type LeftOut,
+  type ExcludedTable,
+  parseTablePatterns,
+  type TableSelection,
   tableOf,
-  wantedOf,
 } from './choose.js';
 
 export { countKey, declaredKey, type FoundKey } from './find-key.js';

@@ -1,7 +1,7 @@
 import type { AdoptionCandidate } from '../../src/model/discovery/index.js';
 import { columnId, tableOf } from './choose.js';
 import { lookOf } from './personal.js';
-import type { BaseColumn, ViewFlows } from './view-flows.js';
+import type { FlowSource, ViewFlows } from './view-flows.js';
 
 /** What is shown of a column to who may see its table. */
 export type Treatment = 'clear' | 'masked' | 'left out';
@@ -32,7 +32,7 @@ export function alongViews(
 ): Treatments {
   const out = new Map(treatments);
   const chosen = new Set(candidates.map(tableOf));
-  const treated = ({ id, table, column }: BaseColumn): Treatment => {
+  const treated = ({ id, table, column }: FlowSource): Treatment => {
     const own = out.get(id);
     if (own !== undefined || chosen.has(id.slice(0, id.length - column.length - 1))) return own ?? 'clear';
     const look = lookOf(table, column);

@@ -28,7 +28,7 @@ export function lostLinks(candidates: readonly AdoptionCandidate[], manifest: Ma
   );
 }
 
-type Adopted = ReadonlyMap<string, string>;
+type AdoptedTables = ReadonlyMap<string, string>;
 
 function shown({ name, columns, references }: CandidateLink): string {
   return `${name} (${columns.join(', ')}) to ${tableOf(references)} (${references.columns.join(', ')})`;
@@ -44,7 +44,7 @@ function isCarried(
   candidate: AdoptionCandidate,
   { columns, references }: CandidateLink,
   manifest: Manifest,
-  adopted: Adopted,
+  adopted: AdoptedTables,
 ): boolean {
   const own = adopted.get(tableOf(candidate)) ?? '';
   const target = adopted.get(tableOf(references));
@@ -65,7 +65,7 @@ function reasonOf(
   candidate: AdoptionCandidate,
   { columns, references }: CandidateLink,
   manifest: Manifest,
-  adopted: Adopted,
+  adopted: AdoptedTables,
 ): string {
   const target = adopted.get(tableOf(references));
   if (target === undefined) return `${tableOf(references)} is not in the manifest`;

@@ -8,7 +8,7 @@ import {
   parseManifest,
   withEnd,
 } from '../../src/model/manifest/index.js';
-import { columnId, type LeftOut, tableOf } from './choose.js';
+import { columnId, type ExcludedTable, tableOf } from './choose.js';
 import type { Treatments } from './labels.js';
 import { type LostLink, lostLinks } from './links.js';
 import { metricsFor } from './metrics.js';
@@ -22,12 +22,12 @@ export const CONNECTOR = 'db';
 export interface DraftedManifest {
   readonly document: ManifestDocument;
   readonly manifest: Manifest;
-  readonly leftOut: readonly LeftOut[];
+  readonly leftOut: readonly ExcludedTable[];
   /** Foreign keys that no relationship carries. */
   readonly lostLinks: readonly LostLink[];
 }
 
-export interface Frame {
+export interface ManifestFrame {
   readonly tenant: string;
   /** The variable that holds the URL. */
   readonly urlEnv: string;
@@ -44,9 +44,9 @@ export interface Frame {
 export function draftManifest(
   candidates: readonly AdoptionCandidate[],
   treatments: Treatments,
-  frame: Frame,
+  frame: ManifestFrame,
 ): DraftedManifest {
-  const leftOut: LeftOut[] = [];
+  const leftOut: ExcludedTable[] = [];
   let rest = candidates;
   for (;;) {
     const drafted = attempt(rest, treatments, frame);
@@ -61,18 +61,22 @@ export function draftManifest(
   }
 }
 
-interface Drafted {
+interface CompiledDraft {
   readonly ok: true;
   readonly document: ManifestDocument;
   readonly manifest: Manifest;
 }
 
-type Attempt =
-  | Drafted
+type DraftAttempt =
+  | CompiledDraft
   | { readonly ok: false; readonly faults: ReadonlyMap<string, string>; readonly problems: ManifestProblems };
 
 /** Entities first: links and bridges are drafted once what they refer to is known. */
-function attempt(candidates: readonly AdoptionCandidate[], treatments: Treatments, frame: Frame): Attempt {
+function attempt(
+  candidates: readonly AdoptionCandidate[],
+  treatments: Treatments,
+  frame: ManifestFrame,
+): DraftAttempt {
   const empty = compile(emptyDocument(frame), candidates);
   if (!empty.ok) return empty;
   const isBridge = (c: AdoptionCandidate): boolean => c.proposal === 'bridge';
@@ -100,7 +104,7 @@ function attempt(candidates: readonly AdoptionCandidate[], treatments: Treatment
 }
 
 /** With metrics of its entities, all of which compile. */
-function addMetrics(drafted: Drafted, candidates: readonly AdoptionCandidate[]): Attempt {
+function addMetrics(drafted: CompiledDraft, candidates: readonly AdoptionCandidate[]): DraftAttempt {
   const metrics = metricsFor(drafted.manifest);
   const all = compile({ ...drafted.document, metrics }, candidates);
   if (all.ok) return all;
@@ -110,14 +114,14 @@ function addMetrics(drafted: Drafted, candidates: readonly AdoptionCandidate[]):
   return some.ok ? some : drafted;
 }
 
-type Link = AdoptionCandidate['foreign_keys'][number];
+type CandidateForeignKey = AdoptionCandidate['foreign_keys'][number];
 
-function inKey({ columns }: Link, { key }: AdoptionCandidate): boolean {
+function inKey({ columns }: CandidateForeignKey, { key }: AdoptionCandidate): boolean {
   return columns.every((c) => key.includes(c));
 }
 
 /** Whether a side of a bridge refers to the very key of an entity that is there. */
-function meets({ references }: Link, { catalog }: Manifest): boolean {
+function meets({ references }: CandidateForeignKey, { catalog }: Manifest): boolean {
   const entity = references.entity === null ? undefined : catalog.relations.get(references.entity);
   if (entity === undefined) return false;
   const key = entity.primaryKey.map((k) => entity.columns.find((c) => c.name === k)?.physical);
@@ -131,13 +135,13 @@ function withEntities(candidate: AdoptionCandidate, names: ReadonlyMap<string, s
   return { ...candidate, foreign_keys };
 }
 
-function emptyDocument({ tenant, urlEnv, rowSecurity, joins }: Frame): ManifestDocument {
+function emptyDocument({ tenant, urlEnv, rowSecurity, joins }: ManifestFrame): ManifestDocument {
   const guard = rowSecurity ? { row_security: true } : {};
   const connectors = { [CONNECTOR]: { kind: 'postgres' as const, url_env: urlEnv, ...guard, tables: {} } };
   return { version: 1, tenant, features: { joins }, connectors, entities: {} };
 }
 
-type Members = Record<string, unknown>;
+type NamedMembers = Record<string, unknown>;
 
 /** All of the fragments; a relationship whose name is taken is called by a number too. */
 function merge(base: ManifestDocument, fragments: readonly FragmentDocument[]): ManifestDocument {
@@ -162,7 +166,7 @@ function merge(base: ManifestDocument, fragments: readonly FragmentDocument[]): 
   } as unknown as ManifestDocument; // fragments are partial documents; the compiler judges the whole
 }
 
-function freeName(name: string, taken: Members): string {
+function freeName(name: string, taken: NamedMembers): string {
   const used = new Set(Object.keys(taken).map((n) => n.toLowerCase()));
   if (!used.has(name.toLowerCase())) return name;
   for (let n = 2; ; n++) {
@@ -172,8 +176,8 @@ function freeName(name: string, taken: Members): string {
 }
 
 /** Names come from a database: `__proto__` is one like any other. */
-function plain(): Members {
-  return Object.create(null) as Members;
+function plain(): NamedMembers {
+  return Object.create(null) as NamedMembers;
 }
 
 /**
@@ -218,17 +222,17 @@ function keysOf(candidates: readonly AdoptionCandidate[]): ReadonlySet<string> {
   );
 }
 
-type Entity = ManifestDocument['entities'][string];
+type EntityDocument = ManifestDocument['entities'][string];
 
 /** The entity, whose joins may use every column that is a key of something. */
-function sealKeys(entity: Entity, isKey: (physical: string) => boolean): Entity {
+function sealKeys(entity: EntityDocument, isKey: (physical: string) => boolean): EntityDocument {
   const columns = Object.entries(entity.columns).filter(([name, column]) => isKey(column?.column ?? name));
   const own = entity.primary_key ?? [];
   const names = [...new Set([...own, ...columns.map(([name]) => name)])];
   return names.length === own.length ? entity : { ...entity, entity_key_columns: names };
 }
 
-function compile(document: ManifestDocument, candidates: readonly AdoptionCandidate[]): Attempt {
+function compile(document: ManifestDocument, candidates: readonly AdoptionCandidate[]): DraftAttempt {
   try {
     return { ok: true, document, manifest: parseManifest(JSON.stringify(document), 'manifest.yaml') };
   } catch (error) {

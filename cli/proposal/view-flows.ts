@@ -4,14 +4,14 @@ import type { UpstreamRelation } from '../../src/model/discovery/index.js';
 import { columnId } from './choose.js';
 
 /** A column of a table, or of another view. */
-export interface BaseColumn {
+export interface FlowSource {
   readonly id: string;
   readonly table: string;
   readonly column: string;
 }
 
 /** `schema.view.column` → what its value is made of. */
-export type ViewFlows = ReadonlyMap<string, readonly BaseColumn[]>;
+export type ViewFlows = ReadonlyMap<string, readonly FlowSource[]>;
 
 /**
  * What each column of each view is made of, by the text of the view. Of a view whose text cannot be followed every
@@ -19,7 +19,7 @@ export type ViewFlows = ReadonlyMap<string, readonly BaseColumn[]>;
  */
 export function viewFlows(relations: readonly UpstreamRelation[]): ViewFlows {
   const known = new Map(relations.map((r) => [columnsKey(r.schema, r.name), r]));
-  const flows = new Map<string, readonly BaseColumn[]>();
+  const flows = new Map<string, readonly FlowSource[]>();
   for (const view of relations) {
     if (view.definition === null) continue;
     const reads = readsOf(view.definition, known);
@@ -36,17 +36,17 @@ export function viewFlows(relations: readonly UpstreamRelation[]): ViewFlows {
   return flows;
 }
 
-type Reads = ReadonlyMap<string, BaseColumn>;
-type Known = ReadonlyMap<string, UpstreamRelation>;
+type FlowSources = ReadonlyMap<string, FlowSource>;
+type RelationsByName = ReadonlyMap<string, UpstreamRelation>;
 
-interface Output {
+interface ViewOutput {
   readonly name: string;
-  readonly reads: Reads;
+  readonly reads: FlowSources;
 }
 
-interface Item {
+interface FromItem {
   readonly alias: string;
-  readonly columns: readonly Output[];
+  readonly columns: readonly ViewOutput[];
 }
 
 /** A schema and a name, as no text of a name can say it. */
@@ -54,7 +54,10 @@ function columnsKey(schema: string, name: string): string {
   return JSON.stringify([schema, name]);
 }
 
-function readsOf(definition: string, known: Known): { outputs: readonly Output[] | null; all: Reads } {
+function readsOf(
+  definition: string,
+  known: RelationsByName,
+): { outputs: readonly ViewOutput[] | null; all: FlowSources } {
   try {
     const { node } = parse(definition.trim().replace(/;$/, ''));
     if (!('SelectStmt' in node)) return { outputs: null, all: new Map() };
@@ -67,14 +70,14 @@ function readsOf(definition: string, known: Known): { outputs: readonly Output[]
   }
 }
 
-type Tables = ReadonlyMap<string, readonly Output[]>;
+type CteOutputs = ReadonlyMap<string, readonly ViewOutput[]>;
 
 function outputsOf(
   select: SelectStmt,
-  around: Tables,
-  outer: readonly Item[],
-  known: Known,
-): readonly Output[] {
+  around: CteOutputs,
+  outer: readonly FromItem[],
+  known: RelationsByName,
+): readonly ViewOutput[] {
   const tables = new Map(around);
   for (const node of select.withClause?.ctes ?? []) {
     if (!('CommonTableExpr' in node)) continue;
@@ -102,7 +105,7 @@ function outputsOf(
     ...(select.fromClause ?? []).flatMap((node) => itemsOf(node, tables, outer, known)),
     ...outer,
   ];
-  return (select.targetList ?? []).flatMap((node): readonly Output[] => {
+  return (select.targetList ?? []).flatMap((node): readonly ViewOutput[] => {
     const target = 'ResTarget' in node ? node.ResTarget : {};
     const { val, name = '' } = target;
     if (val === undefined) return [];
@@ -111,7 +114,12 @@ function outputsOf(
   });
 }
 
-function itemsOf(node: Node, tables: Tables, outer: readonly Item[], known: Known): readonly Item[] {
+function itemsOf(
+  node: Node,
+  tables: CteOutputs,
+  outer: readonly FromItem[],
+  known: RelationsByName,
+): readonly FromItem[] {
   if ('JoinExpr' in node) {
     return [node.JoinExpr.larg, node.JoinExpr.rarg].flatMap((side) =>
       side === undefined ? [] : itemsOf(side, tables, outer, known),
@@ -132,13 +140,13 @@ function itemsOf(node: Node, tables: Tables, outer: readonly Item[], known: Know
   return [];
 }
 
-function renamed(columns: readonly Output[], names: readonly Node[] | undefined): readonly Output[] {
+function renamed(columns: readonly ViewOutput[], names: readonly Node[] | undefined): readonly ViewOutput[] {
   return names === undefined
     ? columns
     : columns.map((c, i) => ({ ...c, name: stringIn(names[i]) ?? c.name }));
 }
 
-function columnsOf(relation: UpstreamRelation | undefined): readonly Output[] {
+function columnsOf(relation: UpstreamRelation | undefined): readonly ViewOutput[] {
   return (relation?.columns ?? []).map(({ name: column }) => {
     const { schema = '', name: table = '' } = relation ?? {};
     const id = columnId({ schema, table }, column);
@@ -147,7 +155,12 @@ function columnsOf(relation: UpstreamRelation | undefined): readonly Output[] {
 }
 
 /** What stands in an expression flows into it, of queries in it what they yield; a count tells no value. */
-function readsIn(value: unknown, items: readonly Item[], tables: Tables, known: Known): Reads {
+function readsIn(
+  value: unknown,
+  items: readonly FromItem[],
+  tables: CteOutputs,
+  known: RelationsByName,
+): FlowSources {
   if (typeof value !== 'object' || value === null) return new Map();
   if ('ColumnRef' in value) return referred(value as Extract<Node, { ColumnRef: unknown }>, items);
   if ('SelectStmt' in value) {
@@ -165,8 +178,8 @@ function isCount({ FuncCall: { funcname = [] } }: Extract<Node, { FuncCall: unkn
 /** A name that cannot be told apart is each column that it may be; one that nothing has is everything in reach. */
 function referred(
   { ColumnRef: { fields = [] } }: Extract<Node, { ColumnRef: unknown }>,
-  items: readonly Item[],
-): Reads {
+  items: readonly FromItem[],
+): FlowSources {
   const [name, alias] = [stringIn(fields.at(-1)), fields.length > 1 ? stringIn(fields.at(-2)) : null];
   const meant = alias === null ? items : items.filter((i) => i.alias === alias);
   const found = meant.flatMap((i) => i.columns.filter((c) => c.name === name));
@@ -175,7 +188,7 @@ function referred(
   return joined(columns.map((c) => c.reads));
 }
 
-function starIn(val: Node, items: readonly Item[]): readonly Output[] | null {
+function starIn(val: Node, items: readonly FromItem[]): readonly ViewOutput[] | null {
   if (!('ColumnRef' in val)) return null;
   const fields = val.ColumnRef.fields ?? [];
   const last = fields.at(-1);
@@ -193,7 +206,7 @@ function stringIn(node: Node | undefined): string | null {
 }
 
 /** Every column of every relation that stands anywhere in it. */
-function everythingIn(value: unknown, known: Known): Reads {
+function everythingIn(value: unknown, known: RelationsByName): FlowSources {
   if (typeof value !== 'object' || value === null) return new Map();
   if ('RangeVar' in value) {
     const { schemaname = '', relname = '' } = (value as Extract<Node, { RangeVar: unknown }>).RangeVar;
@@ -203,11 +216,11 @@ function everythingIn(value: unknown, known: Known): Reads {
 }
 
 /** Every column of every relation whose name stands in a text that cannot be read. */
-function mentioned(definition: string, known: Known): Reads {
+function mentioned(definition: string, known: RelationsByName): FlowSources {
   const named = [...known.values()].filter((r) => definition.includes(r.name));
   return joined(named.flatMap((r) => columnsOf(r).map((c) => c.reads)));
 }
 
-function joined(all: readonly Reads[]): Reads {
+function joined(all: readonly FlowSources[]): FlowSources {
   return new Map(all.flatMap((reads) => [...reads]));
 }

@@ -10,16 +10,16 @@ import {
   fatalError,
   GSS_REQUEST,
   hearData,
-  type Login,
   Relay,
   SSL_REQUEST,
+  type SubjectToken,
   type TokenSource,
   typed,
   withUser,
 } from './relay.js';
 
 /** The gateway that a proxy is for. */
-export interface Target {
+export interface ProxyTarget {
   readonly host: string;
   readonly port: number;
   /**
@@ -32,7 +32,7 @@ export interface Target {
 }
 
 export interface ProxyOptions {
-  readonly target: Target;
+  readonly target: ProxyTarget;
   readonly tokens: TokenSource;
   readonly renewMs: number;
   /** Password that each client must give; if missing, whoever reaches the port has the rights of its tokens. */
@@ -67,14 +67,14 @@ export async function serveClient(client: Socket, options: ProxyOptions): Promis
   }
 }
 
-interface Asked {
+interface ClientStartup {
   readonly startup: Buffer;
   /** What the client sent behind it. */
   readonly behind: Buffer;
 }
 
 /** The startup packet. Encryption is declined: the client is on this machine. */
-function startupOf(client: Socket): Promise<Asked | null> {
+function startupOf(client: Socket): Promise<ClientStartup | null> {
   const incoming = new FrameDecoder();
   return new Promise((resolve, reject) => {
     const data = (chunk: Buffer): void => {
@@ -101,7 +101,11 @@ function startupOf(client: Socket): Promise<Asked | null> {
 }
 
 /** Asks the client for its password. Gives what it sent behind it; null where it is another, or the client goes away. */
-async function behindPassword(client: Socket, asked: Asked, password: string): Promise<Buffer | null> {
+async function behindPassword(
+  client: Socket,
+  asked: ClientStartup,
+  password: string,
+): Promise<Buffer | null> {
   const incoming = new FrameDecoder();
   const message = new Promise<Buffer | null>((resolve) => {
     hearData(client, (chunk) => {
@@ -130,7 +134,7 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-async function logIn(client: Socket, asked: Asked, options: ProxyOptions): Promise<void> {
+async function logIn(client: Socket, asked: ClientStartup, options: ProxyOptions): Promise<void> {
   const login = await options.tokens();
   const server = await reach(options.target);
   client.once('close', () => server.destroy());
@@ -148,7 +152,7 @@ const AUTHENTICATION = 0x52; // R
 const CLEARTEXT = 3;
 
 /** Answers the request for a password. Gives what the server says from AuthenticationOk on, or null if it refused. */
-function authenticate(client: Socket, server: Socket, login: Login): Promise<Buffer | null> {
+function authenticate(client: Socket, server: Socket, login: SubjectToken): Promise<Buffer | null> {
   const incoming = new FrameDecoder();
   return new Promise((resolve) => {
     const data = (chunk: Buffer): void => {
@@ -179,7 +183,7 @@ function authenticate(client: Socket, server: Socket, login: Login): Promise<Buf
 const CONNECT_MS = 10_000;
 
 /** A connection to the gateway, encrypted where the target says so. @throws Error */
-async function reach(target: Target): Promise<Socket> {
+async function reach(target: ProxyTarget): Promise<Socket> {
   const { host, port } = target;
   const socket = connectSocket({ host, port, noDelay: true, keepAlive: true });
   await openSocket(socket, 'connect', target);
@@ -209,7 +213,7 @@ async function reach(target: Target): Promise<Socket> {
 function openSocket(
   socket: Socket,
   event: 'connect' | 'secureConnect',
-  { host, port }: Target,
+  { host, port }: ProxyTarget,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void =>

@@ -3,13 +3,13 @@ import { messageOf } from '../../src/base/thrown.js';
 import { FrameDecoder } from '../../wire/index.js';
 
 /** A token and the subject that it is of. */
-export interface Login {
+export interface SubjectToken {
   readonly subject: string;
   readonly token: string;
 }
 
 /** Gets a fresh token; called for each connection and each renewal. */
-export type TokenSource = () => Promise<Login>;
+export type TokenSource = () => Promise<SubjectToken>;
 
 /** Passes on what `socket` brings. What cannot be read ends the connection, and with it the other side's. */
 export function hearData(socket: Socket, hear: (chunk: Buffer) => void): void {

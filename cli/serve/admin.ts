@@ -11,7 +11,7 @@ import type { Configured } from '../../src/surfaces/admin/index.js';
 import type { HttpServer, MoreRoutes } from '../../src/surfaces/http/server.js';
 import type { PgFrontend } from '../../src/surfaces/pg/index.js';
 import { failureOf } from '../exit.js';
-import { type Certificate, checkedCertificate, ShownCertificate } from './certificates.js';
+import { type CertificateMaterial, checkedCertificate, SurfaceCertificate } from './certificates.js';
 
 /** What one process of a server tells who runs it, and does for them. */
 export interface OwnPart {
@@ -75,7 +75,7 @@ export async function adminListener(
   own: OperatorParts,
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Promise<{
-  readonly certificates: readonly ShownCertificate[];
+  readonly certificates: readonly SurfaceCertificate[];
   listen(): Promise<{ readonly adminPort: number | null; readonly adminPgPort: number | null }>;
 }> {
   const { host, httpPort, pgPort } = settings.admin;
@@ -95,12 +95,12 @@ export async function adminListener(
   closing.push(async (deadlineMs) => {
     await Promise.all([http?.close(deadlineMs), wire?.stop(deadlineMs)]);
   });
-  const secure = (next: Certificate): void => {
+  const secure = (next: CertificateMaterial): void => {
     http?.secure(next);
     wire?.secure(next);
   };
   return {
-    certificates: files === null || tls === null ? [] : [new ShownCertificate(files, secure)],
+    certificates: files === null || tls === null ? [] : [new SurfaceCertificate(files, secure)],
     listen: async () => ({
       adminPort: http === null ? null : (await http.listen(httpPort ?? 0, host)).port,
       adminPgPort: wire === null ? null : (await wire.listen(pgPort ?? 0, host)).port,

@@ -8,7 +8,7 @@ import type { CertificateFiles, ClientAuthorities } from '../../src/service/sett
 import { systemFault, usage } from '../exit.js';
 
 /** A certificate with its chain, and its key, as they stand in their files. */
-export interface Certificate {
+export interface CertificateMaterial {
   readonly cert: string;
   readonly key: string;
   /** Who vouches for clients, and whom they have revoked; absent where clients are asked for no certificate. */
@@ -17,12 +17,12 @@ export interface Certificate {
 }
 
 /** Where one surface's certificate is, and who vouches for its clients. */
-export interface Shown extends CertificateFiles {
+export interface SurfaceCertificateFiles extends CertificateFiles {
   readonly clients: ClientAuthorities | null;
 }
 
 /** @throws Failure where a file cannot be read */
-function readCertificate({ certFile, keyFile, clients }: Shown): Certificate {
+function readCertificate({ certFile, keyFile, clients }: SurfaceCertificateFiles): CertificateMaterial {
   return {
     cert: readPem(certFile),
     key: readPem(keyFile),
@@ -40,7 +40,9 @@ function readPem(file: string): string {
 }
 
 /** As `readCertificate`, of a certificate and a key that belong together. @throws Failure where they do not */
-export function checkedCertificate(files: Shown): Certificate & { readonly until: string } {
+export function checkedCertificate(
+  files: SurfaceCertificateFiles,
+): CertificateMaterial & { readonly until: string } {
   const certificate = readCertificate(files);
   if (certificate.ca !== undefined) checkAuthorities(certificate.ca, files);
   try {
@@ -52,7 +54,7 @@ export function checkedCertificate(files: Shown): Certificate & { readonly until
 }
 
 /** OpenSSL takes a file without authorities for none, and says nothing. */
-function checkAuthorities(ca: string, { clients }: Shown): void {
+function checkAuthorities(ca: string, { clients }: SurfaceCertificateFiles): void {
   try {
     new X509Certificate(ca);
   } catch (error) {
@@ -66,14 +68,14 @@ function toldOf(until: string): string {
 }
 
 /** The certificate that one surface shows its clients. */
-export class ShownCertificate implements ReloadPart {
-  readonly #files: Shown;
-  readonly #secure: (certificate: Certificate) => void;
+export class SurfaceCertificate implements ReloadPart {
+  readonly #files: SurfaceCertificateFiles;
+  readonly #secure: (certificate: CertificateMaterial) => void;
   #stamp: string | null;
   #unfit: { readonly stamp: string | null; readonly told: boolean } | null = null;
 
   /** @param secure shows another one from the next connection on; those that are open keep theirs */
-  constructor(files: Shown, secure: (certificate: Certificate) => void) {
+  constructor(files: SurfaceCertificateFiles, secure: (certificate: CertificateMaterial) => void) {
     this.#files = files;
     this.#secure = secure;
     this.#stamp = stampOf(files);
@@ -105,7 +107,7 @@ export class ShownCertificate implements ReloadPart {
     }
   }
 
-  #take(certificate: Certificate, stamp: string | null): void {
+  #take(certificate: CertificateMaterial, stamp: string | null): void {
     this.#secure(certificate);
     this.#stamp = stamp;
     this.#unfit = null;
@@ -114,7 +116,7 @@ export class ShownCertificate implements ReloadPart {
 
 /** Looks at the files of each so often; gives what ends it. `told` hears what was taken up. */
 export function watchCertificates(
-  shown: readonly ShownCertificate[],
+  shown: readonly SurfaceCertificate[],
   everyMs: number,
   log: ServiceLog,
   told: (now: readonly string[]) => void,
@@ -128,7 +130,7 @@ export function watchCertificates(
 }
 
 /** Differs once the files do, also where a name is given to others, as mounted secrets are; null: they cannot be seen. */
-function stampOf({ certFile, keyFile, clients }: Shown): string | null {
+function stampOf({ certFile, keyFile, clients }: SurfaceCertificateFiles): string | null {
   try {
     const more = clients === null ? [] : [clients.caFile, clients.crlFile ?? clients.caFile];
     const stats = [certFile, keyFile, ...more].map((file) => statSync(file, { bigint: true }));

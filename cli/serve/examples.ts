@@ -5,7 +5,7 @@ import type { Manifest } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
 
 /** A question that one subject may ask, as one line of a shell. */
-export interface Example {
+export interface ShellExample {
   readonly subject: string;
   readonly about: string;
   /** Flags of `osl token`. */
@@ -17,7 +17,7 @@ const PEOPLE = 'select name, email from osl.entities.person order by name limit 
 const LICENSES =
   'select license, count(*) as packages from osl.entities.package group by license order by packages desc, license limit 5';
 
-export const DEMO_EXAMPLES: readonly Example[] = [
+export const DEMO_EXAMPLES: readonly ShellExample[] = [
   {
     subject: 'user:analyst',
     about: 'all packages; people, but not their addresses',
@@ -59,7 +59,7 @@ export const DEMO_CALLERS = DEMO_EXAMPLES.map(({ subject, about, who }) => {
 const MOST_SUBJECTS = 8;
 
 /** Something that every subject who may see an entity may ask, whatever manifest and policy are. */
-export function genericExamples({ manifest, snapshot }: Model): readonly Example[] {
+export function genericExamples({ manifest, snapshot }: Model): readonly ShellExample[] {
   if (snapshot === null) return [];
   return [...snapshot.subjects].slice(0, MOST_SUBJECTS).flatMap(([subject, { ceiling }]) => {
     const osql = firstQuestion(manifest, accessOf(subject, [...ceiling], manifest, snapshot));

@@ -5,8 +5,8 @@ import type { Model } from '../../src/model/served-model.js';
 import type { OpenService } from '../../src/service/open.js';
 import type { Service } from '../../src/service/service.js';
 import type { Settings } from '../../src/service/settings.js';
-import { type Gone, inspectDatabases, lookForDrift } from '../doctor/database.js';
-import type { Finding } from '../doctor/finding.js';
+import { inspectDatabases, lookForDrift, type MissingObject } from '../doctor/database.js';
+import type { DoctorFinding } from '../doctor/finding.js';
 import { dataDirFindings, issuerFindings, tlsFindings } from '../doctor/machine.js';
 
 export type InspectedService = Pick<OpenService, 'service' | 'databases' | 'record'>;
@@ -46,7 +46,11 @@ function reachedOf({ manifest, snapshot }: Model, engines: Service['engines']): 
   return { manifest: { ...manifest, connectors: new Map(connectors) }, snapshot };
 }
 
-function warnOf(findings: readonly Finding[], isNew: (finding: Finding) => boolean, { log }: Service): void {
+function warnOf(
+  findings: readonly DoctorFinding[],
+  isNew: (finding: DoctorFinding) => boolean,
+  { log }: Service,
+): void {
   for (const finding of findings) {
     if ((finding.state !== 'warn' && finding.state !== 'fail') || !isNew(finding)) continue;
     const { about, message, hint } = finding;
@@ -67,7 +71,7 @@ export async function inspectDrift(open: InspectedService): Promise<void> {
 async function takeOut(
   { service, databases, record }: InspectedService,
   connector: string,
-  missing: ReadonlyMap<string, Missing>,
+  missing: ReadonlyMap<string, MissingParts>,
 ): Promise<void> {
   const { log } = service;
   const database = databases.get(connector);
@@ -84,7 +88,7 @@ async function takeOut(
   await record('service.drift', { connector, out: told, back });
 }
 
-interface Missing {
+interface MissingParts {
   readonly cause: OutOfServiceCause;
   readonly what: readonly string[];
 }
@@ -93,9 +97,9 @@ interface Missing {
 function missingIn(
   { catalog }: Manifest,
   connector: string,
-  gone: readonly Gone[],
-): ReadonlyMap<string, Missing> {
-  const missing = new Map<string, Missing>();
+  gone: readonly MissingObject[],
+): ReadonlyMap<string, MissingParts> {
+  const missing = new Map<string, MissingParts>();
   for (const relation of catalog.relations.values()) {
     if (relation.connector !== connector || relation.kind === 'facet') continue;
     const physical = new Set(relation.columns.map((c) => c.physical));

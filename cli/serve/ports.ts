@@ -31,13 +31,13 @@ async function check(host: string, port: number, setting: string, settings: Sett
   }
 }
 
-interface Wanted {
+interface PortRequest {
   readonly host: string;
   readonly port: number;
   readonly setting: string;
 }
 
-function reasonOf(error: unknown, { host, port, setting }: Wanted, { dataDir }: Settings): string {
+function reasonOf(error: unknown, { host, port, setting }: PortRequest, { dataDir }: Settings): string {
   const code = codeOf(error);
   if (code === 'EADDRINUSE') {
     const other = runningServer(dataDir);

@@ -22,7 +22,7 @@ import {
 } from '../server-file.js';
 import { endOnUncaught } from '../uncaught.js';
 import type { RunningWorkers } from '../workers/run.js';
-import { DEMO_EXAMPLES, type Example, genericExamples } from './examples.js';
+import { DEMO_EXAMPLES, genericExamples, type ShellExample } from './examples.js';
 import { commandName, dataDirFlag, quoted, shellText, singleQuoted } from './invocation.js';
 import { type Demo, type RunningServer, startServer } from './server.js';
 
@@ -259,7 +259,7 @@ export function banner(record: ServerRecord, dataDir: string, model: Model, hasC
   return parts.join('\n');
 }
 
-function queryLines({ subject, about, who, osql }: Example, dataDir: string): readonly string[] {
+function queryLines({ subject, about, who, osql }: ShellExample, dataDir: string): readonly string[] {
   const osl = commandName();
   const at = dataDirFlag(dataDir);
   return [
@@ -269,7 +269,7 @@ function queryLines({ subject, about, who, osql }: Example, dataDir: string): re
 }
 
 /** The question of the example, asked with curl and with psql. */
-function otherWays(record: ServerRecord, example: Example, dataDir: string): readonly string[] {
+function otherWays(record: ServerRecord, example: ShellExample, dataDir: string): readonly string[] {
   const mint = `$(${commandName()} token${dataDirFlag(dataDir)} ${example.who.map(quoted).join(' ')})`;
   const body = JSON.stringify({ osql: example.osql });
   // Whoever tries it on this machine calls it by an address that its certificate need not name.

@@ -32,7 +32,12 @@ import {
   operatedAlone,
   ownPart,
 } from './admin.js';
-import { type Certificate, checkedCertificate, ShownCertificate, watchCertificates } from './certificates.js';
+import {
+  type CertificateMaterial,
+  checkedCertificate,
+  SurfaceCertificate,
+  watchCertificates,
+} from './certificates.js';
 import { serverInsight } from './insight.js';
 import { type InspectedService, inspect, inspectDrift } from './inspect.js';
 import { checkDataDir, checkPorts, spaceLeft } from './ports.js';
@@ -66,7 +71,7 @@ export interface OpenServer {
 }
 
 /** What the frontends of several processes have in common. */
-export interface Common {
+export interface SharedAcrossProcesses {
   readonly cancels: CancelDirectory;
   readonly sessions: SessionCounts;
   readonly own: OwnSessions;
@@ -94,7 +99,7 @@ export interface ServerOptions {
   readonly log: ServiceLog;
   readonly progress: Progress;
   /** What the frontends of several processes have in common; one process has it all. */
-  readonly common?: Common;
+  readonly common?: SharedAcrossProcesses;
   /** Resolves when the service, which is open, may be asked: a worker first takes up what the others serve. */
   readonly admitted?: (open: OpenServer) => Promise<void>;
 }
@@ -209,7 +214,7 @@ async function frontends(
   operator: () => OperatorParts,
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Promise<{
-  readonly certificates: readonly ShownCertificate[];
+  readonly certificates: readonly SurfaceCertificate[];
   readonly cancel: OpenServer['cancel'];
   readonly register: OwnSessions;
   readonly figures: OpenServer['figures'];
@@ -276,12 +281,12 @@ function shownCertificates(
   { wire, http, clients }: TlsSettings,
   pg: Pick<WireServer, 'secure'>,
   rest: Pick<HttpServer, 'secure'>,
-): readonly ShownCertificate[] {
+): readonly SurfaceCertificate[] {
   const asks = clients === null ? {} : ({ clients: clients.demanded ? 'demanded' : 'asked' } as const);
-  const shown = (files: CertificateFiles | null, secure: (tls: Certificate & typeof asks) => void) =>
+  const shown = (files: CertificateFiles | null, secure: (tls: CertificateMaterial & typeof asks) => void) =>
     files === null
       ? []
-      : [new ShownCertificate({ ...files, clients }, (next) => secure({ ...next, ...asks }))];
+      : [new SurfaceCertificate({ ...files, clients }, (next) => secure({ ...next, ...asks }))];
   return [...shown(wire, (next) => pg.secure(next)), ...shown(http, (next) => rest.secure(next))];
 }
 

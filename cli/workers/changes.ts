@@ -2,11 +2,11 @@ import type { ServiceLog } from '../../src/base/log.js';
 import { Serial } from '../../src/base/serial.js';
 import { messageOf } from '../../src/base/thrown.js';
 import type { Reloaded } from '../../src/service/reload/reload.js';
-import type { ChangeAsked, OfSupervisor, Refusal, Texts } from './messages.js';
+import type { ChangeAsked, ChangeRefusal, OfSupervisor, Texts } from './messages.js';
 import { type Handlers, PeerGone } from './peer.js';
-import type { Slot } from './slot.js';
+import type { WorkerSlot } from './slot.js';
 
-type Asked = 'admit' | 'enter' | 'leave' | 'published' | 'draftChanged' | 'revoked';
+type ChangeRequestName = 'admit' | 'enter' | 'leave' | 'published' | 'draftChanged' | 'revoked';
 
 /** For a worker to read and check a change. */
 const PREPARE_MS = 60_000;
@@ -16,17 +16,17 @@ const POLICY_MS = 1_500;
 const TAKE_MS = 1_000;
 
 /** What all workers serve: one change at a time, which all of them take up, or none. */
-export class Changes {
-  readonly #slots: () => readonly Slot[];
+export class WorkerChanges {
+  readonly #slots: () => readonly WorkerSlot[];
   readonly #log: ServiceLog;
   readonly #turns = new Serial();
   #texts: Texts;
   /** A policy that a reload found broken, since then, ms since 1970. */
   #broken: { readonly texts: Texts; readonly since: number } | null = null;
   /** The worker that changes something now. */
-  #holder: { readonly slot: Slot; readonly release: () => void } | null = null;
+  #holder: { readonly slot: WorkerSlot; readonly release: () => void } | null = null;
 
-  constructor(texts: Texts, slots: () => readonly Slot[], log: ServiceLog) {
+  constructor(texts: Texts, slots: () => readonly WorkerSlot[], log: ServiceLog) {
     this.#texts = texts;
     this.#slots = slots;
     this.#log = log;
@@ -38,7 +38,7 @@ export class Changes {
   }
 
   /** Has all workers read everything anew. */
-  reload(read: () => Promise<Texts>): Promise<Reloaded | Refusal> {
+  reload(read: () => Promise<Texts>): Promise<Reloaded | ChangeRefusal> {
     return this.#turns.run(async () => {
       const texts = await read();
       const since = this.#broken?.since ?? Date.now();
@@ -57,7 +57,7 @@ export class Changes {
    * Has all workers take up the policy of now, and what other gateways have published. Whatever keeps them from it, what
    * may be served then is for the settings to say. Rejects with what `read` does.
    */
-  policy(read: (served: Texts) => Promise<Texts>): Promise<Reloaded | Refusal> {
+  policy(read: (served: Texts) => Promise<Texts>): Promise<Reloaded | ChangeRefusal> {
     return this.#turns.run(async () => {
       const texts = await read(this.#texts);
       const since = this.#broken?.since ?? Date.now();
@@ -83,7 +83,7 @@ export class Changes {
   }
 
   /** Something was revoked, which stands in the data directory: resolves once all but one worker have read it, or are gone. */
-  async revoked(except: Slot | null = null): Promise<void> {
+  async revoked(except: WorkerSlot | null = null): Promise<void> {
     const others = this.#slots().filter((slot) => slot !== except);
     await Promise.all(
       others.map((slot) => this.#within(slot, TAKE_MS, () => slot.peer?.ask('revoked', null))),
@@ -91,7 +91,7 @@ export class Changes {
   }
 
   /** What a worker may ask. */
-  handlers(slot: Slot, given: Texts): Pick<Handlers<OfSupervisor>, Asked> {
+  handlers(slot: WorkerSlot, given: Texts): Pick<Handlers<OfSupervisor>, ChangeRequestName> {
     return {
       admit: () => this.#turns.run(() => this.#admit(slot, given)),
       enter: () => this.#enter(slot),
@@ -118,14 +118,14 @@ export class Changes {
   }
 
   /** A worker has ended. What it had published by then is published. */
-  async gone(slot: Slot): Promise<void> {
+  async gone(slot: WorkerSlot): Promise<void> {
     if (this.#holder?.slot !== slot) return;
     await this.#taken(slot);
     this.#release(slot);
   }
 
   /** A worker that was begun some time ago takes up what the others have, and is one of them. */
-  async #admit(slot: Slot, given: Texts): Promise<null> {
+  async #admit(slot: WorkerSlot, given: Texts): Promise<null> {
     const steps: ChangeAsked[] = [];
     if (given !== this.#texts) steps.push({ kind: 'reload', texts: this.#texts, brokenSince: null });
     steps.push({ kind: 'version', texts: this.#texts, brokenSince: null });
@@ -141,7 +141,7 @@ export class Changes {
     return null;
   }
 
-  #enter(slot: Slot): Promise<null> {
+  #enter(slot: WorkerSlot): Promise<null> {
     const channel = slot.channel;
     return new Promise((resolve) => {
       void this.#turns.run(() => {
@@ -155,14 +155,14 @@ export class Changes {
     });
   }
 
-  #release(slot: Slot): void {
+  #release(slot: WorkerSlot): void {
     if (this.#holder?.slot !== slot) return;
     this.#holder.release();
     this.#holder = null;
   }
 
   /** All but one take up what is published: it is on the disk, so who cannot is replaced by one that reads it there. */
-  async #taken(except: Slot): Promise<void> {
+  async #taken(except: WorkerSlot): Promise<void> {
     const others = this.#slots().filter((slot) => slot !== except && slot.peer !== null);
     const change = { kind: 'version', texts: this.#texts, brokenSince: null } as const;
     const ready = await Promise.all(
@@ -178,9 +178,9 @@ export class Changes {
 
   async #byAll(
     change: ChangeAsked,
-    all: readonly Slot[],
+    all: readonly WorkerSlot[],
     prepareMs = PREPARE_MS,
-  ): Promise<Reloaded | Refusal> {
+  ): Promise<Reloaded | ChangeRefusal> {
     const serving = all.filter(({ peer }) => peer !== null);
     const heard = await Promise.all(
       serving.map(async (slot) => ({
@@ -198,7 +198,7 @@ export class Changes {
     return told ?? { exit: 1, message: 'error: no worker serves', policy: false, keptUntil: null };
   }
 
-  async #take(slots: readonly Slot[]): Promise<readonly Reloaded[]> {
+  async #take(slots: readonly WorkerSlot[]): Promise<readonly Reloaded[]> {
     const told = await Promise.all(
       slots.map((slot) => this.#within(slot, TAKE_MS, () => slot.peer?.ask('take', null))),
     );
@@ -206,7 +206,7 @@ export class Changes {
   }
 
   /** What a worker says in time. One that does not is ended; undefined then, and where it ended by itself. */
-  async #within<T>(slot: Slot, ms: number, ask: () => Promise<T> | undefined): Promise<T | undefined> {
+  async #within<T>(slot: WorkerSlot, ms: number, ask: () => Promise<T> | undefined): Promise<T | undefined> {
     const late = setTimeout(() => this.#end(slot, 'it did not take up a change in time'), ms);
     try {
       return await ask();
@@ -218,7 +218,7 @@ export class Changes {
     }
   }
 
-  #end(slot: Slot, why: string): void {
+  #end(slot: WorkerSlot, why: string): void {
     this.#log.error('a worker could not take up what the others serve: it is replaced', {
       worker: slot.number,
       why,

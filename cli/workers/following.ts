@@ -5,7 +5,7 @@ import { followPolicy } from '../../src/service/follow-control.js';
 import { PolicyUnknown } from '../../src/service/model.js';
 import { activationOf } from '../../src/service/seat.js';
 import type { Settings } from '../../src/service/settings.js';
-import type { Changes } from './changes.js';
+import type { WorkerChanges } from './changes.js';
 import type { Texts } from './messages.js';
 
 /** What is to be served now: the files, and the policy of the control database where it stands there. */
@@ -34,7 +34,7 @@ async function policyNow(policyFile: string, control: Control | null): Promise<P
 
 /** Follows the control database, or a policy file that is watched, for all workers. Gives what ends that. */
 export function followFor(
-  changes: Changes,
+  changes: WorkerChanges,
   settings: Settings,
   control: Control | null,
   log: ServiceLog,

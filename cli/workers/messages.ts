@@ -68,7 +68,7 @@ export type ChangeAsked = GuardedBy<typeof change>;
  */
 const refusal = record({ exit: number, message: text, policy: flag, keptUntil: nullOr(text) });
 
-export type Refusal = GuardedBy<typeof refusal>;
+export type ChangeRefusal = GuardedBy<typeof refusal>;
 
 const bit: Guard<0 | 1> = (value): value is 0 | 1 => value === 0 || value === 1;
 

@@ -48,12 +48,16 @@ export interface Exchange<Q, A> {
 
 export type Protocol = Readonly<Record<string, Exchange<unknown, unknown>>>;
 
-type Question<P extends Protocol, K extends keyof P> = P[K] extends Exchange<infer Q, unknown> ? Q : never;
-type Answer<P extends Protocol, K extends keyof P> = P[K] extends Exchange<unknown, infer A> ? A : never;
+type ProtocolQuestion<P extends Protocol, K extends keyof P> =
+  P[K] extends Exchange<infer Q, unknown> ? Q : never;
+type ProtocolAnswer<P extends Protocol, K extends keyof P> =
+  P[K] extends Exchange<unknown, infer A> ? A : never;
 
 /** What a process does with each question that it may be asked. */
 export type Handlers<P extends Protocol> = {
-  readonly [K in keyof P]: (question: Question<P, K>) => Answer<P, K> | Promise<Answer<P, K>>;
+  readonly [K in keyof P]: (
+    question: ProtocolQuestion<P, K>,
+  ) => ProtocolAnswer<P, K> | Promise<ProtocolAnswer<P, K>>;
 };
 
 /** The other process has gone, or what it said was no message. */
@@ -66,7 +70,7 @@ class PeerFault extends Error {
   override readonly name = 'PeerFault';
 }
 
-interface Pending {
+interface PendingQuestion {
   readonly guard: Guard<unknown>;
   resolve(answer: unknown): void;
   reject(error: Error): void;
@@ -82,7 +86,7 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
   readonly #mine: Mine;
   readonly #handlers: Handlers<Mine>;
   readonly #post: (message: object) => void;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new Map<number, PendingQuestion>();
   #last = 0;
   #gone: PeerGone | null = null;
 
@@ -100,15 +104,15 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
    */
   ask<K extends keyof Theirs & string>(
     about: K,
-    question: Question<Theirs, K>,
-    heard: (answer: Answer<Theirs, K>) => void = () => undefined,
-  ): Promise<Answer<Theirs, K>> {
+    question: ProtocolQuestion<Theirs, K>,
+    heard: (answer: ProtocolAnswer<Theirs, K>) => void = () => undefined,
+  ): Promise<ProtocolAnswer<Theirs, K>> {
     if (this.#gone !== null) return Promise.reject(this.#gone);
     const exchange = this.#theirs[about];
     if (exchange === undefined) throw new InternalError(`there is no question about ${about}`);
     const id = ++this.#last;
     return new Promise((resolve, reject) => {
-      const take = (answer: Answer<Theirs, K>): void => {
+      const take = (answer: ProtocolAnswer<Theirs, K>): void => {
         heard(answer);
         resolve(answer);
       };
@@ -152,7 +156,7 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
     this.#pending.clear();
   }
 
-  #settle(id: number, by: (pending: Pending) => void): void {
+  #settle(id: number, by: (pending: PendingQuestion) => void): void {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
     if (pending !== undefined) by(pending);
@@ -167,7 +171,7 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
     };
     try {
       // The guard has looked at the question: it is that of this handler.
-      const answer = handler(question as Question<Mine, keyof Mine>);
+      const answer = handler(question as ProtocolQuestion<Mine, keyof Mine>);
       if (answer instanceof Promise) answer.then((body) => this.#reply({ kind: 'answer', id, body }), failed);
       else this.#reply({ kind: 'answer', id, body: answer });
     } catch (error) {

@@ -11,18 +11,18 @@ import { checkDataDir, checkPorts } from '../serve/ports.js';
 import { operatorsWords, recordOf } from '../serve/server.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
 import { textsOf } from './following.js';
-import type { Refusal } from './messages.js';
-import { type Over, portsOf, Supervisor } from './supervisor.js';
+import type { ChangeRefusal } from './messages.js';
+import { portsOf, type ServerEnd, Supervisor } from './supervisor.js';
 
 /** Several workers that serve, seen from their supervisor. */
 export interface RunningWorkers {
   readonly record: ServerRecord;
   /** Resolves when the server should end by itself; else never. */
-  readonly over: Promise<Over>;
+  readonly over: Promise<ServerEnd>;
   /** Lets what runs end for `deadlineMs`, in all of them, and closes everything. */
   stop(deadlineMs: number): Promise<void>;
   /** All workers read everything anew, and take it up together, or none. */
-  reload(): Promise<Reloaded | Refusal>;
+  reload(): Promise<Reloaded | ChangeRefusal>;
   /** Ends all of them at once. */
   kill(): void;
 }
@@ -54,7 +54,7 @@ function portsIn({ httpPort, pgPort, admin }: Settings) {
 }
 
 /** The supervisor's own log takes up its level once the workers have taken up theirs. */
-async function reloaded(supervisor: Supervisor): Promise<Reloaded | Refusal> {
+async function reloaded(supervisor: Supervisor): Promise<Reloaded | ChangeRefusal> {
   const told = await supervisor.reload();
   if ('now' in told) for (const part of logLevelPart()) (await part.prepare()).take();
   return told;
@@ -78,7 +78,7 @@ async function begun(
   try {
     await supervisor.start();
     const record = writeServerFile(dataDir, recordOf({ settings, demo: null }, portsIn(settings)));
-    const lost = keeper.over.then((message): Over => ({ exit: EXIT.auditFailed, message }));
+    const lost = keeper.over.then((message): ServerEnd => ({ exit: EXIT.auditFailed, message }));
     return {
       record,
       over: Promise.race([supervisor.over, lost]),

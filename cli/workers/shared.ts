@@ -18,15 +18,15 @@ import type { Settings } from '../../src/service/settings.js';
 import { RemoteCatalogs } from '../../src/surfaces/catalog/index.js';
 import { countedBy, type SessionCaps } from '../../src/surfaces/pg/index.js';
 import { failureOf } from '../exit.js';
-import type { Common, OpenServer } from '../serve/server.js';
-import type { ChangeAsked, OfSupervisor, OfWorker, Refusal, Texts } from './messages.js';
+import type { OpenServer, SharedAcrossProcesses } from '../serve/server.js';
+import type { ChangeAsked, ChangeRefusal, OfSupervisor, OfWorker, Texts } from './messages.js';
 import type { Handlers, Peer } from './peer.js';
-import type { ToWorker } from './slot.js';
+import type { WorkerChannel } from './slot.js';
 
 /** The channel of a worker to its supervisor. */
-export type ToSupervisor = Peer<OfWorker, OfSupervisor>;
+export type SupervisorChannel = Peer<OfWorker, OfSupervisor>;
 
-type Asked =
+type SupervisorRequestName =
   | 'prepare'
   | 'take'
   | 'losePolicy'
@@ -45,7 +45,7 @@ type Asked =
 
 /** What this worker has in common with the others, by way of the supervisor. */
 export class SharedParts implements Shared {
-  readonly #supervisor: ToSupervisor;
+  readonly #supervisor: SupervisorChannel;
   readonly #settings: Settings;
   #texts: Texts;
   #limiter: LeasedLimiter | null = null;
@@ -53,7 +53,7 @@ export class SharedParts implements Shared {
   #steady = true;
   #prepared: Prepared | null = null;
 
-  constructor(supervisor: ToSupervisor, settings: Settings, texts: Texts) {
+  constructor(supervisor: SupervisorChannel, settings: Settings, texts: Texts) {
     this.#supervisor = supervisor;
     this.#settings = settings;
     this.#texts = texts;
@@ -107,7 +107,7 @@ export class SharedParts implements Shared {
   }
 
   /** What its frontends have in common with those of the others. */
-  common(server: number): Common {
+  common(server: number): SharedAcrossProcesses {
     const supervisor = this.#supervisor;
     return {
       cancels: {
@@ -166,7 +166,7 @@ export class SharedParts implements Shared {
   }
 
   /** What the supervisor asks of it. */
-  handlers(): Pick<Handlers<OfWorker>, Asked> {
+  handlers(): Pick<Handlers<OfWorker>, SupervisorRequestName> {
     return {
       prepare: (change) => this.#prepare(change),
       take: async () => {
@@ -212,7 +212,7 @@ export class SharedParts implements Shared {
     };
   }
 
-  async #prepare({ kind, texts, brokenSince }: ChangeAsked): Promise<Refusal | null> {
+  async #prepare({ kind, texts, brokenSince }: ChangeAsked): Promise<ChangeRefusal | null> {
     const open = this.#open;
     if (open === null)
       return { exit: 1, message: 'error: this worker is not open yet', policy: false, keptUntil: null };
@@ -243,7 +243,7 @@ function once(work: () => void): () => void {
   };
 }
 
-function shareOf(supervisor: ToSupervisor): LimitShare {
+function shareOf(supervisor: SupervisorChannel): LimitShare {
   return {
     lease: (counter, key, arrived) => supervisor.ask('lease', { counter, key }, arrived),
     charge: (charges) => supervisor.ask('charge', { charges: [...charges] }),
@@ -270,7 +270,7 @@ export class SharedLimits {
   #known = false;
 
   /** @param peerOf the channel to a worker that serves; null where none does */
-  constructor(workers: number, peerOf: (worker: number) => ToWorker | null) {
+  constructor(workers: number, peerOf: (worker: number) => WorkerChannel | null) {
     this.#books = createLimitBooks(workers, async (holder, counter, key, endsAt) => {
       // One that ends now takes with it what it has not used.
       const unused = peerOf(holder)?.ask('reclaim', { counter, key, endsAt });

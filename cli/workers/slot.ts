@@ -6,22 +6,22 @@ import { OF_SUPERVISOR, OF_WORKER, type OfSupervisor, type OfWorker, type Texts 
 import { type Handlers, Peer, PeerGone } from './peer.js';
 
 /** What the supervisor calls the channel to a worker. */
-export type ToWorker = Peer<OfSupervisor, OfWorker>;
+export type WorkerChannel = Peer<OfSupervisor, OfWorker>;
 
 /** What becomes of a worker, told to the supervisor. */
 export interface SlotEvents {
   /** What a worker of this slot may ask. */
-  handlers(slot: Slot, texts: Texts): Omit<Handlers<OfSupervisor>, 'here' | 'failed'>;
+  handlers(slot: WorkerSlot, texts: Texts): Omit<Handlers<OfSupervisor>, 'here' | 'failed'>;
   /** What one that begins now is to serve. */
   texts(): Texts;
   /** It has ended, `again` ms before the next one begins. */
-  ended(slot: Slot, why: string, again: number): void;
+  ended(slot: WorkerSlot, why: string, again: number): void;
   /** Its worker has ended, for whatever reason. */
-  gone(slot: Slot): void;
+  gone(slot: WorkerSlot): void;
   /** It has served for so long that it counts as well. */
-  steady(slot: Slot): void;
+  steady(slot: WorkerSlot): void;
   /** One that took another's place serves. */
-  replaced(slot: Slot): void;
+  replaced(slot: WorkerSlot): void;
 }
 
 /** A worker that has served for so long was well. */
@@ -35,12 +35,12 @@ const MANY = 4;
 const START_MS = 120_000;
 
 /** The place of one worker: whoever is in it now, and who comes after it. */
-export class Slot {
+export class WorkerSlot {
   readonly number: number;
   readonly #settings: Settings;
   readonly #events: SlotEvents;
   #worker: Worker | null = null;
-  #peer: ToWorker | null = null;
+  #peer: WorkerChannel | null = null;
   #upSince: number | null = null;
   #serves = false;
   /** Workers that ended in a row, none of which had served for long. */
@@ -57,12 +57,12 @@ export class Slot {
   }
 
   /** The channel to the worker that serves what all serve; null while none does. */
-  get peer(): ToWorker | null {
+  get peer(): WorkerChannel | null {
     return this.#serves ? this.#peer : null;
   }
 
   /** The channel to whatever worker is there. */
-  get channel(): ToWorker | null {
+  get channel(): WorkerChannel | null {
     return this.#peer;
   }
 
@@ -101,7 +101,9 @@ export class Slot {
         return null;
       },
     };
-    const peer: ToWorker = new Peer(OF_SUPERVISOR, handlers, OF_WORKER, (message) => post(worker, message));
+    const peer: WorkerChannel = new Peer(OF_SUPERVISOR, handlers, OF_WORKER, (message) =>
+      post(worker, message),
+    );
     this.#worker = worker;
     this.#peer = peer;
     this.#refusal = null;
@@ -144,7 +146,7 @@ export class Slot {
   }
 
   /** What is no message comes from a process that is not well. */
-  #heard(worker: Worker, peer: ToWorker, message: unknown): void {
+  #heard(worker: Worker, peer: WorkerChannel, message: unknown): void {
     try {
       peer.heard(message);
     } catch (error) {
@@ -153,7 +155,7 @@ export class Slot {
     }
   }
 
-  #ended(peer: ToWorker | null, how: string): void {
+  #ended(peer: WorkerChannel | null, how: string): void {
     const why = this.#refusal?.message ?? how;
     const first = this.#upSince === null && this.#failures === 0;
     if (this.#well !== null) clearTimeout(this.#well);

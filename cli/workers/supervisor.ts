@@ -21,14 +21,14 @@ import type { Figures } from '../../src/surfaces/http/telemetry.js';
 import { EXIT } from '../exit.js';
 import { type OwnJobs, ownJobs } from '../serve/insight.js';
 import { catalogOptions } from '../serve/server.js';
-import { Changes } from './changes.js';
+import { WorkerChanges } from './changes.js';
 import { followFor, textsOf } from './following.js';
-import type { Refusal, Texts } from './messages.js';
+import type { ChangeRefusal, Texts } from './messages.js';
 import { SharedLimits, SharedSessions, SharedTokens } from './shared.js';
-import { Slot, type SlotEvents } from './slot.js';
+import { type SlotEvents, WorkerSlot } from './slot.js';
 
 /** Why the whole server ends by itself. */
-export interface Over {
+export interface ServerEnd {
   readonly exit: number;
   readonly message: string;
 }
@@ -40,8 +40,8 @@ const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url));
 /** Keeps so many workers serving on the same ports, and replaces those that end. */
 export class Supervisor {
   /** Resolves when the server should end; else never. */
-  readonly over: Promise<Over>;
-  readonly #slots: readonly Slot[];
+  readonly over: Promise<ServerEnd>;
+  readonly #slots: readonly WorkerSlot[];
   readonly #log: ServiceLog;
   readonly #limits: SharedLimits;
   readonly #sessions: SharedSessions;
@@ -51,19 +51,19 @@ export class Supervisor {
   readonly #figures: () => Promise<Figures>;
   #replaced = 0;
   #draining = false;
-  readonly #changes: Changes;
+  readonly #changes: WorkerChanges;
   readonly #settings: Settings;
   readonly #jobs: OwnJobs;
   readonly #control: Control | null;
   #stopFollowing: () => Promise<void> = async () => undefined;
-  #end: (over: Over) => void = () => undefined;
+  #end: (over: ServerEnd) => void = () => undefined;
 
   /** @param settings with ports that are numbers: who comes later must find the same */
   constructor(settings: Settings, texts: Texts, count: number, log: ServiceLog, control: Control | null) {
     this.#log = log;
     this.#settings = settings;
     this.#control = control;
-    this.#changes = new Changes(texts, () => this.#slots, log);
+    this.#changes = new WorkerChanges(texts, () => this.#slots, log);
     this.#sessions = new SharedSessions({
       subject: settings.subjectSessions,
       address: settings.load.addressSessions,
@@ -79,7 +79,7 @@ export class Supervisor {
     const events = this.#events();
     this.#slots = Array.from(
       { length: count },
-      (_, i) => new Slot(i + 1, shareOf(settings, i + 1, count), events),
+      (_, i) => new WorkerSlot(i + 1, shareOf(settings, i + 1, count), events),
     );
   }
 
@@ -100,7 +100,7 @@ export class Supervisor {
   }
 
   /** All workers read everything anew, and take it up together. */
-  reload(): Promise<Reloaded | Refusal> {
+  reload(): Promise<Reloaded | ChangeRefusal> {
     return this.#changes.reload(() => textsOf(this.#settings, this.#control));
   }
 
@@ -116,7 +116,7 @@ export class Supervisor {
     for (const slot of this.#slots) slot.kill();
   }
 
-  #standing(): Standing {
+  #standing(): WorkerCounts {
     const serving = this.#slots.filter(({ peer }) => peer !== null).length;
     return {
       workers: this.#slots.length,
@@ -270,7 +270,7 @@ function held(port: number, host: string): Promise<{ release(): Promise<number> 
 }
 
 /** What the supervisor counts of itself and its workers. */
-export interface Standing {
+export interface WorkerCounts {
   readonly workers: number;
   readonly serving: number;
   readonly replaced: number;
@@ -278,10 +278,10 @@ export interface Standing {
 }
 
 /** The supervisor's own part of the page of metrics. */
-export function ownFigures(read: () => Standing): () => Promise<Figures> {
+export function ownFigures(read: () => WorkerCounts): () => Promise<Figures> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const gauge = (name: string, help: string, of: keyof Standing): void => {
+  const gauge = (name: string, help: string, of: keyof WorkerCounts): void => {
     new Gauge({
       name,
       help,

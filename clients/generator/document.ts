@@ -1,41 +1,41 @@
 /** What the generator reads of an OpenAPI 3.1 document. */
 export interface OpenApi {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, OpenApiSchema>> };
 }
 
-export interface Operation {
+export interface OpenApiOperation {
   readonly operationId: string;
   readonly summary?: string;
   readonly tags?: readonly string[];
-  readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
+  readonly parameters?: readonly OpenApiParameter[];
+  readonly requestBody?: { readonly content: OpenApiContent };
+  readonly responses: Readonly<Record<string, { readonly content?: OpenApiContent }>>;
   readonly security?: readonly unknown[];
 }
 
-interface Parameter {
+interface OpenApiParameter {
   readonly name: string;
   readonly in: string;
   readonly required?: boolean;
   readonly description?: string;
-  readonly schema: Schema;
+  readonly schema: OpenApiSchema;
 }
 
-type Content = Readonly<Record<string, { readonly schema?: Schema }>>;
+type OpenApiContent = Readonly<Record<string, { readonly schema?: OpenApiSchema }>>;
 
 /** The part of JSON Schema that our own document uses. */
-export interface Schema {
+export interface OpenApiSchema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
   readonly enum?: readonly (string | number | boolean | null)[];
   /** Values may be added within v1, so that a reader must take any. */
   readonly 'x-extensible'?: boolean;
-  readonly oneOf?: readonly Schema[];
-  readonly anyOf?: readonly Schema[];
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly oneOf?: readonly OpenApiSchema[];
+  readonly anyOf?: readonly OpenApiSchema[];
+  readonly items?: OpenApiSchema;
+  readonly properties?: Readonly<Record<string, OpenApiSchema>>;
   readonly required?: readonly string[];
-  readonly additionalProperties?: boolean | Schema;
+  readonly additionalProperties?: boolean | OpenApiSchema;
   readonly description?: string;
 }

@@ -1,9 +1,9 @@
-import type { Schema } from './document.js';
+import type { OpenApiSchema } from './document.js';
 
 const REF = '#/components/schemas/';
 
 /** The TypeScript type of values that `schema` admits, at this depth of indentation. */
-export function typeOf(schema: Schema, depth = 0): string {
+export function typeOf(schema: OpenApiSchema, depth = 0): string {
   if (schema.$ref !== undefined) return referred(schema.$ref);
   const variants = exclusive(schema.oneOf ?? []) ?? schema.oneOf ?? schema.anyOf;
   if (variants !== undefined) return union(variants.map((variant) => typeOf(variant, depth)));
@@ -17,7 +17,7 @@ export function typeOf(schema: Schema, depth = 0): string {
  * Closed objects of which a value is exactly one: each says that it has no member of the others, which TypeScript would
  * let pass in a union.
  */
-function exclusive(variants: readonly Schema[]): readonly Schema[] | null {
+function exclusive(variants: readonly OpenApiSchema[]): readonly OpenApiSchema[] | null {
   if (variants.length < 2 || variants.some((v) => v.additionalProperties !== false)) return null;
   const all = new Set(variants.flatMap((v) => Object.keys(v.properties ?? {})));
   return variants.map((variant) => {
@@ -27,9 +27,9 @@ function exclusive(variants: readonly Schema[]): readonly Schema[] | null {
   });
 }
 
-const NEVER: Schema = { enum: [] };
+const NEVER: OpenApiSchema = { enum: [] };
 
-function typed(type: string, schema: Schema, depth: number): string {
+function typed(type: string, schema: OpenApiSchema, depth: number): string {
   switch (type) {
     case 'string':
     case 'boolean':
@@ -48,12 +48,12 @@ function typed(type: string, schema: Schema, depth: number): string {
 }
 
 /** An object whose member names are not known. */
-function byName({ additionalProperties: value }: Schema, depth: number): string {
+function byName({ additionalProperties: value }: OpenApiSchema, depth: number): string {
   return `Readonly<Record<string, ${typeof value === 'object' ? typeOf(value, depth) : 'unknown'}>>`;
 }
 
 /** The members of an object, in braces; on one line if they are short and without comments. */
-export function members({ properties = {}, required = [] }: Schema, depth: number): string {
+export function members({ properties = {}, required = [] }: OpenApiSchema, depth: number): string {
   const indent = '  '.repeat(depth + 1);
   const all = Object.entries(properties).map(([name, schema]) => ({
     about: comment(schema.description, indent),

@@ -40,9 +40,9 @@ export class OslError extends Error {
   }
 }
 
-type Name = keyof Operations;
+type OperationName = keyof Operations;
 
-interface Sent<K extends Name> {
+interface CallOptions<K extends OperationName> {
   readonly parameters?: Operations[K]['parameters'];
   readonly body?: Operations[K]['body'];
   readonly accept?: string;
@@ -89,7 +89,10 @@ export class OslClient {
   }
 
   /** Any operation, by its `operationId`. @throws OslError */
-  async call<K extends Name>(operation: K, sent: Sent<K> = {}): Promise<Operations[K]['answer']> {
+  async call<K extends OperationName>(
+    operation: K,
+    sent: CallOptions<K> = {},
+  ): Promise<Operations[K]['answer']> {
     const response = await this.send(operation, sent);
     try {
       return (await response.json()) as Operations[K]['answer']; // as the document says
@@ -99,7 +102,7 @@ export class OslClient {
   }
 
   /** The same, before its body is read: for an Arrow stream, `accept: 'application/vnd.apache.arrow.stream'`. */
-  async send<K extends Name>(operation: K, sent: Sent<K> = {}): Promise<Response> {
+  async send<K extends OperationName>(operation: K, sent: CallOptions<K> = {}): Promise<Response> {
     const { method, path, token } = OPERATIONS[operation];
     const parameters = new Map<string, string>(Object.entries({ ...sent.parameters }));
     const place = path.replace(/\{(\w+)\}/g, (_, name: string) => {

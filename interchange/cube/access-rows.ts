@@ -1,6 +1,6 @@
 import type { EntityDraft } from '../draft.js';
 import { shown } from '../names.js';
-import type { Item, Part } from '../part.js';
+import type { ListItem, Part } from '../part.js';
 import { NoFit } from '../sql/expression.js';
 import { identifier, textLiteral } from '../sql/print.js';
 import type { Dimension } from './sql.js';
@@ -38,7 +38,7 @@ function comparison(
   operator: string,
   column: string,
   filter: Part,
-  literalOf: (item: Item) => string,
+  literalOf: (item: ListItem) => string,
 ): string {
   if (operator === 'set') return `${column} is not null`;
   if (operator === 'notSet') return `${column} is null`;
@@ -89,7 +89,7 @@ function attributeOf(text: string): string | null {
 }
 
 /** A value as a literal of the dimension's type. A brace in it would be evaluated there. */
-function literal(item: Item, type: string): string {
+function literal(item: ListItem, type: string): string {
   if (typeof item === 'object') throw new NoFit('a value of a row filter is a mapping');
   const text = `${item}`;
   if (/[{}]/.test(text)) throw new NoFit('a value of it is evaluated when it is asked');

@@ -37,12 +37,12 @@ export function rolesOf(cubes: Iterable<Cube>, ctx: MeasureContext): PolicyDraft
   return draft;
 }
 
-interface Granted {
+interface RoleGrant {
   readonly roles: readonly string[];
   readonly grant: GrantDocument;
 }
 
-function grantOf(policy: Part, cube: Cube, ctx: MeasureContext): Granted {
+function grantOf(policy: Part, cube: Cube, ctx: MeasureContext): RoleGrant {
   mustKnow(policy, ['group', 'groups', 'role', 'member_level', 'row_level', 'conditions', 'member_masking']);
   if (policy.has('conditions')) throw new NoFit('it holds under conditions, and a grant has none');
   if (policy.has('member_masking'))

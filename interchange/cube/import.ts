@@ -1,6 +1,6 @@
 import { CODES } from '../../src/model/manifest/index.js';
 import { assemble, type ImportResult } from '../assemble.js';
-import { Draft } from '../draft.js';
+import { ImportDraft } from '../draft.js';
 import { shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { Part } from '../part.js';
@@ -17,7 +17,7 @@ import type { Cube } from './sql.js';
  * @throws ManifestProblems where a file has the wrong shape
  */
 export function importCube(files: readonly SourceFile[], options: ImportOptions): ImportResult {
-  const draft = new Draft();
+  const draft = new ImportDraft();
   const cubes = new Map<string, Cube>();
   const declared = new Set<string>();
   for (const file of files) {

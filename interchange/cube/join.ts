@@ -1,13 +1,13 @@
 import type { Node } from '@pgsql/types';
-import { type ColumnDraft, type Draft, endText, isKeyOf } from '../draft.js';
+import { type ColumnDraft, endText, type ImportDraft, isKeyOf } from '../draft.js';
 import { shown } from '../names.js';
 import type { Part } from '../part.js';
 import { fit, NoFit, nameOf } from '../sql/expression.js';
 import { type Cube, parseCubeSql, referenceOf } from './sql.js';
 
-type Kind = 'many_to_one' | 'one_to_many' | 'one_to_one';
+type JoinKind = 'many_to_one' | 'one_to_many' | 'one_to_one';
 
-const KINDS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
+const KINDS: ReadonlyMap<string, JoinKind> = new Map<string, JoinKind>([
   ['many_to_one', 'many_to_one'],
   ['belongs_to', 'many_to_one'],
   ['belongsTo', 'many_to_one'],
@@ -20,7 +20,7 @@ const KINDS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 ]);
 
 /** The relationships that the joins of a cube declare. */
-export function addJoins(cube: Cube, cubes: ReadonlyMap<string, Cube>, draft: Draft): void {
+export function addJoins(cube: Cube, cubes: ReadonlyMap<string, Cube>, draft: ImportDraft): void {
   for (const part of cube.part.parts('joins')) {
     const name = part.needText('name');
     const made = fit(() => addJoin(part, name, cube, cubes, draft));
@@ -28,18 +28,24 @@ export function addJoins(cube: Cube, cubes: ReadonlyMap<string, Cube>, draft: Dr
   }
 }
 
-interface End {
+interface JoinEnd {
   readonly cube: Cube;
   readonly column: ColumnDraft;
 }
 
 /** The columns of one cube that a join compares. */
-interface Side {
+interface JoinSide {
   readonly cube: Cube;
   readonly columns: readonly string[];
 }
 
-function addJoin(part: Part, name: string, cube: Cube, cubes: ReadonlyMap<string, Cube>, draft: Draft): void {
+function addJoin(
+  part: Part,
+  name: string,
+  cube: Cube,
+  cubes: ReadonlyMap<string, Cube>,
+  draft: ImportDraft,
+): void {
   const written = part.needText('relationship');
   const kind = KINDS.get(written);
   if (kind === undefined) throw new NoFit(`\`${shown(written)}\` is no kind of join`);
@@ -47,7 +53,7 @@ function addJoin(part: Part, name: string, cube: Cube, cubes: ReadonlyMap<string
   if (other === undefined) throw new NoFit(`cube \`${shown(name)}\` is not there, or was lost`);
   const [own, target] = endsOf(part, cube, other);
   const [many, one] = kind === 'one_to_many' ? [target, own] : [own, target];
-  const single = (side: Side): boolean => isKeyOf(side.cube.entity, side.columns);
+  const single = (side: JoinSide): boolean => isKeyOf(side.cube.entity, side.columns);
   const both = kind === 'one_to_one' && single(many) && single(one);
   const [from, to] = kind === 'one_to_one' && !single(one) && single(many) ? [one, many] : [many, one];
   if (!single(to)) {
@@ -81,14 +87,14 @@ function addJoin(part: Part, name: string, cube: Cube, cubes: ReadonlyMap<string
 }
 
 /** Where the key of the side's cube has its column `i`, so that both cubes declare a link alike. */
-function keyPlace({ cube, columns }: Side, i: number): number {
+function keyPlace({ cube, columns }: JoinSide, i: number): number {
   return cube.entity.key.indexOf(columns[i] ?? '');
 }
 
 const NO_LINK = 'only columns equal to columns are a link';
 
 /** The columns that `a = b AND c = d …` compares, pair by pair. */
-function endsOf(part: Part, cube: Cube, other: Cube): readonly [Side, Side] {
+function endsOf(part: Part, cube: Cube, other: Cube): readonly [JoinSide, JoinSide] {
   const sql = parseCubeSql(part.needText('sql'));
   const pairs = conjunctsOf(sql.node).map((node): readonly [string, string] => {
     if (!('A_Expr' in node)) throw new NoFit(NO_LINK);
@@ -120,7 +126,7 @@ function endOf(
   part: Part,
   cube: Cube,
   other: Cube,
-): End {
+): JoinEnd {
   const name = node === undefined ? null : nameOf(node);
   if (name === null) throw new NoFit(NO_LINK);
   const reference = referenceOf(name, sql, cube.name);

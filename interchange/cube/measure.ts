@@ -1,5 +1,5 @@
 import { windowNamed } from 'osl-compiler';
-import type { Draft, MetricDocument } from '../draft.js';
+import type { ImportDraft, MetricBody } from '../draft.js';
 import { shown } from '../names.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
@@ -10,7 +10,7 @@ import { type Cube, type CubeScope, type CubeSql, columnSql, parseCubeSql, refer
 
 /** What measures become, and from what. */
 export interface MeasureContext {
-  readonly draft: Draft;
+  readonly draft: ImportDraft;
   readonly cubes: ReadonlyMap<string, Cube>;
   /** By `cube.measure` in lower case: the metric's name, or null where it was lost or is being made. */
   readonly made: Map<string, string | null>;
@@ -102,7 +102,7 @@ function addMeasure(cube: Cube, name: string, part: Part, ctx: MeasureContext): 
 }
 
 /** `percent` and `currency`; any other format is that of a link or a picture, and is reported with what is lost. */
-function formatOf(part: Part): Pick<MetricDocument, 'format'> {
+function formatOf(part: Part): Pick<MetricBody, 'format'> {
   const kind = part.members['format'];
   if (kind !== 'percent' && kind !== 'currency') return {};
   part.text('format');
@@ -110,7 +110,7 @@ function formatOf(part: Part): Pick<MetricDocument, 'format'> {
   return { format: { kind, ...(code !== null && { currency: code }) } };
 }
 
-function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): MetricDocument {
+function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): MetricBody {
   for (const word of [
     'multi_stage',
     'group_by',
@@ -136,7 +136,7 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
     return { ...description, ...calculatedMetric(sql, scope, part, ctx) };
   }
   const expression = aggregate(type, sql === null ? null : columnSql(sql, scope), part);
-  const simple: MetricDocument = {
+  const simple: MetricBody = {
     entity: cube.entity.name,
     expression,
     ...(filters.length > 0 && { filter: conjunction(filters) }),
@@ -153,7 +153,7 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
 const CALCULATED: ReadonlySet<string> = new Set(['number', 'string', 'boolean', 'time']);
 
 /** SQL over measures is a derived metric; SQL with aggregates of its own, a simple one. */
-function calculatedMetric(sql: CubeSql, scope: CubeScope, part: Part, ctx: MeasureContext): MetricDocument {
+function calculatedMetric(sql: CubeSql, scope: CubeScope, part: Part, ctx: MeasureContext): MetricBody {
   if (part.has('rolling_window'))
     throw new NoFit('a rolling window over a calculated measure has no counterpart');
   if (hasAggregate(sql.node)) return { entity: scope.cube.entity.name, expression: columnSql(sql, scope) };
@@ -197,17 +197,17 @@ function aggregate(type: string, value: string | null, part: Part): string {
   }
 }
 
-type Window = Pick<MetricDocument, 'window' | 'grain_to_date'>;
+type RollingWindow = Pick<MetricBody, 'window' | 'grain_to_date'>;
 
 /** The span of a rolling window; null where there is none. @throws NoFit */
-function spanOf(part: Part): Window | null {
+function spanOf(part: Part): RollingWindow | null {
   const rolling = part.child('rolling_window');
   if (rolling === null) return null;
   const type = rolling.text('type') ?? 'fixed';
   const grain =
     type === 'to_date' ? rolling.needText('granularity') : /^(year|quarter|month)_to_date$/.exec(type)?.[1];
   // What is no grain, the schema of the manifest refuses, and that is reported.
-  if (grain !== undefined) return { grain_to_date: grain as NonNullable<Window['grain_to_date']> };
+  if (grain !== undefined) return { grain_to_date: grain as NonNullable<RollingWindow['grain_to_date']> };
   if (rolling.has('leading')) throw new NoFit('a window that looks ahead has no counterpart');
   if ((rolling.text('offset') ?? 'end') !== 'end')
     throw new NoFit('a window from the start of a period has no counterpart');

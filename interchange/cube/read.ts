@@ -1,6 +1,6 @@
 import type { TypeName } from 'osl-compiler';
 import { CODES } from '../../src/model/manifest/index.js';
-import { type Draft, EntityDraft, type TableDraft } from '../draft.js';
+import { EntityDraft, type ImportDraft, type TableDraft } from '../draft.js';
 import { legalName, shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { reportSchema, tableNamed, upstreamOf } from '../options.js';
@@ -29,7 +29,7 @@ const OF_CUBES: Readonly<Record<string, string>> = {
  */
 export function cubeOf(
   part: Part,
-  draft: Draft,
+  draft: ImportDraft,
   options: ImportOptions,
   others: ReadonlyMap<string, Cube>,
 ): Cube | null {
@@ -137,7 +137,7 @@ const OF_DIMENSIONS: Readonly<Record<string, string>> = {
   aliases: 'a dimension has one name',
 };
 
-function addDimensions(cube: Cube, draft: Draft, others: ReadonlyMap<string, Cube>): void {
+function addDimensions(cube: Cube, draft: ImportDraft, others: ReadonlyMap<string, Cube>): void {
   for (const part of cube.part.parts('dimensions')) {
     const name = part.needText('name');
     if (cube.dimensions.has(name.toLowerCase())) duplicate(part);
@@ -170,7 +170,12 @@ function dimensionOf(part: Part, name: string): Dimension | null {
   return { name, part, sql: sql.value, isPublic, column: null };
 }
 
-function addColumn(dimension: Dimension, cube: Cube, draft: Draft, others: ReadonlyMap<string, Cube>): void {
+function addColumn(
+  dimension: Dimension,
+  cube: Cube,
+  draft: ImportDraft,
+  others: ReadonlyMap<string, Cube>,
+): void {
   const { part, name, sql } = dimension;
   if (dimension.column !== null || sql === null) return;
   const isKey = part.flag('primary_key') === true;

@@ -2,7 +2,7 @@ import type { Node } from '@pgsql/types';
 import type { EntityDraft } from '../draft.js';
 import { legalName, shown } from '../names.js';
 import type { Part } from '../part.js';
-import type { Place } from '../source.js';
+import type { SourcePlace } from '../source.js';
 import { markedName, markOf, mustBePlain, NoFit, nameOf, parseExpression } from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
 
@@ -13,7 +13,7 @@ export interface CubeSql {
 }
 
 /** What a name in the SQL of a cube means. */
-export type Reference =
+export type CubeReference =
   | { readonly kind: 'column'; readonly cube: string; readonly column: string }
   | { readonly kind: 'member'; readonly cube: string; readonly member: string };
 
@@ -39,7 +39,7 @@ export function parseCubeSql(text: string): CubeSql {
 }
 
 /** What the name `parts` in the SQL of `cube` means. @throws NoFit */
-export function referenceOf(parts: readonly string[], { references }: CubeSql, cube: string): Reference {
+export function referenceOf(parts: readonly string[], { references }: CubeSql, cube: string): CubeReference {
   const [first = '', second, more] = parts;
   if (more !== undefined) throw new NoFit(`\`${shown(parts.join('.'))}\` is no column of a cube`);
   const mark = markOf(first);
@@ -61,7 +61,7 @@ export function referenceOf(parts: readonly string[], { references }: CubeSql, c
 }
 
 /** The one reference that the SQL is, or null for any other expression. @throws NoFit */
-export function soleReference(sql: CubeSql, cube: string): Reference | null {
+export function soleReference(sql: CubeSql, cube: string): CubeReference | null {
   const name = nameOf(sql.node);
   return name === null ? null : referenceOf(name, sql, cube);
 }
@@ -87,7 +87,7 @@ export interface Dimension {
 /** How the SQL of a cube is made an expression over the rows of its entity. */
 export interface CubeScope {
   readonly cube: Cube;
-  readonly place: Place;
+  readonly place: SourcePlace;
   /** For messages: `measure \`revenue\``. */
   readonly what: string;
   /** Cubes whose rows those of this one may refer to, by name in lower case; absent where it is made of its own alone. */
@@ -95,7 +95,7 @@ export interface CubeScope {
 }
 
 /** A column of the row that a row refers to, by its entity: whether there is one such row is found when it is bound. */
-function otherText(reference: Reference, { others, place, what }: CubeScope): string {
+function otherText(reference: CubeReference, { others, place, what }: CubeScope): string {
   const name = shown(reference.cube);
   if (others === undefined)
     throw new NoFit(`it needs cube \`${name}\`, and a metric adds up the rows of one`);
@@ -121,7 +121,7 @@ export function columnSql(sql: CubeSql, scope: CubeScope, within: readonly strin
   });
 }
 
-function columnText(reference: Reference, scope: CubeScope, within: readonly string[]): string {
+function columnText(reference: CubeReference, scope: CubeScope, within: readonly string[]): string {
   const { cube, place, what } = scope;
   if (reference.cube.toLowerCase() !== cube.name.toLowerCase()) return otherText(reference, scope);
   if (reference.kind === 'column') return identifier(cube.entity.need(reference.column, place, what).name);

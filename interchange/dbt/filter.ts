@@ -12,7 +12,7 @@ const BUILDER = new RegExp(
   'g',
 );
 
-interface Builder {
+interface FilterCall {
   readonly kind: string;
   readonly name: string;
   readonly grain: string | null;
@@ -38,7 +38,7 @@ export interface FilterScope {
  */
 export function filterText(text: string, scope: FilterScope): string {
   mustBePlain(text);
-  const builders: Builder[] = [];
+  const builders: FilterCall[] = [];
   const sql = text.replace(BUILDER, (...match: readonly (string | undefined)[]) => {
     const [, kind = '', n1, n2, g1, g2, h1, h2] = match;
     builders.push({ kind, name: n1 ?? n2 ?? '', grain: g1 ?? g2 ?? h1 ?? h2 ?? null });
@@ -57,7 +57,7 @@ export function filterText(text: string, scope: FilterScope): string {
   });
 }
 
-function builderText({ kind, name, grain }: Builder, scope: FilterScope): string {
+function builderText({ kind, name, grain }: FilterCall, scope: FilterScope): string {
   const { column, of, way } = columnOf(kind, name, scope);
   const text = [...way, column].map(identifier).join('.');
   if (kind === 'Entity') {
@@ -76,13 +76,13 @@ function grainOf(text: string): Grain {
 }
 
 /** A column, the model that has it, and the relationships that lead there. */
-interface Found {
+interface FilterColumn {
   readonly column: string;
   readonly of: FilterScope;
   readonly way: readonly string[];
 }
 
-function columnOf(kind: string, name: string, scope: FilterScope): Found {
+function columnOf(kind: string, name: string, scope: FilterScope): FilterColumn {
   const { entity, prefix, entityColumns } = scope;
   if (name === 'metric_time') {
     if (entity.time === null) throw new NoFit('there is no `metric_time`');

@@ -1,11 +1,11 @@
 import { assemble, type ImportResult } from '../assemble.js';
-import { Draft, type EntityDraft, endText, isKeyOf } from '../draft.js';
+import { type EntityDraft, endText, ImportDraft, isKeyOf } from '../draft.js';
 import { shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { PolicyDraft } from '../policy-draft.js';
 import type { SourceFile } from '../source.js';
 import { fit, NoFit } from '../sql/expression.js';
-import { type Measure, measuresOf, simpleMetric } from './measure.js';
+import { type DbtMeasure, measuresOf, simpleMetric } from './measure.js';
 import { addMetric, type MetricContext, metricParts } from './metric.js';
 import { type DbtModel, entityOf, type ForeignKeyDraft, fromModel } from './model.js';
 import { type ForeignKeyConstraint, type ModelInfo, readProject } from './read.js';
@@ -18,7 +18,7 @@ import { modelReference } from './reference.js';
  * @throws ManifestProblems where a file has the wrong shape
  */
 export function importDbt(files: readonly SourceFile[], options: ImportOptions): ImportResult {
-  const draft = new Draft();
+  const draft = new ImportDraft();
   const project = readProject(files);
   const links: ForeignKeyDraft[] = [];
   const models = project.semanticModels.flatMap(
@@ -36,8 +36,8 @@ export function importDbt(files: readonly SourceFile[], options: ImportOptions):
 }
 
 function addMetrics(
-  measures: ReadonlyMap<string, Measure>,
-  draft: Draft,
+  measures: ReadonlyMap<string, DbtMeasure>,
+  draft: ImportDraft,
   parts: MetricContext['parts'],
 ): void {
   const ctx: MetricContext = { draft, measures, parts, made: new Map(), simple: new Map() };
@@ -51,7 +51,7 @@ function addMetrics(
 }
 
 /** `create_metric: true` makes a metric of the measure's name. */
-function addCreated(measure: Measure, ctx: MetricContext): void {
+function addCreated(measure: DbtMeasure, ctx: MetricContext): void {
   const { part, name } = measure;
   const description = part.text('description');
   const label = part.text('create_metric_display_name') ?? part.text('label');
@@ -79,7 +79,7 @@ function addCreated(measure: Measure, ctx: MetricContext): void {
 }
 
 /** A foreign entity leads to the one model whose primary entity has its name. */
-function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[], draft: Draft): void {
+function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[], draft: ImportDraft): void {
   for (const { model, name, column, part } of links) {
     const targets = models.filter((m) => m !== model && m.prefix.toLowerCase() === name.toLowerCase());
     const [target, second] = targets;
@@ -116,7 +116,7 @@ function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[]
 function addConstraintLinks(
   models: readonly DbtModel[],
   projectModels: ReadonlyMap<string, ModelInfo>,
-  draft: Draft,
+  draft: ImportDraft,
 ): void {
   for (const model of models) {
     for (const constraint of model.info?.foreignKeys ?? []) {
@@ -131,7 +131,7 @@ function addLink(
   { columns, to, toColumns, part }: ForeignKeyConstraint,
   models: readonly DbtModel[],
   projectModels: ReadonlyMap<string, ModelInfo>,
-  draft: Draft,
+  draft: ImportDraft,
 ): void {
   const target = targetOf(to, models, projectModels).entity;
   const far = toColumns.length === 0 ? target.key : toColumns.map((c) => columnNamed(target, c));

@@ -1,5 +1,5 @@
 import { CODES } from '../../src/model/manifest/index.js';
-import type { MetricDocument } from '../draft.js';
+import type { MetricBody } from '../draft.js';
 import { shown } from '../names.js';
 import type { Part } from '../part.js';
 import { type Fit, fit, hasAggregate, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
@@ -9,7 +9,7 @@ import { type DbtModel, exprOf } from './model.js';
 import { isTemplate } from './reference.js';
 
 /** A measure: of itself nothing that can be asked for, but what metrics are made of. */
-export interface Measure {
+export interface DbtMeasure {
   readonly name: string;
   readonly model: DbtModel;
   readonly part: Part;
@@ -19,8 +19,8 @@ export interface Measure {
 }
 
 /** The measures of all models by name. A second one of a name is a problem. */
-export function measuresOf(models: readonly DbtModel[]): ReadonlyMap<string, Measure> {
-  const measures = new Map<string, Measure>();
+export function measuresOf(models: readonly DbtModel[]): ReadonlyMap<string, DbtMeasure> {
+  const measures = new Map<string, DbtMeasure>();
   for (const model of models) {
     for (const part of model.part.parts('measures')) {
       const name = part.needText('name');
@@ -108,7 +108,7 @@ function percentileText(share: number, value: string, discrete: boolean): string
 }
 
 /** The simple metric that a measure makes under predicates. @throws NoFit */
-export function simpleMetric(measure: Measure, filters: readonly string[]): MetricDocument {
+export function simpleMetric(measure: DbtMeasure, filters: readonly string[]): MetricBody {
   if (!measure.aggregate.ok)
     throw new NoFit(`measure \`${shown(measure.name)}\`: ${measure.aggregate.reason}`);
   measure.used = true;

@@ -1,25 +1,25 @@
 import { windowNamed } from 'osl-compiler';
 import { CODES } from '../../src/model/manifest/index.js';
-import type { MetricDocument } from '../draft.js';
+import type { MetricBody } from '../draft.js';
 import { shown } from '../names.js';
-import { type Item, Part } from '../part.js';
+import { type ListItem, Part } from '../part.js';
 import { NoFit } from '../sql/expression.js';
 
 /** A measure or a metric as another is made of it. */
-export interface Input {
+export interface DbtMetricInput {
   readonly name: string;
   /** What it is called in an expression. */
   readonly alias: string;
   readonly filters: readonly string[];
   /** Of which other period its figure is; null for that of the row itself. */
-  readonly offset: Offset | null;
+  readonly offset: MetricOffset | null;
   readonly part: Part;
 }
 
-type Offset = Pick<MetricDocument, 'offset_window' | 'offset_to_grain'>;
+type MetricOffset = Pick<MetricBody, 'offset_window' | 'offset_to_grain'>;
 
 /** The input under `key`: a name, or a mapping. @throws NoFit */
-export function inputAt(part: Part, key: string): Input {
+export function inputAt(part: Part, key: string): DbtMetricInput {
   if (part.isText(key)) {
     const name = part.text(key) ?? '';
     return { name, alias: name, filters: [], offset: null, part };
@@ -30,11 +30,11 @@ export function inputAt(part: Part, key: string): Input {
 }
 
 /** The inputs in the list under `key`: names and mappings. @throws NoFit */
-export function inputsAt(part: Part, key: string): readonly Input[] {
+export function inputsAt(part: Part, key: string): readonly DbtMetricInput[] {
   return part.items(key).flatMap((item) => listed(item, part, key));
 }
 
-function listed(item: Item, part: Part, key: string): readonly Input[] {
+function listed(item: ListItem, part: Part, key: string): readonly DbtMetricInput[] {
   if (item instanceof Part) return [inputOf(item)];
   if (typeof item === 'string') return [{ name: item, alias: item, filters: [], offset: null, part }];
   part.problem(key, CODES.wrongType, `\`${shown(key)}\` lists names and mappings, not \`${item}\``);
@@ -42,7 +42,7 @@ function listed(item: Item, part: Part, key: string): readonly Input[] {
 }
 
 /** @throws NoFit for one whose gaps are filled */
-function inputOf(input: Part): Input {
+function inputOf(input: Part): DbtMetricInput {
   const name = input.needText('name');
   const alias = input.text('alias') ?? name;
   const filters = filtersAt(input);
@@ -54,12 +54,12 @@ function inputOf(input: Part): Input {
 }
 
 /** @throws NoFit for an offset that is no window */
-function offsetOf(input: Part): Offset | null {
+function offsetOf(input: Part): MetricOffset | null {
   const window = windowAt(input, 'offset_window');
   if (window !== null) return { offset_window: window };
   const grain = input.text('offset_to_grain')?.toLowerCase() ?? null;
   // What is no grain, the schema of the manifest refuses, and that is reported.
-  return grain === null ? null : { offset_to_grain: grain as NonNullable<Offset['offset_to_grain']> };
+  return grain === null ? null : { offset_to_grain: grain as NonNullable<MetricOffset['offset_to_grain']> };
 }
 
 /** `7 days`, or as the compiled manifest has it: `{count, granularity}`. @throws NoFit */

@@ -1,26 +1,26 @@
 import { CODES } from '../../src/model/manifest/index.js';
-import type { Draft, MetricDocument } from '../draft.js';
+import type { ImportDraft, MetricBody } from '../draft.js';
 import { shown } from '../names.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
 import { fit, mustBePlain, NoFit, parseExpression, reportDivision } from '../sql/expression.js';
 import { conjunction, identifier, print } from '../sql/print.js';
 import { filterText } from './filter.js';
-import { type Measure, simpleMetric } from './measure.js';
-import { filtersAt, type Input, inputAt, inputsAt, windowAt } from './metric-input.js';
+import { type DbtMeasure, simpleMetric } from './measure.js';
+import { type DbtMetricInput, filtersAt, inputAt, inputsAt, windowAt } from './metric-input.js';
 import { descriptionOf } from './read.js';
 import { isTemplate } from './reference.js';
 
 /** What a metric is made of, and where it goes. */
 export interface MetricContext {
-  readonly draft: Draft;
-  readonly measures: ReadonlyMap<string, Measure>;
+  readonly draft: ImportDraft;
+  readonly measures: ReadonlyMap<string, DbtMeasure>;
   /** All metrics of the source by their names there. */
   readonly parts: ReadonlyMap<string, Part>;
   /** Names in the manifest of those that are made; null where one was lost, or is being made. */
   readonly made: Map<string, string | null>;
   /** The measure of each simple metric of the draft, and the predicates that it has. */
-  readonly simple: Map<string, { readonly measure: Measure; readonly filters: readonly string[] }>;
+  readonly simple: Map<string, { readonly measure: DbtMeasure; readonly filters: readonly string[] }>;
 }
 
 /** The name in the manifest of a metric of the source, made now if it was not. @throws NoFit */
@@ -55,7 +55,7 @@ export function addMetric(name: string, part: Part, ctx: MetricContext): void {
 }
 
 /** A metric of the source while it is made. */
-interface Making {
+interface MetricSource {
   /** Its name in the manifest. */
   readonly own: string;
   readonly part: Part;
@@ -64,11 +64,11 @@ interface Making {
   readonly ctx: MetricContext;
 }
 
-function documentOf(own: string, part: Part, ctx: MetricContext): MetricDocument {
+function documentOf(own: string, part: Part, ctx: MetricContext): MetricBody {
   const type = (part.text('type') ?? '').toLowerCase();
   const params = paramsOf(part);
   params.ignore('input_measures');
-  const making: Making = { own, part, params, ctx };
+  const making: MetricSource = { own, part, params, ctx };
   switch (type) {
     case 'simple':
       return simple(making);
@@ -96,28 +96,31 @@ function paramsOf(part: Part): Part {
   throw new NoFit('it has no `type_params`');
 }
 
-function predicates(filters: readonly string[], { model }: Measure): readonly string[] {
+function predicates(filters: readonly string[], { model }: DbtMeasure): readonly string[] {
   return filters.map((text) => filterText(text, model));
 }
 
 /** The measure that the metric is made of, and how it is named there. */
-function measureOf({ params, ctx }: Making): { readonly input: Input; readonly measure: Measure } {
+function measureOf({ params, ctx }: MetricSource): {
+  readonly input: DbtMetricInput;
+  readonly measure: DbtMeasure;
+} {
   const input = inputAt(params, 'measure');
   return { input, measure: measureNamed(input.name, ctx) };
 }
 
-function measureNamed(name: string, ctx: MetricContext): Measure {
+function measureNamed(name: string, ctx: MetricContext): DbtMeasure {
   const measure = ctx.measures.get(name);
   if (measure === undefined) throw new NoFit(`measure \`${shown(name)}\` is not declared`);
   return measure;
 }
 
 /** What holds for the rows of the measure: the filters of the input, and of the metric. */
-function rowsOf({ part }: Making, input: Input, measure: Measure): readonly string[] {
+function rowsOf({ part }: MetricSource, input: DbtMetricInput, measure: DbtMeasure): readonly string[] {
   return [...predicates(input.filters, measure), ...predicates(filtersAt(part), measure)];
 }
 
-function simple(making: Making): MetricDocument {
+function simple(making: MetricSource): MetricBody {
   const { input, measure } = measureOf(making);
   const filters = rowsOf(making, input, measure);
   const document = simpleMetric(measure, filters);
@@ -133,7 +136,7 @@ function simpleOf(name: string, ctx: MetricContext) {
   return found;
 }
 
-function ratio({ part, params, ctx }: Making): MetricDocument {
+function ratio({ part, params, ctx }: MetricSource): MetricBody {
   const above = filtersAt(part);
   const side = (key: 'numerator' | 'denominator') => {
     const input = inputAt(params, key);
@@ -149,7 +152,7 @@ function ratio({ part, params, ctx }: Making): MetricDocument {
   return { type: 'ratio', numerator, denominator };
 }
 
-function derivedMetric(making: Making): MetricDocument {
+function derivedMetric(making: MetricSource): MetricBody {
   const { part, params, ctx } = making;
   const above = filtersAt(part);
   const inputs = inputsOf(making);
@@ -177,16 +180,16 @@ function derivedMetric(making: Making): MetricDocument {
 }
 
 /** What a derived metric is made of, in the one list of them that it has. Another list beside it reports itself. */
-function inputsOf({ part, params }: Making): readonly Input[] {
+function inputsOf({ part, params }: MetricSource): readonly DbtMetricInput[] {
   if (params.has('metrics')) return inputsAt(params, 'metrics');
   return inputsAt(params.has('input_metrics') ? params : part, 'input_metrics');
 }
 
 /** A metric of its own for an input with a filter: derived metrics take theirs as they are. */
 function addFilter(
-  { own, part, ctx }: Making,
+  { own, part, ctx }: MetricSource,
   metric: string,
-  input: Input,
+  input: DbtMetricInput,
   filters: readonly string[],
 ): string {
   const { measure, filters: under } = simpleOf(metric, ctx);
@@ -205,7 +208,11 @@ function addFilter(
 }
 
 /** A metric of its own for an input of another period. */
-function addOffset({ own, ctx }: Making, metric: string, { alias, offset, part }: Input): string {
+function addOffset(
+  { own, ctx }: MetricSource,
+  metric: string,
+  { alias, offset, part }: DbtMetricInput,
+): string {
   if (offset === null) return metric;
   const name = ctx.draft.metricNames.take(`${own}_${alias}`.slice(0, 60).replace(/[^A-Za-z0-9_]/g, '_'));
   ctx.draft.addMetric(name, { type: 'offset', metric, ...offset }, part.place);
@@ -217,7 +224,7 @@ function addOffset({ own, ctx }: Making, metric: string, { alias, offset, part }
   return name;
 }
 
-function cumulative(making: Making): MetricDocument {
+function cumulative(making: MetricSource): MetricBody {
   const { part, params } = making;
   const more = params.child('cumulative_type_params');
   const { input, measure, filters } = params.has('measure')
@@ -235,17 +242,17 @@ function cumulative(making: Making): MetricDocument {
     metric,
     ...(window !== null && { window }),
     // What is no grain, the schema of the manifest refuses, and that is reported.
-    ...(grain !== null && { grain_to_date: grain as NonNullable<MetricDocument['grain_to_date']> }),
+    ...(grain !== null && { grain_to_date: grain as NonNullable<MetricBody['grain_to_date']> }),
   };
 }
 
 /** The measure under the metric that is added up, and the predicates that metric has. */
-function totalOf({ params, ctx }: Making, more: Part | null) {
+function totalOf({ params, ctx }: MetricSource, more: Part | null) {
   const input = more?.has('metric') ? inputAt(more, 'metric') : inputAt(params, 'input_metric');
   return { input, ...simpleOf(metricNamed(input.name, ctx), ctx) };
 }
 
-function conversion(making: Making): MetricDocument {
+function conversion(making: MetricSource): MetricBody {
   const { part, params } = making;
   const own = params.child('conversion_type_params');
   if (own === null) throw new NoFit('it has no `conversion_type_params`');
@@ -267,12 +274,12 @@ function conversion(making: Making): MetricDocument {
     constant_properties: [keys, ...properties],
     ...(window !== null && { window }),
     // What is none of the two, the schema of the manifest refuses, and that is reported.
-    ...(calculation !== null && { calculation: calculation as NonNullable<MetricDocument['calculation']> }),
+    ...(calculation !== null && { calculation: calculation as NonNullable<MetricBody['calculation']> }),
   };
 }
 
 /** One side of a conversion: a measure, or the measure under a metric. */
-function sideOf(key: 'base' | 'conversion', own: Part, { ctx }: Making) {
+function sideOf(key: 'base' | 'conversion', own: Part, { ctx }: MetricSource) {
   const side = own.has(`${key}_measure`)
     ? measuredBy(inputAt(own, `${key}_measure`), ctx)
     : metricBy(inputAt(own, `${key}_metric`), ctx);
@@ -280,23 +287,23 @@ function sideOf(key: 'base' | 'conversion', own: Part, { ctx }: Making) {
   return side;
 }
 
-function measuredBy(input: Input, ctx: MetricContext) {
+function measuredBy(input: DbtMetricInput, ctx: MetricContext) {
   const measure = measureNamed(input.name, ctx);
   return { input, measure, filters: predicates(input.filters, measure) };
 }
 
-function metricBy(input: Input, ctx: MetricContext) {
+function metricBy(input: DbtMetricInput, ctx: MetricContext) {
   const { measure, filters } = simpleOf(metricNamed(input.name, ctx), ctx);
   return { input, measure, filters: [...filters, ...predicates(input.filters, measure)] };
 }
 
-function entityColumn(entity: string, { model }: Measure): string {
+function entityColumn(entity: string, { model }: DbtMeasure): string {
   const column = model.entityColumns.get(entity.toLowerCase());
   if (column === undefined) throw new NoFit(`\`${model.entity.name}\` has no entity \`${shown(entity)}\``);
   return column;
 }
 
-function propertyOf(name: string, { model }: Measure): string {
+function propertyOf(name: string, { model }: DbtMeasure): string {
   const column = model.entity.column(name)?.name ?? model.entityColumns.get(name.toLowerCase());
   if (column === undefined) throw new NoFit(`\`${shown(name)}\` is no column of \`${model.entity.name}\``);
   return column;
@@ -304,9 +311,9 @@ function propertyOf(name: string, { model }: Measure): string {
 
 /** The simple metric below another: one that is there with just these rows, or one of its own. */
 function base(
-  { own, ctx }: Making,
-  input: Input,
-  measure: Measure,
+  { own, ctx }: MetricSource,
+  input: DbtMetricInput,
+  measure: DbtMeasure,
   filters: readonly string[],
   does: 'adds up' | 'starts from' | 'counts',
 ): string {

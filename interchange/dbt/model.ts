@@ -1,4 +1,4 @@
-import { type ColumnDraft, type Draft, EntityDraft, type TableDraft } from '../draft.js';
+import { type ColumnDraft, EntityDraft, type ImportDraft, type TableDraft } from '../draft.js';
 import { shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { reportSchema, tableNamed, upstreamOf } from '../options.js';
@@ -6,7 +6,7 @@ import type { Part } from '../part.js';
 import { report } from '../source.js';
 import { fit, nameOf, parseExpression } from '../sql/expression.js';
 import { computedText } from '../types.js';
-import { descriptionOf, type ModelColumn, type ModelInfo, type Project } from './read.js';
+import { type DbtProject, descriptionOf, type ModelColumn, type ModelInfo } from './read.js';
 import { isTemplate, modelReference } from './reference.js';
 
 /** A semantic model as an entity, and what its metrics have to know of it. */
@@ -39,8 +39,8 @@ export interface ForeignKeyDraft {
 /** Makes the entity of a semantic model; null where it has no table, after a report. */
 export function entityOf(
   part: Part,
-  project: Project,
-  draft: Draft,
+  project: DbtProject,
+  draft: ImportDraft,
   options: ImportOptions,
   links: ForeignKeyDraft[],
 ): DbtModel | null {
@@ -88,7 +88,7 @@ export function entityOf(
 }
 
 /** Its primary entity's name, which is what questions call it: `customer__region`. */
-function nameFor(own: string, prefix: string, part: Part, draft: Draft): string | null {
+function nameFor(own: string, prefix: string, part: Part, draft: ImportDraft): string | null {
   const wanted = draft.entityNames.has(prefix) ? own : prefix;
   const name = draft.named(draft.entityNames, wanted, part.place);
   if (name !== null && wanted === own && own !== prefix)
@@ -102,7 +102,7 @@ function nameFor(own: string, prefix: string, part: Part, draft: Draft): string 
 
 function tableOf(
   part: Part,
-  project: Project,
+  project: DbtProject,
   options: ImportOptions,
 ): { readonly table: TableDraft; readonly info: ModelInfo | null } {
   const relation = part.child('node_relation');

@@ -35,7 +35,7 @@ export interface ModelColumn {
 }
 
 /** The parts of a project that are looked at later, in the order of the files. */
-export interface Project {
+export interface DbtProject {
   readonly models: ReadonlyMap<string, ModelInfo>;
   readonly semanticModels: readonly Part[];
   readonly metrics: readonly Part[];
@@ -45,7 +45,7 @@ const LATEST =
   'this is the newer form of semantic models, inside a model, which is not read; semantic_manifest.json has the same';
 
 /** Takes the files of a project apart. Problems are left at the files. */
-export function readProject(files: readonly SourceFile[]): Project {
+export function readProject(files: readonly SourceFile[]): DbtProject {
   const models = new Map<string, ModelInfo>();
   const semanticModels: Part[] = [];
   const metrics: Part[] = [];

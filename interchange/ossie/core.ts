@@ -1,5 +1,5 @@
 import { CODES } from '../../src/model/manifest/index.js';
-import { Draft, endText, isKeyOf } from '../draft.js';
+import { endText, ImportDraft, isKeyOf } from '../draft.js';
 import { legalName, shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { Part } from '../part.js';
@@ -11,7 +11,7 @@ import { addMetric } from './metric.js';
 
 /** What the core of a file says, without the extension of this gateway. */
 export interface Core {
-  readonly draft: Draft;
+  readonly draft: ImportDraft;
   readonly tenant: string | null;
   /** The semantic models, where extensions are. */
   readonly models: readonly Part[];
@@ -20,7 +20,7 @@ export interface Core {
 const VERSION = /^0\.[12](\.|$)/;
 
 export function readCore(files: readonly SourceFile[], options: ImportOptions): Core {
-  const draft = new Draft();
+  const draft = new ImportDraft();
   const models: Part[] = [];
   for (const file of files) {
     const root = Part.ofFile(file);
@@ -37,7 +37,7 @@ export function readCore(files: readonly SourceFile[], options: ImportOptions): 
   return { draft, tenant: legalName(names[0] ?? ''), models };
 }
 
-function readModel(model: Part, draft: Draft, options: ImportOptions): void {
+function readModel(model: Part, draft: ImportDraft, options: ImportOptions): void {
   const name = model.needText('name');
   for (const word of synonymsOf(model))
     model.note('ai_context', 'lost', `a model has no synonyms: \`${shown(word)}\``);
@@ -76,7 +76,7 @@ function addRelationship(
   part: Part,
   source: string,
   datasets: ReadonlyMap<string, Dataset>,
-  draft: Draft,
+  draft: ImportDraft,
 ): void {
   for (const word of synonymsOf(part))
     part.note('ai_context', 'lost', `a link has no synonyms: \`${shown(word)}\``);

@@ -1,5 +1,5 @@
 import { typeNamed } from 'osl-compiler';
-import { type ColumnDraft, type Draft, EntityDraft, type TableDraft } from '../draft.js';
+import { type ColumnDraft, EntityDraft, type ImportDraft, type TableDraft } from '../draft.js';
 import { legalName, shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { reportSchema, tableNamed, upstreamOf } from '../options.js';
@@ -21,7 +21,7 @@ export interface Dataset {
   readonly entity: EntityDraft;
 }
 
-export function datasetOf(part: Part, draft: Draft, options: ImportOptions): Dataset | null {
+export function datasetOf(part: Part, draft: ImportDraft, options: ImportOptions): Dataset | null {
   const source = part.needText('name');
   const table = fit(() => tableOf(part, options));
   if (!table.ok) {
@@ -60,7 +60,7 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
 }
 
 /** Adds a field; the name of its column where it says when a row happened. */
-function addField(part: Part, entity: EntityDraft, draft: Draft): string | null {
+function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string | null {
   const name = part.needText('name');
   const words = synonymsOf(part);
   const datatype = part.text('datatype');

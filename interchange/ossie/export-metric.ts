@@ -1,6 +1,6 @@
 import type { Node } from '@pgsql/types';
 import type { ManifestDocument } from '../../src/model/manifest/index.js';
-import type { MetricDocument } from '../draft.js';
+import type { MetricBody } from '../draft.js';
 import { divides, functionName, isAggregate, NoFit, parseExpression } from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
 
@@ -30,23 +30,19 @@ export function metricText(name: string, document: ManifestDocument): MetricText
   return { text, differs };
 }
 
-function metricNamed(name: string, document: ManifestDocument): MetricDocument {
+function metricNamed(name: string, document: ManifestDocument): MetricBody {
   const metric = document.metrics?.[name];
   if (metric === undefined) throw new NoFit(`metric \`${name}\` is not declared`);
   return metric;
 }
 
-function expressionText(
-  metric: MetricDocument,
-  filters: readonly string[],
-  document: ManifestDocument,
-): string {
+function expressionText(metric: MetricBody, filters: readonly string[], document: ManifestDocument): string {
   const text = written(metric, filters, document);
   if (text.length > LONGEST) throw new NoFit(`written out it is longer than ${LONGEST} characters`);
   return text;
 }
 
-function written(metric: MetricDocument, filters: readonly string[], document: ManifestDocument): string {
+function written(metric: MetricBody, filters: readonly string[], document: ManifestDocument): string {
   switch (metric.type) {
     case undefined:
     case 'simple': {

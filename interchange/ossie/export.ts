@@ -21,7 +21,7 @@ import { VENDOR } from './expression.js';
 const VERSION = '0.2.0.dev0';
 
 /** What the core of the format has no place for; `path` leads into the manifest. */
-export interface Lack {
+export interface ExportGap {
   readonly path: Path;
   readonly kind: LossKind;
   readonly reason: string;
@@ -42,7 +42,7 @@ interface Extension {
 export function ossieOf(
   manifest: Manifest,
   policy: PolicyDocument | null,
-): { readonly ossie: OssieDocument; readonly lacks: readonly Lack[] } {
+): { readonly ossie: OssieDocument; readonly lacks: readonly ExportGap[] } {
   const { model, lacks } = coreOf(manifest);
   const shared = policy === null ? {} : { policy: withoutAccounts(policy) };
   const extension: Extension = { format: 1, manifest: manifest.document, ...shared };
@@ -57,9 +57,12 @@ function withoutAccounts(policy: PolicyDocument): PolicyDocument {
 }
 
 /** The core of the model, without the extension. */
-export function coreOf(manifest: Manifest): { readonly model: OssieModel; readonly lacks: readonly Lack[] } {
+export function coreOf(manifest: Manifest): {
+  readonly model: OssieModel;
+  readonly lacks: readonly ExportGap[];
+} {
   const { document, catalog } = manifest;
-  const lacks: Lack[] = [];
+  const lacks: ExportGap[] = [];
   const words = wordsOf(manifest, lacks);
   const relations = [...catalog.relations.values()].filter((r) => r.kind !== 'facet');
   const datasets = relations.map((r) => datasetOf(r, manifest, words, lacks));
@@ -98,10 +101,10 @@ export function coreOf(manifest: Manifest): { readonly model: OssieModel; readon
   return { model, lacks };
 }
 
-type Words = ReadonlyMap<string, readonly string[]>;
+type SynonymsByTarget = ReadonlyMap<string, readonly string[]>;
 
 /** The words of the lexicon, by what they mean. */
-function wordsOf({ lexicon }: Manifest, lacks: Lack[]): Words {
+function wordsOf({ lexicon }: Manifest, lacks: ExportGap[]): SynonymsByTarget {
   const words = new Map<string, readonly string[]>();
   for (const { term, refersTo, kind, synonyms } of lexicon.values()) {
     if (kind === 'facet')
@@ -115,12 +118,17 @@ function wordsOf({ lexicon }: Manifest, lacks: Lack[]): Words {
   return words;
 }
 
-function contextOf(words: Words, name: string): { readonly ai_context?: OssieContext } {
+function contextOf(words: SynonymsByTarget, name: string): { readonly ai_context?: OssieContext } {
   const synonyms = words.get(name);
   return synonyms === undefined ? {} : { ai_context: { synonyms } };
 }
 
-function datasetOf(relation: Relation, manifest: Manifest, words: Words, lacks: Lack[]): OssieDataset {
+function datasetOf(
+  relation: Relation,
+  manifest: Manifest,
+  words: SynonymsByTarget,
+  lacks: ExportGap[],
+): OssieDataset {
   const { name, description, connector, schema, table, primaryKey } = relation;
   const section = relation.kind === 'bridge' ? 'bridges' : 'entities';
   const lack = (reason: string, ...path: readonly string[]): void => {
@@ -144,7 +152,7 @@ function datasetOf(relation: Relation, manifest: Manifest, words: Words, lacks: 
   };
 }
 
-function fieldOf(column: Column, relation: Relation, words: Words): OssieField {
+function fieldOf(column: Column, relation: Relation, words: SynonymsByTarget): OssieField {
   const { name, physical, type, description, sensitivity, nullable } = column;
   const datatype = datatypeOf(type);
   const required = !nullable && !relation.primaryKey.includes(name);
@@ -185,8 +193,8 @@ function relationshipsOf({ relationships, bridges }: Manifest): readonly OssieRe
 function metricOf(
   name: string,
   document: ManifestDocument,
-  words: Words,
-  lacks: Lack[],
+  words: SynonymsByTarget,
+  lacks: ExportGap[],
 ): readonly OssieMetric[] {
   const path = ['metrics', name];
   const made = fit(() => metricText(name, document));

@@ -7,7 +7,7 @@ import { settle } from '../settle.js';
 import { report, type SourceFile } from '../source.js';
 import { settleTypes } from '../types.js';
 import { type Core, readCore } from './core.js';
-import { type Carried, carriedBy, isWithin, merge, unchangedIn } from './merge.js';
+import { type EmbeddedModel, findUnchanged, isWithin, merge, readEmbeddedModel } from './merge.js';
 
 /**
  * A manifest of Apache Ossie (Open Semantic Interchange) files. One that this gateway exported gives the manifest that
@@ -17,7 +17,7 @@ import { type Carried, carriedBy, isWithin, merge, unchangedIn } from './merge.j
  */
 export function importOssie(files: readonly SourceFile[], options: ImportOptions): ImportResult {
   const core = readCore(files, options);
-  const carried = core.models.map((m) => ({ model: m, carried: carriedBy(m) }));
+  const carried = core.models.map((m) => ({ model: m, carried: readEmbeddedModel(m) }));
   for (const file of files) file.check();
   const [only, more] = carried;
   if (only?.carried != null && more === undefined)
@@ -37,11 +37,11 @@ export function importOssie(files: readonly SourceFile[], options: ImportOptions
 function fromExtension(
   { draft }: Core,
   model: Core['models'][number],
-  carried: Carried,
+  carried: EmbeddedModel,
   files: readonly SourceFile[],
   options: ImportOptions,
 ): ImportResult {
-  const same = unchangedIn(model, carried);
+  const same = findUnchanged(model, carried);
   settleTypes(draft, options);
   const { document: core, origins } = draftDocument(draft, options);
   const whole = { document: carried.manifest.document, origins: { get: () => carried.place } };
@@ -54,12 +54,12 @@ function fromExtension(
   return { document, manifest, policy, losses: losses.filter((l) => !isCovered(l, same)) };
 }
 
-function isCovered(loss: ImportResult['losses'][number], same: ReturnType<typeof unchangedIn>): boolean {
+function isCovered(loss: ImportResult['losses'][number], same: ReturnType<typeof findUnchanged>): boolean {
   return isWithin(loss.path, same) && !loss.path.includes('/custom_extensions/');
 }
 
 /** The policy that the file carries, where that was asked for and it fits; else one that grants nobody anything. */
-function policyOf(carried: Carried, manifest: Manifest, options: ImportOptions): PolicyDocument {
+function policyOf(carried: EmbeddedModel, manifest: Manifest, options: ImportOptions): PolicyDocument {
   const none = new PolicyDraft().policy(manifest.tenant ?? 'main', manifest.catalog);
   if (carried.policy === null) {
     if (options.withPolicy)

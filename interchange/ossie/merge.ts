@@ -9,12 +9,12 @@ import {
 import { members } from '../names.js';
 import type { Part } from '../part.js';
 import type { Origins } from '../settle.js';
-import type { Place } from '../source.js';
+import type { SourcePlace } from '../source.js';
 import { coreOf } from './export.js';
 import { jsonObject, VENDOR } from './expression.js';
 
 /** A file beside the manifest that it carries: what of its core is still as it was exported. */
-export interface Unchanged {
+export interface UnchangedParts {
   /** Names of datasets, relationships and metrics. */
   readonly datasets: ReadonlySet<string>;
   readonly relationships: ReadonlySet<string>;
@@ -25,17 +25,17 @@ export interface Unchanged {
   readonly all: boolean;
 }
 
-type Kind = 'datasets' | 'relationships' | 'metrics';
-type Named = Readonly<Record<string, unknown>> & { readonly name: string };
+type CoreSection = 'datasets' | 'relationships' | 'metrics';
+type NamedItem = Readonly<Record<string, unknown>> & { readonly name: string };
 
-export function unchangedIn(model: Part, carried: Carried): Unchanged {
+export function findUnchanged(model: Part, carried: EmbeddedModel): UnchangedParts {
   const before = coreOf(carried.manifest).model;
   const paths = new Set<string>();
   let all = model.members['name'] === before.name;
-  const compare = (kind: Kind, keep: (item: Named) => boolean): ReadonlySet<string> => {
+  const compare = (kind: CoreSection, keep: (item: NamedItem) => boolean): ReadonlySet<string> => {
     // Both are lists of objects with a name: one was just made, the other has been read as such.
-    const old = new Map(((before[kind] ?? []) as readonly unknown[]).map((o) => [(o as Named).name, o]));
-    const now = (model.members[kind] ?? []) as readonly Named[];
+    const old = new Map(((before[kind] ?? []) as readonly unknown[]).map((o) => [(o as NamedItem).name, o]));
+    const now = (model.members[kind] ?? []) as readonly NamedItem[];
     const same = new Set<string>();
     for (const [i, item] of now.entries()) {
       if (!isDeepStrictEqual(comparable(item), comparable(old.get(item.name))) || !keep(item)) continue;
@@ -77,7 +77,7 @@ function isOwn(extension: unknown): boolean {
 }
 
 /** True if `place` is in a part of the file that is as it was. */
-export function isWithin(path: string, { paths }: Unchanged): boolean {
+export function isWithin(path: string, { paths }: UnchangedParts): boolean {
   const steps = path.split('/');
   // `/semantic_model/0/datasets/3`, and what is below.
   return paths.has(steps.slice(0, 5).join('/'));
@@ -90,8 +90,8 @@ export function isWithin(path: string, { paths }: Unchanged): boolean {
 export function merge(
   core: ManifestDocument,
   origins: Origins,
-  carried: Carried,
-  same: Unchanged,
+  carried: EmbeddedModel,
+  same: UnchangedParts,
 ): { readonly document: ManifestDocument; readonly origins: Origins } {
   const old = carried.manifest.document;
   const before = coreOf(carried.manifest).model;
@@ -129,7 +129,7 @@ export function merge(
 }
 
 /** True if a term of the extension is of something that is as it was. */
-function meansTheSame(term: string, { manifest }: Carried, same: Unchanged): boolean {
+function meansTheSame(term: string, { manifest }: EmbeddedModel, same: UnchangedParts): boolean {
   const meant = manifest.lexicon.get(term);
   if (meant === undefined) return false;
   const owner = meant.refersTo.split('.')[0] ?? '';
@@ -165,15 +165,15 @@ function connectors(old: Connectors, now: Connectors): Connectors {
 }
 
 /** The manifest, and perhaps a policy, that a file carries from an export of this gateway. */
-export interface Carried {
+export interface EmbeddedModel {
   readonly manifest: Manifest;
   /** Not yet looked at; null where there is none. */
   readonly policy: unknown;
-  readonly place: Place;
+  readonly place: SourcePlace;
 }
 
 /** What the extension of a model holds; null where there is none, or none that loads, which is reported. */
-export function carriedBy(model: Part): Carried | null {
+export function readEmbeddedModel(model: Part): EmbeddedModel | null {
   for (const part of model.parts('custom_extensions')) {
     if (part.text('vendor_name') !== VENDOR) continue;
     const data = jsonObject(part.text('data') ?? '');

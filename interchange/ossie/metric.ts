@@ -1,5 +1,5 @@
 import type { Node } from '@pgsql/types';
-import type { Draft, MetricDocument } from '../draft.js';
+import type { ImportDraft, MetricBody } from '../draft.js';
 import { shown } from '../names.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
@@ -9,7 +9,7 @@ import { type Dataset, describedBy, fieldText } from './dataset.js';
 import { expressionOf, loseExtensions, synonymsOf } from './expression.js';
 
 /** Puts a metric into the draft, or reports it. */
-export function addMetric(part: Part, datasets: ReadonlyMap<string, Dataset>, draft: Draft): void {
+export function addMetric(part: Part, datasets: ReadonlyMap<string, Dataset>, draft: ImportDraft): void {
   const source = part.needText('name');
   const words = synonymsOf(part);
   loseExtensions(part);
@@ -30,8 +30,8 @@ function documentOf(
   name: string,
   part: Part,
   datasets: ReadonlyMap<string, Dataset>,
-  draft: Draft,
-): MetricDocument {
+  draft: ImportDraft,
+): MetricBody {
   const { node } = expressionOf(part);
   const owners = [...ownersOf(node, datasets)];
   const [owner, second] = owners.length === 0 && datasets.size === 1 ? [...datasets.values()] : owners;
@@ -44,13 +44,13 @@ function ownersOf(node: Node, datasets: ReadonlyMap<string, Dataset>): ReadonlyS
   return new Set(namesIn(node).map((parts) => fieldNamed(parts, datasets).dataset));
 }
 
-interface Field {
+interface DatasetField {
   readonly dataset: Dataset;
   readonly field: string;
 }
 
 /** `dataset.field`, or a field whose name only one dataset has. @throws NoFit */
-function fieldNamed(parts: readonly string[], datasets: ReadonlyMap<string, Dataset>): Field {
+function fieldNamed(parts: readonly string[], datasets: ReadonlyMap<string, Dataset>): DatasetField {
   const [first = '', field, more] = parts;
   if (more !== undefined) throw new NoFit(`\`${shown(parts.join('.'))}\` is no field of a dataset`);
   if (field !== undefined) {
@@ -75,7 +75,7 @@ function simple(
   part: Part,
   datasets: ReadonlyMap<string, Dataset>,
   name: string,
-): MetricDocument {
+): MetricBody {
   const what = `metric \`${name}\``;
   const expression = print(node, {
     column: (parts) => {
@@ -93,9 +93,9 @@ function derived(
   node: Node,
   part: Part,
   datasets: ReadonlyMap<string, Dataset>,
-  draft: Draft,
-): MetricDocument {
-  const made: { readonly name: string; readonly document: MetricDocument }[] = [];
+  draft: ImportDraft,
+): MetricBody {
+  const made: { readonly name: string; readonly document: MetricBody }[] = [];
   const expression = print(node, {
     column: (parts) => {
       throw new NoFit(`\`${shown(parts.join('.'))}\` stands outside an aggregate`);

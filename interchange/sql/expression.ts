@@ -1,6 +1,6 @@
 import type { Node } from '@pgsql/types';
 import { FUNCTIONS, parse, QueryError } from 'osl-compiler';
-import { type Place, report } from '../source.js';
+import { report, type SourcePlace } from '../source.js';
 
 /** An expression of a foreign format cannot be said in a manifest; the message says why. */
 export class NoFit extends Error {
@@ -163,7 +163,7 @@ export function divides(value: unknown): boolean {
 }
 
 /** Reports where `node` divides metrics: most other tools do it as their database does. */
-export function reportDivision(node: Node, place: Place): void {
+export function reportDivision(node: Node, place: SourcePlace): void {
   if (divides(node))
     report(
       place,

@@ -4,13 +4,13 @@ import { parse, QueryError, quoteIdentifier } from 'osl-compiler';
 import { functionName, NoFit, nameOf } from './expression.js';
 
 /** What a printed name becomes. `column` gets the parts of a name and gives SQL that stands for it as a whole. */
-export interface Names {
+export interface NamePrinter {
   readonly column: (parts: readonly string[]) => string;
   /** SQL that stands for a whole call, or null where it is printed as it is. */
   readonly call?: (node: Extract<Node, { FuncCall: unknown }>) => string | null;
 }
 
-type Of<K extends string> = Extract<Node, Record<K, unknown>> extends Record<K, infer V> ? V : never;
+type NodeBody<K extends string> = Extract<Node, Record<K, unknown>> extends Record<K, infer V> ? V : never;
 
 /**
  * An expression as text in the language of metrics and filters: a closed set of forms, each printed anew, so that no
@@ -18,7 +18,7 @@ type Of<K extends string> = Extract<Node, Record<K, unknown>> extends Record<K, 
  *
  * @throws NoFit for a form that is not in the set
  */
-export function print(node: Node, names: Names): string {
+export function print(node: Node, names: NamePrinter): string {
   const p = (n: Node | undefined): string => {
     if (n === undefined) throw new NoFit('a part of it is missing');
     return print(n, names);
@@ -79,7 +79,7 @@ export function conjunction(predicates: readonly string[]): string {
   return predicates.length === 1 ? (predicates[0] ?? '') : predicates.map((p) => `(${p})`).join(' and ');
 }
 
-function constant(c: Of<'A_Const'>): string {
+function constant(c: NodeBody<'A_Const'>): string {
   if (c.isnull === true) return 'null';
   if (c.sval !== undefined) return textLiteral(c.sval.sval ?? '');
   if (c.ival !== undefined) return `${c.ival.ival ?? 0}`;
@@ -88,12 +88,12 @@ function constant(c: Of<'A_Const'>): string {
   throw new NoFit('a bit string has no place in a metric or a filter');
 }
 
-type Print = (n: Node | undefined) => string;
+type PrintNode = (n: Node | undefined) => string;
 type PrintList = (nodes: readonly Node[] | undefined) => string;
 
 const OPERATOR = /^[-+*/<>=~!@#%^&|]+$/;
 
-function operation(e: Of<'A_Expr'>, p: Print, o: Print, list: PrintList): string {
+function operation(e: NodeBody<'A_Expr'>, p: PrintNode, o: PrintNode, list: PrintList): string {
   const names = e.name ?? [];
   const [first, second] = names;
   const op =
@@ -127,7 +127,7 @@ function operation(e: Of<'A_Expr'>, p: Print, o: Print, list: PrintList): string
   }
 }
 
-function conditional(c: Of<'CaseExpr'>, p: Print): string {
+function conditional(c: NodeBody<'CaseExpr'>, p: PrintNode): string {
   const subject = c.arg === undefined ? '' : ` ${p(c.arg)}`;
   const arms = (c.args ?? []).map((arm) => {
     if (!('CaseWhen' in arm)) throw new NoFit('a part of it is missing');
@@ -139,7 +139,7 @@ function conditional(c: Of<'CaseExpr'>, p: Print): string {
 
 const TYPE_WORD = /^[a-z][a-z0-9_ ]*$/;
 
-function typeName(t: Of<'TypeCast'>['typeName']): string {
+function typeName(t: NodeBody<'TypeCast'>['typeName']): string {
   const parts = (t?.names ?? []).map((n) => ('String' in n ? (n.String.sval ?? '') : ''));
   const [word, more] = parts[0] === 'pg_catalog' ? parts.slice(1) : parts;
   if (word === undefined || more !== undefined || !TYPE_WORD.test(word))
@@ -154,7 +154,7 @@ function typeName(t: Of<'TypeCast'>['typeName']): string {
   return `${word}${modifiers.length === 0 ? '' : `(${modifiers.join(', ')})`}${bounds}`;
 }
 
-function call(f: Of<'FuncCall'>, p: Print, list: PrintList): string {
+function call(f: NodeBody<'FuncCall'>, p: PrintNode, list: PrintList): string {
   const name = functionName(f);
   const parts = f.funcname ?? [];
   const own = parts[0] !== undefined && 'String' in parts[0] && parts[0].String.sval === 'pg_catalog';
@@ -177,7 +177,7 @@ function call(f: Of<'FuncCall'>, p: Print, list: PrintList): string {
   return `${identifier(name)}(${inner}${order === '' ? '' : ` order by ${order}`})${filter}`;
 }
 
-function sortKey(node: Node, p: Print): string {
+function sortKey(node: Node, p: PrintNode): string {
   if (!('SortBy' in node)) throw new NoFit('a part of it is missing');
   const { sortby_dir, sortby_nulls, node: by } = node.SortBy;
   if (sortby_dir === 'SORTBY_USING') throw new NoFit('ORDER BY … USING has no place in a metric');
@@ -191,7 +191,7 @@ function sortKey(node: Node, p: Print): string {
   return `${p(by)}${direction}${nulls}`;
 }
 
-function present(f: Of<'SQLValueFunction'>): string {
+function present(f: NodeBody<'SQLValueFunction'>): string {
   if (f.op === 'SVFOP_CURRENT_DATE') return 'current_date';
   if (f.op === 'SVFOP_CURRENT_TIMESTAMP') return 'current_timestamp';
   throw new NoFit('it asks for something of the session');

@@ -7,7 +7,7 @@ import { searchIn } from 'osl-console/screens/map/graph/search';
 import { towards } from 'osl-console/screens/map/graph/towards';
 import { mapPlaceOf, parametersOf, scopeOf } from 'osl-console/screens/map/place';
 import { questionFor } from 'osl-console/screens/map/words';
-import { Keeper } from 'osl-console/screens/map/worker/keeper';
+import { MapStore } from 'osl-console/screens/map/worker/keeper';
 import { test } from 'tap';
 import { column, entity, metric, relationship, schema } from './support/schema.js';
 
@@ -219,7 +219,7 @@ test('of a large map never more is drawn than can be followed, whatever its shap
 });
 
 test('the keeper answers for one caller, then for two, then for one again', async (t) => {
-  const keeper = new Keeper();
+  const keeper = new MapStore();
   t.throws(() => keeper.search('x', 1), /no map/);
   t.match(keeper.load('first', SHOP), { counts: { entity: 3, bridge: 1, facet: 0, metric: 2 } });
   t.equal(keeper.details('entity:secret'), null);

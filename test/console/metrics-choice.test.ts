@@ -1,4 +1,4 @@
-import type { AnswerColumn, Reading } from 'osl-console/screens/metrics/answer/columns';
+import type { MetricsColumn, MetricsReading } from 'osl-console/screens/metrics/answer/columns';
 import { notesOf, readingOf, wordOf } from 'osl-console/screens/metrics/answer/columns';
 import { changeOf, numberOf, shownFigure } from 'osl-console/screens/metrics/answer/figure';
 import { drawingOf, MOST_BARS, MOST_LINES } from 'osl-console/screens/metrics/answer/plot';
@@ -194,10 +194,10 @@ test('what a figure can be grouped by without being multiplied', async (t) => {
   t.strictSame(entitiesIn(['osl.entities.order', 'metric:net', 'osl.metrics.net']), ['order']);
 });
 
-const figure = (name: string, over: Partial<AnswerColumn> = {}): AnswerColumn => {
+const figure = (name: string, over: Partial<MetricsColumn> = {}): MetricsColumn => {
   return { name, type: 'numeric', redacted: false, ...over };
 };
-const MONTHS = (values: readonly (readonly [string | null, number | null])[]): Reading => ({
+const MONTHS = (values: readonly (readonly [string | null, number | null])[]): MetricsReading => ({
   time: { column: figure('metric_time__month', { type: 'date' }), grain: 'month' },
   categories: [],
   figures: [figure('revenue')],
@@ -239,7 +239,11 @@ test('two periods are put together by the place of each row', async (t) => {
 });
 
 test('times make lines, categories bars, a figure alone a tile', async (t) => {
-  const reading = (times: boolean, categories: readonly string[], rows: Reading['rows']): Reading => ({
+  const reading = (
+    times: boolean,
+    categories: readonly string[],
+    rows: MetricsReading['rows'],
+  ): MetricsReading => ({
     time: times ? { column: figure('month', { type: 'date' }), grain: 'month' } : null,
     categories: categories.map((name) => figure(name, { type: 'text' })),
     figures: [figure('revenue'), figure('share', { format: { kind: 'percent' } })],

@@ -1,4 +1,4 @@
-import { Lines } from 'osl-console/api/ask';
+import { LineSplitter } from 'osl-console/api/ask';
 import { identityOf } from 'osl-console/api/caller';
 import { caretOf } from 'osl-console/parts/caret';
 import { scrollTo, TALLEST, windowOf } from 'osl-console/parts/grid/window';
@@ -382,7 +382,7 @@ test('rows of an answer, column by column', async (t) => {
     [null, 8, null, 1_999, 't2999', 'same'],
   );
   t.strictSame([store.at(3_000, 0), store.at(0, 9), store.at(-1, 0)], [null, null, null]);
-  const lines = new Lines();
+  const lines = new LineSplitter();
   t.strictSame([...lines.add('a\nb'), ...lines.add('c\n\nd'), lines.rest], ['a', 'bc', '', 'd']);
 });
 

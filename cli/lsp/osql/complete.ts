@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler';
 import { type CompletionItem, CompletionItemKind, InsertTextFormat } from 'vscode-languageserver/node';
 import type { FunctionEntry } from '../../../src/model/graph/language.js';
-import type { Names } from '../names.js';
-import { isName, type Statement, type Token } from './scan.js';
+import type { ManifestNames } from '../names.js';
+import { isName, type OsqlToken, type Statement } from './scan.js';
 import { columnsIn, sourcesIn } from './scope.js';
 
 const KEYWORDS =
@@ -25,7 +25,7 @@ const FORMS: readonly (readonly [name: string, snippet: string, detail: string])
 export function completeQuestion(
   { tokens }: Statement,
   at: number,
-  names: Names,
+  names: ManifestNames,
   functions: readonly FunctionEntry[],
 ): readonly CompletionItem[] {
   const before = tokens.filter((token) => token.to < at || (token.to === at && !isName(token)));
@@ -52,7 +52,7 @@ export function completeQuestion(
 }
 
 /** In quotes: the name of a facet or an entity, where an argument of that name stands before. */
-function inString(before: readonly Token[], names: Names): readonly CompletionItem[] {
+function inString(before: readonly OsqlToken[], names: ManifestNames): readonly CompletionItem[] {
   const argument = before.at(-1)?.text === '=>' ? before.at(-2)?.text : undefined;
   if (argument !== 'facet' && argument !== 'anchor' && argument !== 'target') return [];
   const kind = argument === 'facet' ? 'facet' : 'entity';
@@ -62,9 +62,9 @@ function inString(before: readonly Token[], names: Names): readonly CompletionIt
 }
 
 function afterDot(
-  tokens: readonly Token[],
-  before: readonly Token[],
-  names: Names,
+  tokens: readonly OsqlToken[],
+  before: readonly OsqlToken[],
+  names: ManifestNames,
 ): readonly CompletionItem[] {
   const owner = before.at(-2);
   if (!isName(owner)) return [];
@@ -76,7 +76,7 @@ function afterDot(
   return columnsIn(source, names).map((c) => item(c.name, CompletionItemKind.Field, c.type, c.description));
 }
 
-function columnItems(tokens: readonly Token[], names: Names): readonly CompletionItem[] {
+function columnItems(tokens: readonly OsqlToken[], names: ManifestNames): readonly CompletionItem[] {
   const sources = sourcesIn(tokens, names);
   const columns = new Map(
     sources.flatMap((source) =>
@@ -96,13 +96,13 @@ function columnItems(tokens: readonly Token[], names: Names): readonly Completio
   return [...columns.values(), ...aliases];
 }
 
-function relationItems({ relations }: Names): readonly CompletionItem[] {
+function relationItems({ relations }: ManifestNames): readonly CompletionItem[] {
   return relations
     .filter(({ kind }) => kind !== 'facet')
     .map(({ name, kind, description }) => item(name, CompletionItemKind.Class, kind, description));
 }
 
-function metricItems({ metrics }: Names): readonly CompletionItem[] {
+function metricItems({ metrics }: ManifestNames): readonly CompletionItem[] {
   return metrics.map((name) => item(name, CompletionItemKind.Value, 'metric', null));
 }
 

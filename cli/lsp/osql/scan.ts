@@ -1,5 +1,5 @@
 /** A piece of a question's text. Offsets are UTF-16. */
-export interface Token {
+export interface OsqlToken {
   readonly kind: 'word' | 'quoted' | 'string' | 'number' | 'sign';
   /** A word in lower case, a quoted name without its quotes; else as it stands. */
   readonly text: string;
@@ -13,8 +13,8 @@ const TOKEN =
   /(?<space>\s+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|(?<quoted>"(?:[^"]|"")*(?:"|$))|(?<string>[eE]?'(?:[^']|'')*(?:'|$))|(?<word>[\p{L}_][\p{L}\p{M}\p{N}_$]*)|(?<number>\d[\w.]*|\$\d+)|(?<sign>=>|::|[\s\S])/gu;
 
 /** The tokens of a text of OSL-SQL, be it right or wrong; comments and blanks are left out. */
-function tokensOf(text: string): readonly Token[] {
-  const tokens: Token[] = [];
+function tokensOf(text: string): readonly OsqlToken[] {
+  const tokens: OsqlToken[] = [];
   for (const { 0: found, index: from, groups = {} } of text.matchAll(TOKEN)) {
     if (groups['space'] !== undefined) continue;
     const to = from + found.length;
@@ -44,7 +44,7 @@ function tokensOf(text: string): readonly Token[] {
 
 /** One question of a file. */
 export interface Statement {
-  readonly tokens: readonly Token[];
+  readonly tokens: readonly OsqlToken[];
   readonly from: number;
   readonly to: number;
 }
@@ -52,7 +52,7 @@ export interface Statement {
 /** The questions of a text, between semicolons; those that say nothing are left out. */
 export function statementsOf(text: string): readonly Statement[] {
   const statements: Statement[] = [];
-  let own: Token[] = [];
+  let own: OsqlToken[] = [];
   const end = (): void => {
     const [first] = own;
     const last = own.at(-1);
@@ -69,6 +69,8 @@ export function statementsOf(text: string): readonly Statement[] {
 }
 
 /** True if a token is a name: a word or a quoted one. */
-export function isName(token: Token | undefined): token is Token & { readonly kind: 'word' | 'quoted' } {
+export function isName(
+  token: OsqlToken | undefined,
+): token is OsqlToken & { readonly kind: 'word' | 'quoted' } {
   return token !== undefined && (token.kind === 'word' || token.kind === 'quoted');
 }

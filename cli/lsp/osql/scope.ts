@@ -1,8 +1,8 @@
-import type { NamedColumn, Names } from '../names.js';
-import { isName, type Token } from './scan.js';
+import type { ManifestNames, NamedColumn } from '../names.js';
+import { isName, type OsqlToken } from './scan.js';
 
 /** Something that a question reads from, under the name that it has there. */
-export interface Source {
+export interface QuestionSource {
   readonly alias: string;
   /** Of the manifest. */
   readonly relation: string;
@@ -20,8 +20,8 @@ const NO_ALIAS: ReadonlySet<string> = new Set(
 );
 
 /** What the tokens of a question read from, as far as they tell. */
-export function sourcesIn(tokens: readonly Token[], names: Names): readonly Source[] {
-  const sources: Source[] = [];
+export function sourcesIn(tokens: readonly OsqlToken[], names: ManifestNames): readonly QuestionSource[] {
+  const sources: QuestionSource[] = [];
   let afterFrom = false;
   for (let at = 0; at < tokens.length; at++) {
     const token = tokens[at];
@@ -37,19 +37,19 @@ export function sourcesIn(tokens: readonly Token[], names: Names): readonly Sour
   return sources;
 }
 
-function isRelation(tokens: readonly Token[], at: number, { relations }: Names): boolean {
+function isRelation(tokens: readonly OsqlToken[], at: number, { relations }: ManifestNames): boolean {
   const { relation, end } = sourceAt(tokens, at);
   return end - at === 1 && relations.some(({ name }) => name === relation);
 }
 
-interface Found {
+interface SourceMatch {
   readonly relation: string | null;
   readonly more: readonly NamedColumn[];
   /** Index of the token behind it. */
   readonly end: number;
 }
 
-function sourceAt(tokens: readonly Token[], at: number): Found {
+function sourceAt(tokens: readonly OsqlToken[], at: number): SourceMatch {
   const token = tokens[at];
   if (
     token?.kind === 'word' &&
@@ -76,7 +76,7 @@ function sourceAt(tokens: readonly Token[], at: number): Found {
   return { relation: isName(name) ? name.text : null, more: [], end: last + 1 };
 }
 
-function closing(tokens: readonly Token[], open: number): number {
+function closing(tokens: readonly OsqlToken[], open: number): number {
   let depth = 0;
   for (let at = open; at < tokens.length; at++) {
     if (tokens[at]?.text === '(') depth++;
@@ -86,7 +86,7 @@ function closing(tokens: readonly Token[], open: number): number {
 }
 
 /** The text of an argument that is given as `name => 'text'`. */
-export function argumentOf(tokens: readonly Token[], name: string): string | null {
+export function argumentOf(tokens: readonly OsqlToken[], name: string): string | null {
   const at = tokens.findIndex(
     (token, i) => token.kind === 'word' && token.text === name && tokens[i + 1]?.text === '=>',
   );
@@ -95,7 +95,10 @@ export function argumentOf(tokens: readonly Token[], name: string): string | nul
 }
 
 /** The columns that a source has. */
-export function columnsIn({ relation, more }: Source, { relations }: Names): readonly NamedColumn[] {
+export function columnsIn(
+  { relation, more }: QuestionSource,
+  { relations }: ManifestNames,
+): readonly NamedColumn[] {
   const found = relations.find(({ name }) => name === relation);
   return [...(found?.columns ?? []), ...more];
 }

@@ -1,5 +1,5 @@
 /** A range of a text by lines and columns, counted from 0; the end is behind the last character. */
-export interface Place {
+export interface YamlRange {
   readonly line: number;
   readonly start: number;
   readonly end: number;
@@ -10,8 +10,8 @@ export interface Place {
  * By lines, so that a large file that is being edited is found in as well: a step within a line (`columns: [id, name]`) is
  * found as a word of that line.
  */
-export function findKey(lines: readonly string[], steps: readonly string[]): Place | null {
-  let found: Place | null = null;
+export function findKey(lines: readonly string[], steps: readonly string[]): YamlRange | null {
+  let found: YamlRange | null = null;
   let from = 0;
   let within = -1;
   for (const step of steps) {
@@ -25,7 +25,7 @@ export function findKey(lines: readonly string[], steps: readonly string[]): Pla
 }
 
 /** A child, from a line on, of the key that stands at column `within`. */
-function childOf(lines: readonly string[], from: number, within: number, key: string): Place | null {
+function childOf(lines: readonly string[], from: number, within: number, key: string): YamlRange | null {
   let indent: number | null = null;
   for (let line = from; line < lines.length; line++) {
     const text = lines[line] ?? '';
@@ -45,7 +45,7 @@ function childOf(lines: readonly string[], from: number, within: number, key: st
 }
 
 /** The word behind a key in its line; the key itself where there is none. */
-function wordIn(line: string, key: Place, word: string): Place {
+function wordIn(line: string, key: YamlRange, word: string): YamlRange {
   const pattern = new RegExp(`(?<!\\w)${word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?!\\w)`, 'u');
   const at = pattern.exec(line.slice(key.end));
   if (at === null) return key;
@@ -56,7 +56,7 @@ function wordIn(line: string, key: Place, word: string): Place {
 /** A key of the first two levels, with the lines that are its own. */
 export interface Outline {
   readonly name: string;
-  readonly place: Place;
+  readonly place: YamlRange;
   /** The last line that belongs to it. */
   readonly last: number;
   readonly children: readonly Outline[];
@@ -66,9 +66,9 @@ export interface Outline {
 export function outlineOf(lines: readonly string[]): readonly Outline[] {
   const sections: {
     name: string;
-    place: Place;
+    place: YamlRange;
     last: number;
-    children: { name: string; place: Place; last: number; children: [] }[];
+    children: { name: string; place: YamlRange; last: number; children: [] }[];
   }[] = [];
   let indent: number | null = null;
   for (const [line, text] of lines.entries()) {
@@ -78,7 +78,7 @@ export function outlineOf(lines: readonly string[]): readonly Outline[] {
     const own = text[0] !== ' ' && text[0] !== '-';
     if (!own && section !== undefined) {
       section.last = line;
-      const entry: Entry | null =
+      const entry: YamlLine | null =
         indent === null || !text.startsWith(' '.repeat(indent + 1)) ? entryOf(text) : null;
       if (
         entry !== null &&
@@ -106,7 +106,7 @@ export function outlineOf(lines: readonly string[]): readonly Outline[] {
 }
 
 /** What one line of block YAML begins: dashes of list elements, a key, a value. Columns count from 0, in UTF-16. */
-export interface Entry {
+export interface YamlLine {
   /** Columns of the dashes. */
   readonly dashes: readonly number[];
   /** Column of the key or value, behind the dashes. */
@@ -120,7 +120,7 @@ export interface Entry {
 /** In quotes, or plain: a colon within it is followed by something. */
 const KEY = /^("[^"]*"|'[^']*'|(?:[^\s"'[\]{},#&*!|>%@`-]|-[^\s:[\]{},#])(?:[^:[\]{},#]|:(?=\S))*?):(?=\s|$)/;
 
-export function entryOf(line: string): Entry {
+export function entryOf(line: string): YamlLine {
   let indent = leading(line, 0);
   const dashes: number[] = [];
   while (/^-(\s|$)/.test(line.slice(indent, indent + 2))) {
@@ -134,7 +134,7 @@ export function entryOf(line: string): Entry {
 }
 
 /** Where the line begins to say something, its dashes included. */
-export function startOf({ dashes, indent }: Entry): number {
+export function startOf({ dashes, indent }: YamlLine): number {
   return dashes[0] ?? indent;
 }
 

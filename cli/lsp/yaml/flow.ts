@@ -50,7 +50,7 @@ export interface FlowPlace {
   readonly within: number;
 }
 
-interface Frame {
+interface OpenCollection {
   readonly kind: 'map' | 'list';
   key: string | null;
   readonly beside: Map<string, string>;
@@ -58,7 +58,7 @@ interface Frame {
 
 /** Reads a flow collection up to the cursor. */
 export function flowPlace(before: string): FlowPlace {
-  const frames: Frame[] = [];
+  const frames: OpenCollection[] = [];
   let start = 0;
   const close = (at: number): void => {
     const frame = frames.at(-1);

@@ -1,4 +1,4 @@
-import { type Entry, entryOf, saysNothing, startOf, unquoted } from './find.js';
+import { entryOf, saysNothing, startOf, unquoted, type YamlLine } from './find.js';
 import { besideAfter, depthOf, flowPlace } from './flow.js';
 
 /** Where in a YAML file a cursor stands, as far as its lines tell, be they right or wrong YAML. */
@@ -67,12 +67,12 @@ export function placeAt(lines: readonly string[], line: number, column: number):
 }
 
 /** A blank line is as far in as the cursor: what is typed there begins there. */
-function headEntry(line: string, column: number | null): Entry {
+function headEntry(line: string, column: number | null): YamlLine {
   if (column === null || !/^\s*$/.test(line)) return entryOf(line);
   return { dashes: [], indent: column, key: null, colon: -1, valueAt: column };
 }
 
-function isFlow(line: string, entry: Entry): boolean {
+function isFlow(line: string, entry: YamlLine): boolean {
   return /^[{[]/.test(line.slice(entry.valueAt));
 }
 
@@ -98,7 +98,7 @@ function flowHead(lines: readonly string[], line: number): number {
 function parentsOf(
   lines: readonly string[],
   line: number,
-  entry: Entry,
+  entry: YamlLine,
 ): { readonly steps: readonly string[]; readonly owner: number | null } {
   const steps: string[] = [];
   let owner: number | null = null;
@@ -135,10 +135,10 @@ function startsBeyond(line: string, limit: number): boolean {
 function besideOf(
   lines: readonly string[],
   line: number,
-  { indent, dashes }: Entry,
+  { indent, dashes }: YamlLine,
 ): ReadonlyMap<string, string> {
   const beside = new Map<string, string>();
-  const add = (at: number, entry: Entry): void => {
+  const add = (at: number, entry: YamlLine): void => {
     const value = (lines[at] ?? '')
       .slice(entry.valueAt)
       .replace(/\s+#.*$/, '')

@@ -1,4 +1,4 @@
-import type { Caller } from './caller.js';
+import type { SignedInCaller } from './caller.js';
 import { getJson, postJson } from './http.js';
 import { ProblemError } from './problem.js';
 
@@ -11,7 +11,7 @@ let last: Promise<unknown> = Promise.resolve();
 
 /** GET with these parameters; empty ones are left out. Throws as `getJson`. */
 export function adminGet<T>(
-  caller: Caller,
+  caller: SignedInCaller,
   path: string,
   parameters: Readonly<Record<string, string | number | null>> = {},
   signal?: AbortSignal,
@@ -23,7 +23,12 @@ export function adminGet<T>(
 }
 
 /** POST; one that changes something takes a token of its own. Throws as `getJson`. */
-export function adminPost<T>(caller: Caller, path: string, body: unknown, changes = false): Promise<T> {
+export function adminPost<T>(
+  caller: SignedInCaller,
+  path: string,
+  body: unknown,
+  changes = false,
+): Promise<T> {
   return inTurn(() => postJson<T>(caller, path, body, { changes }));
 }
 

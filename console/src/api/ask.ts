@@ -1,23 +1,23 @@
 import type { Answer, Plan, Problem } from '../../../clients/typescript/types.js';
-import type { Value } from '../parts/rows/column.js';
-import type { Caller } from './caller.js';
+import type { JsonValue } from '../parts/rows/column.js';
+import type { SignedInCaller } from './caller.js';
 import { postJson, send } from './http.js';
 import { ProblemError, UnreachedError } from './problem.js';
 
 export type { Answer, Plan };
 /** What an answer says beside its rows. */
-export type Trailer = Omit<Answer, 'rows'>;
+export type AnswerTrailer = Omit<Answer, 'rows'>;
 export type AnswerColumn = Answer['columns'][number];
 
 /** A question: OSL-SQL, raw SQL, or a metrics body. */
-export type Body = Readonly<Record<string, unknown>>;
+export type QuestionBody = Readonly<Record<string, unknown>>;
 
-type Row = Readonly<Record<string, Value>>;
+type AnswerRow = Readonly<Record<string, JsonValue>>;
 
 export interface AskOptions {
   readonly signal: AbortSignal;
   /** Takes each row as it comes, with how many characters it had; false: no more are wanted, and the question is cancelled. */
-  readonly row: (row: Row, characters: number) => boolean;
+  readonly row: (row: AnswerRow, characters: number) => boolean;
 }
 
 /** Work that goes on for so long lets the page do something else. */
@@ -29,7 +29,11 @@ const TURN_MS = 24;
  *
  * @throws ProblemError, also where the answer failed after its first rows; UnreachedError where it broke off; EndedError
  */
-export async function ask(caller: Caller, body: Body, { signal, row }: AskOptions): Promise<Trailer | null> {
+export async function ask(
+  caller: SignedInCaller,
+  body: QuestionBody,
+  { signal, row }: AskOptions,
+): Promise<AnswerTrailer | null> {
   const enough = new AbortController();
   const both = AbortSignal.any([signal, enough.signal]);
   const response = await send(caller, 'POST', '/osl/query', body, {
@@ -38,7 +42,7 @@ export async function ask(caller: Caller, body: Body, { signal, row }: AskOption
   });
   if (response.body === null) throw new UnreachedError('the answer has no body');
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  const lines = new Lines();
+  const lines = new LineSplitter();
   let since = performance.now();
   // The last line is the trailer, whatever a row looks like: each waits until another has come.
   let held: string | null = null;
@@ -46,7 +50,7 @@ export async function ask(caller: Caller, body: Body, { signal, row }: AskOption
     const { done, value } = await readFrom(reader);
     if (done) return trailerOf(held);
     for (const line of lines.add(value)) {
-      if (held !== null && !row(JSON.parse(held) as Row, held.length)) {
+      if (held !== null && !row(JSON.parse(held) as AnswerRow, held.length)) {
         enough.abort();
         return null;
       }
@@ -72,21 +76,21 @@ async function readFrom(reader: ReadableStreamDefaultReader<string>) {
 const BROKEN = 'the answer broke off before its end';
 
 /** What the last line says. @throws ProblemError where the answer failed; UnreachedError where this was not its last line */
-function trailerOf(line: string | null): Trailer {
+function trailerOf(line: string | null): AnswerTrailer {
   const read = line === null ? null : (JSON.parse(line) as { readonly trailer?: object });
   const trailer = read?.trailer;
   if (typeof trailer !== 'object' || trailer === null) throw new UnreachedError(BROKEN);
   if ('problem' in trailer) throw new ProblemError(trailer.problem as Problem); // as the gateway says it
-  return trailer as Trailer;
+  return trailer as AnswerTrailer;
 }
 
 /** The plan of a question; nothing is run. Throws as `ask`. */
-export function explain(caller: Caller, body: Body, signal: AbortSignal): Promise<Plan> {
+export function explain(caller: SignedInCaller, body: QuestionBody, signal: AbortSignal): Promise<Plan> {
   return postJson<Plan>(caller, '/osl/query', { ...body, explain: true }, { signal });
 }
 
 /** Takes a text that comes in pieces apart into its lines. */
-export class Lines {
+export class LineSplitter {
   #rest = '';
 
   /** The lines that are whole with `piece`. */

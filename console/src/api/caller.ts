@@ -2,8 +2,8 @@
  * Somebody who has signed in, of whom tokens come. A token lives minutes: where the sign-in can give another, it is
  * asked for one in time; where a person pasted it, it ends.
  */
-export interface Caller {
-  readonly identity: Identity;
+export interface SignedInCaller {
+  readonly identity: TokenClaims;
   /** Names this caller in what a browser keeps: the chain, as it is. */
   readonly key: string;
   /** A token that is good for half a minute at least. @throws EndedError */
@@ -25,7 +25,7 @@ export class EndedError extends Error {
 }
 
 /** How a caller's tokens are had, and who is told of them. */
-export interface TokenSource {
+export interface CallerTokens {
   /** Null where a person must bring the next one. */
   readonly renew: (() => Promise<string>) | null;
   /** Hears of each token, to keep it. */
@@ -38,7 +38,7 @@ export interface TokenSource {
 const LEAST_MS = 30_000;
 
 /** A caller by its first token; null for a text that is no actor token. */
-export function callerOf(token: string, { renew, kept, ended }: TokenSource): Caller | null {
+export function callerOf(token: string, { renew, kept, ended }: CallerTokens): SignedInCaller | null {
   const first = identityOf(token);
   if (first === null) return null;
   let held = { token, expiresAt: first.expiresAt, isUsed: false };
@@ -69,7 +69,7 @@ export function callerOf(token: string, { renew, kept, ended }: TokenSource): Ca
 }
 
 /** Claims of a token, read without verification, for display: the gateway alone verifies it. */
-interface Identity {
+interface TokenClaims {
   readonly tenant: string;
   /** Root to leaf: who asks for whom. */
   readonly chain: readonly string[];
@@ -80,7 +80,7 @@ interface Identity {
 }
 
 /** Claims of the actor token `token`; null if the text is not a token. */
-export function identityOf(token: string): Identity | null {
+export function identityOf(token: string): TokenClaims | null {
   const claims = payloadOf(token);
   if (claims === null) return null;
   const chain = textsOf(claims['chain']);

@@ -1,7 +1,7 @@
-import type { Caller } from './caller.js';
+import type { SignedInCaller } from './caller.js';
 import { faultOf, UnreachedError } from './problem.js';
 
-export interface SendOptions {
+export interface HttpOptions {
   readonly signal?: AbortSignal;
   readonly accept?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -10,28 +10,32 @@ export interface SendOptions {
 }
 
 /** GET as `caller`. @throws ProblemError, UnreachedError, EndedError; DOMException where it was aborted */
-export async function getJson<T>(caller: Caller, path: string, options: SendOptions = {}): Promise<T> {
+export async function getJson<T>(
+  caller: SignedInCaller,
+  path: string,
+  options: HttpOptions = {},
+): Promise<T> {
   const response = await send(caller, 'GET', path, null, options);
   return readJson<T>(response);
 }
 
 /** POST of JSON as `caller`. Throws as `getJson`. */
 export async function postJson<T>(
-  caller: Caller,
+  caller: SignedInCaller,
   path: string,
   body: unknown,
-  options: SendOptions = {},
+  options: HttpOptions = {},
 ): Promise<T> {
   return readJson<T>(await send(caller, 'POST', path, body, options));
 }
 
 /** The answer itself, whose status is one of success. Throws as `getJson`. */
 export async function send(
-  caller: Caller,
+  caller: SignedInCaller,
   method: 'GET' | 'POST',
   path: string,
   body: unknown,
-  { signal, accept, headers, changes = false }: SendOptions = {},
+  { signal, accept, headers, changes = false }: HttpOptions = {},
 ): Promise<Response> {
   const ask = async (token: string): Promise<Response> =>
     fetch(path, {

@@ -1,14 +1,14 @@
 import { useCallback, useEffect, useState } from 'react';
 import type { Schema } from '../../../clients/typescript/types.js';
-import type { Caller } from './caller.js';
+import type { SignedInCaller } from './caller.js';
 import { getJson } from './http.js';
 
 export type { Schema };
 
-const known = new WeakMap<Caller, Promise<Schema>>();
+const known = new WeakMap<SignedInCaller, Promise<Schema>>();
 
 /** What `caller` may ask about, asked for once. @throws as `getJson` */
-export function schemaOf(caller: Caller): Promise<Schema> {
+export function schemaOf(caller: SignedInCaller): Promise<Schema> {
   const asked = known.get(caller) ?? getJson<Schema>(caller, '/osl/schema?governed=true');
   known.set(caller, asked);
   asked.catch(() => known.delete(caller));
@@ -22,7 +22,7 @@ export interface LoadedSchema {
   readonly again: () => void;
 }
 
-export function useSchema(caller: Caller): LoadedSchema {
+export function useSchema(caller: SignedInCaller): LoadedSchema {
   const [state, setState] = useState<Omit<LoadedSchema, 'again'>>({ schema: null, error: null });
   const [turn, setTurn] = useState(0);
   useEffect(() => {

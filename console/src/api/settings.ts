@@ -6,7 +6,7 @@ export interface ServerSettings {
   readonly demo: { readonly callers: readonly DemoCaller[] } | null;
   readonly local_tokens: boolean;
   readonly wire: { readonly port: number; readonly tls: boolean };
-  readonly issuers: readonly Issuer[];
+  readonly issuers: readonly IdentityProvider[];
 }
 
 export interface DemoCaller {
@@ -15,7 +15,7 @@ export interface DemoCaller {
 }
 
 /** A provider of identities, and as which client people log in with it. */
-export interface Issuer {
+export interface IdentityProvider {
   readonly issuer: string;
   readonly client_id: string;
   readonly scopes: readonly string[];

@@ -9,7 +9,7 @@ import {
   useRef,
   useState,
 } from 'react';
-import type { Caller } from '../api/caller.js';
+import type { SignedInCaller } from '../api/caller.js';
 import type { ServerSettings } from '../api/settings.js';
 import { Dialog } from '../parts/Dialog.js';
 import { Empty } from '../parts/Empty.js';
@@ -22,7 +22,7 @@ import { usePlace } from './usePlace.js';
 import type { SignedInState } from './useSignedIn.js';
 
 interface FrameProps {
-  readonly caller: Caller;
+  readonly caller: SignedInCaller;
   readonly settings: ServerSettings;
   readonly signedIn: SignedInState;
 }
@@ -107,7 +107,7 @@ function toMain(): void {
 }
 
 /** Calls `end` when the caller's last token does. */
-function useEndOf(caller: Caller, end: () => void): void {
+function useEndOf(caller: SignedInCaller, end: () => void): void {
   const told = useRef(end);
   told.current = end;
   useEffect(() => {
@@ -122,16 +122,16 @@ interface BoundaryProps {
   readonly children: ReactNode;
 }
 
-interface State {
+interface BoundaryState {
   readonly title: string;
   readonly fault: string | null;
 }
 
 /** Keeps a fault of one screen to that screen. */
-class Boundary extends Component<BoundaryProps, State> {
-  override state: State = { title: '', fault: null };
+class Boundary extends Component<BoundaryProps, BoundaryState> {
+  override state: BoundaryState = { title: '', fault: null };
 
-  static getDerivedStateFromError(error: unknown): State {
+  static getDerivedStateFromError(error: unknown): BoundaryState {
     if (isLoadFault(error)) return { title: RELOAD_TITLE, fault: RELOAD_WORDS };
     return {
       title: 'This page could not be loaded',
@@ -169,7 +169,7 @@ function EndedBar({ onSignIn }: EndedBarProps) {
 }
 
 interface HeaderProps {
-  readonly caller: Caller;
+  readonly caller: SignedInCaller;
   readonly version: string;
   readonly screen: ScreenName;
   readonly screens: readonly ScreenName[];

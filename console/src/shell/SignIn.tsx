@@ -1,14 +1,14 @@
 import { type FormEvent, useId, useState } from 'react';
-import type { Caller } from '../api/caller.js';
+import type { SignedInCaller } from '../api/caller.js';
 import { ProblemError } from '../api/problem.js';
-import type { Issuer, ServerSettings } from '../api/settings.js';
+import type { IdentityProvider, ServerSettings } from '../api/settings.js';
 import { isLoadFault, RELOAD_TITLE, RELOAD_WORDS } from '../parts/load-fault.js';
 import type { SignedIn } from './kept.js';
 import { demoToken, signedInCaller } from './sign-in.js';
 
 export interface SignInProps {
   readonly settings: ServerSettings;
-  readonly onCaller: (caller: Caller) => void;
+  readonly onCaller: (caller: SignedInCaller) => void;
   /** True if the tab is to know the caller after a reload; another beside the first is not kept. */
   readonly stored?: boolean;
   readonly ended?: () => void;
@@ -95,9 +95,9 @@ function DemoCallers({ callers, busy, onChoose }: DemoCallersProps) {
 }
 
 interface ProvidersProps {
-  readonly issuers: readonly Issuer[];
+  readonly issuers: readonly IdentityProvider[];
   readonly busy: boolean;
-  readonly onChoose: (issuer: Issuer) => void;
+  readonly onChoose: (issuer: IdentityProvider) => void;
 }
 
 function Providers({ issuers, busy, onChoose }: ProvidersProps) {

@@ -1,4 +1,4 @@
-import type { Issuer } from '../api/settings.js';
+import type { IdentityProvider } from '../api/settings.js';
 
 /**
  * How a tab was signed in. It is kept in the tab's own storage, which ends with the tab and is read by this origin
@@ -7,7 +7,12 @@ import type { Issuer } from '../api/settings.js';
 export type SignedIn =
   | { readonly kind: 'pasted'; readonly token: string }
   | { readonly kind: 'demo'; readonly token: string; readonly chain: readonly string[] }
-  | { readonly kind: 'oidc'; readonly token: string; readonly idToken: string; readonly issuer: Issuer };
+  | {
+      readonly kind: 'oidc';
+      readonly token: string;
+      readonly idToken: string;
+      readonly issuer: IdentityProvider;
+    };
 
 const KEY = 'osl.signed-in';
 

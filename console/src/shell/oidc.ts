@@ -1,10 +1,10 @@
 /** Signing in with a provider, in the browser: authorisation code with PKCE (RFC 7636, RFC 9700), by oauth4webapi. */
 import * as oauth from 'oauth4webapi';
-import type { Issuer } from '../api/settings.js';
+import type { IdentityProvider } from '../api/settings.js';
 
 /** What is kept in the tab between leaving for the provider and coming back. */
-interface Departure {
-  readonly issuer: Issuer;
+interface PendingSignIn {
+  readonly issuer: IdentityProvider;
   readonly verifier: string;
   readonly state: string;
   readonly nonce: string;
@@ -25,18 +25,18 @@ function requestsOf(issuer: string) {
   return isHere ? { [oauth.allowInsecureRequests]: true } : {};
 }
 
-async function serverOf({ issuer }: Issuer): Promise<oauth.AuthorizationServer> {
+async function serverOf({ issuer }: IdentityProvider): Promise<oauth.AuthorizationServer> {
   const url = new URL(issuer);
   return oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, requestsOf(issuer)));
 }
 
 /** Leaves for the provider. @throws Error where it is not reached */
-export async function leaveFor(issuer: Issuer): Promise<void> {
+export async function leaveFor(issuer: IdentityProvider): Promise<void> {
   const server = await serverOf(issuer);
   if (server.authorization_endpoint === undefined) throw new Error('the provider says nowhere to sign in');
   const verifier = oauth.generateRandomCodeVerifier();
   const [state, nonce] = [oauth.generateRandomState(), oauth.generateRandomNonce()];
-  const departure: Departure = { issuer, verifier, state, nonce, hash: location.hash };
+  const departure: PendingSignIn = { issuer, verifier, state, nonce, hash: location.hash };
   sessionStorage.setItem(KEY, JSON.stringify(departure));
   const url = new URL(server.authorization_endpoint);
   const asked = {
@@ -54,18 +54,18 @@ export async function leaveFor(issuer: Issuer): Promise<void> {
   location.assign(url);
 }
 
-export interface Return {
-  readonly issuer: Issuer;
+export interface ProviderReturn {
+  readonly issuer: IdentityProvider;
   readonly idToken: string;
 }
 
 /** What the provider says of who comes back; the address is as before then. @throws Error */
-export async function comeBack(): Promise<Return> {
+export async function comeBack(): Promise<ProviderReturn> {
   const url = new URL(location.href);
   const kept = sessionStorage.getItem(KEY);
   sessionStorage.removeItem(KEY);
   // What `leaveFor` wrote.
-  const departure = JSON.parse(kept ?? 'null') as Departure | null;
+  const departure = JSON.parse(kept ?? 'null') as PendingSignIn | null;
   history.replaceState(null, '', `/console/${departure?.hash ?? ''}`);
   if (departure === null) throw new Error('this tab did not begin to sign in: try again');
   const { issuer, verifier, state, nonce } = departure;

@@ -3,7 +3,7 @@ export const SCREENS = ['ask', 'map', 'metrics', 'policy', 'audit', 'operations'
 export type ScreenName = (typeof SCREENS)[number];
 
 /** Where the page is: `#/ask?q=…`. */
-export interface Place {
+export interface PageAddress {
   readonly screen: ScreenName;
   readonly parameters: URLSearchParams;
 }
@@ -21,7 +21,7 @@ export const TITLES: Readonly<Record<ScreenName, string>> = {
 export const ADMIN_SCREENS: ReadonlySet<ScreenName> = new Set(['policy', 'audit', 'operations']);
 
 /** The place that a hash names; the first screen where it names none. */
-export function placeOf(hash: string): Place {
+export function placeOf(hash: string): PageAddress {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
   const screen = SCREENS.find((name) => name === path) ?? 'ask';
   return { screen, parameters: new URLSearchParams(query) };

@@ -1,10 +1,10 @@
 import { createContext, useContext } from 'react';
-import type { Caller } from '../api/caller.js';
+import type { SignedInCaller } from '../api/caller.js';
 import type { ServerSettings } from '../api/settings.js';
 
 /** Who has signed in, and with which server. */
 export interface Session {
-  readonly caller: Caller;
+  readonly caller: SignedInCaller;
   readonly settings: ServerSettings;
 }
 

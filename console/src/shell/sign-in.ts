@@ -1,4 +1,4 @@
-import { type Caller, callerOf } from '../api/caller.js';
+import { callerOf, type SignedInCaller } from '../api/caller.js';
 import { faultOf } from '../api/problem.js';
 import { keep, type SignedIn } from './kept.js';
 
@@ -34,7 +34,7 @@ export async function exchangedToken(idToken: string, admin: boolean): Promise<s
 export function signedInCaller(
   signedIn: SignedIn,
   options: { readonly admin: boolean; readonly stored: boolean; readonly ended?: () => void },
-): Caller | null {
+): SignedInCaller | null {
   const caller = callerOf(signedIn.token, {
     renew: renewalOf(signedIn, options.admin),
     ...(options.stored && { kept: (token: string) => keep({ ...signedIn, token }) }),

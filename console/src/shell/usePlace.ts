@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react';
-import { type Place, placeOf } from './routes.js';
+import { type PageAddress, placeOf } from './routes.js';
 
 function subscribe(changed: () => void): () => void {
   addEventListener('hashchange', changed);
@@ -7,7 +7,7 @@ function subscribe(changed: () => void): () => void {
 }
 
 /** The place that the address names now. */
-export function usePlace(): Place {
+export function usePlace(): PageAddress {
   const hash = useSyncExternalStore(subscribe, () => location.hash);
   return placeOf(hash);
 }

@@ -1,32 +1,32 @@
 import { useCallback, useEffect, useState } from 'react';
-import type { Caller } from '../api/caller.js';
+import type { SignedInCaller } from '../api/caller.js';
 import type { ServerSettings } from '../api/settings.js';
 import { forgetTab, kept, type SignedIn } from './kept.js';
 import { exchangedToken, signedInCaller } from './sign-in.js';
 
 /** Who has signed in in this tab, and whether the token has ended. */
 export interface SignedInState {
-  readonly caller: Caller | null;
+  readonly caller: SignedInCaller | null;
   readonly hasEnded: boolean;
   /** Why coming back from a provider failed. */
   readonly fault: string | null;
   readonly isReturning: boolean;
   /** How often somebody has signed in on this page. */
   readonly entries: number;
-  enter(caller: Caller): void;
+  enter(caller: SignedInCaller): void;
   leave(): void;
   end(): void;
 }
 
 /** Looks first whether somebody comes back from a provider, then whether the tab knows somebody. */
 export function useSignedIn(settings: ServerSettings | null): SignedInState {
-  const [caller, setCaller] = useState<Caller | null>(null);
+  const [caller, setCaller] = useState<SignedInCaller | null>(null);
   const [hasEnded, setEnded] = useState(false);
   const [fault, setFault] = useState<string | null>(null);
   const [isReturning, setReturning] = useState(isReturn);
   const [entries, setEntries] = useState(0);
   const end = useCallback(() => setEnded(true), []);
-  const enter = useCallback((next: Caller) => {
+  const enter = useCallback((next: SignedInCaller) => {
     setCaller(next);
     setEnded(false);
     setFault(null);

@@ -1,6 +1,6 @@
 import t, { test } from 'tap';
 import { parse } from 'yaml';
-import type { Format, ImportResult } from '../../../interchange/index.js';
+import type { ImportResult, ModelFormat } from '../../../interchange/index.js';
 import { manifestText } from '../../../interchange/index.js';
 import { ManifestProblems, parseManifest, pointer } from '../../../src/model/manifest/index.js';
 import { RICH_CUBE, RICH_DBT, RICH_OSSIE } from './rich.js';
@@ -9,7 +9,7 @@ import { imported } from './support.js';
 
 t.setTimeout(600_000);
 
-const SOURCES: Readonly<Record<Format, readonly string[]>> = {
+const SOURCES: Readonly<Record<ModelFormat, readonly string[]>> = {
   dbt: [RICH_DBT, SHOP_DBT],
   cube: [RICH_CUBE, SHOP_CUBE],
   ossie: [RICH_OSSIE, SHOP_OSSIE],
@@ -44,7 +44,7 @@ function meaning({ document, policy, losses }: ImportResult): string {
   return JSON.stringify([document, policy, losses.map((l) => [l.path, l.kind, l.reason])]);
 }
 
-function meaningOf(format: Format, source: unknown): string {
+function meaningOf(format: ModelFormat, source: unknown): string {
   try {
     return meaning(imported(format, JSON.stringify(source), { schema: 'shop' }));
   } catch (error) {
@@ -129,7 +129,7 @@ test('dbt: what a metric is made of comes as names or as mappings, in each place
 });
 
 test('a dimension that is computed is a computed column, or is named in the report with the reason', (t) => {
-  const of = (format: Format, text: string) => {
+  const of = (format: ModelFormat, text: string) => {
     const { document, losses } = imported(format, text);
     const columns = Object.values(document.entities).flatMap((e) =>
       Object.entries(e.computed ?? {}).map(([name, { expression }]) => `${name}: ${expression}`),

@@ -1,6 +1,6 @@
 import t, { test } from 'tap';
 import { parse } from 'yaml';
-import type { Format } from '../../../interchange/index.js';
+import type { ModelFormat } from '../../../interchange/index.js';
 import { manifestText } from '../../../interchange/index.js';
 import { ManifestProblems, parseManifest } from '../../../src/model/manifest/index.js';
 import { fc } from '../../support/fast-check.js';
@@ -15,7 +15,7 @@ t.setTimeout(7_200_000);
 const RUNS = Number(process.env['OSL_IMPORT_RUNS'] ?? 60);
 const SEED = Number(process.env['OSL_TEST_SEED'] ?? 20_261_121);
 
-const SOURCES: Readonly<Record<Format, readonly string[]>> = {
+const SOURCES: Readonly<Record<ModelFormat, readonly string[]>> = {
   dbt: [RICH_DBT, SHOP_DBT],
   cube: [RICH_CUBE, SHOP_CUBE],
   ossie: [RICH_OSSIE, SHOP_OSSIE, exportedShop()],

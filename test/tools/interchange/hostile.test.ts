@@ -1,11 +1,11 @@
 import t, { test } from 'tap';
-import type { Format } from '../../../interchange/index.js';
+import type { ModelFormat } from '../../../interchange/index.js';
 import { processorMs } from '../../support/processor.js';
 import { imported, refusal, reportOf } from './support.js';
 
 t.setTimeout(600_000);
 
-const FORMATS: readonly Format[] = ['dbt', 'cube', 'ossie'];
+const FORMATS: readonly ModelFormat[] = ['dbt', 'cube', 'ossie'];
 const BOMB = `a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n${Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(10).fill(`*a${i}`).join(', ')}]`).join('\n')}\n`;
 
 for (const format of FORMATS) {
@@ -30,7 +30,7 @@ for (const format of FORMATS) {
 }
 
 /** The wrong kind of value where the format has another. */
-const WRONG: readonly (readonly [Format, string, RegExp])[] = [
+const WRONG: readonly (readonly [ModelFormat, string, RegExp])[] = [
   ['dbt', 'semantic_models: { name: x }', /1:1 M1001 `semantic_models` must be a list/],
   ['dbt', 'semantic_models:\n  - name: 5\n    model: ref(1)\n', /2:11 M1001 `name` must be text/],
   ['dbt', 'semantic_models:\n  - { model: "ref(\'x\')" }\n', /2:\d+ M1003 .* has no `name`/],

@@ -1,17 +1,21 @@
 import { ready } from 'osl-compiler';
 import {
   DEFAULT_OPTIONS,
-  type Format,
   type ImportOptions,
   type ImportResult,
   importModel,
+  type ModelFormat,
 } from '../../../interchange/index.js';
 import { ManifestProblems } from '../../../src/model/manifest/index.js';
 
 await ready();
 
 /** One text of `format`, imported. */
-export function imported(format: Format, text: string, options: Partial<ImportOptions> = {}): ImportResult {
+export function imported(
+  format: ModelFormat,
+  text: string,
+  options: Partial<ImportOptions> = {},
+): ImportResult {
   return importModel(format, [{ file: `${format}.yml`, text }], { ...DEFAULT_OPTIONS, ...options });
 }
 
@@ -23,7 +27,7 @@ export function reportOf({ losses }: ImportResult): readonly string[] {
 }
 
 /** What a text is refused with: `line:column CODE message`; nothing where it is imported. */
-export function refusal(format: Format, text: string): readonly string[] {
+export function refusal(format: ModelFormat, text: string): readonly string[] {
   try {
     imported(format, text);
     return [];

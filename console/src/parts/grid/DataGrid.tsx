@@ -126,7 +126,7 @@ export function DataGrid({ label, data, version = 0, onChoose, chosen, headOf }:
   );
 }
 
-type Move = (
+type CellMove = (
   row: number,
   column: number,
   page: number,
@@ -134,7 +134,7 @@ type Move = (
   far: boolean,
 ) => readonly [number, number];
 
-const KEYS: Readonly<Record<string, Move>> = {
+const KEYS: Readonly<Record<string, CellMove>> = {
   ArrowDown: (row, column) => [row + 1, column],
   ArrowUp: (row, column) => [row - 1, column],
   ArrowRight: (row, column) => [row, column + 1],

@@ -9,7 +9,7 @@ export interface RowWindow {
   readonly height: number;
 }
 
-export interface View {
+export interface GridView {
   readonly rows: number;
   readonly rowHeight: number;
   readonly viewHeight: number;
@@ -22,7 +22,7 @@ export const TALLEST = 8_000_000;
 const BEYOND = 8;
 
 /** The window at a scroll position. Beyond `TALLEST` the scroll bar stands for the whole table all the same. */
-export function windowOf({ rows, rowHeight, viewHeight, scrollTop }: View): RowWindow {
+export function windowOf({ rows, rowHeight, viewHeight, scrollTop }: GridView): RowWindow {
   const whole = rows * rowHeight;
   const height = Math.min(whole, TALLEST);
   const scrollable = Math.max(0, height - viewHeight);
@@ -34,7 +34,7 @@ export function windowOf({ rows, rowHeight, viewHeight, scrollTop }: View): RowW
 }
 
 /** The scroll position at which `row` is in view, as near to the present one as can be. */
-export function scrollTo(row: number, view: View): number {
+export function scrollTo(row: number, view: GridView): number {
   const { rows, rowHeight, viewHeight, scrollTop } = view;
   const whole = rows * rowHeight;
   const scrollable = Math.max(0, Math.min(whole, TALLEST) - viewHeight);

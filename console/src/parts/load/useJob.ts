@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { adminGet, adminPost } from '../../api/admin.js';
-import type { Caller } from '../../api/caller.js';
+import type { SignedInCaller } from '../../api/caller.js';
 import { useLoad } from './useLoad.js';
 import { usePolling } from './usePolling.js';
 
@@ -18,7 +18,7 @@ export interface JobState<J extends Job> {
 }
 
 /** Reads the job of the server at `path`, polls it while it runs, and starts it. */
-export function useJob<J extends Job>(caller: Caller, path: string): JobState<J> {
+export function useJob<J extends Job>(caller: SignedInCaller, path: string): JobState<J> {
   const { value, error, again } = useLoad(path, (signal) => adminGet<J>(caller, path, {}, signal));
   const [fault, setFault] = useState<unknown>(null);
   usePolling(again, value?.state === 'running' ? 1_000 : null);

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 
-export interface Loaded<T> {
+export interface LoadState<T> {
   /** What came last; stays while it is asked for again. */
   readonly value: T | null;
   readonly error: unknown;
@@ -9,7 +9,7 @@ export interface Loaded<T> {
 }
 
 /** What `load` gives; asked anew with each other `key`, and by `again`. A null key asks nothing. */
-export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): LoadState<T> {
   const [state, setState] = useState<{ key: string | null; value: T | null; error: unknown }>({
     key: null,
     value: null,

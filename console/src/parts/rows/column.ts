@@ -1,5 +1,11 @@
 /** A value of JSON, as an answer has it. */
-export type Value = string | number | boolean | null | readonly unknown[] | Readonly<Record<string, unknown>>;
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly unknown[]
+  | Readonly<Record<string, unknown>>;
 
 const FIRST = 1_024;
 
@@ -7,9 +13,9 @@ const FIRST = 1_024;
  * One column of an answer. Numbers lie in one typed array for as long as there are numbers alone; a NaN there stands for
  * NULL, since JSON has no other. Equal texts near each other are kept once.
  */
-export class Column {
+export class ColumnValues {
   #numbers: Float64Array | null = new Float64Array(FIRST);
-  #values: Value[] = [];
+  #values: JsonValue[] = [];
   #length = 0;
   readonly #recent = new Map<string, string>();
 
@@ -17,7 +23,7 @@ export class Column {
     return this.#length;
   }
 
-  push(value: Value): void {
+  push(value: JsonValue): void {
     if (this.#numbers !== null && (typeof value === 'number' || value === null)) this.#pushNumber(value);
     else {
       if (this.#numbers !== null) this.#mix(this.#numbers);
@@ -26,7 +32,7 @@ export class Column {
     this.#length += 1;
   }
 
-  at(row: number): Value {
+  at(row: number): JsonValue {
     if (row < 0 || row >= this.#length) return null;
     if (this.#numbers === null) return this.#values[row] ?? null;
     const number = this.#numbers[row] ?? Number.NaN;

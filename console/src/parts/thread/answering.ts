@@ -1,19 +1,19 @@
-import type { Message, Questions, Reply } from './asked-thread.js';
+import type { ThreadMessage, ThreadQuestions, ThreadReply } from './asked-thread.js';
 
 /** What a thread answers, by the name of the question. */
-export type Answers<Q extends Questions> = {
+export type ThreadAnswers<Q extends ThreadQuestions> = {
   readonly [Name in keyof Q]: (ask: Q[Name]['ask']) => Q[Name]['answer'];
 };
 
 /** The thread's own side: answers what the page asks, in turn. */
-export function answerWith<Q extends Questions>(answers: Answers<Q>): void {
-  self.onmessage = ({ data }: MessageEvent<Message<Q>>): void => {
+export function answerWith<Q extends ThreadQuestions>(answers: ThreadAnswers<Q>): void {
+  self.onmessage = ({ data }: MessageEvent<ThreadMessage<Q>>): void => {
     const { number, name, ask } = data;
     try {
-      self.postMessage({ number, answer: answers[name](ask) } satisfies Reply);
+      self.postMessage({ number, answer: answers[name](ask) } satisfies ThreadReply);
     } catch (error) {
       const fault = error instanceof Error ? error.message : String(error);
-      self.postMessage({ number, fault } satisfies Reply);
+      self.postMessage({ number, fault } satisfies ThreadReply);
     }
   };
 }

@@ -1,30 +1,30 @@
 /** What a thread can be asked, by name: the question and its answer. */
-export type Questions = Readonly<Record<string, { readonly ask: unknown; readonly answer: unknown }>>;
+export type ThreadQuestions = Readonly<Record<string, { readonly ask: unknown; readonly answer: unknown }>>;
 
-export interface Message<Q extends Questions> {
+export interface ThreadMessage<Q extends ThreadQuestions> {
   readonly number: number;
   readonly name: keyof Q;
   readonly ask: Q[keyof Q]['ask'];
 }
 
-export type Reply =
+export type ThreadReply =
   | { readonly number: number; readonly answer: unknown }
   | { readonly number: number; readonly fault: string };
 
-interface Waiting {
+interface WaitingCall {
   readonly resolve: (answer: never) => void;
   readonly reject: (fault: Error) => void;
 }
 
 /** The page's side of a thread that is asked and answers, so that what takes long never holds the page. */
-export class AskedThread<Q extends Questions> {
+export class QueryableThread<Q extends ThreadQuestions> {
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, WaitingCall>();
   #last = 0;
 
   constructor(worker: Worker) {
     this.#worker = worker;
-    worker.onmessage = ({ data }: MessageEvent<Reply>) => this.#take(data);
+    worker.onmessage = ({ data }: MessageEvent<ThreadReply>) => this.#take(data);
     worker.onerror = () => this.#fail(new Error('a thread of this page has stopped: load the page again'));
   }
 
@@ -37,7 +37,7 @@ export class AskedThread<Q extends Questions> {
     const number = ++this.#last;
     return new Promise((resolve, reject) => {
       this.#waiting.set(number, { resolve, reject });
-      this.#worker.postMessage({ number, name, ask } satisfies Message<Q>, [...transfer]);
+      this.#worker.postMessage({ number, name, ask } satisfies ThreadMessage<Q>, [...transfer]);
     });
   }
 
@@ -46,7 +46,7 @@ export class AskedThread<Q extends Questions> {
     this.#fail(new Error('the thread was stopped'));
   }
 
-  #take(reply: Reply): void {
+  #take(reply: ThreadReply): void {
     const waiting = this.#waiting.get(reply.number);
     this.#waiting.delete(reply.number);
     if ('fault' in reply) waiting?.reject(new Error(reply.fault));

@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'react';
-import { AskedThread, type Questions } from './asked-thread.js';
+import { QueryableThread, type ThreadQuestions } from './asked-thread.js';
 
 /** A thread for as long as a screen is open; null until it has begun. `begin` must be the same function each time. */
-export function useThread<Q extends Questions>(begin: () => Worker): AskedThread<Q> | null {
-  const [thread, setThread] = useState<AskedThread<Q> | null>(null);
+export function useThread<Q extends ThreadQuestions>(begin: () => Worker): QueryableThread<Q> | null {
+  const [thread, setThread] = useState<QueryableThread<Q> | null>(null);
   useEffect(() => {
-    const begun = new AskedThread<Q>(begin());
+    const begun = new QueryableThread<Q>(begin());
     setThread(begun);
     return () => begun.stop();
   }, [begin]);

@@ -11,7 +11,7 @@ import type { AnswerState } from './useAnswer.js';
 import { WhyPanel } from './WhyPanel.js';
 
 type ShownAnswer = Extract<AnswerState, { readonly kind: 'running' | 'answered' | 'cancelled' }>;
-type Tab = 'table' | 'chart' | 'passages';
+type AnswerTab = 'table' | 'chart' | 'passages';
 
 interface AnswerViewProps {
   readonly state: ShownAnswer;
@@ -22,7 +22,7 @@ interface AnswerViewProps {
 export function AnswerView({ state, schema }: AnswerViewProps) {
   const { store } = state;
   const described = state.kind === 'running' ? null : state.described;
-  const [tab, setTab] = useState<Tab | null>(null);
+  const [tab, setTab] = useState<AnswerTab | null>(null);
   const [chosen, setChosen] = useState<{ readonly row: number | null; readonly column: number } | null>(null);
   const columns = described?.columns ?? [];
   // biome-ignore lint/correctness/useExhaustiveDependencies: rows are added to the same store.
@@ -43,7 +43,7 @@ export function AnswerView({ state, schema }: AnswerViewProps) {
     [store, described],
   );
   const withPassages = described !== null && hasPassages(store);
-  const tabs: readonly { readonly name: Tab; readonly title: string }[] = [
+  const tabs: readonly { readonly name: AnswerTab; readonly title: string }[] = [
     { name: 'table', title: 'Table' },
     ...(chart === null || withPassages ? [] : [{ name: 'chart', title: 'Chart' } as const]),
     ...(withPassages ? [{ name: 'passages', title: 'Passages' } as const] : []),

@@ -3,19 +3,19 @@ import { CopyText } from '../../parts/CopyText.js';
 import { Dialog } from '../../parts/Dialog.js';
 import { Tabs } from '../../parts/Tabs.js';
 import { useSession } from '../../shell/session.js';
-import { copyAs, WAY_TITLES, WAYS, type Way } from './copy-as.js';
+import { type CopyTarget, copyAs, WAY_TITLES, WAYS } from './copy-as.js';
 import { LibraryView } from './LibraryView.js';
-import { type Draft, linkTo } from './useDraft.js';
+import { linkTo, type QuestionDraft } from './useDraft.js';
 import type { LibraryState } from './useLibrary.js';
 
 export type DialogName = 'library' | 'save' | 'share' | 'copy';
 
 interface DialogsProps {
   readonly open: DialogName | null;
-  readonly draft: Draft;
+  readonly draft: QuestionDraft;
   readonly library: LibraryState;
   readonly onClose: () => void;
-  readonly onTake: (draft: Draft) => void;
+  readonly onTake: (draft: QuestionDraft) => void;
 }
 
 /** What is kept, shared and taken along of questions. */
@@ -77,9 +77,9 @@ function SaveForm({ onSave }: { readonly onSave: (name: string) => boolean }) {
   );
 }
 
-function CopyAs({ draft }: { readonly draft: Draft }) {
+function CopyAs({ draft }: { readonly draft: QuestionDraft }) {
   const { caller, settings } = useSession();
-  const [way, setWay] = useState<Way>('curl');
+  const [way, setWay] = useState<CopyTarget>('curl');
   const text = copyAs(way, {
     ...draft,
     origin: location.origin,

@@ -1,12 +1,12 @@
 import { useState } from 'react';
 import { Tabs } from '../../parts/Tabs.js';
 import type { LibraryEntry, SavedQuery } from './library.js';
-import type { Draft } from './useDraft.js';
+import type { QuestionDraft } from './useDraft.js';
 import type { LibraryState } from './useLibrary.js';
 
 interface LibraryViewProps {
   readonly library: LibraryState;
-  readonly onTake: (draft: Draft) => void;
+  readonly onTake: (draft: QuestionDraft) => void;
 }
 
 /** What was asked, and what was saved. */
@@ -34,7 +34,7 @@ export function LibraryView({ library, onTake }: LibraryViewProps) {
 
 interface HistoryProps {
   readonly history: readonly LibraryEntry[];
-  readonly onTake: (draft: Draft) => void;
+  readonly onTake: (draft: QuestionDraft) => void;
   readonly onForget: () => void;
 }
 
@@ -61,7 +61,7 @@ function History({ history, onTake, onForget }: HistoryProps) {
 
 interface SavedListProps {
   readonly saved: readonly SavedQuery[];
-  readonly onTake: (draft: Draft) => void;
+  readonly onTake: (draft: QuestionDraft) => void;
   readonly onForget: (name: string) => void;
 }
 

@@ -1,11 +1,11 @@
 import { type AnswerState, MOST_ROWS } from './useAnswer.js';
-import type { Kind } from './useDraft.js';
+import type { QuestionLanguage } from './useDraft.js';
 
 interface ToolbarProps {
-  readonly kind: Kind;
+  readonly kind: QuestionLanguage;
   readonly isRunning: boolean;
   readonly isEmpty: boolean;
-  readonly onKind: (kind: Kind) => void;
+  readonly onKind: (kind: QuestionLanguage) => void;
   readonly onRun: () => void;
   readonly onCancel: () => void;
   readonly onExplain: () => void;

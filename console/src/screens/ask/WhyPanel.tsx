@@ -1,6 +1,6 @@
 import { type FormEvent, useEffect, useId, useState } from 'react';
 import type { Why } from '../../../../clients/typescript/types.js';
-import type { Caller } from '../../api/caller.js';
+import type { SignedInCaller } from '../../api/caller.js';
 import { getJson, postJson } from '../../api/http.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { Words } from '../../parts/Words.js';
@@ -42,7 +42,7 @@ export function WhyPanel({ objects, onClose }: WhyPanelProps) {
   );
 }
 
-function WhyObject({ caller, object }: { readonly caller: Caller; readonly object: string }) {
+function WhyObject({ caller, object }: { readonly caller: SignedInCaller; readonly object: string }) {
   const [why, setWhy] = useState<Why | null>(null);
   const [error, setError] = useState<unknown>(null);
   useEffect(() => {
@@ -89,7 +89,7 @@ function WhyObject({ caller, object }: { readonly caller: Caller; readonly objec
   );
 }
 
-function RequestAccess({ caller, object }: { readonly caller: Caller; readonly object: string }) {
+function RequestAccess({ caller, object }: { readonly caller: SignedInCaller; readonly object: string }) {
   const id = useId();
   const [reason, setReason] = useState('');
   const [said, setSaid] = useState<string | null>(null);

@@ -1,7 +1,7 @@
 import type { AnswerColumn } from '../../api/ask.js';
 import { type GridCell, type GridData, isAmount } from '../../parts/grid/grid-data.js';
 import { type RowStore, textOf } from '../../parts/rows/row-store.js';
-import type { Described } from './useAnswer.js';
+import type { AnswerDescription } from './useAnswer.js';
 
 /** What a masked cell of a text says, whatever its value. */
 export const REDACTED = '[redacted]';
@@ -52,7 +52,7 @@ export function answerGrid(store: RowStore, columns: readonly AnswerColumn[], ma
  */
 export function whyObjects(
   column: AnswerColumn | undefined,
-  { redacted_columns }: Pick<Described, 'redacted_columns'>,
+  { redacted_columns }: Pick<AnswerDescription, 'redacted_columns'>,
 ): readonly string[] | null {
   if (column === undefined || !column.redacted) return null;
   if (column.source !== null) return [column.source];

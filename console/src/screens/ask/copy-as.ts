@@ -1,15 +1,15 @@
 /** Ways to ask the same question elsewhere. */
 export const WAYS = ['curl', 'psql', 'python', 'mcp'] as const;
-export type Way = (typeof WAYS)[number];
+export type CopyTarget = (typeof WAYS)[number];
 
-export const WAY_TITLES: Readonly<Record<Way, string>> = {
+export const WAY_TITLES: Readonly<Record<CopyTarget, string>> = {
   curl: 'curl',
   psql: 'psql',
   python: 'Python',
   mcp: 'MCP',
 };
 
-export interface Copied {
+export interface QuestionToCopy {
   readonly text: string;
   readonly kind: 'osql' | 'sql';
   /** Of the gateway: `https://osl.example`. */
@@ -22,7 +22,7 @@ export interface Copied {
 }
 
 /** The question for a tool; the token is never in it. */
-export function copyAs(way: Way, copied: Copied): string {
+export function copyAs(way: CopyTarget, copied: QuestionToCopy): string {
   const { text, kind, origin } = copied;
   const body = JSON.stringify({ [kind]: text });
   switch (way) {
@@ -74,7 +74,7 @@ export function copyAs(way: Way, copied: Copied): string {
   }
 }
 
-function mintOf({ chain, localTokens }: Copied): string {
+function mintOf({ chain, localTokens }: QuestionToCopy): string {
   if (!localTokens) return '$OSL_TOKEN';
   const leaf = shellQuoted(chain.at(-1) ?? '');
   const whole = chain.length > 1 ? ` --chain ${shellQuoted(chain.join(','))}` : '';

@@ -1,7 +1,7 @@
 import { identifier, quoteLiteral } from 'osl-compiler/sql-text';
 import type { Schema } from '../../api/schema.js';
 
-export interface Example {
+export interface ExampleQuestion {
   readonly about: string;
   readonly text: string;
 }
@@ -13,7 +13,7 @@ export function examplesOf({
   entities,
   facets,
   metrics,
-}: Pick<Schema, 'entities' | 'facets' | 'metrics'>): readonly Example[] {
+}: Pick<Schema, 'entities' | 'facets' | 'metrics'>): readonly ExampleQuestion[] {
   const rows = entities.flatMap(({ name, examples }) => {
     const [text] = examples;
     return text === undefined ? [] : [{ about: `rows of ${name}`, text }];

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { type Body, explain, type Plan } from '../../api/ask.js';
-import type { Caller } from '../../api/caller.js';
+import { explain, type Plan, type QuestionBody } from '../../api/ask.js';
+import type { SignedInCaller } from '../../api/caller.js';
 import { type Problem, ProblemError } from '../../api/problem.js';
 import { useSchema } from '../../api/schema.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
@@ -8,12 +8,12 @@ import { useSession } from '../../shell/session.js';
 import { AnswerView } from './AnswerView.js';
 import { type DialogName, Dialogs } from './Dialogs.js';
 import { Examples } from './Examples.js';
-import { Editor, type EditorHandle, type Mark } from './editor/Editor.js';
+import { Editor, type EditorHandle, type ErrorMark } from './editor/Editor.js';
 import { applied, fixOf, placeOf } from './fix.js';
 import { PlanView } from './PlanView.js';
 import { StatusLine, Toolbar } from './Toolbar.js';
 import { useAnswer } from './useAnswer.js';
-import { type Draft, useDraft } from './useDraft.js';
+import { type QuestionDraft, useDraft } from './useDraft.js';
 import { useLibrary } from './useLibrary.js';
 import './ask.css';
 
@@ -41,7 +41,7 @@ export function Screen() {
     answer.clear();
     plan.explain(text, { [kind]: text });
   };
-  const take = (next: Draft): void => {
+  const take = (next: QuestionDraft): void => {
     change({ text: next.text, kind: next.kind });
     editor.current?.setText(next.text);
     setDialog(null);
@@ -110,7 +110,7 @@ export function Screen() {
 }
 
 /** The mark that an error has in its text; null where it has no place there. */
-function markOf(text: string, { position, code, detail, hint }: Problem): Mark | null {
+function markOf(text: string, { position, code, detail, hint }: Problem): ErrorMark | null {
   const place = placeOf(text, position);
   if (place === null) return null;
   return { ...place, message: [`${code}: ${detail}`, ...(hint === null ? [] : [hint])].join('\n') };
@@ -123,11 +123,11 @@ type PlanState =
   | { readonly kind: 'failed'; readonly text: string; readonly error: unknown };
 
 /** The plan of one question at a time. */
-function usePlan(caller: Caller) {
+function usePlan(caller: SignedInCaller) {
   const [state, setState] = useState<PlanState>({ kind: 'idle' });
   const asking = useRef<AbortController | null>(null);
   const ask = useCallback(
-    (text: string, body: Body) => {
+    (text: string, body: QuestionBody) => {
       asking.current?.abort();
       const controller = new AbortController();
       asking.current = controller;

@@ -18,7 +18,7 @@ export interface Library {
 }
 
 /** Where it is kept. `Storage` of a browser, or what stands for one. */
-export type Shelf = Pick<Storage, 'getItem' | 'setItem'>;
+export type LibraryStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
 const MOST_HISTORY = 100;
 const MOST_SAVED = 500;
@@ -29,7 +29,7 @@ export function shelfKey(caller: string): string {
   return `osl.questions ${caller}`;
 }
 
-export function readLibrary(shelf: Shelf, caller: string): Library {
+export function readLibrary(shelf: LibraryStorage, caller: string): Library {
   try {
     const read: unknown = JSON.parse(shelf.getItem(shelfKey(caller)) ?? 'null');
     if (typeof read !== 'object' || read === null) return EMPTY;
@@ -52,7 +52,7 @@ function keptIn(list: unknown): readonly LibraryEntry[] {
 }
 
 /** False where the browser keeps nothing, or has no more room. */
-export function writeLibrary(shelf: Shelf, caller: string, library: Library): boolean {
+export function writeLibrary(shelf: LibraryStorage, caller: string, library: Library): boolean {
   try {
     shelf.setItem(shelfKey(caller), JSON.stringify(library));
     return true;

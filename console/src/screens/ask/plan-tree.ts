@@ -10,14 +10,14 @@ export interface PlanFact {
   readonly tone: 'plain' | 'masked' | 'filtered';
 }
 
-interface Step {
+interface ExplainStep {
   readonly step?: unknown;
   readonly detail?: unknown;
   readonly inputs?: unknown;
 }
 
 /** A plan of `explain: true` as a tree of words. What it does not know it shows as it is. */
-export function planTree(plan: Step): PlanNode {
+export function planTree(plan: ExplainStep): PlanNode {
   const detail = isRecord(plan.detail) ? plan.detail : {};
   const inputs = Array.isArray(plan.inputs) ? plan.inputs.filter(isRecord) : [];
   return {

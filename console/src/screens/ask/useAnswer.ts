@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { type AnswerColumn, ask, type Body, explain, type Trailer } from '../../api/ask.js';
-import type { Caller } from '../../api/caller.js';
+import { type AnswerColumn, type AnswerTrailer, ask, explain, type QuestionBody } from '../../api/ask.js';
+import type { SignedInCaller } from '../../api/caller.js';
 import { RowStore } from '../../parts/rows/row-store.js';
 
 /** Rows that are kept in the page; more of an answer are not asked for. */
@@ -16,30 +16,30 @@ export type AnswerState =
       readonly text: string;
       readonly store: RowStore;
       /** Null where the page's own cap ended the answer. */
-      readonly trailer: Trailer | null;
-      readonly described: Described;
+      readonly trailer: AnswerTrailer | null;
+      readonly described: AnswerDescription;
       readonly ms: number;
     }
   | {
       readonly kind: 'cancelled';
       readonly text: string;
       readonly store: RowStore;
-      readonly described: Described;
+      readonly described: AnswerDescription;
     }
   | { readonly kind: 'failed'; readonly text: string; readonly error: unknown };
 
 /** What the columns of an answer are, and which of its columns are masked. */
-export interface Described {
+export interface AnswerDescription {
   readonly columns: readonly AnswerColumn[];
   readonly redacted_columns: readonly string[];
 }
 
-const UNDESCRIBED: Described = { columns: [], redacted_columns: [] };
+const UNDESCRIBED: AnswerDescription = { columns: [], redacted_columns: [] };
 
-export interface Asking {
+export interface QuestionRun {
   readonly state: AnswerState;
   /** Asks `body`, and ends what was asked before. `text` is what a person wrote. */
-  run(text: string, body: Body): void;
+  run(text: string, body: QuestionBody): void;
   cancel(): void;
   clear(): void;
 }
@@ -48,12 +48,12 @@ export interface Asking {
 const SHOWN_MS = 120;
 
 /** One question at a time, whose rows are shown as they come. */
-export function useAnswer(caller: Caller): Asking {
+export function useAnswer(caller: SignedInCaller): QuestionRun {
   const [state, setState] = useState<AnswerState>({ kind: 'idle' });
   const running = useRef<AbortController | null>(null);
   const cancel = useCallback(() => running.current?.abort(), []);
   const run = useCallback(
-    (text: string, body: Body) => {
+    (text: string, body: QuestionBody) => {
       running.current?.abort();
       const controller = new AbortController();
       running.current = controller;
@@ -72,9 +72,9 @@ export function useAnswer(caller: Caller): Asking {
 }
 
 async function answer(
-  caller: Caller,
+  caller: SignedInCaller,
   text: string,
-  body: Body,
+  body: QuestionBody,
   signal: AbortSignal,
   show: (state: AnswerState) => void,
 ): Promise<void> {
@@ -107,6 +107,6 @@ async function answer(
 }
 
 /** Of an answer that did not come to its end, which would say so: by its plan, for which nothing is read. */
-function planned(caller: Caller, body: Body): Promise<Described> {
+function planned(caller: SignedInCaller, body: QuestionBody): Promise<AnswerDescription> {
   return explain(caller, body, AbortSignal.timeout(10_000)).catch(() => UNDESCRIBED);
 }

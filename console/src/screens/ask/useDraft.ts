@@ -2,16 +2,16 @@ import { useCallback, useEffect, useState } from 'react';
 import { usePlace } from '../../shell/usePlace.js';
 
 /** True if a text is OSL-SQL, or SQL over tables. */
-export type Kind = 'osql' | 'sql';
+export type QuestionLanguage = 'osql' | 'sql';
 
-export interface Draft {
+export interface QuestionDraft {
   readonly text: string;
-  readonly kind: Kind;
+  readonly kind: QuestionLanguage;
 }
 
 const KEY = 'osl.draft';
 
-function stored(): Draft {
+function stored(): QuestionDraft {
   try {
     const read: unknown = JSON.parse(sessionStorage.getItem(KEY) ?? 'null');
     if (typeof read !== 'object' || read === null || !('text' in read)) return { text: '', kind: 'osql' };
@@ -27,10 +27,10 @@ function stored(): Draft {
  * its place, and asks nothing.
  */
 export function useDraft(taken: (text: string) => void) {
-  const [draft, setDraft] = useState<Draft>(() => linked(location.hash) ?? stored());
+  const [draft, setDraft] = useState<QuestionDraft>(() => linked(location.hash) ?? stored());
   const { parameters } = usePlace();
   const query = parameters.get('q');
-  const change = useCallback((next: Partial<Draft>) => setDraft((now) => ({ ...now, ...next })), []);
+  const change = useCallback((next: Partial<QuestionDraft>) => setDraft((now) => ({ ...now, ...next })), []);
   useEffect(() => sessionStorage.setItem(KEY, JSON.stringify(draft)), [draft]);
   useEffect(() => {
     if (query === null) return;
@@ -45,14 +45,14 @@ export function useDraft(taken: (text: string) => void) {
 }
 
 /** The question of a link; null where there is none in it. */
-export function linked(hash: string): Draft | null {
+export function linked(hash: string): QuestionDraft | null {
   const parameters = new URLSearchParams(hash.split('?', 2)[1] ?? '');
   const text = parameters.get('q');
   return text === null ? null : { text, kind: parameters.get('kind') === 'sql' ? 'sql' : 'osql' };
 }
 
 /** The link to a question, which stands after `#` and so is sent to no server. */
-export function linkTo({ text, kind }: Draft, origin: string): string {
+export function linkTo({ text, kind }: QuestionDraft, origin: string): string {
   const parameters = new URLSearchParams({ q: text, ...(kind === 'sql' && { kind }) });
   return `${origin}/console/#/ask?${parameters}`;
 }

@@ -1,6 +1,6 @@
 import { type ChangeEvent, type DragEvent, useId, useState } from 'react';
 import { Empty } from '../../parts/Empty.js';
-import { checkProof, type ProofVerdict, proofsIn } from './proof.js';
+import { checkProof, type ProofCheck, proofsIn } from './proof.js';
 import { Verdict } from './Verdict.js';
 
 interface ProofFile {
@@ -17,7 +17,7 @@ export function CheckFile() {
   const [keys, setKeys] = useState('');
   const [given, setGiven] = useState<ProofFile | null>(null);
   const [fault, setFault] = useState<string | null>(null);
-  const [verdicts, setVerdicts] = useState<readonly ProofVerdict[]>([]);
+  const [verdicts, setVerdicts] = useState<readonly ProofCheck[]>([]);
   const check = async (file: ProofFile | null, by: string): Promise<void> => {
     setVerdicts([]);
     if (file === null || by.trim() === '') return;

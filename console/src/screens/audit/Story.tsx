@@ -6,7 +6,7 @@ import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
-import { checkProof, type ProofVerdict } from './proof.js';
+import { checkProof, type ProofCheck } from './proof.js';
 import { particularsOf, resultOf, sentenceOf, whoOf } from './record-words.js';
 import { Verdict } from './Verdict.js';
 
@@ -83,7 +83,7 @@ function Happened({ record }: { readonly record: AuditRecord }) {
 
 interface CheckedProofs {
   readonly proofs: readonly RecordProof[];
-  readonly verdicts: readonly ProofVerdict[];
+  readonly verdicts: readonly ProofCheck[];
 }
 
 /** Proofs of the records of a request: had, checked here, and saved. */

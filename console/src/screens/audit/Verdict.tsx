@@ -1,8 +1,8 @@
 import { momentOf } from '../../parts/load/words.js';
-import type { ProofVerdict } from './proof.js';
+import type { ProofCheck } from './proof.js';
 
 /** What the check of one proof came to, step by step. */
-export function Verdict({ verdict }: { readonly verdict: ProofVerdict }) {
+export function Verdict({ verdict }: { readonly verdict: ProofCheck }) {
   const { ok, steps, record, checkpoint } = verdict;
   return (
     <div className={`proof ${ok ? 'proof-good' : 'proof-bad'}`} role="status">
@@ -31,7 +31,7 @@ export function Verdict({ verdict }: { readonly verdict: ProofVerdict }) {
   );
 }
 
-function titleOf(record: ProofVerdict['record']): string {
+function titleOf(record: ProofCheck['record']): string {
   const kind = String(record?.['kind'] ?? 'record');
   return `Proved: the ${kind} is record ${String(record?.['seq'] ?? '?')} of the log`;
 }

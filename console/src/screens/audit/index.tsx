@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { adminGet } from '../../api/admin.js';
 import type { AuditRecord, RecordPage } from '../../api/admin-types.js';
-import type { Caller } from '../../api/caller.js';
+import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useLater } from '../../parts/load/useLater.js';
@@ -20,11 +20,11 @@ const TABS = [
   { name: 'verify', title: 'Verify' },
   { name: 'check', title: 'Check a proof' },
 ] as const;
-type TabName = (typeof TABS)[number]['name'];
+type AuditTab = (typeof TABS)[number]['name'];
 
 /** Search of the audit log, its verification, and the check of a proof. */
 export function Screen() {
-  const [tab, setTab] = useState<TabName>('search');
+  const [tab, setTab] = useState<AuditTab>('search');
   return (
     <div className="audit">
       <Tabs label="Audit log" tabs={TABS} chosen={tab} onChoose={setTab}>
@@ -34,7 +34,7 @@ export function Screen() {
   );
 }
 
-function Panel({ tab }: { readonly tab: TabName }) {
+function Panel({ tab }: { readonly tab: AuditTab }) {
   switch (tab) {
     case 'search':
       return <Search />;
@@ -186,7 +186,7 @@ interface LoadedRecords {
 }
 
 /** Records under a filter, the newest first, a page at a time. */
-function useSearch(caller: Caller, filter: RecordFilter): SearchState {
+function useSearch(caller: SignedInCaller, filter: RecordFilter): SearchState {
   const [held, setHeld] = useState<LoadedRecords>({ records: [], next: null });
   const [isLoading, setLoading] = useState(true);
   const [error, setError] = useState<unknown>(null);

@@ -5,7 +5,7 @@
  */
 
 /** What was found, step by step; the first that is not good ends it. */
-export interface ProofVerdict {
+export interface ProofCheck {
   readonly ok: boolean;
   readonly steps: readonly ProofStep[];
   readonly record: Readonly<Record<string, unknown>> | null;
@@ -50,7 +50,7 @@ interface Note {
 }
 
 /** `name+hash+base64`. */
-interface Key {
+interface VerifierKey {
   readonly name: string;
   readonly id: Bytes;
   readonly key: Bytes;
@@ -67,9 +67,9 @@ export function proofsIn(text: string): readonly string[] {
 }
 
 /** @param keys verifier keys, one a line; the one of the proof's log is used */
-export async function checkProof(text: string, keys: string): Promise<ProofVerdict> {
+export async function checkProof(text: string, keys: string): Promise<ProofCheck> {
   const steps: ProofStep[] = [];
-  const verdict = (ok: boolean, proof: Proof | null): ProofVerdict => ({
+  const verdict = (ok: boolean, proof: Proof | null): ProofCheck => ({
     ok,
     steps,
     record: ok && proof !== null ? recordOf(proof.record) : null,
@@ -143,7 +143,7 @@ function noteIn(text: string): Note {
   return { body, checkpoint: { origin, size: Number(size), time }, root: hashOf(root), signatures };
 }
 
-async function keyFor(keys: string, origin: string): Promise<Key> {
+async function keyFor(keys: string, origin: string): Promise<VerifierKey> {
   const lines = keys.split('\n').filter((line) => line.trim() !== '');
   if (lines.length === 0) throw new NotAProof('there is no key to check it with');
   for (const line of lines) {
@@ -153,7 +153,7 @@ async function keyFor(keys: string, origin: string): Promise<Key> {
   throw new NotAProof(`no key is that of ${origin}`);
 }
 
-async function keyIn(line: string): Promise<Key> {
+async function keyIn(line: string): Promise<VerifierKey> {
   const [, name = '', id = '', encoded = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(line) ?? [];
   const typed = encoded === '' ? Uint8Array.of() : bytesOf(encoded);
   const hashed = await sha256(joined([utf8(`${name}\n`), typed]));
@@ -162,7 +162,7 @@ async function keyIn(line: string): Promise<Key> {
   return { name, id: hashed.slice(0, 4), key: typed.slice(1) };
 }
 
-async function isSigned({ body, signatures }: Note, { name, id, key }: Key): Promise<boolean> {
+async function isSigned({ body, signatures }: Note, { name, id, key }: VerifierKey): Promise<boolean> {
   const own = signatures.filter(
     (s) => s.name === name && s.blob.length === 68 && isSame(s.blob.slice(0, 4), id),
   );

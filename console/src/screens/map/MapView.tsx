@@ -1,12 +1,12 @@
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import type { Caller } from '../../api/caller.js';
+import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useAnswer } from '../../parts/thread/useAnswer.js';
 import { hashOf } from '../../shell/routes.js';
 import { usePlace } from '../../shell/usePlace.js';
 import { Differences, SecondCaller } from './callers/Differences.js';
-import { KINDS, type Kind } from './graph/model.js';
+import { KINDS, type ThingKind } from './graph/model.js';
 import { Panel } from './panel/Panel.js';
 import { Legend, MarkLegend } from './picture/Legend.js';
 import { Pictures } from './picture/Pictures.js';
@@ -19,10 +19,10 @@ import type { DrawnPicture, LoadedMap, MapThread } from './worker/protocol.js';
 export interface MapViewProps {
   readonly thread: MapThread;
   readonly loaded: LoadedMap;
-  readonly caller: Caller;
-  readonly second: Caller | null;
+  readonly caller: SignedInCaller;
+  readonly second: SignedInCaller | null;
   readonly other: MapState;
-  readonly onSecond: (caller: Caller | null) => void;
+  readonly onSecond: (caller: SignedInCaller | null) => void;
 }
 
 /** Rows that a list begins with. */
@@ -31,7 +31,7 @@ const MOST_FOUND = 40;
 
 export function MapView({ thread, loaded, caller, second, other, onSecond }: MapViewProps) {
   const place = mapPlaceOf(usePlace().parameters);
-  const [kinds, setKinds] = useState<ReadonlySet<Kind>>(() => new Set(KINDS));
+  const [kinds, setKinds] = useState<ReadonlySet<ThingKind>>(() => new Set(KINDS));
   const [here, setHere] = useState<string | null>(null);
   const [isAsked, setAsked] = useState(false);
   const [most, setMost] = useState(FIRST);
@@ -184,7 +184,7 @@ function ofVersion<T>(version: string, answer: Promise<T>): Promise<T> {
   return answer;
 }
 
-function nameOf(caller: Caller): string {
+function nameOf(caller: SignedInCaller): string {
   return caller.identity.chain.join(' → ');
 }
 

@@ -1,15 +1,15 @@
 import { type KeyboardEvent, type RefObject, useEffect, useId, useState } from 'react';
-import type { Search, SearchHit } from './graph/search.js';
+import type { MapSearchResult, SearchHit } from './graph/search.js';
 import { Shape } from './picture/Legend.js';
 import { KIND_WORDS } from './words.js';
 
 export interface SearchBoxProps {
-  readonly search: (term: string) => Promise<Search>;
+  readonly search: (term: string) => Promise<MapSearchResult>;
   readonly onPick: (found: SearchHit) => void;
   readonly input: RefObject<HTMLInputElement | null>;
 }
 
-const NONE: Search = { found: [], total: 0 };
+const NONE: MapSearchResult = { found: [], total: 0 };
 
 /** Finds things and columns by name, synonym or description: a combobox, so that keys alone pick from it. */
 export function SearchBox({ search, onPick, input }: SearchBoxProps) {
@@ -19,7 +19,7 @@ export function SearchBox({ search, onPick, input }: SearchBoxProps) {
   const [at, setAt] = useState(0);
   useEffect(() => {
     let isLatest = true;
-    const take = (found: Search): void => {
+    const take = (found: MapSearchResult): void => {
       if (!isLatest) return;
       setResult(found);
       setAt(0);
@@ -88,7 +88,7 @@ export function SearchBox({ search, onPick, input }: SearchBoxProps) {
   );
 }
 
-function totalWords({ found, total }: Search): string {
+function totalWords({ found, total }: MapSearchResult): string {
   if (total === 0) return 'Nothing of that name is on your map.';
   return total > found.length
     ? `${found.length} of ${total.toLocaleString('en')}: type more to narrow it`

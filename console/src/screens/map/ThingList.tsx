@@ -1,5 +1,5 @@
-import type { Mark } from './graph/difference.js';
-import { KINDS, type Kind } from './graph/model.js';
+import type { ViewerMark } from './graph/difference.js';
+import { KINDS, type ThingKind } from './graph/model.js';
 import type { PictureNode } from './graph/picture.js';
 import { Shape } from './picture/Legend.js';
 import { KIND_WORDS, MARK_SIGNS, markWords } from './words.js';
@@ -12,7 +12,7 @@ export interface ThingListProps {
   readonly callers: readonly [first: string, second: string] | null;
 }
 
-const GROUPS: readonly (Kind | 'cluster')[] = ['cluster', ...KINDS];
+const GROUPS: readonly (ThingKind | 'cluster')[] = ['cluster', ...KINDS];
 
 /** What the picture shows, as a list: the same things, in words. */
 export function ThingList({ nodes, open, onOpen, callers }: ThingListProps) {
@@ -56,7 +56,7 @@ export function MarkSign({
   mark,
   callers,
 }: {
-  readonly mark: Mark;
+  readonly mark: ViewerMark;
   readonly callers: readonly [string, string];
 }) {
   if (mark === 'same') return null;

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { Caller } from '../../api/caller.js';
+import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useThread } from '../../parts/thread/useThread.js';
@@ -13,7 +13,7 @@ import type { MapQuestions } from './worker/protocol.js';
 /** The semantic graph as this caller sees it, alone or beside another caller's. */
 export function Screen() {
   const { caller } = useSession();
-  const [second, setSecond] = useState<Caller | null>(null);
+  const [second, setSecond] = useState<SignedInCaller | null>(null);
   const thread = useThread<MapQuestions>(beginMapThread);
   const own = useMapOf(thread, caller, 'first');
   const other = useMapOf(thread, second, 'second');

@@ -1,4 +1,4 @@
-import { MOST_DRAWN, type Scope } from './graph/picture.js';
+import { MOST_DRAWN, type PictureScope } from './graph/picture.js';
 
 /** What of the map is looked at, as the address names it, so that a link shows it to whoever may see it. */
 export interface MapPlace {
@@ -23,13 +23,13 @@ export function parametersOf({ at, column, within }: MapPlace): Readonly<Record<
 }
 
 /** What is drawn for a place on a map of so many things. Of a large one nothing is drawn whole. */
-export function scopeOf({ at, within }: MapPlace, total: number): Scope {
+export function scopeOf({ at, within }: MapPlace, total: number): PictureScope {
   if (within?.startsWith('cluster:') === true) return { kind: 'cluster', id: within };
   if (within !== null) return { kind: 'around', id: within };
   return at !== null && total > MOST_DRAWN ? { kind: 'around', id: at } : { kind: 'all' };
 }
 
 /** The scope as an address says it. */
-export function withinOf(scope: Scope): string | null {
+export function withinOf(scope: PictureScope): string | null {
   return scope.kind === 'all' ? null : scope.id;
 }

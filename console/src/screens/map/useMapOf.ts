@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
-import type { Caller } from '../../api/caller.js';
+import type { SignedInCaller } from '../../api/caller.js';
 import { send } from '../../api/http.js';
-import type { LoadedMap, MapThread, Side } from './worker/protocol.js';
+import type { LoadedMap, MapSide, MapThread } from './worker/protocol.js';
 
 /** How far the map of a caller has come. */
 export type MapState =
@@ -11,7 +11,7 @@ export type MapState =
   | { readonly kind: 'ready'; readonly loaded: LoadedMap };
 
 /** Loads what `caller` may know of the graph into the map's thread. The page itself never reads it whole. */
-export function useMapOf(thread: MapThread | null, caller: Caller | null, side: Side): MapState {
+export function useMapOf(thread: MapThread | null, caller: SignedInCaller | null, side: MapSide): MapState {
   const [state, setState] = useState<MapState>({ kind: 'none' });
   const [tries, setTries] = useState(0);
   useEffect(() => {
@@ -41,7 +41,12 @@ export function useMapOf(thread: MapThread | null, caller: Caller | null, side: 
   return state;
 }
 
-async function load(thread: MapThread, caller: Caller, side: Side, signal: AbortSignal): Promise<LoadedMap> {
+async function load(
+  thread: MapThread,
+  caller: SignedInCaller,
+  side: MapSide,
+  signal: AbortSignal,
+): Promise<LoadedMap> {
   const response = await send(caller, 'GET', '/osl/schema?governed=true', null, { signal });
   const body = await response.arrayBuffer();
   return thread.ask('load', { side, body }, [body]);

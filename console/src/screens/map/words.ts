@@ -1,10 +1,10 @@
 import { identifier } from 'osl-compiler/sql-text';
-import type { Mark } from './graph/difference.js';
-import type { Kind, Sight, Thing } from './graph/model.js';
+import type { ViewerMark } from './graph/difference.js';
+import type { Sight, Thing, ThingKind } from './graph/model.js';
 
 /** What the screen calls things, in one place, so that list, picture and panel say the same. */
 
-export const KIND_WORDS: Readonly<Record<Kind, { readonly one: string; readonly many: string }>> = {
+export const KIND_WORDS: Readonly<Record<ThingKind, { readonly one: string; readonly many: string }>> = {
   entity: { one: 'entity', many: 'entities' },
   bridge: { one: 'bridge', many: 'bridges' },
   facet: { one: 'facet', many: 'facets' },
@@ -23,9 +23,14 @@ export function sightWord(sight: Sight | null): string {
 }
 
 /** Signs that stand before a name in the picture and the lists: a difference is never told by colour alone. */
-export const MARK_SIGNS: Readonly<Record<Mark, string>> = { same: '', differs: '≠', first: '◧', second: '◨' };
+export const MARK_SIGNS: Readonly<Record<ViewerMark, string>> = {
+  same: '',
+  differs: '≠',
+  first: '◧',
+  second: '◨',
+};
 
-export function markWords(mark: Mark, first: string, second: string): string {
+export function markWords(mark: ViewerMark, first: string, second: string): string {
   switch (mark) {
     case 'same':
       return 'the same for both';
@@ -42,7 +47,7 @@ export function markWords(mark: Mark, first: string, second: string): string {
   }
 }
 
-export function counted(count: number, kind: Kind): string {
+export function counted(count: number, kind: ThingKind): string {
   return `${count.toLocaleString('en')} ${count === 1 ? KIND_WORDS[kind].one : KIND_WORDS[kind].many}`;
 }
 

@@ -1,5 +1,5 @@
 import { useMemo, useReducer, useState } from 'react';
-import type { Caller } from '../../api/caller.js';
+import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { goTo, isOwn, trust } from '../../parts/own-places.js';
@@ -7,9 +7,9 @@ import { useAnswer } from '../../parts/thread/useAnswer.js';
 import { usePlace } from '../../shell/usePlace.js';
 import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
-import { type AskedState, useAsked } from './answer/useAsked.js';
-import { type Ground, groundOf } from './catalog/ground.js';
-import type { CatalogThread, Metric } from './catalog/protocol.js';
+import { type MetricsAnswerState, useMetricsAnswer } from './answer/useAsked.js';
+import { type CommonGroups, findCommonGroups } from './catalog/ground.js';
+import type { CatalogMetric, CatalogThread } from './catalog/protocol.js';
 import { type Choice, keyOf, NOTHING, withGroups, withMetrics } from './choice/choice.js';
 import { choiceOf, linkOf } from './choice/link.js';
 import { FilterPick, RangePick } from './pick/FilterPick.js';
@@ -18,11 +18,11 @@ import { GroupList } from './pick/GroupList.js';
 import { PickList } from './pick/PickList.js';
 
 export interface MetricsViewProps {
-  readonly caller: Caller;
+  readonly caller: SignedInCaller;
   readonly thread: CatalogThread;
 }
 
-const NO_GROUND: Ground = { metrics: [], entities: [], hasTime: false };
+const NO_GROUND: CommonGroups = { metrics: [], entities: [], hasTime: false };
 
 export function MetricsView({ caller, thread }: MetricsViewProps) {
   const choice = choiceOf(usePlace().parameters.toString());
@@ -30,12 +30,12 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
   const [isPicking, setPicking] = useState(false);
   const [, agreed] = useReducer((n: number) => n + 1, 0);
   const mayAsk = choice.metrics.length === 0 || isOwn(location.hash);
-  const state = useAsked(caller, mayAsk ? choice : NOTHING, mayAsk ? link : '');
+  const state = useMetricsAnswer(caller, mayAsk ? choice : NOTHING, mayAsk ? link : '');
   const names = mayAsk ? choice.metrics.join('\n') : '';
   const find = useMemo(() => {
     const asked = names === '' ? [] : names.split('\n');
     // What is overtaken is not looked at: `useAnswer` takes the last one's answer alone.
-    return () => groundOf(caller, thread, asked, new AbortController().signal);
+    return () => findCommonGroups(caller, thread, asked, new AbortController().signal);
   }, [caller, thread, names]);
   const { answer: ground } = useAnswer(find);
   const go = (next: Choice): void => {
@@ -113,7 +113,7 @@ function Brought({ choice, onAsk }: BroughtProps) {
   );
 }
 
-function Answered({ state }: { readonly state: AskedState }) {
+function Answered({ state }: { readonly state: MetricsAnswerState }) {
   switch (state.kind) {
     case 'nothing':
       return null;
@@ -139,7 +139,7 @@ function Answered({ state }: { readonly state: AskedState }) {
 interface MetricListProps {
   readonly thread: CatalogThread;
   readonly picked: readonly string[];
-  readonly onToggle: (metric: Metric) => void;
+  readonly onToggle: (metric: CatalogMetric) => void;
 }
 
 const MOST = 60;

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import type { Caller } from '../../api/caller.js';
+import type { SignedInCaller } from '../../api/caller.js';
 import { send } from '../../api/http.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
@@ -54,7 +54,7 @@ type CatalogState =
   | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
   | { readonly kind: 'ready'; readonly thread: CatalogThread; readonly metrics: number };
 
-function useCatalog(caller: Caller): CatalogState {
+function useCatalog(caller: SignedInCaller): CatalogState {
   const thread = useThread<CatalogQuestions>(beginCatalogThread);
   const [state, setState] = useState<CatalogState>({ kind: 'loading' });
   const [tries, setTries] = useState(0);
@@ -77,7 +77,7 @@ function useCatalog(caller: Caller): CatalogState {
   return state;
 }
 
-async function load(thread: CatalogThread, caller: Caller, signal: AbortSignal): Promise<number> {
+async function load(thread: CatalogThread, caller: SignedInCaller, signal: AbortSignal): Promise<number> {
   const response = await send(caller, 'GET', '/osl/schema?governed=true', null, { signal });
   const body = await response.arrayBuffer();
   return (await thread.ask('load', { body }, [body])).metrics;

@@ -14,11 +14,13 @@ interface SessionsProps {
   readonly onDone: () => void;
 }
 
-type What = 'cancel' | 'end';
+type SessionAction = 'cancel' | 'end';
 
 /** Sessions of the wire and requests that are being answered, each with actions to it. */
 export function Sessions({ sessions, onDone }: SessionsProps) {
-  const [asked, setAsked] = useState<{ readonly session: SessionView; readonly what: What } | null>(null);
+  const [asked, setAsked] = useState<{ readonly session: SessionView; readonly what: SessionAction } | null>(
+    null,
+  );
   if (sessions.length === 0)
     return (
       <Empty title="No active sessions" text="Active Postgres sessions and running requests appear here." />
@@ -98,7 +100,7 @@ function whoOf({ chain, user, subject }: SessionView): string {
 
 interface ConfirmProps {
   readonly session: SessionView;
-  readonly what: What;
+  readonly what: SessionAction;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }

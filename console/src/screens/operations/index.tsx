@@ -23,7 +23,7 @@ const TABS = [
   { name: 'freshness', title: 'Freshness' },
   { name: 'lineage', title: 'Lineage' },
 ] as const;
-type TabName = (typeof TABS)[number]['name'];
+type OperationsTab = (typeof TABS)[number]['name'];
 
 interface Live {
   readonly processes: readonly ProcessView[];
@@ -37,7 +37,7 @@ const EVERY_MS = 5_000;
 /** The server as it is now: looked at again while somebody looks at the page. */
 export function Screen() {
   const { caller } = useSession();
-  const [tab, setTab] = useState<TabName>('sessions');
+  const [tab, setTab] = useState<OperationsTab>('sessions');
   const { value, error, isLoading, again } = useLoad('live', async (signal): Promise<Live> => {
     const { processes } = await adminGet<Pick<Live, 'processes'>>(caller, '/admin/standing', {}, signal);
     const { sessions } = await adminGet<Pick<Live, 'sessions'>>(caller, '/admin/sessions', {}, signal);
@@ -73,7 +73,7 @@ function Panel({
   live,
   again,
 }: {
-  readonly tab: TabName;
+  readonly tab: OperationsTab;
   readonly live: Live;
   readonly again: () => void;
 }) {

@@ -9,7 +9,7 @@ import { SightPill } from '../../parts/sight/Sight.js';
 import { useSession } from '../../shell/session.js';
 import { grantText } from './grant-text.js';
 
-interface Page {
+interface AccessRequestPage {
   readonly requests: readonly AccessRequestView[];
   readonly next: string | null;
 }
@@ -20,7 +20,7 @@ export function AccessRequests() {
   const [from, setFrom] = useState<readonly string[]>([]);
   const at = from.at(-1) ?? null;
   const { value, error, again } = useLoad(`requests ${at ?? ''}`, (signal) =>
-    adminGet<Page>(caller, '/admin/access-requests', { from: at }, signal),
+    adminGet<AccessRequestPage>(caller, '/admin/access-requests', { from: at }, signal),
   );
   if (error !== null)
     return (

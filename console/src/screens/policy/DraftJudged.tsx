@@ -7,12 +7,12 @@ import { useLoad } from '../../parts/load/useLoad.js';
 import { counted, momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
 
-export type Draft = Publications['drafts'][number];
-type Difference = NonNullable<Judgement['diff']>;
-type AccessChange = Difference['access'][number]['changes'][number];
+export type PublicationDraft = Publications['drafts'][number];
+type JudgementDiff = NonNullable<Judgement['diff']>;
+type DraftAccessChange = JudgementDiff['access'][number]['changes'][number];
 
 interface DraftJudgedProps {
-  readonly draft: Draft;
+  readonly draft: PublicationDraft;
   readonly name: string;
 }
 
@@ -62,7 +62,7 @@ function Verdict({ judged: { ok, diagnostics, diff } }: { readonly judged: Judge
   );
 }
 
-function Gains({ diff: { access, changes } }: { readonly diff: Difference }) {
+function Gains({ diff: { access, changes } }: { readonly diff: JudgementDiff }) {
   return (
     <>
       <section>
@@ -102,7 +102,7 @@ function Gains({ diff: { access, changes } }: { readonly diff: Difference }) {
 
 const SIGNS = { gains: '+', loses: '−', differs: '≠' } as const;
 
-function Change({ change: { object, effect, before, after } }: { readonly change: AccessChange }) {
+function Change({ change: { object, effect, before, after } }: { readonly change: DraftAccessChange }) {
   return (
     <li className={`change change-${effect}`}>
       <span className="change-sign" aria-hidden="true">
@@ -173,6 +173,6 @@ export function Drafts() {
   );
 }
 
-function nameOf({ id }: Draft): string {
+function nameOf({ id }: PublicationDraft): string {
   return `Draft ${id.slice(0, 8)}`;
 }

@@ -12,11 +12,11 @@ const TABS = [
   { name: 'tests', title: 'Tests' },
   { name: 'requests', title: 'Access requests' },
 ] as const;
-type TabName = (typeof TABS)[number]['name'];
+type PolicyTab = (typeof TABS)[number]['name'];
 
 /** Who sees what, why, and what would change it. */
 export function Screen() {
-  const [tab, setTab] = useState<TabName>('matrix');
+  const [tab, setTab] = useState<PolicyTab>('matrix');
   return (
     <div className="policy">
       <Tabs label="Policy" tabs={TABS} chosen={tab} onChoose={setTab}>
@@ -26,7 +26,7 @@ export function Screen() {
   );
 }
 
-function Panel({ tab }: { readonly tab: TabName }) {
+function Panel({ tab }: { readonly tab: PolicyTab }) {
   switch (tab) {
     case 'matrix':
       return <Matrix />;

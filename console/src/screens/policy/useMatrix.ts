@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { adminGet } from '../../api/admin.js';
 import type { MatrixPage } from '../../api/admin-types.js';
-import type { Caller } from '../../api/caller.js';
+import type { SignedInCaller } from '../../api/caller.js';
 import { type MatrixFilter, missingPages, PAGE_ROWS, type Pages, parametersOf } from './matrix-filter.js';
 
 export interface MatrixState {
@@ -15,7 +15,7 @@ export interface MatrixState {
 }
 
 /** The matrix under a filter, a page of rows at a time; `after`: the page of subjects. */
-export function useMatrix(caller: Caller, filter: MatrixFilter, after: string | null): MatrixState {
+export function useMatrix(caller: SignedInCaller, filter: MatrixFilter, after: string | null): MatrixState {
   const [pages, setPages] = useState<Pages>(new Map());
   const [error, setError] = useState<unknown>(null);
   const [isLoading, setLoading] = useState(true);

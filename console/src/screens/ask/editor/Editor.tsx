@@ -14,12 +14,12 @@ import { EditorState } from '@codemirror/state';
 import { drawSelection, EditorView, keymap, lineNumbers, placeholder } from '@codemirror/view';
 import { useEffect, useImperativeHandle, useRef } from 'react';
 import type { Schema } from '../../../../../clients/typescript/types.js';
-import { completionsAt, type Offer } from './completions-at.js';
+import { type CompletionOffer, completionsAt } from './completions-at.js';
 import { KEYWORDS } from './keywords.js';
 import { HIGHLIGHTING, THEME } from './theme.js';
 
 /** What an error says of the text, and what would mend it. */
-export interface Mark {
+export interface ErrorMark {
   readonly from: number;
   readonly to: number;
   readonly message: string;
@@ -34,7 +34,7 @@ export interface EditorHandle {
 interface EditorProps {
   readonly initial: string;
   readonly schema: Schema | null;
-  readonly mark: Mark | null;
+  readonly mark: ErrorMark | null;
   readonly onChange: (text: string) => void;
   /** With the text as it stands, which the page may not have heard of yet. */
   readonly onRun: (text: string) => void;
@@ -81,7 +81,7 @@ export function Editor({ initial, schema, mark, onChange, onRun, ref }: EditorPr
   return <div ref={host} className="ask-host" />;
 }
 
-function diagnosticsOf(mark: Mark | null, length: number): readonly Diagnostic[] {
+function diagnosticsOf(mark: ErrorMark | null, length: number): readonly Diagnostic[] {
   if (mark === null || mark.from > length) return [];
   return [{ from: mark.from, to: Math.min(mark.to, length), severity: 'error', message: mark.message }];
 }
@@ -103,11 +103,11 @@ function typeOver(event: InputEvent, view: EditorView): boolean {
   return true;
 }
 
-interface Now {
+interface LatestProps {
   readonly current: Pick<EditorProps, 'schema' | 'onChange' | 'onRun'>;
 }
 
-function extensionsOf(now: Now) {
+function extensionsOf(now: LatestProps) {
   return [
     lineNumbers(),
     history(),
@@ -148,7 +148,7 @@ function extensionsOf(now: Now) {
   ];
 }
 
-const TYPES: Readonly<Record<Offer['kind'], string>> = {
+const TYPES: Readonly<Record<CompletionOffer['kind'], string>> = {
   entity: 'class',
   column: 'property',
   facet: 'text',
@@ -159,7 +159,7 @@ const TYPES: Readonly<Record<Offer['kind'], string>> = {
   alias: 'variable',
 };
 /** Rank of each kind of completion: the highest is offered first. */
-const BOOST: Readonly<Record<Offer['kind'], number>> = {
+const BOOST: Readonly<Record<CompletionOffer['kind'], number>> = {
   column: 40,
   alias: 35,
   entity: 30,
@@ -191,7 +191,7 @@ function textBefore({ state, pos }: CompletionContext): string {
   return state.sliceDoc(Math.max(0, pos - 40), pos);
 }
 
-function optionOf({ label, kind, detail, info, text }: Offer): Completion {
+function optionOf({ label, kind, detail, info, text }: CompletionOffer): Completion {
   return {
     label,
     type: TYPES[kind],
@@ -202,7 +202,7 @@ function optionOf({ label, kind, detail, info, text }: Offer): Completion {
   };
 }
 
-interface State {
+interface ScannerState {
   /** Nesting depth of block comments. */
   comment: number;
 }
@@ -211,7 +211,7 @@ const WORDS: ReadonlySet<string> = new Set(KEYWORDS);
 const OPERATORS: ReadonlySet<string> = new Set(['retrieve', 'traverse', 'measure', 'evidence']);
 
 /** Only colours: what a text means, the gateway says. */
-const PARSER: StreamParser<State> = {
+const PARSER: StreamParser<ScannerState> = {
   name: 'osl-sql',
   startState: () => ({ comment: 0 }),
   token(stream, state) {
@@ -243,7 +243,7 @@ const PARSER: StreamParser<State> = {
   languageData: { commentTokens: { line: '--', block: { open: '/*', close: '*/' } } },
 };
 
-function inComment(stream: Parameters<StreamParser<State>['token']>[0], state: State): string {
+function inComment(stream: Parameters<StreamParser<ScannerState>['token']>[0], state: ScannerState): string {
   while (state.comment > 0 && !stream.eol()) {
     if (stream.match('*/')) state.comment -= 1;
     else if (stream.match('/*')) state.comment += 1;

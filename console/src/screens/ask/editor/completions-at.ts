@@ -2,7 +2,7 @@ import { identifier } from 'osl-compiler/sql-text';
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import { KEYWORDS } from './keywords.js';
 
-export interface Offer {
+export interface CompletionOffer {
   readonly label: string;
   readonly kind: 'entity' | 'column' | 'facet' | 'metric' | 'function' | 'form' | 'keyword' | 'alias';
   /** Short, beside the label: a type, or what masks it. */
@@ -12,16 +12,16 @@ export interface Offer {
   readonly text?: string;
 }
 
-export interface Offers {
+export interface CompletionOffers {
   /** Where what is completed begins. */
   readonly from: number;
-  readonly offers: readonly Offer[];
+  readonly offers: readonly CompletionOffer[];
 }
 
-type Part = Pick<Schema, 'entities' | 'facets' | 'metrics' | 'relationships' | 'functions'>;
+type CompletionSchema = Pick<Schema, 'entities' | 'facets' | 'metrics' | 'relationships' | 'functions'>;
 
 /** What may stand at `at` of `text`, of what the caller's own schema shows. Null where nothing is offered. */
-export function completionsAt(text: string, at: number, schema: Part): Offers | null {
+export function completionsAt(text: string, at: number, schema: CompletionSchema): CompletionOffers | null {
   const before = text.slice(0, at);
   const facet = /\bfacet\s*=>\s*'([^']*)$/i.exec(before);
   if (facet !== null) return { from: at - (facet[1] ?? '').length, offers: facetOffers(schema) };
@@ -41,7 +41,7 @@ export function completionsAt(text: string, at: number, schema: Part): Offers | 
   return { from, offers: anywhere(text, schema) };
 }
 
-function qualified(qualifier: string, text: string, schema: Part): readonly Offer[] {
+function qualified(qualifier: string, text: string, schema: CompletionSchema): readonly CompletionOffer[] {
   const path = qualifier.split('.').map((name) => plain(name.trim()));
   const last = path.at(-1) ?? '';
   if (path.length === 1 && last === 'osl')
@@ -51,7 +51,10 @@ function qualified(qualifier: string, text: string, schema: Part): readonly Offe
   return columnOffers(schema, entity, '');
 }
 
-function entityOffers({ entities, relationships }: Part, prefix: string): readonly Offer[] {
+function entityOffers(
+  { entities, relationships }: CompletionSchema,
+  prefix: string,
+): readonly CompletionOffer[] {
   const bridges = relationships.flatMap(({ bridge, description }) =>
     bridge === null ? [] : [{ name: bridge.name, description, detail: 'bridge' }],
   );
@@ -68,8 +71,8 @@ function entityOffers({ entities, relationships }: Part, prefix: string): readon
   }));
 }
 
-function sourceOffers(schema: Part): readonly Offer[] {
-  const forms: readonly Offer[] = [
+function sourceOffers(schema: CompletionSchema): readonly CompletionOffer[] {
+  const forms: readonly CompletionOffer[] = [
     {
       label: 'RETRIEVE',
       kind: 'form',
@@ -88,7 +91,7 @@ function sourceOffers(schema: Part): readonly Offer[] {
   return [...entityOffers(schema, 'osl.entities.'), ...(schema.facets.length > 0 ? forms : forms.slice(1))];
 }
 
-function facetOffers({ facets }: Part): readonly Offer[] {
+function facetOffers({ facets }: CompletionSchema): readonly CompletionOffer[] {
   return facets.map(({ name, entity, description }) => ({
     label: name,
     kind: 'facet',
@@ -97,12 +100,16 @@ function facetOffers({ facets }: Part): readonly Offer[] {
   }));
 }
 
-function columnOffers({ entities, relationships }: Part, entity: string, alias: string): readonly Offer[] {
+function columnOffers(
+  { entities, relationships }: CompletionSchema,
+  entity: string,
+  alias: string,
+): readonly CompletionOffer[] {
   const found = entities.find(({ name }) => name === entity);
   const bridge = relationships.find((r) => r.bridge?.name === entity)?.bridge;
   const columns = found?.columns ?? bridge?.columns ?? [];
   const own = columns.map(
-    ({ name, type, masked, use, description }): Offer => ({
+    ({ name, type, masked, use, description }): CompletionOffer => ({
       label: name,
       kind: 'column',
       detail: [
@@ -117,7 +124,7 @@ function columnOffers({ entities, relationships }: Part, entity: string, alias: 
     }),
   );
   const derived = (found?.derived ?? []).map(
-    ({ name, type, description }): Offer => ({
+    ({ name, type, description }): CompletionOffer => ({
       label: name,
       kind: 'column',
       detail: `${type} · from text`,
@@ -128,7 +135,7 @@ function columnOffers({ entities, relationships }: Part, entity: string, alias: 
   return [...own, ...derived];
 }
 
-function metricOffers({ metrics }: Part, around: 'measure' | ''): readonly Offer[] {
+function metricOffers({ metrics }: CompletionSchema, around: 'measure' | ''): readonly CompletionOffer[] {
   return metrics
     .filter(({ measurable }) => measurable)
     .map(({ name, type, entity, description }) => ({
@@ -140,19 +147,19 @@ function metricOffers({ metrics }: Part, around: 'measure' | ''): readonly Offer
     }));
 }
 
-function anywhere(text: string, schema: Part): readonly Offer[] {
-  const scope: Scope = scopeOf(text);
+function anywhere(text: string, schema: CompletionSchema): readonly CompletionOffer[] {
+  const scope: EntityAliases = scopeOf(text);
   const many = scope.size > 1;
   const columns = [...scope].flatMap(([alias, entity]) =>
     columnOffers(schema, entity, many ? `${identifier(alias)}.` : ''),
   );
   const aliases = many
     ? [...scope].map(
-        ([alias, entity]): Offer => ({ label: alias, kind: 'alias', detail: entity, info: null }),
+        ([alias, entity]): CompletionOffer => ({ label: alias, kind: 'alias', detail: entity, info: null }),
       )
     : [];
   const functions = schema.functions.map(
-    ({ name, kind, signatures }): Offer => ({
+    ({ name, kind, signatures }): CompletionOffer => ({
       label: name,
       kind: 'function',
       detail: kind,
@@ -165,12 +172,14 @@ function anywhere(text: string, schema: Part): readonly Offer[] {
     ...schema,
     metrics: schema.metrics.filter((m) => scope.size === 0 || inScope.has(m.entity ?? '')),
   };
-  const words = KEYWORDS.map((label): Offer => ({ label, kind: 'keyword', detail: '', info: null }));
+  const words = KEYWORDS.map(
+    (label): CompletionOffer => ({ label, kind: 'keyword', detail: '', info: null }),
+  );
   return [...columns, ...aliases, ...metricOffers(near, 'measure'), ...functions, ...words];
 }
 
 /** Entities in the FROM clause of a text, by alias, or by name where there is no alias. */
-type Scope = ReadonlyMap<string, string>;
+type EntityAliases = ReadonlyMap<string, string>;
 
 const NAME = String.raw`"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*`;
 const ITEM = new RegExp(
@@ -193,7 +202,7 @@ function plain(name: string): string {
 }
 
 /** A rough reading, good enough to offer names: the gateway alone knows what a text means. */
-export function scopeOf(text: string): Scope {
+export function scopeOf(text: string): EntityAliases {
   const scope = new Map<string, string>();
   for (const [, entity = '', alias] of codeOf(text).matchAll(ITEM)) {
     const name = plain(entity);

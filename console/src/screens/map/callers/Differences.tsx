@@ -1,14 +1,14 @@
-import type { Caller } from '../../../api/caller.js';
+import type { SignedInCaller } from '../../../api/caller.js';
 import { Dialog } from '../../../parts/Dialog.js';
 import { SignIn } from '../../../shell/SignIn.js';
 import { useSession } from '../../../shell/session.js';
 import { Shape } from '../picture/Legend.js';
 import { MarkSign } from '../ThingList.js';
 import { markWords, sightWord } from '../words.js';
-import type { Changes } from '../worker/protocol.js';
+import type { MapChanges } from '../worker/protocol.js';
 
 export interface DifferencesProps {
-  readonly changes: Changes;
+  readonly changes: MapChanges;
   readonly callers: readonly [first: string, second: string];
   readonly open: string | null;
   readonly onOpen: (id: string) => void;
@@ -64,7 +64,7 @@ export function Differences({ changes: { total, first }, callers, open, onOpen, 
 interface SecondCallerProps {
   readonly open: boolean;
   readonly onClose: () => void;
-  readonly onCaller: (caller: Caller) => void;
+  readonly onCaller: (caller: SignedInCaller) => void;
 }
 
 /**

@@ -1,7 +1,7 @@
-import { type Column, type Graph, graphOf, type Sight, type Thing, type Tie } from './model.js';
+import { type Graph, graphOf, type Sight, type Thing, type ThingColumn, type Tie } from './model.js';
 
 /** Who of two callers sees something: both alike, both but not alike, or one of them. */
-export type Mark = 'same' | 'differs' | 'first' | 'second';
+export type ViewerMark = 'same' | 'differs' | 'first' | 'second';
 
 /** How each of the two sees a column; null where it does not. */
 export interface ColumnChange {
@@ -10,29 +10,29 @@ export interface ColumnChange {
   readonly second: Sight | null;
 }
 
-export interface Change {
+export interface MapChange {
   readonly id: string;
   readonly name: string;
   readonly kind: Thing['kind'];
-  readonly mark: Exclude<Mark, 'same'>;
+  readonly mark: Exclude<ViewerMark, 'same'>;
   /** Columns that the two see differently, where both see the thing. */
   readonly columns: readonly ColumnChange[];
 }
 
 /** Two callers' maps in one, with what tells them apart. */
-export interface Difference {
+export interface MapDifference {
   readonly union: Graph;
   /** Of things and ties that are not the same for both. */
-  readonly marks: ReadonlyMap<string, Exclude<Mark, 'same'>>;
+  readonly marks: ReadonlyMap<string, Exclude<ViewerMark, 'same'>>;
   /** In the order of the maps: what differs, then what only the second sees. */
-  readonly changes: readonly Change[];
+  readonly changes: readonly MapChange[];
 }
 
-export function differenceOf(first: Graph, second: Graph): Difference {
+export function differenceOf(first: Graph, second: Graph): MapDifference {
   const changes = [...first.things.values()].flatMap((one) => changeOf(one, second.things.get(one.id)));
   const added = [...second.things.values()].filter((other) => !first.things.has(other.id));
   const all = [...changes, ...added.map((other) => only(other, 'second'))];
-  const marks = new Map<string, Exclude<Mark, 'same'>>(all.map((change) => [change.id, change.mark]));
+  const marks = new Map<string, Exclude<ViewerMark, 'same'>>(all.map((change) => [change.id, change.mark]));
   const [ours, theirs] = [tiesById(first), tiesById(second)];
   // A metric's tie has the metric's own id, and its mark is the metric's.
   for (const id of ours.keys()) if (!theirs.has(id) && !marks.has(id)) marks.set(id, 'first');
@@ -50,11 +50,11 @@ function tiesById({ ties }: Graph): ReadonlyMap<string, Tie> {
   return new Map(ties.map((tie) => [tie.id, tie]));
 }
 
-function only({ id, name, kind }: Thing, mark: 'first' | 'second'): Change {
+function only({ id, name, kind }: Thing, mark: 'first' | 'second'): MapChange {
   return { id, name, kind, mark, columns: [] };
 }
 
-function changeOf(one: Thing, other: Thing | undefined): readonly Change[] {
+function changeOf(one: Thing, other: Thing | undefined): readonly MapChange[] {
   if (other === undefined) return [only(one, 'first')];
   const columns = columnChanges(attributesOf(one), attributesOf(other));
   return columns.length === 0
@@ -62,17 +62,17 @@ function changeOf(one: Thing, other: Thing | undefined): readonly Change[] {
     : [{ id: one.id, name: one.name, kind: one.kind, mark: 'differs', columns }];
 }
 
-type Attribute = Pick<Column, 'name' | 'sight'>;
+type ComparedColumn = Pick<ThingColumn, 'name' | 'sight'>;
 
 /** Columns, and what is taken from text, which is there or not. */
-function attributesOf({ columns, derived }: Thing): ReadonlyMap<string, Attribute> {
-  const taken = derived.map(({ name }): Attribute => ({ name, sight: 'clear' }));
+function attributesOf({ columns, derived }: Thing): ReadonlyMap<string, ComparedColumn> {
+  const taken = derived.map(({ name }): ComparedColumn => ({ name, sight: 'clear' }));
   return new Map([...columns, ...taken].map((c) => [c.name, c]));
 }
 
 function columnChanges(
-  ours: ReadonlyMap<string, Attribute>,
-  theirs: ReadonlyMap<string, Attribute>,
+  ours: ReadonlyMap<string, ComparedColumn>,
+  theirs: ReadonlyMap<string, ComparedColumn>,
 ): readonly ColumnChange[] {
   return [...new Set([...ours.keys(), ...theirs.keys()])]
     .map((name) => ({ name, first: ours.get(name)?.sight ?? null, second: theirs.get(name)?.sight ?? null }))

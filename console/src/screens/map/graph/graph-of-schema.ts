@@ -1,22 +1,22 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import {
-  type Column,
   type Fact,
   type Graph,
   graphOf,
   idOf,
   type Sight,
   type Thing,
+  type ThingColumn,
   type Tie,
 } from './model.js';
 
-type Entity = Schema['entities'][number];
-type Facet = Schema['facets'][number];
-type Metric = Schema['metrics'][number];
-type Relationship = Schema['relationships'][number];
-type Bridge = NonNullable<Relationship['bridge']>;
+type EntityOfSchema = Schema['entities'][number];
+type FacetOfSchema = Schema['facets'][number];
+type MetricOfSchema = Schema['metrics'][number];
+type RelationshipOfSchema = Schema['relationships'][number];
+type BridgeOfSchema = NonNullable<RelationshipOfSchema['bridge']>;
 /** `from_columns` and its neighbours are members beyond the generated type: the answer has them, the contract does not name them. */
-type SchemaColumn = Entity['columns'][number];
+type ColumnOfSchema = EntityOfSchema['columns'][number];
 
 /** The map of a governed schema: what its caller may know of, and nothing else. */
 export function graphOfSchema(schema: Schema): Graph {
@@ -41,7 +41,7 @@ export function graphOfSchema(schema: Schema): Graph {
   return graphOf(schema.version, things, ties);
 }
 
-function entityThing(entity: Entity): Thing {
+function entityThing(entity: EntityOfSchema): Thing {
   const { name, fqn, description, deprecated, synonyms, examples, derived } = entity;
   return {
     id: idOf('entity', name),
@@ -64,8 +64,8 @@ function entityThing(entity: Entity): Thing {
 }
 
 function bridgeThing(
-  { name: label, description, deprecated, examples }: Relationship,
-  bridge: Bridge,
+  { name: label, description, deprecated, examples }: RelationshipOfSchema,
+  bridge: BridgeOfSchema,
 ): Thing {
   const { name } = bridge;
   return {
@@ -83,7 +83,7 @@ function bridgeThing(
   };
 }
 
-function facetThing(facet: Facet): Thing {
+function facetThing(facet: FacetOfSchema): Thing {
   const { name, fqn, description, deprecated, synonyms, examples, retrieval } = facet;
   return {
     id: idOf('facet', name),
@@ -106,7 +106,7 @@ function facetThing(facet: Facet): Thing {
   };
 }
 
-function metricThing(metric: Metric): Thing {
+function metricThing(metric: MetricOfSchema): Thing {
   const { name, fqn, description, deprecated, synonyms, examples } = metric;
   return {
     id: idOf('metric', name),
@@ -131,7 +131,7 @@ function fact(what: string, value: string | number | null): readonly Fact[] {
   return value === null || value === '' ? [] : [{ what, value: String(value) }];
 }
 
-function columnOf(column: SchemaColumn, key: readonly string[], joinable: readonly string[]): Column {
+function columnOf(column: ColumnOfSchema, key: readonly string[], joinable: readonly string[]): ThingColumn {
   const { name, type, description, nullable, synonyms } = column;
   const isKey = key.includes(name);
   return {
@@ -146,7 +146,7 @@ function columnOf(column: SchemaColumn, key: readonly string[], joinable: readon
   };
 }
 
-function sightOf({ masked, use }: SchemaColumn): Sight {
+function sightOf({ masked, use }: ColumnOfSchema): Sight {
   if (use === 'aggregates') return 'aggregates';
   switch (masked) {
     case 'none':
@@ -162,7 +162,7 @@ function sightOf({ masked, use }: SchemaColumn): Sight {
   }
 }
 
-function relationshipTies(relationship: Relationship): readonly Tie[] {
+function relationshipTies(relationship: RelationshipOfSchema): readonly Tie[] {
   const { name, kind, description, deprecated, from, to, bridge } = relationship;
   const source = idOf('entity', from.entity);
   const target = idOf('entity', to.entity);

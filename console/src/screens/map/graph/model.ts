@@ -1,11 +1,11 @@
 /** The kinds of things on the map, in the order in which lists show them. */
 export const KINDS = ['entity', 'bridge', 'facet', 'metric'] as const;
-export type Kind = (typeof KINDS)[number];
+export type ThingKind = (typeof KINDS)[number];
 
 /** How a caller sees a column: in the clear, masked in some rows or in all, or in aggregates only. */
 export type Sight = 'clear' | 'partly_masked' | 'masked' | 'aggregates';
 
-export interface Column {
+export interface ThingColumn {
   readonly name: string;
   readonly type: string;
   readonly description: string | null;
@@ -37,14 +37,14 @@ export interface Fact {
 export interface Thing {
   /** `entity:customer`: the kind and the name. */
   readonly id: string;
-  readonly kind: Kind;
+  readonly kind: ThingKind;
   readonly name: string;
   /** As questions and `/osl/why` name it: `osl.entities.customer`. */
   readonly fqn: string;
   readonly description: string | null;
   /** Why it should not be used any more; null where it may. */
   readonly deprecated: string | null;
-  readonly columns: readonly Column[];
+  readonly columns: readonly ThingColumn[];
   readonly derived: readonly DerivedField[];
   readonly synonyms: readonly string[];
   /** Questions that this caller can send as they are. */
@@ -77,7 +77,7 @@ export interface Graph {
   readonly around: ReadonlyMap<string, readonly Tie[]>;
 }
 
-export function idOf(kind: Kind, name: string): string {
+export function idOf(kind: ThingKind, name: string): string {
   return `${kind}:${name}`;
 }
 

@@ -1,24 +1,24 @@
 import { byTies, type Cluster } from './clusters.js';
-import type { Mark } from './difference.js';
-import { type Graph, type Kind, otherEnd, type Thing, type Tie, type TieKind } from './model.js';
+import type { ViewerMark } from './difference.js';
+import { type Graph, otherEnd, type Thing, type ThingKind, type Tie, type TieKind } from './model.js';
 
 /** Nodes that are drawn at once: what an eye can follow and a browser lays out without a pause. */
 export const MOST_DRAWN = 140;
 
 /** What of the graph is looked at: all of it, one cluster, or what is around a thing. */
-export type Scope =
+export type PictureScope =
   | { readonly kind: 'all' }
   | { readonly kind: 'cluster'; readonly id: string }
   | { readonly kind: 'around'; readonly id: string };
 
 export interface PictureNode {
   readonly id: string;
-  readonly kind: Kind | 'cluster';
+  readonly kind: ThingKind | 'cluster';
   readonly label: string;
   /** In the picture's own pixels. */
   readonly width: number;
   readonly height: number;
-  readonly mark: Mark;
+  readonly mark: ViewerMark;
   readonly deprecated: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface PictureEdge {
   readonly source: string;
   readonly target: string;
   readonly label: string;
-  readonly mark: Mark;
+  readonly mark: ViewerMark;
 }
 
 /** What is drawn, and how much of what there is. */
@@ -41,14 +41,14 @@ export interface Picture {
   readonly total: number;
 }
 
-export interface Drawing {
+export interface MapToDraw {
   readonly graph: Graph;
   readonly clusters: readonly Cluster[];
-  readonly marks: ReadonlyMap<string, Exclude<Mark, 'same'>>;
+  readonly marks: ReadonlyMap<string, Exclude<ViewerMark, 'same'>>;
 }
 
 /** What of `drawing` is drawn for `scope`: never more than `MOST_DRAWN` nodes. */
-export function pictureOf(drawing: Drawing, scope: Scope, kinds: ReadonlySet<Kind>): Picture {
+export function pictureOf(drawing: MapToDraw, scope: PictureScope, kinds: ReadonlySet<ThingKind>): Picture {
   const { graph, clusters } = drawing;
   const total = graph.things.size;
   switch (scope.kind) {
@@ -74,7 +74,7 @@ export function pictureOf(drawing: Drawing, scope: Scope, kinds: ReadonlySet<Kin
   }
 }
 
-function wanted(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<Kind>): readonly string[] {
+function wanted(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<ThingKind>): readonly string[] {
   return [...ids].filter((id) => {
     const thing = graph.things.get(id);
     return thing !== undefined && kinds.has(thing.kind);
@@ -88,7 +88,7 @@ const FURTHER = 40;
 function neighbourhood(
   start: string,
   graph: Graph,
-  kinds: ReadonlySet<Kind>,
+  kinds: ReadonlySet<ThingKind>,
 ): { readonly ids: readonly string[]; readonly reached: number } {
   const near = steps(start, graph, kinds);
   const ids = new Set([start, ...near.slice(0, MOST_DRAWN - 1)]);
@@ -99,7 +99,7 @@ function neighbourhood(
   return { ids: [...ids], reached: Math.max(ids.size, 1 + near.length) };
 }
 
-function steps(id: string, graph: Graph, kinds: ReadonlySet<Kind>): readonly string[] {
+function steps(id: string, graph: Graph, kinds: ReadonlySet<ThingKind>): readonly string[] {
   const found = new Set<string>();
   for (const tie of graph.around.get(id) ?? []) {
     const other = otherEnd(tie, id);
@@ -116,14 +116,14 @@ function steps(id: string, graph: Graph, kinds: ReadonlySet<Kind>): readonly str
 function pictureOfThings(
   ids: readonly string[],
   inScope: number,
-  { graph, marks }: Drawing,
-  kinds: ReadonlySet<Kind>,
+  { graph, marks }: MapToDraw,
+  kinds: ReadonlySet<ThingKind>,
 ): Picture {
   const drawn = new Set(ids);
   const things = ids.flatMap((id) => graph.things.get(id) ?? []);
   const ties = new Map<string, Tie>();
   for (const id of ids) for (const tie of graph.around.get(id) ?? []) ties.set(tie.id, tie);
-  const markOf = (id: string): Mark => marks.get(id) ?? 'same';
+  const markOf = (id: string): ViewerMark => marks.get(id) ?? 'same';
   const edges = [...ties.values()]
     .filter((tie) => drawn.has(tie.source) && drawn.has(tie.target))
     .map((tie): PictureEdge => {
@@ -151,7 +151,7 @@ function overBridges(
   ids: readonly string[],
   drawn: ReadonlySet<string>,
   graph: Graph,
-  markOf: (id: string) => Mark,
+  markOf: (id: string) => ViewerMark,
 ): readonly PictureEdge[] {
   const bridges = new Set(ids.flatMap((id) => (graph.around.get(id) ?? []).map((tie) => otherEnd(tie, id))));
   return [...bridges].flatMap((bridge): readonly PictureEdge[] => {
@@ -165,7 +165,7 @@ function overBridges(
 }
 
 /** The clusters, and how many ties lead from one to another. */
-function overview({ graph, clusters, marks }: Drawing): Pick<Picture, 'nodes' | 'edges'> {
+function overview({ graph, clusters, marks }: MapToDraw): Pick<Picture, 'nodes' | 'edges'> {
   const shown = clusters.slice(0, MOST_DRAWN);
   const home = new Map(shown.flatMap(({ id, members }) => members.map((member) => [member, id] as const)));
   const counts = new Map<string, { readonly source: string; readonly target: string; count: number }>();
@@ -185,7 +185,7 @@ function overview({ graph, clusters, marks }: Drawing): Pick<Picture, 'nodes' | 
   };
 }
 
-function clusterNode({ id, label, members }: Cluster, marks: Drawing['marks']): PictureNode {
+function clusterNode({ id, label, members }: Cluster, marks: MapToDraw['marks']): PictureNode {
   const text = members.length === 1 ? label : `${label} + ${(members.length - 1).toLocaleString('en')}`;
   const differs = members.some((member) => marks.has(member));
   return {
@@ -206,14 +206,14 @@ function clusterSize(members: number): { readonly width: number; readonly height
 /** Characters of a name that are drawn; the list beside the picture has all of it. */
 const LONGEST_LABEL = 26;
 
-function nodeOf({ id, kind, name, deprecated }: Thing, mark: Mark): PictureNode {
+function nodeOf({ id, kind, name, deprecated }: Thing, mark: ViewerMark): PictureNode {
   const label = name.length > LONGEST_LABEL ? `${name.slice(0, LONGEST_LABEL - 1)}…` : name;
   const sign = mark === 'same' ? '' : '≠ ';
   return { id, kind, label, ...sizeOf(kind, `${sign}${label}`), mark, deprecated: deprecated !== null };
 }
 
 /** Room for the label within the shape, at the picture's 13 pixels. */
-function sizeOf(kind: Kind, label: string): { readonly width: number; readonly height: number } {
+function sizeOf(kind: ThingKind, label: string): { readonly width: number; readonly height: number } {
   const text = label.length * 7.4;
   switch (kind) {
     case 'entity':

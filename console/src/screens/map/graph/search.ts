@@ -1,9 +1,9 @@
-import type { Graph, Kind, Thing } from './model.js';
+import type { Graph, Thing, ThingKind } from './model.js';
 
 /** Something that a word was found in: a thing, or a column of it. */
 export interface SearchHit {
   readonly id: string;
-  readonly kind: Kind;
+  readonly kind: ThingKind;
   readonly name: string;
   /** The column that the word was found in; null where it is the thing itself. */
   readonly column: string | null;
@@ -11,7 +11,7 @@ export interface SearchHit {
   readonly via: string | null;
 }
 
-export interface Search {
+export interface MapSearchResult {
   readonly found: readonly SearchHit[];
   /** How many there are in all. */
   readonly total: number;
@@ -22,7 +22,7 @@ interface ScoredHit extends SearchHit {
 }
 
 /** What `term` is found in, best first: by name, by column, by synonym, by description. */
-export function searchIn(graph: Graph, term: string, most: number): Search {
+export function searchIn(graph: Graph, term: string, most: number): MapSearchResult {
   const wanted = term.trim().toLowerCase();
   if (wanted === '') return { found: [], total: 0 };
   const all = [...graph.things.values()].flatMap((thing) => scoresOf(thing, wanted));

@@ -1,4 +1,4 @@
-export interface Place {
+export interface NodePosition {
   readonly id: string;
   /** Of the picture: x to the right, y downwards. */
   readonly x: number;
@@ -19,7 +19,11 @@ const VECTORS: Readonly<Record<Direction, readonly [number, number]>> = {
  * Where an arrow key leads from a place: to the one of `others` that lies best in its direction, near ones before far
  * ones. Null where none lies on that side.
  */
-export function towards(direction: Direction, from: Place, others: readonly Place[]): string | null {
+export function towards(
+  direction: Direction,
+  from: NodePosition,
+  others: readonly NodePosition[],
+): string | null {
   const [dx, dy] = VECTORS[direction];
   let best: { readonly id: string; readonly cost: number } | null = null;
   for (const { id, x, y } of others) {

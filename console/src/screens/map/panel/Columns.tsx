@@ -3,7 +3,7 @@ import { getJson } from '../../../api/http.js';
 import { ErrorBox } from '../../../parts/ErrorBox.js';
 import { useSession } from '../../../shell/session.js';
 import type { ColumnChange } from '../graph/difference.js';
-import type { Column, Thing } from '../graph/model.js';
+import type { Thing, ThingColumn } from '../graph/model.js';
 import { SIGHT_WORDS, sightWord } from '../words.js';
 
 export interface ColumnsProps {
@@ -52,7 +52,7 @@ export function Columns({ thing, changes, callers, wanted }: ColumnsProps) {
 }
 
 interface ColumnRowProps {
-  readonly column: Column;
+  readonly column: ThingColumn;
   readonly object: string;
   readonly change: ColumnChange | null;
   readonly callers: ColumnsProps['callers'];

@@ -1,16 +1,16 @@
-import { KINDS, type Kind } from '../graph/model.js';
+import { KINDS, type ThingKind } from '../graph/model.js';
 import { KIND_WORDS, MARK_SIGNS } from '../words.js';
-import type { Counts } from '../worker/protocol.js';
+import type { MapCounts } from '../worker/protocol.js';
 
 export interface LegendProps {
-  readonly counts: Counts | null;
-  readonly kinds: ReadonlySet<Kind>;
-  readonly onKinds: (kinds: ReadonlySet<Kind>) => void;
+  readonly counts: MapCounts | null;
+  readonly kinds: ReadonlySet<ThingKind>;
+  readonly onKinds: (kinds: ReadonlySet<ThingKind>) => void;
 }
 
 /** What the shapes mean; each is a switch that takes its kind out of the picture. */
 export function Legend({ counts, kinds, onKinds }: LegendProps) {
-  const toggle = (kind: Kind): void => {
+  const toggle = (kind: ThingKind): void => {
     const next = new Set(kinds);
     if (!next.delete(kind)) next.add(kind);
     onKinds(next);
@@ -30,7 +30,7 @@ export function Legend({ counts, kinds, onKinds }: LegendProps) {
   );
 }
 
-const OUTLINES: Readonly<Record<Kind, string>> = {
+const OUTLINES: Readonly<Record<ThingKind, string>> = {
   entity: 'M5 3h14a3 3 0 0 1 3 3v4a3 3 0 0 1-3 3H5a3 3 0 0 1-3-3V6a3 3 0 0 1 3-3z',
   bridge: 'M12 1l7 7-7 7-7-7z',
   facet: 'M4 1h12l4 4v10H4zM16 1v4h4',
@@ -38,7 +38,7 @@ const OUTLINES: Readonly<Record<Kind, string>> = {
 };
 
 /** The shape of a kind, as the picture draws it. */
-export function Shape({ kind }: { readonly kind: Kind }) {
+export function Shape({ kind }: { readonly kind: ThingKind }) {
   return (
     <svg
       className={`map-shape is-${kind}`}

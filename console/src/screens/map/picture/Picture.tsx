@@ -1,16 +1,16 @@
 import type cytoscape from 'cytoscape';
 import { type KeyboardEvent, type RefObject, useEffect, useId, useRef } from 'react';
 import { watchDark } from '../../../shell/theme.js';
-import type { Mark } from '../graph/difference.js';
+import type { ViewerMark } from '../graph/difference.js';
 import { DIRECTIONS } from '../graph/towards.js';
 import { MARK_SIGNS } from '../words.js';
-import type { DrawnPicture, Side } from '../worker/protocol.js';
-import { Canvas } from './canvas.js';
+import type { DrawnPicture, MapSide } from '../worker/protocol.js';
+import { MapCanvas } from './canvas.js';
 
 export interface PictureProps {
   readonly drawn: DrawnPicture;
   /** Whose picture of two it is; null where there is one caller. */
-  readonly side: Side | null;
+  readonly side: MapSide | null;
   readonly title: string;
   /** Where the keyboard is. */
   readonly here: string | null;
@@ -22,7 +22,7 @@ export interface PictureProps {
   readonly onBack: () => void;
   readonly onSearch: () => void;
   /** The canvas, for buttons that stand elsewhere and for the picture beside it. */
-  readonly canvas: RefObject<Canvas | null>;
+  readonly canvas: RefObject<MapCanvas | null>;
   readonly onMoved?: (() => void) | undefined;
 }
 
@@ -35,7 +35,7 @@ export function Picture(props: PictureProps) {
   const help = useId();
   useEffect(() => {
     if (frame.current === null) return;
-    const made = new Canvas(frame.current);
+    const made = new MapCanvas(frame.current);
     canvas.current = made;
     made.cy.on('tap', 'node', ({ target }) => {
       latest.current.onHere(target.id());
@@ -97,7 +97,7 @@ function onKey(event: KeyboardEvent, { here, canvas, onHere, onOpen, onBack, onS
 const MOST_NAMED = 30;
 
 /** What cytoscape draws for one caller, or for one of two. */
-function elementsOf(drawn: DrawnPicture, side: Side | null): cytoscape.ElementDefinition[] {
+function elementsOf(drawn: DrawnPicture, side: MapSide | null): cytoscape.ElementDefinition[] {
   const seen = new Set(side === null ? drawn.nodes.map((n) => n.id) : drawn.seen[side]);
   const areNamed = drawn.nodes.length <= MOST_NAMED || drawn.edges.some((e) => e.kind === 'between');
   const nodes = drawn.nodes.map((node): cytoscape.ElementDefinition => {
@@ -122,7 +122,7 @@ function elementsOf(drawn: DrawnPicture, side: Side | null): cytoscape.ElementDe
   return [...nodes, ...edges];
 }
 
-function classOf(mark: Mark, isSeen: boolean, side: Side): string {
+function classOf(mark: ViewerMark, isSeen: boolean, side: MapSide): string {
   if (!isSeen) return 'absent';
   if (mark === 'differs') return 'differs';
   return mark === side ? 'own' : '';

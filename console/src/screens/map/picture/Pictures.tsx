@@ -1,5 +1,5 @@
 import { type RefObject, useRef } from 'react';
-import type { Canvas } from './canvas.js';
+import type { MapCanvas } from './canvas.js';
 import { Picture, type PictureProps } from './Picture.js';
 
 export interface PicturesProps
@@ -11,8 +11,8 @@ export interface PicturesProps
 
 /** One picture, or two side by side that move together. */
 export function Pictures({ first, second, ...shared }: PicturesProps) {
-  const left = useRef<Canvas | null>(null);
-  const right = useRef<Canvas | null>(null);
+  const left = useRef<MapCanvas | null>(null);
+  const right = useRef<MapCanvas | null>(null);
   const buttons = <ZoomButtons canvas={left} />;
   if (second === null)
     return (
@@ -51,7 +51,7 @@ export function Pictures({ first, second, ...shared }: PicturesProps) {
 }
 
 /** Shows of one picture what the other shows. */
-function follow(moved: Canvas | null, other: Canvas | null): void {
+function follow(moved: MapCanvas | null, other: MapCanvas | null): void {
   if (moved === null || other === null) return;
   const [zoom, pan] = [moved.cy.zoom(), moved.cy.pan()];
   const at = other.cy.pan();
@@ -60,7 +60,7 @@ function follow(moved: Canvas | null, other: Canvas | null): void {
 }
 
 interface ZoomButtonsProps {
-  readonly canvas: RefObject<Canvas | null>;
+  readonly canvas: RefObject<MapCanvas | null>;
 }
 
 /** The picture nearer, farther, whole. */

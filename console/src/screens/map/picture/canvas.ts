@@ -13,7 +13,7 @@ const STEP = 1.25;
 const OWN_STYLE = '__________cytoscape_stylesheet';
 
 /** A picture on a canvas: what keys and buttons do with it. */
-export class Canvas {
+export class MapCanvas {
   readonly cy: cytoscape.Core;
   readonly #frame: HTMLElement;
   #here: string | null = null;

@@ -1,19 +1,19 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import { type Cluster, clustersOf } from '../graph/clusters.js';
-import { type Difference, differenceOf } from '../graph/difference.js';
+import { differenceOf, type MapDifference } from '../graph/difference.js';
 import { graphOfSchema } from '../graph/graph-of-schema.js';
-import { type Graph, KINDS, type Kind, otherEnd } from '../graph/model.js';
-import { type Drawing, MOST_DRAWN, type Picture, pictureOf, type Scope } from '../graph/picture.js';
+import { type Graph, KINDS, otherEnd, type ThingKind } from '../graph/model.js';
+import { type MapToDraw, MOST_DRAWN, type Picture, type PictureScope, pictureOf } from '../graph/picture.js';
 import { searchIn } from '../graph/search.js';
-import type { Changes, Counts, Details, LoadedMap, Neighbour, Side } from './protocol.js';
+import type { Details, LoadedMap, MapChanges, MapCounts, MapSide, Neighbour } from './protocol.js';
 
 /** The maps of one caller or two, and what the screen asks of them. It lives in the thread of the map. */
-export class Keeper {
-  readonly #graphs = new Map<Side, Graph>();
-  #difference: Difference | null = null;
+export class MapStore {
+  readonly #graphs = new Map<MapSide, Graph>();
+  #difference: MapDifference | null = null;
   #clusters: readonly Cluster[] | null = null;
 
-  load(side: Side, schema: Schema): LoadedMap {
+  load(side: MapSide, schema: Schema): LoadedMap {
     const graph = graphOfSchema(schema);
     this.#graphs.set(side, graph);
     this.#changed();
@@ -26,12 +26,12 @@ export class Keeper {
     return null;
   }
 
-  picture(scope: Scope, kinds: readonly Kind[]): Picture {
+  picture(scope: PictureScope, kinds: readonly ThingKind[]): Picture {
     return pictureOf(this.#drawing(), scope, new Set(kinds));
   }
 
   /** Which of these nodes each of the two sees. A cluster is seen by who sees one of its members. */
-  seenBy(side: Side, ids: readonly string[]): readonly string[] {
+  seenBy(side: MapSide, ids: readonly string[]): readonly string[] {
     const graph = this.#graphs.get(side);
     if (graph === undefined) return side === 'first' ? [] : ids;
     const clusters = new Map((this.#clusters ?? []).map((c) => [c.id, c.members]));
@@ -59,7 +59,7 @@ export class Keeper {
     return { thing, mark: change?.mark ?? 'same', columns: change?.columns ?? [], neighbours };
   }
 
-  changes(most: number): Changes {
+  changes(most: number): MapChanges {
     const all = this.#difference?.changes ?? [];
     return { total: all.length, first: all.slice(0, most) };
   }
@@ -76,16 +76,16 @@ export class Keeper {
     return graph;
   }
 
-  #drawing(): Drawing {
+  #drawing(): MapToDraw {
     const graph = this.#graph();
     if (this.#clusters === null) this.#clusters = graph.things.size > MOST_DRAWN ? clustersOf(graph) : [];
     return { graph, clusters: this.#clusters, marks: this.#difference?.marks ?? new Map() };
   }
 }
 
-function countsOf(graph: Graph): Counts {
-  const counts = new Map<Kind, number>(KINDS.map((kind) => [kind, 0]));
+function countsOf(graph: Graph): MapCounts {
+  const counts = new Map<ThingKind, number>(KINDS.map((kind) => [kind, 0]));
   for (const { kind } of graph.things.values()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  const of = (kind: Kind): number => counts.get(kind) ?? 0;
+  const of = (kind: ThingKind): number => counts.get(kind) ?? 0;
   return { entity: of('entity'), bridge: of('bridge'), facet: of('facet'), metric: of('metric') };
 }

@@ -5,7 +5,7 @@ import type { Picture } from '../graph/picture.js';
 
 cytoscape.use(fcose);
 
-type Places = Readonly<Record<string, readonly [x: number, y: number]>>;
+type NodePositions = Readonly<Record<string, readonly [x: number, y: number]>>;
 
 /** What fcose takes beyond what cytoscape's types know of layouts. */
 interface FcoseOptions extends cytoscape.BaseLayoutOptions {
@@ -31,7 +31,7 @@ const OPTIONS: FcoseOptions = {
  *
  * @param ratio of the frame's width to its height
  */
-export function placesOf({ nodes, edges }: Picture, ratio: number): Places {
+export function placesOf({ nodes, edges }: Picture, ratio: number): NodePositions {
   const counts = new Map<string, number>();
   for (const end of edges.flatMap((e) => [e.source, e.target])) counts.set(end, (counts.get(end) ?? 0) + 1);
   const ties = (id: string): number => counts.get(id) ?? 0;

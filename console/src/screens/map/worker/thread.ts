@@ -1,12 +1,12 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import { answerWith } from '../../../parts/thread/answering.js';
-import { Keeper } from './keeper.js';
+import { MapStore } from './keeper.js';
 import { placesOf } from './layout.js';
 import type { DrawnPicture, MapQuestions } from './protocol.js';
 
 // The thread of the map: it reads schemas of any size, searches, compares and lays out, so that the page never waits.
 
-const keeper = new Keeper();
+const keeper = new MapStore();
 
 answerWith<MapQuestions>({
   // The gateway's own answer, of the type that its document says.

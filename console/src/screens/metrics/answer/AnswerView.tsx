@@ -7,16 +7,16 @@ import { notesOf } from './columns.js';
 import { changeOf, shownFigure } from './figure.js';
 import { drawingOf, type Tile } from './plot.js';
 import { shownChange, tableOf } from './table.js';
-import type { Asked } from './useAsked.js';
+import type { MetricsAnswer } from './useAsked.js';
 
-export interface AnswerViewProps {
-  readonly asked: Asked;
+export interface MetricsAnswerViewProps {
+  readonly asked: MetricsAnswer;
   /** True if a newer question is on its way. */
   readonly isOld: boolean;
 }
 
 /** What was answered: drawn as its shape asks for, and as a table. */
-export function AnswerView({ asked, isOld }: AnswerViewProps) {
+export function AnswerView({ asked, isOld }: MetricsAnswerViewProps) {
   const { choice, answer, reading, compared, uncompared } = asked;
   const pairs = compared?.pairs ?? null;
   const drawing = useMemo(() => drawingOf(reading, pairs), [reading, pairs]);

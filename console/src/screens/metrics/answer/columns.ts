@@ -1,35 +1,41 @@
 import type { Answer } from '../../../../../clients/typescript/types.js';
-import { type Choice, type Grain, keyOf } from '../choice/choice.js';
-import type { Format } from './figure.js';
+import { type Choice, keyOf, type TimeGrain } from '../choice/choice.js';
+import type { FigureFormat } from './figure.js';
 
 /** A column of an answer as the server describes it. */
-export interface AnswerColumn {
+export interface MetricsColumn {
   readonly name: string;
   readonly type: string;
   readonly redacted: boolean;
-  readonly format?: Format | undefined;
+  readonly format?: FigureFormat | undefined;
 }
 
-export type Row = Readonly<Record<string, unknown>>;
+export type MetricsRow = Readonly<Record<string, unknown>>;
 
 /** What was answered for a choice: which column is a time, which are categories, which are figures. */
-export interface Reading {
+export interface MetricsReading {
   /** The first group that is a time. */
-  readonly time: { readonly column: AnswerColumn; readonly grain: Grain } | null;
-  readonly categories: readonly AnswerColumn[];
-  readonly figures: readonly AnswerColumn[];
-  readonly rows: readonly Row[];
+  readonly time: { readonly column: MetricsColumn; readonly grain: TimeGrain } | null;
+  readonly categories: readonly MetricsColumn[];
+  readonly figures: readonly MetricsColumn[];
+  readonly rows: readonly MetricsRow[];
 }
 
 /** Answers name columns as declared, whatever the case in which they were asked for. */
-export function readingOf(choice: Choice, columns: readonly AnswerColumn[], rows: readonly Row[]): Reading {
+export function readingOf(
+  choice: Choice,
+  columns: readonly MetricsColumn[],
+  rows: readonly MetricsRow[],
+): MetricsReading {
   const byName = new Map(columns.map((c) => [c.name.toLowerCase(), c]));
-  const find = (name: string): readonly AnswerColumn[] => {
+  const find = (name: string): readonly MetricsColumn[] => {
     const column = byName.get(name.toLowerCase());
     return column === undefined ? [] : [column];
   };
   const times = choice.groups.flatMap((group) =>
-    group.grain === null ? [] : find(keyOf(group)).map((column) => ({ column, grain: group.grain as Grain })),
+    group.grain === null
+      ? []
+      : find(keyOf(group)).map((column) => ({ column, grain: group.grain as TimeGrain })),
   );
   const time = times[0] ?? null;
   const categories = choice.groups.flatMap((g) => find(keyOf(g))).filter((c) => c !== time?.column);
@@ -43,7 +49,7 @@ export function wordOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-type Noted = Pick<
+type AnswerRemarks = Pick<
   Answer,
   | 'row_count'
   | 'truncated'
@@ -55,7 +61,7 @@ type Noted = Pick<
 >;
 
 /** What an answer says of itself, in sentences. */
-export function notesOf(answer: Noted): readonly string[] {
+export function notesOf(answer: AnswerRemarks): readonly string[] {
   const { row_count, truncated, redacted_columns, redacted_conditions, partial_columns, notices, freshness } =
     answer;
   const rows = `${row_count.toLocaleString('en')} ${row_count === 1 ? 'row' : 'rows'}`;

@@ -1,5 +1,5 @@
 /** How a figure is meant to be shown, as a manifest says it. */
-export interface Format {
+export interface FigureFormat {
   readonly kind: 'number' | 'percent' | 'currency';
   readonly currency?: string | undefined;
   readonly unit?: string | undefined;
@@ -15,7 +15,7 @@ export function numberOf(value: unknown): number | null {
 }
 
 /** A figure as people read it, by its format; other values as they are. */
-export function shownFigure(value: unknown, format: Format | null | undefined): string {
+export function shownFigure(value: unknown, format: FigureFormat | null | undefined): string {
   if (value === null || value === undefined) return '';
   const number = numberOf(value);
   if (number === null) return typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -32,7 +32,7 @@ function exact(value: unknown, number: number): number | Intl.StringNumericLiter
     : number;
 }
 
-function formatter(format: Format | null): Intl.NumberFormat {
+function formatter(format: FigureFormat | null): Intl.NumberFormat {
   const decimals =
     format?.decimals === undefined
       ? { maximumFractionDigits: 2 }
@@ -60,7 +60,7 @@ function formatter(format: Format | null): Intl.NumberFormat {
 }
 
 /** ISO 4217 has three letters; the manifest is not trusted to have them. */
-function currencyOf({ currency = '' }: Format): Intl.NumberFormatOptions {
+function currencyOf({ currency = '' }: FigureFormat): Intl.NumberFormatOptions {
   return /^[A-Z]{3}$/.test(currency) ? { style: 'currency', currency } : {};
 }
 

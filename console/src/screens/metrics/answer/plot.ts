@@ -1,9 +1,9 @@
 import { isNumber } from 'osl-compiler/types';
 import type { ChartSeries, ChartSpec } from '../../../parts/chart/chart-spec.js';
 import { timeOf } from '../choice/period.js';
-import { type AnswerColumn, type Reading, type Row, wordOf } from './columns.js';
+import { type MetricsColumn, type MetricsReading, type MetricsRow, wordOf } from './columns.js';
 import { numberOf } from './figure.js';
-import type { Pair } from './table.js';
+import type { RowAndEarlier } from './table.js';
 
 /** Lines that can be told apart, and bars that can be read. */
 export const MOST_LINES = 8;
@@ -11,13 +11,13 @@ export const MOST_BARS = 30;
 
 /** A figure that stands by itself, and what it was before; null where nothing is compared. */
 export interface Tile {
-  readonly figure: AnswerColumn;
+  readonly figure: MetricsColumn;
   readonly now: unknown;
   readonly before: { readonly value: unknown } | null;
 }
 
 /** How an answer is drawn: as figures, as charts, or not at all, with the reason. */
-export type Drawing =
+export type AnswerDrawing =
   | { readonly kind: 'tiles'; readonly tiles: readonly Tile[] }
   | { readonly kind: 'charts'; readonly charts: readonly ChartSpec[] }
   | { readonly kind: 'none'; readonly why: string };
@@ -27,7 +27,7 @@ export type Drawing =
  *
  * @param pairs the same rows, each with that of the other period; null where nothing is compared
  */
-export function drawingOf(reading: Reading, pairs: readonly Pair[] | null): Drawing {
+export function drawingOf(reading: MetricsReading, pairs: readonly RowAndEarlier[] | null): AnswerDrawing {
   const { time, categories, figures, rows } = reading;
   const drawn = figures.filter((f) => isNumber(f.type));
   if (rows.length === 0) return { kind: 'none', why: 'There are no rows.' };
@@ -40,21 +40,21 @@ export function drawingOf(reading: Reading, pairs: readonly Pair[] | null): Draw
   const axis = time?.column ?? first;
   const split = time === null ? second : first;
   if (axis === undefined) return { kind: 'none', why: 'There is nothing to draw it over.' };
-  const along: Axis = { column: axis, isTime: time !== null };
+  const along: PlotAxis = { column: axis, isTime: time !== null };
   if (split !== undefined)
     return { kind: 'charts', charts: drawn.map((figure) => splitChart(along, split, figure, rows)) };
   return { kind: 'charts', charts: byUnit(drawn, rows).map((group) => chartOf(along, group, rows, pairs)) };
 }
 
-interface Axis {
-  readonly column: AnswerColumn;
+interface PlotAxis {
+  readonly column: MetricsColumn;
   readonly isTime: boolean;
 }
 
 function tilesOf(
-  figures: readonly AnswerColumn[],
-  rows: readonly Row[],
-  pairs: readonly Pair[] | null,
+  figures: readonly MetricsColumn[],
+  rows: readonly MetricsRow[],
+  pairs: readonly RowAndEarlier[] | null,
 ): readonly Tile[] {
   const before = pairs?.[0]?.before ?? null;
   return figures.map((figure) => ({
@@ -69,10 +69,10 @@ const MOST_APART = 20;
 
 /** Figures that can share an axis: of one format, and about as large as each other. */
 function byUnit(
-  figures: readonly AnswerColumn[],
-  rows: readonly Row[],
-): readonly (readonly AnswerColumn[])[] {
-  const groups: { readonly unit: string; readonly most: number; readonly of: AnswerColumn[] }[] = [];
+  figures: readonly MetricsColumn[],
+  rows: readonly MetricsRow[],
+): readonly (readonly MetricsColumn[])[] {
+  const groups: { readonly unit: string; readonly most: number; readonly of: MetricsColumn[] }[] = [];
   for (const figure of figures) {
     const { kind = '', currency = '', unit: of = '' } = figure.format ?? {};
     const unit = JSON.stringify([kind, currency, of]);
@@ -88,7 +88,10 @@ function areAlike(a: number, b: number): boolean {
   return Math.max(a, b) <= MOST_APART * Math.min(a, b);
 }
 
-function frameOf({ column, isTime }: Axis, names: readonly string[]): Pick<ChartSpec, 'kind' | 'x' | 'y'> {
+function frameOf(
+  { column, isTime }: PlotAxis,
+  names: readonly string[],
+): Pick<ChartSpec, 'kind' | 'x' | 'y'> {
   return {
     kind: isTime ? 'line' : 'bar',
     x: { name: column.name, scale: isTime ? 'time' : 'category' },
@@ -97,8 +100,8 @@ function frameOf({ column, isTime }: Axis, names: readonly string[]): Pick<Chart
 }
 
 function pointOf(
-  { column, isTime }: Axis,
-  row: Row,
+  { column, isTime }: PlotAxis,
+  row: MetricsRow,
   value: unknown,
 ): readonly [number | string, number | null] {
   const at = row[column.name];
@@ -106,17 +109,17 @@ function pointOf(
 }
 
 /** Rows that have a place on the axis: a row without a time has none. */
-function placed(axis: Axis, rows: readonly Row[]): readonly Row[] {
+function placed(axis: PlotAxis, rows: readonly MetricsRow[]): readonly MetricsRow[] {
   return axis.isTime
     ? rows.filter((row) => Number.isFinite(timeOf(String(row[axis.column.name]))))
     : rows.slice(0, MOST_BARS);
 }
 
 function chartOf(
-  axis: Axis,
-  figures: readonly AnswerColumn[],
-  rows: readonly Row[],
-  pairs: readonly Pair[] | null,
+  axis: PlotAxis,
+  figures: readonly MetricsColumn[],
+  rows: readonly MetricsRow[],
+  pairs: readonly RowAndEarlier[] | null,
 ): ChartSpec {
   const shown = placed(axis, rows);
   const now = figures.map(
@@ -141,8 +144,13 @@ function chartOf(
   };
 }
 
-function splitChart(axis: Axis, split: AnswerColumn, figure: AnswerColumn, rows: readonly Row[]): ChartSpec {
-  const series = new Map<string, Row[]>();
+function splitChart(
+  axis: PlotAxis,
+  split: MetricsColumn,
+  figure: MetricsColumn,
+  rows: readonly MetricsRow[],
+): ChartSpec {
+  const series = new Map<string, MetricsRow[]>();
   const places = new Set<string>();
   for (const row of axis.isTime ? placed(axis, rows) : rows) {
     const place = wordOf(row[axis.column.name]);
@@ -153,7 +161,7 @@ function splitChart(axis: Axis, split: AnswerColumn, figure: AnswerColumn, rows:
     if (known === undefined) series.set(word, [row]);
     else known.push(row);
   }
-  const total = (of: readonly Row[]): number =>
+  const total = (of: readonly MetricsRow[]): number =>
     of.reduce((sum, row) => sum + Math.abs(numberOf(row[figure.name]) ?? 0), 0);
   const ranked = [...series].sort(([, a], [, b]) => total(b) - total(a));
   const all = new Set(rows.map((row) => wordOf(row[axis.column.name])));

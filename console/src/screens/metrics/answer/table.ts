@@ -1,23 +1,23 @@
 import type { GridCell, GridColumn, GridData } from '../../../parts/grid/grid-data.js';
-import type { MetricsBody } from '../choice/body.js';
+import type { MetricsQuestion } from '../choice/body.js';
 import { type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
-import type { AnswerColumn, Reading, Row } from './columns.js';
+import type { MetricsColumn, MetricsReading, MetricsRow } from './columns.js';
 import { changeOf, numberOf, shownFigure } from './figure.js';
 
 /** One column of the table: what it is called, and its cell of a pair of rows. */
-interface TableColumn extends GridColumn {
-  readonly cellOf: (pair: Pair) => GridCell;
+interface PairColumn extends GridColumn {
+  readonly cellOf: (pair: RowAndEarlier) => GridCell;
 }
 
 /** An answer as a table; where two periods are compared, each figure as it is, as it was, and its change. */
-export function tableOf(reading: Reading, pairs: readonly Pair[] | null): GridData {
+export function tableOf(reading: MetricsReading, pairs: readonly RowAndEarlier[] | null): GridData {
   const { time, categories, figures, rows } = reading;
   const groups = [...(time === null ? [] : [time.column]), ...categories];
   const columns = [
     ...groups.map(groupColumn),
     ...figures.flatMap((figure) => (pairs === null ? [nowColumn(figure)] : comparedColumns(figure))),
   ];
-  const all = pairs ?? rows.map((row): Pair => ({ now: row, before: null }));
+  const all = pairs ?? rows.map((row): RowAndEarlier => ({ now: row, before: null }));
   return {
     columns,
     rows: all.length,
@@ -30,7 +30,7 @@ export function tableOf(reading: Reading, pairs: readonly Pair[] | null): GridDa
 
 const EMPTY: GridCell = { kind: 'empty', text: '' };
 
-function groupColumn({ name, type, redacted }: AnswerColumn): TableColumn {
+function groupColumn({ name, type, redacted }: MetricsColumn): PairColumn {
   return {
     name,
     type,
@@ -39,12 +39,12 @@ function groupColumn({ name, type, redacted }: AnswerColumn): TableColumn {
   };
 }
 
-function nowColumn(figure: AnswerColumn): TableColumn {
+function nowColumn(figure: MetricsColumn): PairColumn {
   const { name, type, redacted } = figure;
   return { name, type, masked: redacted, cellOf: ({ now }) => figureCell(now?.[name], figure) };
 }
 
-function comparedColumns(figure: AnswerColumn): readonly TableColumn[] {
+function comparedColumns(figure: MetricsColumn): readonly PairColumn[] {
   const { name, type, redacted } = figure;
   return [
     nowColumn(figure),
@@ -68,7 +68,7 @@ function plainCell(value: unknown): GridCell {
   return { kind: 'text', text: typeof value === 'object' ? JSON.stringify(value) : String(value) };
 }
 
-function figureCell(value: unknown, { format }: AnswerColumn): GridCell {
+function figureCell(value: unknown, { format }: MetricsColumn): GridCell {
   if (value === null || value === undefined) return { kind: 'null', text: '—' };
   return { kind: numberOf(value) === null ? 'text' : 'number', text: shownFigure(value, format) };
 }
@@ -89,12 +89,12 @@ export function shownChange(change: number): string {
 }
 
 /** The body as text, as it would be put into a file. */
-export function jsonOf(body: MetricsBody): string {
+export function jsonOf(body: MetricsQuestion): string {
   return JSON.stringify(body, null, 2);
 }
 
 /** A command line that asks the same. The token stays where it is: the shell's variable names it. */
-export function curlOf(body: MetricsBody, origin: string): string {
+export function curlOf(body: MetricsQuestion, origin: string): string {
   const quoted = `'${jsonOf(body).replaceAll("'", `'\\''`)}'`;
   return [
     `curl -sS '${origin}/osl/query' \\`,
@@ -105,14 +105,14 @@ export function curlOf(body: MetricsBody, origin: string): string {
 }
 
 /** A row, and the one of the other period that belongs to it. Null on a side that has none. */
-export interface Pair {
-  readonly now: Row | null;
-  readonly before: Row | null;
+export interface RowAndEarlier {
+  readonly now: MetricsRow | null;
+  readonly before: MetricsRow | null;
 }
 
 /** Two answers of one question, over two periods. */
 export interface PeriodComparison {
-  readonly pairs: readonly Pair[];
+  readonly pairs: readonly RowAndEarlier[];
   /** The other period. */
   readonly before: Days;
 }
@@ -121,9 +121,14 @@ export interface PeriodComparison {
  * Puts the rows of two answers together: those of the same categories whose periods have the same place in their
  * ranges. Nothing is worked out here that an answer does not have.
  */
-export function comparedOf(now: Reading, days: Days, before: Reading, earlier: Days): PeriodComparison {
+export function comparedOf(
+  now: MetricsReading,
+  days: Days,
+  before: MetricsReading,
+  earlier: Days,
+): PeriodComparison {
   const rest = new Map(before.rows.map((row) => [placeOf(row, before, earlier), row]));
-  const pairs = now.rows.map((row): Pair => {
+  const pairs = now.rows.map((row): RowAndEarlier => {
     const place = placeOf(row, now, days);
     const other = rest.get(place) ?? null;
     rest.delete(place);
@@ -135,7 +140,7 @@ export function comparedOf(now: Reading, days: Days, before: Reading, earlier: D
   };
 }
 
-function placeOf(row: Row, { time, categories }: Reading, { start }: Days): string {
+function placeOf(row: MetricsRow, { time, categories }: MetricsReading, { start }: Days): string {
   const words = categories.map((c) => row[c.name] ?? null);
   if (time === null) return JSON.stringify(words);
   const period = row[time.column.name];
@@ -143,7 +148,7 @@ function placeOf(row: Row, { time, categories }: Reading, { start }: Days): stri
 }
 
 /** The range that an answer covers, from its first period to its last; null where it has no times. */
-export function daysOf({ time, rows }: Reading): Days | null {
+export function daysOf({ time, rows }: MetricsReading): Days | null {
   if (time === null) return null;
   const periods = rows.map((row) => row[time.column.name]).filter((p) => typeof p === 'string');
   periods.sort();

@@ -1,32 +1,32 @@
 import { useEffect, useState } from 'react';
 import type { Answer } from '../../../../../clients/typescript/types.js';
-import type { Caller } from '../../../api/caller.js';
+import type { SignedInCaller } from '../../../api/caller.js';
 import { postJson } from '../../../api/http.js';
 import { bodyOf } from '../choice/body.js';
 import type { Choice } from '../choice/choice.js';
 import { type Days, earlier, isClosed, shiftOf, stepOf } from '../choice/period.js';
-import { type Reading, readingOf } from './columns.js';
+import { type MetricsReading, readingOf } from './columns.js';
 import { comparedOf, daysOf, type PeriodComparison } from './table.js';
 
 /** What the server answered for a choice, and where two periods are compared, for the other one. */
-export interface Asked {
+export interface MetricsAnswer {
   readonly choice: Choice;
   readonly answer: Answer;
-  readonly reading: Reading;
+  readonly reading: MetricsReading;
   readonly compared: PeriodComparison | null;
   /** Why there is no other period, where one was wanted; null otherwise. */
   readonly uncompared: string | null;
 }
 
-export type AskedState =
+export type MetricsAnswerState =
   | { readonly kind: 'nothing' }
-  | { readonly kind: 'asking'; readonly last: Asked | null }
+  | { readonly kind: 'asking'; readonly last: MetricsAnswer | null }
   | { readonly kind: 'failed'; readonly error: unknown }
-  | { readonly kind: 'answered'; readonly asked: Asked };
+  | { readonly kind: 'answered'; readonly asked: MetricsAnswer };
 
 /** Asks whenever the choice is another. A question that is overtaken is cancelled. */
-export function useAsked(caller: Caller, choice: Choice, link: string): AskedState {
-  const [state, setState] = useState<AskedState>({ kind: 'nothing' });
+export function useMetricsAnswer(caller: SignedInCaller, choice: Choice, link: string): MetricsAnswerState {
+  const [state, setState] = useState<MetricsAnswerState>({ kind: 'nothing' });
   // The link says all of a choice, which is a new object each time.
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
   useEffect(() => {
@@ -52,7 +52,7 @@ export function useAsked(caller: Caller, choice: Choice, link: string): AskedSta
 /** Rows of the other period that are looked at, so that each row finds its own whatever the order. */
 const MOST_BEFORE = 10_000;
 
-async function ask(caller: Caller, choice: Choice, signal: AbortSignal): Promise<Asked> {
+async function ask(caller: SignedInCaller, choice: Choice, signal: AbortSignal): Promise<MetricsAnswer> {
   const answer = await postJson<Answer>(caller, '/osl/query', bodyOf(choice), { signal });
   const reading = readingOf(choice, answer.columns, answer.rows);
   const plain = { choice, answer, reading, compared: null, uncompared: null };
@@ -70,7 +70,7 @@ async function ask(caller: Caller, choice: Choice, signal: AbortSignal): Promise
 /** Which days are compared with those how far before; in words why none can be. */
 function spanOf(
   { range, compare }: Choice,
-  reading: Reading,
+  reading: MetricsReading,
 ): { readonly days: Days; readonly shift: NonNullable<ReturnType<typeof stepOf>> } | string {
   if (compare === 'none') return 'nothing is compared';
   const { start, end } = range;

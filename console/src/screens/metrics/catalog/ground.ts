@@ -1,13 +1,13 @@
 import type { Plan } from '../../../../../clients/typescript/types.js';
-import type { Caller } from '../../../api/caller.js';
+import type { SignedInCaller } from '../../../api/caller.js';
 import { postJson } from '../../../api/http.js';
 import { ProblemError } from '../../../api/problem.js';
 import { entitiesIn } from '../dimensions/offered.js';
-import type { CatalogThread, Metric } from './protocol.js';
+import type { CatalogMetric, CatalogThread } from './protocol.js';
 
 /** What the picked metrics stand on: what can be asked of all of them together. */
-export interface Ground {
-  readonly metrics: readonly Metric[];
+export interface CommonGroups {
+  readonly metrics: readonly CatalogMetric[];
   /** Entities whose rows they take. */
   readonly entities: readonly string[];
   /** True if all of them have a time that they can be grouped by. */
@@ -20,12 +20,12 @@ export interface Ground {
  *
  * @throws ProblemError and as `postJson`, but for refusals of a plan
  */
-export async function groundOf(
-  caller: Caller,
+export async function findCommonGroups(
+  caller: SignedInCaller,
   thread: CatalogThread,
   names: readonly string[],
   signal: AbortSignal,
-): Promise<Ground> {
+): Promise<CommonGroups> {
   const metrics = await thread.ask('known', { names });
   if (metrics.length === 0) return { metrics, entities: [], hasTime: false };
   const known = metrics.map((m) => m.name);
@@ -39,7 +39,7 @@ export async function groundOf(
 }
 
 async function entitiesOf(
-  caller: Caller,
+  caller: SignedInCaller,
   name: string,
   hasTime: boolean,
   signal: AbortSignal,
@@ -52,7 +52,7 @@ async function entitiesOf(
 
 /** The plan of some metrics, by months or at all; null where the server refuses it. */
 async function planOf(
-  caller: Caller,
+  caller: SignedInCaller,
   metrics: readonly string[],
   byTime: boolean,
   signal: AbortSignal,

@@ -1,9 +1,9 @@
-import type { AskedThread } from '../../../parts/thread/asked-thread.js';
-import type { Format } from '../answer/figure.js';
+import type { QueryableThread } from '../../../parts/thread/asked-thread.js';
+import type { FigureFormat } from '../answer/figure.js';
 import type { DimensionChoice } from '../dimensions/offered.js';
 
 /** A metric as the schema tells it. */
-export interface Metric {
+export interface CatalogMetric {
   readonly name: string;
   readonly description: string | null;
   readonly deprecated: string | null;
@@ -11,11 +11,11 @@ export interface Metric {
   readonly entity: string | null;
   readonly kind: string;
   readonly type: string;
-  readonly format: Format | null;
+  readonly format: FigureFormat | null;
 }
 
 /** Some of many, and how many there are. */
-export interface Some<T> {
+export interface PartialList<T> {
   readonly first: readonly T[];
   readonly total: number;
 }
@@ -29,15 +29,18 @@ export type CatalogQuestions = {
   /** Metrics that a word is found in, or the first ones. */
   readonly metrics: {
     readonly ask: { readonly term: string; readonly most: number };
-    readonly answer: Some<Metric>;
+    readonly answer: PartialList<CatalogMetric>;
   };
   /** Of these names, those that there are. */
-  readonly known: { readonly ask: { readonly names: readonly string[] }; readonly answer: readonly Metric[] };
+  readonly known: {
+    readonly ask: { readonly names: readonly string[] };
+    readonly answer: readonly CatalogMetric[];
+  };
   /** What rows of all these entities can be grouped by. */
   readonly offered: {
     readonly ask: { readonly entities: readonly string[]; readonly term: string; readonly most: number };
-    readonly answer: Some<DimensionChoice>;
+    readonly answer: PartialList<DimensionChoice>;
   };
 };
 
-export type CatalogThread = AskedThread<CatalogQuestions>;
+export type CatalogThread = QueryableThread<CatalogQuestions>;

@@ -1,7 +1,7 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
 import { answerWith } from '../../../parts/thread/answering.js';
 import { offeredFor } from '../dimensions/offered.js';
-import type { CatalogQuestions, Metric, Some } from './protocol.js';
+import type { CatalogMetric, CatalogQuestions, PartialList } from './protocol.js';
 
 // The thread of the metrics screen: it reads a schema of any size and says what can be picked from it.
 
@@ -29,10 +29,12 @@ answerWith<CatalogQuestions>({
 });
 
 /** The metrics of a schema, those that should not be used any more last. */
-function metricsOf(schema: Schema): readonly Metric[] {
-  const all = schema.metrics.map(({ name, description, deprecated, entity, kind, type, format }): Metric => {
-    return { name, description, deprecated, entity, kind, type, format };
-  });
+function metricsOf(schema: Schema): readonly CatalogMetric[] {
+  const all = schema.metrics.map(
+    ({ name, description, deprecated, entity, kind, type, format }): CatalogMetric => {
+      return { name, description, deprecated, entity, kind, type, format };
+    },
+  );
   return [...all.filter((m) => m.deprecated === null), ...all.filter((m) => m.deprecated !== null)];
 }
 
@@ -42,7 +44,7 @@ function someFound<T>(
   term: string,
   most: number,
   wordsOf: (one: T) => readonly string[],
-): Some<T> {
+): PartialList<T> {
   const wanted = term.trim().toLowerCase();
   const found =
     wanted === '' ? all : all.filter((one) => wordsOf(one).some((w) => w.toLowerCase().includes(wanted)));

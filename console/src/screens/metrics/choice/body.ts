@@ -1,7 +1,7 @@
-import { type Choice, type Filter, keyOf, type Range, type Value } from './choice.js';
+import { type Choice, type DayRange, type Filter, type FilterValue, keyOf } from './choice.js';
 
 /** A metrics body of `POST /osl/query`. */
-export interface MetricsBody {
+export interface MetricsQuestion {
   readonly metrics: readonly string[];
   readonly group_by?: readonly (string | { readonly name: string; readonly grain: string })[];
   readonly where?: readonly string[];
@@ -15,7 +15,7 @@ export interface MetricsBody {
 }
 
 /** What the server is asked for a choice. */
-export function bodyOf(choice: Choice): MetricsBody {
+export function bodyOf(choice: Choice): MetricsQuestion {
   const { metrics, groups, filters, range, limit } = choice;
   return {
     metrics,
@@ -32,7 +32,7 @@ function groupOf({ name, grain }: Choice['groups'][number]): string | { name: st
 }
 
 /** Unless something else was picked, times go forward and figures downward. */
-function orderOf({ order, groups, metrics }: Choice): Pick<MetricsBody, 'order_by'> {
+function orderOf({ order, groups, metrics }: Choice): Pick<MetricsQuestion, 'order_by'> {
   const time = groups.find((g) => g.grain !== null);
   if (order !== null) {
     const group = groups.find((g) => keyOf(g) === order.name);
@@ -45,7 +45,7 @@ function orderOf({ order, groups, metrics }: Choice): Pick<MetricsBody, 'order_b
   return groups.length === 0 || first === undefined ? {} : { order_by: [`-${first}`] };
 }
 
-function constraintOf({ start, end }: Range): Pick<MetricsBody, 'time_constraint'> {
+function constraintOf({ start, end }: DayRange): Pick<MetricsQuestion, 'time_constraint'> {
   if (start === null && end === null) return {};
   return { time_constraint: { ...(start === null ? {} : { start }), ...(end === null ? {} : { end }) } };
 }
@@ -70,14 +70,14 @@ export function conditionOf({ name, operator, values }: Filter): string {
   }
 }
 
-function oneOf(dimension: string, values: readonly Value[]): string {
+function oneOf(dimension: string, values: readonly FilterValue[]): string {
   const [first, ...more] = values.map(literalOf);
   if (first === undefined) return `${dimension} is null`;
   return more.length === 0 ? `${dimension} = ${first}` : `${dimension} in (${[first, ...more].join(', ')})`;
 }
 
 /** A value as SQL writes it. Two braces would begin a name in a predicate, so they are put together from one and one. */
-export function literalOf(value: Value): string {
+export function literalOf(value: FilterValue): string {
   if (typeof value !== 'string') return String(value);
   const parts = value.split(/(?<=\{)(?=\{)/).map((part) => `'${part.replaceAll("'", "''")}'`);
   return parts.length === 1 ? parts.join('') : `(${parts.join(' || ')})`;

@@ -1,5 +1,5 @@
 export const GRAINS = ['hour', 'day', 'week', 'month', 'quarter', 'year'] as const;
-export type Grain = (typeof GRAINS)[number];
+export type TimeGrain = (typeof GRAINS)[number];
 
 export const COMPARISONS = ['none', 'previous_period', 'previous_year'] as const;
 export type Comparison = (typeof COMPARISONS)[number];
@@ -10,21 +10,21 @@ export type Operator = (typeof OPERATORS)[number];
 /** Something to group by: `customer__region`, or a time at a grain. */
 export interface Group {
   readonly name: string;
-  readonly grain: Grain | null;
+  readonly grain: TimeGrain | null;
 }
 
 /** A value as answers give it. */
-export type Value = string | number | boolean;
+export type FilterValue = string | number | boolean;
 
 /** A condition that was picked. `empty` and `not_empty` take no values. */
 export interface Filter {
   readonly name: string;
   readonly operator: Operator;
-  readonly values: readonly Value[];
+  readonly values: readonly FilterValue[];
 }
 
 /** Days, both included; null where that end is open. */
-export interface Range {
+export interface DayRange {
   readonly start: string | null;
   readonly end: string | null;
 }
@@ -40,7 +40,7 @@ export interface Choice {
   readonly metrics: readonly string[];
   readonly groups: readonly Group[];
   readonly filters: readonly Filter[];
-  readonly range: Range;
+  readonly range: DayRange;
   readonly order: Order | null;
   readonly limit: number;
   readonly compare: Comparison;

@@ -2,11 +2,11 @@ import {
   type Choice,
   COMPARISONS,
   type Filter,
+  type FilterValue,
   GRAINS,
   type Group,
   NOTHING,
   OPERATORS,
-  type Value,
 } from './choice.js';
 
 /** The choice as the part of a link behind the `?`. It holds names and picked values, no figure and no right. */
@@ -72,7 +72,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function isValue(value: unknown): value is Value {
+function isValue(value: unknown): value is FilterValue {
   return typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value);
 }
 

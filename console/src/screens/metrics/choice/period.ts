@@ -1,4 +1,4 @@
-import type { Comparison, Grain, Range } from './choice.js';
+import type { Comparison, DayRange, TimeGrain } from './choice.js';
 
 /** A range whose two ends are days: `2026-01-31`. */
 export interface Days {
@@ -23,7 +23,7 @@ function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 
-export function isClosed({ start, end }: Range): boolean {
+export function isClosed({ start, end }: DayRange): boolean {
   return start !== null && end !== null && start <= end;
 }
 
@@ -64,7 +64,7 @@ export function shiftOf(days: Days, compare: Exclude<Comparison, 'none'>): Shift
 }
 
 /** How far one period of a grain is from the next: what stands before each where no range was picked. */
-export function stepOf(grain: Grain): Shift | null {
+export function stepOf(grain: TimeGrain): Shift | null {
   switch (grain) {
     case 'hour':
       return null;
@@ -96,7 +96,7 @@ export function earlier(days: Days, shift: Shift): Days {
 }
 
 /** The beginning of the period of a grain that a day lies in. Weeks begin on Monday. */
-export function periodOf(day: string, grain: Grain): string {
+export function periodOf(day: string, grain: TimeGrain): string {
   const date = new Date(at(day));
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   switch (grain) {
@@ -119,7 +119,7 @@ export function periodOf(day: string, grain: Grain): string {
 }
 
 /** The last day of the period of a grain that begins with `day`. */
-export function lastDayOf(day: string, grain: Grain): string {
+export function lastDayOf(day: string, grain: TimeGrain): string {
   switch (grain) {
     case 'hour':
     case 'day':
@@ -145,7 +145,7 @@ export function lastDayOf(day: string, grain: Grain): string {
  *
  * @param period as answers write it: a day, or a time of day with its hour
  */
-export function placeIn(period: string, start: string, grain: Grain): number {
+export function placeIn(period: string, start: string, grain: TimeGrain): number {
   const first = periodOf(start, grain);
   const months = monthIndex(period) - monthIndex(first);
   switch (grain) {
@@ -181,7 +181,7 @@ export function timeOf(period: string): number {
 }
 
 /** Ranges that are picked by name, from `today`. */
-export function namedRanges(today: string): readonly { readonly name: string; readonly range: Range }[] {
+export function namedRanges(today: string): readonly { readonly name: string; readonly range: DayRange }[] {
   const month = periodOf(today, 'month');
   const quarter = periodOf(today, 'quarter');
   const year = periodOf(today, 'year');

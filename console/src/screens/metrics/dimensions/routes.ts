@@ -1,17 +1,17 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
 
 /** One relationship, walked from the many to the one. */
-export interface Step {
+export interface RelationshipStep {
   readonly relationship: string;
   readonly from: string;
   readonly to: string;
 }
 
 /** The steps out of each entity on which a row meets at most one: what a figure may be grouped by without being multiplied. */
-export function stepsOf(schema: Schema): ReadonlyMap<string, readonly Step[]> {
+export function stepsOf(schema: Schema): ReadonlyMap<string, readonly RelationshipStep[]> {
   const keys = new Map(schema.entities.map((e) => [e.name, e.primary_key]));
-  const steps = new Map<string, Step[]>();
-  const add = (step: Step): void => {
+  const steps = new Map<string, RelationshipStep[]>();
+  const add = (step: RelationshipStep): void => {
     const known = steps.get(step.from);
     if (known === undefined) steps.set(step.from, [step]);
     else known.push(step);
@@ -30,7 +30,7 @@ function isKey(key: readonly string[] | undefined, columns: readonly string[]): 
 }
 
 /** An entity that the rows of another lead to, and how a dimension names the way: `customer`, `sent_by`, `a__b`. */
-export interface Reached {
+export interface ReachableEntity {
   readonly entity: string;
   readonly prefix: string;
   /** Relationships on the way. */
@@ -44,12 +44,15 @@ const MOST_REACHED = 500;
  * What the rows of `start` lead to. Where one shortest way leads to an entity the entity's own name says it; where
  * several do, each is named by its relationships, since the server would refuse the bare name.
  */
-export function reachedFrom(start: string, steps: ReadonlyMap<string, readonly Step[]>): readonly Reached[] {
-  const found: Reached[] = [{ entity: start, prefix: start, steps: 0 }];
+export function reachedFrom(
+  start: string,
+  steps: ReadonlyMap<string, readonly RelationshipStep[]>,
+): readonly ReachableEntity[] {
+  const found: ReachableEntity[] = [{ entity: start, prefix: start, steps: 0 }];
   const seen = new Set([start]);
-  let edge: readonly (readonly Step[])[] = (steps.get(start) ?? []).map((step) => [step]);
+  let edge: readonly (readonly RelationshipStep[])[] = (steps.get(start) ?? []).map((step) => [step]);
   while (edge.length > 0 && found.length < MOST_REACHED) {
-    const ways = new Map<string, (readonly Step[])[]>();
+    const ways = new Map<string, (readonly RelationshipStep[])[]>();
     for (const way of edge) {
       const to = way.at(-1)?.to ?? start;
       if (seen.has(to) && !isLoop(way)) continue;
@@ -67,11 +70,11 @@ export function reachedFrom(start: string, steps: ReadonlyMap<string, readonly S
 }
 
 /** A relationship of an entity with itself, such as a person's manager. */
-function isLoop(way: readonly Step[]): boolean {
+function isLoop(way: readonly RelationshipStep[]): boolean {
   return way.length === 1 && way[0]?.from === way[0]?.to;
 }
 
-function namesOf(entity: string, ways: readonly (readonly Step[])[]): readonly Reached[] {
+function namesOf(entity: string, ways: readonly (readonly RelationshipStep[])[]): readonly ReachableEntity[] {
   const [first] = ways;
   if (first !== undefined && ways.length === 1 && !isLoop(first))
     return [{ entity, prefix: entity, steps: first.length }];

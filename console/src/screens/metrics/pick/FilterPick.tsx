@@ -1,15 +1,15 @@
 import { useId, useMemo, useState } from 'react';
 import { useAnswer } from '../../../parts/thread/useAnswer.js';
 import { wordOf } from '../answer/columns.js';
-import type { Ground } from '../catalog/ground.js';
+import type { CommonGroups } from '../catalog/ground.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import type { Filter, Range } from '../choice/choice.js';
+import type { DayRange, Filter } from '../choice/choice.js';
 import { namedRanges } from '../choice/period.js';
 import { FilterValues } from './FilterValues.js';
 
 export interface FilterPickProps {
   readonly thread: CatalogThread;
-  readonly ground: Ground;
+  readonly ground: CommonGroups;
   readonly filters: readonly Filter[];
   readonly onFilters: (filters: readonly Filter[]) => void;
 }
@@ -83,10 +83,10 @@ export function FilterPick({ thread, ground, filters, onFilters }: FilterPickPro
 }
 
 interface RangePickProps {
-  readonly range: Range;
+  readonly range: DayRange;
   /** Today in UTC, which is the clock of metrics. */
   readonly today: string;
-  readonly onRange: (range: Range) => void;
+  readonly onRange: (range: DayRange) => void;
 }
 
 /** Which days count: by name, or two days from a calendar. */

@@ -5,7 +5,7 @@ import { Dialog } from '../../../parts/Dialog.js';
 import { ErrorBox } from '../../../parts/ErrorBox.js';
 import { useSession } from '../../../shell/session.js';
 import { wordOf } from '../answer/columns.js';
-import { type Filter, OPERATORS, type Operator, type Value } from '../choice/choice.js';
+import { type Filter, type FilterValue, OPERATORS, type Operator } from '../choice/choice.js';
 
 export interface FilterValuesProps {
   readonly name: string;
@@ -42,7 +42,7 @@ export function FilterValues({ name, metric, filter, onFilter, onClose }: Filter
   }, [caller, name, metric]);
   const [operator, setOperator] = useState<Operator>(filter?.operator ?? 'is');
   const picked = filter?.values ?? [];
-  const set = (next: Operator, values: readonly Value[]): void => {
+  const set = (next: Operator, values: readonly FilterValue[]): void => {
     setOperator(next);
     const takesValues = next === 'is' || next === 'is_not';
     onFilter(
@@ -50,7 +50,7 @@ export function FilterValues({ name, metric, filter, onFilter, onClose }: Filter
     );
   };
   const shown = (values ?? [])
-    .filter((v): v is Value => v !== null && typeof v !== 'object')
+    .filter((v): v is FilterValue => v !== null && typeof v !== 'object')
     .filter((v) => wordOf(v).toLowerCase().includes(term.toLowerCase()));
   return (
     <Dialog title={`Filter by ${name}`} open onClose={onClose}>
@@ -110,6 +110,6 @@ export function FilterValues({ name, metric, filter, onFilter, onClose }: Filter
   );
 }
 
-function toggled(picked: readonly Value[], value: Value): readonly Value[] {
+function toggled(picked: readonly FilterValue[], value: FilterValue): readonly FilterValue[] {
   return picked.includes(value) ? picked.filter((v) => v !== value) : [...picked, value];
 }

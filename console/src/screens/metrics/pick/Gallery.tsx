@@ -1,10 +1,10 @@
 import { useMemo, useState } from 'react';
 import { useAnswer } from '../../../parts/thread/useAnswer.js';
-import type { CatalogThread, Metric } from '../catalog/protocol.js';
+import type { CatalogMetric, CatalogThread } from '../catalog/protocol.js';
 
 export interface GalleryProps {
   readonly thread: CatalogThread;
-  readonly onPick: (metric: Metric) => void;
+  readonly onPick: (metric: CatalogMetric) => void;
 }
 
 const MOST = 90;

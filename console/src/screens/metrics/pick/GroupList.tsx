@@ -1,14 +1,14 @@
 import { useMemo, useState } from 'react';
 import { useAnswer } from '../../../parts/thread/useAnswer.js';
-import type { Ground } from '../catalog/ground.js';
+import type { CommonGroups } from '../catalog/ground.js';
 import type { CatalogThread } from '../catalog/protocol.js';
-import { GRAINS, type Grain, type Group } from '../choice/choice.js';
+import { GRAINS, type Group, type TimeGrain } from '../choice/choice.js';
 import type { DimensionChoice } from '../dimensions/offered.js';
 import { PickList } from './PickList.js';
 
 export interface GroupListProps {
   readonly thread: CatalogThread;
-  readonly ground: Ground;
+  readonly ground: CommonGroups;
   readonly groups: readonly Group[];
   readonly onGroups: (groups: readonly Group[]) => void;
 }
@@ -28,7 +28,7 @@ const TIME: DimensionChoice = {
   isKey: false,
 };
 
-export const FIRST_GRAIN: Grain = 'month';
+export const FIRST_GRAIN: TimeGrain = 'month';
 
 /** What the picked metrics can be grouped by, together. Times have a grain beside them. */
 export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) {
