@@ -1,7 +1,7 @@
 import { Session } from 'node:inspector/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createPgFrontend } from '../src/surfaces/pg/index.js';
-import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './language/forms/articles.js';
+import { articlesWorld } from './language/forms/articles.js';
 import { startForms } from './language/forms/fixture.js';
 import { type RestFixture, startRest } from './surfaces/rest/fixture.js';
 import { query } from './wire/support/bytes.js';
@@ -91,12 +91,7 @@ async function publish(rest: RestFixture, walk: Walk): Promise<ReadonlySet<strin
 }
 
 async function onArticles(walk: Walk): Promise<ReadonlySet<string>> {
-  const world = {
-    manifest: ARTICLES_MANIFEST,
-    policy: ARTICLES_POLICY,
-    script: articleScript(),
-    schema: 'press',
-  };
+  const world = articlesWorld();
   const forms = await startForms(world);
   const ask = async (words: string): Promise<void> => {
     const { status, message } = await forms.ask(

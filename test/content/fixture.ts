@@ -6,6 +6,7 @@ import { type OpenedEngine, openEngine, type SystemEngine } from '../../src/engi
 import type { Facet, Manifest } from '../../src/model/manifest/index.js';
 import { parseManifest } from '../../src/model/manifest/index.js';
 import { emptyDatabaseOfItsOwn } from '../support/embedded-data.js';
+import { facetText } from '../support/model-text.js';
 import { startNativePostgres } from '../support/native-postgres.js';
 
 await ready();
@@ -37,12 +38,7 @@ connectors:
 entities:
   product: { source: db.shop.product, primary_key: [id], columns: [id] }
 facets:
-  article:
-    source: db.shop.article
-    entity: product
-    entity_key: product
-    document_id: id
-    text: body
+${facetText('article', 'shop.article', 'product', 'product')}
     metadata: [author, title, words, ordinal]
     scalar_indexed: [product, words]
     chunking: { max_chars: 200, overlap_chars: 40 }

@@ -61,3 +61,32 @@ subjects:
 ${lines.join('\n')}
 ${rest}`;
 }
+
+/** YAML of a facet over the documents `id` with the text `body` of a table; more lines may follow. */
+export function facetText(name: string, table: string, entity: string, key: string): string {
+  return `  ${name}:
+    source: db.${table}
+    entity: ${entity}
+    entity_key: ${key}
+    document_id: id
+    text: body`;
+}
+
+/** An entity, and the columns of a bridge that hold its key. */
+type BridgeEnd = readonly [entity: string, ...columns: string[]];
+
+/** YAML of a bridge whose columns are those of its two ends, and `more`. */
+export function bridgeText(
+  name: string,
+  table: string,
+  left: BridgeEnd,
+  right: BridgeEnd,
+  ...more: readonly string[]
+): string {
+  const end = ([entity, ...columns]: BridgeEnd) => `{ entity: ${entity}, columns: [${columns.join(', ')}] }`;
+  return `  ${name}:
+    source: db.${table}
+    left: ${end(left)}
+    right: ${end(right)}
+    columns: [${[...left.slice(1), ...right.slice(1), ...more].join(', ')}]`;
+}

@@ -1,4 +1,4 @@
-import { grantsText, manifestText, policyText } from './model-text.js';
+import { bridgeText, grantsText, manifestText, policyText } from './model-text.js';
 
 /** A shop with customers in two regions, their orders, and an entity with a column of every type. */
 export const SHOP_MANIFEST = manifestText(
@@ -35,11 +35,7 @@ export const SHOP_MANIFEST = manifestText(
       [id, flag, small, big, real4, real8, exact, words, token, day, clock, local, moment, span, bytes, doc,
        numbers, texts, moments, docs]
 bridges:
-  line:
-    source: db.shop.lines
-    left: { entity: order, columns: [order_id] }
-    right: { entity: product, columns: [product_id] }
-    columns: [order_id, product_id, pieces]
+${bridgeText('line', 'shop.lines', ['order', 'order_id'], ['product', 'product_id'], 'pieces')}
 relationships:
   order_customer: { from: order.customer_id, to: customer.id, kind: many_to_one }
 facets:

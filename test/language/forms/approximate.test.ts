@@ -6,14 +6,7 @@ import type { Service } from '../../../src/service/service.js';
 import { replacing } from '../../support/replacing.js';
 import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { at, startForms } from './fixture.js';
-import {
-  insertNotes,
-  NOTES,
-  toyEmbeddings,
-  VECTORS_POLICY,
-  vectorsManifest,
-  vectorsScript,
-} from './vectors.js';
+import { insertNotes, NOTES, toyEmbeddings, vectorsWorld } from './vectors.js';
 
 t.setTimeout(600_000);
 
@@ -32,13 +25,7 @@ const server = await toyEmbeddings();
 t.teardown(() => server.close());
 const some = NOTES.slice(0, 1_100);
 const forms = await startForms(
-  {
-    manifest: vectorsManifest('{ max_top_k: 50, approximate: true }'),
-    policy: VECTORS_POLICY,
-    script: vectorsScript(some),
-    schema: 'press',
-    settings: { content: { embeddings: { url: server.url, keyEnv: null }, chat: null } },
-  },
+  vectorsWorld('{ max_top_k: 50, approximate: true }', some, server.url),
   (service: Service): Service => ({
     ...sealing(service, {
       engines: new Map(

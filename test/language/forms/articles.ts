@@ -1,4 +1,4 @@
-import { grantsText, manifestText, policyText } from '../../support/model-text.js';
+import { facetText, grantsText, manifestText, policyText } from '../../support/model-text.js';
 
 /** Articles in two regions with notes about them, and accounts whose keys only some callers may read. */
 export const ARTICLES_MANIFEST = manifestText(
@@ -26,12 +26,7 @@ export const ARTICLES_MANIFEST = manifestText(
     primary_key: [code]
     columns: [code, title]
 facets:
-  notes:
-    source: db.press.note
-    entity: article
-    entity_key: article_id
-    document_id: id
-    text: body
+${facetText('notes', 'press.note', 'article', 'article_id')}
     metadata: [lang, words, rating, tags, source, author, score]
     scalar_indexed: [article_id, lang]
     chunking: { max_chars: 300, overlap_chars: 0 }
@@ -40,12 +35,7 @@ facets:
       raw: {}
       masked: { redact: [pii, person], detectors: [email, secret] }
     retrieval: { max_top_k: 50 }
-  memos:
-    source: db.press.memo
-    entity: account
-    entity_key: account
-    document_id: id
-    text: body
+${facetText('memos', 'press.memo', 'account', 'account')}
     scalar_indexed: [account]
     versions:
       raw: {}
@@ -109,6 +99,30 @@ limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, cata
 `,
 );
 
+/**
+ * The policy in which passages of `notes` may leave by the roles `decoding` (all) and `german_decoding` (those in German);
+ * `subjects` and `roles` are more of both.
+ */
+export function decodingPolicy(subjects: string, roles = ''): string {
+  return ARTICLES_POLICY.replace(
+    'roles:\n',
+    `  user:dec: { ceiling: [decoding] }
+  user:some: { ceiling: [masked, german_decoding] }
+  user:ger: { ceiling: [german_decoding] }
+  agent:dec: { ceiling: [masked, decoding] }
+${subjects}roles:
+  decoding:
+    grants:
+      - { on: article, columns: "*" }
+      - { on: notes, columns: "*", decode: true }
+  german_decoding:
+    grants:
+      - { on: article, columns: "*" }
+      - { on: notes, columns: "*", rows: "lang = 'de'", decode: true }
+${roles}`,
+  );
+}
+
 export interface Note {
   readonly id: string;
   readonly article: number;
@@ -167,4 +181,10 @@ ${noteScript(notes)}
 INSERT INTO press.account VALUES ('acc-1', 'First'), ('acc-2', 'Second');
 INSERT INTO press.memo VALUES ('m1', 'acc-1', 'A memo on the budget.'), ('m2', 'acc-2', 'A memo on the roof.');
 `;
+}
+
+/** Options of a service over these articles. */
+export function articlesWorld(notes: readonly Note[] = NOTES) {
+  const script = articleScript(notes);
+  return { manifest: ARTICLES_MANIFEST, policy: ARTICLES_POLICY, script, schema: 'press' } as const;
 }

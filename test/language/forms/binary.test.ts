@@ -4,9 +4,9 @@ import { textOfBinary } from '../../../src/ask/data/runtime/binary.js';
 import { sql } from '../../../src/base/sql.js';
 import { startFrontends, WireClient } from '../../support/frontends.js';
 import { startTestService } from '../../support/service.js';
-import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './articles.js';
+import { articlesWorld } from './articles.js';
 import { startForms } from './fixture.js';
-import { GRAPH_MANIFEST, GRAPH_POLICY, GRAPH_TABLES } from './graph.js';
+import { GRAPH_WORLD } from './graph.js';
 
 t.setTimeout(600_000);
 
@@ -31,12 +31,7 @@ const list = (...items: readonly Buffer[]): Buffer =>
   ]);
 
 t.test('RETRIEVE takes its query and top_k in binary', async (t) => {
-  const forms = await startForms({
-    manifest: ARTICLES_MANIFEST,
-    policy: ARTICLES_POLICY,
-    script: articleScript(),
-    schema: 'press',
-  });
+  const forms = await startForms(articlesWorld());
   t.teardown(() => forms.close());
   const client = await forms.wire('user:eu');
   const osql = "select text from RETRIEVE(facet => 'notes', query => $1, top_k => $2)";
@@ -58,12 +53,7 @@ t.test('RETRIEVE takes its query and top_k in binary', async (t) => {
 });
 
 t.test('TRAVERSE takes its keys in binary', async (t) => {
-  const forms = await startForms({
-    manifest: GRAPH_MANIFEST,
-    policy: GRAPH_POLICY,
-    script: GRAPH_TABLES,
-    schema: 'g',
-  });
+  const forms = await startForms(GRAPH_WORLD);
   t.teardown(() => forms.close());
   await forms.test.engine.system.script(
     sql`insert into g.node select n, true from generate_series(1, 4) n; insert into g.link select n, n + 1, true from generate_series(1, 3) n`,

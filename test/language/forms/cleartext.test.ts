@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { columnLineage, compile } from 'osl-compiler';
 import t from 'tap';
 import { accessOfChain } from '../../../src/service/lineage/caller.js';
-import { manifestText, policyText } from '../../support/model-text.js';
+import { facetText, manifestText, policyText } from '../../support/model-text.js';
 import { call, connected } from '../../surfaces/mcp/support.js';
 import { at, type Forms, startForms } from './fixture.js';
 
@@ -28,24 +28,14 @@ const MANIFEST = manifestText(
   language: { source: db.press.language, primary_key: [code], columns: [code, label] }
   account: { source: db.press.account, primary_key: [code], columns: [code, title] }
 facets:
-  notes:
-    source: db.press.note
-    entity: article
-    entity_key: article_id
-    document_id: id
-    text: body
+${facetText('notes', 'press.note', 'article', 'article_id')}
     metadata: [lang, author, age, contact, byline, desk, ref]
     scalar_indexed: [article_id, lang, author, contact, byline, desk]
     versions:
       raw: {}
       masked: { redact: [pii, person], detectors: [email] }
     retrieval: { max_top_k: 10 }
-  memos:
-    source: db.press.memo
-    entity: account
-    entity_key: account
-    document_id: id
-    text: body
+${facetText('memos', 'press.memo', 'account', 'account')}
     versions: { raw: {} }
     retrieval: { max_top_k: 10 }
 `,

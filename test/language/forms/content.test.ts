@@ -3,17 +3,12 @@ import t from 'tap';
 import { generatedSql } from '../../../src/base/sql.js';
 import { sliceCodePoints } from '../../../src/content/index.js';
 import { postQuery, startFrontends } from '../../support/frontends.js';
-import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, NOTES, PEOPLE } from './articles.js';
+import { articlesWorld, NOTES, PEOPLE } from './articles.js';
 import { type Answer, at, startForms } from './fixture.js';
 
 t.setTimeout(600_000);
 
-const forms = await startForms({
-  manifest: ARTICLES_MANIFEST,
-  policy: ARTICLES_POLICY,
-  script: articleScript(),
-  schema: 'press',
-});
+const forms = await startForms(articlesWorld());
 t.teardown(() => forms.close());
 const { ask, fronts, test } = forms;
 

@@ -7,30 +7,12 @@ import { settingsFrom } from '../../../src/service/settings.js';
 import { type Asked, chat, json, modelServer } from '../../content/server.js';
 import { WireClient } from '../../support/frontends.js';
 import { cancelRequest } from '../../wire/support/bytes.js';
-import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, PEOPLE } from './articles.js';
+import { ARTICLES_MANIFEST, articleScript, decodingPolicy, PEOPLE } from './articles.js';
 import { at, startForms } from './fixture.js';
 
 t.setTimeout(600_000);
 
-/** Passages of `notes` may leave by the roles `decoding` (all) and `german_decoding` (those in German). */
-const POLICY = ARTICLES_POLICY.replace(
-  'roles:\n',
-  `  user:dec: { ceiling: [decoding] }
-  user:two: { ceiling: [masked, decoding] }
-  user:some: { ceiling: [masked, german_decoding] }
-  user:ger: { ceiling: [german_decoding] }
-  agent:dec: { ceiling: [masked, decoding] }
-roles:
-  decoding:
-    grants:
-      - { on: article, columns: "*" }
-      - { on: notes, columns: "*", decode: true }
-  german_decoding:
-    grants:
-      - { on: article, columns: "*" }
-      - { on: notes, columns: "*", rows: "lang = 'de'", decode: true }
-`,
-);
+const POLICY = decodingPolicy('  user:two: { ceiling: [masked, decoding] }\n');
 
 const server = await modelServer();
 const bounds = { cacheBytes: 0, perDay: 1_000 };

@@ -5,14 +5,7 @@ import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { systemReads } from '../../../src/service/system-reads.js';
 import { json } from '../../content/server.js';
 import { startForms } from './fixture.js';
-import {
-  NOTES,
-  toyEmbeddings,
-  toyVector,
-  VECTORS_POLICY,
-  vectorsManifest,
-  vectorsScript,
-} from './vectors.js';
+import { NOTES, toyEmbeddings, toyVector, vectorsWorld } from './vectors.js';
 
 t.setTimeout(600_000);
 
@@ -24,10 +17,7 @@ const content = {
 };
 const some = NOTES.slice(0, 40);
 const forms = await startForms({
-  manifest: vectorsManifest('{ max_top_k: 50 }'),
-  policy: VECTORS_POLICY,
-  script: vectorsScript(some),
-  schema: 'press',
+  ...vectorsWorld('{ max_top_k: 50 }', some, server.url),
   settings: { content },
 });
 t.teardown(async () => {

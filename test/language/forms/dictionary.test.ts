@@ -1,6 +1,6 @@
 import t from 'tap';
 import { sql } from '../../../src/base/sql.js';
-import { grantsText, manifestText } from '../../support/model-text.js';
+import { bridgeText, facetText, grantsText, manifestText } from '../../support/model-text.js';
 import { type Forms, startForms } from './fixture.js';
 
 /**
@@ -27,20 +27,11 @@ const MANIFEST = manifestText(
     legs: [notes]
   person: { source: db.p.person, primary_key: [id], columns: [id, name] }
 bridges:
-  review:
-    source: db.p.review
-    left: { entity: article, columns: [article] }
-    right: { entity: person, columns: [person] }
-    columns: [article, person]
+${bridgeText('review', 'p.review', ['article', 'article'], ['person', 'person'])}
 relationships:
   written: { from: article.author, to: person.id, kind: many_to_one }
 facets:
-  notes:
-    source: db.p.note
-    entity: article
-    entity_key: article
-    document_id: id
-    text: body
+${facetText('notes', 'p.note', 'article', 'article')}
     scalar_indexed: [article]
     versions: { masked: { redact: [pii], detectors: [email] } }
     retrieval: { max_top_k: 50 }

@@ -4,20 +4,15 @@ import { sql } from '../../../src/base/sql.js';
 import { contentStanding, indexContent } from '../../../src/service/indexing/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import * as wire from '../../wire/support/bytes.js';
-import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './articles.js';
+import { articlesWorld } from './articles.js';
 import { at, startForms } from './fixture.js';
-import { NOTES, toyEmbeddings, VECTORS_POLICY, vectorsManifest, vectorsScript } from './vectors.js';
+import { NOTES, toyEmbeddings, vectorsWorld } from './vectors.js';
 
 /** How old an index is, in the schema and in each answer that rests on it: as the rounds of `osl index` said it. */
 
 t.setTimeout(180_000);
 
-const forms = await startForms({
-  manifest: ARTICLES_MANIFEST,
-  policy: ARTICLES_POLICY,
-  script: articleScript(),
-  schema: 'press',
-});
+const forms = await startForms(articlesWorld());
 t.teardown(() => forms.close());
 const { open, service, engine } = forms.test;
 const content = settingsFrom({}, '/').content;
@@ -134,13 +129,9 @@ t.test('the operator is told how many rows a store is behind: what the next roun
 t.test('of two legs the older one counts', async (t) => {
   const server = await toyEmbeddings();
   t.teardown(() => server.close());
-  const both = await startForms({
-    manifest: vectorsManifest('{ max_top_k: 50, hybrid: true }'),
-    policy: VECTORS_POLICY,
-    script: vectorsScript(NOTES.slice(0, 40)),
-    schema: 'press',
-    settings: { content: { embeddings: { url: server.url, keyEnv: null }, chat: null } },
-  });
+  const both = await startForms(
+    vectorsWorld('{ max_top_k: 50, hybrid: true }', NOTES.slice(0, 40), server.url),
+  );
   t.teardown(() => both.close());
   const [dense, lexical] = ['2031-01-01T00:00:00Z', '2030-01-01T00:00:00Z'];
   await both.test.engine.system.query(

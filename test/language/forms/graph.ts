@@ -1,5 +1,5 @@
 import { fc } from '../../support/fast-check.js';
-import { grantsText, manifestText, policyText } from '../../support/model-text.js';
+import { bridgeText, grantsText, manifestText, policyText } from '../../support/model-text.js';
 
 /** Nodes linked with each other and with items, and groups of items. A row is hidden from some callers. */
 export const GRAPH_MANIFEST = manifestText(
@@ -24,24 +24,12 @@ export const GRAPH_MANIFEST = manifestText(
   knode: { source: db.g.knode, primary_key: [area, name], columns: [area, name, shown] }
   kitem: { source: db.g.kitem, primary_key: [area, name], entity_key_columns: [area, name, grp], columns: [area, name, grp, shown] }
 bridges:
-  link: { source: db.g.link, left: { entity: node, columns: [a] }, right: { entity: node, columns: [b] }, columns: [a, b, shown] }
-  owns: { source: db.g.owns, left: { entity: node, columns: [node] }, right: { entity: item, columns: [item] }, columns: [node, item, shown] }
-  likes: { source: db.g.likes, left: { entity: node, columns: [node] }, right: { entity: item, columns: [item] }, columns: [node, item, shown] }
-  klink:
-    source: db.g.klink
-    left: { entity: knode, columns: [a1, a2] }
-    right: { entity: knode, columns: [b1, b2] }
-    columns: [a1, a2, b1, b2, shown]
-  kowns:
-    source: db.g.kowns
-    left: { entity: knode, columns: [a1, a2] }
-    right: { entity: kitem, columns: [b1, b2] }
-    columns: [a1, a2, b1, b2, shown]
-  klikes:
-    source: db.g.klikes
-    left: { entity: knode, columns: [a1, a2] }
-    right: { entity: kitem, columns: [b1, b2] }
-    columns: [a1, a2, b1, b2, shown]
+${bridgeText('link', 'g.link', ['node', 'a'], ['node', 'b'], 'shown')}
+${bridgeText('owns', 'g.owns', ['node', 'node'], ['item', 'item'], 'shown')}
+${bridgeText('likes', 'g.likes', ['node', 'node'], ['item', 'item'], 'shown')}
+${bridgeText('klink', 'g.klink', ['knode', 'a1', 'a2'], ['knode', 'b1', 'b2'], 'shown')}
+${bridgeText('kowns', 'g.kowns', ['knode', 'a1', 'a2'], ['kitem', 'b1', 'b2'], 'shown')}
+${bridgeText('klikes', 'g.klikes', ['knode', 'a1', 'a2'], ['kitem', 'b1', 'b2'], 'shown')}
 relationships:
   item_grp: { from: item.grp, to: grp.id, kind: many_to_one }
   kitem_grp: { from: kitem.grp, to: grp.id, kind: many_to_one }
@@ -97,6 +85,14 @@ CREATE TABLE g.klink (a1 int4, a2 text, b1 int4, b2 text, shown bool NOT NULL, P
 CREATE TABLE g.kowns (a1 int4, a2 text, b1 int4, b2 text, shown bool NOT NULL, PRIMARY KEY (a1, a2, b1, b2));
 CREATE TABLE g.klikes (a1 int4, a2 text, b1 int4, b2 text, shown bool NOT NULL, PRIMARY KEY (a1, a2, b1, b2));
 `;
+
+/** Options of a service over the empty graph. */
+export const GRAPH_WORLD = {
+  manifest: GRAPH_MANIFEST,
+  policy: GRAPH_POLICY,
+  script: GRAPH_TABLES,
+  schema: 'g',
+} as const;
 
 type Entity = readonly [id: number, shown: boolean];
 /** From, to, and whether it is shown. */

@@ -3,15 +3,7 @@ import { generatedSql, sql } from '../../../src/base/sql.js';
 import { lexicalEmbedder, openStore } from '../../../src/content/index.js';
 import { indexedFacets } from '../../../src/model/manifest/index.js';
 import { at, type Forms, startForms } from './fixture.js';
-import {
-  insertNotes,
-  NOTES,
-  type Note,
-  toyEmbeddings,
-  VECTORS_POLICY,
-  vectorsManifest,
-  vectorsScript,
-} from './vectors.js';
+import { insertNotes, NOTES, type Note, toyEmbeddings, vectorsWorld } from './vectors.js';
 
 t.setTimeout(600_000);
 
@@ -26,16 +18,9 @@ const DEPTH = 100;
 
 /** Several passages of each note, found by words and by vectors. */
 function world(notes: readonly Note[]): Promise<Forms> {
-  return startForms({
-    manifest: vectorsManifest('{ max_top_k: 1000, hybrid: true }').replace(
-      'embedding:',
-      'chunking: { max_chars: 100, overlap_chars: 0 }\n    embedding:',
-    ),
-    policy: VECTORS_POLICY,
-    script: vectorsScript(notes),
-    schema: 'press',
-    settings: { content: { embeddings: { url: server.url, keyEnv: null }, chat: null } },
-  });
+  const plain = vectorsWorld('{ max_top_k: 1000, hybrid: true }', notes, server.url);
+  const chunking = 'chunking: { max_chars: 100, overlap_chars: 0 }\n    embedding:';
+  return startForms({ ...plain, manifest: plain.manifest.replace('embedding:', chunking) });
 }
 
 const forms = await world(SOME);
@@ -273,13 +258,7 @@ t.test('what is hidden changes nothing of a fused answer', async (t) => {
 
 t.test('a leg that is not indexed is named, and how to index it', async (t) => {
   const { system } = forms.test.engine;
-  const twin = await startForms({
-    manifest: vectorsManifest('{ max_top_k: 10 }'),
-    policy: VECTORS_POLICY,
-    script: vectorsScript(SOME.slice(0, 3)),
-    schema: 'press',
-    settings: { content: { embeddings: { url: server.url, keyEnv: null }, chat: null } },
-  });
+  const twin = await startForms(vectorsWorld('{ max_top_k: 10 }', SOME.slice(0, 3), server.url));
   t.teardown(() => twin.close());
   const { manifest } = forms.test.service.model();
   const { facets } = manifest;

@@ -7,15 +7,7 @@ import type { Service } from '../../../src/service/service.js';
 import { replacing } from '../../support/replacing.js';
 import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import { startForms } from './fixture.js';
-import {
-  insertNotes,
-  NOTES,
-  type Note,
-  toyEmbeddings,
-  VECTORS_POLICY,
-  vectorsManifest,
-  vectorsScript,
-} from './vectors.js';
+import { insertNotes, NOTES, type Note, toyEmbeddings, vectorsWorld } from './vectors.js';
 
 t.setTimeout(600_000);
 
@@ -29,15 +21,9 @@ let sent: { readonly plan: GovernedPlan; readonly values: readonly BoundValue[] 
 
 const server = await toyEmbeddings();
 t.teardown(() => server.close());
-const content = { embeddings: { url: server.url, keyEnv: null }, chat: null };
+const world = vectorsWorld('{ max_top_k: 50 }', NOTES, server.url);
 const forms = await startForms(
-  {
-    manifest: vectorsManifest('{ max_top_k: 50 }'),
-    policy: VECTORS_POLICY,
-    script: vectorsScript(NOTES),
-    schema: 'press',
-    settings: { content },
-  },
+  world,
   (service: Service): Service => ({
     ...sealing(service, {
       engines: new Map([...sealedParts(service).engines].map(([name, engine]) => [name, watched(engine)])),

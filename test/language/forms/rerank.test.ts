@@ -8,36 +8,21 @@ import { type Asked, json, modelServer } from '../../content/server.js';
 import { WireClient } from '../../support/frontends.js';
 import { policyText } from '../../support/model-text.js';
 import { cancelRequest } from '../../wire/support/bytes.js';
-import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, PEOPLE } from './articles.js';
+import { ARTICLES_MANIFEST, articleScript, decodingPolicy, PEOPLE } from './articles.js';
 import { type Answer, at, startForms } from './fixture.js';
-import { NOTES, toyEmbeddings, vectorsManifest, vectorsScript } from './vectors.js';
+import { NOTES, toyEmbeddings, vectorsWorld } from './vectors.js';
 
 t.setTimeout(180_000);
 
 const PROTOCOLS = ['cohere', 'jina', 'voyage', 'tei'] as const;
 type Protocol = (typeof PROTOCOLS)[number];
 
-/** Passages of `notes` may leave by the roles `decoding` (all) and `german_decoding` (those in German). */
-const POLICY = ARTICLES_POLICY.replace(
-  'roles:\n',
-  `  user:dec: { ceiling: [decoding] }
-  user:raw: { ceiling: [raw_decoding] }
-  user:some: { ceiling: [masked, german_decoding] }
-  user:ger: { ceiling: [german_decoding] }
-  agent:dec: { ceiling: [masked, decoding] }
-roles:
-  decoding:
-    grants:
-      - { on: article, columns: "*" }
-      - { on: notes, columns: "*", decode: true }
-  raw_decoding:
+const POLICY = decodingPolicy(
+  '  user:raw: { ceiling: [raw_decoding] }\n',
+  `  raw_decoding:
     grants:
       - { on: article, columns: "*" }
       - { on: notes, columns: "*", unmask: [pii, person], decode: true }
-  german_decoding:
-    grants:
-      - { on: article, columns: "*" }
-      - { on: notes, columns: "*", rows: "lang = 'de'", decode: true }
 `,
 );
 
@@ -528,15 +513,13 @@ t.test('a worker has its share of the requests at a time', async (t) => {
 t.test('two legs are fused first, and what comes of them is reranked', async (t) => {
   const embeddings = await toyEmbeddings();
   t.teardown(() => embeddings.close());
+  const retrieval = '{ max_top_k: 100, hybrid: true, rerankers: [cohere] }';
+  const world = vectorsWorld(retrieval, NOTES.slice(0, 160), embeddings.url);
+  const rerankers = `rerankers: { cohere: ${declared('cohere', 'candidates: 30')} }\nfacets:`;
   const hybrid = await startForms({
-    manifest: vectorsManifest('{ max_top_k: 100, hybrid: true, rerankers: [cohere] }').replace(
-      'facets:',
-      `rerankers: { cohere: ${declared('cohere', 'candidates: 30')} }\nfacets:`,
-    ),
+    ...world,
+    manifest: world.manifest.replace('facets:', rerankers),
     policy: VECTORS_DECODING,
-    script: vectorsScript(NOTES.slice(0, 160)),
-    schema: 'press',
-    settings: { content: { embeddings: { url: embeddings.url, keyEnv: null }, chat: null } },
   });
   t.teardown(() => hybrid.close());
   const query = NOTES[10]?.body ?? '';

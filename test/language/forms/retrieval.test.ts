@@ -1,16 +1,11 @@
 import t from 'tap';
 import { call, connected } from '../../surfaces/mcp/support.js';
-import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './articles.js';
+import { articlesWorld } from './articles.js';
 import { type Answer, at, startForms } from './fixture.js';
 
 t.setTimeout(600_000);
 
-const forms = await startForms({
-  manifest: ARTICLES_MANIFEST,
-  policy: ARTICLES_POLICY,
-  script: articleScript(),
-  schema: 'press',
-});
+const forms = await startForms(articlesWorld());
 t.teardown(() => forms.close());
 const { ask } = forms;
 

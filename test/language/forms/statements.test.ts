@@ -2,15 +2,9 @@ import t from 'tap';
 import { generatedSql, sql } from '../../../src/base/sql.js';
 import { lexicalQuery, settledAt, termsOf } from '../../../src/content/index.js';
 import type { SystemEngine } from '../../../src/engine/index.js';
-import {
-  NOTES as ARTICLES,
-  ARTICLES_MANIFEST,
-  ARTICLES_POLICY,
-  articleScript,
-  type Note,
-} from './articles.js';
+import { NOTES as ARTICLES, articlesWorld, type Note } from './articles.js';
 import { startForms } from './fixture.js';
-import { NOTES, toyEmbeddings, VECTORS_POLICY, vectorsManifest, vectorsScript } from './vectors.js';
+import { NOTES, toyEmbeddings, vectorsWorld } from './vectors.js';
 
 t.setTimeout(600_000);
 
@@ -24,12 +18,7 @@ function steps(forms: Awaited<ReturnType<typeof startForms>>): readonly string[]
 }
 
 t.test('the lexical lane', async (t) => {
-  const forms = await startForms({
-    manifest: ARTICLES_MANIFEST,
-    policy: ARTICLES_POLICY,
-    script: articleScript([...ARTICLES, ...latin()]),
-    schema: 'press',
-  });
+  const forms = await startForms(articlesWorld([...ARTICLES, ...latin()]));
   t.teardown(() => forms.close());
   const { system } = forms.test.engine;
   const asked = async (more = '', query = 'report on the windmill'): Promise<readonly unknown[]> => {
@@ -226,15 +215,10 @@ function scores(rows: readonly unknown[]): readonly unknown[] {
 t.test('the lanes of a model', async (t) => {
   const server = await toyEmbeddings();
   t.teardown(() => server.close());
-  const content = { embeddings: { url: server.url, keyEnv: null }, chat: null };
-  const startWith = (retrieval: string, exactUpTo: number): ReturnType<typeof startForms> =>
-    startForms({
-      manifest: vectorsManifest(retrieval),
-      policy: VECTORS_POLICY,
-      script: vectorsScript(NOTES.slice(0, 1_200)),
-      schema: 'press',
-      settings: { content, exactUpTo },
-    });
+  const startWith = (retrieval: string, exactUpTo: number): ReturnType<typeof startForms> => {
+    const world = vectorsWorld(retrieval, NOTES.slice(0, 1_200), server.url);
+    return startForms({ ...world, settings: { ...world.settings, exactUpTo } });
+  };
   const SENT = ['passages', 'answer'];
   for (const [name, retrieval, exactUpTo] of [
     ['one by one', '{ max_top_k: 50 }', 30_000],
@@ -259,13 +243,7 @@ t.test('the lanes of a model', async (t) => {
 t.test('what the answer is made of', async (t) => {
   const server = await toyEmbeddings();
   t.teardown(() => server.close());
-  const forms = await startForms({
-    manifest: vectorsManifest('{ max_top_k: 1000 }'),
-    policy: VECTORS_POLICY,
-    script: vectorsScript(NOTES.slice(0, 1_000)),
-    schema: 'press',
-    settings: { content: { embeddings: { url: server.url, keyEnv: null }, chat: null } },
-  });
+  const forms = await startForms(vectorsWorld('{ max_top_k: 1000 }', NOTES.slice(0, 1_000), server.url));
   t.teardown(() => forms.close());
   const from = (more: string) =>
     `RETRIEVE(facet => 'notes', query => '${NOTES[10]?.body}', top_k => 1000)${more}`;

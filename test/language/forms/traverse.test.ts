@@ -3,9 +3,7 @@ import { generatedSql, sql } from '../../../src/base/sql.js';
 import { fc } from '../../support/fast-check.js';
 import { at, startForms } from './fixture.js';
 import {
-  GRAPH_MANIFEST,
-  GRAPH_POLICY,
-  GRAPH_TABLES,
+  GRAPH_WORLD,
   type Graph,
   graphScript,
   graphs,
@@ -21,12 +19,7 @@ t.setTimeout(3 * 3_600_000);
 
 const RUNS = Number(process.env['OSL_TRAVERSE_RUNS'] ?? 40);
 
-const forms = await startForms({
-  manifest: GRAPH_MANIFEST,
-  policy: GRAPH_POLICY,
-  script: GRAPH_TABLES,
-  schema: 'g',
-});
+const forms = await startForms(GRAPH_WORLD);
 t.teardown(() => forms.close());
 const { ask } = forms;
 const { system } = forms.test.engine;

@@ -1,14 +1,7 @@
 import t from 'tap';
 import { generatedSql, sql } from '../../../src/base/sql.js';
 import type { Service } from '../../../src/service/service.js';
-import {
-  ARTICLES_MANIFEST,
-  ARTICLES_POLICY,
-  articleScript,
-  NOTES,
-  type Note,
-  noteScript,
-} from './articles.js';
+import { articlesWorld, NOTES, type Note, noteScript } from './articles.js';
 import { type Forms, startForms } from './fixture.js';
 
 t.setTimeout(600_000);
@@ -117,12 +110,7 @@ async function corpus(notes: readonly Note[]): Promise<Corpus> {
       },
     },
   });
-  const options = {
-    manifest: ARTICLES_MANIFEST,
-    policy: ARTICLES_POLICY,
-    script: articleScript(),
-    schema: 'press',
-  };
+  const options = articlesWorld();
   const forms = await startForms(options, leaky);
   // The first build measures how long passages are, once and for all: of hidden ones too, as the decision says.
   if (notes !== NOTES) {

@@ -1,5 +1,5 @@
 import { type Asked, json, type ModelServer, modelServer } from '../../content/server.js';
-import { manifestText, policyText } from '../../support/model-text.js';
+import { facetText, manifestText, policyText } from '../../support/model-text.js';
 
 /** Notes about articles in two regions, as vectors of a model. */
 export function vectorsManifest(retrieval: string): string {
@@ -15,12 +15,7 @@ export function vectorsManifest(retrieval: string): string {
     primary_key: [id]
     columns: [id, region]
 facets:
-  notes:
-    source: db.press.note
-    entity: article
-    entity_key: article_id
-    document_id: id
-    text: body
+${facetText('notes', 'press.note', 'article', 'article_id')}
     metadata: [lang]
     scalar_indexed: [article_id, lang]
     embedding: { model: toy }
@@ -117,4 +112,16 @@ export async function toyEmbeddings(): Promise<ModelServer> {
     json(response, { data: input.map((text, index) => ({ index, embedding: toyVector(text) })) });
   };
   return server;
+}
+
+/** Options of a service over these notes, whose vectors the model at `url` makes. */
+export function vectorsWorld(retrieval: string, notes: readonly Note[], url: string) {
+  const content = { embeddings: { url, keyEnv: null }, chat: null };
+  return {
+    manifest: vectorsManifest(retrieval),
+    policy: VECTORS_POLICY,
+    script: vectorsScript(notes),
+    schema: 'press',
+    settings: { content },
+  } as const;
 }

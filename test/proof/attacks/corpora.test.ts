@@ -1,18 +1,13 @@
 import t from 'tap';
 import { generatedSql, sql } from '../../../src/base/sql.js';
-import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, NOTES } from '../../language/forms/articles.js';
+import { articlesWorld, NOTES } from '../../language/forms/articles.js';
 import { type Forms, startForms } from '../../language/forms/fixture.js';
 import { type Caller, SURFACES, type SurfaceName } from '../../support/frontends.js';
 
 /** 42: hidden documents that shift a score, a rank, a cluster, a count or a plan. Twins answer alike on every surface. */
 t.setTimeout(600_000);
 
-const OPTIONS = {
-  manifest: ARTICLES_MANIFEST,
-  policy: ARTICLES_POLICY,
-  script: articleScript(NOTES),
-  schema: 'press',
-};
+const OPTIONS = articlesWorld();
 /** Sees notes about articles of odd numbers. */
 const READER: Caller = { subject: 'user:eu', aclRoles: [] };
 const HIDDEN = NOTES.filter((n) => n.article % 2 === 0).map((n) => n.id);

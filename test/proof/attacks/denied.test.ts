@@ -3,7 +3,7 @@ import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { at, startForms } from '../../language/forms/fixture.js';
 import { WireClient } from '../../support/frontends.js';
-import { grantsText, manifestText, policyText } from '../../support/model-text.js';
+import { bridgeText, facetText, grantsText, manifestText, policyText } from '../../support/model-text.js';
 import { IMAGE_DIR } from '../../surfaces/catalog/support/world.js';
 import { call, connected } from '../../surfaces/mcp/support.js';
 
@@ -57,11 +57,7 @@ const MANIFEST = manifestText(
     entity_key_columns: [id, secret_boss]
     columns: [id, name, secret_boss]
 bridges:
-  ledgertie:
-    source: db.b.tie
-    left: { entity: account, columns: [account] }
-    right: { entity: person, columns: [person] }
-    columns: [account, person]
+${bridgeText('ledgertie', 'b.tie', ['account', 'account'], ['person', 'person'])}
   knows_secret:
     source: db.b.knows
     left: { entity: account, columns: [account] }
@@ -72,21 +68,11 @@ relationships:
   entry_ledger: { from: entry.of, to: ledger.id, kind: many_to_one }
   secret_reports: { from: person.secret_boss, to: person.id, kind: many_to_one }
 facets:
-  ledgernotes:
-    source: db.b.note
-    entity: ledger
-    entity_key: ledger
-    document_id: id
-    text: body
+${facetText('ledgernotes', 'b.note', 'ledger', 'ledger')}
     scalar_indexed: [ledger]
     versions: { raw: {} }
     retrieval: { max_top_k: 5 }
-  ledgermemos:
-    source: db.b.memo
-    entity: account
-    entity_key: account
-    document_id: id
-    text: body
+${facetText('ledgermemos', 'b.memo', 'account', 'account')}
     scalar_indexed: [account]
     versions: { raw: {} }
     retrieval: { max_top_k: 5 }

@@ -8,7 +8,7 @@ import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { chat, modelServer } from '../../content/server.js';
 import { hmac, PUBLIC_PEM, type Signer, seal } from '../../policy/tokens.js';
-import { grantsText, manifestText, policyText } from '../../support/model-text.js';
+import { bridgeText, facetText, grantsText, manifestText, policyText } from '../../support/model-text.js';
 import type { TokenClaims } from '../../support/service.js';
 import { type RestFixture, type Sent, startRest } from '../../surfaces/rest/fixture.js';
 import { at } from './json.js';
@@ -41,24 +41,14 @@ const MANIFEST = manifestText(
     columns: [id, name]
   member: { source: db.lib.t_member, primary_key: [code], columns: [code, since] }
 bridges:
-  wrote: { source: db.lib.t_wrote, left: { entity: book, columns: [book] }, right: { entity: author, columns: [author] }, columns: [book, author] }
+${bridgeText('wrote', 'lib.t_wrote', ['book', 'book'], ['author', 'author'])}
 facets:
-  reviews:
-    source: db.lib.t_review
-    entity: book
-    entity_key: book_id
-    document_id: id
-    text: body
+${facetText('reviews', 'lib.t_review', 'book', 'book_id')}
     metadata: [lang, reviewer]
     scalar_indexed: [book_id, lang]
     versions: { raw: {}, masked: { redact: [pii, person] } }
     retrieval: { max_top_k: 20 }
-  letters:
-    source: db.lib.t_letter
-    entity: member
-    entity_key: member
-    document_id: id
-    text: body
+${facetText('letters', 'lib.t_letter', 'member', 'member')}
     scalar_indexed: [member]
     versions: { raw: {} }
     retrieval: { max_top_k: 5 }

@@ -1,6 +1,6 @@
 import { type Forms, startForms } from '../../language/forms/fixture.js';
 import { toyEmbeddings } from '../../language/forms/vectors.js';
-import { manifestText, policyText } from '../../support/model-text.js';
+import { facetText, manifestText, policyText } from '../../support/model-text.js';
 
 /** Notes about articles, of which both legs of a facet are searched: small enough to work answers out by hand. */
 const MANIFEST = manifestText(
@@ -12,12 +12,7 @@ const MANIFEST = manifestText(
   `entities:
   article: { source: db.press.article, primary_key: [id], columns: [id, region, views] }
 facets:
-  notes:
-    source: db.press.note
-    entity: article
-    entity_key: article_id
-    document_id: id
-    text: body
+${facetText('notes', 'press.note', 'article', 'article_id')}
     metadata: [lang]
     scalar_indexed: [article_id, lang]
     chunking: { max_chars: 100, overlap_chars: 0 }

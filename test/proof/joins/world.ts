@@ -1,4 +1,4 @@
-import { grantsText, manifestText, policyText } from '../../support/model-text.js';
+import { bridgeText, grantsText, manifestText, policyText } from '../../support/model-text.js';
 
 /** A small model with keys of every kind that the join rule tells apart. */
 export const MANIFEST = manifestText(
@@ -28,11 +28,7 @@ export const MANIFEST = manifestText(
   member: { source: db.j.member, primary_key: [code], columns: [code, since] }
   letter: { source: db.j.letter, primary_key: [id], entity_key_columns: [id, code], columns: [id, code, pages] }
 bridges:
-  likes:
-    source: db.j.likes
-    left: { entity: customer, columns: [customer_id] }
-    right: { entity: purchase, columns: [purchase_id] }
-    columns: [customer_id, purchase_id, stars]
+${bridgeText('likes', 'j.likes', ['customer', 'customer_id'], ['purchase', 'purchase_id'], 'stars')}
 `,
 );
 

@@ -1,4 +1,4 @@
-import { manifestText } from '../../support/model-text.js';
+import { facetText, manifestText } from '../../support/model-text.js';
 import type { Dice } from '../oracle/dice.js';
 
 /** Notes about articles, found by words alone (`plain`) and by both legs (`notes`); `asked` keeps the vectors of queries. */
@@ -14,12 +14,7 @@ export const MANIFEST = manifestText(
   article: { source: db.press.article, primary_key: [id], columns: [id, region, views] }
   person: { source: db.press.person, primary_key: [id], columns: [id, name] }
 facets:
-  notes:
-    source: db.press.note
-    entity: article
-    entity_key: article_id
-    document_id: id
-    text: body
+${facetText('notes', 'press.note', 'article', 'article_id')}
     metadata: [lang]
     scalar_indexed: [article_id, lang]
     chunking: { max_chars: 100, overlap_chars: 0 }
@@ -27,24 +22,14 @@ facets:
     embedding: { model: toy }
     versions: { raw: {}, masked: { redact: [person], detectors: [email] } }
     retrieval: { max_top_k: 1000, hybrid: true }
-  plain:
-    source: db.press.note
-    entity: article
-    entity_key: article_id
-    document_id: id
-    text: body
+${facetText('plain', 'press.note', 'article', 'article_id')}
     metadata: [lang]
     scalar_indexed: [article_id, lang]
     chunking: { max_chars: 100, overlap_chars: 0 }
     dictionary: tenant
     versions: { raw: {}, masked: { redact: [person], detectors: [email] } }
     retrieval: { max_top_k: 1000 }
-  asked:
-    source: db.press.asked
-    entity: article
-    entity_key: article_id
-    document_id: id
-    text: body
+${facetText('asked', 'press.asked', 'article', 'article_id')}
     versions: { raw: {} }
     retrieval: { max_top_k: 10 }
 `,

@@ -2,9 +2,9 @@ import pg from 'pg';
 import tap, { test } from 'tap';
 import { sql } from '../../../src/base/sql.js';
 import { settingsFrom } from '../../../src/service/settings.js';
-import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from '../../language/forms/articles.js';
+import { articlesWorld } from '../../language/forms/articles.js';
 import { startForms } from '../../language/forms/fixture.js';
-import { GRAPH_MANIFEST, GRAPH_POLICY, GRAPH_TABLES } from '../../language/forms/graph.js';
+import { GRAPH_WORLD } from '../../language/forms/graph.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { ENDLESS } from './fuzz/traces.js';
@@ -114,12 +114,12 @@ function occupy({ engine }: TestService): Promise<unknown> {
 test('RETRIEVE and TRAVERSE', async (t) => {
   const worlds = [
     [
-      { manifest: ARTICLES_MANIFEST, policy: ARTICLES_POLICY, script: articleScript(), schema: 'press' },
+      articlesWorld(),
       'user:ann',
       "select text from RETRIEVE(facet => 'notes', query => 'river', top_k => 3)",
     ],
     [
-      { manifest: GRAPH_MANIFEST, policy: GRAPH_POLICY, script: GRAPH_TABLES, schema: 'g' },
+      GRAPH_WORLD,
       'user:all',
       "select id, depth from TRAVERSE(anchor => 'node', target => 'node', keys => ('1'), max_hops => 3)",
     ],

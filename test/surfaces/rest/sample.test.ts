@@ -1,6 +1,6 @@
 import t, { test } from 'tap';
 import { sql } from '../../../src/base/sql.js';
-import { policyText } from '../../support/model-text.js';
+import { bridgeText, policyText } from '../../support/model-text.js';
 import { inOneMoment } from '../../support/moment.js';
 import { freshAddress, type Reply, startRest } from './fixture.js';
 
@@ -90,7 +90,7 @@ ${MASKS.map(
 relationships:
   slip_pay: { from: slip.pay_id, to: pay.id, kind: many_to_one }
 bridges:
-  link: { source: db.vault.link, left: { entity: m_redact, columns: [a] }, right: { entity: pay, columns: [b] }, columns: [a, b] }
+${bridgeText('link', 'vault.link', ['m_redact', 'a'], ['pay', 'b'])}
 `;
 
 const POLICY = policyText(

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import t, { test } from 'tap';
+import { facetText } from '../../support/model-text.js';
 import { NO_BINARIES, startOwnPostgres } from '../../support/native-postgres.js';
 import { systemRoleScript } from '../../support/system-role.js';
 import { EXAMPLE, type Finished, osl, temporary } from './support.js';
@@ -261,12 +262,7 @@ connectors:
 entities:
   person: { source: db.doc.person, primary_key: [id], columns: [id, name] }
 facets:
-  notes:
-    source: db.doc.note
-    entity: person
-    entity_key: person
-    document_id: id
-    text: body
+${facetText('notes', 'doc.note', 'person', 'person')}
     dictionary: tenant
     exceptions: []
     versions: { raw: {}, masked: { redact: [person] } }

@@ -13,6 +13,7 @@ import {
 import { parseManifest, parsePolicyDocument } from '../../../src/model/manifest/index.js';
 import { METRICS_MANIFEST } from '../../language/metrics/shop.js';
 import { fc } from '../../support/fast-check.js';
+import { bridgeText } from '../../support/model-text.js';
 import { SHOP_MANIFEST } from '../../support/shop.js';
 import { EXAMPLE } from '../cli/support.js';
 import { RICH_OSSIE } from './rich.js';
@@ -129,7 +130,7 @@ entities:
   buyers: { source: db.s.buyers, primary_key: [id], columns: [id, name] }
 relationships: { buyer_of: { from: orders.buyer, to: buyers.id, kind: many_to_one } }
 bridges:
-  seen: { source: db.s.seen, left: { entity: orders, columns: [order_id] }, right: { entity: buyers, columns: [buyer_id] }, columns: [order_id, buyer_id] }
+${bridgeText('seen', 's.seen', ['orders', 'order_id'], ['buyers', 'buyer_id'])}
 metrics:
   revenue: { entity: orders, expression: sum(amount) }
   orders_count: { entity: orders, expression: count(*), filter: amount > 0 }
