@@ -1,17 +1,18 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, createWriteStream, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { join, relative, resolve } from 'node:path';
+import { setTimeout as passed } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Parser, type Result } from 'tap-parser';
 import { stringify } from 'yaml';
-import { makeCommand } from './support/make-command.js';
+import { makeCommand, makeTests } from './support/make-script.js';
 
 /**
  * Runs test files, each in a process of its own: `npm test [-- FILE…]`, all of them unless told.
  *
- * Two more at once than there are processors, since half of a file's time is waiting, the longest first; those that
- * measure time come last and one at a time. `OSL_TEST_JOBS` says how many at once, `TAP_OUTPUT_FILE` where what they said is written for
+ * One more at once than there are processors, and more while a processor is idle, since half of a file's time is
+ * waiting; the longest first; those that measure time come last and one at a time. `OSL_TEST_JOBS` says how many at once, `TAP_OUTPUT_FILE` where what they said is written for
  * `account.ts`. Ends with 1 if anything failed. A file runs as `node FILE` runs it: tap's own runner loads hooks into
  * every process, which took two fifths of the processor.
  */
@@ -75,6 +76,10 @@ const SHORT_LIVED = [
 
 /** Seconds that one test may take unless it says more. */
 const TEST_SECONDS = 240;
+/** ms from one look at how idle the processors are to the next. */
+const LOOK_MS = 1_000;
+/** Share of all processors' time; where more is idle, another file starts. */
+const IDLE = 0.15;
 /** ms after which a file is ended, whatever it waits for. */
 const FILE_MS = 15 * 60_000;
 const GIB = 2 ** 30;
@@ -96,7 +101,10 @@ function allFiles(): string[] {
     .toSorted();
 }
 
+const fileOf = (name: string): string => relative('.', join(TESTS, `${name}.test.js`));
 const nameOf = (file: string): string => relative(TESTS, file).replace(/\.test\.js$/, '');
+
+const isItself = (file: string): boolean => !IN_SCRIPT.test(nameOf(file)) || AS_MODULES.test(nameOf(file));
 
 interface Job {
   readonly file: string;
@@ -157,6 +165,15 @@ function hasRoom(folder: string): boolean {
 const BY_MODULES =
   /^(tools\/(cli\/start|init\/init)|service\/operations\/(away|outlives|shared-limits|tls)|proof\/faults\/outward)$/;
 
+/**
+ * Tests that run in one script. Some run as their own modules: they look for a second time at a module of the product,
+ * which they share with it there, or change one before it loads.
+ */
+const IN_SCRIPT = /^(ask|content|language|model|policy|tools\/lsp)\//;
+const AS_MODULES = /^language\/(compiler\/fields$|functions\/)/;
+/** Whose process makes the code cache for all. */
+const TRIAL = ['language/forms/statements'];
+
 /** The empty embedded database that tests copy: so that the first of them do not each make one. */
 function makeTemplate(): void {
   const script = join(TESTS, 'support', 'make-template.js');
@@ -188,13 +205,20 @@ interface Surroundings {
   readonly folder: string;
   /** The script that stands for `bin/osl.js`; null: that itself. */
   readonly command: string | null;
+  /** The script that runs a test; null: each runs as its own modules. */
+  readonly tests: string | null;
 }
 
-async function run({ file, env: more, name }: Job, { folder, command }: Surroundings): Promise<Outcome> {
+async function run(
+  { file, env: more, name }: Job,
+  { folder, command, tests }: Surroundings,
+): Promise<Outcome> {
   const started = performance.now();
   const bin = command === null || BY_MODULES.test(nameOf(file)) ? {} : { OSL_TEST_BIN: command };
   const own = { ...bin, TMPDIR: folder, TAP_TIMEOUT: `${TEST_SECONDS}`, TAP_OMIT_VERSION: '1' };
-  const node = [process.execPath, ...(ALONE.test(nameOf(file)) ? [] : SHORT_LIVED), file];
+  const flags = ALONE.test(nameOf(file)) ? [] : SHORT_LIVED;
+  const script = tests === null || isItself(file) ? [] : [tests];
+  const node = [process.execPath, ...flags, ...script, resolve(file)];
   const child = spawn('/bin/sh', ['-c', TIMED, 'sh', ...node], {
     env: { ...process.env, ...own, ...more },
     detached: true, // a group of its own, which ends as one
@@ -250,19 +274,60 @@ function told({ file, seconds, busy, ok, faults, complaints }: Outcome): string 
   return [line, ...more.map((text) => indented(text, 4)), ''].join('\n');
 }
 
+/** Of all processor time since the last call, the share that nothing used. */
+function idleSince(): () => number {
+  const totals = (): [idle: number, all: number] => {
+    const times = cpus().map((cpu) => cpu.times);
+    const idle = times.reduce((sum, time) => sum + time.idle, 0);
+    return [idle, times.reduce((sum, time) => sum + time.user + time.nice + time.sys + time.irq, idle)];
+  };
+  let last = totals();
+  return () => {
+    const [idle, all] = totals();
+    const share = (idle - last[0]) / Math.max(all - last[1], 1);
+    last = [idle, all];
+    return share;
+  };
+}
+
+interface Lanes {
+  /** Files that run at once whatever else does. */
+  readonly fixed: number;
+  /** Files more, one a second, while a processor is idle: some only wait. */
+  readonly spare: number;
+}
+
 async function runAll(
   jobs: readonly Job[],
-  lanes: number,
+  { fixed, spare }: Lanes,
   surroundings: Surroundings,
   each: (o: Outcome) => void,
 ): Promise<void> {
   const waiting = [...jobs];
-  const work = async (): Promise<void> => {
-    for (let job = waiting.shift(); job !== undefined; job = waiting.shift())
-      each(await run(job, surroundings));
+  const next = async (): Promise<boolean> => {
+    const job = waiting.shift();
+    if (job !== undefined) each(await run(job, surroundings));
+    return job !== undefined;
   };
-  await Promise.all(Array.from({ length: lanes }, work));
+  const work = async (): Promise<void> => {
+    while (await next());
+  };
+  const more: Promise<boolean>[] = [];
+  const fill = async (): Promise<void> => {
+    const idle = idleSince();
+    while (waiting.length > 0) {
+      await passed(LOOK_MS);
+      if (idle() > IDLE && running.size < fixed + spare) more.push(next());
+    }
+  };
+  await Promise.all([...Array.from({ length: fixed }, work), ...(spare > 0 ? [fill()] : [])]);
+  await Promise.all(more);
 }
+
+/** The files that the script of tests holds. */
+const inScript = (jobs: readonly Job[]): string[] => [
+  ...new Set([...jobs.map(({ file }) => file).filter((file) => !isItself(file)), ...TRIAL.map(fileOf)]),
+];
 
 /** Whoever stops the run stops what it started too. */
 function onStop(tidy: () => void): void {
@@ -277,7 +342,10 @@ function onStop(tidy: () => void): void {
 
 async function main(named: readonly string[]): Promise<number> {
   const jobs = longestFirst(named.length === 0 ? allJobs() : named.map(jobOf));
-  const lanes = Number(process.env['OSL_TEST_JOBS'] ?? availableParallelism() + 2);
+  const chosen = process.env['OSL_TEST_JOBS'];
+  const processors = availableParallelism();
+  const fixed = Number(chosen ?? processors + 1);
+  const lanes = { fixed, spare: chosen === undefined ? 2 * processors + 1 : 0 };
   const output = process.env['TAP_OUTPUT_FILE'];
   const report = output === undefined ? null : createWriteStream(output);
   const folder = temporaryFolder();
@@ -296,18 +364,19 @@ async function main(named: readonly string[]): Promise<number> {
   };
   const isAlone = ({ file }: Job): boolean => ALONE.test(nameOf(file));
   try {
-    const many = jobs.length > lanes;
+    const many = jobs.length > fixed;
     if (many) makeTemplate();
     const command =
       many && process.env['OSL_TEST_BIN'] === undefined ? await makeCommand(folder, SHORT_LIVED) : null;
-    const surroundings = { folder, command };
+    const tests = many ? await makeTests(folder, SHORT_LIVED, inScript(jobs), TRIAL.map(fileOf)) : null;
+    const surroundings = { folder, command, tests };
     await runAll(
       jobs.filter((job) => !isAlone(job)),
       lanes,
       surroundings,
       each,
     );
-    await runAll(jobs.filter(isAlone), 1, surroundings, each);
+    await runAll(jobs.filter(isAlone), { fixed: 1, spare: 0 }, surroundings, each);
   } finally {
     tidy();
   }
