@@ -170,7 +170,14 @@ export {
   statementTexts,
 } from './text/parse.js';
 export { type PlainLiteral, type ShapedText, shapeOf } from './text/shape.js';
-export { arrayElements, arrayText, identifier, quoteIdentifier, quoteLiteral } from './text/sql-text.js';
+export {
+  arrayElements,
+  arrayText,
+  identifier,
+  quoteIdentifier,
+  quoteLiteral,
+  tableSql,
+} from './text/sql-text.js';
 export { charactersBefore, nearest, positionOfIndex } from './text/text.js';
 export {
   type ColumnForm,

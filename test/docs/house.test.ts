@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { test } from 'tap';
+import t, { test } from 'tap';
 import { ROOT } from '../tools/cli/support.js';
 import { circlesOf, filesOf, importsOf, overridesOf, readHouse, readRooms, roomOfPart } from './house.js';
 
+t.setTimeout(120_000);
+const files = filesOf();
 const rooms = readRooms();
 const house = readHouse();
 const imports = importsOf(house);
@@ -42,12 +44,98 @@ test('each arrow of the rooms is one of an import, and one of their parts', (t) 
   t.end();
 });
 
-test('no folder of a room has more than 40 files', (t) => {
-  const files = [...filesOf().keys()].filter((file) => !file.startsWith('bench/'));
-  const full = [...new Set(files.map((file) => dirname(file)))].filter(
-    (folder) => files.filter((file) => dirname(file) === folder).length > 40,
+test('each room is a project of TypeScript that refers to the rooms it may import, and to no other', (t) => {
+  for (const room of rooms.rooms) {
+    const { references = [] } = projectOf(room);
+    const named = references.map(({ path }) => `${join(room, path)}/`);
+    t.strictSame(named.toSorted(), (rooms.allowed.get(room) ?? []).toSorted(), room);
+  }
+  const whole = (projectOf('.').references ?? []).map(({ path }) => `${join(path)}/`);
+  t.strictSame(
+    rooms.rooms.filter((room) => !whole.includes(room)),
+    [],
+    'and the project at the root refers to all',
   );
-  t.ok(files.length > 1_000);
+  t.end();
+});
+
+/**
+ * Arrows that tsc does not refuse, since a room that may be imported imports the other: what a project refers to by way
+ * of another it may read. biome refuses them.
+ */
+const REACHED_BY_ANOTHER = ['interchange/ → src/engine/', 'src/content/ → policy/'];
+
+test('`tsc -b` refuses an import of each room that is not allowed', (t) => {
+  const dir = t.testdir();
+  const probes = rooms.rooms.map((room) => {
+    const probe = join(dir, room);
+    mkdirSync(probe, { recursive: true });
+    for (const other of rooms.rooms.filter((name) => name !== room)) {
+      const text = `export type * from '${other === 'compiler/' ? 'osl-compiler/types' : relative(probe, leafOf(other))}';\n`;
+      writeFileSync(join(probe, `imports-${other.replaceAll('/', '-')}.ts`), text);
+    }
+    const references =
+      projectOf(room).references?.map(({ path }) => ({ path: join(ROOT, room, path) })) ?? [];
+    const compilerOptions = {
+      types: [],
+      rootDir: ROOT,
+      outDir: join(dir, 'out'),
+      tsBuildInfoFile: join(probe, 'info'),
+    };
+    const config = {
+      extends: join(ROOT, 'tsconfig.base.json'),
+      compilerOptions,
+      files: readdirSync(probe),
+      references,
+    };
+    writeFileSync(join(probe, 'tsconfig.json'), JSON.stringify(config));
+    return { path: probe };
+  });
+  writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify({ files: [], references: probes }));
+  const tsc = join(ROOT, 'node_modules', '.bin', 'tsc');
+  const { stdout } = spawnSync(tsc, ['-b', dir, '--pretty', 'false'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  const errors = stdout.matchAll(/^(\S+)\/imports-(\S+)\.ts\(\d+,\d+\): error TS6307: /gm);
+  const refused = [...errors].map(([, at = '', other]) => {
+    const from = `${relative(dir, join(ROOT, at))}/`;
+    return `${from} → ${rooms.rooms.find((room) => room.replaceAll('/', '-') === other)}`;
+  });
+  const expected = rooms.rooms.flatMap((from) =>
+    rooms.rooms
+      .filter((to) => to !== from && rooms.allowed.get(from)?.includes(to) !== true)
+      .map((to) => `${from} → ${to}`)
+      .filter((arrow) => !REACHED_BY_ANOTHER.includes(arrow)),
+  );
+  t.ok(expected.length > 140, `${expected.length} arrows`);
+  t.strictSame(refused.toSorted(), expected.toSorted(), stdout.slice(0, 2_000));
+  t.end();
+});
+
+interface Project {
+  readonly references?: readonly { readonly path: string }[];
+}
+
+function projectOf(room: string): Project {
+  return JSON.parse(readFileSync(join(ROOT, room, 'tsconfig.json'), 'utf8')) as Project; // our own file
+}
+
+/** The file of a room that imports the fewest of ours. */
+function leafOf(room: string): string {
+  const [leaf] = [...files]
+    .filter(([file]) => file.startsWith(room) && file.endsWith('.ts'))
+    .toSorted(([, a], [, b]) => a.length - b.length);
+  return join(ROOT, (leaf?.[0] ?? room).replace(/\.ts$/, '.js'));
+}
+
+test('no folder of a room has more than 40 files', (t) => {
+  const product = [...files.keys()].filter((file) => !file.startsWith('bench/'));
+  const full = [...new Set(product.map((file) => dirname(file)))].filter(
+    (folder) => product.filter((file) => dirname(file) === folder).length > 40,
+  );
+  t.ok(product.length > 1_000);
   t.strictSame(full, []);
   t.end();
 });
@@ -113,7 +201,7 @@ function specifierOf(file: string, room: string): string {
 const RECURSIONS = [/^compiler\/src\/bind\//, /^compiler\/src\/emit\//];
 
 test('no circle of files but the recursion of a grammar, types included', (t) => {
-  const circles = circlesOf(filesOf()).filter(
+  const circles = circlesOf(files).filter(
     (files) => !RECURSIONS.some((room) => files.every((file) => room.test(file))),
   );
   t.strictSame(circles, []);
@@ -173,7 +261,7 @@ const HEARERS: Readonly<Record<string, string>> = {
 };
 
 test('what emits errors is made where somebody hears them', (t) => {
-  const made = [...filesOf().keys()]
+  const made = [...files.keys()]
     .filter((file) => /^(src|audit|cli|interchange|policy|wire)\//.test(file))
     .map((file) => ({ file, text: readFileSync(join(ROOT, file), 'utf8') }))
     .filter(({ text }) => MAKERS.test(text.replace(/^import[\s\S]*?;$/gm, '')));

@@ -68,3 +68,8 @@ const RESERVED: ReadonlySet<string> = new Set(
     'xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable'
   ).split(' '),
 );
+
+/** A table as a statement names it: with its schema, both in quotes. */
+export function tableSql({ schema, table }: { readonly schema: string; readonly table: string }): string {
+  return `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`;
+}

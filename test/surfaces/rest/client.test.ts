@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type {} from '@fastify/swagger';
 import { fastify } from 'fastify';
 import t, { test } from 'tap';
 import type { OpenApi } from '../../../clients/generator/document.js';

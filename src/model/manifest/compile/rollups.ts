@@ -12,8 +12,8 @@ import {
   type Rollup,
   type RollupMeasure,
   type TypeName,
+  tableSql,
 } from 'osl-compiler';
-import { tableSql } from '../../../base/table-sql.js';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { CacheDocument, ManifestDocument, RollupDocument } from '../document.js';
