@@ -1,6 +1,5 @@
-import { quoteIdentifier } from 'osl-compiler';
+import { quoteIdentifier, tableSql } from 'osl-compiler';
 import { sql } from '../../src/base/sql.js';
-import { tableSql } from '../../src/base/table-sql.js';
 import { type OutOfServiceCause, type Survey, surveyPostgres } from '../../src/engine/index.js';
 import {
   type ModelledType,

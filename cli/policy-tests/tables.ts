@@ -1,6 +1,5 @@
-import { arrayText, quoteIdentifier, quoteLiteral, storedType } from 'osl-compiler';
+import { arrayText, quoteIdentifier, quoteLiteral, storedType, tableSql } from 'osl-compiler';
 import { generatedSql, type Sql } from '../../src/base/sql.js';
-import { tableSql } from '../../src/base/table-sql.js';
 import type { Connector, DeclaredTableColumn, Table } from '../../src/model/manifest/index.js';
 import type { JsonRow } from './document.js';
 

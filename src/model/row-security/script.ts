@@ -1,6 +1,5 @@
-import { quoteIdentifier, quoteLiteral } from 'osl-compiler';
+import { quoteIdentifier, quoteLiteral, tableSql } from 'osl-compiler';
 import { generatedSql, type Sql, sql } from '../../base/sql.js';
-import { tableSql } from '../../base/table-sql.js';
 import type { GuardedTable, RowSecurity } from './design.js';
 import { FUNCTIONS, functionSql } from './functions.js';
 import { padsOf } from './rights.js';
