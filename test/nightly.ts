@@ -122,7 +122,7 @@ const STEPS: readonly Step[] = [
   { name: 'deaths', file: 'proof/faults/deaths', size: sized('places', 'OSL_FAULT_OFFSETS', 20) },
   { name: 'stalls', file: 'proof/faults/stalls', size: null },
   { name: 'outward', file: 'proof/faults/outward', size: sized('rounds', 'OSL_FAULT_ROUNDS', 20) },
-  { name: 'recut bytes', file: 'wire/recut', size: null },
+  { name: 'recut bytes', file: 'wire/framing', size: null },
   { name: 'recut sessions', file: 'surfaces/pg/fuzz-recut', size: null },
   { name: 'changed bytes', file: 'surfaces/pg/fuzz', size: sized('changes', 'OSL_FUZZ_RUNS', 1_000_000) },
   { name: "drivers' own tests", file: 'clients/drivers/suites.js', size: null },

@@ -58,7 +58,7 @@ const LONGEST = [
 ];
 /** What an answer holds and how it ends, which two engines may do in two ways: asked once more on the embedded one. */
 const ON_BOTH =
-  /^(proof\/(attacks\/(attacks|protocol)|parity\/parity)|surfaces\/rest\/(client|explain|objects|query|raw-sql|sample|streaming|types))$/;
+  /^(proof\/(attacks\/(attacks|protocol)|parity\/parity)|surfaces\/rest\/(client|objects|query|raw-sql|sample|streaming|types))$/;
 /** They measure time, so nothing else runs beside them; `linear` counts blocks of code. */
 const ALONE = /^proof\/budget\/(?!linear$)/;
 /**

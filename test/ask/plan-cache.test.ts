@@ -3,6 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { compileTemplate, emit, ready, shapeOf } from 'osl-compiler';
 import t from 'tap';
 import { createPlanCache } from '../../src/ask/data/plan-cache.js';
+import { Route } from '../../src/ask/routes/route.js';
 import { shapeOf as rowShapeOf } from '../../src/surfaces/rest/rows.js';
 import { CALLERS, CATALOG } from '../proof/golden/catalog.js';
 
@@ -61,3 +62,28 @@ t.test('the weight of kept plans is what V8 holds of them', async (t) => {
   }
   t.equal(caches.length, Object.keys(QUESTIONS).length, 'of all kinds');
 });
+
+t.test(
+  'a route is of one chain: rights that are equal may come with other values of attributes',
+  async (t) => {
+    const model = {};
+    const caller = (tenant: string, ...chain: string[]) => ({
+      model,
+      identity: { tenant, chain },
+      access: { signature: 's', claimed: '' },
+      purpose: null,
+      circumstances: { emergency: null },
+    });
+    const isOf = (other: object): boolean => {
+      const route: unknown = Object.create(Route.prototype, {
+        permit: { value: { caller: caller('t', 'user:ann') } },
+      });
+      return Route.prototype.isOf.call(route as Route, other as Parameters<Route['isOf']>[0]); // as far as it looks
+    };
+    t.equal(isOf(caller('t', 'user:ann')), true);
+    t.equal(isOf(caller('t', 'user:bob')), false, 'another person of the same roles');
+    t.equal(isOf(caller('t', 'user:ann', 'agent:scout')), false, 'a longer chain');
+    t.equal(isOf(caller('u', 'user:ann')), false, 'another tenant');
+    t.equal(isOf({ ...caller('t', 'user:ann'), model: {} }), false, 'another model');
+  },
+);

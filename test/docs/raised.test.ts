@@ -146,7 +146,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   rerankBudget: { file: 'test/language/forms/rerank.test.ts', shows: 'E4290' },
   storeClosed: { file: 'test/service/operations/upstream.test.ts', shows: 'E0522' },
   tokenUsed: {
-    file: 'test/publishing/single-use.test.ts',
+    file: 'test/publishing/wire.test.ts',
     shows: 'this token was already used for a change',
   },
   addressLimited: { file: 'test/surfaces/rest/limits.test.ts', shows: 'without a valid token' },

@@ -145,7 +145,7 @@ const PARTS: readonly Part[] = [
       file(
         'src/ask/routes/route.ts',
         'a known shape, its values fixed for one caller',
-        '**Found**: `isOf` compared model and rights, not the chain, though values of attributes are fixed in a route; that a prepared statement never leaves its session was all that kept it to one person. It compares tenant and chain now (`test/ask/route.test.ts`).',
+        '**Found**: `isOf` compared model and rights, not the chain, though values of attributes are fixed in a route; that a prepared statement never leaves its session was all that kept it to one person. It compares tenant and chain now (`test/ask/plan-cache.test.ts`).',
       ),
       file(
         'src/ask/routes/route-book.ts',

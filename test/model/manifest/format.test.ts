@@ -6,7 +6,8 @@ import {
   parsePolicyDocument,
   pointer,
 } from '../../../src/model/manifest/index.js';
-import { edited, line, MANIFEST, POLICY } from './base.js';
+import { edited, line, MANIFEST, ofManifest, ofPolicy, POLICY } from './base.js';
+import { brokenManifest, MANIFEST_CASES, POLICY_CASES } from './cases.js';
 
 test('a diagnostic shows file, line, caret and hint', async (t) => {
   try {
@@ -89,4 +90,18 @@ test('later problems without an offset mark the whole value, in file order', asy
   ]);
   t.strictSame(list.map(line), ['6:3-4 P no (yes)', '8:42-52 P no (yes)', '9:15-21 P no (yes)']);
   t.match(formatDiagnostics(list, file.text), /p\.yaml:8:42: error P no\n {4}8 \|/);
+});
+
+test('a good manifest and a good policy have no diagnostics', async (t) => {
+  t.strictSame(ofManifest(MANIFEST), []);
+  t.strictSame(ofPolicy(POLICY), []);
+});
+
+test('manifest', async (t) => {
+  for (const broken of MANIFEST_CASES)
+    t.strictSame(ofManifest(brokenManifest(broken)), broken.told, broken.name);
+});
+
+test('policy', async (t) => {
+  for (const c of POLICY_CASES) t.strictSame(ofPolicy(edited(POLICY, c.from, c.to)), c.told, c.name);
 });

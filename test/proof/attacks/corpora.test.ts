@@ -1,11 +1,15 @@
+import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { generatedSql, sql } from '../../../src/base/sql.js';
 import { articlesWorld, NOTES } from '../../language/forms/articles.js';
 import { type Forms, startForms } from '../../language/forms/fixture.js';
 import { type Caller, SURFACES, type SurfaceName } from '../../support/frontends.js';
+import { REGISTER, type Registered } from './register.js';
+import { ATTACKS } from './table.js';
+
+t.setTimeout(600_000);
 
 /** 42: hidden documents that shift a score, a rank, a cluster, a count or a plan. Twins answer alike on every surface. */
-t.setTimeout(600_000);
 
 const OPTIONS = articlesWorld();
 /** Sees notes about articles of odd numbers. */
@@ -66,4 +70,38 @@ t.test('a visible document that changes is noticed', async (t) => {
   await system.query(sql`update press.note set body = 'orchard orchard' where article_id = 1`);
   await twin.reindex();
   t.notSame(await answers(twin, 'REST'), before);
+});
+
+/** The list of attacks has 46; each is made somewhere, on every surface that it has a form on. */
+const LISTED = 46;
+
+function sourceOf(file: string): string {
+  return readFileSync(new URL(`../../../../test/${file}.test.ts`, import.meta.url), 'utf8');
+}
+
+/** Tests of a file by the beginnings of their names, whichever quotes they stand in. */
+function hasTest(file: string, name: string): boolean {
+  return ["'", '"', '`'].some((quote) => sourceOf(file).includes(`${quote}${name}`));
+}
+
+for (let n = 1; n <= LISTED; n++) {
+  t.test(`${n}`, async (t) => {
+    const entry: Registered | undefined = REGISTER.find((r) => r.n === n);
+    const table = ATTACKS.filter((a) => a.n === n).flatMap((a) => a.tries);
+    t.ok(table.length > 0 || (entry?.made.length ?? 0) > 0, 'it is made');
+    for (const { file, test } of entry?.made ?? []) t.ok(hasTest(file, test), `${file}: ${test}`);
+    const tried = new Set([
+      ...(table.length > 0 ? SURFACES : []),
+      ...(entry?.made ?? []).flatMap((m) => m.on),
+    ]);
+    const untried = SURFACES.filter((s) => !tried.has(s));
+    if (entry?.why == null) t.strictSame(untried, [], 'on every surface');
+    else t.not(untried.length, 0, `not on ${untried.join(', ')}: ${entry.why}`);
+  });
+}
+
+t.test('nothing is registered that is not listed', async (t) => {
+  const numbers = REGISTER.map((r) => r.n);
+  t.equal(new Set(numbers).size, numbers.length);
+  t.ok(numbers.every((n) => n >= 1 && n <= LISTED));
 });

@@ -155,7 +155,7 @@ export const ATTACKS: readonly Attack[] = [
     n: 6,
     name: 'EXPLAIN estimates',
     tries: [
-      // EXPLAIN itself, which the wire answers with the governed plan: `test/surfaces/pg/explain.test.ts`.
+      // EXPLAIN itself, which the wire answers with the governed plan: `test/surfaces/pg/introspection.test.ts`.
       ['select * from customer where id in (explain select ssn from customer)', refused('E0511', '42601')],
     ],
     benign: [['select id from customer where amt = 10', rows(['1'])]],

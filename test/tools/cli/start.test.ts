@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
+import { untilToldToStop } from '../../../cli/serve/run.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { modulesNoted, notingModules, packagesIn } from './noted-modules.js';
 import { osl, temporary } from './support.js';
@@ -53,3 +55,28 @@ t.test('a policy that is not plain YAML mints as well, and one with a fault is t
 t.test('an unknown command is answered as if all were loaded', async (t) => {
   t.match(await osl(['quary']), { code: 2, stderr: /unknown command 'quary'[\s\S]*query/ });
 });
+
+t.test(
+  'the first Ctrl-C stops, a second forces; one that npm passes on as well is not a second',
+  async (t) => {
+    let forced = 0;
+    let reloaded = 0;
+    const told = untilToldToStop({
+      reload: () => {
+        reloaded += 1;
+      },
+      force: () => {
+        forced += 1;
+      },
+    });
+    process.emit('SIGHUP');
+    t.equal(reloaded, 1);
+    process.emit('SIGINT');
+    process.emit('SIGINT');
+    await told;
+    t.equal(forced, 0);
+    await sleep(300);
+    process.emit('SIGINT');
+    t.equal(forced, 1);
+  },
+);
