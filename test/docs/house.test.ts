@@ -279,9 +279,7 @@ test('what emits errors is made where somebody hears them', (t) => {
 });
 
 test('what the product imports stands in `dependencies`, where `npm audit --omit=dev` sees it', (t) => {
-  const manifests = ['.', 'compiler', 'console', 'release/bundled'].map(
-    (folder) => JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as Manifest, // our own files
-  );
+  const manifests = ['.', 'compiler', 'console', 'release/bundled'].map(manifestOf);
   const listed = new Set(
     manifests.flatMap(({ dependencies, peerDependencies }) =>
       Object.keys({ ...dependencies, ...peerDependencies }),
@@ -310,7 +308,68 @@ test('what the product imports stands in `dependencies`, where `npm audit --omit
   t.end();
 });
 
+test('the package.json of each room names what its files import, at the version of the root, and nothing else', (t) => {
+  const [root, bundled] = ['.', 'release/bundled'].map(manifestOf);
+  const versions = { ...root?.devDependencies, ...bundled?.dependencies, ...root?.dependencies };
+  const optional = root?.peerDependencies ?? {};
+  const packages = new Map(rooms.rooms.map((room) => [room, manifestOf(room)]));
+  for (const [
+    room,
+    { private: own, dependencies = {}, devDependencies = {}, peerDependencies = {} },
+  ] of packages) {
+    if (WITHOUT_ROOMS.has(room)) continue;
+    const { values, types } = packagesIn(room, Object.keys(optional));
+    const neighbours = (rooms.allowed.get(room) ?? []).map((other) => packages.get(other)?.name ?? other);
+    const needed = values.filter((name) => !(name in optional));
+    t.ok(own, `${room} is private`);
+    t.strictSame(Object.keys(dependencies), [...needed, ...neighbours].toSorted(), `${room}: dependencies`);
+    t.strictSame(Object.keys(devDependencies), types, `${room}: packages of which it imports types alone`);
+    t.strictSame(
+      Object.keys(peerDependencies),
+      values.filter((name) => name in optional),
+      `${room}: optional packages`,
+    );
+    const named = Object.entries({ ...dependencies, ...devDependencies });
+    t.strictSame(
+      named.filter(([name, version]) => version !== (name.startsWith('osl-') ? '0.1.0' : versions[name])),
+      [],
+    );
+    t.strictSame(
+      Object.entries(peerDependencies).filter(([name, range]) => range !== optional[name]),
+      [],
+    );
+  }
+  t.end();
+});
+
+/** Packages that were there before the rooms: published by itself, or built by another tool. */
+const WITHOUT_ROOMS: ReadonlySet<string> = new Set(['compiler/', 'console/']);
+/** As `OF_PACKAGE`, with imports of types, and the `type` of those. */
+const NAMED_PACKAGE =
+  /^(?:import|export) (type )?[^;']* from '((?!node:|\.|osl-)[^']+)';$|(\btypeof )?(?:\bimport\(|createRequire\(import\.meta\.url\)(?:\.resolve)?\()'((?!node:|\.|osl-)[^']+)'\)/gm;
+
+/** Packages that the files of a room import, in the order of the alphabet; of some only types. */
+function packagesIn(room: string, optional: readonly string[]) {
+  const values = new Set<string>();
+  const types = new Set<string>();
+  for (const file of files.keys()) {
+    if (!file.startsWith(room) || BUILDS.test(file)) continue;
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    for (const [, type, from = '', typeOf, called] of text.matchAll(NAMED_PACKAGE))
+      (type === undefined && typeOf === undefined ? values : types).add(packageOf(called ?? from));
+    for (const name of optional) if (text.includes(`'${name}'`)) values.add(name); // loaded by that name
+  }
+  return { values: [...values].toSorted(), types: [...types].filter((name) => !values.has(name)).toSorted() };
+}
+
+function manifestOf(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as Manifest; // our own file
+}
+
 interface Manifest {
+  readonly name: string;
+  readonly private?: boolean;
+  readonly devDependencies?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
