@@ -65,7 +65,7 @@ export async function exchange(
 }
 
 /** Who a party is for the next 300 s, or less where its token ends before. @throws QueryError E3001 */
-export function identityOf(
+function identityOf(
   party: ExchangeParty,
   roles: readonly string[],
   { tenant, now }: Pick<ExchangeParts, 'tenant' | 'now'>,

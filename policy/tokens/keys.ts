@@ -111,7 +111,7 @@ export function pemKey(pem: string, kid: string | null): VerificationKey {
 }
 
 /** Throws RangeError for a key that is weak or of another kind. */
-export function publicKey(key: KeyObject, kid: string | null): VerificationKey {
+function publicKey(key: KeyObject, kid: string | null): VerificationKey {
   return Object.freeze({ algorithm: algorithmOf(key), kid: checkedKeyId(kid), key });
 }
 

@@ -38,10 +38,10 @@ export function* termsInSteps(text: string, rules: WordRules): Generator<void, T
 }
 
 /** Occurrences of terms that one step of a work in steps looks at. */
-export const STEP = 4_096;
+const STEP = 4_096;
 
 /** 1 … 2²⁰. */
-export function termId(term: string): number {
+function termId(term: string): number {
   return (hash32(term, 0x811c9dc5) & (TERM_SPACE - 1)) + 1;
 }
 

@@ -7,7 +7,7 @@ export function spanOf(match: RegExpExecArray): Span {
 }
 
 /** Luhn's sum of decimal digits is a multiple of ten (ISO/IEC 7812-1). */
-export function passesLuhn(digits: string): boolean {
+function passesLuhn(digits: string): boolean {
   let sum = 0;
   for (let i = 0; i < digits.length; i++) {
     const digit = Number(digits[digits.length - 1 - i]);
@@ -18,7 +18,7 @@ export function passesLuhn(digits: string): boolean {
 }
 
 /** The number modulo `modulus`, digit by digit: such numbers are longer than a double is exact. */
-export function remainder(digits: string, modulus: number): number {
+function remainder(digits: string, modulus: number): number {
   let rest = 0;
   for (const digit of digits) rest = (rest * 10 + Number(digit)) % modulus;
   return rest;
