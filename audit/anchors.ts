@@ -1,5 +1,4 @@
-import type { SignedState } from './base.js';
-import type { Frontier } from './frontier.js';
+import type { Frontier, SignedState } from './frontier.js';
 import type { Signer } from './signer.js';
 import type { NoteStore } from './store.js';
 

@@ -1,10 +1,8 @@
 import { Anchors } from './anchors.js';
-import type { LogBase } from './base.js';
-import { Chain } from './chain.js';
 import { AuditUnavailable, type UnavailableReason, unavailable } from './errors.js';
 import type { RecordForm } from './form.js';
-import type { Frontier } from './frontier.js';
-import { type AppendDone, type AppendRefusal, CommitGroup, type KeepOutcome } from './group.js';
+import type { Frontier, LogBase } from './frontier.js';
+import { type AppendDone, type AppendRefusal, Chain, CommitGroup, type KeepOutcome } from './group.js';
 import type { AuditLogOptions, AuditStats } from './interface.js';
 import { type AuditEntry, encodeRecord, encodeShortened, type RecordPlace } from './record.js';
 import type { AcknowledgedTree, RecoveredLog } from './recover.js';

@@ -1,12 +1,10 @@
-import { write as writeAt } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { constants, write as writeAt } from 'node:fs';
+import { copyFile, type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { archived } from './archive.js';
-import { CHECKPOINTS_FILE, RETAINED_FILE } from './checkpoint.js';
-import { syncDirectoryAsync, type WriteAt, writeDurablyAsync } from './disk.js';
+import { CHECKPOINTS_FILE, LATEST_FILE, PUBLIC_KEY_FILE, RETAINED_FILE } from './checkpoint.js';
+import { filled, syncDirectoryAsync, type WriteAt, writeDurablyAsync, writeFullyAsync } from './disk.js';
 import { AuditDamaged } from './errors.js';
 import { keyName, segmentName, usedEnd } from './format.js';
-import { NoteFiles, trimmed } from './note-files.js';
 import { readingFiles } from './readings.js';
 import {
   beginningOf,
@@ -24,6 +22,38 @@ import { Segments, SPARE_FILE } from './segments.js';
 import type { Signer } from './signer.js';
 import { directorySource, type LogSource } from './source.js';
 import type { LogStore, NoteStore, ReadingQueue, SegmentStore } from './store.js';
+
+/**
+ * Copies segments into a directory of their writer below `archive`, which is a log by itself that ends where the kept
+ * one begins: its last checkpoint is what was signed of that place. The keys of fingerprints stay behind. `archive` itself is
+ * never made: where a mount is away, its place must not fill the disk below it.
+ */
+async function archived(dir: string, archive: string, segments: readonly number[]): Promise<void> {
+  const key = await readFile(join(dir, PUBLIC_KEY_FILE));
+  const writer = /^osl-audit\/([\w.-]+)\+/.exec(key.toString())?.[1] ?? 'unknown';
+  const place = join(archive, writer);
+  await stat(archive);
+  await mkdir(place, { recursive: true, mode: 0o700 });
+  for (const segment of segments)
+    await copied(join(dir, segmentName(segment)), join(place, segmentName(segment)));
+  await writeDurablyAsync(join(place, PUBLIC_KEY_FILE), key, 0o644);
+  await writeDurablyAsync(join(place, CHECKPOINTS_FILE), await readFile(join(dir, RETAINED_FILE)), 0o644);
+  await syncDirectoryAsync(place);
+}
+
+/** Whole or not at all, and on disk; a copy that is there already stays as it is. */
+async function copied(from: string, to: string): Promise<void> {
+  const there = await stat(to).catch(() => null);
+  if (there !== null && there.size === (await stat(from)).size) return;
+  await copyFile(from, `${to}.new`);
+  const handle = await open(`${to}.new`, 'r+');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(`${to}.new`, to);
+}
 
 const COPY_FILE = 'recover.tmp';
 
@@ -113,4 +143,53 @@ export class FileStore implements LogStore {
     const torn = usedEnd(bytes) - end;
     return torn > 0 ? `${segmentName(segment)}:${end}+${torn}` : null;
   }
+}
+
+/** Checkpoints in files of the log's directory: those that stay in one, the newest alone in another. */
+class NoteFiles implements NoteStore {
+  readonly #dir: string;
+  readonly #handle: FileHandle;
+  readonly #write: WriteAt;
+  #position: number;
+
+  private constructor(dir: string, handle: FileHandle, write: WriteAt, position: number) {
+    this.#dir = dir;
+    this.#handle = handle;
+    this.#write = write;
+    this.#position = position;
+  }
+
+  /** @param end length of the file of those that stay, in bytes */
+  static async open(dir: string, write: WriteAt, end: number): Promise<NoteFiles> {
+    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_DSYNC;
+    const handle = await open(join(dir, CHECKPOINTS_FILE), flags, 0o644);
+    return new NoteFiles(dir, handle, write, end);
+  }
+
+  async append(note: Buffer): Promise<void> {
+    await writeFullyAsync(this.#write, this.#handle.fd, note, this.#position);
+    this.#position += note.length;
+  }
+
+  async replace(note: Buffer): Promise<void> {
+    const path = join(this.#dir, LATEST_FILE);
+    await filled(`${path}.new`, 0o644, ({ fd }) => writeFullyAsync(this.#write, fd, note, 0));
+    await rename(`${path}.new`, path);
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close();
+  }
+}
+
+/** Cuts a file of notes to its whole ones. */
+async function trimmed(dir: string, name: string, end: number): Promise<void> {
+  const handle = await open(join(dir, name), 'a', 0o644);
+  try {
+    await handle.truncate(end);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await syncDirectoryAsync(dir);
 }

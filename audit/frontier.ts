@@ -1,4 +1,4 @@
-import { type Digest, digest, HASH_BYTES, putDigest } from './format.js';
+import { type Digest, digest, GENESIS, HASH_BYTES, putDigest } from './format.js';
 
 /** Root of the tree without leaves (RFC 6962: the hash of nothing). */
 const EMPTY_ROOT = digest(Buffer.alloc(0));
@@ -62,4 +62,33 @@ export class Frontier {
     const root = this.#roots.slice(0, -1).reduceRight((under, left) => nodeHash(left, under), right);
     return Buffer.from(root, 'latin1');
   }
+}
+
+/** A place between two segments, with all that the records before it come to. */
+export interface LogBase {
+  /** Number of the segment before, 0 if none. */
+  readonly segment: number;
+  readonly epoch: number;
+  readonly seq: number;
+  readonly chain: Buffer;
+  readonly frontier: Frontier;
+}
+
+/** The place before the first record. */
+export const BEGINNING: LogBase = Object.freeze({
+  segment: 0,
+  epoch: 0,
+  seq: 0,
+  chain: GENESIS,
+  frontier: new Frontier(),
+});
+
+/** What is signed already. */
+export interface SignedState {
+  /** Length of the checkpoints that stay, in bytes. */
+  readonly end: number;
+  /** Tree size of the last checkpoint there, -1 if none. */
+  readonly lasting: number;
+  /** Tree size of the newest one anywhere, -1 if none. */
+  readonly newest: number;
 }

@@ -1,4 +1,3 @@
-import type { Chain } from './chain.js';
 import type { AuditUnavailable } from './errors.js';
 import type { RecordForm } from './form.js';
 import {
@@ -7,12 +6,39 @@ import {
   FRAME_HEAD,
   FRAME_TAIL,
   frameLength,
+  HASH_BYTES,
   MAX_GROUP_BYTES,
   MAX_RECORD_BYTES,
+  putDigest,
   putFrameHead,
   putFrameTail,
 } from './format.js';
 import type { AuditEntry, AuditRecord } from './record.js';
+
+/** The writer's end of the chain: h = SHA-256(previous h ‖ leaf hash), one record after another. */
+export class Chain {
+  /** The next hash's input: the last chain hash, and room for a leaf. */
+  readonly #link = Buffer.alloc(2 * HASH_BYTES);
+  #last: Digest;
+
+  /** @param last chain hash so far */
+  constructor(last: Buffer) {
+    this.#last = last.toString('latin1');
+    putDigest(this.#link, 0, this.#last);
+  }
+
+  /** Chain hash after the last record. */
+  get last(): Digest {
+    return this.#last;
+  }
+
+  add(leaf: Digest): Digest {
+    putDigest(this.#link, HASH_BYTES, leaf);
+    this.#last = digest(this.#link);
+    putDigest(this.#link, 0, this.#last);
+    return this.#last;
+  }
+}
 
 /** Called once per record: with its seq when it is durable, or with the reason why it never will be. Must not throw. */
 export type AppendDone = (error: AuditUnavailable | null, seq: number) => void;

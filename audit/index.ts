@@ -44,11 +44,17 @@ export {
 } from './recover.js';
 
 export type { Retention, RetirementPlan } from './retention.js';
-export { byTime } from './search/by-time.js';
-export { type AuditFilter, type AuditQuery, decisionIn, matches, namesOf } from './search/filter.js';
-export { fingerprintsOf, undeclaredObject } from './search/names.js';
+export {
+  type AuditFilter,
+  type AuditQuery,
+  decisionIn,
+  fingerprintsOf,
+  matches,
+  namesOf,
+  undeclaredObject,
+} from './search/filter.js';
 export { type SearchStep, searchNewest } from './search/newest.js';
-export { searchRecords } from './search/search.js';
+export { byTime, searchRecords } from './search/search.js';
 export { keepSegmentKey } from './segments.js';
 export type { Signer } from './signer.js';
 export {

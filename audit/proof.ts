@@ -8,10 +8,35 @@ import {
 import { leafHash } from './format.js';
 import type { AuditRecord } from './record.js';
 import { type RetentionCheckpoint, retainedIn } from './retained.js';
-import { directoryIndex } from './search/directory-index.js';
-import { segmentIndex } from './segment-index.js';
+import { sealsOf, segmentsIn } from './search/seals.js';
+import { candidates } from './search/search.js';
+import { type SegmentPlace, segmentIndex } from './segment-index.js';
 import { directorySource, type LogIndex, type LogSource } from './source.js';
 import { type LeafRange, pathRanges, RunningRoot, rootFromPath, subtreesOf } from './tree.js';
+
+/** By the files beside the segments of a directory; those that are missing are made. */
+function directoryIndex(source: LogSource, dir: string): LogIndex {
+  return segmentIndex(source, {
+    segmentsOf: async (requestId) => {
+      const found: number[] = [];
+      let sealed = 0;
+      for await (const seal of sealsOf(dir, true)) {
+        sealed = seal.segment;
+        if (candidates(seal, { requestId }).length > 0) found.push(seal.segment);
+      }
+      const others = (await segmentsIn(dir)).filter((segment) => segment > sealed);
+      return [...found, ...others];
+    },
+    places: async () => {
+      const places: SegmentPlace[] = [];
+      for await (const { segment, end, frontier } of sealsOf(dir)) {
+        const roots = frontier.map((root) => Buffer.from(root, 'hex'));
+        places.push({ segment: segment + 1, size: end, roots });
+      }
+      return places;
+    },
+  });
+}
 
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
 const PROOF =

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { BEGINNING, type LogBase, type SignedState } from './base.js';
 import {
   CHECKPOINTS_FILE,
   type Checkpoint,
@@ -22,7 +21,7 @@ import {
   segmentName,
   usedEnd,
 } from './format.js';
-import { Frontier } from './frontier.js';
+import { BEGINNING, Frontier, type LogBase, type SignedState } from './frontier.js';
 import type { AuditRecord } from './record.js';
 import { retainedIn } from './retained.js';
 import type { Signer } from './signer.js';

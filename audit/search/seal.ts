@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { LogBase } from '../base.js';
 import { chainHash, decodeHeader, frameAt, leafHash, segmentName, usedEnd } from '../format.js';
+import type { LogBase } from '../frontier.js';
 import { Frontier } from '../frontier.js';
 import type { AuditRecord } from '../record.js';
 import { partiesOf } from './filter.js';

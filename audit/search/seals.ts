@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BEGINNING } from '../base.js';
 import { parseVerifierKey } from '../checkpoint.js';
 import { decodeHeader, type SegmentHeader, segmentName, segmentNumber } from '../format.js';
+import { BEGINNING } from '../frontier.js';
 import { beginningOf, type RecoverBase } from '../recover.js';
 import { directorySource } from '../source.js';
 import { baseOf, hasRequests, parseSeal, type Seal, sealName, sealOf } from './seal.js';

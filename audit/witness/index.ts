@@ -3,5 +3,4 @@ export { objectStoreWitness } from './object-store.js';
 export { witnessAt } from './places.js';
 export { signedHeaders } from './sigv4.js';
 export { WITNESS_SCHEMA, witnessGrants } from './table.js';
-export { witnessed } from './witness.js';
-export { Witnesses } from './witnesses.js';
+export { Witnesses, witnessed } from './witness.js';

@@ -1,11 +1,82 @@
-import { isAbsolute } from 'node:path';
+import { createHmac, randomBytes } from 'node:crypto';
+import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
+import { dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { StartProblem } from '../../src/base/start-problem.js';
-import { directoryWitness } from './directory.js';
 import { objectStoreWitness } from './object-store.js';
 import { tableWitness } from './table.js';
-import { webhookWitness } from './webhook.js';
-import type { Witness } from './witness.js';
+import { nameOf, WITNESS_MS, type Witness, type WitnessedSize } from './witness.js';
+
+/** A receiver that is sent each checkpoint; what it keeps is handed to `osl audit verify --anchor` by whoever runs it. */
+export function webhookWitness(url: string, secret: string | null): Witness {
+  return {
+    name: new URL(url).origin,
+    keep: (checkpoint) => send(url, secret, checkpoint),
+    kept: () => null,
+    close: async () => undefined,
+  };
+}
+
+async function send(
+  url: string,
+  secret: string | null,
+  { writer, size, note }: WitnessedSize,
+): Promise<void> {
+  const signature = secret === null ? null : createHmac('sha256', secret).update(note).digest('hex');
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'text/plain; charset=utf-8',
+      'osl-audit-writer': writer,
+      'osl-audit-size': String(size),
+      ...(signature !== null && { 'osl-signature': `sha256=${signature}` }),
+    },
+    body: note,
+    redirect: 'error',
+    signal: AbortSignal.timeout(WITNESS_MS),
+  });
+  await answer.body?.cancel();
+  if (!answer.ok) throw new Error(`it answered ${answer.status}`);
+}
+
+/** A directory, as of another machine or of a medium that is written once. */
+function directoryWitness(dir: string): Witness {
+  return {
+    name: dir,
+    keep: (checkpoint) => keep(dir, checkpoint),
+    kept: async () => {
+      const writers = await readdir(dir, { withFileTypes: true });
+      const notes: string[] = [];
+      for (const writer of writers.filter((entry) => entry.isDirectory())) {
+        const names = (await readdir(join(dir, writer.name))).filter((name) => name.endsWith('.note'));
+        for (const name of names.sort()) notes.push(await readFile(join(dir, writer.name, name), 'utf8'));
+      }
+      return notes;
+    },
+    close: async () => undefined,
+  };
+}
+
+/** Written whole under a name that is given once. */
+async function keep(dir: string, checkpoint: WitnessedSize): Promise<void> {
+  const path = join(dir, nameOf(checkpoint));
+  await mkdir(dirname(path), { recursive: true });
+  const making = `${path}.${randomBytes(4).toString('hex')}`;
+  const handle = await open(making, 'wx', 0o644);
+  try {
+    await handle.writeFile(checkpoint.note);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  try {
+    await link(making, path);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  } finally {
+    await rm(making, { force: true });
+  }
+}
 
 type WitnessEnvironment = Readonly<Record<string, string | undefined>>;
 

@@ -5,9 +5,8 @@ import { ROOT } from '../tools/cli/support.js';
 
 /** The verifier shares the format with the writer, and how bytes are read; none of the code that made them. */
 
-const AUDIT = join(ROOT, 'policy', 'audit');
+const AUDIT = join(ROOT, 'audit');
 const WRITER = [
-  'chain',
   'group',
   'epoch',
   'log',

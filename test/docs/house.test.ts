@@ -241,8 +241,7 @@ const HEARERS: Readonly<Record<string, string>> = {
   'audit/search/sealer.ts': "on('error'",
   'audit/verifying/judges.ts': "on('error'",
   'src/base/threads/thread.ts': "on('error'",
-  'src/engine/postgres/connect.ts': "on('error'",
-  'src/engine/postgres/slab-socket.ts': 'slabSocket', // the client that it is given to
+  'src/engine/postgres/connect.ts': "on('error'", // that of the slab socket: the client that it is given to
   'src/service/connector-url.ts': '(failure, stdout)',
   'src/service/lineage/delivery/send.ts': "on('error'",
   'src/surfaces/http/listener.ts': "on('error'",

@@ -18,7 +18,7 @@ import {
 } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
-import { stopAfter, TimeLimitError } from '../../base/threads/stop-after.js';
+import { stopAfter, TimeLimitError } from '../../base/threads/answer.js';
 import { ValueError } from '../../engine/index.js';
 import { isShort } from '../parsing/index.js';
 import type { Body } from '../request/asked.js';

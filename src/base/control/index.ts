@@ -5,7 +5,6 @@ export {
   openControl,
 } from './database.js';
 export { ControlFault } from './fault.js';
-export { isSharedKey } from './keys.js';
 export { migrate, requireSchema } from './migrate.js';
 export { MIGRATIONS } from './migrations.js';
 export {
@@ -23,7 +22,7 @@ export {
   standing,
   tenantsIn,
 } from './policies.js';
-export { publishedAfter, publishedId, shareVersions } from './published.js';
+export { isSharedKey, publishedAfter, publishedId, shareVersions } from './published.js';
 export { lastRevocation, revokedAfter, shareRevocation } from './revocations.js';
 export { listenForChanges } from './signals.js';
 export { type ControlPlace, controlUrl } from './url.js';

@@ -1,6 +1,68 @@
 import { type Sql, sql } from '../sql.js';
-import { LIMITS } from './limit-tables.js';
-import { REVOCATIONS } from './revocation-table.js';
+
+const TABLE_SQL = sql`
+-- Tokens that were revoked before their end. Times are ms since the epoch, by the clock of the gateway that revoked.
+create table osl_control.revocation (
+  tenant text not null,
+  number bigint not null check (number > 0),
+  id uuid not null,
+  kind text not null check (kind in ('token', 'subject')),
+  name text not null,
+  at_ms bigint not null,
+  until_ms bigint not null,
+  gateway text not null,
+  login text not null default session_user,
+  at timestamptz not null default now(),
+  primary key (tenant, number),
+  unique (tenant, id)
+);
+create trigger append_only before update or delete or truncate on osl_control.revocation
+  for each statement execute function osl_control.refuse_change();
+create trigger tell after insert on osl_control.revocation
+  for each statement execute function osl_control.tell();
+`;
+
+/** The step of the schema that makes the table. */
+const REVOCATIONS = Object.freeze({
+  number: 4,
+  name: 'revoked tokens',
+  script: TABLE_SQL,
+  tables: {
+    revocation: {
+      gateway: sql`select, insert (tenant, number, id, kind, name, at_ms, until_ms, gateway)`,
+      author: null,
+    },
+  },
+});
+
+/** A crash empties the tables, as the end of a window would: so they cost no log of the database. */
+const SQL = sql`
+-- What is used of limits, under hashes of what is counted.
+create unlogged table osl_control.limit_count (
+  key text primary key,
+  ends_at timestamptz not null,
+  used bigint not null,
+  granted bigint not null
+);
+create index limit_count_ends_at on osl_control.limit_count (ends_at);
+
+-- Which processes count there.
+create unlogged table osl_control.limit_peer (
+  id text primary key,
+  seen_at timestamptz not null
+);
+`;
+
+/** The step that makes the tables in which gateways count limits together. */
+const LIMITS = Object.freeze({
+  number: 3,
+  name: 'counts of limits',
+  script: SQL,
+  tables: {
+    limit_count: { gateway: sql`select, insert, update, delete`, author: null },
+    limit_peer: { gateway: sql`select, insert, update, delete`, author: null },
+  },
+});
 
 /** Who may do what with a table. `gateway`: what serves. `author`: who writes policies. */
 interface TablePrivileges {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Manifest } from '../../model/manifest/index.js';
-import type { RollupState } from './state.js';
+import type { RollupState } from './build.js';
 
 /** Rollups that questions may be answered from now. */
 export interface UsableRollups {

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { PACKAGE_ROOT } from '../../base/package-root.js';
-import { tarEntries } from '../../base/tar.js';
+import { tarEntries } from '../../base/tar-stream.js';
 
 /**
  * Where `npm run build` leaves an empty database: to make one takes two seconds, and 400 MB more than to serve it. Zipped,

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { vector } from '@electric-sql/pglite-pgvector';
 import { boundWasmMemory } from '../../base/threads/thread.js';
-import type { PgliteEvent, PgliteRequest, PgliteWorkerStart } from './messages.js';
+import type { PgliteEvent, PgliteRequest, PgliteWorkerStart } from './transport.js';
 
 /** Bytes gathered before they are posted while a statement still runs. */
 const CHUNK_BYTES = 262_144;

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { objectStoreWitness } from '../../../audit/witness/index.js';
-import { webhookWitness } from '../../../audit/witness/webhook.js';
+import { webhookWitness } from '../../../audit/witness/places.js';
 import { postJson } from '../../../src/content/http.js';
 import { fetchDocument } from '../../../src/model/identity/fetch-document.js';
 import { send } from '../../../src/service/lineage/delivery/send.js';

@@ -1,7 +1,7 @@
 /// <reference lib="es2024.sharedmemory" />
 import { readFile } from 'node:fs/promises';
 import { MemoryFS, PGlite } from '@electric-sql/pglite';
-import { tarEntries } from '../../../base/tar.js';
+import { tarEntries } from '../../../base/tar-stream.js';
 
 /** A data directory in memory that threads share. None of them writes into it. */
 export interface SharedImage {
