@@ -1,7 +1,7 @@
 import { nearest } from 'osl-compiler';
 import { messageOf } from '../../src/base/thrown.js';
 import { SECTIONS } from '../../src/service/settings/table.js';
-import type { Setting } from '../../src/service/settings/types.js';
+import type { SettingDefinition } from '../../src/service/settings/types.js';
 import type { Settings } from '../../src/service/settings.js';
 import { type DoctorFinding, failed, ok, warn } from '../doctor/finding.js';
 import { doctorFindings, reportFindings } from '../doctor/run.js';
@@ -65,7 +65,7 @@ export function runConfigList(names: readonly string[], flags: { readonly json?:
   }
 }
 
-function settingJson(name: string, { type, default: initial, description }: Setting<unknown>) {
+function settingJson(name: string, { type, default: initial, description }: SettingDefinition<unknown>) {
   const given = process.env[name] ?? '';
   return {
     name,

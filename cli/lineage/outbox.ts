@@ -1,5 +1,5 @@
 import { readJournal } from '../../src/service/lineage/outbox/journal.js';
-import { type Entry, journalIn, OutboxState } from '../../src/service/lineage/outbox/state.js';
+import { journalIn, type OutboxEntry, OutboxState } from '../../src/service/lineage/outbox/state.js';
 import { leaveRequest } from '../../src/service/lineage/requests.js';
 import { lineageDirs } from '../../src/service/seat.js';
 import { EXIT, Failure, usage } from '../exit.js';
@@ -42,7 +42,7 @@ async function inOutbox(
   which: 'pending' | 'dead',
   flags: OutboxFlags,
 ): Promise<readonly UndeliveredEvent[]> {
-  const state = OutboxState.of(await readJournal<Entry>(journalIn(dir)));
+  const state = OutboxState.of(await readJournal<OutboxEntry>(journalIn(dir)));
   return [...state.messages.values()].flatMap(({ id, kind, at, body, targets }) =>
     [...targets]
       .filter(

@@ -9,7 +9,7 @@ import {
   supposedIdentity,
 } from '../../policy/index.js';
 import { createPlanCache } from '../../src/ask/data/plan-cache.js';
-import { type AnswerParts, ask, type Question } from '../../src/ask/index.js';
+import { type AnswerParts, ask, type DataQuestion } from '../../src/ask/index.js';
 import { bestSight, objectNamed, type Visibility } from '../../src/model/graph/index.js';
 import { limitedBy, type Service } from '../../src/service/service.js';
 import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
@@ -67,7 +67,7 @@ async function answered(
   asked: Exclude<TestQuestion, { kind: 'object' }>,
 ): Promise<TestOutcome> {
   const { body, parameters } = queryRequestIn(fieldsIn(Buffer.from(JSON.stringify(bodyOf(asked)))));
-  const question: Question = {
+  const question: DataQuestion = {
     requestId: randomUUID(),
     surface,
     credentials: { kind: 'session', identity },

@@ -2,12 +2,12 @@ import type { Insight } from '../../src/ask/operating/insight.js';
 import type { InsightParts } from '../../src/ask/operating/look.js';
 import type { OperatingParts } from '../../src/ask/operating/operate.js';
 import { ownView } from '../../src/ask/operating/own-view.js';
-import type { Operated, ProcessView, SessionCommand } from '../../src/ask/operating/views.js';
+import type { ProcessView, ServerOperations, SessionCommand } from '../../src/ask/operating/views.js';
 import { version } from '../../src/base/package-root.js';
-import type { Reloaded } from '../../src/service/reload/reload.js';
+import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { Service } from '../../src/service/service.js';
 import { isThisMachine, type Settings } from '../../src/service/settings.js';
-import type { Configured } from '../../src/surfaces/admin/index.js';
+import type { ProcessConfiguration } from '../../src/surfaces/admin/index.js';
 import type { HttpServer, MoreRoutes } from '../../src/surfaces/http/server.js';
 import type { PgFrontend } from '../../src/surfaces/pg/index.js';
 import { failureOf } from '../exit.js';
@@ -47,12 +47,12 @@ export function ownPart(service: Service, { name, pg, inflight }: Fronts): OwnPa
 
 /** The whole server, and what it knows of itself, by way of one of its processes. */
 export interface OperatorParts {
-  readonly operated: Operated;
+  readonly operated: ServerOperations;
   readonly insight: Insight;
 }
 
 /** A server of one process. */
-export function operatedAlone(own: OwnPart, reload: () => Promise<Reloaded>): Operated {
+export function operatedAlone(own: OwnPart, reload: () => Promise<ReloadResult>): ServerOperations {
   return {
     views: async () => [own.view()],
     command: async (id, what) => own.command(id, what),
@@ -118,7 +118,7 @@ export async function adminRoutes(
 }
 
 /** What `SHOW CONFIG` tells: no URL, and no name of a key. */
-function configuredBy(settings: Settings): Configured {
+function configuredBy(settings: Settings): ProcessConfiguration {
   const { manifestFile, policyFile, dataDir, host, httpPort, pgPort, workers, caps, audit } = settings;
   const values: Readonly<Record<string, string | number | null>> = {
     manifest: manifestFile,

@@ -5,15 +5,15 @@ import { verifyJob } from '../../src/service/auditing/index.js';
 import { insightOf } from '../../src/service/insight.js';
 import type { Service } from '../../src/service/service.js';
 import type { Settings } from '../../src/service/settings.js';
-import { type Figures, totalsOf } from '../../src/surfaces/http/telemetry.js';
+import { type MetricsJson, totalsOf } from '../../src/surfaces/http/telemetry.js';
 import { policyTestsJob } from '../policy-tests/job.js';
 
 /** What a server knows of itself for who runs it; jobs are this process' own where no other does them. */
 export function serverInsight(
   service: Service,
   settings: Settings,
-  common: { readonly jobs: Jobs; gather(): Promise<readonly Figures[]> } | undefined,
-  figures: () => Promise<Figures>,
+  common: { readonly jobs: Jobs; gather(): Promise<readonly MetricsJson[]> } | undefined,
+  figures: () => Promise<MetricsJson>,
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Insight {
   const { reading, freshness, close } = insightOf(service, settings);

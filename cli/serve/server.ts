@@ -2,22 +2,22 @@ import { join } from 'node:path';
 import { InternalError } from 'osl-compiler';
 import { DEFAULT_ISSUER } from '../../policy/index.js';
 import type { Jobs } from '../../src/ask/operating/jobs.js';
-import type { Operated } from '../../src/ask/operating/views.js';
+import type { ServerOperations } from '../../src/ask/operating/views.js';
 import type { ServiceLog } from '../../src/base/log.js';
 import { PACKAGE_ROOT, version } from '../../src/base/package-root.js';
 import { StartProblem } from '../../src/base/start-problem.js';
 import { openMetricExport } from '../../src/service/observing.js';
 import { type OpenService, openService } from '../../src/service/open.js';
-import type { Change } from '../../src/service/reload/changes.js';
-import type { Prepared, Reloaded } from '../../src/service/reload/reload.js';
-import { aloneIn, type Seat } from '../../src/service/seat.js';
+import type { ModelChange } from '../../src/service/reload/changes.js';
+import type { PreparedChange, ReloadResult } from '../../src/service/reload/reload.js';
+import { aloneIn, type ProcessFiles } from '../../src/service/seat.js';
 import type { Service } from '../../src/service/service.js';
-import type { CertificateFiles, TlsSettings } from '../../src/service/settings/tls.js';
+import type { CertificateFiles, ServerTls } from '../../src/service/settings/tls.js';
 import type { Settings } from '../../src/service/settings.js';
 import { type CatalogDoor, type CatalogOptions, Catalogs } from '../../src/surfaces/catalog/index.js';
 import { type ConsoleOptions, consoleFiles, type DemoSignIn } from '../../src/surfaces/console/index.js';
 import { createHttpServer, type HttpServer } from '../../src/surfaces/http/server.js';
-import type { Figures } from '../../src/surfaces/http/telemetry.js';
+import type { MetricsJson } from '../../src/surfaces/http/telemetry.js';
 import { createPgFrontend, type OwnSessions, type SessionCounts } from '../../src/surfaces/pg/index.js';
 import type { CancelDirectory, WireServer } from '../../wire/index.js';
 import { systemFault } from '../exit.js';
@@ -48,14 +48,14 @@ export interface RunningServer {
   /** With the ports that it really has. */
   readonly record: ServerRecord;
   /** Reads everything anew that can change while it runs. @throws what `failureOf` knows; nothing has changed then */
-  reload(): Promise<Reloaded>;
+  reload(): Promise<ReloadResult>;
   /** Takes nothing more, lets what runs end for `deadlineMs`, and closes everything. */
   stop(deadlineMs: number): Promise<void>;
 }
 
 /** A server that is open and does not listen yet, as the supervisor asks it. */
 export interface OpenServer {
-  prepare(change: Change): Promise<Prepared>;
+  prepare(change: ModelChange): Promise<PreparedChange>;
   losePolicy(why: string, since: number): Promise<void>;
   renewDraft(id: string): Promise<void>;
   /** Takes up what other processes have revoked. */
@@ -67,7 +67,7 @@ export interface OpenServer {
   /** What this process has to tell who runs the server, and does for them. */
   readonly own: OwnPart;
   /** What this process counts. */
-  figures(): Promise<Figures>;
+  figures(): Promise<MetricsJson>;
 }
 
 /** What the frontends of several processes have in common. */
@@ -78,10 +78,10 @@ export interface SharedAcrossProcesses {
   /** Of this process, to who runs the server. */
   readonly name: string;
   readonly catalogs: CatalogDoor;
-  readonly operated: Operated;
+  readonly operated: ServerOperations;
   /** Done once for all. */
   readonly jobs: Jobs;
-  gather(): Promise<readonly Figures[]>;
+  gather(): Promise<readonly MetricsJson[]>;
 }
 
 /** Additions of the demo to a server. `osl demo` alone has a value of this type. */
@@ -138,7 +138,7 @@ export interface ListeningServer extends Omit<RunningServer, 'record'> {
 }
 
 /** Opens the service of one seat and both its ports. Throws as `startServer`. */
-export async function openServer(options: ServerOptions, seat: Seat): Promise<ListeningServer> {
+export async function openServer(options: ServerOptions, seat: ProcessFiles): Promise<ListeningServer> {
   const { settings, log, progress } = options;
   const closing: ((deadlineMs: number) => Promise<void>)[] = [];
   const stop = async (deadlineMs: number): Promise<void> => {
@@ -159,7 +159,7 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
     };
     const fronts = await frontends(options, open.service, operator, closing);
     const { cancel, register, figures, own } = fronts;
-    const reload = async (): Promise<Reloaded> => {
+    const reload = async (): Promise<ReloadResult> => {
       const told = await open.reload(more);
       await inspect(open, settings);
       return told;
@@ -170,9 +170,9 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
     const admin = await adminListener(settings, open.service, late.operator, closing);
     const certificates = [...fronts.certificates, ...admin.certificates];
     const more = [...certificates, ...logLevelPart()];
-    const prepare = async (change: Change): Promise<Prepared> => {
+    const prepare = async (change: ModelChange): Promise<PreparedChange> => {
       const prepared = await open.prepare(change, more);
-      const take = async (): Promise<Reloaded> => {
+      const take = async (): Promise<ReloadResult> => {
         const told = await prepared.take();
         void inspect(open, settings);
         return told;
@@ -252,7 +252,7 @@ async function frontends(
     return { httpPort, pgPort };
   };
   const cancel = (processId: number, key: Buffer): boolean => pg.cancel(processId, key);
-  const figures = (): Promise<Figures> => rest.figures();
+  const figures = (): Promise<MetricsJson> => rest.figures();
   const { register } = pg;
   const { inflight } = rest;
   const own = ownPart(service, { name: common?.name ?? 'server', pg, inflight });
@@ -267,7 +267,7 @@ async function frontends(
 }
 
 /** What both surfaces show at first. @throws Failure */
-function certificatesIn({ wire, http, clients }: TlsSettings) {
+function certificatesIn({ wire, http, clients }: ServerTls) {
   const asks = clients === null ? {} : ({ clients: clients.demanded ? 'demanded' : 'asked' } as const);
   const read = (files: CertificateFiles | null) => {
     if (files === null) return null;
@@ -278,7 +278,7 @@ function certificatesIn({ wire, http, clients }: TlsSettings) {
 }
 
 function shownCertificates(
-  { wire, http, clients }: TlsSettings,
+  { wire, http, clients }: ServerTls,
   pg: Pick<WireServer, 'secure'>,
   rest: Pick<HttpServer, 'secure'>,
 ): readonly SurfaceCertificate[] {

@@ -1,7 +1,7 @@
 import type { ServiceLog } from '../../src/base/log.js';
 import { Serial } from '../../src/base/serial.js';
 import { messageOf } from '../../src/base/thrown.js';
-import type { Reloaded } from '../../src/service/reload/reload.js';
+import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { ChangeAsked, ChangeRefusal, OfSupervisor, Texts } from './messages.js';
 import { type Handlers, PeerGone } from './peer.js';
 import type { WorkerSlot } from './slot.js';
@@ -38,7 +38,7 @@ export class WorkerChanges {
   }
 
   /** Has all workers read everything anew. */
-  reload(read: () => Promise<Texts>): Promise<Reloaded | ChangeRefusal> {
+  reload(read: () => Promise<Texts>): Promise<ReloadResult | ChangeRefusal> {
     return this.#turns.run(async () => {
       const texts = await read();
       const since = this.#broken?.since ?? Date.now();
@@ -57,7 +57,7 @@ export class WorkerChanges {
    * Has all workers take up the policy of now, and what other gateways have published. Whatever keeps them from it, what
    * may be served then is for the settings to say. Rejects with what `read` does.
    */
-  policy(read: (served: Texts) => Promise<Texts>): Promise<Reloaded | ChangeRefusal> {
+  policy(read: (served: Texts) => Promise<Texts>): Promise<ReloadResult | ChangeRefusal> {
     return this.#turns.run(async () => {
       const texts = await read(this.#texts);
       const since = this.#broken?.since ?? Date.now();
@@ -180,7 +180,7 @@ export class WorkerChanges {
     change: ChangeAsked,
     all: readonly WorkerSlot[],
     prepareMs = PREPARE_MS,
-  ): Promise<Reloaded | ChangeRefusal> {
+  ): Promise<ReloadResult | ChangeRefusal> {
     const serving = all.filter(({ peer }) => peer !== null);
     const heard = await Promise.all(
       serving.map(async (slot) => ({
@@ -198,7 +198,7 @@ export class WorkerChanges {
     return told ?? { exit: 1, message: 'error: no worker serves', policy: false, keptUntil: null };
   }
 
-  async #take(slots: readonly WorkerSlot[]): Promise<readonly Reloaded[]> {
+  async #take(slots: readonly WorkerSlot[]): Promise<readonly ReloadResult[]> {
     const told = await Promise.all(
       slots.map((slot) => this.#within(slot, TAKE_MS, () => slot.peer?.ask('take', null))),
     );

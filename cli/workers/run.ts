@@ -1,8 +1,8 @@
 import type { ServiceLog } from '../../src/base/log.js';
 import { Control } from '../../src/service/control.js';
-import { type Keeper, openKeeper } from '../../src/service/keeper.js';
+import { type DirectoryKeeper, openKeeper } from '../../src/service/keeper.js';
 import type { First } from '../../src/service/model.js';
-import type { Reloaded } from '../../src/service/reload/reload.js';
+import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { Settings } from '../../src/service/settings.js';
 import { EXIT } from '../exit.js';
 import { logLevelPart, operatorLog } from '../log.js';
@@ -22,7 +22,7 @@ export interface RunningWorkers {
   /** Lets what runs end for `deadlineMs`, in all of them, and closes everything. */
   stop(deadlineMs: number): Promise<void>;
   /** All workers read everything anew, and take it up together, or none. */
-  reload(): Promise<Reloaded | ChangeRefusal>;
+  reload(): Promise<ReloadResult | ChangeRefusal>;
   /** Ends all of them at once. */
   kill(): void;
 }
@@ -54,7 +54,7 @@ function portsIn({ httpPort, pgPort, admin }: Settings) {
 }
 
 /** The supervisor's own log takes up its level once the workers have taken up theirs. */
-async function reloaded(supervisor: Supervisor): Promise<Reloaded | ChangeRefusal> {
+async function reloaded(supervisor: Supervisor): Promise<ReloadResult | ChangeRefusal> {
   const told = await supervisor.reload();
   if ('now' in told) for (const part of logLevelPart()) (await part.prepare()).take();
   return told;
@@ -62,7 +62,7 @@ async function reloaded(supervisor: Supervisor): Promise<Reloaded | ChangeRefusa
 
 async function begun(
   settings: Settings,
-  keeper: Keeper,
+  keeper: DirectoryKeeper,
   count: number,
   log: ServiceLog,
   control: Control | null,

@@ -12,8 +12,8 @@ import {
 } from '../../policy/index.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
 import { PolicyUnknown } from '../../src/service/model.js';
-import type { Prepared } from '../../src/service/reload/reload.js';
-import type { Shared } from '../../src/service/seat.js';
+import type { PreparedChange } from '../../src/service/reload/reload.js';
+import type { SharedProcessFiles } from '../../src/service/seat.js';
 import type { Settings } from '../../src/service/settings.js';
 import { RemoteCatalogs } from '../../src/surfaces/catalog/index.js';
 import { countedBy, type SessionCaps } from '../../src/surfaces/pg/index.js';
@@ -44,14 +44,14 @@ type SupervisorRequestName =
   | 'standing';
 
 /** What this worker has in common with the others, by way of the supervisor. */
-export class SharedParts implements Shared {
+export class SharedParts implements SharedProcessFiles {
   readonly #supervisor: SupervisorChannel;
   readonly #settings: Settings;
   #texts: Texts;
   #limiter: LeasedLimiter | null = null;
   #open: OpenServer | null = null;
   #steady = true;
-  #prepared: Prepared | null = null;
+  #prepared: PreparedChange | null = null;
 
   constructor(supervisor: SupervisorChannel, settings: Settings, texts: Texts) {
     this.#supervisor = supervisor;
@@ -59,7 +59,7 @@ export class SharedParts implements Shared {
     this.#texts = texts;
   }
 
-  limiter(limits: Parameters<Shared['limiter']>[0]): LeasedLimiter {
+  limiter(limits: Parameters<SharedProcessFiles['limiter']>[0]): LeasedLimiter {
     this.#limiter = createLeasedLimiter(shareOf(this.#supervisor), limits);
     return this.#limiter;
   }

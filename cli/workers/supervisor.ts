@@ -8,7 +8,7 @@ import type { ProcessView, ReloadView, SessionCommand } from '../../src/ask/oper
 import type { ServiceLog } from '../../src/base/log.js';
 import type { Control } from '../../src/service/control.js';
 import { newExchangeKey } from '../../src/service/exchange-key.js';
-import type { Reloaded } from '../../src/service/reload/reload.js';
+import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { Settings } from '../../src/service/settings.js';
 import { shareOf } from '../../src/service/workers.js';
 import {
@@ -17,7 +17,7 @@ import {
   Catalogs,
   type SessionSignal,
 } from '../../src/surfaces/catalog/index.js';
-import type { Figures } from '../../src/surfaces/http/telemetry.js';
+import type { MetricsJson } from '../../src/surfaces/http/telemetry.js';
 import { EXIT } from '../exit.js';
 import { type OwnJobs, ownJobs } from '../serve/insight.js';
 import { catalogOptions } from '../serve/server.js';
@@ -48,7 +48,7 @@ export class Supervisor {
   readonly #tokens = new SharedTokens(newExchangeKey(), new UsedTokens());
   readonly #catalogs: Catalogs;
   readonly #catalog: CatalogServer;
-  readonly #figures: () => Promise<Figures>;
+  readonly #figures: () => Promise<MetricsJson>;
   #replaced = 0;
   #draining = false;
   readonly #changes: WorkerChanges;
@@ -100,7 +100,7 @@ export class Supervisor {
   }
 
   /** All workers read everything anew, and take it up together. */
-  reload(): Promise<Reloaded | ChangeRefusal> {
+  reload(): Promise<ReloadResult | ChangeRefusal> {
     return this.#changes.reload(() => textsOf(this.#settings, this.#control));
   }
 
@@ -150,7 +150,7 @@ export class Supervisor {
   }
 
   /** Of workers that end meanwhile there is nothing more to count. */
-  async #gather(): Promise<readonly Figures[]> {
+  async #gather(): Promise<readonly MetricsJson[]> {
     const asked = this.#slots.map(({ peer }) => peer?.ask('figures', null).catch(() => undefined));
     const figures = await Promise.all([this.#figures(), ...asked]);
     return figures.filter((one) => one !== undefined);
@@ -278,7 +278,7 @@ export interface WorkerCounts {
 }
 
 /** The supervisor's own part of the page of metrics. */
-export function ownFigures(read: () => WorkerCounts): () => Promise<Figures> {
+export function ownFigures(read: () => WorkerCounts): () => Promise<MetricsJson> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const gauge = (name: string, help: string, of: keyof WorkerCounts): void => {

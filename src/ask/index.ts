@@ -1,23 +1,23 @@
 /** The one way of every request, and the requests that ask the graph's data, its description, or for a session. */
 
-export { type Answer, ask, prepare } from './data/ask.js';
+export { ask, prepare, type QueryAnswer } from './data/ask.js';
 export { explainPlan } from './data/explain.js';
 export type { AnswerParts, RunningParts } from './data/parts.js';
-export type { Delivery, Question } from './data/question.js';
-export { asOfText, type Freshness, Snapshots } from './data/question.js';
+export type { DataQuestion, ResultDelivery } from './data/question.js';
+export { type AnswerFreshness, asOfText, Snapshots } from './data/question.js';
 export { timeZoneNamed } from './data/runtime/step.js';
 export { isShort } from './parsing/index.js';
-export type { Body } from './request/asked.js';
+export type { QuestionBody } from './request/asked.js';
 export { breakGlass, type GlassParts } from './request/break-glass.js';
-export type { Call, Origin } from './request/call.js';
-export { type Caller, type Versions, versionsOf } from './request/caller.js';
-export { type Held, heldNow } from './request/held.js';
+export type { Origin, RequestCall } from './request/call.js';
+export { type Caller, type ServedVersions, versionsOf } from './request/caller.js';
+export { heldNow, type TokenlessSession } from './request/held.js';
 export type {
   DecidingParts,
   PlanNotes,
   RequestParts,
 } from './request/parts.js';
-export { type Answering, consider, type Decision, respond } from './request/respond.js';
+export { type AnswerSteps, consider, type Decision, respond } from './request/respond.js';
 export {
   accountLogin,
   certificateLogin,
@@ -34,4 +34,4 @@ export {
 } from './request/session.js';
 export { ForeignFault, publicError } from './request/told.js';
 export type { AnswerReceiver, RunValues, TimeLimit } from './routes/fast-question.js';
-export { type PreparedQuestion, Questions, type SessionQuestions } from './routes/questions.js';
+export { type PreparedQuestion, QuestionRouter, type SessionQuestions } from './routes/questions.js';

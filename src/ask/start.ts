@@ -9,7 +9,7 @@ import type { AnswerParts, Caps } from './data/parts.js';
 import { createPlanCache } from './data/plan-cache.js';
 import { PermittedSets } from './data/runtime/permitted.js';
 import { PermittedWords } from './data/runtime/statistics.js';
-import { Underway } from './data/underway.js';
+import { RunningQueries } from './data/underway.js';
 import { createParsing } from './parsing/index.js';
 import { startMarks } from './parsing/marks.js';
 import { createProbes, type Probes } from './request/probes.js';
@@ -38,7 +38,7 @@ export interface AskSettings {
   readonly probeWindowMs: number;
 }
 
-type Started =
+type AskPartName =
   | 'answers'
   | 'caps'
   | 'marks'
@@ -50,7 +50,7 @@ type Started =
   | 'words';
 
 /** What answers questions, but for engines, content and callers. */
-export interface AskingParts extends Pick<AnswerParts, Started> {
+export interface AskingParts extends Pick<AnswerParts, AskPartName> {
   readonly strangers: Strangers;
   readonly probes: Probes;
 }
@@ -63,7 +63,7 @@ export async function startAsk(
   const marks = await startMarks(marksDir, tenant, audit, log);
   const parsing = createParsing({ log });
   const answers = new KeptAnswers(resultCache, memory);
-  const underway = new Underway(revoked);
+  const underway = new RunningQueries(revoked);
   const strangers = createStrangers({ tenant, audit, log });
   const probes = createProbes({ tenant, audit, log, windowMs });
   follow((model) => {

@@ -2,8 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { StartProblem } from '../base/start-problem.js';
 import { codeOf } from '../base/thrown.js';
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from './settings/table.js';
 
 /**
  * The URL that a connector takes from the variable `name`, else from the file that `name`_FILE names, as secrets are

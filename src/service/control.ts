@@ -20,9 +20,9 @@ import { writeWhole } from '../base/files.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { parseSource, readManifestText } from '../model/manifest/index.js';
-import { PublishedDamaged, Versions, writeVersions } from '../model/versions/index.js';
+import { PublishedDamaged, VersionStore, writeVersions } from '../model/versions/index.js';
 import { fingerprintOf, type TenantKeys } from './keys.js';
-import { PolicyUnknown, type ReadText } from './model.js';
+import { PolicyUnknown, type ReadFileText } from './model.js';
 import { RevocationFiles } from './revocations.js';
 import type { ControlSettings } from './settings/control.js';
 import type { Settings } from './settings.js';
@@ -33,7 +33,7 @@ const NONE_ACTIVE = 'no policy is active: osl policy push --activate';
 const STATEMENT_MS = 2_000;
 
 /** What is to serve, and what was revoked. */
-export interface Heard extends ActivationBase {
+export interface ControlState extends ActivationBase {
   /** The number of the last revocation; 0 for none. */
   readonly revoked: number;
 }
@@ -48,7 +48,7 @@ export class Control {
   readonly #revoked: RevocationFiles;
   #text: string | null = null;
   #why = NONE_ACTIVE;
-  #seen: Heard = { activation: 0, published: 0, revoked: 0 };
+  #seen: ControlState = { activation: 0, published: 0, revoked: 0 };
   /** When the last look that was answered began; ms of the process' own clock. */
   #heardAt = performance.now();
   #heard = false;
@@ -89,7 +89,7 @@ export class Control {
   }
 
   /** What is to serve, as it was last seen. */
-  get seen(): Heard {
+  get seen(): ControlState {
     return this.#seen;
   }
 
@@ -108,7 +108,7 @@ export class Control {
   }
 
   /** Looks what is to serve. @throws ControlFault, ControlConflict; then what was seen before still holds */
-  async look(): Promise<Heard> {
+  async look(): Promise<ControlState> {
     const began = performance.now();
     if (!this.#heard) await requireSchema(this.#database);
     await this.#toJoin?.();
@@ -132,7 +132,7 @@ export class Control {
   }
 
   /** Files by their names, and of the policy, where it stands in the control database, the text that was last seen. */
-  readonly read: ReadText = async (file) => {
+  readonly read: ReadFileText = async (file) => {
     if (file !== this.#policyFile) return readManifestText(file);
     if (!this.#heard) throw new PolicyUnknown(this.#policyFile, this.#why);
     if (this.silent) throw new PolicyUnknown(this.#policyFile, this.silence);
@@ -170,7 +170,7 @@ export class Control {
    * @throws StartProblem where neither goes on from the other; ControlFault, PublishedDamaged
    */
   async #joinPublished(): Promise<void> {
-    const versions = await Versions.open(this.#dir);
+    const versions = await VersionStore.open(this.#dir);
     const { published } = await standing(this.#database, this.tenant);
     const common = Math.min(published, versions.history.length);
     const own = versions.history[common - 1]?.id ?? null;
@@ -207,7 +207,7 @@ export class Control {
 
   /** Writes to the data directory what others have published since. @throws ControlFault, PublishedDamaged */
   async pull(): Promise<void> {
-    const versions = await Versions.open(this.#dir);
+    const versions = await VersionStore.open(this.#dir);
     const newer = await publishedAfter(this.#database, this.tenant, versions.history.length);
     if (newer.length === 0) return;
     if (newer[0]?.parent !== (versions.head?.id ?? null))

@@ -10,14 +10,14 @@ const CHECK_MS = 5_000;
 const RETRY_MS = 1_000;
 
 /** Listens with a connector's database; null where nobody may. */
-export type Listen = (
+export type ListenToDatabase = (
   connector: string,
   heard: (text: string) => void,
   gone: () => void,
 ) => Promise<NotificationSubscription | null>;
 
 /** What one database has said, as long as it is heard. */
-interface Heard {
+interface DatabaseChannel {
   listening: NotificationSubscription | null;
   /** How often it was listened to anew: what was said in between is lost. */
   times: number;
@@ -29,12 +29,12 @@ interface Heard {
 
 /** How often databases have said that rows of an entity changed. Each is listened to from the first question about it. */
 export class DataSignals {
-  readonly #listen: Listen;
+  readonly #listen: ListenToDatabase;
   readonly #log: ServiceLog;
-  readonly #heard = new Map<string, Heard>();
+  readonly #heard = new Map<string, DatabaseChannel>();
   #closed = false;
 
-  constructor(listen: Listen, log: ServiceLog) {
+  constructor(listen: ListenToDatabase, log: ServiceLog) {
     this.#listen = listen;
     this.#log = log;
   }
@@ -60,7 +60,7 @@ export class DataSignals {
     }
   }
 
-  async #connect(connector: string, heard: Heard): Promise<void> {
+  async #connect(connector: string, heard: DatabaseChannel): Promise<void> {
     const lost = (): void => this.#lost(connector, heard);
     try {
       const listening = await this.#listen(connector, (text) => note(heard, text), lost);
@@ -78,7 +78,7 @@ export class DataSignals {
   }
 
   /** A cut network says nothing: who does not answer in time is lost, and what it said meanwhile with it. */
-  async #check(connector: string, heard: Heard): Promise<void> {
+  async #check(connector: string, heard: DatabaseChannel): Promise<void> {
     const { listening } = heard;
     if (listening === null) return;
     const late = setTimeout(() => this.#lost(connector, heard), CHECK_MS).unref();
@@ -93,7 +93,7 @@ export class DataSignals {
     }
   }
 
-  #lost(connector: string, heard: Heard): void {
+  #lost(connector: string, heard: DatabaseChannel): void {
     const { listening } = heard;
     if (listening === null || this.#closed) return;
     heard.listening = null;
@@ -102,7 +102,7 @@ export class DataSignals {
     this.#later(heard, RETRY_MS, () => void this.#connect(connector, heard));
   }
 
-  #tellLost(connector: string, heard: Heard, cause: string): void {
+  #tellLost(connector: string, heard: DatabaseChannel, cause: string): void {
     if (!heard.toldLost)
       this.#log.warn('changes of data are not heard of: answers are neither kept nor given again', {
         connector,
@@ -111,14 +111,14 @@ export class DataSignals {
     heard.toldLost = true;
   }
 
-  #later(heard: Heard, ms: number, work: () => void): void {
+  #later(heard: DatabaseChannel, ms: number, work: () => void): void {
     if (this.#closed) return;
     if (heard.timer !== null) clearTimeout(heard.timer);
     heard.timer = setTimeout(work, ms).unref();
   }
 }
 
-function note(heard: Heard, text: string): void {
+function note(heard: DatabaseChannel, text: string): void {
   const times = heard.ofEntity.get(text);
   if (text === '') heard.ofAll++;
   // Of entities that nobody asks about nothing is kept, whatever is said.

@@ -4,7 +4,7 @@ import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
 import type { ServedModel } from '../model/served-model.js';
 import { PolicyFault } from './model.js';
-import { type Prepared, prepareAll, type Reloaded, type ReloadPart } from './reload/reload.js';
+import { type PreparedChange, prepareAll, type ReloadPart, type ReloadResult } from './reload/reload.js';
 import type { PolicyState } from './serving.js';
 
 /** What records of the service itself are made with. */
@@ -50,14 +50,14 @@ export async function preparedReload(
   service: EventParts,
   parts: readonly ReloadPart[],
   withoutPolicy: (fault: PolicyFault) => PolicyState,
-): Promise<Prepared> {
+): Promise<PreparedChange> {
   const { log } = service;
   const record = (detail: object): Promise<void> => recordEvent(service, 'service.reload', detail);
   const refused = (why: string): Promise<void> => {
     log.error('not reloaded: what was served before is still served', { why });
     return record({ reloaded: false, why });
   };
-  let takeAll: () => Reloaded;
+  let takeAll: () => ReloadResult;
   try {
     takeAll = await prepareAll(parts);
   } catch (error) {

@@ -1,13 +1,13 @@
 import { ControlFault, listenForChanges } from '../base/control/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
-import type { Publishing } from '../model/versions/index.js';
+import type { PublicationStore } from '../model/versions/index.js';
 import type { Control } from './control.js';
 import type { TenantKeys } from './keys.js';
 import { PolicyFault } from './model.js';
-import type { Prepared } from './reload/reload.js';
+import type { PreparedChange } from './reload/reload.js';
 import { watchFile } from './reload/watch-file.js';
-import type { Seat } from './seat.js';
+import type { ProcessFiles } from './seat.js';
 import type { Settings } from './settings.js';
 
 /** What a gateway does about the control database. */
@@ -20,7 +20,7 @@ interface Follower {
   silent(why: string): Promise<void>;
 }
 
-interface Following {
+interface ControlFollower {
   close(): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ const CLOCK_MS = 250;
  * Follows the control database: looks at each notification, once a second without one, and says when it has been silent for
  * too long. One look at a time; what comes meanwhile is one more look.
  */
-function followControl(control: Control, follower: Follower, log: ServiceLog): Following {
+function followControl(control: Control, follower: Follower, log: ServiceLog): ControlFollower {
   let taken = control.seen;
   let silent = !control.heard;
   /** Kinds of trouble that were told since the last look that was answered; the start has told of silence. */
@@ -148,12 +148,12 @@ export async function joined(control: Control | null, keys: TenantKeys, log: Ser
 
 /** Follows the control database, or a policy file that is watched. Gives what ends that. */
 export function beginFollowing(
-  { control }: Seat,
+  { control }: ProcessFiles,
   settings: Settings,
-  publishing: Publishing,
+  publishing: PublicationStore,
   log: ServiceLog,
   process: {
-    policy(same: boolean): Promise<Prepared>;
+    policy(same: boolean): Promise<PreparedChange>;
     lose(why: string): Promise<void>;
     changed(): Promise<void>;
     revoked(): Promise<void>;
@@ -182,8 +182,8 @@ export function beginFollowing(
 /** Takes up what the control database says, in this process alone. Rejects where that cannot be read. */
 async function follow(
   control: Control,
-  publishing: Publishing,
-  prepare: (same: boolean) => Promise<Prepared>,
+  publishing: PublicationStore,
+  prepare: (same: boolean) => Promise<PreparedChange>,
 ): Promise<void> {
   await publishing.exclusively(async () => {
     await control.pull();
@@ -192,7 +192,7 @@ async function follow(
 }
 
 /** Takes up what `prepare` reads. A policy that is missing, invalid or unknown is on record and in the log by then. */
-async function takeUp(prepare: () => Promise<Prepared>): Promise<void> {
+async function takeUp(prepare: () => Promise<PreparedChange>): Promise<void> {
   try {
     await (await prepare()).take();
   } catch (error) {

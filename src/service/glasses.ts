@@ -11,7 +11,7 @@ import { messageOf } from '../base/thrown.js';
 const DAY_MS = 86_400_000;
 
 /** One of the slots that a subject has for 24 hours, as its file says it. */
-interface Slot extends Emergency {
+interface BreakGlassSlot extends Emergency {
   /** A hash: the reason itself is in the audit log. */
   readonly reason: string;
 }
@@ -39,9 +39,9 @@ export function openGlasses(dir: string, url: string | null, log: ServiceLog): G
       for (;;) {
         const slots = await slotsOf(dir, identity);
         const now = Date.now();
-        const slot: Slot = { id: randomUUID(), startedAt: now, reason: digest([reason]) };
+        const slot: BreakGlassSlot = { id: randomUUID(), startedAt: now, reason: digest([reason]) };
         // INVARIANT: a clock that was set back frees no slot.
-        const isFree = (held: Held | undefined): boolean =>
+        const isFree = (held: SlotFile | undefined): boolean =>
           held === undefined || now - held.slot.startedAt >= DAY_MS;
         const free = Array.from({ length: perDay }, (_, i) => i).find((i) => isFree(slots.get(i)));
         if (free === undefined) {
@@ -70,13 +70,13 @@ export function openGlasses(dir: string, url: string | null, log: ServiceLog): G
 }
 
 /** The file of a slot that is in force: of those that it has had, the one of the last turn. */
-interface Held {
+interface SlotFile {
   readonly turn: number;
-  readonly slot: Slot;
+  readonly slot: BreakGlassSlot;
 }
 
 /** The slots of one subject, by their numbers; files of turns that are over are swept away. */
-async function slotsOf(dir: string, identity: Identity): Promise<ReadonlyMap<number, Held>> {
+async function slotsOf(dir: string, identity: Identity): Promise<ReadonlyMap<number, SlotFile>> {
   const owner = ownerOf(identity);
   const turns = new Map<number, number>();
   for (const name of await namesIn(dir)) {
@@ -86,7 +86,7 @@ async function slotsOf(dir: string, identity: Identity): Promise<ReadonlyMap<num
     if (known > 0) await rm(slotFile(dir, identity, slot, Math.min(known, Number(turn))), { force: true });
     turns.set(slot, Math.max(known, Number(turn)));
   }
-  const slots = new Map<number, Held>();
+  const slots = new Map<number, SlotFile>();
   for (const [number, turn] of turns) {
     const slot = await slotIn(slotFile(dir, identity, number, turn));
     // Its next turn has come in between.
@@ -112,7 +112,7 @@ async function create(file: string, text: string): Promise<boolean> {
 }
 
 /** Null where there is none. @throws Error where it is not as it was written: no glass breaks then */
-async function slotIn(file: string): Promise<Slot | null> {
+async function slotIn(file: string): Promise<BreakGlassSlot | null> {
   let text: string;
   try {
     text = await readFile(file, 'utf8');
@@ -120,7 +120,7 @@ async function slotIn(file: string): Promise<Slot | null> {
     unlessAbsent(error);
     return null;
   }
-  const { id, startedAt, reason } = JSON.parse(text) as Partial<Slot>; // our own file
+  const { id, startedAt, reason } = JSON.parse(text) as Partial<BreakGlassSlot>; // our own file
   if (id === undefined || startedAt === undefined || reason === undefined)
     throw new InternalError(`${file} is not as it was written`);
   return { id, startedAt, reason };

@@ -1,7 +1,7 @@
 import { ready } from 'osl-compiler';
 import type { AuditLog } from '../../audit/index.js';
 import type { ServiceLog } from '../base/log.js';
-import { Versions } from '../model/versions/index.js';
+import { VersionStore } from '../model/versions/index.js';
 import { openAudit } from './audit.js';
 import { Control } from './control.js';
 import { joined } from './follow-control.js';
@@ -15,7 +15,7 @@ import type { Settings } from './settings.js';
 import { takeOver } from './take-over.js';
 
 /** A data directory that a supervisor keeps for its workers. It answers nobody: that is for them. */
-export interface Keeper {
+export interface DirectoryKeeper {
   /** What was found at the start. */
   readonly first: First;
   /** The supervisor's own chain, beside which those of the workers are. */
@@ -35,7 +35,7 @@ export async function openKeeper(
   workers: number,
   log: ServiceLog,
   control: Control | null = null,
-): Promise<Keeper> {
+): Promise<DirectoryKeeper> {
   const keys = tenantKeys(settings.dataDir, settings.keysDir);
   const { auditDir, lineageDir } = aloneIn(settings.dataDir);
   const { audit, over } = await openAudit(settings, auditDir, first.model.tenant, log);
@@ -50,7 +50,7 @@ export async function openKeeper(
     const own = { auditDir, lineageDir, end: endOf(audit) };
     left.push(...(await leftLineage(settings, first.model, [own, ...ended], log)));
     await joined(control, keys, log);
-    await (await Versions.open(publishedDir(settings))).sweep();
+    await (await VersionStore.open(publishedDir(settings))).sweep();
   } catch (error) {
     await close();
     throw error;

@@ -7,7 +7,7 @@ import type { ServedModel } from '../model/served-model.js';
 import { CommandFailed, connectorUrl } from './connector-url.js';
 import type { Lineage, LineageOptions } from './lineage/index.js';
 import { endOf, journalIn } from './lineage/outbox/state.js';
-import type { Seat } from './seat.js';
+import type { ProcessFiles } from './seat.js';
 import type { Settings } from './settings.js';
 import type { EndedChain } from './take-over.js';
 
@@ -27,7 +27,7 @@ export interface StartedLineage {
 export async function startLineage(
   settings: Settings,
   model: () => ServedModel,
-  { auditDir, lineageDir, announces }: Seat,
+  { auditDir, lineageDir, announces }: ProcessFiles,
   audit: AuditLog,
   ended: readonly EndedChain[],
   log: ServiceLog,

@@ -17,7 +17,7 @@ import { tenantIn } from './place.js';
 import type { Settings } from './settings.js';
 
 /** Gives the text of a file. Throws as `readManifestText`. */
-export type ReadText = (file: string) => Promise<string>;
+export type ReadFileText = (file: string) => Promise<string>;
 
 /** Nobody can tell which policy is to serve, as while the control database does not answer. */
 export class PolicyUnknown extends ManifestProblems {
@@ -74,7 +74,7 @@ export async function loadModel(
   manifestFile: string,
   policyFile: string,
   published: PublishedLayer | null,
-  read: ReadText = readManifestText,
+  read: ReadFileText = readManifestText,
 ): Promise<ServedModel> {
   const { manifest, base, baseVersion } = await loadLayered(manifestFile, published ?? EMPTY_OVERLAY, read);
   const file = Object.freeze({ document: base, version: baseVersion });
@@ -89,7 +89,7 @@ export async function loadModel(
   return new ServedModel({ manifest, snapshot, tenant: policy.document.tenant, file, published });
 }
 
-async function policyIn(file: string, read: ReadText): Promise<PolicyFile | ManifestProblems> {
+async function policyIn(file: string, read: ReadFileText): Promise<PolicyFile | ManifestProblems> {
   try {
     return await loadPolicyDocument(file, read);
   } catch (error) {
@@ -128,7 +128,7 @@ export interface First {
 export async function loadFirst(
   settings: Settings,
   known: First | null = null,
-  read?: ReadText,
+  read?: ReadFileText,
 ): Promise<First> {
   const published = await headIn(publishedDir(settings));
   if (known?.policyFault === null && known.model.published?.id === published?.id) return known;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Observing } from '../ask/request/observing.js';
+import { RequestObserver } from '../ask/request/observing.js';
 import type { ServiceLog } from '../base/log.js';
 import { version } from '../base/package-root.js';
 import { messageOf } from '../base/thrown.js';
@@ -13,10 +13,11 @@ const CLOSE_MS = 2_000;
 export function openObserving(
   { slowQuestionMs, otlp }: Pick<Settings, 'slowQuestionMs' | 'otlp'>,
   log: ServiceLog,
-): { readonly observing: Observing; close(): Promise<void> } {
-  if (otlp === null) return { observing: new Observing(log, slowQuestionMs), close: async () => undefined };
+): { readonly observing: RequestObserver; close(): Promise<void> } {
+  if (otlp === null)
+    return { observing: new RequestObserver(log, slowQuestionMs), close: async () => undefined };
   const spans = new SpanExporter(new Collector(otlp, version(), log), otlp);
-  return { observing: new Observing(log, slowQuestionMs, spans), close: () => inTime(spans.close()) };
+  return { observing: new RequestObserver(log, slowQuestionMs, spans), close: () => inTime(spans.close()) };
 }
 
 /** Hands what this process counts to the collector, where one is named; gives what ends it. */

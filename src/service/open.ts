@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { ready } from 'osl-compiler';
 import { DEFAULT_LIMITS } from '../../policy/index.js';
-import { Sealed } from '../ask/request/sealed.js';
+import { SealedValue } from '../ask/request/sealed.js';
 import { startAsk } from '../ask/start.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
@@ -23,19 +23,19 @@ import { startLineage } from './lineage.js';
 import { loadFirst, type PolicyFault, publishedDir } from './model.js';
 import { openObserving } from './observing.js';
 import { ownerOf } from './owner.js';
-import { type Changes, startChanges } from './reload/changes.js';
+import { type ModelChanges, startChanges } from './reload/changes.js';
 import { RevocationFiles, Revocations } from './revocations.js';
 import { rowRightsOf } from './row-security.js';
-import { aloneIn, following, type Seat } from './seat.js';
+import { aloneIn, following, type ProcessFiles } from './seat.js';
 import type { Service } from './service.js';
-import { Serving } from './serving.js';
+import { CurrentModel } from './serving.js';
 import type { Settings } from './settings.js';
 import { sharing } from './sharing.js';
 import { takeOver } from './take-over.js';
 import { startTrust } from './token-trust.js';
 
 /** A service that is open: its parts run, nothing listens yet. */
-export interface OpenService extends Changes {
+export interface OpenService extends ModelChanges {
   readonly service: Service;
   /** The databases with their system engines, for tools alone: a surface receives `service`. */
   readonly databases: ReadonlyMap<string, OpenedEngine>;
@@ -58,11 +58,11 @@ export interface OpenService extends Changes {
 export async function openService(
   settings: Settings,
   log: ServiceLog,
-  seat: Seat = aloneIn(settings.dataDir),
+  seat: ProcessFiles = aloneIn(settings.dataDir),
 ): Promise<OpenService> {
   await ready();
   const control = seat.keeps ? await Control.open(settings, log) : null;
-  const closing = new Closing();
+  const closing = new CloseStack();
   try {
     return await openedIn(settings, log, following(seat, control), closing);
   } catch (error) {
@@ -73,7 +73,7 @@ export async function openService(
 }
 
 /** Parts that were opened, closed in the opposite order. */
-class Closing {
+class CloseStack {
   readonly #parts: { close(): void | Promise<void> }[] = [];
 
   add<T extends { close(): void | Promise<void> }>(part: T): T {
@@ -89,8 +89,8 @@ class Closing {
 async function openedIn(
   settings: Settings,
   log: ServiceLog,
-  alone: Seat,
-  closing: Closing,
+  alone: ProcessFiles,
+  closing: CloseStack,
 ): Promise<OpenService> {
   const { dataDir } = settings;
   const before = await loadFirst(settings, null, alone.read);
@@ -109,7 +109,9 @@ async function openedIn(
   const events = { audit, tenant, log, model };
   const onPolicyEnded = (): void =>
     void recordEvent(events, 'service.policy', { state: 'missing', why: 'the time to keep it is over' });
-  const serving = closing.add(new Serving(first, policyFault, settings.policyFailure, log, onPolicyEnded));
+  const serving = closing.add(
+    new CurrentModel(first, policyFault, settings.policyFailure, log, onPolicyEnded),
+  );
   const limiter = seat.limiter(first.snapshot?.limits ?? DEFAULT_LIMITS);
   serving.follow(({ snapshot }) => {
     if (snapshot !== null) limiter.configure(snapshot.limits);
@@ -177,7 +179,7 @@ async function openedIn(
     model,
     ...asking,
     audit: Object.freeze({ stats: () => audit.stats() }),
-    means: new Sealed({ recording: { tenant, audit, lineage, log, observing }, limiter }),
+    means: new SealedValue({ recording: { tenant, audit, lineage, log, observing }, limiter }),
     lineage,
     observing,
     revocations,
@@ -190,7 +192,7 @@ async function openedIn(
     glasses: openGlasses(join(dataDir, 'break-glass'), settings.alarms.url, log),
     owner: ownerOf(settings.owner, log),
     engines,
-    runners: new Sealed(runners),
+    runners: new SealedValue(runners),
     defaultConnector,
     memory,
     spool,

@@ -2,7 +2,7 @@ import { queryError } from 'osl-compiler';
 import type { Owner, OwnerNotice } from '../ask/why/request-access.js';
 import type { ServiceLog } from '../base/log.js';
 import { version } from '../base/package-root.js';
-import { type Attempt, send } from './lineage/delivery/send.js';
+import { type SendAttempt, send } from './lineage/delivery/send.js';
 import type { OwnerSettings } from './settings/owner.js';
 
 /** Notices on their way at a time, of all callers. */
@@ -28,6 +28,6 @@ export function ownerOf(endpoint: OwnerSettings, log: ServiceLog): Owner {
   return Object.freeze({ tell });
 }
 
-function reasonOf(attempt: Exclude<Attempt, { kind: 'delivered' }>): string {
+function reasonOf(attempt: Exclude<SendAttempt, { kind: 'delivered' }>): string {
   return attempt.kind === 'gone' ? 'status 410' : attempt.reason;
 }

@@ -8,7 +8,7 @@ import type { ServiceLog } from '../base/log.js';
 const NAME = 'place.json';
 
 /** Where a data directory was when a server last began in it. */
-interface Place {
+interface DirectoryOrigin {
   readonly path: string;
   readonly inode: string;
   /** Of the directory, ms since 1970; 0 where the file system keeps none. */
@@ -51,7 +51,7 @@ export async function settle(
 /** Says of a directory that no server has begun in it where it is: one that is about to be renamed to `path`. */
 export async function placeAt(dataDir: string, path: string, tenant: string | null): Promise<void> {
   const { ino, birthtimeMs } = statSync(dataDir, { bigint: true });
-  const here: Place = { path, inode: String(ino), born: Number(birthtimeMs), tenant };
+  const here: DirectoryOrigin = { path, inode: String(ino), born: Number(birthtimeMs), tenant };
   await writeWhole(join(dataDir, NAME), Buffer.from(`${JSON.stringify(here)}\n`));
 }
 
@@ -61,18 +61,18 @@ export function tenantIn(dataDir: string): string | null {
 }
 
 /** A directory that was moved, or mounted elsewhere, keeps one or the other. */
-function isCopy(before: Place, here: Place): boolean {
+function isCopy(before: DirectoryOrigin, here: DirectoryOrigin): boolean {
   return before.inode !== here.inode && (before.born !== here.born || here.born === 0);
 }
 
-async function placeOf(dataDir: string, tenant: string): Promise<Place> {
+async function placeOf(dataDir: string, tenant: string): Promise<DirectoryOrigin> {
   const { ino, birthtimeMs } = statSync(dataDir, { bigint: true });
   return { path: await realpath(dataDir), inode: String(ino), born: Number(birthtimeMs), tenant };
 }
 
-function readPlace(dataDir: string): Place | null {
+function readPlace(dataDir: string): DirectoryOrigin | null {
   try {
-    const value: Partial<Record<keyof Place, unknown>> = JSON.parse(
+    const value: Partial<Record<keyof DirectoryOrigin, unknown>> = JSON.parse(
       readFileSync(join(dataDir, NAME), 'utf8'),
     );
     const { path, inode, born, tenant } = value;

@@ -10,16 +10,16 @@ import {
   parsePolicyDocument,
 } from '../model/manifest/index.js';
 import type { ServedModel } from '../model/served-model.js';
-import type { Versions } from '../model/versions/index.js';
+import type { VersionStore } from '../model/versions/index.js';
 import { PolicyFault, PolicyUnknown } from './model.js';
-import type { Prepared, Reloaded } from './reload/reload.js';
-import type { Serving } from './serving.js';
+import type { PreparedChange, ReloadResult } from './reload/reload.js';
+import type { CurrentModel } from './serving.js';
 
 /** Parts of a service that take up a policy, and what others have published, without a reload. */
 export interface PolicyParts {
   readonly policyFile: string;
-  readonly versions: Versions;
-  readonly serving: Serving;
+  readonly versions: VersionStore;
+  readonly serving: CurrentModel;
   readonly log: ServiceLog;
   /** Gives the text of the policy. Throws as `readManifestText`. */
   readonly read: (file: string) => Promise<string>;
@@ -28,8 +28,8 @@ export interface PolicyParts {
   record(detail: object): Promise<void>;
 }
 
-const NOTHING: Reloaded = Object.freeze({ now: [], kept: [] });
-const UNCHANGED: Prepared = Object.freeze({ take: async () => NOTHING, drop: async () => undefined });
+const NOTHING: ReloadResult = Object.freeze({ now: [], kept: [] });
+const UNCHANGED: PreparedChange = Object.freeze({ take: async () => NOTHING, drop: async () => undefined });
 
 /**
  * Reads and checks the policy and what is published, and takes them up together. An invalid policy leaves the last valid one
@@ -43,7 +43,7 @@ export async function preparedPolicy(
   parts: PolicyParts,
   same: boolean,
   brokenSince?: number,
-): Promise<Prepared> {
+): Promise<PreparedChange> {
   const { policyFile, versions, serving, log, record } = parts;
   const served = serving.model;
   try {
@@ -79,7 +79,7 @@ export async function preparedPolicy(
  */
 async function modelOver(
   served: ServedModel,
-  versions: Versions,
+  versions: VersionStore,
   policyFile: string,
   policy: string | null,
 ): Promise<{ readonly model: ServedModel; readonly policy: string }> {

@@ -19,7 +19,7 @@ export interface RestoredChain {
 }
 
 /** What a restore left for the first start to record. */
-export interface Restored {
+export interface RestoreNote {
   /** When the backup was made, and when it was restored; RFC 3339. */
   readonly made: string;
   readonly at: string;
@@ -28,7 +28,7 @@ export interface Restored {
   readonly chains: readonly RestoredChain[];
 }
 
-export function noteRestored(dataDir: string, restored: Restored): Promise<void> {
+export function noteRestored(dataDir: string, restored: RestoreNote): Promise<void> {
   return writeWhole(join(dataDir, NAME), Buffer.from(`${JSON.stringify(restored, null, 2)}\n`));
 }
 

@@ -6,7 +6,7 @@ import type { Control } from './control.js';
 import { newExchangeKey } from './exchange-key.js';
 
 /** What a process that serves has of its own in the data directory, alone or as one of several workers. */
-export interface Seat {
+export interface ProcessFiles {
   readonly auditDir: string;
   /** Of the outbox of lineage. */
   readonly lineageDir: string;
@@ -43,10 +43,13 @@ export interface Seat {
 }
 
 /** What workers have in common, as one of them reaches it. */
-export type Shared = Omit<Seat, 'auditDir' | 'lineageDir' | 'announces' | 'marksDir' | 'keeps' | 'control'>;
+export type SharedProcessFiles = Omit<
+  ProcessFiles,
+  'auditDir' | 'lineageDir' | 'announces' | 'marksDir' | 'keeps' | 'control'
+>;
 
 /** The seat of the only process of a server; a supervisor's audit log is there too. */
-export function aloneIn(dataDir: string): Seat {
+export function aloneIn(dataDir: string): ProcessFiles {
   const used = new UsedTokens();
   return Object.freeze({
     auditDir: auditRoot(dataDir),
@@ -70,7 +73,7 @@ export function aloneIn(dataDir: string): Seat {
 }
 
 /** The seat of one worker, by its number from 1. Whoever replaces it has the same. */
-export function workerSeat(dataDir: string, number: number, shared: Shared): Seat {
+export function workerSeat(dataDir: string, number: number, shared: SharedProcessFiles): ProcessFiles {
   return Object.freeze({
     auditDir: workerChain(dataDir, number),
     lineageDir: workerLineage(dataDir, number),
@@ -93,7 +96,7 @@ export function workerSeat(dataDir: string, number: number, shared: Shared): Sea
 }
 
 /** The seat of the only process of a server that shares with other gateways; as it was where it shares nothing. */
-export function following(seat: Seat, control: Control | null): Seat {
+export function following(seat: ProcessFiles, control: Control | null): ProcessFiles {
   if (control === null) return seat;
   return Object.freeze({
     ...seat,

@@ -4,7 +4,7 @@ import type { PublishingParts } from '../ask/authoring/author.js';
 import type { AnswerParts } from '../ask/index.js';
 import type { TokenExchange } from '../ask/request/exchange.js';
 import type { Probes } from '../ask/request/probes.js';
-import { Sealed } from '../ask/request/sealed.js';
+import { SealedValue } from '../ask/request/sealed.js';
 import type { Strangers } from '../ask/request/strangers.js';
 import type { AccessRequestParts } from '../ask/why/request-access.js';
 import type { SpoolRoom } from '../engine/index.js';
@@ -49,5 +49,5 @@ export interface Service
 
 /** Part of a copy of `service` that counts requests against other limits, for tests of a policy. */
 export function limitedBy({ means }: Service, limiter: Limiter): Pick<Service, 'means'> {
-  return { means: new Sealed({ ...Sealed.open(means), limiter }) };
+  return { means: new SealedValue({ ...SealedValue.open(means), limiter }) };
 }

@@ -3,7 +3,7 @@ import type { KeptPolicy, ServedModel } from '../model/served-model.js';
 import type { PolicyFailureSettings } from './settings.js';
 
 /** What serves now. This is the only place where it is replaced: whole, and everybody who follows it hears of it. */
-export class Serving {
+export class CurrentModel {
   #model: ServedModel;
   readonly #policy: PolicyStanding;
   readonly #followers: ((model: ServedModel) => void)[] = [];

@@ -17,7 +17,7 @@ import {
   type SettingValue,
   settingsReader,
 } from './settings/table.js';
-import { type TlsSettings, tlsSettings } from './settings/tls.js';
+import { type ServerTls, tlsSettings } from './settings/tls.js';
 import { type PublicKeyFile, splitList } from './settings/types.js';
 
 /** What one process is told at start, from its environment and flags. Paths are absolute. */
@@ -48,7 +48,7 @@ export interface Settings {
   readonly issuers: readonly string[];
   /** Audiences (`aud`) of which each token must name one; with none, any token may name what it likes. */
   readonly audiences: readonly string[];
-  readonly tls: TlsSettings;
+  readonly tls: ServerTls;
   /** Sessions per native Postgres connector, of all processes, where the connector's own variable says nothing else. */
   readonly poolSize: number;
   /** Sessions of the gateway's own role with each. */

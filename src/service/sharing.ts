@@ -2,27 +2,32 @@ import type { Revocation } from '../../policy/index.js';
 import { ControlConflict, openControl, shareRevocation, shareVersions } from '../base/control/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
-import type { Publishing } from '../model/versions/index.js';
+import type { PublicationStore } from '../model/versions/index.js';
 import { gatewayName } from './control.js';
-import type { Seat } from './seat.js';
+import type { ProcessFiles } from './seat.js';
 import type { Settings } from './settings.js';
 
 /** Shorter than the silence after which a gateway stops: who publishes has the turn. ms */
 const STATEMENT_MS = 2_000;
 
 /** How a process tells all gateways; nothing is to be done where there are no others. */
-export interface Sharing {
-  readonly publish: Publishing['share'];
+export interface GatewaySharing {
+  readonly publish: PublicationStore['share'];
   /** False where the control database did not take it; null where there are no other gateways. */
   readonly revoke: ((revocation: Revocation) => Promise<boolean>) | null;
   close(): Promise<void>;
 }
 
 /** As the settings say, of what `tenant` is. */
-export function sharing({ control }: Settings, seat: Seat, tenant: string, log: ServiceLog): Sharing {
+export function sharing(
+  { control }: Settings,
+  seat: ProcessFiles,
+  tenant: string,
+  log: ServiceLog,
+): GatewaySharing {
   if (control === null) return { publish: async () => 'shared', revoke: null, close: async () => undefined };
   const database = openControl(control.place, { connections: 1, statementMs: STATEMENT_MS });
-  const publish: Publishing['share'] = async ({ version, bytes }) => {
+  const publish: PublicationStore['share'] = async ({ version, bytes }) => {
     const { number, id, parent } = version;
     try {
       await shareVersions(

@@ -2,7 +2,7 @@ import type { AuditLog } from '../../audit/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
 import { openAudit } from './audit.js';
-import { type Cursor, endOf } from './lineage/outbox/state.js';
+import { endOf, type LogPosition } from './lineage/outbox/state.js';
 import { settle } from './place.js';
 import { tellRestored } from './restored.js';
 import { seatsIn, workerChain, workerLineage } from './seat.js';
@@ -12,7 +12,7 @@ import type { Settings } from './settings.js';
 export interface EndedChain {
   readonly auditDir: string;
   readonly lineageDir: string;
-  readonly end: Cursor;
+  readonly end: LogPosition;
 }
 
 /**

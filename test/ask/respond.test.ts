@@ -10,16 +10,16 @@ import {
   NOTHING_REVOKED,
 } from '../../policy/index.js';
 import {
-  type Answering,
-  type Call,
+  type AnswerSteps,
   consider,
   type Decision,
   ForeignFault,
+  type RequestCall,
   type RequestParts,
   respond,
 } from '../../src/ask/index.js';
-import { Observing } from '../../src/ask/request/observing.js';
-import { Sealed } from '../../src/ask/request/sealed.js';
+import { RequestObserver } from '../../src/ask/request/observing.js';
+import { SealedValue } from '../../src/ask/request/sealed.js';
 import { createStrangers } from '../../src/ask/request/strangers.js';
 import { parseManifest, parsePolicyDocument } from '../../src/model/manifest/index.js';
 import { ServedModel } from '../../src/model/served-model.js';
@@ -48,8 +48,8 @@ const ANN: Identity = Object.freeze({
 
 /** What a request is like, what its caller hears, and what the log has of it. */
 interface Case {
-  readonly request?: Partial<Decision<string> & Answering<string, string>>;
-  readonly call?: Partial<Call>;
+  readonly request?: Partial<Decision<string> & AnswerSteps<string, string>>;
+  readonly call?: Partial<RequestCall>;
   readonly model?: ServedModel;
   /** The answer, or the error. */
   readonly hears: string;
@@ -132,7 +132,7 @@ async function startParts(t: Test, model = served) {
   const dir = t.testdir();
   const audit = await openAuditLog({ dir, tenant });
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
-  const observing = new Observing(log, 0);
+  const observing = new RequestObserver(log, 0);
   const parts: RequestParts = {
     tenant,
     model: () => model,
@@ -141,7 +141,7 @@ async function startParts(t: Test, model = served) {
       verify: () => Promise.reject(queryError('invalidToken', { reason: 'signature' })),
     },
     revoked: NOTHING_REVOKED,
-    means: new Sealed({
+    means: new SealedValue({
       recording: { tenant, audit, lineage: null, log, observing },
       limiter: createLimiter({ limits: { ...DEFAULT_LIMITS, sample: 2 } }),
     }),
@@ -150,7 +150,7 @@ async function startParts(t: Test, model = served) {
     observing,
   };
   /** What the log has of a call, once it is closed. */
-  const recorded = async ({ requestId }: Call): Promise<readonly string[]> => {
+  const recorded = async ({ requestId }: RequestCall): Promise<readonly string[]> => {
     await audit.close();
     const said: string[] = [];
     for await (const r of readRecords(dir)) {
@@ -165,7 +165,7 @@ async function startParts(t: Test, model = served) {
   return { parts, audit, recorded };
 }
 
-function callOf(more: Partial<Call> = {}): Call {
+function callOf(more: Partial<RequestCall> = {}): RequestCall {
   return {
     requestId: randomUUID(),
     surface: 'rest',
@@ -174,7 +174,7 @@ function callOf(more: Partial<Call> = {}): Call {
   };
 }
 
-function requestOf(more: Case['request'] = {}): Decision<string> & Answering<string, string> {
+function requestOf(more: Case['request'] = {}): Decision<string> & AnswerSteps<string, string> {
   return {
     action: 'probe',
     bucket: 'query',
@@ -222,7 +222,7 @@ test('nothing is answered before the decision is on record, and nothing at all w
 
 test('a request counts once, and is refused beyond its limit', async (t) => {
   const { parts, recorded } = await startParts(t);
-  const heardOf = (call: Call) => respond(parts, call, requestOf({ bucket: 'sample' })).catch(heard);
+  const heardOf = (call: RequestCall) => respond(parts, call, requestOf({ bucket: 'sample' })).catch(heard);
   const calls = [callOf(), callOf(), callOf()];
   const all: string[] = [];
   await inOneMoment(async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'tap';
 import { program } from '../../cli/program.js';
 import { SECTIONS, SETTINGS, settingsReader } from '../../src/service/settings/table.js';
-import type { Setting } from '../../src/service/settings/types.js';
+import type { SettingDefinition } from '../../src/service/settings/types.js';
 import { settingsFrom } from '../../src/service/settings.js';
 
 /** docs/configuration.md is made from the table of settings, which is all that the product reads of its environment. */
@@ -51,7 +51,9 @@ const WITHOUT_TABLE = /\benv(ironment)?\[['"`]OSL_/;
 
 function page(): string {
   const sections = SECTIONS.map(({ title, text, settings }) => {
-    const rows = Object.entries<Setting<unknown>>(settings).map(([name, setting]) => rowOf(name, setting));
+    const rows = Object.entries<SettingDefinition<unknown>>(settings).map(([name, setting]) =>
+      rowOf(name, setting),
+    );
     const table = ['| setting | value | default | |', '| --- | --- | --- | --- |', ...rows].join('\n');
     return [`## ${title}`, ...(text === '' ? [] : [text]), table].join('\n\n');
   });
@@ -90,7 +92,7 @@ REST and MCP then listen on port 8642, the Postgres protocol on port 15432. \`os
 
 <!-- Written from src/service/settings/table.ts by \`${AGAIN}\`. -->`;
 
-function rowOf(name: string, { type, default: initial, description }: Setting<unknown>): string {
+function rowOf(name: string, { type, default: initial, description }: SettingDefinition<unknown>): string {
   const takes = type.isList ? `${type.takes}, separated by commas` : type.takes;
   return `| \`${name}\` | ${takes} | ${initial === null || initial === '' ? '' : `\`${initial}\``} | ${description} |`;
 }

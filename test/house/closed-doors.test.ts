@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'tap';
-import { Sealed } from '../../src/ask/request/sealed.js';
+import { SealedValue } from '../../src/ask/request/sealed.js';
 import {
   generatedSql,
   Sql,
@@ -37,17 +37,17 @@ interface Attempt {
 const HEAD = `
 import { GovernedPlan } from 'osl-compiler';
 import type { RestParts } from 'ROOT/surfaces/rest/parts.js';
-import type { AnswerParts, Call, Caller, PlanNotes } from 'ROOT/ask/index.js';
+import type { AnswerParts, Caller, PlanNotes, RequestCall } from 'ROOT/ask/index.js';
 import { Ledger } from 'ROOT/ask/request/ledger.js';
 import { PermittedRequest } from 'ROOT/ask/request/permitted-request.js';
 import { type Permit, Recorder } from 'ROOT/ask/request/recorder.js';
 import { Sql, sql, sqlName } from 'ROOT/base/sql.js';
 import type { ControlDatabase } from 'ROOT/base/control/index.js';
 import type { EngineStatus, GovernedEngine, OpenedEngine, SystemEngine } from 'ROOT/engine/index.js';
-export type Used = [RestParts, AnswerParts, Call, Caller, PlanNotes, Permit, EngineStatus, GovernedEngine, OpenedEngine, SystemEngine];
+export type Used = [RestParts, AnswerParts, RequestCall, Caller, PlanNotes, Permit, EngineStatus, GovernedEngine, OpenedEngine, SystemEngine];
 export const used = [GovernedPlan, Ledger, PermittedRequest, Recorder, Sql, sql, sqlName];
 export async function attempt(
-  service: RestParts, call: Call, plan: GovernedPlan, governed: GovernedEngine, status: EngineStatus, permit: Permit,
+  service: RestParts, call: RequestCall, plan: GovernedPlan, governed: GovernedEngine, status: EngineStatus, permit: Permit,
   system: SystemEngine, control: ControlDatabase, text: string,
 ): Promise<unknown> {
   const seen: unknown[] = [service, call, plan, governed, status, permit, system, control, text];
@@ -70,19 +70,19 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
   'the engines that run plans, out of their seal': {
     in: 'src/surfaces/rest',
     error: 2339,
-    words: "Property 'get' does not exist on type 'Sealed",
+    words: "Property 'get' does not exist on type 'SealedValue",
     line: "seen.push(service.runners.get('db'));",
   },
   'the content of a seal by its name': {
     in: 'src/surfaces/pg',
     error: 2339,
-    words: "does not exist on type 'Sealed",
+    words: "does not exist on type 'SealedValue",
     line: 'seen.push(service.runners.#value);',
   },
   'a forged seal around other means': {
     in: 'src/surfaces/rest',
     error: 2741,
-    words: "is missing in type '{}' but required in type 'Sealed",
+    words: "is missing in type '{}' but required in type 'SealedValue",
     line: "const means: RestParts['means'] = {}; seen.push(means);",
   },
   'a cast of the engines to those of service start': {
@@ -345,7 +345,7 @@ test('tsc refuses every way around the one way, each for its own reason', async 
 });
 
 test('a seal shows nothing of its content at run time, whatever it is cast to', async (t) => {
-  const sealed = new Sealed(new Map([['db', { execute: () => 'rows' }]]));
+  const sealed = new SealedValue(new Map([['db', { execute: () => 'rows' }]]));
   t.strictSame(Reflect.ownKeys(sealed), []);
   t.strictSame(JSON.stringify(sealed), '{}');
   t.equal((sealed as unknown as Map<string, unknown>).get, undefined);

@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import t, { test } from 'tap';
 import { mintToken } from '../../policy/index.js';
-import { Versions } from '../../src/model/versions/index.js';
+import { VersionStore } from '../../src/model/versions/index.js';
 import { tenantKeys } from '../../src/service/keys.js';
 import { EXAMPLE, osl, Server, temporary } from '../tools/cli/support.js';
 
@@ -20,7 +20,7 @@ test('kill -9 while versions are written leaves the old one or the new one', asy
     const said = await killedAfter(dir, 5 + Math.random() * 60);
     const last = said.filter((line) => line.startsWith('wrote ')).at(-1);
     if (last !== undefined) acknowledged = Number(last.slice('wrote '.length));
-    const versions = await Versions.open(dir);
+    const versions = await VersionStore.open(dir);
     const number = versions.head?.number ?? 0;
     t.ok(
       number === acknowledged || number === acknowledged + 1,
@@ -31,10 +31,10 @@ test('kill -9 while versions are written leaves the old one or the new one', asy
     acknowledged = number;
   }
   t.ok(acknowledged > ROUNDS, `versions were written: ${acknowledged}`);
-  const versions = await Versions.open(dir);
+  const versions = await VersionStore.open(dir);
   writeFileSync(join(dir, 'versions', `${'0'.repeat(64)}.json`), 'half a vers');
   writeFileSync(join(dir, 'head.new'), 'half a he');
-  t.equal((await Versions.open(dir)).head?.id, versions.head?.id, 'what nobody published is nothing');
+  t.equal((await VersionStore.open(dir)).head?.id, versions.head?.id, 'what nobody published is nothing');
   await versions.sweep();
   t.equal(readdirSync(join(dir, 'versions')).length, versions.history.length, 'and is swept away');
 });

@@ -1,9 +1,9 @@
-import { type NewVersion, Versions } from '../../src/model/versions/index.js';
+import { type NewVersion, VersionStore } from '../../src/model/versions/index.js';
 
 /** A process that publishes one version after the other into `argv[2]`, says each one's number, and waits to be killed. */
 const [dir] = process.argv.slice(2);
 if (dir === undefined) throw new Error('which directory?');
-const versions = await Versions.open(dir);
+const versions = await VersionStore.open(dir);
 await versions.sweep();
 process.stdout.write(`open ${versions.head?.number ?? 0}\n`);
 for (;;) {

@@ -1,7 +1,7 @@
 import type { AuditLog } from '../../audit/index.js';
 import type { Limiter } from '../../policy/index.js';
 import type { AnswerParts } from '../../src/ask/index.js';
-import { Sealed } from '../../src/ask/request/sealed.js';
+import { SealedValue } from '../../src/ask/request/sealed.js';
 import type { GovernedEngine } from '../../src/engine/index.js';
 
 /** Parts of a service that its surfaces hold sealed. */
@@ -12,11 +12,11 @@ interface SealedParts {
 }
 
 export function sealedParts({ means, runners }: Pick<AnswerParts, 'means' | 'runners'>): SealedParts {
-  const { recording, limiter } = Sealed.open(means);
+  const { recording, limiter } = SealedValue.open(means);
   return {
     audit: recording.audit as AuditLog, // service start seals the whole log
     limiter: limiter as Limiter, // and the whole limiter
-    engines: Sealed.open(runners),
+    engines: SealedValue.open(runners),
   };
 }
 
@@ -24,12 +24,12 @@ export function sealedParts({ means, runners }: Pick<AnswerParts, 'means' | 'run
 export function sealing<S extends AnswerParts>(service: S, other: Partial<SealedParts>): S {
   const own = sealedParts(service);
   const { audit, limiter, engines } = { ...own, ...other };
-  const { recording } = Sealed.open(service.means);
+  const { recording } = SealedValue.open(service.means);
   return {
     ...service,
     ...(other.audit !== undefined && { audit }),
-    means: new Sealed({ recording: { ...recording, audit }, limiter }),
+    means: new SealedValue({ recording: { ...recording, audit }, limiter }),
     engines: new Map([...engines].map(([name, { status }]) => [name, status])),
-    runners: new Sealed(engines),
+    runners: new SealedValue(engines),
   };
 }

@@ -1,18 +1,18 @@
 import { queryError } from 'osl-compiler';
 import type { PolicySnapshot } from '../../../policy/index.js';
-import type { Drafting, Served } from '../../model/drafting/index.js';
+import type { DraftBaseline, DraftCompiler } from '../../model/drafting/index.js';
 import { EMPTY_OVERLAY } from '../../model/manifest/index.js';
-import type { Publishing } from '../../model/versions/index.js';
+import type { PublicationStore } from '../../model/versions/index.js';
 import type { UpstreamParts } from '../graph/upstream.js';
 import {
-  type Call,
   type Caller,
   type Decision,
+  type RequestCall,
   type RequestParts,
   type RunningParts,
   respond,
+  type ServedVersions,
   type SingleUse,
-  type Versions,
 } from '../index.js';
 
 /** What answers authors, beside what every request needs. */
@@ -21,12 +21,12 @@ export interface PublishingParts
     SingleUse,
     UpstreamParts,
     Pick<RunningParts, 'engines' | 'rowRights'> {
-  readonly publishing: Publishing;
-  readonly drafting: Drafting;
+  readonly publishing: PublicationStore;
+  readonly drafting: DraftCompiler;
 }
 
 /** An answer about drafts, with the versions that it rests on. */
-export type Judged<T> = T & { readonly versions: Versions };
+export type WithVersions<T> = T & { readonly versions: ServedVersions };
 
 /** Of a request of authors: counted in their own bucket, and refused to whoever is no admin over its whole chain. */
 export const AUTHORING = {
@@ -43,7 +43,7 @@ export const AUTHORING = {
  */
 export function authored<T>(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   action: string,
   text: string | null,
   answer: (caller: Caller) => T | Promise<T>,
@@ -58,10 +58,10 @@ export function authored<T>(
 }
 
 /** What serves, with what it is made of. */
-export type Standing = Served & { readonly snapshot: PolicySnapshot };
+export type PolicyBaseline = DraftBaseline & { readonly snapshot: PolicySnapshot };
 
 /** @throws QueryError E2001 */
-export function groundOf({ manifest, snapshot, file, published }: Caller['model']): Standing {
+export function groundOf({ manifest, snapshot, file, published }: Caller['model']): PolicyBaseline {
   if (snapshot === null) throw queryError('noSnapshot', {});
   const { objects } = published ?? EMPTY_OVERLAY;
   return { base: file.document, objects, manifest, snapshot };

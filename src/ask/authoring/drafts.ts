@@ -2,18 +2,18 @@ import { queryError } from 'osl-compiler';
 import type { Judgement } from '../../model/authoring/index.js';
 import { memberAt, pathsIn } from '../../model/manifest/index.js';
 import {
-  type Draft,
   draftId,
   MAX_DRAFTS,
+  type StoredDraft,
   type Version,
   type VersionSummary,
 } from '../../model/versions/index.js';
-import { type Call, respond, versionsOf } from '../index.js';
-import { AUTHORING, authored, groundOf, type Judged, type PublishingParts } from './author.js';
+import { type RequestCall, respond, versionsOf } from '../index.js';
+import { AUTHORING, authored, groundOf, type PublishingParts, type WithVersions } from './author.js';
 import { draftNamed } from './publish.js';
 
 /** A draft as it is told of: in one of three states. */
-export type ToldDraft = Omit<Draft, 'text' | 'placed'> & {
+export type ToldDraft = Omit<StoredDraft, 'text' | 'placed'> & {
   /** `published` once a version was made of it. */
   readonly state: 'draft' | 'validated' | 'published';
   /** Id of that version. */
@@ -48,7 +48,7 @@ const LISTED = 200;
 /** Keeps a fragment, whatever it is worth; the same text is the same draft. @throws QueryError as `candidates`, E0511 */
 export async function keepDraft(
   parts: PublishingParts,
-  call: Call,
+  call: RequestCall,
   fragment: { readonly text: string; readonly placed: boolean },
 ): Promise<ToldDraft> {
   const { drafts, exclusively } = parts.publishing;
@@ -68,7 +68,11 @@ export async function keepDraft(
 }
 
 /** Drops a draft. What was published of it stays. @throws QueryError as `candidates`, E1001 */
-export async function discardDraft(parts: PublishingParts, call: Call, id: string): Promise<ToldDraft> {
+export async function discardDraft(
+  parts: PublishingParts,
+  call: RequestCall,
+  id: string,
+): Promise<ToldDraft> {
   return authored(parts, call, 'discard', id, () =>
     parts.publishing.exclusively(async () => {
       const draft = draftNamed(parts, id);
@@ -81,9 +85,9 @@ export async function discardDraft(parts: PublishingParts, call: Call, id: strin
 /** Judges a draft as publishing it would, and marks it as validated where it could be. Throws as `discardDraft`, E2101 */
 export async function validateDraft(
   parts: PublishingParts,
-  call: Call,
+  call: RequestCall,
   id: string,
-): Promise<Judged<Judgement & { readonly draft: ToldDraft }>> {
+): Promise<WithVersions<Judgement & { readonly draft: ToldDraft }>> {
   return respond(parts, call, {
     action: 'validate',
     asked: { kind: 'draft', text: id },
@@ -112,7 +116,7 @@ export async function validateDraft(
 }
 
 /** Lists what is published, the newest versions, and all drafts. Throws as `candidates`. */
-export async function publications(parts: PublishingParts, call: Call): Promise<Publications> {
+export async function publications(parts: PublishingParts, call: RequestCall): Promise<Publications> {
   return authored(parts, call, 'objects', null, ({ manifest, model: { file, published } }) => {
     const { versions, drafts } = parts.publishing;
     const objects = pathsIn(published?.objects ?? {}).map((name): PublishedObject => {
@@ -130,14 +134,18 @@ export async function publications(parts: PublishingParts, call: Call): Promise<
   });
 }
 
-export type Found =
+export type VersionOrDraft =
   | { readonly kind: 'version'; readonly version: Version }
-  | { readonly kind: 'draft'; readonly draft: ToldDraft & Pick<Draft, 'text'> };
+  | { readonly kind: 'draft'; readonly draft: ToldDraft & Pick<StoredDraft, 'text'> };
 
 /** One version with its objects, by number or id, or one draft with its text. Throws as `candidates`, E4040 */
-export async function publication(parts: PublishingParts, call: Call, id: string): Promise<Found> {
+export async function publication(
+  parts: PublishingParts,
+  call: RequestCall,
+  id: string,
+): Promise<VersionOrDraft> {
   const { versions, drafts } = parts.publishing;
-  return authored(parts, call, 'objects', id, async (): Promise<Found> => {
+  return authored(parts, call, 'objects', id, async (): Promise<VersionOrDraft> => {
     const draft = drafts.get(id);
     if (draft !== null) return { kind: 'draft', draft: { ...toldOf(parts, draft), text: draft.text } };
     const version = await versions.find((v) => v.id === id || String(v.number) === id);
@@ -148,7 +156,7 @@ export async function publication(parts: PublishingParts, call: Call, id: string
 
 function toldOf(
   { publishing }: Pick<PublishingParts, 'publishing'>,
-  { text: _, placed: __, ...draft }: Draft,
+  { text: _, placed: __, ...draft }: StoredDraft,
 ): ToldDraft {
   const version = publishing.versions.history.findLast((v) => v.draft === draft.id);
   const state = version !== undefined ? 'published' : draft.validated === null ? 'draft' : 'validated';

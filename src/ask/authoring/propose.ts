@@ -10,8 +10,14 @@ import {
 import { shortName } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import { type Unread, upstreamOf, upstreamsOf } from '../graph/upstream.js';
-import { type Call, versionsOf } from '../index.js';
-import { authored, groundOf, type Judged, type PublishingParts, type Standing } from './author.js';
+import { type RequestCall, versionsOf } from '../index.js';
+import {
+  authored,
+  groundOf,
+  type PolicyBaseline,
+  type PublishingParts,
+  type WithVersions,
+} from './author.js';
 
 /** What the databases hold beyond the manifest. */
 export interface Candidates {
@@ -29,7 +35,7 @@ export interface Wish {
 }
 
 /** Lists what is not adopted. @throws QueryError E2101 for who is no admin, and what `ask` throws before it compiles */
-export async function candidates(parts: PublishingParts, call: Call): Promise<Candidates> {
+export async function candidates(parts: PublishingParts, call: RequestCall): Promise<Candidates> {
   return authored(parts, call, 'candidates', null, async (caller) => {
     const { read, unread, truncated } = await upstreamsOf(parts, call.requestId);
     const found = [...read].flatMap(([connector, schema]) =>
@@ -40,7 +46,11 @@ export async function candidates(parts: PublishingParts, call: Call): Promise<Ca
 }
 
 /** Drafts a fragment and stores nothing. @throws QueryError E1001 where there is nothing to draft, and as `candidates` */
-export async function suggest(parts: PublishingParts, call: Call, wish: Wish): Promise<Judged<Suggestion>> {
+export async function suggest(
+  parts: PublishingParts,
+  call: RequestCall,
+  wish: Wish,
+): Promise<WithVersions<Suggestion>> {
   return authored(parts, call, 'suggest', JSON.stringify(wish), async ({ identity: { subject } }) => {
     const served = groundOf(parts.model());
     return { ...(await suggestion(parts, call, served, subject, wish)), versions: versionsOf(served) };
@@ -50,9 +60,9 @@ export async function suggest(parts: PublishingParts, call: Call, wish: Wish): P
 /** Judges a fragment or a manifest, and stores nothing. Throws as `candidates`; what is wrong with it is an answer. */
 export async function validate(
   parts: PublishingParts,
-  call: Call,
+  call: RequestCall,
   proposal: Proposal,
-): Promise<Judged<Judgement>> {
+): Promise<WithVersions<Judgement>> {
   return authored(parts, call, 'validate', proposal.text, async ({ identity: { subject } }) => {
     const served = groundOf(parts.model());
     const judgement = await parts.drafting.judge(proposal, served, subject);
@@ -62,8 +72,8 @@ export async function validate(
 
 async function suggestion(
   parts: PublishingParts,
-  call: Call,
-  served: Standing,
+  call: RequestCall,
+  served: PolicyBaseline,
   author: string,
   wish: Wish,
 ): Promise<Suggestion> {

@@ -1,20 +1,20 @@
 import { QueryError, queryError, WAYS } from 'osl-compiler';
 import { compilingSnapshot, type PolicySnapshot } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
-import type { Difference, Finding, Step } from '../../model/authoring/index.js';
-import type { Stepped } from '../../model/drafting/index.js';
+import type { DraftFinding, ManifestDifference, PublishStep } from '../../model/authoring/index.js';
+import type { StepResult } from '../../model/drafting/index.js';
 import { entityName, facetName, metricName } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type {
-  Draft,
   NewVersion,
-  Publishing,
-  Sealed,
+  PublicationStore,
+  StoredDraft,
   Version,
+  VersionFile,
   VersionSummary,
 } from '../../model/versions/index.js';
-import { type Call, type Caller, respond, useUp, versionsOf } from '../index.js';
-import { AUTHORING, groundOf, type Judged, type PublishingParts } from './author.js';
+import { type Caller, type RequestCall, respond, useUp, versionsOf } from '../index.js';
+import { AUTHORING, groundOf, type PublishingParts, type WithVersions } from './author.js';
 import { ungranted } from './ungranted.js';
 
 /** A change of what is published, as it is asked for. */
@@ -33,18 +33,18 @@ export interface ChangeRequest {
 }
 
 /** What came of it. */
-export type Published =
-  | Judged<{
+export type PublishResult =
+  | WithVersions<{
       readonly kind: 'published';
       /** False where all of it was published already: then nothing was written. */
       readonly changed: boolean;
       /** What is published now; null where that is the manifest file alone. */
       readonly version: VersionSummary | null;
-      readonly diff: Difference;
+      readonly diff: ManifestDifference;
       readonly notes: readonly string[];
     }>
   /** Refused, for what is wrong with it. */
-  | { readonly kind: 'refused'; readonly error: QueryError; readonly diagnostics: readonly Finding[] };
+  | { readonly kind: 'refused'; readonly error: QueryError; readonly diagnostics: readonly DraftFinding[] };
 
 /**
  * Publishes, one change at a time: identify → access → limit → admin → work it out → audit the decision → write the
@@ -54,12 +54,12 @@ export type Published =
  */
 export async function publish(
   parts: PublishingParts,
-  call: Call,
+  call: RequestCall,
   request: ChangeRequest,
-): Promise<Published> {
-  let findings: readonly Finding[] | null = null;
+): Promise<PublishResult> {
+  let findings: readonly DraftFinding[] | null = null;
   try {
-    return await respond<Decided, Published>(parts, call, {
+    return await respond<PublishDecision, PublishResult>(parts, call, {
       action: request.change.action,
       asked: { kind: 'draft', text: request.text },
       ...AUTHORING,
@@ -100,21 +100,21 @@ export async function publish(
   }
 }
 
-interface Decided {
+interface PublishDecision {
   readonly worked: Workable;
   /** Null where nothing is to be written. */
-  readonly made: Made | null;
+  readonly made: VersionOrigin | null;
 }
 
-type Workable = Extract<Stepped, { ok: true }> & { readonly snapshot: PolicySnapshot };
-type Made = Pick<NewVersion, 'action' | 'draft' | 'restores'>;
+type Workable = Extract<StepResult, { ok: true }> & { readonly snapshot: PolicySnapshot };
+type VersionOrigin = Pick<NewVersion, 'action' | 'draft' | 'restores'>;
 
 /** What would serve after the change, and of what version it would be. @throws QueryError E4280, E4090, E1001 */
 async function workedOut(
   parts: PublishingParts,
   caller: Caller,
   request: ChangeRequest,
-): Promise<{ readonly stepped: Stepped; readonly made: Made | null }> {
+): Promise<{ readonly stepped: StepResult; readonly made: VersionOrigin | null }> {
   const { step, draft, restores } = await stepOf(parts, request);
   const stepped = await parts.drafting.workOut(step, groundOf(caller.model), caller.identity.subject);
   // What is asked for a second time, as after a lost answer, is there; then it matters to nobody what it was made for.
@@ -126,15 +126,15 @@ async function workedOut(
 /** INVARIANT: the decision is durable before the version is, and the version before anybody is served by it. */
 async function commit(
   { publishing, log }: PublishingParts,
-  { requestId }: Call,
+  { requestId }: RequestCall,
   caller: Caller,
   worked: Workable,
-  made: Made,
+  made: VersionOrigin,
 ): Promise<VersionSummary> {
   const { identity } = caller;
   const { objects, over, manifest, snapshot, diff } = worked;
   const { versions, serve } = publishing;
-  const next: Sealed = versions.next({
+  const next: VersionFile = versions.next({
     at: new Date().toISOString(),
     author: { subject: identity.subject, chain: identity.chain },
     request_id: requestId,
@@ -156,7 +156,7 @@ async function commit(
 }
 
 /** Other gateways hear of it as soon as it is theirs: from then on it is published. @throws QueryError E4120, E5036 */
-async function shared({ share }: Publishing, sealed: Sealed, { manifest }: Caller): Promise<void> {
+async function shared({ share }: PublicationStore, sealed: VersionFile, { manifest }: Caller): Promise<void> {
   const outcome = await share(sealed);
   switch (outcome) {
     case 'shared':
@@ -176,7 +176,7 @@ async function shared({ share }: Publishing, sealed: Sealed, { manifest }: Calle
 function mustBeFor(
   base: string | null,
   { manifest, model: { published } }: Caller,
-  { versions }: Publishing,
+  { versions }: PublicationStore,
 ): void {
   const current = manifest.version;
   if (base === null) throw queryError('baseRequired', { current });
@@ -203,7 +203,7 @@ function mustStand(parts: PublishingParts, served: Caller, next: Workable): void
   }
 }
 
-function notServable(findings: readonly Finding[]): QueryError {
+function notServable(findings: readonly DraftFinding[]): QueryError {
   const [first] = findings;
   return queryError('notServable', {
     fault: first === undefined ? 'it does not compile' : `${first.code} ${first.message}`,
@@ -212,7 +212,7 @@ function notServable(findings: readonly Finding[]): QueryError {
 }
 
 /** Full names of the objects that change; a column or an attribute counts as its owner. */
-function objectsOf({ changes }: Difference, manifest: Manifest): readonly string[] {
+function objectsOf({ changes }: ManifestDifference, manifest: Manifest): readonly string[] {
   const names = changes.map(({ kind, name }): string => {
     const owner = name.split('.')[0] ?? name;
     switch (kind) {
@@ -245,13 +245,13 @@ function objectsOf({ changes }: Difference, manifest: Manifest): readonly string
   return [...new Set(names)].sort();
 }
 
-interface Asked {
-  readonly step: Step;
+interface PublishRequest {
+  readonly step: PublishStep;
   readonly draft: string | null;
   readonly restores: number | null;
 }
 
-async function stepOf(parts: PublishingParts, { change }: ChangeRequest): Promise<Asked> {
+async function stepOf(parts: PublishingParts, { change }: ChangeRequest): Promise<PublishRequest> {
   const own = { draft: null, restores: null };
   switch (change.action) {
     case 'publish':
@@ -271,7 +271,7 @@ async function stepOf(parts: PublishingParts, { change }: ChangeRequest): Promis
   }
 }
 
-function draftStep(parts: PublishingParts, id: string): Asked {
+function draftStep(parts: PublishingParts, id: string): PublishRequest {
   const draft = draftNamed(parts, id);
   if (draft.validated === null) {
     throw queryError('wrongState', {
@@ -294,7 +294,7 @@ async function versionFor(
 }
 
 /** @throws QueryError E1001 */
-export function draftNamed({ publishing }: PublishingParts, id: string): Draft {
+export function draftNamed({ publishing }: PublishingParts, id: string): StoredDraft {
   const draft = publishing.drafts.get(id);
   if (draft === null) throw unknownVersion('draft', id);
   return draft;

@@ -1,12 +1,12 @@
 import type { PolicySnapshot } from '../../../policy/index.js';
-import type { Difference } from '../../model/authoring/index.js';
+import type { ManifestDifference } from '../../model/authoring/index.js';
 
 /** What an author should know: what was added, and is granted to nobody. */
 export function ungranted({
   diff,
   snapshot,
 }: {
-  readonly diff: Difference;
+  readonly diff: ManifestDifference;
   readonly snapshot: PolicySnapshot;
 }): readonly string[] {
   return diff.changes.flatMap(({ change, kind, name }): readonly string[] => {

@@ -1,19 +1,19 @@
 import { type ExecuteResult, type MemoryShare, type RowSink, stopError } from '../../engine/index.js';
-import type { Keeping } from './keeping.js';
+import type { AnswerCacheKey } from './keeping.js';
 import type { KeptAnswer, KeptAnswers } from './kept-answers.js';
 import type { DataEpochs } from './parts.js';
-import type { Freshness } from './question.js';
+import type { AnswerFreshness } from './question.js';
 import { unlessStopped } from './runtime/step.js';
-import type { Spending } from './spending.js';
+import type { ModelUsage } from './spending.js';
 
 /** How one question is answered from what is kept, or kept. */
 export interface Again {
   readonly answers: KeptAnswers;
   readonly epochs: DataEpochs;
-  readonly keeping: Keeping;
+  readonly keeping: AnswerCacheKey;
   /** Whether an answer that is kept will do; else it is asked anew, and kept. */
   readonly mayReuse: boolean;
-  readonly spending: Spending;
+  readonly spending: ModelUsage;
   /** Of the question: what is to be kept counts there until it is. */
   readonly memory: MemoryShare;
   readonly signal: AbortSignal | null;
@@ -29,7 +29,7 @@ export interface Again {
 export async function answerAgain(
   again: Again,
   sink: RowSink,
-): Promise<ExecuteResult & { readonly freshness: Freshness | null }> {
+): Promise<ExecuteResult & { readonly freshness: AnswerFreshness | null }> {
   const { answers, epochs, keeping, signal, spending } = again;
   const asOf = Date.now();
   const readAt = performance.now();
@@ -43,7 +43,7 @@ export async function answerAgain(
     await give(kept, sink, signal);
     return { rows: kept.rows, truncated: false, freshness: { from: 'cache', asOf: kept.asOf } };
   }
-  const copy = new Copy(sink, answers.largest, again.memory);
+  const copy = new CopyingSink(sink, answers.largest, again.memory);
   const result = await again.live(copy);
   const { pieces, bytes } = copy;
   if (pieces !== null && !result.truncated)
@@ -61,7 +61,7 @@ async function give({ pieces }: KeptAnswer, sink: RowSink, signal: AbortSignal |
 }
 
 /** Passes rows on, and has a copy of them while they are few. */
-class Copy implements RowSink {
+class CopyingSink implements RowSink {
   pieces: { readonly bytes: Uint8Array; readonly rows: number }[] | null = [];
   bytes = 0;
   readonly #to: RowSink;

@@ -1,9 +1,9 @@
 import { EVIDENCE, emit, type GovernedPlan, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
 import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
-import { type Caller, type Versions, versionsOf } from '../request/caller.js';
+import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/limit.js';
-import { type Answering, consider, type Decision, type Permits, respond } from '../request/respond.js';
+import { type AnswerSteps, consider, type Decision, type Permits, respond } from '../request/respond.js';
 import { answerAgain } from './answer-again.js';
 import { withinCost } from './cost-guard.js';
 import { keepingOf } from './keeping.js';
@@ -11,23 +11,23 @@ import { asksModel, mayAskModel } from './model-egress.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, planOf, stepError } from './planning.js';
 import {
-  type Delivery,
-  type Freshness,
+  type AnswerFreshness,
+  type CompiledQuestion,
+  type DataQuestion,
   formatsOf,
-  type Prepared,
-  type Question,
+  type ResultDelivery,
   requireWhole,
 } from './question.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { chargingSink, settingsFor, timeCharge } from './runtime/step.js';
-import { IndexesRead, type IndexRead, Spending } from './spending.js';
+import { IndexesRead, type IndexRead, ModelUsage } from './spending.js';
 
 /** What an answer says beside its rows. */
-export interface Answer {
+export interface QueryAnswer {
   readonly requestId: string;
   readonly plan: GovernedPlan;
   readonly caller: Caller;
-  readonly versions: Versions;
+  readonly versions: ServedVersions;
   readonly rows: number;
   /** A cap on the answer held rows back. */
   readonly truncated: boolean;
@@ -42,7 +42,7 @@ export interface Answer {
   /** What the next questions like this one may go by; null where it went by that itself. */
   readonly permits: Permits | null;
   /** How old it is, where it may be older than the question; null: it is of now. */
-  readonly freshness: Freshness | null;
+  readonly freshness: AnswerFreshness | null;
 }
 
 /**
@@ -51,7 +51,11 @@ export interface Answer {
  *
  * @throws QueryError, as `respond`
  */
-export function ask(parts: AnswerParts, question: Question, delivery: Delivery): Promise<Answer> {
+export function ask(
+  parts: AnswerParts,
+  question: DataQuestion,
+  delivery: ResultDelivery,
+): Promise<QueryAnswer> {
   const answering = answeringOf(parts, question, delivery);
   const { prepared } = question;
   const mayRun = prepared?.plan.rollup === null || question.mayBeOld === true;
@@ -72,7 +76,7 @@ export function ask(parts: AnswerParts, question: Question, delivery: Delivery):
  *
  * @throws QueryError
  */
-export async function prepare(parts: AnswerParts, question: Question): Promise<Prepared> {
+export async function prepare(parts: AnswerParts, question: DataQuestion): Promise<CompiledQuestion> {
   const considered = await consider(parts, question, decisionOf(parts, question, 'prepare'));
   considered.rest();
   const { body, parameterOids } = question;
@@ -84,7 +88,7 @@ export async function prepare(parts: AnswerParts, question: Question): Promise<P
 /** What is decided about a question: its plan, and that a model may be asked where it asks one, and what it may cost. */
 export function decisionOf(
   parts: AnswerParts,
-  question: Question,
+  question: DataQuestion,
   action: string,
   payment?: Payment,
 ): Decision<GovernedPlan> {
@@ -109,10 +113,10 @@ function requireMayAsk(plan: GovernedPlan, record: DecisionRecord): GovernedPlan
 
 function answeringOf(
   parts: AnswerParts,
-  question: Question,
-  delivery: Delivery,
-): Answering<GovernedPlan, Answer> {
-  const spending = new Spending();
+  question: DataQuestion,
+  delivery: ResultDelivery,
+): AnswerSteps<GovernedPlan, QueryAnswer> {
+  const spending = new ModelUsage();
   let counted: CountedSink | null = null;
   return {
     left: () => counted?.left() ?? 0,
@@ -183,11 +187,11 @@ export function run(
   parts: AnswerParts,
   caller: Caller,
   plan: GovernedPlan,
-  delivery: Omit<Delivery, 'sink'>,
+  delivery: Omit<ResultDelivery, 'sink'>,
   recorded: Promise<void>,
   sink: OpenSink,
-  spending = new Spending(),
-): Promise<Executed> {
+  spending = new ModelUsage(),
+): Promise<QueryExecution> {
   const written: OpenSink = (runtime) => afterwards(recorded, sink(runtime));
   const underway = parts.underway.begin(caller, plan, delivery.signal, parts.model());
   const memory = new MemoryShare(parts.memory, caller.identity.subject);
@@ -229,12 +233,12 @@ async function execute(
   parts: AnswerParts,
   caller: Caller,
   plan: GovernedPlan,
-  delivery: Omit<Delivery, 'sink'>,
+  delivery: Omit<ResultDelivery, 'sink'>,
   open: OpenSink,
   { until }: Pick<QuestionTime, 'until'>,
-  spending: Spending,
+  spending: ModelUsage,
   memory: MemoryShare,
-): Promise<Executed> {
+): Promise<QueryExecution> {
   const { parameters, signal, snapshots, whole = false, copies = 0 } = delivery;
   if (parameters.length !== plan.clientOids.length) {
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientOids.length });
@@ -301,7 +305,11 @@ async function stepsOf(input: Parameters<typeof runtimeRows>[0]): Promise<readon
   }
 }
 
-function rollupFreshness(parts: AnswerParts, { manifest }: Caller, plan: GovernedPlan): Freshness | null {
+function rollupFreshness(
+  parts: AnswerParts,
+  { manifest }: Caller,
+  plan: GovernedPlan,
+): AnswerFreshness | null {
   if (plan.rollup === null) return null;
   const known = parts.rollups.usable(manifest).builtAt.get(plan.rollup);
   // Where it grew too old since it was planned: it is as old as it may be.
@@ -309,10 +317,10 @@ function rollupFreshness(parts: AnswerParts, { manifest }: Caller, plan: Governe
   return { from: 'rollup', asOf: known ?? oldest };
 }
 
-interface Executed extends ExecuteResult {
+interface QueryExecution extends ExecuteResult {
   readonly runtime: readonly RuntimeRows[];
   readonly indexes: readonly IndexRead[];
-  readonly freshness: Freshness | null;
+  readonly freshness: AnswerFreshness | null;
 }
 
 /** Rows wait for the decision to be durable; the query itself need not, since it has no effect. */

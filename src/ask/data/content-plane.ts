@@ -62,7 +62,7 @@ export interface OperatorResult {
 }
 
 /** What a decoder operator sent to its model. */
-export interface Spent {
+export interface DecoderUsage {
   /** Passages that were sent. */
   readonly passages: number;
   /** Requests, with those that were tried again. */
@@ -101,7 +101,7 @@ export interface OperatorCaller {
   /** When the question's time is up, on the clock of `performance.now()`. */
   readonly until: number;
   /** Called once for a decoder operator, also where it is stopped. */
-  readonly spend: (spent: Spent) => void;
+  readonly spend: (spent: DecoderUsage) => void;
   readonly signal: AbortSignal | null;
 }
 

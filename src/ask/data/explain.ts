@@ -4,12 +4,12 @@ import type { Caller } from '../request/caller.js';
 import { respond } from '../request/respond.js';
 import { decisionOf } from './ask.js';
 import type { AnswerParts } from './parts.js';
-import type { Question } from './question.js';
+import type { DataQuestion } from './question.js';
 import { engineOf } from './runtime/index.js';
 import { settingsFor } from './runtime/step.js';
 
 /** What is shown of what goes upstream: the statement, or also how the database would run it. */
-export type Upstream = 'statement' | 'plan';
+export type UpstreamDetail = 'statement' | 'plan';
 
 /** Where the value of a parameter of the statement comes from. */
 export const ORIGINS = ['literal', 'parameter', 'gateway', 'attribute', 'step', 'mask_key'] as const;
@@ -32,7 +32,7 @@ interface UpstreamView {
   readonly truncated?: true;
 }
 
-export interface Explained {
+export interface ExplainResult {
   readonly plan: GovernedPlan;
   readonly caller: Caller;
   /** Null where it was not asked for. */
@@ -47,12 +47,12 @@ export interface Explained {
  */
 export function explainPlan(
   parts: AnswerParts,
-  question: Question,
-  wanted: Upstream | null,
+  question: DataQuestion,
+  wanted: UpstreamDetail | null,
   signal: AbortSignal,
-): Promise<Explained> {
+): Promise<ExplainResult> {
   const action = wanted === 'plan' ? 'explain_plan' : 'explain';
-  return respond<GovernedPlan, Explained>(parts, question, {
+  return respond<GovernedPlan, ExplainResult>(parts, question, {
     ...decisionOf(parts, question, action),
     ...(wanted !== null && { permits: adminsOnly }),
     answer: async (plan, caller) => {

@@ -5,7 +5,7 @@ import type { CacheRule, Manifest } from '../../model/manifest/index.js';
 import type { Caller } from '../request/caller.js';
 
 /** Under which an answer is kept, and what says that it still holds. */
-export interface Keeping {
+export interface AnswerCacheKey {
   readonly key: string;
   /** Of every entity that the answer reads. */
   readonly rules: ReadonlyMap<string, CacheRule>;
@@ -51,7 +51,7 @@ function rulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, Ca
 }
 
 /** How the answer to what was asked may be kept; null where it may not. */
-export function keepingOf(parts: KeyParts): Keeping | null {
+export function keepingOf(parts: KeyParts): AnswerCacheKey | null {
   const rules = cacheRulesOf(parts.caller.manifest, parts.plan);
   if (rules === null || !saysTheSameTomorrow(parts)) return null;
   const maxAgeMs = Math.min(...[...rules.values()].map((r) => r.maxAgeMs));

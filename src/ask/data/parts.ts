@@ -8,18 +8,18 @@ import type {
 } from '../../engine/index.js';
 import type { CacheRule, Manifest } from '../../model/manifest/index.js';
 import type { RightsSigner } from '../../model/row-security/index.js';
-import type { Parsing } from '../parsing/index.js';
+import type { LongTextParser } from '../parsing/index.js';
 import type { Marks } from '../parsing/marks.js';
 import type { GlassParts } from '../request/break-glass.js';
 import type { Caller } from '../request/caller.js';
-import type { Sealed } from '../request/sealed.js';
+import type { SealedValue } from '../request/sealed.js';
 import type { ContentPlane } from './content-plane.js';
 import type { KeptAnswers } from './kept-answers.js';
 import type { MaskKeys } from './mask-keys.js';
 import type { PlanCache } from './plan-cache.js';
 import type { Snapshots } from './question.js';
-import type { IndexesRead, Spending } from './spending.js';
-import type { Underway } from './underway.js';
+import type { IndexesRead, ModelUsage } from './spending.js';
+import type { RunningQueries } from './underway.js';
 
 /** What one result may cost. */
 export interface Caps {
@@ -36,7 +36,7 @@ export interface Caps {
 /** What makes plans of texts. */
 export interface PlanningParts {
   readonly plans: PlanCache;
-  readonly parsing: Parsing;
+  readonly parsing: LongTextParser;
   readonly marks: Marks;
   readonly content: Pick<ContentPlane, 'hasDecoder'>;
   readonly rollups: Rollups;
@@ -67,7 +67,7 @@ export interface CountedWords {
 }
 
 /** Counts the words of queries over permitted passages. */
-export interface WordCounts {
+export interface WordCounter {
   of(
     counts: NonNullable<GovernedStore['counts']>,
     terms: readonly number[],
@@ -108,7 +108,7 @@ export interface StepInput {
 export interface RuntimeInput extends StepInput {
   /** When the question's time is up, on the clock of `performance.now()`. */
   readonly until: number;
-  readonly spending: Spending;
+  readonly spending: ModelUsage;
   readonly indexes: IndexesRead;
 }
 
@@ -126,7 +126,7 @@ export interface RunningParts {
   /** By connector name. */
   readonly engines: ReadonlyMap<string, EngineStatus>;
   /** What runs plans, by connector name. */
-  readonly runners: Sealed<ReadonlyMap<string, GovernedEngine>>;
+  readonly runners: SealedValue<ReadonlyMap<string, GovernedEngine>>;
   /** Runs what reads no relation, such as `SELECT 1`. */
   readonly defaultConnector: string;
   readonly maskKeys: MaskKeys;
@@ -135,13 +135,13 @@ export interface RunningParts {
   rowRights(connector: string): RightsSigner;
   readonly content: ContentPlane;
   readonly permitted: PermittedCounts;
-  readonly words: WordCounts;
+  readonly words: WordCounter;
   readonly answers: KeptAnswers;
   readonly memory: AnswerMemory;
   readonly epochs: DataEpochs;
   readonly caps: Caps;
   /** What runs, to be ended when the rights that it runs under are gone. */
-  readonly underway: Underway;
+  readonly underway: RunningQueries;
 }
 
 /** What answers questions about data. */

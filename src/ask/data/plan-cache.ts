@@ -45,7 +45,7 @@ export interface PlanCache {
 }
 
 /** One text's plan, or the plans of one shape, which differ in the literals that a plan depends on. */
-type Entry =
+type CachedPlan =
   | { readonly kind: 'text'; readonly plan: GovernedPlan; bytes: number }
   | { readonly kind: 'shape'; readonly templates: PlanTemplate[]; bytes: number };
 
@@ -61,7 +61,7 @@ const TEMPLATES = 16;
 
 /** A least-recently-used cache of at most `maxBytes`. */
 export function createPlanCache(maxBytes: number): PlanCache {
-  const entries = new LRUCache<string, Entry>({
+  const entries = new LRUCache<string, CachedPlan>({
     maxSize: Math.max(1, maxBytes), // no plan is that small
     sizeCalculation: ({ bytes }) => bytes,
   });

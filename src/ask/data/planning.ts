@@ -21,12 +21,12 @@ import { inTurns } from '../../base/in-turns.js';
 import { stopAfter, TimeLimitError } from '../../base/threads/answer.js';
 import { ValueError } from '../../engine/index.js';
 import { isShort } from '../parsing/index.js';
-import type { Body } from '../request/asked.js';
+import type { QuestionBody } from '../request/asked.js';
 import type { Caller } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import type { RecordingParts } from '../request/parts.js';
 import type { PlanningParts, Rollups } from './parts.js';
-import type { Question } from './question.js';
+import type { DataQuestion } from './question.js';
 
 /** What makes plans, and who is told of a text that takes too long. */
 type CompilingParts = PlanningParts & Pick<RecordingParts, 'log'>;
@@ -35,7 +35,7 @@ type CompilingParts = PlanningParts & Pick<RecordingParts, 'log'>;
 export function planOf(
   parts: CompilingParts,
   caller: Caller,
-  question: Question,
+  question: DataQuestion,
   record: DecisionRecord,
 ): GovernedPlan | Promise<GovernedPlan> {
   const { access, manifest } = caller;
@@ -62,9 +62,9 @@ export function planOf(
   return parts.plans.planOf(rights, text, (shaped) => {
     try {
       const parsed = parse(text);
-      const compile = (): Compiled =>
+      const compile = (): CompiledTemplate =>
         compileTemplate(text, shaped, manifest.catalog, access, { ...options, parsed });
-      const inTime = (): Compiled => withinDeadline(parts, caller, text.length, compile);
+      const inTime = (): CompiledTemplate => withinDeadline(parts, caller, text.length, compile);
       return isEmpty(access) ? facetsOnly(inTime) : inTime();
     } catch (error) {
       throw emptySqlOr(error, question.body);
@@ -90,7 +90,7 @@ const NO_ROLLUPS: Usable = Object.freeze({ builtAt: new Map(), key: '' });
 export function templateOf(
   { plans }: Pick<PlanningParts, 'plans'>,
   caller: Caller,
-  { body, parameterOids }: Pick<Question, 'body' | 'parameterOids'>,
+  { body, parameterOids }: Pick<DataQuestion, 'body' | 'parameterOids'>,
 ): PlanTemplate | null {
   if (body.kind === 'metrics') return null;
   const { text, world } = statementOf(body);
@@ -128,7 +128,7 @@ async function longPlan(
   });
 }
 
-type Compiled = ReturnType<typeof compileTemplate>;
+type CompiledTemplate = ReturnType<typeof compileTemplate>;
 
 /**
  * What a caller without any grant is answered: zero passages of a declared facet, as the contract has it, and E2102 for
@@ -136,7 +136,7 @@ type Compiled = ReturnType<typeof compileTemplate>;
  *
  * @throws QueryError E0241, E0521, E2102
  */
-function facetsOnly(compile: () => Compiled): Compiled {
+function facetsOnly(compile: () => CompiledTemplate): CompiledTemplate {
   try {
     return requireFacetsOnly(compile());
   } catch (error) {
@@ -152,20 +152,20 @@ function withoutAccess(error: unknown): unknown {
 }
 
 /** @throws QueryError E2102 */
-function requireFacetsOnly(compiled: Compiled): Compiled {
+function requireFacetsOnly(compiled: CompiledTemplate): CompiledTemplate {
   const { runtime, form } = compiled.plan;
   if (form !== 'retrieve' || !runtime.every((r) => r.kind === 'retrieval')) throw queryError('noAccess', {});
   return compiled;
 }
 
 /** Nothing but comments and semicolons is nothing: the contract's E0246 where `sql` was to hold a statement. */
-function emptySqlOr(error: unknown, body: Body): unknown {
+function emptySqlOr(error: unknown, body: QuestionBody): unknown {
   const isEmptySql = body.kind === 'sql' && error instanceof QueryError && error.entry === 'noStatement';
   return isEmptySql ? queryError('emptySql', {}) : error;
 }
 
 /** The plan that was prepared for this very question, whatever the rights. */
-function preparedPlan({ prepared, body, parameterOids }: Question): GovernedPlan | null {
+function preparedPlan({ prepared, body, parameterOids }: DataQuestion): GovernedPlan | null {
   return prepared?.body === body && prepared.parameterOids === parameterOids ? prepared.plan : null;
 }
 
@@ -216,7 +216,7 @@ function withinDeadline<T>(
 }
 
 /** What is compiled, and what its names mean. */
-function statementOf(body: Exclude<Body, { kind: 'metrics' }>): {
+function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
   readonly text: string;
   readonly world: AskedWorld;
 } {
@@ -240,7 +240,7 @@ function statementOf(body: Exclude<Body, { kind: 'metrics' }>): {
  */
 export function placedError(
   error: unknown,
-  { body, parameterOids }: Pick<Question, 'body' | 'parameterOids'>,
+  { body, parameterOids }: Pick<DataQuestion, 'body' | 'parameterOids'>,
   { manifest, access }: Pick<Caller, 'manifest' | 'access'>,
   plan: GovernedPlan,
 ): unknown {

@@ -7,30 +7,30 @@ import type {
   StatementSettings,
   TransactionSnapshot,
 } from '../../engine/index.js';
-import type { Body } from '../request/asked.js';
-import type { Call } from '../request/call.js';
-import type { Versions } from '../request/caller.js';
+import type { QuestionBody } from '../request/asked.js';
+import type { RequestCall } from '../request/call.js';
+import type { ServedVersions } from '../request/caller.js';
 import type { Payment } from '../request/limit.js';
-import type { Considered } from '../request/respond.js';
+import type { AuthorizedRequest } from '../request/respond.js';
 
 /** A call that asks for data. */
-export interface Question extends Call {
-  readonly body: Body;
+export interface DataQuestion extends RequestCall {
+  readonly body: QuestionBody;
   /** OIDs that the client declared for `$1 …`; 0 leaves the choice to us. */
   readonly parameterOids: readonly number[];
   /** What `prepare` gave for the same question. It spares a look-up; rights are looked at all the same. */
-  readonly prepared?: Prepared;
+  readonly prepared?: CompiledQuestion;
   /** Whether it may be answered from a rollup, which is of an earlier moment. Absent: from the entities themselves. */
   readonly mayBeOld?: boolean;
 }
 
 /** A question that was compiled under the rights of its time. */
-export interface Prepared {
-  readonly body: Body;
+export interface CompiledQuestion {
+  readonly body: QuestionBody;
   readonly parameterOids: readonly number[];
   readonly plan: GovernedPlan;
   /** The request as it was let in, which goes on where its run follows at once. */
-  readonly considered: Considered<GovernedPlan>;
+  readonly considered: AuthorizedRequest<GovernedPlan>;
   /** Compiling was counted against the limit; the first run, if it comes at once, is not counted again. */
   readonly payment: Payment;
   /** Puts on record that it was compiled, where no run does so. @throws QueryError E5030 */
@@ -38,7 +38,7 @@ export interface Prepared {
 }
 
 /** How an answer is to be delivered. */
-export interface Delivery {
+export interface ResultDelivery {
   /** Values of `$1 …`. */
   readonly parameters: readonly BoundValue[];
   /** None: all text; one: for all columns; otherwise one per column. Or what says so, once the columns are known. */
@@ -62,24 +62,24 @@ export interface Delivery {
   /** Or what makes it, once the columns of the answer are known, and of each whether something in it is redacted. */
   readonly sink:
     | RowSink
-    | ((plan: GovernedPlan, versions: Versions, redacted: readonly boolean[]) => RowSink);
+    | ((plan: GovernedPlan, versions: ServedVersions, redacted: readonly boolean[]) => RowSink);
 }
 
 /** @throws QueryError E0518 where the asker of an answer that was cut short cannot be told so. */
-export function requireWhole({ whole }: Pick<Delivery, 'whole'>, rows: number): void {
+export function requireWhole({ whole }: Pick<ResultDelivery, 'whole'>, rows: number): void {
   if (whole === true) throw queryError('rowCap', { limit: rows });
 }
 
 /** In which formats the columns of `plan` are to come. */
 export function formatsOf(
-  { resultFormats }: Pick<Delivery, 'resultFormats'>,
+  { resultFormats }: Pick<ResultDelivery, 'resultFormats'>,
   plan: GovernedPlan,
 ): readonly (0 | 1)[] {
   return typeof resultFormats === 'function' ? resultFormats(plan) : resultFormats;
 }
 
 /** How old an answer is. */
-export interface Freshness {
+export interface AnswerFreshness {
   /** `cache`: it was given before. `rollup`: it is of what was aggregated before. */
   readonly from: 'live' | 'cache' | 'rollup';
   /** What it tells was so then, or later; `Date.now()`. */
@@ -87,12 +87,12 @@ export interface Freshness {
 }
 
 /** Whole seconds since then. */
-export function ageOf({ from, asOf }: Freshness): number {
+export function ageOf({ from, asOf }: AnswerFreshness): number {
   return from === 'live' ? 0 : Math.max(0, Math.floor((Date.now() - asOf) / 1_000));
 }
 
 /** As REST and SHOW tell it. */
-export function asOfText({ asOf }: Freshness): string {
+export function asOfText({ asOf }: AnswerFreshness): string {
   return new Date(asOf).toISOString();
 }
 

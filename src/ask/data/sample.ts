@@ -9,7 +9,7 @@ import {
 } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
 import { MemoryShare } from '../../engine/index.js';
-import type { Call } from '../request/call.js';
+import type { RequestCall } from '../request/call.js';
 import type { Caller } from '../request/caller.js';
 import { respond } from '../request/respond.js';
 import type { TextRow } from './collect.js';
@@ -59,7 +59,7 @@ const REDACTED: SampleCell = Object.freeze({ redacted: true });
  */
 export function sample(
   parts: AnswerParts,
-  call: Call,
+  call: RequestCall,
   request: SampleRequest,
   signal: AbortSignal | null,
 ): Promise<Sample> {
@@ -90,7 +90,7 @@ export function sample(
   });
 }
 
-type Rows = Omit<Sample, 'requestId' | 'memory'>;
+type SampleRows = Omit<Sample, 'requestId' | 'memory'>;
 
 async function rowsOf(
   parts: AnswerParts,
@@ -99,7 +99,7 @@ async function rowsOf(
   request: SampleRequest,
   signal: AbortSignal | null,
   memory: MemoryShare,
-): Promise<Rows> {
+): Promise<SampleRows> {
   const { source } = governed;
   const plan = readBy(governed);
   if (plan === null) return NOTHING;
@@ -127,14 +127,14 @@ function readBy({ source }: GovernedSample): GovernedPlan | null {
   return source.kind === 'table' ? source.plan : (source.store?.passages ?? null);
 }
 
-const NOTHING: Rows = Object.freeze({ columns: [], rows: [], redactedColumns: [], redactedFields: [] });
+const NOTHING: SampleRows = Object.freeze({ columns: [], rows: [], redactedColumns: [], redactedFields: [] });
 
 function table(
   name: string,
   rows: readonly TextRow[],
   { columns }: GovernedSample,
   { redactedColumns }: GovernedPlan,
-): Rows {
+): SampleRows {
   const redacted = columns.filter((c) => c.visible !== null).map((c) => `${name}.${c.name}`);
   return {
     columns,
@@ -154,7 +154,7 @@ const TEXT: SampleColumn = { name: 'text', type: 'text' };
 const CITE: SampleColumn = { name: 'cite', type: 'jsonb' };
 const FIELDS: SampleColumn = { name: 'redacted_fields', type: 'text[]' };
 
-function chunks(rows: readonly TextRow[], { columns }: GovernedSample, store: GovernedStore): Rows {
+function chunks(rows: readonly TextRow[], { columns }: GovernedSample, store: GovernedStore): SampleRows {
   const passages = rows.map((row) => passageOf(row, store));
   const shown = new Set(columns.map((c) => c.name));
   const redactedOf = ({ redactedFields }: StoredPassage): readonly string[] =>

@@ -1,12 +1,12 @@
-import type { RerankSpent, Spent } from './content-plane.js';
+import type { DecoderUsage, RerankSpent } from './content-plane.js';
 
 /** What one question sent to models elsewhere, or was spared, for the record of its outcome. */
-export class Spending {
-  #all: Spent | null = null;
+export class ModelUsage {
+  #all: DecoderUsage | null = null;
   #reranked: RerankSpent | null = null;
   #cached: { readonly epoch: string; readonly age_ms: number } | null = null;
 
-  add(spent: Spent): void {
+  add(spent: DecoderUsage): void {
     const { passages = 0, requests = 0, promptTokens = 0, answerTokens = 0, known = 0 } = this.#all ?? {};
     this.#all = {
       passages: passages + spent.passages,
@@ -43,7 +43,7 @@ export class Spending {
   }
 }
 
-function decodedIn({ passages, requests, promptTokens, answerTokens, known }: Spent) {
+function decodedIn({ passages, requests, promptTokens, answerTokens, known }: DecoderUsage) {
   return { passages, known, requests, prompt_tokens: promptTokens, answer_tokens: answerTokens };
 }
 

@@ -3,21 +3,21 @@ import type { Identity, PolicySnapshot, RevocationCheck } from '../../../policy/
 import type { Caller } from '../request/caller.js';
 
 /** A statement that runs. */
-export interface Run {
+export interface QueryRun {
   /** Aborts when its asker ends it, or once its caller's rights are others. */
   readonly signal: AbortSignal;
   end(): void;
 }
 
-interface Running {
+interface RunningQuery {
   readonly caller: Caller;
   readonly plan: GovernedPlan;
   readonly stop: AbortController;
 }
 
 /** The statements that run, each with the rights that it was decided under: it goes on under the same ones only. */
-export class Underway {
-  readonly #running = new Set<Running>();
+export class RunningQueries {
+  readonly #running = new Set<RunningQuery>();
   readonly #revoked: RevocationCheck;
 
   constructor(revoked: RevocationCheck) {
@@ -27,7 +27,7 @@ export class Underway {
     });
   }
 
-  begin(caller: Caller, plan: GovernedPlan, signal: AbortSignal | null, served: Caller['model']): Run {
+  begin(caller: Caller, plan: GovernedPlan, signal: AbortSignal | null, served: Caller['model']): QueryRun {
     const running = { caller, plan, stop: new AbortController() };
     const { stop } = running;
     const onAbort = (): void => stop.abort(signal?.reason);
@@ -49,12 +49,12 @@ export class Underway {
     for (const running of this.#running) endUnlessKept(running, model);
   }
 
-  #endIfRevoked({ caller, stop }: Running): void {
+  #endIfRevoked({ caller, stop }: RunningQuery): void {
     if (this.#revoked.has(caller.identity)) stop.abort(queryError('rightsChanged', {}));
   }
 }
 
-function endUnlessKept({ caller, plan, stop }: Running, served: Caller['model']): void {
+function endUnlessKept({ caller, plan, stop }: RunningQuery, served: Caller['model']): void {
   if (caller.model === served) return;
   if (!keeps(caller, plan, served)) stop.abort(queryError('rightsChanged', {}));
 }
@@ -80,16 +80,16 @@ function samePolicy({ chain, aclRoles }: Identity, before: PolicySnapshot, now: 
 }
 
 /** All of a policy that may be about anybody: masks, how tokens are exchanged, … */
-function aboutAll(document: PolicyDocument): object {
+function aboutAll(document: SnapshotDocument): object {
   return { ...document, subjects: null, roles: null, service_accounts: null, limits: null, order: null };
 }
 
 /** Logins whose sessions are the subject's. */
-function accountsOf({ service_accounts = {} }: PolicyDocument, subject: string): object {
+function accountsOf({ service_accounts = {} }: SnapshotDocument, subject: string): object {
   return Object.entries(service_accounts).filter(([, account]) => account.subject === subject);
 }
 
-type PolicyDocument = PolicySnapshot['document'];
+type SnapshotDocument = PolicySnapshot['document'];
 
 function sameRelations(plan: GovernedPlan, before: Caller['manifest'], now: Caller['manifest']): boolean {
   if (before.catalog === now.catalog) return true;

@@ -14,11 +14,11 @@ import {
 } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { ContentPlane } from '../data/content-plane.js';
-import type { Call } from '../request/call.js';
+import type { RequestCall } from '../request/call.js';
 import type { Caller } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
-import { type Reading, type Readings, readingSteps, readingsOf } from './readings.js';
+import { type GraphDocument, type GraphDocuments, readingSteps, readingsOf } from './readings.js';
 import { type UpstreamParts, upstreamsOf } from './upstream.js';
 
 /** What a caller wants to be told of the graph. `governed`: of what its grants show; otherwise of all. */
@@ -42,13 +42,13 @@ export interface GraphParts extends RequestParts, UpstreamParts {
  */
 export function describe(
   parts: GraphParts,
-  call: Call,
+  call: RequestCall,
   { document, governed, wish = null }: Description,
-): Promise<Reading> {
+): Promise<GraphDocument> {
   const extent = governed ? 'governed' : 'full';
   // The map of all has what is not adopted yet: the decision is on disk before a database is asked.
   const withCandidates = document === 'domain_map' && !governed;
-  return respond<Decided, Reading>(parts, call, {
+  return respond<SchemaDecision, GraphDocument>(parts, call, {
     action: document,
     // The contract limits the schema on its own.
     bucket: document === 'schema' ? 'schema' : 'query',
@@ -68,14 +68,14 @@ export function describe(
   });
 }
 
-interface Decided {
-  readonly readings: Readings;
+interface SchemaDecision {
+  readonly readings: GraphDocuments;
   /** The part of the schema that is wanted; null: all of it. */
   readonly chosen: SchemaChoice | null;
 }
 
 /** @throws QueryError E0512 where nothing that the reader may see has any of the names */
-function chosenIn(readings: Readings, wish: Extract<SchemaWish, { kind: 'part' }>): SchemaChoice {
+function chosenIn(readings: GraphDocuments, wish: Extract<SchemaWish, { kind: 'part' }>): SchemaChoice {
   const chosen = readings.chosen(wish);
   const [lost] = chosen.notFound;
   if (lost !== undefined && chosen.notFound.length === wish.names?.length)
@@ -88,16 +88,16 @@ const LONGEST_SHOWN = 64;
 
 async function schemaNow(
   { content }: GraphParts,
-  readings: Readings,
+  readings: GraphDocuments,
   chosen: SchemaChoice | null,
-): Promise<Reading> {
+): Promise<GraphDocument> {
   const facets = (chosen ?? readings).view.facets.map((f) => f.name);
   const indexed = facets.length === 0 ? new Map<string, string>() : await content.indexedAt(facets);
   return chosen === null ? readings.schemaAt(indexed) : readings.partAt(chosen, indexed);
 }
 
 /** What a business word may mean, of what the caller's grants show. @throws QueryError as `describe` */
-export function resolveTerm(parts: GraphParts, call: Call, term: string): Promise<Resolution> {
+export function resolveTerm(parts: GraphParts, call: RequestCall, term: string): Promise<Resolution> {
   return respond<Resolution, Resolution>(parts, call, {
     action: 'resolve',
     asked: { kind: 'term', text: term },
@@ -124,17 +124,17 @@ function permittedTo(extent: 'full' | 'governed'): (caller: Caller) => void {
 /** How long what the databases declare is believed: a map is drawn more often than tables are made. */
 const TRUST_MS = 10_000;
 
-interface Drawn {
+interface CachedDomainMap {
   readonly until: number;
   readonly manifest: Manifest;
-  readonly map: Promise<Reading>;
+  readonly map: Promise<GraphDocument>;
 }
 
 /** By the engines that a map was drawn of. */
-const drawn = new WeakMap<UpstreamParts['engines'], Drawn>();
+const drawn = new WeakMap<UpstreamParts['engines'], CachedDomainMap>();
 
 /** The whole domain map with what is not adopted yet; some seconds old where tables have just changed. */
-function fullMap(parts: UpstreamParts, manifest: Manifest, requestId: string): Promise<Reading> {
+function fullMap(parts: UpstreamParts, manifest: Manifest, requestId: string): Promise<GraphDocument> {
   const known = drawn.get(parts.engines);
   if (known !== undefined && known.manifest === manifest && known.until > Date.now()) return known.map;
   const map = draw(parts, manifest, requestId);
@@ -143,7 +143,7 @@ function fullMap(parts: UpstreamParts, manifest: Manifest, requestId: string): P
   return map;
 }
 
-async function draw(parts: UpstreamParts, manifest: Manifest, requestId: string): Promise<Reading> {
+async function draw(parts: UpstreamParts, manifest: Manifest, requestId: string): Promise<GraphDocument> {
   const { read, unread, truncated } = await upstreamsOf(parts, requestId);
   const discovered = [...read].map(([connector, schema]) =>
     discoveredIn(candidatesIn(schema, connector, manifest), manifest),

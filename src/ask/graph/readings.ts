@@ -18,7 +18,7 @@ import type { Manifest } from '../../model/manifest/index.js';
 import type { Caller } from '../request/caller.js';
 
 /** A document about the graph as it is sent. */
-export interface Reading {
+export interface GraphDocument {
   readonly body: Buffer;
   /** Over the bytes: 43 characters, without quotes. */
   readonly etag: string;
@@ -28,13 +28,13 @@ export interface Reading {
  * The documents of one reader, each made when it is first requested. A graph of ten thousand entities takes a second of
  * processor time: it is made in steps, between which others are served.
  */
-export class Readings {
+export class GraphDocuments {
   readonly view: GraphView;
   readonly #version: string | null;
   readonly #hasDecoder: boolean;
   #objects: readonly string[] | null = null;
-  #schema: { readonly times: string; readonly reading: Promise<Reading> } | null = null;
-  #map: Promise<Reading> | null = null;
+  #schema: { readonly times: string; readonly reading: Promise<GraphDocument> } | null = null;
+  #map: Promise<GraphDocument> | null = null;
 
   /** @param version the manifest's, for the full view; null for a governed one, which has a version of its own */
   constructor(view: GraphView, version: string | null, hasDecoder: boolean) {
@@ -50,14 +50,14 @@ export class Readings {
   }
 
   /** @param indexed time at which the texts of a facet were last read, by facet */
-  schemaAt(indexed: ReadonlyMap<string, string>): Promise<Reading> {
+  schemaAt(indexed: ReadonlyMap<string, string>): Promise<GraphDocument> {
     const times = JSON.stringify([...indexed]);
     if (this.#schema?.times !== times) this.#schema = { times, reading: inTurns(this.#schemaSteps(indexed)) };
     return this.#schema.reading;
   }
 
   /** A part of the schema: the objects of `chosen`. */
-  partAt(chosen: SchemaChoice, indexed: ReadonlyMap<string, string>): Promise<Reading> {
+  partAt(chosen: SchemaChoice, indexed: ReadonlyMap<string, string>): Promise<GraphDocument> {
     return inTurns(readingSteps(schemaPart(this.view, chosen, this.#version !== null, indexed)));
   }
 
@@ -66,16 +66,16 @@ export class Readings {
   }
 
   /** A page of the index of the schema, which begins with its `from`th object. */
-  index(from: number): Promise<Reading> {
+  index(from: number): Promise<GraphDocument> {
     return inTurns(readingSteps(schemaIndex(this.view, from)));
   }
 
-  get domainMap(): Promise<Reading> {
+  get domainMap(): Promise<GraphDocument> {
     this.#map ??= inTurns(this.#mapSteps());
     return this.#map;
   }
 
-  *#mapSteps(): Generator<void, Reading> {
+  *#mapSteps(): Generator<void, GraphDocument> {
     return yield* readingSteps(yield* domainMapSteps(this.view));
   }
 
@@ -84,7 +84,7 @@ export class Readings {
    * something changed which it may not see, so a governed schema's version is that of its own content. The version does
    * not depend on when texts were read, so that questions written for it stay valid.
    */
-  *#schemaSteps(indexed: ReadonlyMap<string, string>): Generator<void, Reading> {
+  *#schemaSteps(indexed: ReadonlyMap<string, string>): Generator<void, GraphDocument> {
     const members = yield* this.#members(indexed);
     const version = this.#version ?? (yield* this.#ownVersion(indexed, members));
     const start = Buffer.from(`{"version":"${version}",`);
@@ -107,7 +107,7 @@ export class Readings {
 }
 
 /** A document as it is sent, made in steps. */
-export function* readingSteps(document: object): Generator<void, Reading> {
+export function* readingSteps(document: object): Generator<void, GraphDocument> {
   const pieces = yield* jsonSteps(document);
   const etag = (yield* digestSteps(pieces)).toString('base64url');
   return { body: Buffer.concat(pieces), etag };
@@ -163,21 +163,21 @@ function weightOf({ entities, facets, metrics, links }: GraphView): number {
 }
 
 /** The readings for one manifest: callers with the same rights share them, least recently used out first. */
-interface Shelf {
-  readonly made: LRUCache<string, Readings>;
-  readonly inTheMaking: Map<string, Promise<Readings>>;
+interface DocumentCache {
+  readonly made: LRUCache<string, GraphDocuments>;
+  readonly inTheMaking: Map<string, Promise<GraphDocuments>>;
 }
 
-const shelves = new WeakMap<Manifest, Shelf>();
+const shelves = new WeakMap<Manifest, DocumentCache>();
 
-function shelfOf(manifest: Manifest): Shelf {
+function shelfOf(manifest: Manifest): DocumentCache {
   const known = shelves.get(manifest);
   if (known !== undefined) return known;
-  const made = new LRUCache<string, Readings>({
+  const made = new LRUCache<string, GraphDocuments>({
     maxSize: MAX_WEIGHT,
     sizeCalculation: ({ view }) => 1 + weightOf(view),
   });
-  const shelf = { made, inTheMaking: new Map<string, Promise<Readings>>() };
+  const shelf = { made, inTheMaking: new Map<string, Promise<GraphDocuments>>() };
   shelves.set(manifest, shelf);
   return shelf;
 }
@@ -187,7 +187,7 @@ export async function readingsOf(
   caller: Caller,
   extent: 'full' | 'governed',
   hasDecoder: boolean,
-): Promise<Readings> {
+): Promise<GraphDocuments> {
   const { manifest, access } = caller;
   const { made, inTheMaking } = shelfOf(manifest);
   const key = extent === 'full' ? 'full' : `governed ${access.signature}`;
@@ -195,7 +195,7 @@ export async function readingsOf(
   if (known !== undefined) return known;
   const isFull = extent === 'full';
   const view = inTurns(isFull ? fullViewSteps(manifest) : governedViewSteps(manifest, access));
-  const readings = view.then((v) => new Readings(v, isFull ? manifest.version : null, hasDecoder));
+  const readings = view.then((v) => new GraphDocuments(v, isFull ? manifest.version : null, hasDecoder));
   inTheMaking.set(key, readings);
   try {
     made.set(key, await readings);

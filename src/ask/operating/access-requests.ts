@@ -1,6 +1,6 @@
 import type { AuditRecord } from '../../../audit/index.js';
 import { effectiveAccess, supposedIdentity } from '../../../policy/index.js';
-import type { Call, Caller } from '../index.js';
+import type { Caller, RequestCall } from '../index.js';
 import { type AccessOffer, offerOf } from '../why/request-access.js';
 import { type InsightParts, look } from './look.js';
 import { askerOf } from './read-audit.js';
@@ -28,7 +28,7 @@ const MOST_REQUESTS = 20;
 /** Who asked for access to what, the newest first. @throws QueryError E2101, E5037, and as `respond` */
 export function accessRequests(
   parts: InsightParts,
-  call: Call,
+  call: RequestCall,
   from: string | null,
 ): Promise<AccessRequests> {
   return look(parts, call, 'admin_access_requests', async (caller) => {

@@ -1,4 +1,4 @@
-import type { Call } from '../index.js';
+import type { RequestCall } from '../index.js';
 import type { MetricFamily } from './insight.js';
 import { type InsightParts, look } from './look.js';
 
@@ -42,7 +42,7 @@ export interface FiguresView {
 }
 
 /** Figures of the whole server. @throws QueryError E2101, and as `respond` */
-export function figures(parts: InsightParts, call: Call): Promise<FiguresView> {
+export function figures(parts: InsightParts, call: RequestCall): Promise<FiguresView> {
   return look(parts, call, 'admin_show', async () => figuresOf(await parts.insight.metrics()));
 }
 

@@ -1,5 +1,5 @@
 import { LIMIT_BUCKETS, type LimitBucket, type QuotaUnit, quotaOf } from '../../../policy/index.js';
-import type { Call } from '../index.js';
+import type { RequestCall } from '../index.js';
 import { quotaCounts } from '../request/limit.js';
 import { type InsightParts, look } from './look.js';
 
@@ -28,7 +28,7 @@ export interface LimitsView {
 }
 
 /** The limits of the policy that serves, and how much of them is used. @throws QueryError E2101, and as `respond` */
-export function limits(parts: InsightParts, call: Call, subject: string | null): Promise<LimitsView> {
+export function limits(parts: InsightParts, call: RequestCall, subject: string | null): Promise<LimitsView> {
   return look(parts, call, 'admin_show', async ({ snapshot, identity: { tenant } }) => {
     const told = snapshot.quotas.map((rule) => ({
       rule,

@@ -1,5 +1,5 @@
 import { queryError } from 'osl-compiler';
-import { type Call, type Caller, type Decision, type RequestParts, respond } from '../index.js';
+import { type Caller, type Decision, type RequestCall, type RequestParts, respond } from '../index.js';
 import type { Insight } from './insight.js';
 
 /** What answers who runs the server about what it knows of itself. */
@@ -18,7 +18,7 @@ export const OPERATING = {
 /** A request of who runs the server that changes nothing: on the one way of every request. @throws QueryError E2101 */
 export function look<T>(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   action: string,
   answer: (caller: Caller) => T | Promise<T>,
 ): Promise<T> {

@@ -1,18 +1,18 @@
 import { queryError } from 'osl-compiler';
-import { type Call, type RequestParts, respond, type SingleUse, useUp } from '../index.js';
+import { type RequestCall, type RequestParts, respond, type SingleUse, useUp } from '../index.js';
 import { OPERATING } from './look.js';
 import type {
-  Operated,
   ProcessView,
   ReloadView,
   RevokingParts,
+  ServerOperations,
   SessionCommand,
   SessionView,
 } from './views.js';
 
 /** What answers who runs the server. */
 export interface OperatingParts extends RequestParts, SingleUse, RevokingParts {
-  readonly operated: Operated;
+  readonly operated: ServerOperations;
 }
 
 /** What does something to the server: a token is good for one of them. */
@@ -27,7 +27,7 @@ const CHANGES: ReadonlySet<string> = new Set([
 ]);
 
 /** What is asked of the server. */
-interface Operation<D, T> {
+interface AdminOperation<D, T> {
   readonly action: string;
   /** What the log's outcome says that something was done to. */
   readonly about?: Readonly<Record<string, unknown>>;
@@ -39,8 +39,8 @@ interface Operation<D, T> {
 /** Takes the one way of every request. @throws QueryError E2101, and as `respond` */
 export function operate<D, T>(
   parts: OperatingParts,
-  call: Call,
-  { action, about, read, answer }: Operation<D, T>,
+  call: RequestCall,
+  { action, about, read, answer }: AdminOperation<D, T>,
 ): Promise<T> {
   return respond<D, T>(parts, call, {
     action,
@@ -58,25 +58,25 @@ export function operate<D, T>(
 /** As `operate`, of what its action alone says. */
 export function simply<T>(
   parts: OperatingParts,
-  call: Call,
+  call: RequestCall,
   action: string,
-  answer: (operated: Operated) => Promise<T>,
+  answer: (operated: ServerOperations) => Promise<T>,
 ): Promise<T> {
   return operate(parts, call, { action, read: () => null, answer: () => answer(parts.operated) });
 }
 
 /** Lets an admin in who is going to ask. Throws as `standing`. */
-export function enter(parts: OperatingParts, call: Call): Promise<null> {
+export function enter(parts: OperatingParts, call: RequestCall): Promise<null> {
   return simply(parts, call, 'admin_login', async () => null);
 }
 
 /** How each process of the server stands. @throws QueryError E2101, and as `respond` */
-export function standing(parts: OperatingParts, call: Call): Promise<readonly ProcessView[]> {
+export function standing(parts: OperatingParts, call: RequestCall): Promise<readonly ProcessView[]> {
   return simply(parts, call, 'admin_show', (operated) => operated.views());
 }
 
 /** Every session of the wire and every request that is being answered, oldest first. Throws as `standing`. */
-export async function sessions(parts: OperatingParts, call: Call): Promise<readonly SessionView[]> {
+export async function sessions(parts: OperatingParts, call: RequestCall): Promise<readonly SessionView[]> {
   const views = await simply(parts, call, 'admin_sessions', (operated) => operated.views());
   return views
     .flatMap((view) => view.sessions)
@@ -88,7 +88,12 @@ export async function sessions(parts: OperatingParts, call: Call): Promise<reado
  *
  * @throws QueryError E4040 where there is none, and as `standing`
  */
-export function command(parts: OperatingParts, call: Call, id: string, what: SessionCommand): Promise<null> {
+export function command(
+  parts: OperatingParts,
+  call: RequestCall,
+  id: string,
+  what: SessionCommand,
+): Promise<null> {
   return operate(parts, call, {
     action: what === 'cancel' ? 'admin_cancel' : 'admin_end',
     about: { session: SESSION_ID.test(id) ? id : 'malformed' },
@@ -105,17 +110,17 @@ export function command(parts: OperatingParts, call: Call, id: string, what: Ses
 const SESSION_ID = /^(?:\d{1,10}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 /** Takes no new sessions and is not ready, or is again. Throws as `standing`. */
-export function drain(parts: OperatingParts, call: Call, on: boolean): Promise<void> {
+export function drain(parts: OperatingParts, call: RequestCall, on: boolean): Promise<void> {
   return simply(parts, call, on ? 'admin_drain' : 'admin_resume', (operated) => operated.drain(on));
 }
 
 /** As SIGHUP does, and says what came of it. Throws as `standing`. */
-export function reload(parts: OperatingParts, call: Call): Promise<ReloadView> {
+export function reload(parts: OperatingParts, call: RequestCall): Promise<ReloadView> {
   return simply(parts, call, 'admin_reload', (operated) => operated.reload());
 }
 
 /** As SIGTERM does; the answer may leave first. Throws as `standing`. */
-export function shutDown(parts: OperatingParts, call: Call): Promise<void> {
+export function shutDown(parts: OperatingParts, call: RequestCall): Promise<void> {
   return simply(parts, call, 'admin_shutdown', async (operated) => {
     setTimeout(() => operated.stop(), FAREWELL_MS);
   });

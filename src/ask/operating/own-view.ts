@@ -1,12 +1,12 @@
 import type { AuditStats } from '../../../audit/index.js';
 import type { Identity } from '../../../policy/index.js';
 import type { KeptPolicy } from '../../model/served-model.js';
-import type { AnswerParts, Call } from '../index.js';
+import type { AnswerParts, RequestCall } from '../index.js';
 import { toldShape } from '../request/told-shape.js';
 import type { CacheView, PoolView, ProcessView, SessionView } from './views.js';
 
 /** A session of the wire, as its frontend has it. Times are milliseconds since the epoch. */
-interface WireSession {
+interface OpenWireSession {
   readonly pid: number;
   readonly user: string;
   readonly chain: readonly string[];
@@ -22,7 +22,7 @@ interface WireSession {
 
 /** A request over HTTP that is being answered. */
 interface HttpExecution {
-  readonly call: Call;
+  readonly call: RequestCall;
   readonly action: string;
   readonly text: string | null;
   readonly since: number;
@@ -38,7 +38,7 @@ export interface ViewedParts extends Pick<AnswerParts, 'model' | 'engines' | 'pl
 export interface OwnState {
   readonly process: string;
   readonly draining: boolean;
-  readonly sessions: readonly WireSession[];
+  readonly sessions: readonly OpenWireSession[];
   readonly executions: readonly HttpExecution[];
   /** Questions that went the way of one before them. */
   readonly fastQuestions: number;
@@ -81,7 +81,7 @@ function auditView({ records, durable, anchored, failure }: AuditStats): Process
   };
 }
 
-function wireView(session: WireSession, process: string, parts: Pick<ViewedParts, 'model'>): SessionView {
+function wireView(session: OpenWireSession, process: string, parts: Pick<ViewedParts, 'model'>): SessionView {
   const { pid, user, chain, query, objects } = session;
   return {
     id: String(pid),
@@ -124,7 +124,10 @@ function httpView(
 }
 
 /** Who proved to ask; nobody, while the token has not been looked at. */
-function identityOf({ credentials }: Call, { verifier }: Pick<ViewedParts, 'verifier'>): Identity | null {
+function identityOf(
+  { credentials }: RequestCall,
+  { verifier }: Pick<ViewedParts, 'verifier'>,
+): Identity | null {
   if (credentials.kind === 'session') return credentials.identity;
   return credentials.token === null ? null : verifier.known(credentials.token);
 }

@@ -1,5 +1,5 @@
 import type { AuditQuery, AuditRecord } from '../../../audit/index.js';
-import type { Call, Caller } from '../index.js';
+import type { Caller, RequestCall } from '../index.js';
 import type { AuditAsker, RecordProof } from './insight.js';
 import { type InsightParts, look } from './look.js';
 
@@ -17,7 +17,7 @@ const AROUND_MS = 2 * 86_400_000;
 /** The newest records that match. @throws QueryError E2101, E5037, and as `respond` */
 export function searchRecords(
   parts: InsightParts,
-  call: Call,
+  call: RequestCall,
   filter: AuditQuery,
   page: { readonly from: string | null; readonly most: number },
 ): Promise<RecordPage> {
@@ -34,7 +34,7 @@ export function searchRecords(
  */
 export function requestRecords(
   parts: InsightParts,
-  call: Call,
+  call: RequestCall,
   requestId: string,
   near: string | null,
 ): Promise<RecordPage> {
@@ -49,7 +49,7 @@ export function requestRecords(
 /** Proofs of all records of a request that the newest checkpoint covers. Throws as `searchRecords`. */
 export function requestProofs(
   parts: InsightParts,
-  call: Call,
+  call: RequestCall,
   requestId: string,
 ): Promise<readonly RecordProof[]> {
   return look(parts, call, 'admin_audit_prove', (caller) =>
@@ -57,7 +57,10 @@ export function requestProofs(
   );
 }
 
-export function askerOf({ requestId }: Call, { identity: { tenant, subject, chain } }: Caller): AuditAsker {
+export function askerOf(
+  { requestId }: RequestCall,
+  { identity: { tenant, subject, chain } }: Caller,
+): AuditAsker {
   return { requestId, tenant, subject, chain };
 }
 

@@ -1,6 +1,6 @@
 import { queryError } from 'osl-compiler';
 import type { Revocation, RevocationKey, RevocationMade } from '../../../policy/index.js';
-import type { Call } from '../index.js';
+import type { RequestCall } from '../index.js';
 import { type OperatingParts, operate, simply } from './operate.js';
 
 /** `session`: the token that a session of the wire, or a request, goes on under now. */
@@ -23,7 +23,7 @@ export interface RevocationView {
  */
 export function revoke(
   parts: OperatingParts,
-  call: Call,
+  call: RequestCall,
   read: () => RevocationAsked,
 ): Promise<RevocationView & Pick<RevocationMade, 'shared'>> {
   const about: Record<string, string> = {};
@@ -42,7 +42,7 @@ export function revoke(
 }
 
 /** The revocations in force, in the order in which they became known. @throws QueryError E2101 */
-export function revocations(parts: OperatingParts, call: Call): Promise<readonly RevocationView[]> {
+export function revocations(parts: OperatingParts, call: RequestCall): Promise<readonly RevocationView[]> {
   return simply(parts, call, 'admin_show', async () => parts.revocations.revoked.all().map(viewOf));
 }
 

@@ -84,7 +84,7 @@ export type ReloadView =
   | { readonly reloaded: false; readonly why: string };
 
 /** The whole server, by way of one of its processes. */
-export interface Operated {
+export interface ServerOperations {
   views(): Promise<readonly ProcessView[]>;
   /** False where no process has it. */
   command(id: string, what: SessionCommand): Promise<boolean>;

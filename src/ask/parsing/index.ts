@@ -11,7 +11,7 @@ export const SHORT_TEXT = 2_048;
 const LARGE_TEXT = 16_384;
 
 /** The syntax trees of texts that are too long to be parsed in the thread that serves everybody. */
-export interface Parsing {
+export interface LongTextParser {
   /**
    * What the grammar makes of `text`. Callers take turns, those with large texts and those with others apart, in two
    * threads: nobody waits for more than a text of about the size of its own for each other caller.
@@ -41,7 +41,7 @@ export function isShort(text: string): boolean {
   return text.length <= SHORT_TEXT;
 }
 
-export function createParsing({ log, deadlineMs = DEADLINE_MS }: ParsingOptions): Parsing {
+export function createParsing({ log, deadlineMs = DEADLINE_MS }: ParsingOptions): LongTextParser {
   const usual = { thread: new ParserThread(deadlineMs), turns: new FairSlots() };
   const large = { thread: new ParserThread(deadlineMs, IDLE_MS), turns: new FairSlots() };
   const kept = new LRUCache<string, ParsedText>({ max: KEPT });

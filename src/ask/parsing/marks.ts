@@ -7,7 +7,7 @@ import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
 
 /** What a long text that is being compiled is known by; as in the audit log, never the text itself. */
-export interface Mark {
+export interface CompileMark {
   readonly request_id: string;
   readonly surface: AuditSurface;
   readonly action: string;
@@ -35,7 +35,7 @@ export class Marks {
   }
 
   /** Works with the mark set, which outlives the process if that ends meanwhile. @throws the system's error */
-  async during<T>(mark: Mark, work: () => Promise<T>): Promise<T> {
+  async during<T>(mark: CompileMark, work: () => Promise<T>): Promise<T> {
     const file = join(this.#dir, `${randomUUID()}.json`);
     await writeFile(file, JSON.stringify(mark), { mode: 0o600, flag: 'wx' });
     try {
@@ -46,7 +46,7 @@ export class Marks {
   }
 
   /** The marks that an earlier process left; they are gone once `told` has dealt with them. */
-  async left(told: (mark: Mark) => Promise<void>): Promise<void> {
+  async left(told: (mark: CompileMark) => Promise<void>): Promise<void> {
     for (const name of await namesIn(this.#dir)) {
       const file = join(this.#dir, name);
       const mark = markIn(await readFile(file, 'utf8'));
@@ -77,15 +77,15 @@ export async function startMarks(
 }
 
 /** Null for a file that was not written to its end: then nothing had been compiled. */
-function markIn(text: string): Mark | null {
+function markIn(text: string): CompileMark | null {
   try {
-    return JSON.parse(text) as Mark; // as `during` wrote it
+    return JSON.parse(text) as CompileMark; // as `during` wrote it
   } catch {
     return null;
   }
 }
 
 /** The record of a question that the gateway did not live to decide. */
-function unfinishedEntry({ size: _, ...mark }: Mark, tenant: string): AuditEntry {
+function unfinishedEntry({ size: _, ...mark }: CompileMark, tenant: string): AuditEntry {
   return { ...mark, kind: 'decision', tenant, decision: 'error', code: 'E5000' };
 }

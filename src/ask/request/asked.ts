@@ -8,24 +8,24 @@ import {
 } from 'osl-compiler';
 
 /** The three shapes of the contract's query body, and a statement of the wire, which may be OSL-SQL or raw SQL. */
-export type Body =
+export type QuestionBody =
   | { readonly kind: 'osql'; readonly text: string }
   | { readonly kind: 'sql'; readonly text: string }
   | { readonly kind: 'wire'; readonly text: string }
   | { readonly kind: 'metrics'; readonly request: MetricsRequest };
 
 /** What a request asks, as far as the log is to know of it. */
-export type Asked = Body | NamedObject | Term;
+export type RequestTarget = QuestionBody | SampledObject | RecordedText;
 
 /** An entity or a facet of which a little is shown. */
-interface NamedObject {
+interface SampledObject {
   readonly kind: 'table' | 'facet';
   /** As the manifest declares it. */
   readonly name: string;
 }
 
 /** A word that is looked up, a draft that is judged; recorded as statements are, by its fingerprint. */
-interface Term {
+interface RecordedText {
   readonly kind: 'term' | 'draft';
   readonly text: string;
 }
@@ -48,7 +48,7 @@ const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
 const LONGEST_READ = 65_536;
 
 /** The objects that `asked` names: declared ones by their full names. */
-export function mentionedBy(asked: Asked, catalog: Catalog): MentionedNames {
+export function mentionedBy(asked: RequestTarget, catalog: Catalog): MentionedNames {
   if ('text' in asked && asked.text.length > LONGEST_READ) return { declared: [], undeclared: [] };
   switch (asked.kind) {
     case 'osql':
@@ -83,7 +83,7 @@ function sorted(
 }
 
 /** `asked` as one text, for its fingerprint. */
-export function statementOf(asked: Asked): string {
+export function statementOf(asked: RequestTarget): string {
   switch (asked.kind) {
     case 'osql':
     case 'sql':

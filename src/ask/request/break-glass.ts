@@ -1,6 +1,6 @@
 import { queryError } from 'osl-compiler';
 import { type Emergency, type Identity, mayBreakGlass } from '../../../policy/index.js';
-import type { Call } from './call.js';
+import type { RequestCall } from './call.js';
 import type { RequestParts } from './parts.js';
 import { respond } from './respond.js';
 
@@ -42,7 +42,7 @@ const UNREADABLE = /[\p{Cc}\p{Cs}\u2028\u2029\u200E\u200F\u202A-\u202E\u2066-\u2
  */
 export async function breakGlass(
   parts: GlassParts,
-  call: Call,
+  call: RequestCall,
   identity: Identity,
   reason: string,
 ): Promise<Emergency> {

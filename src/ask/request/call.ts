@@ -8,15 +8,15 @@ export type Credentials =
       readonly token: string | null;
       readonly address: string;
       /** What the client showed: it stands in for a token that was not sent. Absent: it showed none. */
-      readonly certificate?: ShownCertificate;
+      readonly certificate?: PresentedCertificate;
     }
   | { readonly kind: 'session'; readonly identity: Identity };
 
 /** A client certificate; null: it is of no authority that is trusted here. */
-export type ShownCertificate = ClientCertificate | null;
+export type PresentedCertificate = ClientCertificate | null;
 
 /** One call of one caller, from whatever surface. */
-export interface Call {
+export interface RequestCall {
   /** Unique; joins the audit records, the answer and the log. */
   readonly requestId: string;
   readonly surface: AuditSurface;
@@ -37,7 +37,7 @@ export interface Origin {
 }
 
 /** In what circumstances `call` is decided now. */
-export function circumstancesOf({ surface, credentials, origin }: Call): Circumstances {
+export function circumstancesOf({ surface, credentials, origin }: RequestCall): Circumstances {
   return {
     now: Date.now(),
     surface,

@@ -11,7 +11,7 @@ import {
 } from '../../../policy/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { ServedModel } from '../../model/served-model.js';
-import { type Call, circumstancesOf } from './call.js';
+import { circumstancesOf, type RequestCall } from './call.js';
 import { certificateIdentity } from './held.js';
 import type { DecidingParts } from './parts.js';
 
@@ -31,20 +31,20 @@ export interface Caller {
 }
 
 /** Who is told who calls, and under which versions. */
-interface Knowing {
+interface CallerObserver {
   knows(identity: Identity, model: ServedModel): void;
   /** What the records are to say of the caller beside who it is. */
   says(of: string | null): void;
 }
 
 /** What an answer rests on. */
-export interface Versions {
+export interface ServedVersions {
   readonly manifest: string;
   readonly policy: string;
 }
 
 /** What an answer to `caller` rests on. */
-export function versionsOf({ manifest, snapshot }: Pick<Caller, 'manifest' | 'snapshot'>): Versions {
+export function versionsOf({ manifest, snapshot }: Pick<Caller, 'manifest' | 'snapshot'>): ServedVersions {
   return { manifest: manifest.version, policy: snapshot.version };
 }
 
@@ -68,7 +68,11 @@ export function saidOf({ purpose, circumstances: { emergency } }: Pick<Caller, '
  *
  * @throws QueryError E2102, E3001, E2001, E2101
  */
-export function identify(parts: DecidingParts, call: Call, ledger: Knowing): Caller | Promise<Caller> {
+export function identify(
+  parts: DecidingParts,
+  call: RequestCall,
+  ledger: CallerObserver,
+): Caller | Promise<Caller> {
   const { credentials } = call;
   if (credentials.kind === 'session') return callerAs(parts, credentials.identity, ledger, call);
   const { token, certificate } = credentials;
@@ -82,7 +86,7 @@ export function identify(parts: DecidingParts, call: Call, ledger: Knowing): Cal
 export function callerAgain(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
-  call: Call,
+  call: RequestCall,
 ): Caller | null {
   try {
     return callerAs(parts, identity, NOBODY_LISTENS, call);
@@ -92,7 +96,7 @@ export function callerAgain(
   }
 }
 
-const NOBODY_LISTENS: Knowing = Object.freeze({ knows: () => undefined, says: () => undefined });
+const NOBODY_LISTENS: CallerObserver = Object.freeze({ knows: () => undefined, says: () => undefined });
 
 /** Refuses who comes by a token that was revoked. @throws QueryError E3001 */
 export function requireNotRevoked({ revoked }: Pick<DecidingParts, 'revoked'>, identity: Identity): void {
@@ -103,8 +107,8 @@ export function requireNotRevoked({ revoked }: Pick<DecidingParts, 'revoked'>, i
 export function callerAs(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
-  ledger: Knowing,
-  call: Call,
+  ledger: CallerObserver,
+  call: RequestCall,
 ): Caller {
   const model = parts.model();
   const { manifest, snapshot } = model;

@@ -1,6 +1,6 @@
 import { queryError } from 'osl-compiler';
 import type { ApprovedExchange, ExchangeRequest, PolicySnapshot } from '../../../policy/index.js';
-import type { Call } from './call.js';
+import type { RequestCall } from './call.js';
 import type { RequestParts } from './parts.js';
 import { respond, turnAwayStranger } from './respond.js';
 import { publicError } from './told.js';
@@ -25,12 +25,12 @@ export interface ExchangeAnswer {
  */
 export async function exchangeTokens(
   parts: RequestParts & { readonly exchange: TokenExchange },
-  call: Call,
+  call: RequestCall,
   request: ExchangeRequest,
 ): Promise<ExchangeAnswer> {
   const worked = await workOut(parts, call, request);
   const { identity, by } = worked;
-  const known: Call = { ...call, credentials: { kind: 'session', identity } };
+  const known: RequestCall = { ...call, credentials: { kind: 'session', identity } };
   return respond<string, ExchangeAnswer>(parts, known, {
     action: 'exchange',
     bucket: 'catalog',
@@ -42,7 +42,7 @@ export async function exchangeTokens(
 
 async function workOut(
   parts: RequestParts & { readonly exchange: TokenExchange },
-  call: Call,
+  call: RequestCall,
   request: ExchangeRequest,
 ): Promise<ApprovedExchange> {
   try {
@@ -57,7 +57,7 @@ async function workOut(
 /** Refuses, and records, a request for an exchange that is none. Gives what is told. */
 export function refuseExchangeRequest(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   detail: string,
 ): Promise<ReturnType<typeof publicError>> {
   return turnAwayStranger(parts, call, 'exchange', queryError('malformedBody', { detail }));

@@ -9,11 +9,11 @@ import {
   ruleFor,
   type ServiceAccount,
 } from '../../../policy/index.js';
-import type { ShownCertificate } from './call.js';
+import type { PresentedCertificate } from './call.js';
 import type { DecidingParts } from './parts.js';
 
 /** Who calls without a token, as the policy knew it when it was last asked. */
-export type Held = AccountSession | CertificateSession;
+export type TokenlessSession = AccountSession | CertificateSession;
 
 /** A session of a service account. */
 export interface AccountSession {
@@ -32,13 +32,13 @@ export interface CertificateSession {
   readonly identity: Identity;
 }
 
-type Knowing = Pick<DecidingParts, 'model' | 'tenant' | 'revoked'>;
+type SessionCheckParts = Pick<DecidingParts, 'model' | 'tenant' | 'revoked'>;
 
 /**
  * As the policy of now has it: `held` itself while nothing changed and its identity is good, a new one where only rights
  * or time did, null where the account is gone or has another password, or the certificate is nobody's any more.
  */
-export function heldNow(parts: Knowing, held: Held): Held | null {
+export function heldNow(parts: SessionCheckParts, held: TokenlessSession): TokenlessSession | null {
   switch (held.kind) {
     case 'account':
       return accountNow(parts, held.account.login, held);
@@ -49,7 +49,7 @@ export function heldNow(parts: Knowing, held: Held): Held | null {
 
 /** As `heldNow`, of the service account `login`. */
 export function accountNow(
-  parts: Knowing,
+  parts: SessionCheckParts,
   login: string,
   held: AccountSession | null,
 ): AccountSession | null {
@@ -64,7 +64,7 @@ export function accountNow(
 
 /** As `heldNow`, of a certificate that may not have been seen before. */
 export function certificateNow(
-  parts: Knowing,
+  parts: SessionCheckParts,
   certificate: ClientCertificate,
   held: CertificateSession | null,
 ): CertificateSession | null {
@@ -84,7 +84,7 @@ export function certificateNow(
 const shown = new WeakMap<ClientCertificate, CertificateSession>();
 
 /** Who the holder of a certificate is. @throws QueryError E2001, E3001 */
-export function certificateIdentity(parts: Knowing, certificate: ShownCertificate): Identity {
+export function certificateIdentity(parts: SessionCheckParts, certificate: PresentedCertificate): Identity {
   if (certificate === null)
     throw queryError('invalidCertificate', { reason: 'no authority that is trusted vouches for it' });
   if (parts.model().snapshot === null) throw queryError('noSnapshot', {});

@@ -7,18 +7,18 @@ import {
 } from '../../../audit/index.js';
 import type { Identity } from '../../../policy/index.js';
 import type { ServedModel } from '../../model/served-model.js';
-import type { Mark } from '../parsing/marks.js';
-import { type Asked, mentionedBy, statementOf, wasRead } from './asked.js';
-import type { Call } from './call.js';
+import type { CompileMark } from '../parsing/marks.js';
+import { mentionedBy, type RequestTarget, statementOf, wasRead } from './asked.js';
+import type { RequestCall } from './call.js';
 import type { Caller } from './caller.js';
-import { type Meter, type Stage, StageTimes } from './meters.js';
+import { type Meter, type RequestStage, StageTimes } from './meters.js';
 import type { RecordingParts } from './parts.js';
 import { type Permit, Recorder, type RequestLabels } from './recorder.js';
 import { type ForeignFault, verdictOf } from './told.js';
 import { toldShape } from './told-shape.js';
 
 /** What a call reads: of a question its plan says so. */
-export interface Touched {
+export interface AccessedObjects {
   /** Null where no query was asked. */
   readonly form: Form | null;
   readonly objects: readonly string[];
@@ -26,11 +26,11 @@ export interface Touched {
 
 /** What the decision about a request is to say, beside who asked. */
 export interface DecisionRecord {
-  touches(touched: Touched): void;
+  touches(touched: AccessedObjects): void;
   /** More of the decision, as JSON, in the place of what is said of the caller. */
   says(of: string): void;
   /** What the call is known by while `text`, which it asks, is compiled. */
-  mark(text: string): Mark;
+  mark(text: string): CompileMark;
 }
 
 /**
@@ -40,16 +40,16 @@ export interface DecisionRecord {
 export class Ledger implements DecisionRecord {
   readonly #parts: RecordingParts;
   readonly #recorder: Recorder;
-  readonly #call: Call;
+  readonly #call: RequestCall;
   #action: string;
   #started = performance.now();
   #ended: number | null = null;
-  readonly #asked: Asked | null;
+  readonly #asked: RequestTarget | null;
   readonly #statement: string | null;
   #fingerprint: string | null = null;
   #identity: Identity | null = null;
   #model: ServedModel | null = null;
-  #touched: Touched | null = null;
+  #touched: AccessedObjects | null = null;
   #plan: string | null = null;
   #said: string | null = null;
   readonly #times = new StageTimes();
@@ -58,7 +58,7 @@ export class Ledger implements DecisionRecord {
   #unrecorded = false;
 
   /** `asked` is what the call asks, where it asks something. */
-  constructor(parts: RecordingParts, call: Call, action: string, asked: Asked | null) {
+  constructor(parts: RecordingParts, call: RequestCall, action: string, asked: RequestTarget | null) {
     this.#parts = parts;
     this.#recorder = new Recorder(parts);
     this.#call = call;
@@ -82,17 +82,17 @@ export class Ledger implements DecisionRecord {
   }
 
   /** The request has gone through this stage of its way, from the end of the one before. */
-  passed(stage: Stage): void {
+  passed(stage: RequestStage): void {
     const now = performance.now();
     this.#times.set(stage, 1_000 * (now - this.#stageAt));
     this.#stageAt = now;
   }
 
-  touches(touched: Touched): void {
+  touches(touched: AccessedObjects): void {
     this.#touched = touched;
   }
 
-  mark(text: string): Mark {
+  mark(text: string): CompileMark {
     const { requestId: request_id, surface } = this.#call;
     return {
       request_id,
@@ -150,7 +150,7 @@ export class Ledger implements DecisionRecord {
    * all else as a keyed fingerprint, so that no slip of a hand or a pasted secret stands in the log. Nothing of
    * strangers, and of calls that were refused before their text was looked at.
    */
-  #named(error: unknown): Touched | null {
+  #named(error: unknown): AccessedObjects | null {
     if (this.#identity === null || this.#model === null || this.#asked === null || !wasRead(error))
       return null;
     const { declared, undeclared } = mentionedBy(this.#asked, this.#model.manifest.catalog);

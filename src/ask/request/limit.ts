@@ -11,7 +11,7 @@ import {
 } from '../../../policy/index.js';
 import type { Caller } from './caller.js';
 import type { RequestParts } from './parts.js';
-import { Sealed } from './sealed.js';
+import { SealedValue } from './sealed.js';
 
 const WIRE_PATIENCE_SECONDS = 1;
 
@@ -27,7 +27,7 @@ export function limit(
   bucket: LimitBucket,
   surface: AuditSurface,
 ): void | Promise<void> {
-  const { limiter } = Sealed.open(parts.means);
+  const { limiter } = SealedValue.open(parts.means);
   const { identity } = caller;
   const quotas = quotasFor(caller, bucket);
   // INVARIANT: what this second refuses counts against no longer window.
@@ -95,7 +95,7 @@ export function quotaCounts(
   { means }: Pick<RequestParts, 'means'>,
   quotas: readonly Quota[],
 ): ReturnType<Limiter['quotas']['standing']> {
-  return Sealed.open(means).limiter.quotas.standing(quotas);
+  return SealedValue.open(means).limiter.quotas.standing(quotas);
 }
 
 /** The limiter's own window: so no window has more than twice the runs that a limit allows, and compilations at most as many. */

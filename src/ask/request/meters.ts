@@ -3,9 +3,9 @@ import type { AuditDecision, AuditOutcome, AuditSurface } from '../../../audit/i
 
 /** Stages of a request in their order; `record` and `answer` may overlap. `total` is from the first to the last. */
 const STAGES = ['identify', 'limit', 'decide', 'record', 'answer', 'total'] as const;
-export type Stage = (typeof STAGES)[number];
+export type RequestStage = (typeof STAGES)[number];
 
-const PLACE: Readonly<Record<Stage, number>> = {
+const PLACE: Readonly<Record<RequestStage, number>> = {
   identify: 0,
   limit: 1,
   decide: 2,
@@ -19,17 +19,17 @@ const NOT_PASSED = -1;
 export class StageTimes {
   readonly us: number[] = STAGES.map(() => NOT_PASSED);
 
-  get(stage: Stage): number | undefined {
+  get(stage: RequestStage): number | undefined {
     const us = this.us[PLACE[stage]] ?? NOT_PASSED;
     return us < 0 ? undefined : us;
   }
 
-  set(stage: Stage, us: number): void {
+  set(stage: RequestStage, us: number): void {
     this.us[PLACE[stage]] = Math.max(0, us);
   }
 
   /** Durations of the stages that it went through. */
-  asMap(): ReadonlyMap<Stage, number> {
+  asMap(): ReadonlyMap<RequestStage, number> {
     return new Map(
       STAGES.flatMap((stage) => {
         const us = this.get(stage);
@@ -92,7 +92,7 @@ export class Meter {
   }
 
   /** Durations of the stages that requests went through. */
-  get stages(): readonly (readonly [Stage, Durations])[] {
+  get stages(): readonly (readonly [RequestStage, Durations])[] {
     return STAGES.flatMap((stage) => {
       const durations = this.#byPlace[PLACE[stage]] ?? null;
       return durations === null ? [] : [[stage, durations] as const];

@@ -1,6 +1,6 @@
 import type { AuditDecision, AuditOutcome, AuditSurface } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
-import { Meters, type Stage } from './meters.js';
+import { Meters, type RequestStage } from './meters.js';
 
 /** A request that is over, as the operator is told of it: no literal, no row, no name that is not declared. */
 export interface EndedRequest {
@@ -17,27 +17,27 @@ export interface EndedRequest {
   /** Of the shape of what was asked: see `toldShape`; null where nothing was. */
   fingerprint(): string | null;
   /** µs, those that it went through; `total` is always there. */
-  readonly stages: ReadonlyMap<Stage, number>;
+  readonly stages: ReadonlyMap<RequestStage, number>;
   /** As W3C Trace Context has it, of who asks; null where nothing was said. */
   readonly traceparent: string | null;
 }
 
 /** Takes requests that are over, for traces. Must not throw. */
-export interface Tracing {
+export interface TraceSink {
   ended(request: EndedRequest, endedAt: number): void;
 }
 
 /** What the operator is told of requests: figures of all, a line for each that took long, and traces. */
-export class Observing {
+export class RequestObserver {
   readonly meters = new Meters();
   /** Questions that took longer than the setting says. */
   slow = 0;
   readonly #log: ServiceLog;
   readonly #slowUs: number;
-  readonly #tracing: Tracing | null;
+  readonly #tracing: TraceSink | null;
 
   /** @param slowMs 0: none is told of */
-  constructor(log: ServiceLog, slowMs: number, tracing: Tracing | null = null) {
+  constructor(log: ServiceLog, slowMs: number, tracing: TraceSink | null = null) {
     this.#log = log;
     this.#slowUs = slowMs === 0 ? Number.POSITIVE_INFINITY : 1_000 * slowMs;
     this.#tracing = tracing;

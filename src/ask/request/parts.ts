@@ -3,9 +3,9 @@ import type { AuditLog } from '../../../audit/index.js';
 import type { Limiter, RevocationCheck, TokenVerifier } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import type { ServedModel } from '../../model/served-model.js';
-import type { Call } from './call.js';
-import type { Observing } from './observing.js';
-import type { Sealed } from './sealed.js';
+import type { RequestCall } from './call.js';
+import type { RequestObserver } from './observing.js';
+import type { SealedValue } from './sealed.js';
 
 /** What tells who calls, and whether it may call once more. */
 export interface DecidingParts {
@@ -21,7 +21,7 @@ export interface DecidingParts {
 /** Which refusals of callers without a valid token are recorded, beyond the limit of their address. */
 export interface StrangerCounts {
   /** Counts one refused call. Whether it is the first, and so to be recorded; the others are only counted. */
-  isFirst(call: Call, address: string): boolean;
+  isFirst(call: RequestCall, address: string): boolean;
 }
 
 /** What keeps the records of a request. */
@@ -31,7 +31,7 @@ export interface RecordingParts {
   /** Null where nobody is told of lineage. */
   readonly lineage: PlanNotes | null;
   readonly log: ServiceLog;
-  readonly observing: Observing;
+  readonly observing: RequestObserver;
 }
 
 /** Takes note of a plan that is about to run, for lineage; gives what the record refers to it by. */
@@ -47,5 +47,5 @@ export interface RequestMeans {
 
 /** What every request goes through: see `respond`. */
 export interface RequestParts extends DecidingParts, Pick<RecordingParts, 'log' | 'observing'> {
-  readonly means: Sealed<RequestMeans>;
+  readonly means: SealedValue<RequestMeans>;
 }

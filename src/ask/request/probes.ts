@@ -1,6 +1,6 @@
 import type { AuditLog, AuditSurface } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
-import type { Call } from './call.js';
+import type { RequestCall } from './call.js';
 
 /** What answers anyone, asks nothing of the data, and is asked often: one entry of the log stands for many. */
 type ProbeAction = 'health' | 'ready' | 'metrics' | 'openapi' | 'mcp_metadata';
@@ -11,7 +11,7 @@ type ProbeAction = 'health' | 'ready' | 'metrics' | 'openapi' | 'mcp_metadata';
  */
 export interface Probes {
   /** Counts a request to `path` that is being answered with `status`. */
-  count(action: ProbeAction, path: string, status: number, call: Call): void;
+  count(action: ProbeAction, path: string, status: number, call: RequestCall): void;
   /** Records at once what has only been counted so far. */
   settle(): void;
 }
@@ -23,19 +23,19 @@ export interface ProbesOptions {
   readonly windowMs: number;
 }
 
-interface Window {
+interface ProbeWindow {
   readonly path: string;
   readonly requestId: string;
   readonly surface: AuditSurface;
   readonly since: Date;
-  readonly statuses: Counts;
+  readonly statuses: StatusCounts;
   timer: NodeJS.Timeout;
 }
 
 export function createProbes({ tenant, audit, log, windowMs }: ProbesOptions): Probes {
-  const windows = new Map<ProbeAction, Window>();
+  const windows = new Map<ProbeAction, ProbeWindow>();
   let settled = false;
-  const end = (action: ProbeAction, window: Window): void => {
+  const end = (action: ProbeAction, window: ProbeWindow): void => {
     windows.delete(action);
     clearTimeout(window.timer);
     audit.append(entryOf(tenant, action, window), (failure) => {
@@ -45,7 +45,7 @@ export function createProbes({ tenant, audit, log, windowMs }: ProbesOptions): P
     });
   };
   /** The log did not take the count: it goes with those of the next window. */
-  const reopen = (action: ProbeAction, failed: Window): void => {
+  const reopen = (action: ProbeAction, failed: ProbeWindow): void => {
     const next = windows.get(action);
     clearTimeout(next?.timer);
     const statuses = next === undefined ? failed.statuses : summed(failed.statuses, next.statuses);
@@ -60,7 +60,7 @@ export function createProbes({ tenant, audit, log, windowMs }: ProbesOptions): P
   };
   const later = (action: ProbeAction): NodeJS.Timeout => setTimeout(due, windowMs, action).unref();
   return Object.freeze({
-    count(action: ProbeAction, path: string, status: number, { requestId, surface }: Call) {
+    count(action: ProbeAction, path: string, status: number, { requestId, surface }: RequestCall) {
       let window = windows.get(action);
       if (window === undefined) {
         window = { path, requestId, surface, since: new Date(), statuses: new Map(), timer: later(action) };
@@ -75,15 +75,19 @@ export function createProbes({ tenant, audit, log, windowMs }: ProbesOptions): P
   });
 }
 
-type Counts = Map<number, number>;
+type StatusCounts = Map<number, number>;
 
-function summed(a: Counts, b: Counts): Counts {
+function summed(a: StatusCounts, b: StatusCounts): StatusCounts {
   const out = new Map(a);
   for (const [status, count] of b) out.set(status, (out.get(status) ?? 0) + count);
   return out;
 }
 
-function entryOf(tenant: string, action: ProbeAction, { path, requestId, surface, since, statuses }: Window) {
+function entryOf(
+  tenant: string,
+  action: ProbeAction,
+  { path, requestId, surface, since, statuses }: ProbeWindow,
+) {
   const counts = [...statuses].sort(([a], [b]) => a - b);
   return {
     kind: 'event',

@@ -1,13 +1,13 @@
 import { type GovernedPlan, QueryError, queryError } from 'osl-compiler';
 import type { LimitBucket } from '../../../policy/index.js';
-import type { Asked } from './asked.js';
-import type { Call } from './call.js';
+import type { RequestTarget } from './asked.js';
+import type { RequestCall } from './call.js';
 import { type Caller, callerAs, identify, stands } from './caller.js';
 import { type DecisionRecord, Ledger } from './ledger.js';
 import { limit, type Payment } from './limit.js';
 import type { RequestParts } from './parts.js';
 import type { Permit } from './recorder.js';
-import { Sealed } from './sealed.js';
+import { SealedValue } from './sealed.js';
 import { ForeignFault, publicError } from './told.js';
 
 /** What is to be decided about a call, before anything is answered: `D` is what the decision gives. */
@@ -15,7 +15,7 @@ export interface Decision<D> {
   /** What the log calls it. */
   readonly action: string;
   /** What is asked, where something is: the log has its fingerprint, and of a refusal the objects that it names. */
-  readonly asked?: Asked;
+  readonly asked?: RequestTarget;
   /** The limit that it counts against; null where a limit of another kind stands before it, as at a login. */
   readonly bucket: LimitBucket | null;
   /** What may have paid for it already. */
@@ -34,7 +34,7 @@ export interface Permits {
 }
 
 /** How what was decided is answered. */
-export interface Answering<D, A> {
+export interface AnswerSteps<D, A> {
   /** Called once the decision is on record, unless the answer `overlaps` that: then `recorded` tells when it is. */
   answer(decided: D, caller: Caller, recorded: Promise<void>, permits: Permits): A | Promise<A>;
   /** The plan that is going to run, where one is. */
@@ -62,12 +62,17 @@ export interface Answering<D, A> {
  */
 export async function respond<D, A>(
   parts: RequestParts,
-  call: Call,
-  request: Decision<D> & Answering<D, A>,
+  call: RequestCall,
+  request: Decision<D> & AnswerSteps<D, A>,
 ): Promise<A> {
   const { inTurn } = request;
   if (inTurn === undefined) return (await consider(parts, call, request)).answer(request);
-  const ledger = new Ledger(Sealed.open(parts.means).recording, call, request.action, request.asked ?? null);
+  const ledger = new Ledger(
+    SealedValue.open(parts.means).recording,
+    call,
+    request.action,
+    request.asked ?? null,
+  );
   const { identity } = await orRefused(parts, call, ledger, () => admit(parts, call, ledger, request));
   return inTurn(async () => {
     const again = (): Caller => permitted(request, callerAs(parts, identity, ledger, call));
@@ -76,20 +81,29 @@ export async function respond<D, A>(
 }
 
 /** The first half of the way, up to the decision, which is not on record yet. Throws as `respond`. */
-export function consider<D>(parts: RequestParts, call: Call, request: Decision<D>): Promise<Considered<D>> {
-  const ledger = new Ledger(Sealed.open(parts.means).recording, call, request.action, request.asked ?? null);
+export function consider<D>(
+  parts: RequestParts,
+  call: RequestCall,
+  request: Decision<D>,
+): Promise<AuthorizedRequest<D>> {
+  const ledger = new Ledger(
+    SealedValue.open(parts.means).recording,
+    call,
+    request.action,
+    request.asked ?? null,
+  );
   return decided(parts, call, ledger, request, () => admit(parts, call, ledger, request));
 }
 
 /** A request that was let in, and is not on record yet. */
-export class Considered<D> {
+export class AuthorizedRequest<D> {
   readonly caller: Caller;
   readonly decided: D;
   readonly #parts: RequestParts;
-  readonly #call: Call;
+  readonly #call: RequestCall;
   readonly #ledger: Ledger;
 
-  constructor(parts: RequestParts, call: Call, ledger: Ledger, caller: Caller, decided: D) {
+  constructor(parts: RequestParts, call: RequestCall, ledger: Ledger, caller: Caller, decided: D) {
     this.#parts = parts;
     this.#call = call;
     this.#ledger = ledger;
@@ -98,7 +112,7 @@ export class Considered<D> {
   }
 
   /** Answers it: the second half of the way. Throws as `respond`. */
-  async answer<A>({ answer, overlaps, reads, counts, left, detail, signal }: Answering<D, A>): Promise<A> {
+  async answer<A>({ answer, overlaps, reads, counts, left, detail, signal }: AnswerSteps<D, A>): Promise<A> {
     const ledger = this.#ledger;
     const plan = reads?.(this.decided) ?? null;
     if (plan !== null) ledger.reads(plan); // at once before the decision, so that both are on disk together
@@ -131,7 +145,7 @@ export class Considered<D> {
   }
 
   /** Whether it is this request of this caller that goes on, under what was served when it was let in. */
-  isOf({ requestId, credentials, origin }: Call): boolean {
+  isOf({ requestId, credentials, origin }: RequestCall): boolean {
     return (
       requestId === this.#call.requestId &&
       credentials.kind === 'session' &&
@@ -158,7 +172,7 @@ export class Considered<D> {
 /** Who calls, counted once and permitted. @throws QueryError */
 async function admit<D>(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   ledger: Ledger,
   request: Decision<D>,
 ): Promise<Caller> {
@@ -181,24 +195,24 @@ function permitted<D>({ permits }: Decision<D>, caller: Caller): Caller {
 
 function decided<D>(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   ledger: Ledger,
   request: Decision<D>,
   callerNow: () => Caller | Promise<Caller>,
-): Promise<Considered<D>> {
+): Promise<AuthorizedRequest<D>> {
   return orRefused(parts, call, ledger, async () => {
     const caller = await callerNow();
     const found = request.decide(caller, ledger);
     const decided = found instanceof Promise ? await found : found;
     ledger.passed('decide');
-    return new Considered(parts, call, ledger, caller, decided);
+    return new AuthorizedRequest(parts, call, ledger, caller, decided);
   });
 }
 
 /** Does `work`; what it throws is a refusal, and recorded as one. */
 async function orRefused<T>(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   ledger: Ledger,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -219,16 +233,16 @@ async function causeOf(recorded: Promise<void>, error: unknown): Promise<unknown
   }
 }
 
-type Told = QueryError | ForeignFault;
+type PublicError = QueryError | ForeignFault;
 
-function toldOf(parts: RequestParts, call: Call, error: unknown): Told {
+function toldOf(parts: RequestParts, call: RequestCall, error: unknown): PublicError {
   return error instanceof ForeignFault ? error : publicError(parts, call.requestId, error);
 }
 
 /** Records a refusal and gives what the caller is told. A refusal that cannot be recorded is still a refusal. */
-async function refuse<T extends Told>(
+async function refuse<T extends PublicError>(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   ledger: Ledger,
   told: T,
 ): Promise<T | QueryError> {
@@ -240,9 +254,9 @@ async function refuse<T extends Told>(
 }
 
 /** Without a token that is good a caller counts by its address, before it reaches the log: so it does with a revoked one. */
-async function recordRefusal<T extends Told>(
+async function recordRefusal<T extends PublicError>(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   ledger: Ledger,
   told: T,
 ): Promise<T | QueryError> {
@@ -250,7 +264,7 @@ async function recordRefusal<T extends Told>(
   const believed = ledger.identified && !(told instanceof QueryError && told.entry === 'invalidToken');
   if (credentials.kind === 'bearer' && !believed) {
     const { address } = credentials;
-    const taken = await Sealed.open(parts.means).limiter.takeAddress(address);
+    const taken = await SealedValue.open(parts.means).limiter.takeAddress(address);
     if (!taken.ok) {
       const limited = queryError('addressLimited', { retryAfterSeconds: taken.retryAfterSeconds });
       if (parts.strangers.isFirst(call, address)) await ledger.refuse(limited);
@@ -264,26 +278,26 @@ async function recordRefusal<T extends Told>(
 /** Refuses, and records, a call whose caller nobody looks at. Gives what it is told. */
 export function turnAwayStranger(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   action: string,
   reason: QueryError,
 ): Promise<QueryError> {
-  return refuse(parts, call, new Ledger(Sealed.open(parts.means).recording, call, action, null), reason);
+  return refuse(parts, call, new Ledger(SealedValue.open(parts.means).recording, call, action, null), reason);
 }
 
 /** Something failed before there was a session. What an address may do so is limited before it reaches the log. */
 export async function recordBrokenConnection(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   action: string,
-  fault: Told,
+  fault: PublicError,
 ): Promise<void> {
   if (call.credentials.kind !== 'bearer') return;
   const { address } = call.credentials;
-  const taken = await Sealed.open(parts.means).limiter.takeAddress(address);
+  const taken = await SealedValue.open(parts.means).limiter.takeAddress(address);
   if (!taken.ok && !parts.strangers.isFirst(call, address)) return;
   try {
-    await new Ledger(Sealed.open(parts.means).recording, call, action, null).refuse(fault);
+    await new Ledger(SealedValue.open(parts.means).recording, call, action, null).refuse(fault);
   } catch (error) {
     publicError(parts, call.requestId, error); // says so in the service's own log
   }

@@ -4,7 +4,7 @@
  *
  * INVARIANT: only service start makes one, and only ask and the service open one: no index exports this module.
  */
-export class Sealed<T> {
+export class SealedValue<T> {
   readonly #value: T;
 
   constructor(value: T) {
@@ -12,7 +12,7 @@ export class Sealed<T> {
     Object.freeze(this);
   }
 
-  static open<T>(sealed: Sealed<T>): T {
+  static open<T>(sealed: SealedValue<T>): T {
     return sealed.#value;
   }
 }

@@ -1,12 +1,12 @@
 import { QueryError, queryError } from 'osl-compiler';
 import type { ClientCertificate, Guesses, Identity } from '../../../policy/index.js';
 import { CLOCK_SKEW_SECONDS } from '../../../policy/tokens/token-fault.js';
-import type { Call } from './call.js';
+import type { RequestCall } from './call.js';
 import { callerAgain, requireNotRevoked } from './caller.js';
 import { type AccountSession, accountNow, type CertificateSession, certificateNow } from './held.js';
 import type { DecidingParts, RequestParts } from './parts.js';
 import { recordBrokenConnection, respond, turnAwayStranger } from './respond.js';
-import { Sealed } from './sealed.js';
+import { SealedValue } from './sealed.js';
 import { ForeignFault } from './told.js';
 
 /**
@@ -14,7 +14,7 @@ import { ForeignFault } from './told.js';
  *
  * @throws QueryError E2102, E3001, E2001, E4290, E5030
  */
-export function login(parts: RequestParts, call: Call, user: string): Promise<Identity> {
+export function login(parts: RequestParts, call: RequestCall, user: string): Promise<Identity> {
   return respond<Identity, Identity>(parts, call, {
     action: 'login',
     bucket: null,
@@ -35,11 +35,15 @@ export class TooManyGuesses extends Error {}
  *
  * @throws QueryError E2001, E3001, E5030; TooManyGuesses
  */
-export async function accountLogin(parts: RequestParts, call: Call, user: string): Promise<AccountSession> {
+export async function accountLogin(
+  parts: RequestParts,
+  call: RequestCall,
+  user: string,
+): Promise<AccountSession> {
   const { credentials } = call;
   if (
     credentials.kind === 'bearer' &&
-    !(await Sealed.open(parts.means).limiter.guesses.right(user, credentials.address))
+    !(await SealedValue.open(parts.means).limiter.guesses.right(user, credentials.address))
   ) {
     // Not waited for, as the record of a wrong password is not: how long it takes must not tell them apart.
     void recordBrokenConnection(parts, call, 'login', new SurfaceFault('E4290', '28P01'));
@@ -50,7 +54,7 @@ export async function accountLogin(parts: RequestParts, call: Call, user: string
     const reason = queryError('invalidToken', { reason: 'there is no such service account' });
     throw await turnAwayStranger(parts, call, 'login', reason);
   }
-  const known: Call = { ...call, credentials: { kind: 'session', identity: session.identity } };
+  const known: RequestCall = { ...call, credentials: { kind: 'session', identity: session.identity } };
   await respond(parts, known, { action: 'login', bucket: null, ...NOTHING_TO_ANSWER });
   return session;
 }
@@ -62,7 +66,7 @@ export async function accountLogin(parts: RequestParts, call: Call, user: string
  */
 export async function certificateLogin(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   user: string,
   certificate: ClientCertificate,
 ): Promise<CertificateSession> {
@@ -71,7 +75,7 @@ export async function certificateLogin(
     const reason = queryError('invalidCertificate', { reason: 'no rule of the policy is for it alone' });
     throw await turnAwayStranger(parts, call, 'login', reason);
   }
-  const known: Call = { ...call, credentials: { kind: 'session', identity: session.identity } };
+  const known: RequestCall = { ...call, credentials: { kind: 'session', identity: session.identity } };
   await respond(parts, known, { action: 'login', bucket: null, ...NOTHING_TO_ANSWER });
   return session;
 }
@@ -84,7 +88,12 @@ const NOTHING_TO_ANSWER = { decide: () => undefined, answer: () => undefined };
  *
  * @throws QueryError E3001, E2001, E4290, E5030
  */
-export function renew(parts: RequestParts, call: Call, current: Identity, token: string): Promise<Identity> {
+export function renew(
+  parts: RequestParts,
+  call: RequestCall,
+  current: Identity,
+  token: string,
+): Promise<Identity> {
   return respond<Identity, Identity>(parts, call, {
     action: 'renew',
     bucket: 'catalog',
@@ -106,7 +115,7 @@ export function renew(parts: RequestParts, call: Call, current: Identity, token:
 export function rightsNow(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
-  call: Call,
+  call: RequestCall,
 ): string {
   const { manifest } = parts.model();
   const caller = callerAgain(parts, identity, call);
@@ -121,7 +130,11 @@ export function rightsNow(
  *
  * @throws QueryError E4290, E5030
  */
-export async function sessionCommand(parts: RequestParts, call: Call, action = 'session'): Promise<void> {
+export async function sessionCommand(
+  parts: RequestParts,
+  call: RequestCall,
+  action = 'session',
+): Promise<void> {
   await respond(parts, call, { action, bucket: 'catalog', ...NOTHING_TO_ANSWER });
 }
 
@@ -132,7 +145,7 @@ export async function sessionCommand(parts: RequestParts, call: Call, action = '
  */
 export async function refusedCommand(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   refusal: string | QueryError,
 ): Promise<void> {
   const reason = typeof refusal === 'string' ? new SurfaceFault(refusal) : refusal;
@@ -150,7 +163,7 @@ export async function refusedCommand(
 /** Records what failed before there was a session, with the SQLSTATE that the client was sent, or would have been. */
 export function refusedConnection(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   action: string,
   sqlstate: string,
 ): Promise<void> {
@@ -175,7 +188,7 @@ export function noteWrongPassword(
   { means }: Pick<RequestParts, 'means'>,
   ...guess: Parameters<Guesses['wrong']>
 ): ReturnType<Guesses['wrong']> {
-  return Sealed.open(means).limiter.guesses.wrong(...guess);
+  return SealedValue.open(means).limiter.guesses.wrong(...guess);
 }
 
 /** What knows which tokens were used up, for all processes of the server. */
@@ -190,7 +203,11 @@ export interface SingleUse {
  *
  * @throws QueryError E3001
  */
-export async function useUp(parts: SingleUse, { credentials }: Call, identity: Identity): Promise<void> {
+export async function useUp(
+  parts: SingleUse,
+  { credentials }: RequestCall,
+  identity: Identity,
+): Promise<void> {
   if (credentials.kind !== 'bearer' || credentials.token === null) return;
   const { chain, tokenId, issuedAt, expiresAt, skewSeconds = CLOCK_SKEW_SECONDS } = identity;
   const name = JSON.stringify([chain, tokenId]);

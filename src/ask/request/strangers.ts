@@ -1,5 +1,5 @@
 import { addressGroup } from '../../../policy/index.js';
-import type { Call } from './call.js';
+import type { RequestCall } from './call.js';
 import type { RecordingParts, StrangerCounts } from './parts.js';
 
 /**
@@ -14,8 +14,8 @@ export interface Strangers extends StrangerCounts {
 /** What keeps the counts. */
 export type StrangersParts = Pick<RecordingParts, 'tenant' | 'audit' | 'log'>;
 
-interface Window {
-  readonly call: Call;
+interface RejectedCallWindow {
+  readonly call: RequestCall;
   readonly address: string;
   readonly timer: NodeJS.Timeout;
   others: number;
@@ -27,7 +27,7 @@ const MAX_WINDOWS = 1_024;
 const SURPLUS = 'surplus';
 
 export function createStrangers(parts: StrangersParts): Strangers {
-  const windows = new Map<string, Window>();
+  const windows = new Map<string, RejectedCallWindow>();
   const end = (key: string): void => {
     const window = windows.get(key);
     if (window === undefined) return;
@@ -36,7 +36,7 @@ export function createStrangers(parts: StrangersParts): Strangers {
     if (window.others > 0) record(parts, window);
   };
   return Object.freeze({
-    isFirst(call: Call, address: string) {
+    isFirst(call: RequestCall, address: string) {
       const group = addressGroup(address);
       const key = windows.has(group) || windows.size < MAX_WINDOWS ? group : SURPLUS;
       const window = windows.get(key);
@@ -54,7 +54,7 @@ export function createStrangers(parts: StrangersParts): Strangers {
   });
 }
 
-function record({ audit, log, tenant }: StrangersParts, { call, address, others }: Window): void {
+function record({ audit, log, tenant }: StrangersParts, { call, address, others }: RejectedCallWindow): void {
   log.warn('refusals without a valid token were only counted', { address, count: others });
   const entry = {
     kind: 'event',

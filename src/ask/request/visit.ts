@@ -1,12 +1,17 @@
 import { QueryError } from 'osl-compiler';
 import type { LimitBucket } from '../../../policy/index.js';
-import type { Call } from './call.js';
+import type { RequestCall } from './call.js';
 import type { Caller } from './caller.js';
 import type { RequestParts } from './parts.js';
 import { respond, turnAwayStranger } from './respond.js';
 
 /** Lets in a call that asks for no data, on any valid token. @throws QueryError */
-export function admit(parts: RequestParts, call: Call, action: string, bucket: LimitBucket): Promise<Caller> {
+export function admit(
+  parts: RequestParts,
+  call: RequestCall,
+  action: string,
+  bucket: LimitBucket,
+): Promise<Caller> {
   return respond<Caller, Caller>(parts, call, {
     action,
     bucket,
@@ -36,7 +41,7 @@ export type TurnedAway = 'anyone' | 'identified';
  */
 export async function turnAway(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   action: string,
   reason: QueryError,
   who: TurnedAway,

@@ -5,7 +5,7 @@ import { CountedSink, run } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
 import { requireWhole } from '../data/question.js';
 import { PermittedRequest } from '../request/permitted-request.js';
-import { Sealed } from '../request/sealed.js';
+import { SealedValue } from '../request/sealed.js';
 import { publicError } from '../request/told.js';
 import type { Literals, Route } from './route.js';
 
@@ -116,7 +116,7 @@ export class FastQuestion implements ShortAnswer {
     this.#parts = parts;
     this.#receiver = receiver;
     this.#all = all;
-    this.#request = new PermittedRequest(Sealed.open(parts.means), () => this.#onRecorded());
+    this.#request = new PermittedRequest(SealedValue.open(parts.means), () => this.#onRecorded());
   }
 
   /** False where the question must take the one way after all: then nothing has happened. */

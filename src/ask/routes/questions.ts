@@ -1,11 +1,16 @@
 import type { GovernedPlan } from 'osl-compiler';
 import { type Identity, isExpired } from '../../../policy/index.js';
 import type { RowSink } from '../../engine/index.js';
-import { type Answer, ask, prepare, redactionOf } from '../data/ask.js';
+import { ask, prepare, type QueryAnswer, redactionOf } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
-import { type Delivery, formatsOf, type Prepared, type Question } from '../data/question.js';
+import {
+  type CompiledQuestion,
+  type DataQuestion,
+  formatsOf,
+  type ResultDelivery,
+} from '../data/question.js';
 import { engineOf } from '../data/runtime/index.js';
-import type { Call, Credentials, Origin } from '../request/call.js';
+import type { Credentials, Origin, RequestCall } from '../request/call.js';
 import { type Caller, callerAgain, stands, versionsOf } from '../request/caller.js';
 import {
   type AnswerReceiver,
@@ -22,7 +27,7 @@ import { RouteBook, type TextRoute, type TextRoutes } from './route-book.js';
  * Questions about data from one surface. For each it is decided here whether it is of a known shape, and so answered in
  * the turn in which it comes, or takes the one way, which may make it known.
  */
-export class Questions {
+export class QuestionRouter {
   readonly #parts: AnswerParts;
   readonly #fast: FastQuestions = { sweep: new Sweep(), taken: 0 };
   /** The same text means one thing as `osql` and another as `sql`. */
@@ -38,7 +43,7 @@ export class Questions {
   }
 
   /** Answers a question. Throws as `ask`. */
-  async answer(question: Question, delivery: Delivery): Promise<Answer> {
+  async answer(question: DataQuestion, delivery: ResultDelivery): Promise<QueryAnswer> {
     const { body } = question;
     if (body.kind === 'metrics') return ask(this.#parts, question, delivery);
     const book = this.#books[body.kind];
@@ -52,7 +57,7 @@ export class Questions {
 
   /** Compiles a question of the wire for a client that runs it later. Throws as `prepare`. */
   async prepare(
-    question: Question & { readonly body: { readonly kind: 'wire' } },
+    question: DataQuestion & { readonly body: { readonly kind: 'wire' } },
   ): Promise<PreparedQuestion> {
     const prepared = await prepare(this.#parts, question);
     return new PreparedQuestion(this.#parts, this.#books.wire, question.body.text, prepared);
@@ -66,17 +71,17 @@ export class Questions {
   /** Null, and nothing has happened, if it must take the one way. The answer is of the route's plan but for its literals. */
   #answerKnown(
     book: RouteBook,
-    question: Question,
+    question: DataQuestion,
     bytes: Buffer,
-    delivery: Delivery,
-  ): Promise<Answer> | null {
+    delivery: ResultDelivery,
+  ): Promise<QueryAnswer> | null {
     const parts = this.#parts;
     // What belongs to a trace is told stage by stage.
     if (question.traceparent !== undefined && parts.observing.traces) return null;
     const identity = verifiedIdentity(parts, question.credentials);
     const caller = identity === null ? null : callerAgain(parts, identity, question);
     if (caller === null) return null;
-    let answer: Promise<Answer> | null = null;
+    let answer: Promise<QueryAnswer> | null = null;
     book.of(caller).offer(bytes, 0, bytes.length, question.parameterOids, (route, literals) => {
       answer = this.#begin({ question, delivery, caller, route, literals, bytes });
       return answer !== null;
@@ -85,11 +90,11 @@ export class Questions {
   }
 
   /** Null if the route does not lead to the answer after all. */
-  #begin(known: KnownQuestion): Promise<Answer> | null {
+  #begin(known: KnownQuestion): Promise<QueryAnswer> | null {
     const { question, delivery, caller, route, literals, bytes } = known;
     const { signal, parameters } = delivery;
     const promise: AnswerPromise = { resolve: () => undefined, reject: () => undefined };
-    const answer = new Promise<Answer>((resolve, reject) => {
+    const answer = new Promise<QueryAnswer>((resolve, reject) => {
       promise.resolve = resolve;
       promise.reject = reject;
     });
@@ -122,8 +127,8 @@ function verifiedIdentity({ verifier }: AnswerParts, credentials: Credentials): 
 }
 
 interface KnownQuestion {
-  readonly question: Question;
-  readonly delivery: Delivery;
+  readonly question: DataQuestion;
+  readonly delivery: ResultDelivery;
   readonly caller: Caller;
   readonly route: Route;
   readonly literals: Literals;
@@ -131,7 +136,7 @@ interface KnownQuestion {
 }
 
 interface AnswerPromise {
-  resolve(answer: Answer): void;
+  resolve(answer: QueryAnswer): void;
   reject(error: unknown): void;
 }
 
@@ -183,13 +188,13 @@ export class PreparedQuestion {
   readonly #parts: AnswerParts;
   readonly #book: RouteBook;
   readonly #text: string;
-  readonly #prepared: Prepared;
+  readonly #prepared: CompiledQuestion;
   /** Route of this very text, with the caller's `$1 …`; null until a run has made one. */
   #route: TextRoute | null = null;
   #bytes: Buffer | null = null;
   #runs = 0;
 
-  constructor(parts: AnswerParts, book: RouteBook, text: string, prepared: Prepared) {
+  constructor(parts: AnswerParts, book: RouteBook, text: string, prepared: CompiledQuestion) {
     this.#parts = parts;
     this.#book = book;
     this.#text = text;
@@ -208,10 +213,10 @@ export class PreparedQuestion {
   }
 
   /** Runs it for `call`, by the one way. Throws as `ask`. */
-  async run(call: Call, mayBeOld: boolean, delivery: Delivery): Promise<Answer> {
+  async run(call: RequestCall, mayBeOld: boolean, delivery: ResultDelivery): Promise<QueryAnswer> {
     const prepared = this.#prepared;
     const { body, parameterOids } = prepared;
-    const question: Question = { ...call, body, parameterOids, prepared, mayBeOld };
+    const question: DataQuestion = { ...call, body, parameterOids, prepared, mayBeOld };
     const answer = await ask(this.#parts, question, delivery);
     this.#runs += 1;
     if (this.#route?.route.isOf(answer.caller) !== true)
@@ -240,7 +245,7 @@ export interface QuestioningSession {
   readonly identity: Identity;
   /** Another object once the session says something else of where its questions come from. */
   readonly origin: Origin;
-  newCall(): Call;
+  newCall(): RequestCall;
 }
 
 /** Who asks, and what is served, as they were when they were last looked at; and the routes of that. */

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { type GovernedPlan, shapeOf } from 'osl-compiler';
-import type { Answer } from '../data/ask.js';
+import type { QueryAnswer } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
-import type { Question } from '../data/question.js';
+import type { DataQuestion } from '../data/question.js';
 import { type Caller, saidOf } from '../request/caller.js';
 import { type Literals, Route } from './route.js';
 import { LiteralScan, TextShape } from './text-shape.js';
@@ -52,9 +52,9 @@ export class RouteBook {
    */
   learn(
     parts: AnswerParts,
-    question: Question,
+    question: DataQuestion,
     text: { readonly bytes: Buffer },
-    answer: Answer,
+    answer: QueryAnswer,
     isNamed: boolean,
   ): TextRoute | null {
     const { plan, caller, permits } = answer;

@@ -1,10 +1,10 @@
 import { emit, type GovernedPlan, literalText, type PlanTemplate, type Slot } from 'osl-compiler';
 import type { BoundValue, SentValue, ShortStatement } from '../../engine/index.js';
-import type { Answer } from '../data/ask.js';
+import type { QueryAnswer } from '../data/ask.js';
 import { cacheRulesOf } from '../data/keeping.js';
 import type { AnswerParts } from '../data/parts.js';
 import { placedError, templateOf } from '../data/planning.js';
-import type { Question } from '../data/question.js';
+import type { DataQuestion } from '../data/question.js';
 import { engineOf, slotValues } from '../data/runtime/index.js';
 import { settingsFor } from '../data/runtime/step.js';
 import { type Caller, saidOf } from '../request/caller.js';
@@ -12,7 +12,7 @@ import type { Permit } from '../request/recorder.js';
 import type { Permits } from '../request/respond.js';
 
 /** Where one value of the statement comes from: it is always the same, a slot of the plan, or `$n` of the caller. */
-type Source =
+type ParameterSource =
   | { readonly kind: 'fixed'; readonly value: BoundValue }
   | { readonly kind: 'slot'; readonly slot: number }
   | { readonly kind: 'client'; readonly index: number };
@@ -30,7 +30,7 @@ export class Route {
   readonly plan: GovernedPlan;
   readonly statement: ShortStatement;
   readonly #template: PlanTemplate | null;
-  readonly #sources: readonly Source[];
+  readonly #sources: readonly ParameterSource[];
   readonly #kind: TextBody['kind'];
   readonly #parameterOids: readonly number[];
 
@@ -40,7 +40,7 @@ export class Route {
     plan: GovernedPlan,
     statement: ShortStatement,
     template: PlanTemplate | null,
-    sources: readonly Source[],
+    sources: readonly ParameterSource[],
   ) {
     this.permit = permit;
     this.plan = plan;
@@ -54,8 +54,8 @@ export class Route {
   /** The route of `question`, which was answered so, or why there is none: its statement may still prove short. */
   static of(
     parts: AnswerParts,
-    question: Question,
-    answer: Answer,
+    question: DataQuestion,
+    answer: QueryAnswer,
     permits: Permits,
   ): Route | 'never' | 'not yet' {
     const { plan, caller } = answer;
@@ -130,14 +130,14 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((name, i) => name === b[i]);
 }
 
-type TextBody = Exclude<Question['body'], { readonly kind: 'metrics' }>;
+type TextBody = Exclude<DataQuestion['body'], { readonly kind: 'metrics' }>;
 
 /** Answers of the shared sessions are within these; with smaller caps each answer is looked at on the way. */
 const LEAST_ROWS = 1_000;
 const LEAST_BYTES = 65_536;
 
 function valueFrom(
-  source: Source,
+  source: ParameterSource,
   slots: readonly Slot[],
   parameters: readonly BoundValue[],
 ): SentValue | null {
@@ -158,9 +158,9 @@ function valueFrom(
 }
 
 /** Null where one of them is worked out for each run. */
-function sourcesOf(parts: AnswerParts, { plan, caller }: Answer): readonly Source[] | null {
+function sourcesOf(parts: AnswerParts, { plan, caller }: QueryAnswer): readonly ParameterSource[] | null {
   const input = { parts, caller, parameters: [] };
-  const sources: Source[] = [];
+  const sources: ParameterSource[] = [];
   for (const slot of emit(plan).slots) {
     switch (slot.kind) {
       case 'literal':

@@ -7,7 +7,7 @@ import type { ShapedText } from 'osl-compiler';
  */
 
 /** A literal's lexical class, as in the compiler: a string, an int4, an int8, a number with a point. */
-type LiteralClass = 's' | 'i' | 'l' | 'n';
+type LiteralCode = 's' | 'i' | 'l' | 'n';
 
 /** Texts with more literals are compiled, or told apart, as all are at first. */
 const MAX_LITERALS = 8;
@@ -47,7 +47,7 @@ export class LiteralScan {
   /** Where the literals' values begin and end; a string's without its quotes. */
   readonly starts = new Int32Array(MAX_LITERALS);
   readonly ends = new Int32Array(MAX_LITERALS);
-  readonly classes: LiteralClass[] = [];
+  readonly classes: LiteralCode[] = [];
 
   /** Scans bytes [start, end). False for a text with literals that this scan does not read, or too many. */
   run(bytes: Uint8Array, start: number, end: number): boolean {
@@ -98,7 +98,7 @@ export class LiteralScan {
     let at = digitsEnd(bytes, start, end);
     const whole = at - start;
     if ((whole > 1 && bytes[start] === ZERO) || whole > SURE_DIGITS) return -1;
-    let kind: LiteralClass = whole < 10 ? 'i' : 'l';
+    let kind: LiteralCode = whole < 10 ? 'i' : 'l';
     if (whole === 10 && wholeNumber(bytes, start, at) <= INT4_MAX) kind = 'i';
     if (bytes[at] === POINT && at < end) {
       const fraction = digitsEnd(bytes, at + 1, end);
@@ -109,7 +109,7 @@ export class LiteralScan {
     return this.#found(kind, start, at) ? at : -1;
   }
 
-  #found(kind: LiteralClass, start: number, end: number): boolean {
+  #found(kind: LiteralCode, start: number, end: number): boolean {
     const i = this.count;
     if (i === MAX_LITERALS) return false;
     this.starts[i] = start;
@@ -136,14 +136,14 @@ function wholeNumber(bytes: Uint8Array, start: number, end: number): number {
 export class TextShape {
   readonly hash: number;
   readonly #between: readonly Uint8Array[];
-  readonly #classes: readonly LiteralClass[];
+  readonly #classes: readonly LiteralCode[];
   /** For each literal the first one that has its value; itself where none is before it. */
   readonly #firsts: readonly number[];
 
   private constructor(
     hash: number,
     between: readonly Uint8Array[],
-    classes: readonly LiteralClass[],
+    classes: readonly LiteralCode[],
     firsts: readonly number[],
   ) {
     this.hash = hash;

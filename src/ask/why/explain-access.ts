@@ -17,8 +17,8 @@ import {
   type Visibility,
 } from '../../model/graph/index.js';
 import type { AnswerParts } from '../data/parts.js';
-import type { Call } from '../request/call.js';
-import { type Caller, type Versions, versionsOf } from '../request/caller.js';
+import type { RequestCall } from '../request/call.js';
+import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import { respond } from '../request/respond.js';
 import { type RowReason, rowReason } from './row.js';
 import { sees, type TakenAway, takenAway } from './sights.js';
@@ -48,7 +48,7 @@ export interface AccessExplanation extends Reasons {
   /** In words, what decides. */
   readonly because: readonly string[];
   readonly row: RowReason | null;
-  readonly versions: Versions;
+  readonly versions: ServedVersions;
 }
 
 /**
@@ -59,11 +59,11 @@ export interface AccessExplanation extends Reasons {
  */
 export function explainAccess(
   parts: AnswerParts,
-  call: Call,
+  call: RequestCall,
   question: AccessQuestion,
   signal: AbortSignal,
 ): Promise<AccessExplanation> {
-  return respond<Ground, AccessExplanation>(parts, call, {
+  return respond<AccessContext, AccessExplanation>(parts, call, {
     action: 'explain_access',
     asked: { kind: 'draft', text: JSON.stringify(question) },
     bucket: 'authoring',
@@ -105,7 +105,7 @@ const NO_ROWS = {
   facet: '`row` is a row of an entity: a facet has passages',
 } as const;
 
-interface Ground {
+interface AccessContext {
   readonly object: CatalogName;
   readonly relation: Relation;
   readonly identity: Identity;
@@ -118,7 +118,7 @@ function circumstancesIn({ in: given }: AccessQuestion): Circumstances {
   return { now, surface, address, purpose, emergency: null };
 }
 
-function groundOf({ manifest: { catalog }, snapshot }: Caller, question: AccessQuestion): Ground {
+function groundOf({ manifest: { catalog }, snapshot }: Caller, question: AccessQuestion): AccessContext {
   const object = objectNamed(question.object);
   const relation = catalog.relations.get(object.relation);
   if (relation === undefined)
@@ -144,7 +144,7 @@ function groundOf({ manifest: { catalog }, snapshot }: Caller, question: AccessQ
 }
 
 function explanationOf(
-  { object, relation, identity, reasons }: Ground,
+  { object, relation, identity, reasons }: AccessContext,
   { access, manifest: { catalog }, snapshot, circumstances }: Caller,
 ): Omit<AccessExplanation, 'row' | 'versions'> {
   const label = labelOf(relation, object.column);

@@ -8,8 +8,8 @@ import {
 import { inTurns } from '../../base/in-turns.js';
 import { objectName, sightsOf, type Visibility } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
-import type { Call } from '../request/call.js';
-import { type Versions, versionsOf } from '../request/caller.js';
+import type { RequestCall } from '../request/call.js';
+import { type ServedVersions, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 
@@ -52,7 +52,7 @@ export interface Matrix {
   readonly rows: readonly MatrixRow[];
   /** Rows whose name matches. */
   readonly row_count: number;
-  readonly versions: Versions;
+  readonly versions: ServedVersions;
 }
 
 export const MOST_SUBJECTS = 50;
@@ -68,7 +68,7 @@ const STRIDE = 500;
  *
  * @throws QueryError E2101 for who is no admin, and as `respond`
  */
-export function matrix(parts: RequestParts, call: Call, question: MatrixQuestion): Promise<Matrix> {
+export function matrix(parts: RequestParts, call: RequestCall, question: MatrixQuestion): Promise<Matrix> {
   return respond<null, Matrix>(parts, call, {
     action: 'admin_matrix',
     bucket: 'authoring',

@@ -9,7 +9,7 @@ import {
   objectNamed,
   type Visibility,
 } from '../../model/graph/index.js';
-import type { Call } from '../request/call.js';
+import type { RequestCall } from '../request/call.js';
 import { type Caller, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
@@ -41,7 +41,7 @@ export interface AccessRequestParts extends RequestParts {
  */
 export function requestAccess(
   parts: AccessRequestParts,
-  call: Call,
+  call: RequestCall,
   request: AccessRequest,
 ): Promise<AccessRequested> {
   return respond<AccessRequest, AccessRequested>(parts, call, {

@@ -1,8 +1,8 @@
 import { assertNever, compile, InternalError, identifier, QueryError, queryError } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
 import { type CatalogName, objectName, objectNamed, type Visibility } from '../../model/graph/index.js';
-import type { Call } from '../request/call.js';
-import { type Caller, type Versions, versionsOf } from '../request/caller.js';
+import type { RequestCall } from '../request/call.js';
+import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 import { sees } from './sights.js';
@@ -16,7 +16,7 @@ export interface Why {
   readonly because: readonly string[];
   /** Opaque ids of the caller's grants on it. */
   readonly grants: readonly string[];
-  readonly versions: Versions;
+  readonly versions: ServedVersions;
 }
 
 /**
@@ -24,7 +24,7 @@ export interface Why {
  *
  * @throws QueryError for an object that it does not see, as a question for it would, and as `respond`
  */
-export function whyObject(parts: RequestParts, call: Call, name: string): Promise<Why> {
+export function whyObject(parts: RequestParts, call: RequestCall, name: string): Promise<Why> {
   return respond<Why, Why>(parts, call, {
     action: 'why',
     asked: { kind: 'term', text: name },

@@ -17,12 +17,12 @@ export interface AccessChange {
   /** Whether the role sees more of it, less, or as much of something else. */
   readonly effect: 'gains' | 'loses' | 'differs';
   /** Null where the role does not see it. */
-  readonly before: Sight | null;
-  readonly after: Sight | null;
+  readonly before: RoleVisibility | null;
+  readonly after: RoleVisibility | null;
 }
 
 /** How a role sees an object, and what that is upstream. */
-interface Sight {
+interface RoleVisibility {
   /**
    * `clear`, `masked` in some rows or in all, in `aggregates` only; for what is no column `served`; of a whole entity
    * `rows`, under the terms that `reads` says.
@@ -38,13 +38,13 @@ const RANK = { aggregates: 1, masked: 2, partly_masked: 3, clear: 4, served: 4 }
 const NAMED = 20;
 
 /** The versions that serve together, or would. */
-export interface Served {
+export interface ManifestAndPolicy {
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
 }
 
 /** Who gains or loses access when `after` serves instead of `before`. A role that only one of them has shows nothing else. */
-export function accessBetween(before: Served, after: Served): readonly RoleChange[] {
+export function accessBetween(before: ManifestAndPolicy, after: ManifestAndPolicy): readonly RoleChange[] {
   const roles = new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()]);
   return [...roles].flatMap((role): readonly RoleChange[] => {
     const changes = changesOf(sightsOf(role, before), sightsOf(role, after));
@@ -55,7 +55,7 @@ export function accessBetween(before: Served, after: Served): readonly RoleChang
   });
 }
 
-type Sights = ReadonlyMap<string, Sight>;
+type Sights = ReadonlyMap<string, RoleVisibility>;
 
 function changesOf(before: Sights, after: Sights): readonly AccessChange[] {
   return [...new Set([...before.keys(), ...after.keys()])]
@@ -67,7 +67,7 @@ function changesOf(before: Sights, after: Sights): readonly AccessChange[] {
     });
 }
 
-function rankOf(sight: Sight | null): number {
+function rankOf(sight: RoleVisibility | null): number {
   return sight === null || sight.access === 'rows' ? 0 : RANK[sight.access];
 }
 
@@ -77,11 +77,11 @@ function effectOf(before: number, after: number): AccessChange['effect'] {
 }
 
 /** Everything that a role sees. The compiler itself says what that is. */
-function sightsOf(role: string, { manifest, snapshot }: Served): Sights {
+function sightsOf(role: string, { manifest, snapshot }: ManifestAndPolicy): Sights {
   if (!snapshot.roles.has(role)) return new Map();
   const access = roleAccess(role, snapshot, manifest.catalog);
   const view = governedView(manifest, access);
-  const sights = new Map<string, Sight>();
+  const sights = new Map<string, RoleVisibility>();
   for (const relation of manifest.catalog.relations.values()) {
     for (const [name, sight] of columnsSeen(relation, manifest, access)) sights.set(name, sight);
   }
@@ -105,7 +105,7 @@ function columnsSeen(
   relation: Relation,
   { catalog }: Manifest,
   access: Access,
-): readonly (readonly [string, Sight])[] {
+): readonly (readonly [string, RoleVisibility])[] {
   const rights = access.relations.get(relation.name);
   if (rights === undefined) return [];
   const { kind, name, connector, schema, table } = relation;

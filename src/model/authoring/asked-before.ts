@@ -73,7 +73,7 @@ function otherwiseOf(
   if (old === undefined || now === undefined || (old.text === now.text && same(old.columns, now.columns)))
     return null;
   const names = [...new Set([...old.columns.keys(), ...now.columns.keys()])].sort();
-  const rank = (sights: Seen['columns'], name: string) => SIGHTS.indexOf(sights.get(name) ?? 'nothing');
+  const rank = (sights: RoleView['columns'], name: string) => SIGHTS.indexOf(sights.get(name) ?? 'nothing');
   const changed = (sign: 1 | -1) =>
     names.filter((name) => Math.sign(rank(now.columns, name) - rank(old.columns, name)) === sign);
   return {
@@ -84,7 +84,7 @@ function otherwiseOf(
   };
 }
 
-interface Seen {
+interface RoleView {
   readonly columns: ReadonlyMap<string, Visibility>;
   /** Rows, groups, masks, conditions and the attributes that rows are compared with. */
   readonly text: string;
@@ -95,7 +95,7 @@ function seenBy(
   relation: Relation,
   snapshot: PolicySnapshot,
   { catalog }: Manifest,
-): Seen {
+): RoleView {
   const identity = supposedIdentity({ chain, roles: null }, snapshot);
   const access = effectiveAccess(identity, snapshot, catalog);
   const rights = access.relations.get(relation.name);
@@ -129,6 +129,6 @@ function asLists(_key: string, value: unknown): unknown {
   return value instanceof Map || value instanceof Set ? [...value] : value;
 }
 
-function same(a: Seen['columns'], b: Seen['columns']): boolean {
+function same(a: RoleView['columns'], b: RoleView['columns']): boolean {
   return JSON.stringify([...a]) === JSON.stringify([...b]);
 }

@@ -2,7 +2,7 @@ import { ALL_FEATURES, type Catalog, type Column } from 'osl-compiler';
 import { deprecationOf, type Manifest } from '../manifest/index.js';
 
 /** One thing that two manifests do not agree on. */
-export interface Change {
+export interface ManifestChange {
   readonly change: 'added' | 'removed' | 'changed';
   readonly kind: PartKind;
   /** `entity`, `entity.column`, `schema.table` of what raw SQL may name, or a name. */
@@ -25,9 +25,9 @@ type PartKind =
   | 'feature';
 
 /** What the compiled manifests say differently: comments, layout and spellings of the same do not count. */
-export function changesBetween(before: Manifest, after: Manifest): readonly Change[] {
+export function changesBetween(before: Manifest, after: Manifest): readonly ManifestChange[] {
   const [old, now] = [partsOf(before), partsOf(after)];
-  const changes: Change[] = [];
+  const changes: ManifestChange[] = [];
   for (const [key, part] of old) {
     const other = now.get(key);
     if (other === undefined) changes.push(changeOf(part, 'removed'));
@@ -40,48 +40,48 @@ export function changesBetween(before: Manifest, after: Manifest): readonly Chan
   return changes;
 }
 
-interface Part {
+interface ManifestPart {
   readonly kind: PartKind;
   readonly name: string;
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
-function changeOf({ kind, name }: Part, change: Change['change']): Change {
+function changeOf({ kind, name }: ManifestPart, change: ManifestChange['change']): ManifestChange {
   return { change, kind, name, what: [] };
 }
 
-function differences(before: Part['facts'], after: Part['facts']): readonly string[] {
+function differences(before: ManifestPart['facts'], after: ManifestPart['facts']): readonly string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...names].filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
 }
 
 /** Everything that a manifest declares, by kind and name. */
-function partsOf(manifest: Manifest): ReadonlyMap<string, Part> {
+function partsOf(manifest: Manifest): ReadonlyMap<string, ManifestPart> {
   const { catalog } = manifest;
-  const parts: Part[] = [
-    ...[...manifest.connectors.values()].map(({ name, kind, urlEnv }): Part => {
+  const parts: ManifestPart[] = [
+    ...[...manifest.connectors.values()].map(({ name, kind, urlEnv }): ManifestPart => {
       return { kind: 'connector', name, facts: { kind, url_env: urlEnv } };
     }),
     ...relationParts(manifest),
     ...facetParts(manifest),
-    ...[...manifest.relationships.values()].map(({ name, ...facts }): Part => {
+    ...[...manifest.relationships.values()].map(({ name, ...facts }): ManifestPart => {
       return {
         kind: 'relationship',
         name,
         facts: { ...facts, deprecated: deprecationOf(manifest, 'relationships', name) },
       };
     }),
-    ...[...catalog.metrics.values()].map(({ name, ...facts }): Part => {
+    ...[...catalog.metrics.values()].map(({ name, ...facts }): ManifestPart => {
       return {
         kind: 'metric',
         name,
         facts: { ...facts, deprecated: deprecationOf(manifest, 'metrics', name) },
       };
     }),
-    ...[...manifest.lexicon.values()].map(({ term, refersTo, synonyms }): Part => {
+    ...[...manifest.lexicon.values()].map(({ term, refersTo, synonyms }): ManifestPart => {
       return { kind: 'term', name: term, facts: { refers_to: refersTo, synonyms } };
     }),
-    ...[...(catalog.rawTables ?? new Map<string, never>()).keys()].map((name): Part => {
+    ...[...(catalog.rawTables ?? new Map<string, never>()).keys()].map((name): ManifestPart => {
       return { kind: 'raw_table', name, facts: {} };
     }),
     ...featureParts(catalog),
@@ -89,15 +89,15 @@ function partsOf(manifest: Manifest): ReadonlyMap<string, Part> {
   return new Map(parts.map((part) => [`${part.kind} ${part.name}`, part]));
 }
 
-function featureParts({ features = ALL_FEATURES, joins = 'declared' }: Catalog): readonly Part[] {
+function featureParts({ features = ALL_FEATURES, joins = 'declared' }: Catalog): readonly ManifestPart[] {
   return [
     { kind: 'feature', name: 'joins', facts: { joins } },
-    ...Object.entries(features).map(([name, on]): Part => ({ kind: 'feature', name, facts: { on } })),
+    ...Object.entries(features).map(([name, on]): ManifestPart => ({ kind: 'feature', name, facts: { on } })),
   ];
 }
 
-function relationParts(manifest: Manifest): readonly Part[] {
-  return [...manifest.catalog.relations.values()].flatMap((relation): readonly Part[] => {
+function relationParts(manifest: Manifest): readonly ManifestPart[] {
+  return [...manifest.catalog.relations.values()].flatMap((relation): readonly ManifestPart[] => {
     if (relation.kind === 'facet') return []; // its store; the facet says what it rests on
     const { kind, name, connector, schema, table, description, primaryKey, sealedKeys } = relation;
     const bridge = manifest.bridges.get(name);
@@ -114,7 +114,7 @@ function relationParts(manifest: Manifest): readonly Part[] {
       ...(entity === undefined ? {} : { composition: entity.composition, legs: entity.legs }),
     };
     const computed = (relation.computed ?? []).map(
-      ({ name: column, type, description, expression, sensitivity }): Part => {
+      ({ name: column, type, description, expression, sensitivity }): ManifestPart => {
         const facts = { type, description, expression, sensitivity };
         return { kind: 'column', name: `${name}.${column}`, facts };
       },
@@ -123,8 +123,8 @@ function relationParts(manifest: Manifest): readonly Part[] {
   });
 }
 
-function facetParts(manifest: Manifest): readonly Part[] {
-  return [...manifest.facets.values()].flatMap((facet): readonly Part[] => {
+function facetParts(manifest: Manifest): readonly ManifestPart[] {
+  return [...manifest.facets.values()].flatMap((facet): readonly ManifestPart[] => {
     const { name, connector, schema, table, metadata, derived, text, versions, lexicalLeg, ...rest } = facet;
     const facts = {
       ...rest,
@@ -135,7 +135,7 @@ function facetParts(manifest: Manifest): readonly Part[] {
       metadata: metadata.map((c) => c.name),
       versions: [...versions.values()],
     };
-    const attributes = derived.map(({ name: attribute, ...more }): Part => {
+    const attributes = derived.map(({ name: attribute, ...more }): ManifestPart => {
       return { kind: 'derived', name: `${facet.entity}.${attribute}`, facts: { ...more, facet: name } };
     });
     return [{ kind: 'facet', name, facts }, ...metadata.map((c) => columnPart(name, c)), ...attributes];
@@ -146,7 +146,7 @@ function facetParts(manifest: Manifest): readonly Part[] {
 function columnPart(
   owner: string,
   { name, physical, type, form, stored, labels, description, nullable, sensitivity }: Column,
-): Part {
+): ManifestPart {
   const facts = {
     column: physical,
     type: form?.sql ?? type,

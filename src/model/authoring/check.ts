@@ -25,7 +25,7 @@ export interface Proposal {
 }
 
 /** One thing wrong with a proposal, or with the policy once the proposal served. */
-export interface Finding {
+export interface DraftFinding {
   readonly code: string;
   readonly severity: DiagnosticSeverity;
   readonly document: 'manifest' | 'policy';
@@ -38,12 +38,12 @@ export interface Finding {
 }
 
 /** A proposal that could serve, or why it could not. */
-export type Checked =
+export type DraftCheck =
   | { readonly ok: true; readonly manifest: Manifest; readonly snapshot: PolicySnapshot | null }
-  | { readonly ok: false; readonly findings: readonly Finding[] };
+  | { readonly ok: false; readonly findings: readonly DraftFinding[] };
 
 /** Compiles a proposal as a reload would: the manifest, then the policy of now against it. Changes nothing. */
-export function check({ kind, text, placed }: Proposal, model: Model): Checked {
+export function check({ kind, text, placed }: Proposal, model: Model): DraftCheck {
   try {
     const manifest =
       kind === 'manifest' ? parseManifest(text, kind) : parseFragment(text, kind, model.manifest.document);
@@ -56,18 +56,18 @@ export function check({ kind, text, placed }: Proposal, model: Model): Checked {
 }
 
 /** What a compiler threw, as findings. @throws whatever else `error` is */
-export function findingsIn(error: unknown, placed: boolean): readonly Finding[] {
+export function findingsIn(error: unknown, placed: boolean): readonly DraftFinding[] {
   if (error instanceof ManifestProblems) return error.diagnostics.map((d) => inText(d, placed));
   if (error instanceof PolicyProblems) return error.problems.map(inPolicy);
   throw error;
 }
 
-function inText(diagnostic: Diagnostic, placed: boolean): Finding {
+function inText(diagnostic: Diagnostic, placed: boolean): DraftFinding {
   const { code, severity, path, message, hint, elsewhere = false } = diagnostic;
   const range = placed && !elsewhere ? diagnostic.range : null;
   return { code, severity, document: 'manifest', path, range, message, hint };
 }
 
-function inPolicy({ code, path, message, hint }: PolicyProblem): Finding {
+function inPolicy({ code, path, message, hint }: PolicyProblem): DraftFinding {
   return { code, severity: 'error', document: 'policy', path: pointer(path), range: null, message, hint };
 }

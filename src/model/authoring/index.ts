@@ -1,13 +1,13 @@
 /** Judges what authors propose: against the served manifest, and against the policy of now. Stores nothing. */
 export type { RoleChange } from './access.js';
 export { type Otherwise, otherwiseUnder } from './asked-before.js';
-export type { Change } from './changes.js';
-export { check, type Finding, type Proposal } from './check.js';
-export { type Difference, type Judgement, judge } from './judge.js';
+export type { ManifestChange } from './changes.js';
+export { check, type DraftFinding, type Proposal } from './check.js';
+export { type Judgement, judge, type ManifestDifference } from './judge.js';
 export {
   compiledPolicy,
   judgePolicy,
   type PolicyJudgement,
 } from './policy.js';
-export { type Step, workedOut } from './step.js';
+export { type PublishStep, workedOut } from './step.js';
 export { type Suggestion, suggestRelation, suggestTerm } from './suggest.js';

@@ -1,21 +1,21 @@
 import type { Model } from '../served-model.js';
 import { accessBetween, type RoleChange } from './access.js';
-import { type Change, changesBetween } from './changes.js';
-import { check, type Finding, type Proposal } from './check.js';
+import { changesBetween, type ManifestChange } from './changes.js';
+import { check, type DraftFinding, type Proposal } from './check.js';
 
 /** What a proposal would do if it were served now. */
 export interface Judgement {
   /** Whether it could be served at all. */
   readonly ok: boolean;
-  readonly diagnostics: readonly Finding[];
+  readonly diagnostics: readonly DraftFinding[];
   /** Null where it could not. */
-  readonly diff: Difference | null;
+  readonly diff: ManifestDifference | null;
 }
 
-export interface Difference {
+export interface ManifestDifference {
   /** Of the manifest that would be served; equal versions are equal manifests. */
   readonly version: string;
-  readonly changes: readonly Change[];
+  readonly changes: readonly ManifestChange[];
   /** Who gains or loses access under the policy of now; roles for which nothing changes are not there. */
   readonly access: readonly RoleChange[];
   /** Connectors change, which no reload does. */
@@ -30,7 +30,7 @@ export function judge(proposal: Proposal, model: Model): Judgement {
 }
 
 /** What serving `next` instead of `model` would change. */
-export function differenceTo({ manifest, snapshot }: Model, model: Model): Difference {
+export function differenceTo({ manifest, snapshot }: Model, model: Model): ManifestDifference {
   const changes = changesBetween(model.manifest, manifest);
   const access =
     model.snapshot === null || snapshot === null

@@ -9,13 +9,13 @@ import { entityName, facetName } from '../graph/index.js';
 import { type Manifest, ManifestProblems, parsePolicyDocument } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
 import { type AccessChange, accessBetween, type RoleChange } from './access.js';
-import { type Finding, findingsIn } from './check.js';
+import { type DraftFinding, findingsIn } from './check.js';
 
 /** What another policy would do if it were served now, over the same manifest. */
 export interface PolicyJudgement {
   /** Whether it could be served at all. */
   readonly ok: boolean;
-  readonly diagnostics: readonly Finding[];
+  readonly diagnostics: readonly DraftFinding[];
   /** Null where it could not. */
   readonly diff: PolicyDifference | null;
 }
@@ -50,7 +50,7 @@ export function judgePolicy(text: string, file: string, model: Model): PolicyJud
     const old = before ?? compileSnapshot(none, manifest.catalog);
     return { ok: true, diagnostics: [], diff: differenceBetween(old, after, model) };
   } catch (error) {
-    const diagnostics = findingsIn(error, true).map((f): Finding => ({ ...f, document: 'policy' }));
+    const diagnostics = findingsIn(error, true).map((f): DraftFinding => ({ ...f, document: 'policy' }));
     return { ok: false, diagnostics, diff: null };
   }
 }
@@ -106,7 +106,7 @@ function subjectsWith(role: string, { subjects }: PolicySnapshot): RoleChange['s
 }
 
 /** Under which terms a role sees one relation. */
-interface Terms {
+interface AccessTerms {
   /** As the policy writes them; empty where some grant shows every row. */
   readonly rows: readonly string[];
   readonly group: number;
@@ -115,8 +115,8 @@ interface Terms {
   readonly when: readonly string[];
 }
 
-function termsOf(role: string, { document }: PolicySnapshot): ReadonlyMap<string, Terms> {
-  const terms = new Map<string, Terms>();
+function termsOf(role: string, { document }: PolicySnapshot): ReadonlyMap<string, AccessTerms> {
+  const terms = new Map<string, AccessTerms>();
   for (const grant of document.roles[role]?.grants ?? []) {
     const known = terms.get(grant.on);
     const rows = grant.rows === undefined ? [] : [grant.rows];
@@ -145,8 +145,8 @@ function whenText(grant: GrantDocument): readonly string[] {
 }
 
 function termChanges(
-  before: ReadonlyMap<string, Terms>,
-  after: ReadonlyMap<string, Terms>,
+  before: ReadonlyMap<string, AccessTerms>,
+  after: ReadonlyMap<string, AccessTerms>,
   facets: ReadonlyMap<string, unknown>,
 ): readonly AccessChange[] {
   return [...after].flatMap(([on, now]): readonly AccessChange[] => {
@@ -154,12 +154,12 @@ function termChanges(
     // What is granted anew, or no longer, its columns tell.
     if (old === undefined || same(old, now)) return [];
     const object = facets.has(on) ? facetName(on) : entityName(on);
-    const sight = (terms: Terms) => ({ access: 'rows', reads: termsText(terms) }) as const;
+    const sight = (terms: AccessTerms) => ({ access: 'rows', reads: termsText(terms) }) as const;
     return [{ object, effect: effectOf(old, now), before: sight(old), after: sight(now) }];
   });
 }
 
-function termsText({ rows, group, decode, when }: Terms): string {
+function termsText({ rows, group, decode, when }: AccessTerms): string {
   const parts = [
     rows.length === 0 ? 'all rows' : rows.join(' or '),
     ...(group > 1 ? [`in groups of ${group} at least`] : []),
@@ -170,7 +170,7 @@ function termsText({ rows, group, decode, when }: Terms): string {
 }
 
 /** More or less where every term that changed points one way. */
-function effectOf(before: Terms, after: Terms): AccessChange['effect'] {
+function effectOf(before: AccessTerms, after: AccessTerms): AccessChange['effect'] {
   const rows = Math.sign(Number(after.rows.length === 0) - Number(before.rows.length === 0));
   const others = (!same(before.rows, after.rows) && rows === 0) || !same(before.when, after.when);
   const signs = [rows, Math.sign(before.group - after.group), Number(after.decode) - Number(before.decode)];

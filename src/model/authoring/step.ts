@@ -15,11 +15,11 @@ import {
   pathsIn,
   shrunk,
 } from '../manifest/index.js';
-import { type Finding, findingsIn } from './check.js';
-import { type Difference, differenceTo } from './judge.js';
+import { type DraftFinding, findingsIn } from './check.js';
+import { differenceTo, type ManifestDifference } from './judge.js';
 
 /** One change of what is published. Objects are named as in a manifest, `section.name`. */
-export type Step =
+export type PublishStep =
   | { readonly action: 'publish'; readonly text: string; readonly placed: boolean }
   /** With the reason of each; null takes the mark away. */
   | { readonly action: 'deprecate'; readonly reasons: ReadonlyMap<string, string | null> }
@@ -27,7 +27,7 @@ export type Step =
   | { readonly action: 'rollback'; readonly to: Overlay };
 
 /** What a step starts from. */
-export interface Ground {
+export interface PublishedState {
   /** The manifest file's document. */
   readonly base: ManifestDocument;
   /** What is published over it. */
@@ -37,22 +37,22 @@ export interface Ground {
 }
 
 /** What would be published and served, or why it could not be served. */
-export type Worked =
+export type StepOutcome =
   | {
       readonly ok: true;
       readonly objects: FragmentDocument;
       readonly manifest: Manifest;
       readonly snapshot: PolicySnapshot;
-      readonly diff: Difference;
+      readonly diff: ManifestDifference;
     }
-  | { readonly ok: false; readonly findings: readonly Finding[] };
+  | { readonly ok: false; readonly findings: readonly DraftFinding[] };
 
 /**
  * Works a step out as a reload would, against the policy of now. Pure.
  *
  * @throws QueryError E2101 for what cannot be published, E1001 for what is not there, E4090 for what is not in the state
  */
-export function workedOut(step: Step, ground: Ground): Worked {
+export function workedOut(step: PublishStep, ground: PublishedState): StepOutcome {
   try {
     const { objects, manifest } = compileStep(step, ground);
     const snapshot = compileSnapshot(ground.snapshot.document, manifest.catalog, manifest.tenant);
@@ -65,7 +65,7 @@ export function workedOut(step: Step, ground: Ground): Worked {
   }
 }
 
-function compileStep(step: Step, ground: Ground): Publishable {
+function compileStep(step: PublishStep, ground: PublishedState): Publishable {
   const { base, objects, manifest } = ground;
   switch (step.action) {
     case 'publish':
@@ -107,7 +107,11 @@ function markDeprecated(
 }
 
 /** What the file declares comes back in its place; anything else has to be deprecated first, if it can be. */
-function mayBeWithdrawn(path: string, published: ReadonlySet<string>, { base, manifest }: Ground): void {
+function mayBeWithdrawn(
+  path: string,
+  published: ReadonlySet<string>,
+  { base, manifest }: PublishedState,
+): void {
   if (!published.has(path)) throw unknownObject(path, 'was not published');
   const inFile = memberAt(base, path) !== undefined;
   const canBeMarked = DEPRECABLE.some((s) => path.startsWith(`${s}.`));

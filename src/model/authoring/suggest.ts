@@ -3,7 +3,7 @@ import { type AdoptionCandidate, draftOf } from '../discovery/index.js';
 import { fullView, type Match, resolve, shortName } from '../graph/index.js';
 import type { FragmentDocument } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
-import { check, type Finding } from './check.js';
+import { check, type DraftFinding } from './check.js';
 
 /** A draft. It is stored nowhere: whoever wants it changes it, checks it, and publishes it. */
 export interface Suggestion {
@@ -12,7 +12,7 @@ export interface Suggestion {
     readonly json: FragmentDocument;
   };
   /** What stands against publishing the draft as it is. */
-  readonly diagnostics: readonly Finding[];
+  readonly diagnostics: readonly DraftFinding[];
   /** What a person has to know or to decide. */
   readonly notes: readonly string[];
 }

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import { answerOf, type ThreadFailure } from '../../base/threads/answer.js';
 import { startThread } from '../../base/threads/thread.js';
-import type { FromDrafter, Ground, Task, ToDrafter } from './messages.js';
+import type { BaselineMessage, DraftTask, FromDrafter, ToDrafter } from './messages.js';
 import { inPortions, Portions } from './portions.js';
 
 /** Why a thread that judges drafts ended before it had an answer. */
@@ -35,7 +35,7 @@ export class DraftingThread {
   }
 
   /** What the thread says to `task`, as it stands on `ground`, which `key` identifies. Rejects with DraftingEnded. */
-  async ask<T>(task: Task, key: string, ground: () => Ground): Promise<T> {
+  async ask<T>(task: DraftTask, key: string, ground: () => BaselineMessage): Promise<T> {
     try {
       const worker = this.#worker ?? this.#start();
       await this.#ready;
@@ -71,7 +71,11 @@ export class DraftingThread {
   }
 }
 
-async function exchange<T>(worker: Worker, said: Ground | Task, deadlineMs: number): Promise<T> {
+async function exchange<T>(
+  worker: Worker,
+  said: BaselineMessage | DraftTask,
+  deadlineMs: number,
+): Promise<T> {
   const say = (message: ToDrafter): void => worker.postMessage(message);
   const portions = new Portions();
   const answer = draftingAnswer(worker, deadlineMs, (message): { value: T } | null => {

@@ -3,16 +3,24 @@ import { QueryError, queryError, ready } from 'osl-compiler';
 import { compileSnapshot } from '../../../policy/index.js';
 import { stackOf } from '../../base/thrown.js';
 import {
-  type Difference,
   judge,
-  type Step,
+  type ManifestDifference,
+  type PublishStep,
   suggestRelation,
   suggestTerm,
   workedOut,
 } from '../authoring/index.js';
 import { compilePublishable, overOf } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
-import type { FromDrafter, Ground, Results, Stepped, Task, ToDrafter, Told } from './messages.js';
+import type {
+  BaselineMessage,
+  DraftReply,
+  DraftTask,
+  DraftTaskResults,
+  FromDrafter,
+  StepResult,
+  ToDrafter,
+} from './messages.js';
 import { Portions, portionsOf } from './portions.js';
 
 /** The thread that reads, compiles and judges drafts. It holds what is served, and serves nobody. */
@@ -25,12 +33,12 @@ const say = (message: FromDrafter): void => port.postMessage(message);
 /** Changes, and changes of access of each role, that one draft may make: who publishes is told of all, at once. */
 const MOST_CHANGES = 20_000;
 
-interface Standing {
-  readonly ground: Ground;
+interface LoadedBaseline {
+  readonly ground: BaselineMessage;
   readonly model: Model;
 }
 
-let standing: Standing | null = null;
+let standing: LoadedBaseline | null = null;
 let coming = new Portions();
 let answer: Iterator<string> = [][Symbol.iterator]();
 let next: IteratorResult<string> = answer.next();
@@ -41,7 +49,7 @@ port.on('message', (message: ToDrafter) => {
     if (message.kind === 'portion') {
       coming.add(message.portion);
       if (!message.last) return;
-      const whole = coming.whole<Ground | Task>();
+      const whole = coming.whole<BaselineMessage | DraftTask>();
       coming = new Portions();
       answer = portionsOf(toldOf(whole));
       next = answer.next();
@@ -55,7 +63,7 @@ port.on('message', (message: ToDrafter) => {
 });
 say({ kind: 'ready' });
 
-function toldOf(asked: Ground | Task): Told<Results[Task['kind']]> {
+function toldOf(asked: BaselineMessage | DraftTask): DraftReply<DraftTaskResults[DraftTask['kind']]> {
   try {
     if (asked.kind !== 'ground') return { told: done(asked, stood(standing)) };
     standing = standingOn(asked);
@@ -67,12 +75,12 @@ function toldOf(asked: Ground | Task): Told<Results[Task['kind']]> {
   }
 }
 
-function stood(on: Standing | null): Standing {
+function stood(on: LoadedBaseline | null): LoadedBaseline {
   if (on === null) throw new TypeError('nothing is served that a draft could be judged against');
   return on;
 }
 
-function standingOn(ground: Ground): Standing {
+function standingOn(ground: BaselineMessage): LoadedBaseline {
   const { manifest } = compilePublishable(ground.base, ground.objects);
   if (manifest.version !== ground.version) throw new TypeError('another manifest serves than what was sent');
   const snapshot =
@@ -80,7 +88,7 @@ function standingOn(ground: Ground): Standing {
   return { ground, model: { manifest, snapshot } };
 }
 
-function done(task: Task, on: Standing): Results[Task['kind']] {
+function done(task: DraftTask, on: LoadedBaseline): DraftTaskResults[DraftTask['kind']] {
   switch (task.kind) {
     case 'judge': {
       const judgement = judge(task.proposal, on.model);
@@ -100,7 +108,10 @@ function done(task: Task, on: Standing): Results[Task['kind']] {
   }
 }
 
-function workOutStep(step: Step, { ground, model: { manifest, snapshot } }: Standing): Stepped {
+function workOutStep(
+  step: PublishStep,
+  { ground, model: { manifest, snapshot } }: LoadedBaseline,
+): StepResult {
   if (snapshot === null) throw queryError('noSnapshot', {});
   const { base, objects } = ground;
   const worked = workedOut(step, { base, objects, manifest, snapshot });
@@ -112,7 +123,7 @@ function workOutStep(step: Step, { ground, model: { manifest, snapshot } }: Stan
 }
 
 /** @throws QueryError 54000 */
-function mustBeFew({ changes, access }: Difference): void {
+function mustBeFew({ changes, access }: ManifestDifference): void {
   const all = access.reduce((sum, role) => sum + role.changes.length, changes.length);
   if (all > MOST_CHANGES)
     throw queryError('tooLarge', {

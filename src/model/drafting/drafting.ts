@@ -1,15 +1,15 @@
 import { type ErrorName, InternalError, QueryError, queryError } from 'osl-compiler';
 import type { ServiceLog } from '../../base/log.js';
 import { FairSlots } from '../../base/threads/turns.js';
-import type { Judgement, Proposal, Step, Suggestion } from '../authoring/index.js';
+import type { Judgement, Proposal, PublishStep, Suggestion } from '../authoring/index.js';
 import type { AdoptionCandidate } from '../discovery/index.js';
 import type { FragmentDocument, ManifestDocument } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
 import { DraftingEnded, DraftingThread } from './drafting-thread.js';
-import type { Ground, Results, Stepped, Task, Told } from './messages.js';
+import type { BaselineMessage, DraftReply, DraftTask, DraftTaskResults, StepResult } from './messages.js';
 
 /** What drafts are judged against: what serves, and of which file and which publications it is made. */
-export interface Served extends Model {
+export interface DraftBaseline extends Model {
   readonly base: ManifestDocument;
   readonly objects: FragmentDocument;
 }
@@ -19,12 +19,12 @@ export interface Served extends Model {
  * QueryError for the author: E0511 for a draft that takes too long or too much memory, E4290 for too many of one
  * author, and what the task itself throws.
  */
-export interface Drafting {
-  judge(proposal: Proposal, served: Served, author: string): Promise<Judgement>;
+export interface DraftCompiler {
+  judge(proposal: Proposal, served: DraftBaseline, author: string): Promise<Judgement>;
   /** Throws as `workedOut`. */
-  workOut(step: Step, served: Served, author: string): Promise<Stepped>;
-  suggestRelation(candidate: AdoptionCandidate, served: Served, author: string): Promise<Suggestion>;
-  suggestTerm(term: string, served: Served, author: string): Promise<Suggestion | null>;
+  workOut(step: PublishStep, served: DraftBaseline, author: string): Promise<StepResult>;
+  suggestRelation(candidate: AdoptionCandidate, served: DraftBaseline, author: string): Promise<Suggestion>;
+  suggestTerm(term: string, served: DraftBaseline, author: string): Promise<Suggestion | null>;
   close(): Promise<void>;
 }
 
@@ -37,18 +37,18 @@ export interface DraftingOptions {
 /** On a busy machine too. */
 const DEADLINE_MS = 30_000;
 
-export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOptions): Drafting {
+export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOptions): DraftCompiler {
   const thread = new DraftingThread(deadlineMs);
   const turns = new FairSlots();
-  const asked = async <K extends Task['kind']>(
-    task: Task & { readonly kind: K },
-    served: Served,
+  const asked = async <K extends DraftTask['kind']>(
+    task: DraftTask & { readonly kind: K },
+    served: DraftBaseline,
     author: string,
-  ): Promise<Results[K]> => {
+  ): Promise<DraftTaskResults[K]> => {
     if (turns.isFull(author)) throw queryError('rateLimited', { retryAfterSeconds: 1 });
     try {
       const told = await turns.take(author, () =>
-        thread.ask<Told<Results[K]>>(task, keyOf(served), () => groundOf(served)),
+        thread.ask<DraftReply<DraftTaskResults[K]>>(task, keyOf(served), () => groundOf(served)),
       );
       if ('told' in told) return told.told;
       const { entry, message, ...fields } = told.error;
@@ -59,7 +59,7 @@ export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOption
       throw toldOf(error, deadlineMs);
     }
   };
-  const drafting: Drafting = {
+  const drafting: DraftCompiler = {
     judge: (proposal, served, author) => asked({ kind: 'judge', proposal }, served, author),
     workOut: (step, served, author) => asked({ kind: 'step', step }, served, author),
     suggestRelation: (candidate, served, author) => asked({ kind: 'relation', candidate }, served, author),
@@ -70,7 +70,7 @@ export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOption
 }
 
 /** What of `served` the thread has to have, by name. */
-function keyOf({ manifest, snapshot, objects }: Served): string {
+function keyOf({ manifest, snapshot, objects }: DraftBaseline): string {
   return `${manifest.version} ${snapshot?.version ?? ''} ${numberOf(objects)}`;
 }
 
@@ -84,7 +84,7 @@ function numberOf(objects: FragmentDocument): number {
   return known;
 }
 
-function groundOf({ manifest, snapshot, base, objects }: Served): Ground {
+function groundOf({ manifest, snapshot, base, objects }: DraftBaseline): BaselineMessage {
   const policy = snapshot?.document ?? null;
   return { kind: 'ground', version: manifest.version, base, objects, policy };
 }

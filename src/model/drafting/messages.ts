@@ -1,11 +1,18 @@
 import type { QueryErrorFields } from 'osl-compiler';
 import type { PolicyDocument } from '../../../policy/index.js';
-import type { Difference, Finding, Judgement, Proposal, Step, Suggestion } from '../authoring/index.js';
+import type {
+  DraftFinding,
+  Judgement,
+  ManifestDifference,
+  Proposal,
+  PublishStep,
+  Suggestion,
+} from '../authoring/index.js';
 import type { AdoptionCandidate } from '../discovery/index.js';
 import type { FragmentDocument, Manifest, ManifestDocument, Overlay } from '../manifest/index.js';
 
 /** What is served: the thread compiles it for itself, and keeps it for the tasks that follow. */
-export interface Ground {
+export interface BaselineMessage {
   readonly kind: 'ground';
   /** Of the manifest that serves. */
   readonly version: string;
@@ -18,35 +25,35 @@ export interface Ground {
 }
 
 /** One thing to do with a draft. */
-export type Task =
+export type DraftTask =
   | { readonly kind: 'judge'; readonly proposal: Proposal }
-  | { readonly kind: 'step'; readonly step: Step }
+  | { readonly kind: 'step'; readonly step: PublishStep }
   | { readonly kind: 'relation'; readonly candidate: AdoptionCandidate }
   | { readonly kind: 'term'; readonly term: string };
 
 /** What each task comes to. */
-export interface Results {
+export interface DraftTaskResults {
   readonly judge: Judgement;
-  readonly step: Stepped;
+  readonly step: StepResult;
   readonly relation: Suggestion;
   readonly term: Suggestion | null;
 }
 
 /** A step worked out, with all that is written of it; the policy is compiled where it is used. */
-export type Stepped =
+export type StepResult =
   | {
       readonly ok: true;
       readonly objects: FragmentDocument;
       readonly over: Overlay['over'];
       readonly manifest: Manifest;
-      readonly diff: Difference;
+      readonly diff: ManifestDifference;
       /** Just this is published already. */
       readonly published: boolean;
     }
-  | { readonly ok: false; readonly findings: readonly Finding[] };
+  | { readonly ok: false; readonly findings: readonly DraftFinding[] };
 
 /** An answer, or the error of the catalogue that the author is told. */
-export type Told<T> =
+export type DraftReply<T> =
   | { readonly told: T }
   | { readonly error: QueryErrorFields & { readonly entry: string } };
 

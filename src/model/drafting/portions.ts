@@ -10,9 +10,9 @@ import { frozenMap } from '../manifest/index.js';
  */
 const KINDS = ['object', 'bare', 'array', 'map', 'set'] as const;
 
-type Kind = (typeof KINDS)[number];
-type Part = string | number | boolean | null | readonly [] | readonly [number | string];
-type Node = readonly [kind: number, frozen: 0 | 1, ...parts: Part[]];
+type NodeKind = (typeof KINDS)[number];
+type EncodedPart = string | number | boolean | null | readonly [] | readonly [number | string];
+type EncodedNode = readonly [kind: number, frozen: 0 | 1, ...parts: EncodedPart[]];
 
 /** UTF-16 units of a portion, about. */
 const PORTION = 65_536;
@@ -45,7 +45,7 @@ export function* portionsOf(value: object): Generator<string> {
   yield `[${nodes.join(',')}]`;
 }
 
-function kindOf(value: object): Kind {
+function kindOf(value: object): NodeKind {
   if (Array.isArray(value)) return 'array';
   if (value instanceof Map) return 'map';
   if (value instanceof Set) return 'set';
@@ -71,8 +71,8 @@ function objectsIn(value: object): readonly object[] {
   return partsOf(value).filter((part) => typeof part === 'object' && part !== null);
 }
 
-function nodeOf(value: object, numbers: ReadonlyMap<object, number>): Node {
-  const parts = partsOf(value).map((part): Part => {
+function nodeOf(value: object, numbers: ReadonlyMap<object, number>): EncodedNode {
+  const parts = partsOf(value).map((part): EncodedPart => {
     switch (typeof part) {
       case 'string':
       case 'boolean':
@@ -97,7 +97,7 @@ export class Portions {
   readonly #nodes: unknown[] = [];
 
   add(portion: string): void {
-    const nodes = JSON.parse(portion) as readonly Node[]; // as `portionsOf` writes them
+    const nodes = JSON.parse(portion) as readonly EncodedNode[]; // as `portionsOf` writes them
     for (const node of nodes) this.#nodes.push(this.#built(node));
   }
 
@@ -106,7 +106,7 @@ export class Portions {
     return this.#nodes.at(-1) as T;
   }
 
-  #built([kind, frozen, ...parts]: Node): unknown {
+  #built([kind, frozen, ...parts]: EncodedNode): unknown {
     const values = parts.map((part) => (Array.isArray(part) ? this.#partAt(part[0]) : part));
     const made = madeOf(KINDS[kind] ?? 'bare', values, frozen === 1);
     return frozen === 1 ? Object.freeze(made) : made;
@@ -117,7 +117,7 @@ export class Portions {
   }
 }
 
-function madeOf(kind: Kind, values: readonly unknown[], frozen: boolean): object {
+function madeOf(kind: NodeKind, values: readonly unknown[], frozen: boolean): object {
   switch (kind) {
     case 'array':
       return [...values];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { bytesOf, namesIn, removeWhole, writeWhole } from '../../base/files.js';
 
 /** A fragment that somebody keeps before it is published. */
-export interface Draft {
+export interface StoredDraft {
   /** Of its text: the same text is the same draft. */
   readonly id: string;
   readonly at: string;
@@ -29,18 +29,18 @@ export const MAX_DRAFTS = 500;
 /** Drafts, a file each: they serve nothing, and losing one loses work, no more. */
 export class Drafts {
   readonly #dir: string;
-  readonly #drafts: Map<string, Draft>;
-  readonly #changed: Changed;
+  readonly #drafts: Map<string, StoredDraft>;
+  readonly #changed: DraftChangeListener;
 
-  private constructor(dir: string, drafts: Map<string, Draft>, changed: Changed) {
+  private constructor(dir: string, drafts: Map<string, StoredDraft>, changed: DraftChangeListener) {
     this.#dir = dir;
     this.#drafts = drafts;
     this.#changed = changed;
   }
 
   /** Reads them all; what is no draft is left alone. */
-  static async open(dir: string, changed: Changed = async () => undefined): Promise<Drafts> {
-    const drafts = new Map<string, Draft>();
+  static async open(dir: string, changed: DraftChangeListener = async () => undefined): Promise<Drafts> {
+    const drafts = new Map<string, StoredDraft>();
     for (const name of [...(await namesIn(dir))].sort()) {
       const id = name.replace(/\.json$/, '');
       const draft = await draftIn(dir, id);
@@ -54,16 +54,16 @@ export class Drafts {
   }
 
   /** Oldest first. */
-  all(): readonly Draft[] {
+  all(): readonly StoredDraft[] {
     return [...this.#drafts.values()].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
   }
 
-  get(id: string): Draft | null {
+  get(id: string): StoredDraft | null {
     return this.#drafts.get(id) ?? null;
   }
 
   /** Keeps it durably. */
-  async put(draft: Draft): Promise<void> {
+  async put(draft: StoredDraft): Promise<void> {
     await mkdir(this.#dir, { recursive: true, mode: 0o700 });
     await writeWhole(this.#fileOf(draft.id), Buffer.from(`${JSON.stringify(draft)}\n`));
     this.#drafts.set(draft.id, Object.freeze(draft));
@@ -91,12 +91,12 @@ export class Drafts {
 }
 
 /** Told once a draft has changed on the disk. */
-export type Changed = (id: string) => Promise<void>;
+export type DraftChangeListener = (id: string) => Promise<void>;
 
-async function draftIn(dir: string, id: string): Promise<Draft | null> {
+async function draftIn(dir: string, id: string): Promise<StoredDraft | null> {
   const bytes = isDraftId(id) ? await bytesOf(join(dir, `${id}.json`)) : null;
   if (bytes === null) return null;
-  const draft = JSON.parse(bytes.toString('utf8')) as Draft; // a file of ours, checked by the hash in its name
+  const draft = JSON.parse(bytes.toString('utf8')) as StoredDraft; // a file of ours, checked by the hash in its name
   return draftId(draft.text) === id ? Object.freeze(draft) : null;
 }
 

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { Serial } from '../../base/serial.js';
 import type { ServedModel } from '../served-model.js';
-import { type Changed, Drafts } from './drafts.js';
-import { type Sealed, Versions } from './versions.js';
+import { type DraftChangeListener, Drafts } from './drafts.js';
+import { type VersionFile, VersionStore } from './versions.js';
 
 /** What the spine needs to publish. */
-export interface Publishing {
-  readonly versions: Versions;
+export interface PublicationStore {
+  readonly versions: VersionStore;
   readonly drafts: Drafts;
   /** Runs `work` when every change and reload before it has ended: what it reads stays so until it ends. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
@@ -14,7 +14,7 @@ export interface Publishing {
    * Publishes it for all gateways, where there are others: `outdated` where one of them has published, or another policy
    * serves; `unavailable` where they cannot be told.
    */
-  share(sealed: Sealed): Promise<'shared' | 'outdated' | 'unavailable'>;
+  share(sealed: VersionFile): Promise<'shared' | 'outdated' | 'unavailable'>;
   /** Serves another model from now on. Questions that have begun keep theirs. Resolves once lineage was told; never rejects. */
   serve(model: ServedModel): Promise<void>;
 }
@@ -33,12 +33,12 @@ export async function createPublishing(
     /** Runs `work` while no other process changes anything. */
     readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
     /** Told once a draft has changed on the disk. */
-    readonly draftChanged: Changed;
-    readonly share: Publishing['share'];
+    readonly draftChanged: DraftChangeListener;
+    readonly share: PublicationStore['share'];
     readonly serve: (model: ServedModel) => Promise<void>;
   },
-): Promise<Publishing> {
-  const versions = await Versions.open(dir);
+): Promise<PublicationStore> {
+  const versions = await VersionStore.open(dir);
   if (sweeps) await versions.sweep();
   const drafts = await Drafts.open(join(dir, 'drafts'), draftChanged);
   const changes = new Serial();

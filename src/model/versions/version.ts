@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../../base/is-object.js';
-import type { Change, RoleChange } from '../authoring/index.js';
+import type { ManifestChange, RoleChange } from '../authoring/index.js';
 import type { Overlay } from '../manifest/index.js';
 
 /**
@@ -29,7 +29,7 @@ export interface Version extends Overlay {
   readonly manifest: string;
   readonly policy: string;
   /** What its author was told that it changes, and for whom. */
-  readonly changes: readonly Change[];
+  readonly changes: readonly ManifestChange[];
   readonly access: readonly RoleChange[];
 }
 

@@ -21,7 +21,7 @@ export class PublishedDamaged extends Error {
  * A version is on disk before `head` names it, and `head` is replaced whole: whenever the process dies, the old version
  * or the new one is published.
  */
-export class Versions {
+export class VersionStore {
   readonly #dir: string;
   /** Oldest first. */
   readonly #history: VersionSummary[];
@@ -40,7 +40,7 @@ export class Versions {
    *
    * @throws PublishedDamaged
    */
-  static async open(dir: string): Promise<Versions> {
+  static async open(dir: string): Promise<VersionStore> {
     const head = await headIn(dir);
     const history: VersionSummary[] = [];
     for (let at = head; at !== null; at = at.parent === null ? null : await versionIn(dir, at.parent)) {
@@ -49,7 +49,7 @@ export class Versions {
       history.push(summaryOf(at));
     }
     if (head !== null && history.at(-1)?.number !== 1) throw damaged(dir, `version ${head.id}`);
-    return new Versions(dir, history.reverse(), head);
+    return new VersionStore(dir, history.reverse(), head);
   }
 
   /** Null before anything was published. */
@@ -78,13 +78,13 @@ export class Versions {
   }
 
   /** The version that `content` would be next. Nothing is written. */
-  next(content: NewVersion): Sealed {
+  next(content: NewVersion): VersionFile {
     const [version, bytes] = seal(content, this.#head);
     return { version, bytes };
   }
 
   /** Publishes it. @throws the system's error; then what was published before still is, unless nobody can say */
-  async append({ version, bytes }: Sealed): Promise<VersionSummary> {
+  async append({ version, bytes }: VersionFile): Promise<VersionSummary> {
     if (this.#broken)
       throw new PublishedDamaged('an earlier version could not be written: start the server anew');
     if (version.parent !== (this.#head?.id ?? null)) throw new TypeError('it is not the next version');
@@ -125,7 +125,7 @@ export class Versions {
 }
 
 /** A version with the bytes of its file. */
-export interface Sealed {
+export interface VersionFile {
   readonly version: Version;
   readonly bytes: Buffer;
 }

@@ -3,7 +3,7 @@ import { type AuditFilter, fingerprintsOf, prove } from '../../../audit/index.js
 import { yieldToOthers } from '../../base/threads/thread.js';
 import { messageOf } from '../../base/thrown.js';
 import { withChains } from './chains.js';
-import type { FoundRecords, ProveTask, RecordProof, Reply, SearchTask, Task } from './messages.js';
+import type { AuditReply, AuditTask, FoundRecords, ProveTask, RecordProof, SearchTask } from './messages.js';
 import { newestOfChains } from './newest.js';
 
 /** Run by reader.ts: reads the audit log for one question at a time. */
@@ -11,14 +11,14 @@ import { newestOfChains } from './newest.js';
 if (parentPort === null) throw new Error('this is a thread, not a program');
 const port = parentPort;
 yieldToOthers();
-port.on('message', (task: Task) => {
+port.on('message', (task: AuditTask) => {
   done(task).then(
     (reply) => port.postMessage(reply),
-    (error: unknown) => port.postMessage({ kind: 'failed', reason: messageOf(error) } satisfies Reply),
+    (error: unknown) => port.postMessage({ kind: 'failed', reason: messageOf(error) } satisfies AuditReply),
   );
 });
 
-async function done(task: Task): Promise<Reply> {
+async function done(task: AuditTask): Promise<AuditReply> {
   switch (task.kind) {
     case 'search':
       return { kind: 'found', found: await found(task) };

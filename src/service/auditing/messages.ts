@@ -13,7 +13,7 @@ export interface ChainPlace {
 }
 
 /** Where a search goes on. Of chains: the records before these seqs; of a table: those before this one. */
-export type Cursor =
+export type LogSearchCursor =
   | { readonly kind: 'chains'; readonly before: Readonly<Record<string, number>> }
   | { readonly kind: 'table'; readonly place: readonly [ts: string, writer: string, seq: string] };
 
@@ -22,7 +22,7 @@ export interface SearchTask {
   readonly place: LogPlace;
   readonly tenant: string;
   readonly query: AuditQuery;
-  readonly from: Cursor | null;
+  readonly from: LogSearchCursor | null;
   readonly most: number;
   /** It ends where it stands after so long. */
   readonly ms: number;
@@ -31,7 +31,7 @@ export interface SearchTask {
 /** Records, the newest first; `next` where there may be more. */
 export interface FoundRecords {
   readonly records: readonly AuditRecord[];
-  readonly next: Cursor | null;
+  readonly next: LogSearchCursor | null;
 }
 
 export interface ProveTask {
@@ -48,9 +48,9 @@ export interface RecordProof {
   readonly verifier_key: string;
 }
 
-export type Task = SearchTask | ProveTask;
+export type AuditTask = SearchTask | ProveTask;
 
-export type Reply =
+export type AuditReply =
   | { readonly kind: 'found'; readonly found: FoundRecords }
   | { readonly kind: 'proofs'; readonly proofs: readonly RecordProof[] }
   | { readonly kind: 'failed'; readonly reason: string };

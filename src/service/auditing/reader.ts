@@ -11,10 +11,10 @@ import { messageOf } from '../../base/thrown.js';
 import { aloneIn, endedChains, workerChains } from '../seat.js';
 import { sinkUrl } from '../settings/audit.js';
 import type { Settings } from '../settings.js';
-import type { Cursor, LogPlace, RecordProof, Reply, Task } from './messages.js';
+import type { AuditReply, AuditTask, LogPlace, LogSearchCursor, RecordProof } from './messages.js';
 
 /** Who asks a server for records of its log. */
-export interface AuditAsker {
+export interface LogReader {
   readonly requestId: string;
   readonly tenant: string;
   readonly subject: string;
@@ -22,7 +22,7 @@ export interface AuditAsker {
 }
 
 /** A page of a search. */
-export interface Page {
+export interface SearchPage {
   readonly from: string | null;
   readonly most: number;
 }
@@ -42,28 +42,28 @@ const PROVE_DEADLINE_MS = 120_000;
 const IDLE_MS = 60_000;
 const MEMORY_MB = 512;
 
-type Settled = Pick<Settings, 'dataDir' | 'audit'>;
+type ReaderSettings = Pick<Settings, 'dataDir' | 'audit'>;
 
 /**
  * Reads the log of this server, of all its chains, in a thread: one question at a time, askers in turn. That it is read,
  * by whom and what for, is on disk before. Whether the asker may is the caller's to have decided.
  */
 export class AuditReader {
-  readonly #settings: Settled;
+  readonly #settings: ReaderSettings;
   readonly #audit: Pick<AuditLog, 'append' | 'fingerprint'>;
   readonly #log: ServiceLog;
   readonly #turns = new FairSlots();
   #thread: Worker | null = null;
   #idle: NodeJS.Timeout | null = null;
 
-  constructor(settings: Settled, audit: Pick<AuditLog, 'append' | 'fingerprint'>, log: ServiceLog) {
+  constructor(settings: ReaderSettings, audit: Pick<AuditLog, 'append' | 'fingerprint'>, log: ServiceLog) {
     this.#settings = settings;
     this.#audit = audit;
     this.#log = log;
   }
 
   /** The newest records that match. @throws QueryError E5031, E5037; AuditUnavailable where the reading cannot be recorded */
-  async search(asker: AuditAsker, query: AuditQuery, { from, most }: Page): Promise<RecordsFound> {
+  async search(asker: LogReader, query: AuditQuery, { from, most }: SearchPage): Promise<RecordsFound> {
     const cursor = from === null ? null : cursorIn(from);
     // A name is as secret in the record of who looked for it as where it stands.
     const name =
@@ -77,7 +77,7 @@ export class AuditReader {
   }
 
   /** Proofs of all records of a request that the newest checkpoint covers. Throws as `search`. */
-  async prove(asker: AuditAsker, requestId: string): Promise<readonly RecordProof[]> {
+  async prove(asker: LogReader, requestId: string): Promise<readonly RecordProof[]> {
     await this.#note(asker, 'prove', { requestId });
     return this.#ask(asker, { kind: 'prove', requestId }, PROVE_DEADLINE_MS, (reply) =>
       reply.kind === 'proofs' ? { value: reply.proofs } : null,
@@ -91,7 +91,7 @@ export class AuditReader {
     await thread?.terminate();
   }
 
-  #note(asker: AuditAsker, command: string, filter: object): Promise<unknown> {
+  #note(asker: LogReader, command: string, filter: object): Promise<unknown> {
     const { requestId: request_id, tenant, subject, chain } = asker;
     const reading = { kind: 'event', action: 'audit.read', surface: 'rest', request_id } as const;
     const detail = JSON.stringify({ command, filter });
@@ -99,17 +99,17 @@ export class AuditReader {
   }
 
   #ask<T>(
-    { subject, tenant }: AuditAsker,
-    task: Unplaced<Task>,
+    { subject, tenant }: LogReader,
+    task: TaskInput<AuditTask>,
     deadlineMs: number,
-    read: (reply: Reply) => { readonly value: T } | null,
+    read: (reply: AuditReply) => { readonly value: T } | null,
   ): Promise<T> {
     if (this.#turns.isFull(subject)) throw queryError('overloaded', { retryAfterSeconds: 5 });
     return this.#turns.take(subject, async () => {
       if (this.#idle !== null) clearTimeout(this.#idle);
       try {
         const thread = (this.#thread ??= this.#begun());
-        const answer = answerOf<Reply, T>(
+        const answer = answerOf<AuditReply, T>(
           thread,
           deadlineMs,
           (reply) => {
@@ -136,7 +136,7 @@ export class AuditReader {
   }
 }
 
-type Unplaced<T> = T extends Task ? Omit<T, 'place' | 'tenant'> : never;
+type TaskInput<T> = T extends AuditTask ? Omit<T, 'place' | 'tenant'> : never;
 
 /** A log of some hundred million records. */
 const DEADLINE_MS = 6 * 3_600_000;
@@ -169,7 +169,7 @@ function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audi
 }
 
 /** Where a search goes on, as its asker keeps it. It says where to look, and nothing of what may be seen. */
-function cursorText(cursor: Cursor): string {
+function cursorText(cursor: LogSearchCursor): string {
   return Buffer.from(JSON.stringify(cursor)).toString('base64url');
 }
 
@@ -177,7 +177,7 @@ const LONGEST = 8_192;
 const MOST_CHAINS = 256;
 
 /** @throws QueryError E0511 */
-function cursorIn(text: string): Cursor {
+function cursorIn(text: string): LogSearchCursor {
   const cursor = text.length > LONGEST ? null : cursorOf(parsed(text));
   if (cursor === null) throw queryError('malformedBody', { detail: '`from` is none that a page gave' });
   return cursor;
@@ -191,7 +191,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function cursorOf(value: unknown): Cursor | null {
+function cursorOf(value: unknown): LogSearchCursor | null {
   if (typeof value !== 'object' || value === null) return null;
   const [before, place]: readonly unknown[] = [Reflect.get(value, 'before'), Reflect.get(value, 'place')];
   if (Reflect.get(value, 'kind') === 'chains' && typeof before === 'object' && before !== null) {

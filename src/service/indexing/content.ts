@@ -76,7 +76,7 @@ const LONGEST_OF_A_LANGUAGE = 4_000;
 const QUERY_VECTOR_BYTES = 16_777_216;
 
 /** A store that was found ready, and when. */
-interface Checked {
+interface CheckedStore {
   readonly at: number;
   readonly store: ReadyStore;
 }
@@ -106,7 +106,7 @@ export function contentPlane(
     sizeCalculation: (vector) => vector.length + 200,
   });
   // By the facet as one manifest declares it: under another declaration a store is checked anew.
-  const checked = new WeakMap<Facet, Map<string, Checked>>();
+  const checked = new WeakMap<Facet, Map<string, CheckedStore>>();
   const times = new IndexTimes(reads);
   const embedderOf = (facet: Facet): Promise<Embedder> => {
     const key = embedderKey(facet);
@@ -126,7 +126,7 @@ export function contentPlane(
   /** A store which may be read; checked every few seconds. */
   const readyStore = async (facet: Facet, version: string): Promise<ReadyStore> => {
     const { name } = facet;
-    const stores = checked.get(facet) ?? new Map<string, Checked>();
+    const stores = checked.get(facet) ?? new Map<string, CheckedStore>();
     checked.set(facet, stores);
     const known = stores.get(version);
     if (known !== undefined && known.at > Date.now() - TRUST_MS) return known.store;
@@ -339,7 +339,7 @@ function encoderFault(
 }
 
 /** A model, and what asks it: loaded where there is one. */
-interface Decoding {
+interface DecoderModel {
   readonly check: typeof checkDecoder;
   readonly run: typeof runDecoder;
   readonly model: ChatModel;
@@ -350,7 +350,7 @@ async function decodingBy(
   share: Share,
   dataDir: string,
   log: ServiceLog,
-): Promise<Decoding> {
+): Promise<DecoderModel> {
   const { ChatModel, checkDecoder, DailyBudget, runDecoder } = await import('../../content/decode/index.js');
   const { cacheBytes = DEFAULT_CHAT_CACHE_BYTES, perDay = null, ...endpoint } = settings;
   const concurrency = placesOf(endpoint.concurrency ?? DEFAULT_CHAT_CONCURRENCY, share);
@@ -367,7 +367,7 @@ async function decodingBy(
 async function decoderColumn(
   { use, values }: OperatorCall,
   passages: readonly StoredPassage[],
-  decoding: Decoding | null,
+  decoding: DecoderModel | null,
   { subject, until, timeoutMs, signal, spend }: OperatorCaller,
 ): Promise<OperatorResult> {
   if (decoding === null) throw queryError('noDecoder', { operator: use.operator });

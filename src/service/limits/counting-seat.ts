@@ -1,6 +1,6 @@
 import { createLeasedLimiter, type RateLimits } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
-import type { Seat } from '../seat.js';
+import type { ProcessFiles } from '../seat.js';
 import type { LimitsPlace } from '../settings/load.js';
 import type { Settings } from '../settings.js';
 import { openPostgresCounts } from './postgres.js';
@@ -13,11 +13,11 @@ import { type CountStore, SharedCounts } from './shared-counts.js';
  * one, so what would be counted is refused (E5038). @throws StartProblem where there can be no store
  */
 export async function countingSeat(
-  seat: Seat,
+  seat: ProcessFiles,
   { load }: Settings,
   tenant: string,
   log: ServiceLog,
-): Promise<{ readonly seat: Seat; heard(): boolean; close(): Promise<void> }> {
+): Promise<{ readonly seat: ProcessFiles; heard(): boolean; close(): Promise<void> }> {
   if (load.limits === null) return { seat, heard: () => true, close: async () => undefined };
   const store = await opened(load.limits);
   const counts = await SharedCounts.join(store, { tenant, log });

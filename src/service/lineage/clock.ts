@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Time as the emitter knows it: its own in tests. */
-export interface Clock {
+export interface LineageClock {
   /** ms since 1970. */
   now(): number;
   /** Resolves after `ms`, or when `signal` aborts. */
@@ -11,7 +11,7 @@ export interface Clock {
 /** A timer holds no more than some 24 days. */
 const LONGEST = 2_000_000_000;
 
-export const systemClock: Clock = Object.freeze({
+export const systemClock: LineageClock = Object.freeze({
   now: () => Date.now(),
   sleep: async (ms: number, signal: AbortSignal) => {
     try {

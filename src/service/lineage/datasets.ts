@@ -25,10 +25,10 @@ export interface DatasetDescription {
     readonly description: string | null;
     readonly sensitivity: string | null;
   }[];
-  readonly columns: readonly { readonly name: string; readonly inputs: readonly Input[] }[];
+  readonly columns: readonly { readonly name: string; readonly inputs: readonly LineageInput[] }[];
 }
 
-interface Input {
+interface LineageInput {
   readonly namespace: string;
   readonly name: string;
   readonly field: string;
@@ -52,7 +52,7 @@ export function datasetsOf(
   namespace: string,
   databaseOf: (connector: string) => DatabaseName,
 ): readonly DatasetDescription[] {
-  const here = (object: string, field: string, as: Transformation): Input => {
+  const here = (object: string, field: string, as: Transformation): LineageInput => {
     return { namespace, name: datasetName(object), field, transformations: [as] };
   };
   const { catalog, facets } = manifest;
@@ -80,13 +80,16 @@ function entityDataset(
   facets: readonly Facet[],
   { relations }: Catalog,
   databaseOf: (connector: string) => DatabaseName,
-  here: (object: string, field: string, as: Transformation) => Input,
+  here: (object: string, field: string, as: Transformation) => LineageInput,
 ): DatasetDescription {
   const derived = facets.flatMap((f) => f.derived.map((d) => ({ ...d, facet: f.name })));
   const { name, description, columns, computed = [] } = relation;
-  const stored = ({ connector, schema, table }: Relation, physical: string, as: Transformation): Input =>
-    upstream(databaseOf(connector), schema, table, physical, as);
-  const read = ({ relation: of, column }: ReadColumn, as: Transformation): readonly Input[] => {
+  const stored = (
+    { connector, schema, table }: Relation,
+    physical: string,
+    as: Transformation,
+  ): LineageInput => upstream(databaseOf(connector), schema, table, physical, as);
+  const read = ({ relation: of, column }: ReadColumn, as: Transformation): readonly LineageInput[] => {
     const owner = relations.get(of);
     const physical = owner === undefined ? undefined : columnOf(owner, column)?.physical;
     return owner === undefined || physical === undefined ? [] : [stored(owner, physical, as)];
@@ -123,7 +126,7 @@ function facetDataset(facet: Facet, database: DatabaseName): DatasetDescription 
   const { name, description, schema, table, text, entityKey, metadata, versions } = facet;
   const redacts = [...versions.values()].some((v) => v.redact.length + v.detectors.length > 0);
   const columns = [entityKey, ...metadata.filter((m) => m.name !== entityKey.name)];
-  const from = (physical: string, as: Transformation): Input =>
+  const from = (physical: string, as: Transformation): LineageInput =>
     upstream(database, schema, table, physical, as);
   return {
     name: `osl.facets.${name}`,
@@ -155,7 +158,7 @@ function upstream(
   table: string,
   field: string,
   as: Transformation,
-): Input {
+): LineageInput {
   const name = [...(database === null ? [] : [database]), schema, table].join('.');
   return { namespace, name, field, transformations: [as] };
 }

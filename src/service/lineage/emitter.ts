@@ -1,12 +1,12 @@
 import { readFrames } from '../../../audit/index.js';
 import { Serial } from '../../base/serial.js';
-import type { Clock } from './clock.js';
-import type { Endpoint } from './config/load.js';
+import type { LineageClock } from './clock.js';
+import type { LineageEndpoint } from './config/load.js';
 import { type DatasetDescription, datasetFingerprint } from './datasets.js';
-import { Delivery } from './delivery/delivery.js';
+import { EndpointDelivery } from './delivery/delivery.js';
 import { datasetEvent, droppedEvent, runEvent, type Voice } from './openlineage.js';
 import { type NewEvent, Outbox } from './outbox/outbox.js';
-import { type Cursor, type Entry, journalIn } from './outbox/state.js';
+import { journalIn, type LogPosition, type OutboxEntry } from './outbox/state.js';
 import { takeRequests } from './requests.js';
 import { Windows } from './window.js';
 
@@ -16,12 +16,12 @@ export interface EmitterSettings {
   /** Of the outbox. */
   readonly dir: string;
   /** The end of the audit log as it is opened: where a new outbox begins to read. */
-  readonly start: Cursor;
+  readonly start: LogPosition;
   readonly voice: Voice;
   readonly agent: string;
   readonly windowMs: number;
   readonly outboxBytes: number;
-  readonly endpoints: readonly Endpoint[];
+  readonly endpoints: readonly LineageEndpoint[];
   /** How often the audit log and the requests are looked at, ms. */
   readonly pollMs: number;
 }
@@ -58,13 +58,13 @@ const SEGMENTS_BACK = 2;
  */
 export class Emitter {
   readonly #settings: EmitterSettings;
-  readonly #clock: Clock;
+  readonly #clock: LineageClock;
   readonly #warn: Warn;
   readonly #outbox: Outbox;
-  readonly #deliveries: ReadonlyMap<string, Delivery>;
+  readonly #deliveries: ReadonlyMap<string, EndpointDelivery>;
   readonly #stop = new AbortController();
   readonly #windows = new Windows();
-  #cursor: Cursor;
+  #cursor: LogPosition;
   readonly #closing = new Serial();
   /** One after another: each begins with what the one before left. */
   readonly #announcing = new Serial();
@@ -74,7 +74,7 @@ export class Emitter {
 
   private constructor(
     settings: EmitterSettings,
-    clock: Clock,
+    clock: LineageClock,
     warn: Warn,
     outbox: Outbox,
     chance: () => number,
@@ -89,14 +89,14 @@ export class Emitter {
     this.#deliveries = new Map(
       settings.endpoints.map((endpoint) => [
         endpoint.name,
-        new Delivery({ endpoint, outbox, clock, agent, signal, chance, warn }),
+        new EndpointDelivery({ endpoint, outbox, clock, agent, signal, chance, warn }),
       ]),
     );
   }
 
   static async open(
     settings: EmitterSettings,
-    clock: Clock,
+    clock: LineageClock,
     warn: Warn,
     chance: () => number = Math.random,
   ): Promise<Emitter> {
@@ -207,7 +207,7 @@ export class Emitter {
   }
 
   /** Tries until the disk takes it; at the end of the process the audit log keeps what it does not. */
-  async #put(runs: ReturnType<Windows['close']>, cursor: Cursor): Promise<void> {
+  async #put(runs: ReturnType<Windows['close']>, cursor: LogPosition): Promise<void> {
     const { voice } = this.#settings;
     const before = this.#outbox.state.cursor;
     this.#writtenAt = this.#clock.now();
@@ -215,7 +215,7 @@ export class Emitter {
     const events = runs
       .map((r) => runEvent(r, cursor.writer, voice))
       .map(({ id, event }): NewEvent => ({ id, kind: 'run', body: JSON.stringify(event) }));
-    const also: readonly Entry[] = [{ t: 'cursor', ...cursor }];
+    const also: readonly OutboxEntry[] = [{ t: 'cursor', ...cursor }];
     for (;;) {
       try {
         await this.#outbox.add(events, also);
@@ -243,7 +243,7 @@ export class Emitter {
  * Where to go on. Another log than that of the cursor is all new; one that ends before the cursor has lost its end to a
  * power cut, and what was told of that was never acknowledged.
  */
-function placeIn(cursor: Cursor | null, end: Cursor, warn: Warn): Cursor {
+function placeIn(cursor: LogPosition | null, end: LogPosition, warn: Warn): LogPosition {
   if (cursor === null) return end;
   if (cursor.writer !== end.writer) {
     warn('the audit log is another one than before: lineage is read from its beginning', {

@@ -10,7 +10,7 @@ import type { LineageConfig } from './config/load.js';
 import { type DatabaseName, type DatasetDescription, datasetsOf } from './datasets.js';
 import type { EmitterSettings, EmitterStats } from './emitter.js';
 import { producerOf } from './openlineage.js';
-import type { Cursor } from './outbox/state.js';
+import type { LogPosition } from './outbox/state.js';
 import { PlanRecorder } from './recorder.js';
 
 /** What the service tells of lineage. */
@@ -36,7 +36,7 @@ export interface LineageOptions {
   /** Of the outbox. */
   readonly dir: string;
   /** The end of that chain as it is opened. */
-  readonly end: Cursor;
+  readonly end: LogPosition;
   /** Where plans are noted; null for a chain that nobody asks on any more. */
   readonly audit: AuditLog | null;
   /** Whether this process tells of datasets: of several workers one does. */

@@ -102,14 +102,14 @@ function leafOf({ segment, seq, leaf }: AuditLeaf): object {
   return { segment, seq, leafHash: leaf };
 }
 
-type Columns = NonNullable<NonNullable<Runs['description']>['columns']>;
+type LineageColumns = NonNullable<NonNullable<Runs['description']>['columns']>;
 
-function inputObjects({ outputs, rows }: Columns): readonly string[] {
+function inputObjects({ outputs, rows }: LineageColumns): readonly string[] {
   return [...outputs.flatMap((o) => o.inputs), ...rows].map((i) => i.object);
 }
 
 /** The answer as a dataset that nobody keeps: what went into each of its columns, and what decided its rows. */
-function answer(plan: string, { outputs, rows }: Columns, voice: Voice): object {
+function answer(plan: string, { outputs, rows }: LineageColumns, voice: Voice): object {
   return {
     namespace: voice.namespace,
     name: `answer.${plan}`,
@@ -118,7 +118,7 @@ function answer(plan: string, { outputs, rows }: Columns, voice: Voice): object 
 }
 
 export function columnLineageFacet(
-  outputs: Columns['outputs'],
+  outputs: LineageColumns['outputs'],
   rows: readonly Influence[],
   voice: Voice,
 ): object {

@@ -42,7 +42,7 @@ export interface Runs {
   readonly surfaces: Readonly<Record<string, number>>;
 }
 
-type Growing = { -readonly [K in keyof Runs]: Runs[K] } & {
+type MutableRuns = { -readonly [K in keyof Runs]: Runs[K] } & {
   outcomes: Record<string, number>;
   surfaces: Record<string, number>;
 };
@@ -60,7 +60,7 @@ const PLAN_MARK = Buffer.from('"plan":"');
  */
 export class Windows {
   readonly #descriptions = new LRUCache<string, PlanDescription>({ max: MOST_DESCRIPTIONS });
-  #runs = new Map<string, Growing>();
+  #runs = new Map<string, MutableRuns>();
   #startedAt: number | null = null;
   #lastAt = 0;
 

@@ -69,10 +69,10 @@ export class Collector {
   }
 }
 
-type Value = string | number | boolean | readonly string[];
+type OtlpValue = string | number | boolean | readonly string[];
 
 /** An attribute as OTLP has it. */
-export function attribute(key: string, value: Value): object {
+export function attribute(key: string, value: OtlpValue): object {
   if (typeof value === 'string') return { key, value: { stringValue: value } };
   if (typeof value === 'boolean') return { key, value: { boolValue: value } };
   if (typeof value === 'number') return { key, value: { intValue: String(value) } };

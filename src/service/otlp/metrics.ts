@@ -1,14 +1,14 @@
 import { attribute, type Collector, nanoseconds, SCOPE } from './collector.js';
 
 /** A metric as `prom-client` gives it in JSON. */
-interface Told {
+interface MetricJson {
   readonly name: string;
   readonly help: string;
   readonly type: string;
-  readonly values: readonly Sample[];
+  readonly values: readonly MetricSample[];
 }
 
-interface Sample {
+interface MetricSample {
   readonly value: number;
   readonly labels: Readonly<Record<string, string | number>>;
   readonly metricName?: string;
@@ -23,7 +23,7 @@ export function exportMetrics(
 ): () => Promise<void> {
   const since = nanoseconds(Date.now() - 1_000 * process.uptime());
   const send = async (): Promise<void> => {
-    const told = JSON.parse(await figures()) as readonly Told[]; // what the registry of this process wrote
+    const told = JSON.parse(await figures()) as readonly MetricJson[]; // what the registry of this process wrote
     const now = nanoseconds(Date.now());
     const metrics = told
       .filter(({ name }) => name.startsWith('osl_'))
@@ -49,11 +49,11 @@ export function exportMetrics(
 const CUMULATIVE = 2;
 
 function metricOf(
-  { name, help: description, type, values }: Told,
+  { name, help: description, type, values }: MetricJson,
   since: string,
   now: string,
 ): readonly object[] {
-  const point = (value: number, labels: Sample['labels']) => ({
+  const point = (value: number, labels: MetricSample['labels']) => ({
     attributes: attributesOf(labels),
     startTimeUnixNano: since,
     timeUnixNano: now,
@@ -85,15 +85,15 @@ function metricOf(
   }
 }
 
-function attributesOf(labels: Sample['labels']): readonly object[] {
+function attributesOf(labels: MetricSample['labels']): readonly object[] {
   return Object.entries(labels).map(([key, value]) => attribute(key, String(value)));
 }
 
 /** Prometheus counts what is in a bucket or below; OTLP what is in it. */
-function histogramPoints(values: readonly Sample[], since: string, now: string): readonly object[] {
+function histogramPoints(values: readonly MetricSample[], since: string, now: string): readonly object[] {
   const series = new Map<
     string,
-    { labels: Sample['labels']; bounds: number[]; below: number[]; sum: number }
+    { labels: MetricSample['labels']; bounds: number[]; below: number[]; sum: number }
   >();
   for (const {
     metricName = '',

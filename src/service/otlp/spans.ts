@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Stage } from '../../ask/request/meters.js';
-import type { EndedRequest, Tracing } from '../../ask/request/observing.js';
+import type { RequestStage } from '../../ask/request/meters.js';
+import type { EndedRequest, TraceSink } from '../../ask/request/observing.js';
 import { attribute, type Collector, nanoseconds, type OtlpSettings, SCOPE } from './collector.js';
 
 /** Requests that may wait for the collector; those beyond are dropped. */
@@ -13,7 +13,7 @@ const INTERNAL = 1;
 const ERROR = 2;
 
 /** A span for each request and one below it for each of its stages, handed to the collector in the background. */
-export class SpanExporter implements Tracing {
+export class SpanExporter implements TraceSink {
   /** Requests whose spans were not delivered. */
   dropped = 0;
   readonly #collector: Collector;
@@ -105,16 +105,16 @@ function fingerprintOf({ fingerprint }: EndedRequest): readonly object[] {
 
 /** The first three follow each other; `record` and `answer` begin together once it is decided. */
 function stagesOf(
-  stages: ReadonlyMap<Stage, number>,
+  stages: ReadonlyMap<RequestStage, number>,
   { traceId, spanId }: Parent,
   startedAt: number,
   endedAt: number,
 ): object[] {
-  const ms = (stage: Stage): number => (stages.get(stage) ?? 0) / 1_000;
+  const ms = (stage: RequestStage): number => (stages.get(stage) ?? 0) / 1_000;
   const limit = startedAt + ms('identify');
   const decide = limit + ms('limit');
   const answer = Math.max(decide + ms('decide'), endedAt - ms('answer'));
-  const starts: readonly (readonly [Stage, number])[] = [
+  const starts: readonly (readonly [RequestStage, number])[] = [
     ['identify', startedAt],
     ['limit', limit],
     ['decide', decide],

@@ -4,7 +4,7 @@ import { StartProblem } from '../../base/start-problem.js';
 import { messageOf } from '../../base/thrown.js';
 import { compilePublishable, EMPTY_OVERLAY } from '../../model/manifest/index.js';
 import type { Model, ServedModel } from '../../model/served-model.js';
-import type { Publishing } from '../../model/versions/index.js';
+import type { PublicationStore } from '../../model/versions/index.js';
 import { engineConfig, type OpenEngine, renewal } from '../engines.js';
 import { type EventParts, preparedReload, recordEvent } from '../events.js';
 import { beginFollowing } from '../follow-control.js';
@@ -14,22 +14,22 @@ import { type PolicyParts, preparedPolicy } from '../policy-change.js';
 import { readText } from '../read-text.js';
 import type { Revocations } from '../revocations.js';
 import { requireRowSecurity } from '../row-security.js';
-import type { Seat } from '../seat.js';
+import type { ProcessFiles } from '../seat.js';
 import type { Service } from '../service.js';
-import type { Serving } from '../serving.js';
+import type { CurrentModel } from '../serving.js';
 import type { Settings } from '../settings.js';
-import type { Prepared, Reloaded, ReloadPart } from './reload.js';
+import type { PreparedChange, ReloadPart, ReloadResult } from './reload.js';
 
 /** Ways in which what serves becomes another thing: a reload, a policy, what others have published. */
-export interface Changes {
+export interface ModelChanges {
   /**
    * Reads manifest, policy, keys and credentials anew, and `more`: all change together, or nothing does.
    *
    * @throws ManifestProblems, StartProblem and what `more` throws
    */
-  reload(more?: readonly ReloadPart[]): Promise<Reloaded>;
+  reload(more?: readonly ReloadPart[]): Promise<ReloadResult>;
   /** Reads and checks a change that other processes of the server take up too. Throws as `reload`. */
-  prepare(change: Change, more?: readonly ReloadPart[]): Promise<Prepared>;
+  prepare(change: ModelChange, more?: readonly ReloadPart[]): Promise<PreparedChange>;
   /** Says that what is to serve cannot be known since then, ms since 1970: what may, the settings say. */
   losePolicy(why: string, since: number): Promise<void>;
   /** Reads a draft anew that another process has changed. */
@@ -39,8 +39,8 @@ export interface Changes {
 /** What changes are made to. */
 export interface ChangingParts extends EventParts {
   readonly service: Service;
-  readonly serving: Serving;
-  readonly publishing: Publishing;
+  readonly serving: CurrentModel;
+  readonly publishing: PublicationStore;
   readonly revocations: Revocations;
   readonly keys: TenantKeys;
   /** Engines as they were opened, by connector. */
@@ -54,9 +54,9 @@ export interface ChangingParts extends EventParts {
 /** Starts to follow what others change. `close` ends that. */
 export function startChanges(
   parts: ChangingParts,
-  seat: Seat,
+  seat: ProcessFiles,
   settings: Settings,
-): { readonly changes: Changes; close(): Promise<void> } {
+): { readonly changes: ModelChanges; close(): Promise<void> } {
   const { serving, publishing, log, announce } = parts;
   const reloadable = [
     modelPart(parts, seat, settings),
@@ -75,7 +75,7 @@ export function startChanges(
       void requireRowSecurity(model, parts.keys, log).catch((error: unknown) => log.error(messageOf(error))),
     record: (detail) => recordEvent(parts, 'service.policy', detail),
   };
-  const prepare = (change: Change, more: readonly ReloadPart[] = []): Promise<Prepared> => {
+  const prepare = (change: ModelChange, more: readonly ReloadPart[] = []): Promise<PreparedChange> => {
     switch (change.kind) {
       case 'version':
         return preparedVersion(parts.service, serving);
@@ -95,7 +95,7 @@ export function startChanges(
     const state = serving.losePolicy({ message: why, unknown: true }, since);
     await recordEvent(parts, 'service.policy', { state, why });
   };
-  const reload = (more: readonly ReloadPart[] = []): Promise<Reloaded> =>
+  const reload = (more: readonly ReloadPart[] = []): Promise<ReloadResult> =>
     publishing.exclusively(async () => {
       const told = await (await prepare({ kind: 'reload' }, more)).take();
       await announce();
@@ -114,7 +114,7 @@ export function startChanges(
 /** Manifest and policy, with what is published. */
 function modelPart(
   { serving, publishing, service: { engines }, keys, log }: ChangingParts,
-  seat: Seat,
+  seat: ProcessFiles,
   { manifestFile, policyFile }: Settings,
 ): ReloadPart {
   return {
@@ -143,7 +143,7 @@ function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, unknown
 }
 
 /** Credentials of one connector, as the manifest that serves names their variable. */
-function enginePart(name: string, engine: OpenEngine, serving: Serving, settings: Settings): ReloadPart {
+function enginePart(name: string, engine: OpenEngine, serving: CurrentModel, settings: Settings): ReloadPart {
   return {
     prepare: async () => {
       const connector = serving.model.manifest.connectors.get(name);
@@ -169,7 +169,7 @@ function lineagePart({ lineageFile }: Settings): readonly ReloadPart[] {
 }
 
 /** What all processes of a server take up together. */
-export type Change =
+export type ModelChange =
   /** The files anew. `brokenSince`: a policy that is broken has been so since then, ms since 1970. */
   | { readonly kind: 'reload'; readonly brokenSince?: number }
   /** What another process has published. */
@@ -177,7 +177,7 @@ export type Change =
   /** A policy, and what other gateways have published. `same`: the policy that serves stays. */
   | { readonly kind: 'policy'; readonly same?: boolean; readonly brokenSince?: number };
 
-const NOTHING: Reloaded = Object.freeze({ now: [], kept: [] });
+const NOTHING: ReloadResult = Object.freeze({ now: [], kept: [] });
 
 /**
  * What another process has published, over the file as it was last loaded here, and not in force yet. Who published it
@@ -187,8 +187,8 @@ const NOTHING: Reloaded = Object.freeze({ now: [], kept: [] });
  */
 async function preparedVersion(
   service: Pick<Service, 'publishing' | 'drafting' | 'log'>,
-  serving: Serving,
-): Promise<Prepared> {
+  serving: CurrentModel,
+): Promise<PreparedChange> {
   const { publishing, log } = service;
   const { versions } = publishing;
   const { model } = serving;
@@ -206,12 +206,12 @@ async function preparedVersion(
   };
 }
 
-type Overlay = typeof EMPTY_OVERLAY;
+type PublishedOverlay = typeof EMPTY_OVERLAY;
 
 async function composed(
   { drafting }: Pick<Service, 'drafting'>,
   served: ServedModel,
-  head: Overlay,
+  head: PublishedOverlay,
 ): Promise<Model> {
   const { manifest, snapshot, file, published } = served;
   const { document: base } = file;

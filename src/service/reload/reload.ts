@@ -14,13 +14,13 @@ export interface ReloadStep {
 }
 
 /** What a reload came to. */
-export interface Reloaded {
+export interface ReloadResult {
   readonly now: readonly string[];
   readonly kept: readonly string[];
 }
 
 /** Reads and checks every part before any is taken up: all or none. Gives what takes them up. */
-export async function prepareAll(parts: readonly ReloadPart[]): Promise<() => Reloaded> {
+export async function prepareAll(parts: readonly ReloadPart[]): Promise<() => ReloadResult> {
   const steps: ReloadStep[] = [];
   for (const part of parts) steps.push(await part.prepare());
   return () => {
@@ -31,8 +31,8 @@ export async function prepareAll(parts: readonly ReloadPart[]): Promise<() => Re
 }
 
 /** A change that was read and checked and is not in force: every process of a server takes it up, or none. */
-export interface Prepared {
-  take(): Promise<Reloaded>;
+export interface PreparedChange {
+  take(): Promise<ReloadResult>;
   /** What served before goes on. */
   drop(): Promise<void>;
 }

@@ -1,12 +1,12 @@
 import { StartProblem } from '../../base/start-problem.js';
 import { messageOf } from '../../base/thrown.js';
-import type { Endpoint } from '../lineage/config/load.js';
+import type { LineageEndpoint } from '../lineage/config/load.js';
 import { readSecret, signingKey } from '../lineage/config/secret.js';
 import { networkOf } from '../lineage/delivery/address.js';
 import type { ReadSetting } from './table.js';
 
 /** The receiver of what the policy's owner is told; null where there is none. */
-export type OwnerSettings = Endpoint | null;
+export type OwnerSettings = LineageEndpoint | null;
 
 /** ms that a receiver has; whoever asks waits for it. */
 const TIMEOUT_MS = 5_000;

@@ -19,7 +19,7 @@ import {
   places,
   port,
   publicKeyFiles,
-  type Setting,
+  type SettingDefinition,
   seconds,
   secret,
   setting,
@@ -266,7 +266,8 @@ export const SETTINGS = Object.freeze({
 });
 
 export type SettingName = keyof typeof SETTINGS;
-export type SettingValue<N extends SettingName> = (typeof SETTINGS)[N] extends Setting<infer T> ? T : never;
+export type SettingValue<N extends SettingName> =
+  (typeof SETTINGS)[N] extends SettingDefinition<infer T> ? T : never;
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads settings by name. @throws StartProblem for a value that its type refuses */
@@ -289,12 +290,12 @@ export function isSet(name: SettingName, env: Environment = process.env): boolea
 
 /** The value of variable `name`, which has the type of setting `like`; null if it is not set. @throws StartProblem */
 export function readVariable<N extends SettingName>(name: string, like: N): SettingValue<N> | null {
-  const setting: Setting<unknown> = { ...SETTINGS[like], default: null };
+  const setting: SettingDefinition<unknown> = { ...SETTINGS[like], default: null };
   return readValue(setting, name, process.env, process.cwd()) as SettingValue<N> | null;
 }
 
 function readValue<T>(
-  { type, default: initial }: Setting<T>,
+  { type, default: initial }: SettingDefinition<T>,
   name: string,
   env: Environment,
   folder: string,

@@ -2,7 +2,7 @@ import { StartProblem } from '../../base/start-problem.js';
 import type { ReadSetting } from './table.js';
 
 /** Certificates of the server and authorities of its clients. Paths are absolute. */
-export interface TlsSettings {
+export interface ServerTls {
   /** Certificate of the Postgres protocol; null: it serves loopback only. */
   readonly wire: CertificateFiles | null;
   /** Certificate of REST and MCP; null: plain HTTP. */
@@ -30,7 +30,7 @@ export interface ClientAuthorities {
 }
 
 /** @throws StartProblem */
-export function tlsSettings(read: ReadSetting): TlsSettings {
+export function tlsSettings(read: ReadSetting): ServerTls {
   const wire = certificateFiles(read, 'OSL_TLS_CERT', 'OSL_TLS_KEY');
   const own = certificateFiles(read, 'OSL_HTTP_TLS_CERT', 'OSL_HTTP_TLS_KEY');
   const http = read('OSL_HTTP_TLS') ? (own ?? wire) : null;

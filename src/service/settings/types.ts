@@ -19,7 +19,7 @@ export interface SettingType<T> {
 }
 
 /** One setting: its type, its default as an operator would write it (null: none), and what it does. */
-export interface Setting<T> {
+export interface SettingDefinition<T> {
   readonly type: SettingType<T>;
   readonly default: string | null;
   /** One or two sentences in Markdown; links are relative to `docs/`. */
@@ -33,7 +33,7 @@ export function setting<T>(
   initial: string,
   description: string,
   flag: string | null = null,
-): Setting<T> {
+): SettingDefinition<T> {
   return Object.freeze({ type, default: initial, description, flag });
 }
 
@@ -42,17 +42,21 @@ export function optional<T>(
   type: SettingType<T>,
   description: string,
   flag: string | null = null,
-): Setting<T | null> {
+): SettingDefinition<T | null> {
   return Object.freeze({ type, default: null, description, flag });
 }
 
-interface Traits {
+interface SettingTraits {
   readonly isList?: true;
   readonly isSecret?: true;
   readonly words?: readonly string[];
 }
 
-function typeOf<T>(takes: string, parse: SettingType<T>['parse'], traits: Traits = {}): SettingType<T> {
+function typeOf<T>(
+  takes: string,
+  parse: SettingType<T>['parse'],
+  traits: SettingTraits = {},
+): SettingType<T> {
   return Object.freeze({ takes, isList: false, isSecret: false, words: [], ...traits, parse });
 }
 

@@ -3,12 +3,12 @@ import { PROBLEM } from '../rest/problem.js';
 import {
   count,
   flag,
+  type JsonShape,
   list,
   object,
   oneOf,
   orNull,
   ref,
-  type Shape,
   text,
   textOrNull,
 } from '../rest/shape.js';
@@ -18,12 +18,12 @@ import { DECISIONS, KINDS, OUTCOMES, SURFACES } from './requests.js';
 
 export const REQUEST_ID = text('The call in the audit log.');
 const VERSIONS = object({ manifest: text(), policy: text() });
-const NUMBER: Shape<number> = { type: 'number' };
+const NUMBER: JsonShape<number> = { type: 'number' };
 const SIGHT = ref('Sight');
 const NEXT = textOrNull('`from` of the next page; null at the end.');
 const PROCESS = text('`server`, or `worker 2`.');
-const ANY_OBJECT: Shape<object> = { type: 'object' };
-const NUMBERS_BY_NAME: Shape<object> = { type: 'object', additionalProperties: NUMBER };
+const ANY_OBJECT: JsonShape<object> = { type: 'object' };
+const NUMBERS_BY_NAME: JsonShape<object> = { type: 'object', additionalProperties: NUMBER };
 
 const SESSION_VIEW = object({
   id: text('By which it is cancelled or ended.'),
@@ -279,7 +279,7 @@ export const ACCESS_REQUESTS = object({
 });
 
 /** Components of the admin listener's document, by name. */
-export const ADMIN_COMPONENTS: ReadonlyMap<string, Shape> = new Map<string, Shape>([
+export const ADMIN_COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonShape>([
   ['Problem', PROBLEM],
   ['Sight', oneOf(...SIGHTS)],
   ['MatrixRow', MATRIX_ROW],

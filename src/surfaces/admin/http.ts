@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
-import type { Call } from '../../ask/index.js';
+import type { RequestCall } from '../../ask/index.js';
 import type { InsightParts } from '../../ask/operating/look.js';
 import {
   command,
@@ -89,12 +89,12 @@ export async function createAdminHttp(
 export function shownRoutes(
   app: FastifyInstance,
   parts: () => OperatingParts,
-  schemas: Schemas = OPERATIONS,
+  schemas: SessionSchemas = OPERATIONS,
 ): void {
   const show = async (
     request: FastifyRequest,
     reply: FastifyReply,
-    answer: (call: Call) => Promise<object>,
+    answer: (call: RequestCall) => Promise<object>,
   ): Promise<FastifyReply> => {
     const { call } = request;
     await readRequest(parts(), call, 'admin_show', () => queryParameters(request, []));
@@ -123,13 +123,13 @@ export function shownRoutes(
   );
 }
 
-type Schemas = Readonly<Record<keyof typeof OPERATIONS, FastifySchema>>;
+type SessionSchemas = Readonly<Record<keyof typeof OPERATIONS, FastifySchema>>;
 
 /** Cancels what a session runs, or ends it. */
 export function sessionRoutes(
   app: FastifyInstance,
   parts: () => OperatingParts,
-  schemas: Schemas = OPERATIONS,
+  schemas: SessionSchemas = OPERATIONS,
 ): void {
   for (const what of ['cancel', 'end'] as const) {
     app.post<{ Params: { id: string } }>(

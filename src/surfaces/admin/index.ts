@@ -1,5 +1,5 @@
 /** The listener for who runs the server: REST and a wire database, over `src/ask/operating/`. */
 export { adminBesideRest } from './beside-rest.js';
 export { type AdminHttp, type AdminParts, createAdminHttp } from './http.js';
-export type { Configured } from './show.js';
+export type { ProcessConfiguration } from './show.js';
 export { ADMIN_DATABASE, createAdminWire } from './wire.js';

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { queryError } from 'osl-compiler';
-import type { Call } from '../../ask/index.js';
+import type { RequestCall } from '../../ask/index.js';
 import { accessRequests } from '../../ask/operating/access-requests.js';
 import { figures } from '../../ask/operating/figures.js';
 import { freshness } from '../../ask/operating/freshness.js';
@@ -45,13 +45,13 @@ export const INSIGHT_METHODS: readonly (readonly [path: string, methods: string]
   ['/admin/freshness', 'GET, HEAD'],
 ];
 
-type Schemas = Readonly<Record<keyof typeof INSIGHT_OPERATIONS, FastifySchema>>;
+type InsightSchemas = Readonly<Record<keyof typeof INSIGHT_OPERATIONS, FastifySchema>>;
 
 /** Who sees what, the audit log, and figures, for admins. @param schemas what the document says of each */
 export function insightRoutes(
   app: FastifyInstance,
   parts: () => InsightParts,
-  schemas: Schemas = INSIGHT_OPERATIONS,
+  schemas: InsightSchemas = INSIGHT_OPERATIONS,
 ): void {
   /** A GET with these parameters, of which `read` makes what `answer` is asked. */
   const get = <T>(
@@ -59,7 +59,7 @@ export function insightRoutes(
     schema: FastifySchema,
     known: readonly string[],
     read: (given: Parameters, request: FastifyRequest) => T,
-    answer: (call: Call, asked: T) => Promise<object>,
+    answer: (call: RequestCall, asked: T) => Promise<object>,
   ): void => {
     app.get(path, { schema }, async (request: FastifyRequest, reply: FastifyReply) => {
       const { call } = request;

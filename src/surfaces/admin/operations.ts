@@ -1,20 +1,20 @@
 import { MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
-import type { Told } from '../rest/openapi/document.js';
+import type { DocumentInfo } from '../rest/openapi/document.js';
 import { BEARER, json, operation } from '../rest/openapi/operations.js';
 import { ANY_CALL, refusals } from '../rest/openapi/refusals.js';
-import { flag, list, object, oneOf, orNull, ref, type Shape, text } from '../rest/shape.js';
+import { flag, type JsonShape, list, object, oneOf, orNull, ref, text } from '../rest/shape.js';
 import { ACCESS_REQUESTS, ADMIN_COMPONENTS, REQUEST_ID, REVOCATION } from './components.js';
 import { DECISIONS, KINDS, OUTCOMES, REVOCATIONS, SURFACES } from './requests.js';
 
-type Refusal = 'auditUnreadable' | 'body' | 'noSession' | 'notFound';
+type AdminRefusal = 'auditUnreadable' | 'body' | 'noSession' | 'notFound';
 
 /** Document entry of one admin route, whose 200 answer has the schema `answer`. */
 function adminOperation(
   operationId: string,
   summary: string,
-  answer: Shape,
-  parameters: Readonly<Record<string, Shape>> = {},
-  more: readonly Refusal[] = [],
+  answer: JsonShape,
+  parameters: Readonly<Record<string, JsonShape>> = {},
+  more: readonly AdminRefusal[] = [],
   body: Readonly<Record<string, unknown>> = {},
 ) {
   return operation({
@@ -28,11 +28,11 @@ function adminOperation(
   });
 }
 
-function listOperation(operationId: string, summary: string, member: string, element: Shape) {
+function listOperation(operationId: string, summary: string, member: string, element: JsonShape) {
   return adminOperation(operationId, summary, object({ request_id: REQUEST_ID, [member]: list(element) }));
 }
 
-function commandOperation(operationId: string, summary: string, more: readonly Refusal[] = []) {
+function commandOperation(operationId: string, summary: string, more: readonly AdminRefusal[] = []) {
   return adminOperation(operationId, summary, object({ request_id: REQUEST_ID, done: text() }), {}, more);
 }
 
@@ -181,7 +181,7 @@ export const INSIGHT_OPERATIONS = Object.freeze({
 });
 
 /** Head of the admin listener's document. */
-export const TOLD: Told = {
+export const TOLD: DocumentInfo = {
   title: 'OSL Gateway, for who runs it',
   description: 'Sessions, pools, caches, and the state of the server. It takes an admin role.',
   components: ADMIN_COMPONENTS,

@@ -1,7 +1,7 @@
 import type { ProcessView, SessionView } from '../../ask/operating/views.js';
 
 /** A table of texts, as the wire sends it. */
-export interface Shown {
+export interface TextTable {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
 }
@@ -23,13 +23,17 @@ export const SHOWN = [
 export type ShownName = (typeof SHOWN)[number];
 
 /** What a process is told at start, beside what it found. */
-export interface Configured {
+export interface ProcessConfiguration {
   readonly version: string;
   /** Names and values; nothing secret stands in a setting. */
   readonly settings: readonly (readonly [name: string, value: string])[];
 }
 
-export function show(name: ShownName, views: readonly ProcessView[], configured: Configured): Shown {
+export function show(
+  name: ShownName,
+  views: readonly ProcessView[],
+  configured: ProcessConfiguration,
+): TextTable {
   switch (name) {
     case 'clients':
       return table(CLIENT, views.flatMap(({ sessions }) => sessions).map(clientRow));
@@ -152,7 +156,7 @@ const CLIENT = [
   'shape',
 ] as const;
 
-function clientRow(s: SessionView): readonly Cell[] {
+function clientRow(s: SessionView): readonly CellValue[] {
   return [
     s.surface,
     s.user,
@@ -168,15 +172,15 @@ function clientRow(s: SessionView): readonly Cell[] {
   ];
 }
 
-function usersOf(views: readonly ProcessView[]): readonly (readonly Cell[])[] {
+function usersOf(views: readonly ProcessView[]): readonly (readonly CellValue[])[] {
   const counts = new Map<string, number>();
   for (const { sessions } of views)
     for (const { subject } of sessions) counts.set(subject ?? '', (counts.get(subject ?? '') ?? 0) + 1);
   return [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-type Cell = string | number | boolean | null | undefined;
+type CellValue = string | number | boolean | null | undefined;
 
-function table(columns: readonly string[], rows: readonly (readonly Cell[])[]): Shown {
+function table(columns: readonly string[], rows: readonly (readonly CellValue[])[]): TextTable {
   return { columns, rows: rows.map((row) => row.map((cell) => String(cell ?? ''))) };
 }

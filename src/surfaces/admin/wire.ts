@@ -14,7 +14,7 @@ import {
   type WireStatement,
   type WireTls,
 } from '../../../wire/index.js';
-import type { Call } from '../../ask/index.js';
+import type { RequestCall } from '../../ask/index.js';
 import {
   command,
   drain,
@@ -36,7 +36,7 @@ import {
   tokenRevoked,
   wireError,
 } from '../pg/index.js';
-import { type Configured, SHOWN, type ShownName, show } from './show.js';
+import { type ProcessConfiguration, SHOWN, type ShownName, show } from './show.js';
 
 /** The one database of the admin listener. */
 export const ADMIN_DATABASE = 'osl_admin';
@@ -48,7 +48,7 @@ const MOST_UNAUTHENTICATED = 100;
 /** The Postgres protocol for who runs the server: SHOW and a few commands, as PgBouncer's users expect them. */
 export function createAdminWire(
   parts: OperatingParts,
-  configured: Configured,
+  configured: ProcessConfiguration,
   tls: WireTls | null,
 ): WireServer {
   return createWireServer(
@@ -66,7 +66,7 @@ export function createAdminWire(
   );
 }
 
-function handlerOf(parts: OperatingParts, configured: Configured): Handler {
+function handlerOf(parts: OperatingParts, configured: ProcessConfiguration): Handler {
   return {
     async authenticate({ user, database, password, remoteAddress }) {
       const call = callFrom(remoteAddress, password);
@@ -112,10 +112,10 @@ class AdminSession implements SessionHandler {
   ]);
   readonly #parts: OperatingParts;
   readonly #identity: Identity;
-  readonly #configured: Configured;
+  readonly #configured: ProcessConfiguration;
   readonly #records: SessionRecords;
 
-  constructor(parts: OperatingParts, identity: Identity, configured: Configured) {
+  constructor(parts: OperatingParts, identity: Identity, configured: ProcessConfiguration) {
     this.#parts = parts;
     this.#records = new SessionRecords(parts, () => callOf(identity));
     this.#identity = identity;
@@ -215,7 +215,7 @@ class AdminSession implements SessionHandler {
     );
   }
 
-  #command(tag: string, run: (call: Call) => Promise<unknown>): WireStatement {
+  #command(tag: string, run: (call: RequestCall) => Promise<unknown>): WireStatement {
     return commandStatement(null, () =>
       this.#told(async (call) => {
         await run(call);
@@ -225,7 +225,7 @@ class AdminSession implements SessionHandler {
   }
 
   /** Runs a command as a request of its own. @throws WireError */
-  async #told(run: (call: Call) => Promise<CommandResult>): Promise<CommandResult> {
+  async #told(run: (call: RequestCall) => Promise<CommandResult>): Promise<CommandResult> {
     const call = callOf(this.#identity);
     return this.#records.translate(call.requestId, '', () => run(call));
   }
@@ -262,11 +262,11 @@ const HELP: readonly string[] = [
   'SHUTDOWN       as SIGTERM',
 ];
 
-function callOf(identity: Identity): Call {
+function callOf(identity: Identity): RequestCall {
   return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'session', identity } };
 }
 
-function callFrom(address: string, password: string | null): Call {
+function callFrom(address: string, password: string | null): RequestCall {
   const token = password === '' ? null : password;
   return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'bearer', token, address } };
 }

@@ -1,15 +1,15 @@
 import { QueryError, queryError } from 'osl-compiler';
 import { type Identity, isEmpty } from '../../../policy/index.js';
-import { type Caller, consider, type Question, type RequestParts, respond } from '../../ask/index.js';
+import { type Caller, consider, type DataQuestion, type RequestParts, respond } from '../../ask/index.js';
 import type { Origin } from '../../ask/request/call.js';
 import { Payment } from '../../ask/request/limit.js';
 import { isDenial } from '../../ask/request/told.js';
 import type { BoundValue, MemoryShare } from '../../engine/index.js';
-import type { Lane } from './classify.js';
-import type { CatalogCaller, CatalogDoor, CatalogSettings, Described } from './door.js';
+import type { StatementLane } from './classify.js';
+import type { CatalogCaller, CatalogDoor, CatalogSettings, StatementDescription } from './door.js';
 import { CatalogFault } from './fault.js';
 import { type CatalogModel, modelOf } from './model.js';
-import { MAX_CHANGES, MAX_SIGNALS, type Reply } from './reply.js';
+import { type BackendReply, MAX_CHANGES, MAX_SIGNALS } from './reply.js';
 
 /** One statement about the catalog, by one identified caller. */
 export interface CatalogQuestion {
@@ -33,12 +33,12 @@ export interface CatalogDelivery {
   /** The memory that the rows hold until they are delivered. */
   readonly memory: MemoryShare;
   /** Does what the statement asks of its session, once it is on record. @throws CatalogFault, QueryError */
-  apply(reply: Reply): Promise<void>;
+  apply(reply: BackendReply): Promise<void>;
 }
 
 /** A catalog statement that was described; see `prepare` of the spine. */
 export interface PreparedCatalog {
-  readonly described: Described;
+  readonly described: StatementDescription;
   readonly payment: Payment;
   record(): Promise<void>;
 }
@@ -57,7 +57,7 @@ export async function describeCatalog(
 ): Promise<PreparedCatalog> {
   const { text, parameterTypes, identity } = question;
   const call = callOf(question);
-  const considered = await consider<Described>(parts, call, {
+  const considered = await consider<StatementDescription>(parts, call, {
     action: 'prepare',
     asked: call.body,
     bucket: 'catalog',
@@ -87,11 +87,11 @@ export function askCatalog(
   parts: RequestParts,
   catalogs: CatalogDoor,
   question: CatalogQuestion,
-  expected: Described,
+  expected: StatementDescription,
   delivery: CatalogDelivery,
-): Promise<Reply> {
+): Promise<BackendReply> {
   const call = callOf(question);
-  return respond<Ran, Reply>(parts, call, {
+  return respond<Ran, BackendReply>(parts, call, {
     action: 'catalog',
     asked: call.body,
     bucket: 'catalog',
@@ -110,11 +110,11 @@ export function askCatalog(
 /** A statement that ran, for a caller who may run it. */
 interface Ran {
   /** @throws as the statement did */
-  reply(): Reply;
+  reply(): BackendReply;
 }
 
 /** @throws what denies the statement; any other failure is its reply */
-async function ran(statement: () => Promise<Reply>): Promise<Ran> {
+async function ran(statement: () => Promise<BackendReply>): Promise<Ran> {
   try {
     const reply = await statement();
     return { reply: () => reply };
@@ -132,7 +132,7 @@ async function ran(statement: () => Promise<Reply>): Promise<Ran> {
 export async function refuseLane(
   parts: RequestParts,
   question: CatalogQuestion,
-  lane: Extract<Lane, { kind: 'mixed' | 'writes' }>,
+  lane: Extract<StatementLane, { kind: 'mixed' | 'writes' }>,
 ): Promise<never> {
   const call = callOf(question);
   const refuse = (caller: Caller): never => {
@@ -157,9 +157,9 @@ async function run(
   catalogs: CatalogDoor,
   model: CatalogModel,
   question: CatalogQuestion,
-  expected: Described,
+  expected: StatementDescription,
   { values, formats, signal, memory }: CatalogDelivery,
-): Promise<Reply> {
+): Promise<BackendReply> {
   const caller = callerIn(question);
   const { text, parameterTypes } = question;
   return catalogs.use(model, question.identity.subject, signal, async (instance) => {
@@ -188,7 +188,7 @@ function requireAccess({ access }: Caller): void {
   if (isEmpty(access)) throw queryError('noAccess', {});
 }
 
-function callOf({ requestId, identity, origin, text, parameterTypes }: CatalogQuestion): Question {
+function callOf({ requestId, identity, origin, text, parameterTypes }: CatalogQuestion): DataQuestion {
   return {
     requestId,
     surface: 'wire',

@@ -4,13 +4,13 @@ import type { ParsedText } from 'osl-compiler';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
 import { BaseImage, FILL_MS } from './base-image.js';
-import { Classifier, type Lane } from './classify.js';
-import type { CatalogDoor, Described } from './door.js';
+import { Classifier, type StatementLane } from './classify.js';
+import type { CatalogDoor, StatementDescription } from './door.js';
 import type { StartedEngine } from './engine-thread.js';
 import { CatalogFault, fault } from './fault.js';
 import { CatalogInstance } from './instance.js';
 import type { CatalogModel } from './model.js';
-import { type Patience, Queue } from './queue.js';
+import { type Patience, StatementQueue } from './queue.js';
 import type { SharedImage } from './worker/image-files.js';
 
 export interface CatalogOptions {
@@ -70,7 +70,7 @@ const LONGEST_PAUSE_MS = 600_000;
 const MAX_FAILURES = 1_000;
 
 /** A catalog that could not be built. */
-interface Failure {
+interface CatalogFailure {
   readonly fault: CatalogFault;
   readonly pauseMs: number;
   /** ms since the epoch. */
@@ -93,15 +93,15 @@ export class Catalogs implements CatalogDoor {
   /** Of the engines that there are, by their signatures. */
   readonly #models = new Map<string, CatalogModel>();
   /** By signature, which is that of its contents: the next version of a model is tried at once. */
-  readonly #failures = new LRUCache<string, Failure>({ max: MAX_FAILURES });
-  readonly #fillingSmall: Queue;
-  readonly #fillingLarge = new Queue(1, MOST_ENGINES);
+  readonly #failures = new LRUCache<string, CatalogFailure>({ max: MAX_FAILURES });
+  readonly #fillingSmall: StatementQueue;
+  readonly #fillingLarge = new StatementQueue(1, MOST_ENGINES);
   #boots = 0;
   #fills = 0;
   #evictions = 0;
   readonly #waiting = new Set<() => void>();
-  readonly #subjects = new Map<string, Queue>();
-  readonly #running: Queue;
+  readonly #subjects = new Map<string, StatementQueue>();
+  readonly #running: StatementQueue;
   readonly #sweeper: NodeJS.Timeout;
 
   constructor(options: CatalogOptions) {
@@ -117,8 +117,8 @@ export class Catalogs implements CatalogDoor {
     };
     this.maxRows = this.#options.maxRows;
     this.#log = options.log;
-    this.#running = new Queue(this.#options.maxRunning, MOST_ENGINES);
-    this.#fillingSmall = new Queue(this.#options.maxRunning, MOST_ENGINES);
+    this.#running = new StatementQueue(this.#options.maxRunning, MOST_ENGINES);
+    this.#fillingSmall = new StatementQueue(this.#options.maxRunning, MOST_ENGINES);
     this.#base = new BaseImage(options.dir);
     const { idleMs } = this.#options;
     this.#sweeper = setInterval(
@@ -136,12 +136,12 @@ export class Catalogs implements CatalogDoor {
   }
 
   /** Who answers `text`. */
-  laneOf(text: string, parse: (text: string) => Promise<ParsedText>): Lane | Promise<Lane> {
+  laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane> {
     return this.#classifier.laneOf(text, parse);
   }
 
   /** What is known of a statement already, so that no engine need be asked; null otherwise. */
-  knows(model: CatalogModel, text: string, parameterTypes: readonly number[]): Described | null {
+  knows(model: CatalogModel, text: string, parameterTypes: readonly number[]): StatementDescription | null {
     return this.#instances.get(model.signature)?.knows(text, parameterTypes) ?? null;
   }
 
@@ -212,10 +212,10 @@ export class Catalogs implements CatalogDoor {
     return instance.lend();
   }
 
-  #queueOf(subject: string): Queue {
+  #queueOf(subject: string): StatementQueue {
     let queue = this.#subjects.get(subject);
     if (queue === undefined) {
-      queue = new Queue(1, MOST_WAITING);
+      queue = new StatementQueue(1, MOST_WAITING);
       this.#subjects.set(subject, queue);
     }
     return queue;
@@ -291,11 +291,11 @@ export class Catalogs implements CatalogDoor {
   }
 
   /** Remembers a failure, of which all who wait for the same engine tell. */
-  #failed({ signature, entities, columns }: CatalogModel, error: unknown): Failure {
+  #failed({ signature, entities, columns }: CatalogModel, error: unknown): CatalogFailure {
     const before = this.#failures.get(signature);
     if (before !== undefined && Date.now() < before.until) return before;
     const pauseMs = Math.min((before?.pauseMs ?? FIRST_PAUSE_MS / 2) * 2, LONGEST_PAUSE_MS);
-    const failure: Failure = {
+    const failure: CatalogFailure = {
       pauseMs,
       until: Date.now() + pauseMs,
       fault: fault(

@@ -8,23 +8,23 @@ import { SYSTEM_RELATIONS } from './system-relations.js';
  * Who answers a statement: the caller's catalog, or the compiler and the data behind it. Both never mix, and a
  * catalog statement writes nothing.
  */
-export type Lane =
+export type StatementLane =
   | { readonly kind: 'catalog' }
   | { readonly kind: 'data' }
   | { readonly kind: 'mixed' }
   | { readonly kind: 'writes'; readonly command: string };
 
-const CATALOG: Lane = Object.freeze({ kind: 'catalog' });
-const DATA: Lane = Object.freeze({ kind: 'data' });
-const MIXED: Lane = Object.freeze({ kind: 'mixed' });
+const CATALOG: StatementLane = Object.freeze({ kind: 'catalog' });
+const DATA: StatementLane = Object.freeze({ kind: 'data' });
+const MIXED: StatementLane = Object.freeze({ kind: 'mixed' });
 
 /** Judges one statement by its syntax tree. What cannot be parsed, or is too deep to walk, is the compiler's to refuse. */
-export function classify(text: string): Lane {
+export function classify(text: string): StatementLane {
   return judge(() => parseText(text)) ?? DATA;
 }
 
 /** Null where there is no tree, or one too deep to walk. */
-function judge(parse: () => ParsedText): Lane | null {
+function judge(parse: () => ParsedText): StatementLane | null {
   try {
     return laneOf(oneStatement(parse()).node as unknown as Tree); // the tree is plain data
   } catch (error) {
@@ -33,7 +33,7 @@ function judge(parse: () => ParsedText): Lane | null {
   }
 }
 
-function laneOf(node: Tree): Lane {
+function laneOf(node: Tree): StatementLane {
   const select = node['SelectStmt'] ?? explainedQuery(node);
   if (!isTree(select)) return DATA;
   const { system, data, writes } = referencesOf({ SelectStmt: select }, (name) => SYSTEM_RELATIONS.has(name));
@@ -86,10 +86,10 @@ const CACHED_LENGTH = 16_384;
  * it asks for names, which no literal is, and whether a constant is one.
  */
 export class Classifier {
-  readonly #lanes = new LRUCache<string, Lane>({ max: CACHED });
+  readonly #lanes = new LRUCache<string, StatementLane>({ max: CACHED });
 
   /** `parse` parses a text that is too long to be parsed here. */
-  laneOf(text: string, parse: (text: string) => Promise<ParsedText>): Lane | Promise<Lane> {
+  laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane> {
     if (!MAY_BE_CATALOG.test(text)) return DATA;
     const shape = JUDGES_LITERALS.test(text) ? null : (shapeOf(text)?.shape ?? null);
     const known =
@@ -108,7 +108,7 @@ export class Classifier {
     text: string,
     shape: string | null,
     parse: (text: string) => Promise<ParsedText>,
-  ): Promise<Lane> {
+  ): Promise<StatementLane> {
     try {
       const parsed = await parse(text);
       return this.#remember(
@@ -123,7 +123,7 @@ export class Classifier {
   }
 
   /** Of what could not be judged, this very text is known to be nobody's but the compiler's, and no other. */
-  #remember(text: string, shape: string | null, judged: Lane | null): Lane {
+  #remember(text: string, shape: string | null, judged: StatementLane | null): StatementLane {
     const lane = judged ?? DATA;
     if (text.length > CACHED_LENGTH) return lane;
     this.#lanes.set(shape === null || judged === null ? textKey(text) : shapeKey(shape), lane);

@@ -2,7 +2,7 @@
 export interface CatalogContents {
   readonly enums: readonly EnumModel[];
   readonly tables: readonly TableModel[];
-  readonly foreignKeys: readonly ForeignKey[];
+  readonly foreignKeys: readonly CatalogForeignKey[];
   readonly metrics: readonly MetricsModel[];
   readonly facets: readonly FacetModel[];
 }
@@ -30,7 +30,7 @@ export interface ColumnModel {
   readonly comment: string | null;
 }
 
-export interface ForeignKey {
+export interface CatalogForeignKey {
   readonly table: string;
   readonly columns: readonly string[];
   readonly target: string;
@@ -59,8 +59,10 @@ export interface FacetModel {
   readonly columns: readonly (readonly [name: string, type: string])[];
 }
 
-type Kind = keyof CatalogContents;
-type Item = { readonly [K in Kind]: readonly [kind: K, item: CatalogContents[K][number]] }[Kind];
+type ContentsKind = keyof CatalogContents;
+type ContentsItem = {
+  readonly [K in ContentsKind]: readonly [kind: K, item: CatalogContents[K][number]];
+}[ContentsKind];
 
 /** UTF-16 units of a part, about: it is written, sent and read in a millisecond. */
 const PART = 65_536;
@@ -71,7 +73,7 @@ export class ContentsWriter {
   #items: string[] = [];
   #units = 0;
 
-  add(...item: Item): void {
+  add(...item: ContentsItem): void {
     const text = JSON.stringify(item);
     this.#items.push(text);
     this.#units += text.length;
@@ -93,7 +95,7 @@ export class ContentsWriter {
 
 /** What a `ContentsWriter` wrote. */
 export function contentsOf(parts: Iterable<Uint8Array>): CatalogContents {
-  const contents: { readonly [K in Kind]: CatalogContents[K][number][] } = {
+  const contents: { readonly [K in ContentsKind]: CatalogContents[K][number][] } = {
     enums: [],
     tables: [],
     foreignKeys: [],
@@ -103,7 +105,7 @@ export function contentsOf(parts: Iterable<Uint8Array>): CatalogContents {
   const decoder = new TextDecoder();
   for (const part of parts) {
     // As `ContentsWriter` wrote it: each kind with its own items.
-    for (const [kind, item] of JSON.parse(decoder.decode(part)) as Item[])
+    for (const [kind, item] of JSON.parse(decoder.decode(part)) as ContentsItem[])
       (contents[kind] as unknown[]).push(item);
   }
   return contents;

@@ -1,9 +1,9 @@
 import type { ParsedText } from 'osl-compiler';
 import type { BoundValue } from '../../engine/index.js';
 import type { DescribedColumn } from '../../engine/protocol/row-description.js';
-import type { Lane } from './classify.js';
+import type { StatementLane } from './classify.js';
 import type { CatalogModel } from './model.js';
-import type { Reply } from './reply.js';
+import type { BackendReply } from './reply.js';
 
 /** Whom an engine takes a statement to come from. */
 export interface CatalogCaller {
@@ -21,7 +21,7 @@ export interface CatalogSettings {
 }
 
 /** What a statement takes and gives. */
-export interface Described {
+export interface StatementDescription {
   readonly parameterTypes: readonly number[];
   readonly columns: readonly DescribedColumn[] | null;
 }
@@ -31,9 +31,9 @@ export interface CatalogDoor {
   /** Rows of one answer. */
   readonly maxRows: number;
   /** Who answers `text`. */
-  laneOf(text: string, parse: (text: string) => Promise<ParsedText>): Lane | Promise<Lane>;
+  laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane>;
   /** What is known of a statement already, so that no engine need be asked; null otherwise. */
-  knows(model: CatalogModel, text: string, parameterTypes: readonly number[]): Described | null;
+  knows(model: CatalogModel, text: string, parameterTypes: readonly number[]): StatementDescription | null;
   /**
    * Lends the engine of `model` to `subject`, once its own statements before are done.
    *
@@ -55,7 +55,7 @@ export interface CatalogEngine {
     text: string,
     parameterTypes: readonly number[],
     signal: AbortSignal | null,
-  ): Promise<Described>;
+  ): Promise<StatementDescription>;
   /** Runs a statement for at most `maxRows` rows; `tag` is null where there were more. @throws CatalogFault */
   query(
     caller: CatalogCaller,
@@ -65,5 +65,5 @@ export interface CatalogEngine {
     formats: readonly (0 | 1)[],
     maxRows: number,
     signal: AbortSignal | null,
-  ): Promise<Reply>;
+  ): Promise<BackendReply>;
 }

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import { startThread } from '../../base/threads/thread.js';
 import type { SharedImage } from './worker/image-files.js';
-import type { FromWorker, ToWorker, WorkerStart } from './worker/messages.js';
+import type { CatalogWorkerStart, FromCatalogWorker, ToCatalogWorker } from './worker/messages.js';
 
 /** Why an engine ended in the middle of its work. */
 export type EndReason = 'deadline' | 'cancelled' | 'overflow' | 'broken';
@@ -22,7 +22,7 @@ export interface ExecLimits {
   readonly signal: AbortSignal | null;
 }
 
-export interface Executed {
+export interface EngineResult {
   readonly bytes: Uint8Array;
   /** Bytes that the engine's memory has grown to. */
   readonly memory: number;
@@ -34,8 +34,8 @@ export interface StartedEngine {
   readonly image: SharedImage;
 }
 
-interface Pending {
-  readonly done: (executed: Executed) => void;
+interface PendingExecution {
+  readonly done: (executed: EngineResult) => void;
   readonly ended: (error: EngineEnded) => void;
 }
 
@@ -44,7 +44,7 @@ export class EngineThread {
   /** Settles once the thread is gone. */
   readonly exited: Promise<void>;
   readonly #worker: Worker;
-  #pending: Pending | null = null;
+  #pending: PendingExecution | null = null;
   #alive = true;
 
   private constructor(worker: Worker) {
@@ -54,14 +54,14 @@ export class EngineThread {
   }
 
   /** Starts an engine. Rejects with an Error that says why it could not. */
-  static start(data: WorkerStart, deadlineMs: number): Promise<StartedEngine> {
+  static start(data: CatalogWorkerStart, deadlineMs: number): Promise<StartedEngine> {
     return EngineThread.#begin(data, deadlineMs, (message, thread) =>
       message.kind === 'started' ? { thread, image: message.image } : null,
     );
   }
 
   /** Makes a base image in a thread that ends then. Rejects with an Error that says why it could not. */
-  static make(data: WorkerStart, deadlineMs: number): Promise<Uint8Array> {
+  static make(data: CatalogWorkerStart, deadlineMs: number): Promise<Uint8Array> {
     return EngineThread.#begin(data, deadlineMs, (message, thread) => {
       if (message.kind !== 'made') return null;
       thread.end('cancelled');
@@ -71,9 +71,9 @@ export class EngineThread {
 
   /** A thread, and what `read` makes of its first message. */
   static #begin<T>(
-    data: WorkerStart,
+    data: CatalogWorkerStart,
     deadlineMs: number,
-    read: (message: FromWorker, thread: EngineThread) => T | null,
+    read: (message: FromCatalogWorker, thread: EngineThread) => T | null,
   ): Promise<T> {
     const file = new URL('./worker/catalog-worker.js', import.meta.url);
     const limits = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 8 };
@@ -85,7 +85,7 @@ export class EngineThread {
         reject(new Error(`the catalog engine did not start: ${reason}`));
       };
       const late = setTimeout(fail, deadlineMs, 'it took too long');
-      worker.on('message', (message: FromWorker) => {
+      worker.on('message', (message: FromCatalogWorker) => {
         clearTimeout(late);
         const begun = read(message, thread);
         if (begun !== null) resolve(begun);
@@ -101,7 +101,7 @@ export class EngineThread {
   }
 
   /** Runs frontend messages to their end. One call at a time. Rejects with EngineEnded; the thread is gone then. */
-  async exec(bytes: Uint8Array, limits: ExecLimits): Promise<Executed> {
+  async exec(bytes: Uint8Array, limits: ExecLimits): Promise<EngineResult> {
     if (!this.#alive) throw new EngineEnded('broken');
     const late = setTimeout(() => this.end('deadline'), limits.deadlineMs);
     const cancel = (): void => this.end('cancelled');
@@ -110,7 +110,11 @@ export class EngineThread {
     try {
       return await new Promise((done, ended) => {
         this.#pending = { done, ended };
-        const message: ToWorker = { kind: 'exec', bytes: new Uint8Array(bytes), maxBytes: limits.maxBytes };
+        const message: ToCatalogWorker = {
+          kind: 'exec',
+          bytes: new Uint8Array(bytes),
+          maxBytes: limits.maxBytes,
+        };
         this.#worker.postMessage(message);
       });
     } finally {
@@ -129,7 +133,7 @@ export class EngineThread {
     this.#pending?.ended(new EngineEnded(reason, detail));
   }
 
-  #finish(message: FromWorker): void {
+  #finish(message: FromCatalogWorker): void {
     if (message.kind === 'done') this.#pending?.done({ bytes: message.bytes, memory: message.memory });
     else if (message.kind === 'overflow') this.end('overflow');
     else this.end('broken', message.kind === 'broken' ? message.reason : `an unexpected ${message.kind}`);

@@ -8,7 +8,7 @@ export {
 } from './ask.js';
 export { CatalogServer } from './catalog-server.js';
 export { type CatalogOptions, Catalogs } from './catalogs.js';
-export { classify, type Lane } from './classify.js';
+export { classify, type StatementLane } from './classify.js';
 export type { CatalogDoor, CatalogSettings } from './door.js';
 export { CatalogFault } from './fault.js';
 export { type CatalogModel, modelOf } from './model.js';
@@ -18,7 +18,7 @@ export {
   type CatalogTold,
   RemoteCatalogs,
 } from './remote.js';
-export type { Reply, ReplyReport } from './reply.js';
+export type { BackendReply, ReplyReport } from './reply.js';
 export {
   type CatalogCursor,
   type CatalogSession,

@@ -3,11 +3,11 @@ import { quoteIdentifier } from 'osl-compiler';
 import type { BoundValue } from '../../engine/index.js';
 import { textValuesOf } from '../../engine/protocol/data-row.js';
 import { FrontendEncoder } from '../../engine/protocol/encoder.js';
-import type { CatalogCaller, CatalogEngine, Described } from './door.js';
+import type { CatalogCaller, CatalogEngine, StatementDescription } from './door.js';
 import { EngineEnded, type EngineThread, type StartedEngine } from './engine-thread.js';
 import { CatalogFault, fault } from './fault.js';
-import { cancelled, type Patience, Queue } from './queue.js';
-import { type Reply, type ReplyReport, readReply } from './reply.js';
+import { cancelled, type Patience, StatementQueue } from './queue.js';
+import { type BackendReply, type ReplyReport, readReply } from './reply.js';
 import { FIRST_CALLER, OWNER_ROLE, roleNameOf } from './roles.js';
 import { literal } from './sql.js';
 import type { SharedImage } from './worker/image-files.js';
@@ -42,10 +42,10 @@ export class CatalogInstance implements CatalogEngine {
   #image: SharedImage | null = null;
   #closed = false;
   readonly #limits: InstanceLimits;
-  readonly #queue = new Queue(1, MAX_WAITING);
+  readonly #queue = new StatementQueue(1, MAX_WAITING);
   /** The turns of all engines together. */
-  readonly #running: Queue;
-  readonly #described = new LRUCache<string, Described>({ max: MAX_DESCRIBED });
+  readonly #running: StatementQueue;
+  readonly #described = new LRUCache<string, StatementDescription>({ max: MAX_DESCRIBED });
   #thread: EngineThread | null = null;
   #role = FIRST_CALLER;
   #told = '';
@@ -54,7 +54,7 @@ export class CatalogInstance implements CatalogEngine {
   #loans = 0;
   #lastUsed = Date.now();
 
-  constructor(start: StartEngine, running: Queue, limits: InstanceLimits) {
+  constructor(start: StartEngine, running: StatementQueue, limits: InstanceLimits) {
     this.#start = start;
     this.#running = running;
     this.#limits = limits;
@@ -96,7 +96,7 @@ export class CatalogInstance implements CatalogEngine {
   }
 
   /** What is known of a statement already; null otherwise. */
-  knows(text: string, parameterTypes: readonly number[]): Described | null {
+  knows(text: string, parameterTypes: readonly number[]): StatementDescription | null {
     return this.#described.get(keyOf(text, parameterTypes)) ?? null;
   }
 
@@ -106,7 +106,7 @@ export class CatalogInstance implements CatalogEngine {
     text: string,
     parameterTypes: readonly number[],
     signal: AbortSignal | null,
-  ): Promise<Described> {
+  ): Promise<StatementDescription> {
     const known = this.knows(text, parameterTypes);
     if (known !== null) return known;
     const encoder = new FrontendEncoder();
@@ -114,7 +114,7 @@ export class CatalogInstance implements CatalogEngine {
     encoder.describeStatement('');
     encoder.sync();
     const reply = await this.#run(caller, encoder.view(), signal);
-    const described: Described = { parameterTypes: reply.parameterTypes, columns: reply.columns };
+    const described: StatementDescription = { parameterTypes: reply.parameterTypes, columns: reply.columns };
     if (text.length <= MAX_DESCRIBED_LENGTH) this.#described.set(keyOf(text, parameterTypes), described);
     return described;
   }
@@ -128,7 +128,7 @@ export class CatalogInstance implements CatalogEngine {
     formats: readonly (0 | 1)[],
     maxRows: number,
     signal: AbortSignal | null,
-  ): Promise<Reply> {
+  ): Promise<BackendReply> {
     const encoder = new FrontendEncoder();
     encoder.parse('', text, parameterTypes);
     encoder.bind('', values, formats);
@@ -146,7 +146,7 @@ export class CatalogInstance implements CatalogEngine {
   }
 
   /** Waits for its turn, then runs one statement as `caller`. */
-  async #run(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<Reply> {
+  async #run(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<BackendReply> {
     const patience = this.#patience(signal);
     const leave = await this.#queue.enter(patience);
     try {
@@ -165,7 +165,11 @@ export class CatalogInstance implements CatalogEngine {
     return { until: Date.now() + this.#limits.waitMs, signal };
   }
 
-  async #asCaller(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<Reply> {
+  async #asCaller(
+    caller: CatalogCaller,
+    messages: Uint8Array,
+    signal: AbortSignal | null,
+  ): Promise<BackendReply> {
     requireGoing(signal);
     const thread = await this.#engine();
     requireGoing(signal); // it may have had to begin anew
@@ -283,7 +287,7 @@ const WHO = [
   'SHOW transaction_read_only',
 ];
 
-function isCaller(reply: Reply, role: string): boolean {
+function isCaller(reply: BackendReply, role: string): boolean {
   const rows = reply.rows.map(textValuesOf);
   return JSON.stringify(rows) === JSON.stringify([[role, role, 'f'], ['off'], ['on']]);
 }

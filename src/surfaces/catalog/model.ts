@@ -14,10 +14,10 @@ import { inTurns } from '../../base/in-turns.js';
 import { type GraphView, governedFacets, measuredType } from '../../model/graph/index.js';
 import type { Bridge, Manifest, Relationship } from '../../model/manifest/index.js';
 import {
+  type CatalogForeignKey,
   type ColumnModel,
   ContentsWriter,
   type FacetModel,
-  type ForeignKey,
   type MetricModel,
   type TableModel,
 } from './contents.js';
@@ -53,7 +53,7 @@ const SLICE = 1_000;
 
 function* composing(manifest: Manifest, access: Access): Generator<void, CatalogModel> {
   const writer = new ContentsWriter();
-  const tables = new Map<string, Composed>();
+  const tables = new Map<string, TableWithKeyTypes>();
   const enums = new Enums(manifest.catalog.relations.keys());
   const measured = yield* metricsByEntity(manifest, access);
   let columns = 0;
@@ -94,7 +94,7 @@ function* composing(manifest: Manifest, access: Access): Generator<void, Catalog
 }
 
 /** A table, with the types by which its columns can be keys. */
-interface Composed {
+interface TableWithKeyTypes {
   readonly model: TableModel;
   readonly keyTypes: ReadonlyMap<string, string>;
 }
@@ -106,7 +106,7 @@ function tableOf(
   computed: readonly ColumnModel[],
   metrics: readonly MetricModel[],
   enums: Enums,
-): Composed | null {
+): TableWithKeyTypes | null {
   if (relation.kind !== 'entity' && relation.kind !== 'bridge') return null;
   const declared = relation.columns.filter((c) => isShown(c, rights));
   const typed = declared.map((c) => columnModel(c, relation, rights, enums));
@@ -212,9 +212,9 @@ function facetModel({ name, description, columns }: GraphView['facets'][number])
 }
 
 /** Relationships and bridges within one database. */
-function* candidateKeys(manifest: Manifest): Generator<ForeignKey> {
+function* candidateKeys(manifest: Manifest): Generator<CatalogForeignKey> {
   const { relations } = manifest.catalog;
-  const isWithin = ({ table, target }: ForeignKey): boolean =>
+  const isWithin = ({ table, target }: CatalogForeignKey): boolean =>
     relations.get(table)?.connector === relations.get(target)?.connector;
   for (const relationship of manifest.relationships.values()) {
     const key = fromRelationship(relationship);
@@ -223,7 +223,7 @@ function* candidateKeys(manifest: Manifest): Generator<ForeignKey> {
   for (const bridge of manifest.bridges.values()) yield* fromBridge(bridge).filter(isWithin);
 }
 
-function fromRelationship({ from, to, description }: Relationship): ForeignKey {
+function fromRelationship({ from, to, description }: Relationship): CatalogForeignKey {
   return {
     table: from.entity,
     columns: from.columns,
@@ -233,7 +233,7 @@ function fromRelationship({ from, to, description }: Relationship): ForeignKey {
   };
 }
 
-function fromBridge({ name, left, right }: Bridge): readonly ForeignKey[] {
+function fromBridge({ name, left, right }: Bridge): readonly CatalogForeignKey[] {
   return [left, right].map((side) => ({
     table: name,
     columns: side.columns,
@@ -244,7 +244,7 @@ function fromBridge({ name, left, right }: Bridge): readonly ForeignKey[] {
 }
 
 /** True if the caller sees both ends in the clear, of equal types, and the target is its table's primary key. */
-function isSound(key: ForeignKey, tables: ReadonlyMap<string, Composed>): boolean {
+function isSound(key: CatalogForeignKey, tables: ReadonlyMap<string, TableWithKeyTypes>): boolean {
   const target = tables.get(key.target);
   const from = typesOf(tables.get(key.table), key.columns);
   const to = typesOf(target, key.targetColumns);
@@ -258,7 +258,7 @@ function isSound(key: ForeignKey, tables: ReadonlyMap<string, Composed>): boolea
   );
 }
 
-function typesOf(table: Composed | undefined, columns: readonly string[]): readonly string[] | null {
+function typesOf(table: TableWithKeyTypes | undefined, columns: readonly string[]): readonly string[] | null {
   const types = columns.map((name) => table?.keyTypes.get(name));
   return types.length > 0 && types.every((t) => t !== undefined) ? types : null;
 }

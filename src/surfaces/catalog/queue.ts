@@ -12,7 +12,7 @@ export interface Patience {
 export type Leave = () => void;
 
 /** Turns of statements, some at a time: first come, first served. */
-export class Queue {
+export class StatementQueue {
   readonly #places: number;
   readonly #mostWaiting: number;
   readonly #waiting = new Set<() => void>();

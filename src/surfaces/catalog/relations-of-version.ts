@@ -52,72 +52,73 @@ const AS_OF_THE_SYSTEM = `
 type Domain = 'sql_identifier' | 'character_data' | 'yes_or_no' | 'cardinal_number';
 
 /** Columns of a view of information_schema, in its own types: name and value. */
-type Columns = Readonly<Record<string, readonly [type: Domain, value: string]>>;
+type ViewColumns = Readonly<Record<string, readonly [type: Domain, value: string]>>;
 
-const catalogAndSchema = (of: string): Columns => ({
+const catalogAndSchema = (of: string): ViewColumns => ({
   [`${of}_catalog`]: ['sql_identifier', 'pg_catalog.current_database()'],
   [`${of}_schema`]: ['sql_identifier', "'entities'"],
 });
-const named = (of: string, name: string): Columns => ({
+const named = (of: string, name: string): ViewColumns => ({
   ...catalogAndSchema(of),
   [`${of}_name`]: ['sql_identifier', name],
 });
 
 const IS_KEY = "constraint_type <> 'CHECK'";
 
-const CONSTRAINT_VIEWS: Readonly<Record<string, { readonly columns: Columns; readonly where: string }>> = {
-  table_constraints: {
-    columns: {
-      ...named('constraint', 'constraint_name'),
-      ...named('table', 'table_name'),
-      constraint_type: ['character_data', 'constraint_type'],
-      is_deferrable: ['yes_or_no', "'NO'"],
-      initially_deferred: ['yes_or_no', "'NO'"],
-      enforced: ['yes_or_no', "'YES'"],
-      nulls_distinct: ['yes_or_no', 'NULL'],
+const CONSTRAINT_VIEWS: Readonly<Record<string, { readonly columns: ViewColumns; readonly where: string }>> =
+  {
+    table_constraints: {
+      columns: {
+        ...named('constraint', 'constraint_name'),
+        ...named('table', 'table_name'),
+        constraint_type: ['character_data', 'constraint_type'],
+        is_deferrable: ['yes_or_no', "'NO'"],
+        initially_deferred: ['yes_or_no', "'NO'"],
+        enforced: ['yes_or_no', "'YES'"],
+        nulls_distinct: ['yes_or_no', 'NULL'],
+      },
+      where: 'position = 1',
     },
-    where: 'position = 1',
-  },
-  key_column_usage: {
-    columns: {
-      ...named('constraint', 'constraint_name'),
-      ...named('table', 'table_name'),
-      column_name: ['sql_identifier', 'column_name'],
-      ordinal_position: ['cardinal_number', 'position'],
-      position_in_unique_constraint: ['cardinal_number', 'target_position'],
+    key_column_usage: {
+      columns: {
+        ...named('constraint', 'constraint_name'),
+        ...named('table', 'table_name'),
+        column_name: ['sql_identifier', 'column_name'],
+        ordinal_position: ['cardinal_number', 'position'],
+        position_in_unique_constraint: ['cardinal_number', 'target_position'],
+      },
+      where: IS_KEY,
     },
-    where: IS_KEY,
-  },
-  referential_constraints: {
-    columns: {
-      ...named('constraint', 'constraint_name'),
-      ...named('unique_constraint', 'target_constraint'),
-      match_option: ['character_data', "'NONE'"],
-      update_rule: ['character_data', "'NO ACTION'"],
-      delete_rule: ['character_data', "'NO ACTION'"],
+    referential_constraints: {
+      columns: {
+        ...named('constraint', 'constraint_name'),
+        ...named('unique_constraint', 'target_constraint'),
+        match_option: ['character_data', "'NONE'"],
+        update_rule: ['character_data', "'NO ACTION'"],
+        delete_rule: ['character_data', "'NO ACTION'"],
+      },
+      where: "constraint_type = 'FOREIGN KEY' AND position = 1",
     },
-    where: "constraint_type = 'FOREIGN KEY' AND position = 1",
-  },
-  constraint_column_usage: {
-    columns: {
-      ...named('table', 'target_table'),
-      column_name: ['sql_identifier', 'target_column'],
-      ...named('constraint', 'constraint_name'),
+    constraint_column_usage: {
+      columns: {
+        ...named('table', 'target_table'),
+        column_name: ['sql_identifier', 'target_column'],
+        ...named('constraint', 'constraint_name'),
+      },
+      where: IS_KEY,
     },
-    where: IS_KEY,
-  },
-  constraint_table_usage: {
-    columns: { ...named('table', 'target_table'), ...named('constraint', 'constraint_name') },
-    where: `${IS_KEY} AND position = 1`,
-  },
-  check_constraints: {
-    columns: {
-      ...named('constraint', 'constraint_name'),
-      check_clause: ['character_data', "column_name || ' IS NOT NULL'"],
+    constraint_table_usage: {
+      columns: { ...named('table', 'target_table'), ...named('constraint', 'constraint_name') },
+      where: `${IS_KEY} AND position = 1`,
     },
-    where: "constraint_type = 'CHECK'",
-  },
-};
+    check_constraints: {
+      columns: {
+        ...named('constraint', 'constraint_name'),
+        check_clause: ['character_data', "column_name || ' IS NOT NULL'"],
+      },
+      where: "constraint_type = 'CHECK'",
+    },
+  };
 
 /** Each view as it is, over the columns of constraints. */
 function constraintViews(): readonly string[] {

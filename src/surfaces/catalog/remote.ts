@@ -2,12 +2,12 @@ import { LRUCache } from 'lru-cache';
 import { InternalError, type ParsedText } from 'osl-compiler';
 import type { BoundValue } from '../../engine/index.js';
 import { MAX_ROWS } from './catalogs.js';
-import { Classifier, type Lane } from './classify.js';
-import type { CatalogCaller, CatalogDoor, CatalogEngine, Described } from './door.js';
+import { Classifier, type StatementLane } from './classify.js';
+import type { CatalogCaller, CatalogDoor, CatalogEngine, StatementDescription } from './door.js';
 import { CatalogFault } from './fault.js';
 import type { CatalogModel } from './model.js';
 import { cancelled } from './queue.js';
-import type { Reply, ReplyReport } from './reply.js';
+import type { BackendReply, ReplyReport } from './reply.js';
 
 /** One statement, for the process that has the engines. */
 export interface CatalogAsked {
@@ -29,8 +29,8 @@ interface CatalogRun {
 }
 
 export type CatalogTold =
-  | { readonly kind: 'described'; readonly described: Described }
-  | { readonly kind: 'reply'; readonly reply: Reply }
+  | { readonly kind: 'described'; readonly described: StatementDescription }
+  | { readonly kind: 'reply'; readonly reply: BackendReply }
   /** It is to be asked again, once all parts of the model have been sent. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'fault'; readonly report: ReplyReport };
@@ -63,18 +63,22 @@ export class RemoteCatalogs implements CatalogDoor {
   readonly maxRows = MAX_ROWS;
   readonly #host: CatalogHost;
   readonly #classifier = new Classifier();
-  readonly #described = new LRUCache<string, Described>({ max: MAX_DESCRIBED });
+  readonly #described = new LRUCache<string, StatementDescription>({ max: MAX_DESCRIBED });
   #last = 0;
 
   constructor(host: CatalogHost) {
     this.#host = host;
   }
 
-  laneOf(text: string, parse: (text: string) => Promise<ParsedText>): Lane | Promise<Lane> {
+  laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane> {
     return this.#classifier.laneOf(text, parse);
   }
 
-  knows({ signature }: CatalogModel, text: string, parameterTypes: readonly number[]): Described | null {
+  knows(
+    { signature }: CatalogModel,
+    text: string,
+    parameterTypes: readonly number[],
+  ): StatementDescription | null {
     return this.#described.get(keyOf(signature, text, parameterTypes)) ?? null;
   }
 

@@ -16,7 +16,7 @@ export interface ReplyReport {
 }
 
 /** The backend's messages of one round trip, sorted. */
-export interface Reply {
+export interface BackendReply {
   readonly error: ReplyReport | null;
   readonly notices: readonly ReplyReport[];
   /** Changes of settings in order; one more than `MAX_CHANGES` where there are too many. */
@@ -35,7 +35,7 @@ export interface Reply {
   readonly idle: boolean;
 }
 
-type Draft = { -readonly [K in keyof Reply]: Reply[K] } & {
+type MutableReply = { -readonly [K in keyof BackendReply]: BackendReply[K] } & {
   rows: Uint8Array[];
   notices: ReplyReport[];
   changes: SettingChange[];
@@ -48,8 +48,8 @@ export const MAX_CHANGES = 200;
 /** Sessions that one statement may cancel or end. */
 export const MAX_SIGNALS = 200;
 
-export function readReply(bytes: Uint8Array): Reply {
-  const draft: Draft = {
+export function readReply(bytes: Uint8Array): BackendReply {
+  const draft: MutableReply = {
     error: null,
     notices: [],
     changes: [],
@@ -67,7 +67,7 @@ export function readReply(bytes: Uint8Array): Reply {
   return draft;
 }
 
-function take(draft: Draft, splitter: BackendSplitter): void {
+function take(draft: MutableReply, splitter: BackendSplitter): void {
   switch (splitter.type) {
     case 0x44: // D
       draft.rows.push(splitter.buffer.subarray(splitter.start, splitter.end));
@@ -96,7 +96,7 @@ function take(draft: Draft, splitter: BackendSplitter): void {
   }
 }
 
-function takeNotice(draft: Draft, notice: ReplyReport): void {
+function takeNotice(draft: MutableReply, notice: ReplyReport): void {
   const change = settingChange(notice);
   const signal = sessionSignal(notice);
   if (change !== null) {

@@ -43,13 +43,13 @@ export interface CatalogStatement {
   readonly fromSql: boolean;
 }
 
-interface Notice {
+interface SignalNotice {
   readonly sqlstate: string;
   readonly message: string;
 }
 
 /** The signal that `notice` tells of, or null for any other notice. */
-export function sessionSignal({ sqlstate, message }: Notice): SessionSignal | null {
+export function sessionSignal({ sqlstate, message }: SignalNotice): SessionSignal | null {
   if (sqlstate !== SESSION_SIGNALLED) return null;
   const [pid, what] = JSON.parse(message) as [number, SessionSignal['what']]; // made by our own function
   return { pid, what };

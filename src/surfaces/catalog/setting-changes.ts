@@ -9,13 +9,13 @@ export interface SettingChange {
   readonly local: boolean;
 }
 
-interface Notice {
+interface SettingNotice {
   readonly sqlstate: string;
   readonly message: string;
 }
 
 /** The change that `notice` tells of, or null for a notice that is meant for the client. */
-export function settingChange({ sqlstate, message }: Notice): SettingChange | null {
+export function settingChange({ sqlstate, message }: SettingNotice): SettingChange | null {
   if (sqlstate !== SETTING_CHANGED) return null;
   const [name, value, local] = JSON.parse(message) as [string, string | null, boolean]; // made by our own function
   return { name, value, local };

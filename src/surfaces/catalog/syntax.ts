@@ -13,13 +13,13 @@ export interface References {
   readonly writes: string | null;
 }
 
-interface Found {
+interface SyntaxFacts {
   system: boolean;
   data: boolean;
   writes: string | null;
 }
 
-type Scope = CommonNames | null;
+type CteScope = CommonNames | null;
 
 const WRITES: ReadonlyMap<string, string> = new Map([
   ['InsertStmt', 'INSERT'],
@@ -32,7 +32,7 @@ const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(['retrieve', 'traverse']);
 
 /** Finds every relation in `node`. Names of common table expressions hide relations, as their scopes say. */
 export function referencesOf(node: Tree, isSystem: (name: string) => boolean): References {
-  const found: Found = { system: false, data: false, writes: null };
+  const found: SyntaxFacts = { system: false, data: false, writes: null };
   visit(node, null, found, isSystem);
   return found;
 }
@@ -41,7 +41,12 @@ export function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function visit(value: unknown, scope: Scope, found: Found, isSystem: (name: string) => boolean): void {
+function visit(
+  value: unknown,
+  scope: CteScope,
+  found: SyntaxFacts,
+  isSystem: (name: string) => boolean,
+): void {
   if (Array.isArray(value)) {
     for (const item of value) visit(item, scope, found, isSystem);
     return;
@@ -58,10 +63,10 @@ function visit(value: unknown, scope: Scope, found: Found, isSystem: (name: stri
 /** Walks a WITH clause, if `value` has one, and gives the scope of the statement that it belongs to. */
 function withClauseScope(
   value: Tree,
-  scope: Scope,
-  found: Found,
+  scope: CteScope,
+  found: SyntaxFacts,
   isSystem: (name: string) => boolean,
-): Scope {
+): CteScope {
   const clause = value['withClause'];
   if (!isTree(clause)) return scope;
   const ctes = (Array.isArray(clause['ctes']) ? clause['ctes'] : [])
@@ -79,8 +84,8 @@ function withClauseScope(
 function note(
   key: string,
   child: unknown,
-  scope: Scope,
-  found: Found,
+  scope: CteScope,
+  found: SyntaxFacts,
   isSystem: (name: string) => boolean,
 ): void {
   if (key === 'RangeVar' && isTree(child)) noteRelation(child, scope, found, isSystem);
@@ -90,7 +95,12 @@ function note(
   else found.writes ??= WRITES.get(key) ?? null;
 }
 
-function noteRelation(node: Tree, scope: Scope, found: Found, isSystem: (name: string) => boolean): void {
+function noteRelation(
+  node: Tree,
+  scope: CteScope,
+  found: SyntaxFacts,
+  isSystem: (name: string) => boolean,
+): void {
   const { catalogname, schemaname, relname } = node;
   if (schemaname === undefined) {
     if (isCommon(String(relname), scope)) return;
@@ -104,7 +114,7 @@ function noteRelation(node: Tree, scope: Scope, found: Found, isSystem: (name: s
 }
 
 /** `RETRIEVE(…)` and `TRAVERSE(…)` read data; any other function in FROM is one of the catalog's engine. */
-function noteFunction(node: Tree, found: Found): void {
+function noteFunction(node: Tree, found: SyntaxFacts): void {
   const call = firstCall(node['functions']);
   const names = call === null ? [] : namesOf(call['funcname']);
   if (names.length === 1 && TABLE_FUNCTIONS.has(names[0] ?? '')) found.data = true;

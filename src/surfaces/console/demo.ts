@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type QueryError, queryError } from 'osl-compiler';
-import { type Call, type RequestParts, respond } from '../../ask/index.js';
+import { type RequestCall, type RequestParts, respond } from '../../ask/index.js';
 import { turnAway } from '../../ask/request/visit.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { privateHeaders } from '../rest/problem.js';
@@ -45,7 +45,7 @@ export function demoSignIn(
 const ACTION = 'demo_token';
 
 /** Gives `token` away as a request of the caller that it names: verified, limited, and on record before it leaves. @throws QueryError */
-function recordedToken(service: RequestParts, call: Call, token: string): Promise<string> {
+function recordedToken(service: RequestParts, call: RequestCall, token: string): Promise<string> {
   const address = call.credentials.kind === 'bearer' ? call.credentials.address : '';
   let detail: string | null = null;
   return respond<string, string>(

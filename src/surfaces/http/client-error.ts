@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Call, RequestParts } from '../../ask/index.js';
+import type { RequestCall, RequestParts } from '../../ask/index.js';
 import { refusedConnection } from '../../ask/request/session.js';
 import { turnAway } from '../../ask/request/visit.js';
 import { httpFault } from '../rest/http-fault.js';
@@ -56,7 +56,7 @@ export class ClientErrors {
 /** SQLSTATE of what is none of the protocol, as the wire has it. */
 const PROTOCOL_VIOLATION = '08P01';
 
-function strangersCall(socket: Socket): Call {
+function strangersCall(socket: Socket): RequestCall {
   return {
     requestId: randomUUID(),
     surface: 'rest',

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
 import { publicError, type RequestParts } from '../../ask/index.js';
 import { breakGlass, type GlassParts } from '../../ask/request/break-glass.js';
-import type { Call } from '../../ask/request/call.js';
+import type { RequestCall } from '../../ask/request/call.js';
 import { turnAway } from '../../ask/request/visit.js';
 import { callOf, statedIn } from '../rest/call.js';
 import { httpFault } from '../rest/http-fault.js';
@@ -51,7 +51,12 @@ export function breakGlasses(app: FastifyInstance, service: GlassParts): void {
 }
 
 /** The call with the glass broken that its header asks for. Who calls nobody knows yet whose token is none: the route says so. */
-async function inEmergency(service: GlassParts, call: Call, reason: string, url: string): Promise<Call> {
+async function inEmergency(
+  service: GlassParts,
+  call: RequestCall,
+  reason: string,
+  url: string,
+): Promise<RequestCall> {
   const { credentials, origin } = call;
   const isMcp = url === '/mcp';
   if (credentials.kind !== 'bearer' || credentials.token === null || origin === undefined) return call;
@@ -61,7 +66,7 @@ async function inEmergency(service: GlassParts, call: Call, reason: string, url:
     throw error;
   });
   if (identity === null || service.model().snapshot === null) return call;
-  const own: Call = isMcp ? { ...call, surface: 'mcp' } : call;
+  const own: RequestCall = isMcp ? { ...call, surface: 'mcp' } : call;
   const emergency = await breakGlass(service, own, identity, reason);
   return { ...call, requestId: randomUUID(), origin: { ...origin, emergency } };
 }

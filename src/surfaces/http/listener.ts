@@ -16,7 +16,7 @@ export interface HttpTls {
 }
 
 /** What takes the connections of one port. */
-export interface Listener {
+export interface HttpListener {
   /** A server for each address that is listened on, with what answers the requests. */
   begin(handler: RequestListener): Server;
   /** Other certificates from the next connection on. @throws Error where they do not fit */
@@ -33,7 +33,7 @@ export function listenerOf(
   requestMs: number,
   connectionMs: number,
   refused: (socket: TLSSocket) => void,
-): Listener {
+): HttpListener {
   const limits = {
     maxHeaderSize: HEAD_LIMIT,
     headersTimeout: requestMs,

@@ -6,7 +6,7 @@ import { neighbours } from '../../base/networks.js';
 import { METRICS_OPERATION } from '../rest/openapi/service-operations.js';
 import type { StandingParts } from '../rest/parts.js';
 import { privateHeaders } from '../rest/problem.js';
-import { type Figures, pageOf, type Telemetry } from './telemetry.js';
+import { type MetricsJson, pageOf, type Telemetry } from './telemetry.js';
 
 /**
  * `GET /metrics`, for Prometheus on this machine and in `networks`, and not by way of a proxy: its own address says
@@ -19,7 +19,7 @@ export function metricsRoute(
   service: RequestParts & StandingParts,
   telemetry: Telemetry,
   networks: readonly string[],
-  gather?: () => Promise<readonly Figures[]>,
+  gather?: () => Promise<readonly MetricsJson[]>,
 ): void {
   const mayAsk = neighbours(networks);
   app.get('/metrics', { schema: METRICS_OPERATION }, async (request, reply) => {

@@ -13,10 +13,10 @@ import { restRoutes } from '../rest/surface.js';
 import { ClientErrors } from './client-error.js';
 import { answerPreflights, shareWith } from './cors.js';
 import { addHooks, breakGlasses, sendRefusal } from './hooks.js';
-import { type HttpTls, type Listener, listenerOf } from './listener.js';
+import { type HttpListener, type HttpTls, listenerOf } from './listener.js';
 import { metricsRoute } from './metrics-route.js';
 import type { HttpParts } from './parts.js';
-import { createTelemetry, type Figures, NO_WIRE, type WireNumbers } from './telemetry.js';
+import { createTelemetry, type MetricsJson, NO_WIRE, type WireNumbers } from './telemetry.js';
 
 export interface HttpOptions {
   /** What clients are shown; without it REST is plain HTTP. */
@@ -26,7 +26,7 @@ export interface HttpOptions {
   /** The wire frontend, for `/metrics`. */
   readonly wire?: WireNumbers;
   /** What all processes of the server count, for `/metrics`; this one alone, unless told. */
-  readonly gather?: () => Promise<readonly Figures[]>;
+  readonly gather?: () => Promise<readonly MetricsJson[]>;
   /** Addresses and networks, beside this machine, that may read `/metrics`. */
   readonly metricsFrom?: readonly string[];
   /** Origins whose pages may call everything below `/osl`; none, unless told. */
@@ -56,7 +56,7 @@ export interface HttpServer {
   /** Shows another certificate, from the next connection on. Nothing where there is no TLS. @throws Error where it does not fit */
   secure(tls: HttpTls): void;
   /** What this process counts. */
-  figures(): Promise<Figures>;
+  figures(): Promise<MetricsJson>;
   /** What it answers now. */
   readonly inflight: Inflight;
 }
@@ -118,7 +118,7 @@ function methodsWith(page: ConsoleOptions | null, more: MoreRoutes | null): Read
 export function bareApp(
   service: RequestParts,
   clientErrors: ClientErrors,
-  listener: Pick<Listener, 'begin'>,
+  listener: Pick<HttpListener, 'begin'>,
 ): FastifyInstance {
   const app = fastify({
     serverFactory: (handler) => listener.begin(handler),

@@ -8,21 +8,21 @@ import { requestMetrics } from './request-metrics.js';
 export interface Telemetry {
   readonly registry: Registry;
   /** What it counts now, for `pageOf`. */
-  figures(): Promise<Figures>;
+  figures(): Promise<MetricsJson>;
 }
 
 /** What one process counts, as JSON: whoever gathers it does not look into it. */
-export type Figures = string;
+export type MetricsJson = string;
 
 /** One page of what several processes count: summed, or as each metric says. */
-export function pageOf(figures: readonly Figures[]): Promise<string> {
+export function pageOf(figures: readonly MetricsJson[]): Promise<string> {
   // Each is what `figures` gave, in this process or in another of the same program.
   const lists = figures.map((text) => JSON.parse(text) as object[]);
   return AggregatorRegistry.aggregate(lists).metrics();
 }
 
 /** What several processes count together, as data: the same that the page has. */
-export async function totalsOf(figures: readonly Figures[]): Promise<readonly MetricTotals[]> {
+export async function totalsOf(figures: readonly MetricsJson[]): Promise<readonly MetricTotals[]> {
   const lists = figures.map((text) => JSON.parse(text) as object[]); // as in `pageOf`
   return (await AggregatorRegistry.aggregate(lists).getMetricsAsJSON()) as readonly MetricTotals[]; // prom-client's own form
 }
@@ -66,7 +66,7 @@ export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: 
   requestMetrics(registry, service.observing.meters);
   serviceGauges(registry, service, wire);
   poolGauges(registry, service);
-  const figures = async (): Promise<Figures> => JSON.stringify(await registry.getMetricsAsJSON());
+  const figures = async (): Promise<MetricsJson> => JSON.stringify(await registry.getMetricsAsJSON());
   return Object.freeze({ registry, figures });
 }
 

@@ -1,4 +1,4 @@
-import { type Answer, EngineRefusal, objectIn, unreachable } from './engine.js';
+import { EngineRefusal, objectIn, type ToolAnswer, unreachable } from './engine.js';
 
 /** UTF-16 units. No trailer is longer, nor is a row that anybody is shown. */
 const MOST_LINE = 1_048_576;
@@ -50,7 +50,7 @@ export class AnswerReader {
   }
 
   /** @throws EngineRefusal where the answer broke off, or its trailer says that the execution failed */
-  end(): Answer {
+  end(): ToolAnswer {
     if (this.#rest !== '') this.read('\n');
     const trailer = this.#last === null ? null : objectIn(this.#last)?.['trailer'];
     if (typeof trailer !== 'object' || trailer === null) throw unreachable();

@@ -3,29 +3,29 @@ import type { QueryError } from 'osl-compiler';
 /** What the tools ask for: over HTTP of a server elsewhere, or of the engine in their own process. */
 export interface Engine {
   /** Rows as long as they fit into `maxBytes` of JSON, and what is said of all. @throws EngineRefusal */
-  query(question: Question, maxBytes: number, signal: AbortSignal): Promise<Answer>;
+  query(question: QueryJson, maxBytes: number, signal: AbortSignal): Promise<ToolAnswer>;
   /** The plan of a question that is not run. @throws EngineRefusal */
-  explain(question: Question, signal: AbortSignal): Promise<Document>;
+  explain(question: QueryJson, signal: AbortSignal): Promise<JsonDocument>;
   /** The schema as the caller's grants show it, or a part of it; `wish` has parameters of `GET /osl/schema`. @throws EngineRefusal */
-  schema(wish: Fields, signal: AbortSignal): Promise<Document>;
+  schema(wish: EngineFields, signal: AbortSignal): Promise<JsonDocument>;
   /** Refuses a call of `action` whose arguments are at fault, as the engine refuses such a request. */
   refuse(action: 'query' | 'schema', fault: QueryError): Promise<EngineRefusal>;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+type EngineFields = Readonly<Record<string, unknown>>;
 
 /** A body of `POST /osl/query`, as JSON; the engine says which members go together. */
-export type Question = string;
+export type QueryJson = string;
 
-export interface Answer {
+export interface ToolAnswer {
   /** As many as fit. */
   readonly rows: readonly unknown[];
   /** What the engine says of the answer as a whole. */
-  readonly trailer: Fields;
+  readonly trailer: EngineFields;
 }
 
 /** A JSON object. */
-export interface Document {
+export interface JsonDocument {
   readonly text: string;
   readonly requestId: string | null;
 }
@@ -35,10 +35,15 @@ export class EngineRefusal extends Error {
   /** HTTP status; null where there was no answer. */
   readonly status: number | null;
   /** The problem as the engine wrote it; null where there is none. */
-  readonly envelope: Fields | null;
+  readonly envelope: EngineFields | null;
   readonly requestId: string | null;
 
-  constructor(status: number | null, envelope: Fields | null, requestId: string | null, message: string) {
+  constructor(
+    status: number | null,
+    envelope: EngineFields | null,
+    requestId: string | null,
+    message: string,
+  ) {
     super(message);
     this.name = 'EngineRefusal';
     this.status = status;
@@ -52,13 +57,13 @@ export function unreachable(): EngineRefusal {
 }
 
 /** The question with `explain: true`: it is an object in JSON. */
-export function explained(question: Question): Question {
+export function explained(question: QueryJson): QueryJson {
   const members = question.trim().slice(1);
   return `{"explain":true${/^\s*\}/.test(members) ? '' : ','}${members}`;
 }
 
 /** The object that `text` is in JSON; null where it is none. */
-export function objectIn(text: string): Fields | null {
+export function objectIn(text: string): EngineFields | null {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;

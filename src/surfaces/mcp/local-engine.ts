@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { type QueryError, queryError } from 'osl-compiler';
 import { describe } from '../../ask/graph/describe.js';
-import { ask, type Call, publicError } from '../../ask/index.js';
+import { ask, publicError, type RequestCall } from '../../ask/index.js';
 import { turnAway } from '../../ask/request/visit.js';
 import { explainQuestion } from '../rest/answer-members.js';
 import { fieldsIn } from '../rest/bodies/json.js';
@@ -15,10 +15,10 @@ import { problemOf } from '../rest/problem.js';
 import { readRequest } from '../rest/read-request.js';
 import { schemaWish } from '../rest/schema-wish.js';
 import { AnswerReader } from './answer-reader.js';
-import { type Document, type Engine, EngineRefusal, explained, type Question } from './engine.js';
+import { type Engine, EngineRefusal, explained, type JsonDocument, type QueryJson } from './engine.js';
 
 /** Who sent a message, from where, and what the message says of itself. */
-type Sender = Pick<Call, 'credentials' | 'origin'>;
+type Sender = Pick<RequestCall, 'credentials' | 'origin'>;
 
 /**
  * The engine of this process, for the tools of one message. Each call is one of the message's sender, under a request
@@ -39,7 +39,7 @@ export class LocalEngine implements Engine {
     this.#response = response;
   }
 
-  query(question: Question, maxBytes: number, signal: AbortSignal) {
+  query(question: QueryJson, maxBytes: number, signal: AbortSignal) {
     return this.#call(signal, async (call, ended) => {
       const { body, parameters } = await this.#read(call, question);
       const reader = new AnswerReader(maxBytes);
@@ -78,7 +78,7 @@ export class LocalEngine implements Engine {
     });
   }
 
-  explain(question: Question, signal: AbortSignal): Promise<Document> {
+  explain(question: QueryJson, signal: AbortSignal): Promise<JsonDocument> {
     return this.#call(signal, async (call, ended) => {
       const { body, upstream } = await this.#read(call, explained(question));
       const plan = await explainQuestion(
@@ -91,7 +91,7 @@ export class LocalEngine implements Engine {
     });
   }
 
-  schema(given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Document> {
+  schema(given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<JsonDocument> {
     return this.#call(signal, async (call) => {
       const wish = await readRequest(this.#service, call, 'schema', () => schemaWish(given));
       const { body } = await describe(this.#service, call, { document: 'schema', governed: true, wish });
@@ -104,16 +104,19 @@ export class LocalEngine implements Engine {
     return refusalOf(await turnAway(this.#service, call, action, fault, 'identified'), call.requestId);
   }
 
-  #read(call: Call, question: Question) {
+  #read(call: RequestCall, question: QueryJson) {
     return readRequest(this.#service, call, 'query', () => queryRequestIn(fieldsIn(Buffer.from(question))));
   }
 
-  #newCall(): Call {
+  #newCall(): RequestCall {
     return { ...this.#sender, requestId: randomUUID(), surface: 'mcp' };
   }
 
   /** Runs one call. @throws EngineRefusal with the problem that REST would have sent */
-  async #call<T>(signal: AbortSignal, run: (call: Call, ended: AbortSignal) => Promise<T>): Promise<T> {
+  async #call<T>(
+    signal: AbortSignal,
+    run: (call: RequestCall, ended: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     const call = this.#newCall();
     try {
       if (this.#inflight.draining)

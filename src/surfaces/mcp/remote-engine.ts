@@ -1,6 +1,6 @@
 import { problemOf } from '../rest/problem.js';
 import { AnswerReader } from './answer-reader.js';
-import { type Document, type Engine, EngineRefusal, explained, objectIn, unreachable } from './engine.js';
+import { type Engine, EngineRefusal, explained, type JsonDocument, objectIn, unreachable } from './engine.js';
 
 /** The REST surface of a server, asked with the caller's own token and nothing else. */
 export interface RestClient {
@@ -52,7 +52,7 @@ export function remoteEngine(client: RestClient): Engine {
   };
 }
 
-interface Sent {
+interface EngineCall {
   readonly path: string;
   /** JSON, sent by POST; without it the call is a GET. */
   readonly body?: string;
@@ -61,7 +61,7 @@ interface Sent {
 }
 
 /** @throws EngineRefusal for anything but a 2xx answer */
-async function send(client: RestClient, sent: Sent): Promise<Response> {
+async function send(client: RestClient, sent: EngineCall): Promise<Response> {
   const token = await client.token();
   const headers = { authorization: `Bearer ${token}`, accept: sent.accept };
   const content =
@@ -113,7 +113,7 @@ async function readAnswer(response: Response, maxBytes: number) {
   return reader.end();
 }
 
-async function documentOf(response: Response): Promise<Document> {
+async function documentOf(response: Response): Promise<JsonDocument> {
   const text = await response.text().catch(() => {
     throw unreachable();
   });

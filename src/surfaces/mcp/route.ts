@@ -1,7 +1,7 @@
 import { TLSSocket } from 'node:tls';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
-import { type Call, publicError } from '../../ask/index.js';
+import { publicError, type RequestCall } from '../../ask/index.js';
 import { admit, turnAway } from '../../ask/request/visit.js';
 import { ambiguityOf, requirePlain } from '../rest/bodies/json-text.js';
 import type { Inflight } from '../rest/inflight.js';
@@ -80,7 +80,7 @@ function loginOffer(service: RestParts): object {
   return { osl_login: { issuer: found.issuer, client_id, scopes } };
 }
 
-function senderOf({ credentials, origin }: Call): Pick<Call, 'credentials' | 'origin'> {
+function senderOf({ credentials, origin }: RequestCall): Pick<RequestCall, 'credentials' | 'origin'> {
   return { credentials, ...(origin !== undefined && { origin }) };
 }
 
@@ -90,8 +90,8 @@ async function enter(
   request: FastifyRequest,
   reply: FastifyReply,
   options: McpOptions,
-): Promise<Call | null> {
-  const call: Call = { ...request.call, surface: 'mcp' };
+): Promise<RequestCall | null> {
+  const call: RequestCall = { ...request.call, surface: 'mcp' };
   if (!isServed(request.headers, options)) {
     throw await turnAway(service, call, 'mcp', queryError('foreignOrigin', {}), 'anyone');
   }

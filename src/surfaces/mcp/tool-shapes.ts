@@ -1,10 +1,10 @@
 import { fromJsonSchema } from '@modelcontextprotocol/server';
 import { METRICS_MEMBERS } from '../rest/bodies/metrics.js';
 import { MOST_NAMES, SCHEMA_PARTS } from '../rest/schema-wish.js';
-import { type Shape, text } from '../rest/shape.js';
+import { type JsonShape, text } from '../rest/shape.js';
 
 type Properties = Readonly<Record<string, unknown>>;
-type Arguments = Readonly<Record<string, unknown>>;
+type ToolArguments = Readonly<Record<string, unknown>>;
 
 /** Keywords that other readers of JSON Schema refuse, or read otherwise; the engine looks at what they say itself. */
 const OWN = /^(?:pattern|title|x-.*)$/;
@@ -30,12 +30,12 @@ function portable(shape: unknown): unknown {
 }
 
 /** What a tool takes: a schema for clients, which alone is told of it. The tool looks at its arguments itself. */
-function input(properties: Properties): ReturnType<typeof fromJsonSchema<Arguments>> {
+function input(properties: Properties): ReturnType<typeof fromJsonSchema<ToolArguments>> {
   const schema = { type: 'object', properties: portable({ ...properties }), additionalProperties: false };
-  const described = fromJsonSchema<Arguments>(schema as Parameters<typeof fromJsonSchema>[0]);
+  const described = fromJsonSchema<ToolArguments>(schema as Parameters<typeof fromJsonSchema>[0]);
   const standard = described['~standard'];
   // What is at fault is refused by the engine, in its words: with a code, an envelope and a record.
-  const validate = (value: unknown) => ({ value: value as Arguments }); // an object, as the protocol has it
+  const validate = (value: unknown) => ({ value: value as ToolArguments }); // an object, as the protocol has it
   return { ...described, '~standard': { ...standard, validate } };
 }
 
@@ -62,7 +62,7 @@ const QUESTION_ARGUMENTS: Properties = {
 // That exactly one of `osql`, `sql` and `metrics` is there is said by the engine: many clients take no `oneOf` here.
 export const QUESTION = input(QUESTION_ARGUMENTS);
 
-const NAMES: Shape = { type: 'array', items: { type: 'string' }, maxItems: MOST_NAMES };
+const NAMES: JsonShape = { type: 'array', items: { type: 'string' }, maxItems: MOST_NAMES };
 const SCHEMA_ARGUMENTS: Properties = {
   names: {
     ...NAMES,

@@ -1,6 +1,6 @@
 import { McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import { shownName, unknownName } from '../rest/fault.js';
-import { type Document, type Engine, objectIn, type Question, unreachable } from './engine.js';
+import { type Engine, type JsonDocument, objectIn, type QueryJson, unreachable } from './engine.js';
 import { refusedResult, resultOf } from './results.js';
 import { PLAN, QUESTION, QUESTION_NAMES, ROWS, SCHEMA, SCHEMA_NAMES, SCHEMA_WISH } from './tool-shapes.js';
 
@@ -78,13 +78,13 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
   return server;
 }
 
-type Arguments = Readonly<Record<string, unknown>>;
+type ToolInput = Readonly<Record<string, unknown>>;
 
 /** Refuses an argument that the tool does not have. @throws EngineRefusal */
 async function requireKnown(
   engine: Engine,
   action: 'query' | 'schema',
-  given: Arguments,
+  given: ToolInput,
   known: readonly string[],
 ): Promise<void> {
   const wrong = Object.keys(given).find((name) => !known.includes(name));
@@ -96,10 +96,10 @@ async function requireKnown(
 /** The question that the arguments of a call are. @throws EngineRefusal */
 async function questionOf(
   engine: Engine,
-  given: Arguments,
+  given: ToolInput,
   { mcpReq }: ServerContext,
   { written }: ToolOptions,
-): Promise<Question> {
+): Promise<QueryJson> {
   await requireKnown(engine, 'query', given, QUESTION_NAMES);
   return written?.(mcpReq.id) ?? JSON.stringify(given);
 }
@@ -112,7 +112,7 @@ async function resultOrRefusal(call: () => Promise<ReturnType<typeof resultOf>>)
   }
 }
 
-async function query(engine: Engine, question: Question, maxBytes: number, context: ServerContext) {
+async function query(engine: Engine, question: QueryJson, maxBytes: number, context: ServerContext) {
   const { rows, trailer } = await engine.query(question, maxBytes, context.mcpReq.signal);
   const { request_id: id, row_count: available, truncated, ...rest } = trailer;
   const cut = typeof available === 'number' && rows.length < available;
@@ -135,7 +135,7 @@ async function query(engine: Engine, question: Question, maxBytes: number, conte
   });
 }
 
-async function explain(engine: Engine, question: Question, maxBytes: number, context: ServerContext) {
+async function explain(engine: Engine, question: QueryJson, maxBytes: number, context: ServerContext) {
   const document = await engine.explain(question, context.mcpReq.signal);
   const { text, requestId: id } = document;
   const fields = fieldsIn(document);
@@ -147,7 +147,7 @@ async function explain(engine: Engine, question: Question, maxBytes: number, con
   return resultOf({ request_id: id, row_count: 0, truncated: true, hint, form, objects });
 }
 
-async function schema(engine: Engine, given: Arguments, maxBytes: number, context: ServerContext) {
+async function schema(engine: Engine, given: ToolInput, maxBytes: number, context: ServerContext) {
   await requireKnown(engine, 'schema', given, SCHEMA_NAMES);
   const { from, ...wish } = given;
   const isIndex = Object.keys(wish).length === 0;
@@ -167,7 +167,7 @@ async function schema(engine: Engine, given: Arguments, maxBytes: number, contex
   return resultOf({ ...head, truncated: more, ...(isIndex ? { hint } : {}), schema: found });
 }
 
-function fieldsIn({ text }: Document) {
+function fieldsIn({ text }: JsonDocument) {
   const fields = objectIn(text);
   if (fields === null) throw unreachable();
   return fields;

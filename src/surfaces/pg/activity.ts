@@ -1,6 +1,6 @@
 import { queryError } from 'osl-compiler';
 /** What a session is doing, in the words of `pg_stat_activity`. */
-export interface Doing {
+export interface SessionActivity {
   readonly state: 'active' | 'idle' | 'idle in transaction' | 'idle in transaction (aborted)';
   /** The text that runs, its first `MOST_CHARACTERS`; empty for a session that rests. */
   readonly query: string;
@@ -14,7 +14,7 @@ export interface Doing {
 const MOST_CHARACTERS = 1_024;
 
 /** Notes what one session does, for itself to be seen by its own caller. */
-export class Activity {
+export class ActivityRecorder {
   readonly begunAt = Date.now();
   #query: string | null = null;
   #queryAt: number | null = null;
@@ -36,7 +36,7 @@ export class Activity {
   }
 
   /** `fast`: whether a question runs that went the fast way, of which nothing is noted. */
-  seen(block: 'I' | 'T' | 'E', fast: boolean): Doing {
+  seen(block: 'I' | 'T' | 'E', fast: boolean): SessionActivity {
     const query = this.#query;
     if (query === null && !fast) {
       const resting = { query: '', queryAt: this.#queryAt, changedAt: this.#changedAt };
@@ -56,10 +56,10 @@ const RESTING = {
   I: 'idle',
   T: 'idle in transaction',
   E: 'idle in transaction (aborted)',
-} as const satisfies Record<'I' | 'T' | 'E', Doing['state']>;
+} as const satisfies Record<'I' | 'T' | 'E', SessionActivity['state']>;
 
 /** What a session runs just now, which a cancel of its client, or its `statement_timeout`, stops. */
-export class Running {
+export class RunningStatement {
   readonly #timeoutMs: () => number;
   #current: AbortController | null = null;
   /** A controller that nothing has aborted serves statement after statement. */

@@ -11,6 +11,7 @@ import {
 import { eachDataRow, MemoryShare } from '../../engine/index.js';
 import {
   askCatalog,
+  type BackendReply,
   type CatalogDelivery,
   type CatalogDoor,
   CatalogFault,
@@ -18,16 +19,15 @@ import {
   type CatalogSettings,
   type CatalogStatement,
   describeCatalog,
-  type Lane,
   namesSessions,
-  type Reply,
   type ReplyReport,
   refuseLane,
+  type StatementLane,
 } from '../catalog/index.js';
 import { giveRows } from './paced-rows.js';
 import { changeSettings } from './session-command.js';
 import type { SessionParts } from './session-parts.js';
-import type { SessionRecords, SessionRights } from './session-records.js';
+import type { SessionRecords, WaitingRowRights } from './session-records.js';
 import type { SessionSettings } from './settings.js';
 import { audible } from './told-of-plan.js';
 
@@ -35,7 +35,7 @@ import { audible } from './told-of-plan.js';
 export async function catalogStatement(
   session: SessionParts,
   catalogs: CatalogDoor,
-  lane: Exclude<Lane, { readonly kind: 'data' }>,
+  lane: Exclude<StatementLane, { readonly kind: 'data' }>,
   text: string,
   parameterTypes: readonly number[],
 ): Promise<WireStatement> {
@@ -94,11 +94,11 @@ export async function catalogStatement(
 }
 
 /** An answer, with the notices that its client is to hear. */
-type HeardReply = Omit<Reply, 'notices'> & { readonly notices: readonly WireNotice[] };
+type HeardReply = Omit<BackendReply, 'notices'> & { readonly notices: readonly WireNotice[] };
 
 /** One run of a catalog statement; its answer is small and already here when the first row is given. */
 class CatalogPortal implements Portal {
-  readonly #rights: SessionRights;
+  readonly #rights: WaitingRowRights;
   readonly #memory: MemoryShare;
   readonly #run: () => Promise<HeardReply>;
   #begun = '';
@@ -106,7 +106,7 @@ class CatalogPortal implements Portal {
   #rows: readonly Uint8Array[] = [];
   #taken = 0;
 
-  constructor(rights: SessionRights, memory: MemoryShare, run: () => Promise<HeardReply>) {
+  constructor(rights: WaitingRowRights, memory: MemoryShare, run: () => Promise<HeardReply>) {
     this.#rights = rights;
     this.#memory = memory;
     this.#run = run;

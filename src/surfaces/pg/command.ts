@@ -23,11 +23,13 @@ export type Command =
   /** `SELECT pg_advisory_unlock_all()`, whose column is called `column`: no session has a lock. */
   | { readonly kind: 'unlock'; readonly column: string };
 
-type Node = ReturnType<typeof parse>['node'];
-type Argument = NonNullable<Extract<Node, { VariableSetStmt: unknown }>['VariableSetStmt']['args']>[number];
+export type StatementNode = ReturnType<typeof parse>['node'];
+type Argument = NonNullable<
+  Extract<StatementNode, { VariableSetStmt: unknown }>['VariableSetStmt']['args']
+>[number];
 
 /** The session command that `node` is, or null where it is anything else. @throws WireError */
-export function commandOf(node: Node): Command | null {
+export function commandOf(node: StatementNode): Command | null {
   if ('VariableSetStmt' in node) return setCommand(node.VariableSetStmt);
   if ('VariableShowStmt' in node) {
     const name = node.VariableShowStmt.name ?? 'all';
@@ -46,7 +48,9 @@ export function commandOf(node: Node): Command | null {
 /** Drivers send it when a session goes back to its pool; the catalog could answer it too, but not at once. */
 export const UNLOCK_ALL = 'pg_advisory_unlock_all';
 
-function unlockCommand(select: Extract<Node, { SelectStmt: unknown }>['SelectStmt']): Command | null {
+function unlockCommand(
+  select: Extract<StatementNode, { SelectStmt: unknown }>['SelectStmt'],
+): Command | null {
   const [target, ...more] = select.targetList ?? [];
   const { name, val } = target !== undefined && 'ResTarget' in target ? target.ResTarget : {};
   const alone = Object.keys(select).every((part) => SELECT_ALONE.has(part)) && more.length === 0;
@@ -67,7 +71,7 @@ const DISCARDED = {
   DISCARD_TEMP: 'TEMP',
 } as const;
 
-function setCommand(stmt: Extract<Node, { VariableSetStmt: unknown }>['VariableSetStmt']): Command {
+function setCommand(stmt: Extract<StatementNode, { VariableSetStmt: unknown }>['VariableSetStmt']): Command {
   const { name = '' } = stmt;
   const local = stmt.is_local === true ? 'SET LOCAL' : null;
   switch (stmt.kind) {
@@ -97,9 +101,9 @@ function quotedName(name: string): string {
   return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }
 
-type Modes = readonly { readonly name: string; readonly value: string }[];
+type TransactionModes = readonly { readonly name: string; readonly value: string }[];
 
-function setModes(name: string, modes: Modes): Command {
+function setModes(name: string, modes: TransactionModes): Command {
   if (name === 'TRANSACTION') return { kind: 'set', assignments: modes, local: 'SET TRANSACTION' };
   if (name !== 'SESSION CHARACTERISTICS') throw error('0A000', 'this form of SET is not supported');
   const defaults = modes.map(({ name, value }) => ({ name: `default_${name}`, value }));
@@ -144,7 +148,9 @@ function transactionMode(arg: Argument): readonly { name: string; value: string 
   return asked ? [{ name: 'transaction_read_only', value }] : [];
 }
 
-function transactionCommand(stmt: Extract<Node, { TransactionStmt: unknown }>['TransactionStmt']): Command {
+function transactionCommand(
+  stmt: Extract<StatementNode, { TransactionStmt: unknown }>['TransactionStmt'],
+): Command {
   const name = stmt.savepoint_name ?? '';
   switch (stmt.kind) {
     case 'TRANS_STMT_BEGIN':

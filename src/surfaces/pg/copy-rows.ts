@@ -1,9 +1,10 @@
-import { type parse, quoteIdentifier } from 'osl-compiler';
+import { quoteIdentifier } from 'osl-compiler';
 import { error } from '../../../wire/index.js';
 import { DataRowReader, GrowingBytes } from '../../engine/index.js';
+import type { StatementNode } from './command.js';
 
 /** Makes whole DataRow messages, values in text format, to as many CopyData messages. */
-export interface CopyRows {
+export interface CopyEncoder {
   whole(dataRows: Uint8Array): Buffer;
   /** As `whole`, of rows that are large: stops after each portion of them, and gives them all at the end. */
   portions(dataRows: Uint8Array): Generator<void, Buffer>;
@@ -28,7 +29,7 @@ export function binaryRows(dataRows: Uint8Array): Buffer {
 }
 
 /** `forced`: the columns whose values are quoted always. */
-export function textRows(options: CopyOptions, forced: readonly boolean[]): CopyRows {
+export function textRows(options: CopyOptions, forced: readonly boolean[]): CopyEncoder {
   const value = options.format === 'csv' ? csvValue(options, forced) : textValue(options);
   const delimiter = options.delimiter.charCodeAt(0);
   const missing = Buffer.from(options.null);
@@ -195,9 +196,8 @@ class CopyBytes extends GrowingBytes {
   }
 }
 
-type Node = ReturnType<typeof parse>['node'];
-type CopyNode = Extract<Node, { CopyStmt: unknown }>['CopyStmt'];
-type Option = NonNullable<CopyNode['options']>[number];
+type CopyNode = Extract<StatementNode, { CopyStmt: unknown }>['CopyStmt'];
+type CopyOption = NonNullable<CopyNode['options']>[number];
 
 export interface CopyOptions {
   readonly format: 'text' | 'csv' | 'binary';
@@ -215,7 +215,7 @@ export function copyOptions(node: CopyNode): CopyOptions {
   if (node.is_from === true) throw error('25006', 'cannot execute COPY FROM in a read-only transaction');
   if (node.is_program === true || node.filename !== undefined)
     throw error('42501', 'COPY goes to STDOUT only', { hint: 'use \\copy in psql' });
-  const given = new Map<string, Option & { DefElem: unknown }>();
+  const given = new Map<string, CopyOption & { DefElem: unknown }>();
   for (const option of node.options ?? []) {
     if (!('DefElem' in option)) continue;
     const name = option.DefElem.defname ?? '';
@@ -250,7 +250,7 @@ export function copyOptions(node: CopyNode): CopyOptions {
   return options;
 }
 
-function requireSense(options: CopyOptions, given: readonly Option[]): void {
+function requireSense(options: CopyOptions, given: readonly CopyOption[]): void {
   const { format, delimiter, quote } = options;
   const has = (name: string): boolean => given.some((o) => 'DefElem' in o && o.DefElem.defname === name);
   for (const name of ['delimiter', 'null'])
@@ -277,7 +277,7 @@ function requireSense(options: CopyOptions, given: readonly Option[]): void {
     throw error('22023', 'COPY delimiter character must not appear in the NULL specification');
 }
 
-function textOf(option: Option, name: string): string {
+function textOf(option: CopyOption, name: string): string {
   const arg = 'DefElem' in option ? option.DefElem.arg : undefined;
   if (arg === undefined) return 'true';
   if ('String' in arg) return arg.String.sval ?? '';
@@ -292,7 +292,7 @@ function truth(value: string | null): boolean {
   throw error('42601', 'header requires a Boolean value');
 }
 
-function listOf(option: Option | undefined): '*' | readonly string[] | null {
+function listOf(option: CopyOption | undefined): '*' | readonly string[] | null {
   const arg = option !== undefined && 'DefElem' in option ? option.DefElem.arg : undefined;
   if (arg === undefined) return null;
   if ('A_Star' in arg) return '*';

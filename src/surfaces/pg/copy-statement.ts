@@ -49,9 +49,9 @@ function copyPortal(portal: Portal, columns: readonly ColumnDescription[], optio
 }
 
 /** All rows of a portal, copied to a writer. */
-type Copy = (portal: Portal, rows: RowWriter) => Promise<FetchResult>;
+type RowCopier = (portal: Portal, rows: RowWriter) => Promise<FetchResult>;
 
-const binaryCopy: Copy = async (portal, rows) => {
+const binaryCopy: RowCopier = async (portal, rows) => {
   // As from Postgres, the signature has no message of its own: it comes with the first row.
   let before = SIGNATURE;
   const first = (message: Buffer): Buffer => {
@@ -72,7 +72,7 @@ const binaryCopy: Copy = async (portal, rows) => {
   return result;
 };
 
-function textCopy(columns: readonly ColumnDescription[], options: CopyOptions): Copy {
+function textCopy(columns: readonly ColumnDescription[], options: CopyOptions): RowCopier {
   const { forceQuote, header } = options;
   const copied = textRows(
     options,

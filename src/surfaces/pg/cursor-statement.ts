@@ -1,4 +1,3 @@
-import type { parse } from 'osl-compiler';
 import {
   error,
   type FormatCode,
@@ -7,14 +6,13 @@ import {
   type WireNotice,
   type WireStatement,
 } from '../../../wire/index.js';
+import type { StatementNode } from './command.js';
 import { commandStatement } from './command-statement.js';
 import { type Declaration, rowsOf } from './cursor.js';
 import { giveRows } from './paced-rows.js';
 import type { Motion } from './scroll.js';
 import type { SessionParts } from './session-parts.js';
 import { planChanged } from './session-records.js';
-
-type Node = ReturnType<typeof parse>['node'];
 
 /** A statement about cursors. */
 export type CursorCommand =
@@ -30,7 +28,7 @@ const HOLD = 0x0020;
 const ALL = 2_147_483_647;
 
 /** The cursor statement that `node` is, or null. @throws WireError */
-export function cursorCommandOf(node: Node): CursorCommand | null {
+export function cursorCommandOf(node: StatementNode): CursorCommand | null {
   if ('DeclareCursorStmt' in node) {
     const { portalname: name = '', options = 0 } = node.DeclareCursorStmt;
     const declaration = {
@@ -141,7 +139,7 @@ function fetchStatement(
       if (resultFormats.some((f) => f !== format) && fixed === null)
         throw error('0A000', 'FETCH gives all columns in one format');
       if (both) return scrollPortal(session, command, { format, columns });
-      const step: Step = async (portion, rows) => {
+      const step: FetchStep = async (portion, rows) => {
         requireSameColumns(columns, cursors.columnsOf(name));
         const into = kind === 'move' ? NOWHERE : rows;
         const result = await cursors.fetch(name, portion, format, into);
@@ -162,7 +160,7 @@ function requireSameColumns(told: WireStatement['columns'], now: WireStatement['
   throw planChanged();
 }
 
-type Step = (
+type FetchStep = (
   portion: number,
   rows: RowWriter,
 ) => Promise<Awaited<ReturnType<Portal['fetch']>> & { readonly given: number }>;
@@ -174,7 +172,7 @@ type Step = (
 function fetchPortal(
   { state, records }: SessionParts,
   { count, tag }: { readonly count: number | 'all'; readonly tag: string },
-  step: Step,
+  step: FetchStep,
 ): Portal {
   let left = count;
   return {

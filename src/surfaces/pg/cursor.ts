@@ -13,11 +13,11 @@ import type { MemoryShare } from '../../engine/index.js';
 import type { CatalogCursor } from '../catalog/index.js';
 import { giveRows } from './paced-rows.js';
 import { type Motion, ScrolledRows } from './scroll.js';
-import type { SessionRecords, SessionRights } from './session-records.js';
+import type { SessionRecords, WaitingRowRights } from './session-records.js';
 import type { SessionState } from './session-state.js';
 
 /** A declared cursor. Its question runs at the first FETCH, in the format that FETCH asks for. */
-interface Cursor {
+interface DeclaredCursor {
   readonly statement: WireStatement;
   readonly parameterFormats: readonly FormatCode[];
   readonly parameters: readonly (Uint8Array | null)[];
@@ -31,10 +31,10 @@ interface Cursor {
   readonly declaredAt: number;
   /** The block that declared it is still open. */
   inBlock: boolean;
-  portal: Opened | null;
+  portal: OpenCursor | null;
 }
 
-interface Opened {
+interface OpenCursor {
   readonly run: Portal;
   readonly format: FormatCode;
   /** The rights that it was begun under. */
@@ -64,16 +64,16 @@ interface CursorSession {
 
 /** The cursors of one session. The portals of its protocol are named as they are, and go forward only. */
 export class Cursors {
-  readonly #rights: SessionRights;
+  readonly #rights: WaitingRowRights;
   readonly #records: SessionRecords;
   readonly #memory: () => MemoryShare;
-  readonly #byName = new Map<string, Cursor>();
+  readonly #byName = new Map<string, DeclaredCursor>();
   readonly #protocol: Pick<SessionControl, 'portal' | 'closePortals'>;
 
   /** Kept rows are given under the `rights` that they were read under. */
   constructor(
     protocol: Pick<SessionControl, 'portal' | 'closePortals'>,
-    rights: SessionRights,
+    rights: WaitingRowRights,
     records: SessionRecords,
     memory: () => MemoryShare,
   ) {
@@ -218,7 +218,7 @@ export class Cursors {
     return this.#byName.has(name) ? undefined : this.#protocol.portal(name);
   }
 
-  async #openCursor(name: string, format: FormatCode): Promise<Opened> {
+  async #openCursor(name: string, format: FormatCode): Promise<OpenCursor> {
     const cursor = this.#cursor(name);
     if (cursor.portal === null) {
       const run = await open(cursor, format);
@@ -235,7 +235,7 @@ export class Cursors {
     return cursor.portal;
   }
 
-  #cursor(name: string): Cursor {
+  #cursor(name: string): DeclaredCursor {
     const cursor = this.#byName.get(name);
     if (cursor === undefined) throw error('34000', `cursor "${name}" does not exist`);
     return cursor;
@@ -251,7 +251,7 @@ function otherFormat(name: string) {
   return error('0A000', `cursor "${name}" was begun in another format`, { hint: 'fetch in one format' });
 }
 
-async function open(cursor: Cursor, format: FormatCode): Promise<Portal> {
+async function open(cursor: DeclaredCursor, format: FormatCode): Promise<Portal> {
   const { statement, parameterFormats, parameters } = cursor;
   const resultFormats = (statement.columns ?? []).map(() => format);
   return statement.open({ parameterFormats, parameters, resultFormats });

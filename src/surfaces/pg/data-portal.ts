@@ -1,20 +1,20 @@
 import { type GovernedPlan, queryError } from 'osl-compiler';
 import type { Bind, FetchResult, Portal, RowWriter, WireNotice } from '../../../wire/index.js';
-import type { Answer, Delivery } from '../../ask/index.js';
+import type { QueryAnswer, ResultDelivery } from '../../ask/index.js';
 import type { MemoryShare, RowSink } from '../../engine/index.js';
 import { giveRows, PacedRows } from './paced-rows.js';
-import { rowSink, type SessionRights } from './session-records.js';
+import { rowSink, type WaitingRowRights } from './session-records.js';
 import { NO_NOTICES, notice, planNotices } from './told-of-plan.js';
 
 /** What a data statement lends to its runs; it knows who asks and what. */
-export interface Run {
+export interface StatementRun {
   /** Decides and answers the question anew. */
-  ask(delivery: Delivery): Promise<Answer>;
+  ask(delivery: ResultDelivery): Promise<QueryAnswer>;
   /** While `work` is under way, a cancel of the session aborts its signal. */
   cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Runs `work` as `cancellable` does, with a `stop` of the statement's own, which outlives the work. */
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
-  readonly rights: SessionRights;
+  readonly rights: WaitingRowRights;
   /** For the rows of one run, which are held for its client. */
   memory(): MemoryShare;
   /** Those of `notices` that the client wants to hear. */
@@ -22,12 +22,12 @@ export interface Run {
 }
 
 /** A query that runs in the background of the fetches. */
-interface Paced {
+interface BackgroundQuery {
   /** Under which it was begun. */
   readonly rights: string;
   readonly rows: PacedRows;
   /** Null where it failed: `rows` throws the cause. */
-  readonly answer: Promise<Answer | null>;
+  readonly answer: Promise<QueryAnswer | null>;
   readonly stop: AbortController;
 }
 
@@ -37,11 +37,11 @@ export class DataPortal implements Portal {
   /** What runs; until then what was described. */
   #plan: GovernedPlan;
   readonly #bind: Bind;
-  readonly #run: Run;
+  readonly #run: StatementRun;
   readonly #mayPause: boolean;
-  #paced: Paced | null = null;
+  #paced: BackgroundQuery | null = null;
 
-  constructor(described: GovernedPlan, bind: Bind, run: Run, mayPause: boolean) {
+  constructor(described: GovernedPlan, bind: Bind, run: StatementRun, mayPause: boolean) {
     this.#described = described;
     this.#plan = described;
     this.#bind = bind;
@@ -74,7 +74,7 @@ export class DataPortal implements Portal {
 
   async #portion(
     queue: PacedRows,
-    answer: Promise<Answer | null>,
+    answer: Promise<QueryAnswer | null>,
     maxRows: number,
     rows: RowWriter,
   ): Promise<FetchResult & { readonly notices: readonly WireNotice[] }> {
@@ -95,7 +95,7 @@ export class DataPortal implements Portal {
   }
 
   /** `close` ends it. */
-  #start(): Paced {
+  #start(): BackgroundQuery {
     const rights = this.#run.rights.now;
     const rows = new PacedRows(this.#mayPause, this.#run.memory());
     const stop = new AbortController();
@@ -112,7 +112,7 @@ export class DataPortal implements Portal {
     return { rights, rows, answer, stop };
   }
 
-  #answer(sink: RowSink, signal: AbortSignal, copies = 0): Promise<Answer> {
+  #answer(sink: RowSink, signal: AbortSignal, copies = 0): Promise<QueryAnswer> {
     const { parameterFormats, parameters, resultFormats } = this.#bind;
     const values = parameters.map((bytes, i) => ({ format: parameterFormats[i] ?? (0 as const), bytes }));
     return this.#run.ask({
@@ -143,7 +143,7 @@ function shapeOf({ outputs, clientOids }: GovernedPlan): string {
 }
 
 /** What went wrong on the way is known at the end. */
-function endNotices(answer: Answer): readonly WireNotice[] {
+function endNotices(answer: QueryAnswer): readonly WireNotice[] {
   if (answer.errors.length === 0) return NO_NOTICES;
   return answer.errors.map((e) => notice(`an operator failed for passage ${e.chunkId}: ${e.reason}`));
 }

@@ -1,7 +1,7 @@
 import type { Bind, ColumnDescription, WireStatement } from '../../../wire/index.js';
-import type { Delivery, PreparedQuestion, Snapshots } from '../../ask/index.js';
+import type { PreparedQuestion, ResultDelivery, Snapshots } from '../../ask/index.js';
 import { MemoryShare } from '../../engine/index.js';
-import { DataPortal, type Run } from './data-portal.js';
+import { DataPortal, type StatementRun } from './data-portal.js';
 import type { SessionParts } from './session-parts.js';
 import { audible, columnsOf } from './told-of-plan.js';
 
@@ -10,10 +10,10 @@ export class DataStatement implements WireStatement {
   readonly question: PreparedQuestion;
   readonly parameterTypes: readonly number[];
   readonly columns: readonly ColumnDescription[];
-  readonly #run: Run;
+  readonly #run: StatementRun;
   readonly #mayPause: () => boolean;
 
-  constructor(question: PreparedQuestion, run: Run, mayPause: () => boolean) {
+  constructor(question: PreparedQuestion, run: StatementRun, mayPause: () => boolean) {
     this.question = question;
     this.parameterTypes = question.plan.clientOids;
     this.columns = columnsOf(question.plan.outputs);
@@ -38,7 +38,7 @@ export async function dataStatement(
   const first = { ...caller.newCall(), body, parameterOids, mayBeOld: mayBeOld() };
   const prepared = await records.translate(first.requestId, text, () => questions.prepare(first));
   const unrun = records.hold(first, () => prepared.record());
-  const run: Run = {
+  const run: StatementRun = {
     ask: (delivery) => {
       const call = records.unrun.release(unrun) ? first : caller.newCall();
       session.activity.asks(text);
@@ -65,7 +65,7 @@ export async function dataStatement(
   return new DataStatement(prepared, run, () => native && snapshotsOf(session) === null);
 }
 
-function withSettings(session: SessionParts, delivery: Delivery): Delivery {
+function withSettings(session: SessionParts, delivery: ResultDelivery): ResultDelivery {
   const settings = session.settings.output();
   const snapshots = snapshotsOf(session);
   if (snapshots !== null) return { ...delivery, settings, snapshots };

@@ -1,8 +1,8 @@
-import { declaredOid, type parse } from 'osl-compiler';
+import { declaredOid } from 'osl-compiler';
 import { error, type WireError } from '../../../wire/index.js';
+import type { StatementNode } from './command.js';
 
-type Node = ReturnType<typeof parse>['node'];
-type Constant = Extract<Node, { A_Const: unknown }>['A_Const'];
+type Constant = Extract<StatementNode, { A_Const: unknown }>['A_Const'];
 
 const BOOL = 16;
 const INTEGERS: ReadonlySet<number> = new Set([20, 21, 23]);
@@ -16,7 +16,7 @@ const PLAIN_TEXTS: ReadonlySet<number> = new Set([25, 1043]);
 /** The values that EXECUTE gives to `types`, as text; null is NULL. @throws WireError 42601, 42804, 0A000 and others */
 export function argumentsOf(
   name: string,
-  given: readonly Node[],
+  given: readonly StatementNode[],
   types: readonly number[],
 ): readonly (Uint8Array | null)[] {
   if (given.length !== types.length)
@@ -30,7 +30,7 @@ export function argumentsOf(
 }
 
 /** A constant as the text of a value of type `oid`, by the casts that an assignment makes. */
-function argumentOf(node: Node | undefined, oid: number, place: number): string | null {
+function argumentOf(node: StatementNode | undefined, oid: number, place: number): string | null {
   if (node === undefined) throw notConstant();
   if ('A_Const' in node) return constantOf(node.A_Const, oid, place);
   if ('ParamRef' in node) throw error('42P02', `there is no parameter $${node.ParamRef.number ?? 0}`);
@@ -98,10 +98,10 @@ function otherType(place: number): WireError {
   });
 }
 
-type TypeNode = NonNullable<Extract<Node, { TypeCast: unknown }>['TypeCast']['typeName']>;
+type TypeNode = NonNullable<Extract<StatementNode, { TypeCast: unknown }>['TypeCast']['typeName']>;
 
 /** The OID of a type that is declared by name; 0 leaves the choice to the question. @throws WireError 0A000, 42704 */
-export function declaredTypeOf(node: Node): number {
+export function declaredTypeOf(node: StatementNode): number {
   if (!('TypeName' in node)) throw error('0A000', 'a type is a name');
   return oidOfName(node.TypeName);
 }

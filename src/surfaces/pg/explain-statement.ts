@@ -1,7 +1,8 @@
-import { explain, type PlanExplanation, type parse } from 'osl-compiler';
+import { explain, type PlanExplanation } from 'osl-compiler';
 import { error, type Portal, type WireStatement } from '../../../wire/index.js';
-import { type Body, explainPlan, prepare, type Question } from '../../ask/index.js';
+import { type DataQuestion, explainPlan, prepare, type QuestionBody } from '../../ask/index.js';
 import { dataRow } from '../../engine/index.js';
+import type { StatementNode } from './command.js';
 import type { SessionParts } from './session-parts.js';
 
 const TYPE_OIDS = { text: 25, json: 114 } as const satisfies Record<PlanFormat, number>;
@@ -22,14 +23,14 @@ export async function explainStatement(
     throw error('0A000', 'EXPLAIN takes a question: SELECT, WITH or VALUES');
   const format = planFormat(node);
   const { service, caller, records, state, running } = session;
-  const body: Body = { kind: 'wire', text: question };
-  const first: Question = { ...caller.newCall(), body, parameterOids };
+  const body: QuestionBody = { kind: 'wire', text: question };
+  const first: DataQuestion = { ...caller.newCall(), body, parameterOids };
   const prepared = await records.translate(first.requestId, question, () => prepare(service, first));
   const unrun = records.hold(first, () => prepared.record());
   const told = (): Promise<readonly string[]> => {
     state.block.requireUsable();
     const call = records.unrun.release(unrun) ? first : caller.newCall();
-    const asked: Question = { ...call, body, parameterOids, prepared };
+    const asked: DataQuestion = { ...call, body, parameterOids, prepared };
     return running.cancellable((signal) =>
       records.translate(call.requestId, question, async () => {
         const { plan } = await explainPlan(service, asked, null, signal);
@@ -61,9 +62,8 @@ function linesPortal(told: () => Promise<readonly string[]>): Portal {
   };
 }
 
-type Node = ReturnType<typeof parse>['node'];
-type ExplainNode = Extract<Node, { ExplainStmt: unknown }>['ExplainStmt'];
-type Option = NonNullable<ExplainNode['options']>[number];
+type ExplainNode = Extract<StatementNode, { ExplainStmt: unknown }>['ExplainStmt'];
+type ExplainOption = NonNullable<ExplainNode['options']>[number];
 
 /** What a plan is told in. */
 type PlanFormat = 'text' | 'json';
@@ -117,7 +117,7 @@ function noAnalyze(): Error {
 }
 
 /** The value as text in lower case; the empty text where none is given. */
-function optionText(option: Option): string {
+function optionText(option: ExplainOption): string {
   const arg = 'DefElem' in option ? option.DefElem.arg : undefined;
   if (arg === undefined) return '';
   if ('String' in arg) return (arg.String.sval ?? '').toLowerCase();
@@ -143,7 +143,7 @@ function planLines({ plan, objects, grants }: TellablePlan): readonly string[] {
   ];
 }
 
-/** The document of `FORMAT JSON`, with the members that drawers of plans look for: `Plan`, `Node Type`, `Plans`. */
+/** The document of `FORMAT JSON`, with the members that drawers of plans look for: `Plan`, `StatementNode Type`, `Plans`. */
 function planDocument({ plan, objects, grants }: TellablePlan): string {
   return JSON.stringify([{ Plan: nodeOf(plan), Objects: objects, Grants: grants }], null, 2);
 }
@@ -168,7 +168,7 @@ function nodeOf({ step, detail, inputs }: PlanExplanation): Readonly<Record<stri
   const { object, ...others } = detail;
   const facts = Object.entries(others).map(([name, value]) => [title(name), value]);
   return {
-    'Node Type': capital(step),
+    'StatementNode Type': capital(step),
     ...(object === undefined ? {} : { 'Relation Name': object }),
     ...Object.fromEntries(facts),
     ...(inputs.length === 0 ? {} : { Plans: inputs.map(nodeOf) }),

@@ -16,15 +16,15 @@ import {
 import {
   type AnswerParts,
   accountLogin,
-  type Call,
   certificateLogin,
-  type Held,
   login,
   noteWrongPassword,
-  Questions,
+  QuestionRouter,
+  type RequestCall,
   type RequestParts,
   refusedCommand,
   refusedConnection,
+  type TokenlessSession,
   TooManyGuesses,
 } from '../../ask/index.js';
 import type { CatalogDoor } from '../catalog/index.js';
@@ -73,7 +73,7 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
   const caps = { subject: maxSubjectSessions, address: maxAddressSessions };
   const { sessions = new OpenSessions(caps), own: all, admits = () => true, ...wire } = others;
   const register = new SessionRegister();
-  const questions = new Questions(service);
+  const questions = new QuestionRouter(service);
   const server = createWireServer(
     {
       ...wire,
@@ -113,7 +113,7 @@ function handlerOf(
   service: AnswerParts,
   catalogs: CatalogDoor | null,
   { sessions, register, own, admits }: KnownSessions,
-  questions: Questions,
+  questions: QuestionRouter,
 ): Handler {
   return {
     scram: (user) => {
@@ -155,9 +155,9 @@ function handlerOf(
 /** Who the policy knows without a token; null where one came. Throws as `accountLogin` and `certificateLogin`. */
 async function heldBy(
   service: AnswerParts,
-  call: Call,
+  call: RequestCall,
   { user, password, certificate }: Pick<WireLogin, 'user' | 'password' | 'certificate'>,
-): Promise<Held | null> {
+): Promise<TokenlessSession | null> {
   if (certificate !== null) return certificateLogin(service, call, user, readClientCertificate(certificate));
   return password === null ? accountLogin(service, call, user) : null;
 }
@@ -177,11 +177,11 @@ function withoutPolicy(): WireError {
 /** Recorded as a refusal of its own: the login itself was right. Gives `reason`. */
 export async function refusedLogin(
   service: RequestParts,
-  { requestId }: Call,
+  { requestId }: RequestCall,
   identity: Identity,
   reason: WireError,
 ): Promise<WireError> {
-  const call: Call = { requestId, surface: 'wire', credentials: { kind: 'session', identity } };
+  const call: RequestCall = { requestId, surface: 'wire', credentials: { kind: 'session', identity } };
   await refusedCommand(service, call, reason.sqlstate);
   return reason;
 }
@@ -203,14 +203,14 @@ function tooMany({ subject }: Identity): WireError {
   });
 }
 
-function callFrom(address: string, token: string | null): Call {
+function callFrom(address: string, token: string | null): RequestCall {
   return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'bearer', token, address } };
 }
 
 /** Records what failed before there was a session of the wire. */
 export function recordRefusedConnection(
   parts: RequestParts,
-  call: Call,
+  call: RequestCall,
   { kind, sqlstate }: RefusedEvent,
 ): Promise<void> {
   return refusedConnection(parts, call, `wire ${kind}`, sqlstate ?? UNTOLD[kind]);

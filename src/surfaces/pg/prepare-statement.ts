@@ -9,7 +9,7 @@ import {
 } from 'osl-compiler';
 import type { Awaitable, SimpleStatement, WireStatement } from '../../../wire/index.js';
 import { isShort } from '../../ask/index.js';
-import type { Lane } from '../catalog/index.js';
+import type { StatementLane } from '../catalog/index.js';
 import { catalogStatement } from './catalog-statement.js';
 import { commandOf, UNLOCK_ALL } from './command.js';
 import { copyOptions, questionOf } from './copy-rows.js';
@@ -90,7 +90,7 @@ function questionStatement(
   const { catalogs } = session;
   if (catalogs === null) return dataStatement(session, text, parameterTypes);
   const lane = laneOf(session, text);
-  const inLane = (judged: Lane): Promise<WireStatement> =>
+  const inLane = (judged: StatementLane): Promise<WireStatement> =>
     judged.kind === 'data'
       ? dataStatement(session, text, parameterTypes)
       : catalogStatement(session, catalogs, judged, text, parameterTypes);
@@ -98,7 +98,7 @@ function questionStatement(
 }
 
 /** Without a catalog all questions are of data. */
-function laneOf(session: SessionParts, text: string): Awaitable<Lane> {
+function laneOf(session: SessionParts, text: string): Awaitable<StatementLane> {
   return session.catalogs?.laneOf(text, (long) => parseElsewhere(session, long)) ?? { kind: 'data' };
 }
 

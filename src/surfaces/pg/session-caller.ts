@@ -4,20 +4,20 @@ import { type Identity, isExpired, REVOKED } from '../../../policy/index.js';
 import { fatal, type WireError } from '../../../wire/index.js';
 import {
   breakGlass,
-  type Call,
   type GlassParts,
-  type Held,
   heldNow,
   type Origin,
+  type RequestCall,
   renew,
   rightsNow,
+  type TokenlessSession,
 } from '../../ask/index.js';
 
 /** Who asks in a session: the bearer of a token, which may be renewed, or who the policy knows without one, and may change. */
 export class SessionCaller {
   readonly #service: GlassParts;
   #identity: Identity;
-  #held: Held | null;
+  #held: TokenlessSession | null;
   readonly #address: string;
   readonly #purpose: () => string | null;
   #origin: Origin;
@@ -30,7 +30,7 @@ export class SessionCaller {
   constructor(
     service: GlassParts,
     identity: Identity,
-    held: Held | null,
+    held: TokenlessSession | null,
     address: string,
     purpose: () => string | null,
   ) {
@@ -57,7 +57,7 @@ export class SessionCaller {
   }
 
   /** A request of the caller, under an id of its own. */
-  newCall(): Call {
+  newCall(): RequestCall {
     return {
       requestId: randomUUID(),
       surface: 'wire',
@@ -75,7 +75,7 @@ export class SessionCaller {
   }
 
   /** Breaks the glass for this session, by a request of its own. @throws QueryError */
-  async breakGlass(call: Call, reason: string): Promise<void> {
+  async breakGlass(call: RequestCall, reason: string): Promise<void> {
     const emergency = await breakGlass(this.#service, call, this.identity, reason);
     this.#origin = Object.freeze({ ...this.origin, emergency });
   }
@@ -86,7 +86,7 @@ export class SessionCaller {
   }
 
   /** Goes on under a newer token of the same caller. @throws QueryError */
-  async renew(call: Call, token: string): Promise<void> {
+  async renew(call: RequestCall, token: string): Promise<void> {
     this.#identity = await renew(this.#service, call, this.#identity, token);
   }
 
@@ -101,7 +101,7 @@ export class SessionCaller {
   }
 
   /** They go on while the policy knows them; what they may see is looked at for every question. */
-  #lookUp(held: Held): WireError | null {
+  #lookUp(held: TokenlessSession): WireError | null {
     const now = heldNow(this.#service, held);
     if (now === null) return fatal('28000', CHANGED[held.kind]);
     if (now !== held) this.#identity = now.identity;
@@ -116,7 +116,7 @@ export function tokenRevoked(): WireError {
   return fatal(sqlstate, 'the token of this session was revoked', { detail: code });
 }
 
-const CHANGED: Readonly<Record<Held['kind'], string>> = {
+const CHANGED: Readonly<Record<TokenlessSession['kind'], string>> = {
   account: 'the service account of this session has changed',
   certificate: "the certificate of this session is nobody's here any more",
 };

@@ -1,10 +1,10 @@
 import type { Awaitable, SessionControl } from '../../../wire/index.js';
-import type { AnswerParts, Questions } from '../../ask/index.js';
+import type { AnswerParts, QuestionRouter } from '../../ask/index.js';
 import type { CatalogDoor, CatalogSession, SessionSignal } from '../catalog/index.js';
-import type { Activity, Running } from './activity.js';
+import type { ActivityRecorder, RunningStatement } from './activity.js';
 import type { Cursors } from './cursor.js';
 import type { SessionCaller } from './session-caller.js';
-import type { SessionRecords, SessionRights } from './session-records.js';
+import type { SessionRecords, WaitingRowRights } from './session-records.js';
 import type { SessionState } from './session-state.js';
 import type { SessionSettings } from './settings.js';
 
@@ -12,15 +12,15 @@ import type { SessionSettings } from './settings.js';
 export interface SessionParts {
   readonly service: AnswerParts;
   readonly caller: SessionCaller;
-  readonly rights: SessionRights;
+  readonly rights: WaitingRowRights;
   readonly records: SessionRecords;
   readonly settings: SessionSettings;
   readonly state: SessionState;
   readonly cursors: Cursors;
   /** What PREPARE keeps and EXECUTE runs: the statements of the protocol, which have their names from one set. */
   readonly statements: Pick<SessionControl, 'statement' | 'statements' | 'keep'>;
-  readonly running: Running;
-  readonly activity: Activity;
+  readonly running: RunningStatement;
+  readonly activity: ActivityRecorder;
   /** The open sessions of the same caller, this one among them. */
   readonly own: {
     all(): Awaitable<readonly CatalogSession[]>;
@@ -29,7 +29,7 @@ export interface SessionParts {
   /** Null: questions about the catalog are questions like any other, and refused. */
   readonly catalogs: CatalogDoor | null;
   /** Door for the questions of all sessions. */
-  readonly questions: Questions;
+  readonly questions: QuestionRouter;
   /** The process id of BackendKeyData; 0 before that is sent. */
   readonly processId: () => number;
 }

@@ -1,8 +1,8 @@
 import { charactersBefore, hintOn, QueryError, queryError } from 'osl-compiler';
 import { type Awaitable, type RowWriter, WireError } from '../../../wire/index.js';
 import {
-  type Call,
   ForeignFault,
+  type RequestCall,
   type RequestParts,
   refusedCommand,
   sessionCommand,
@@ -13,14 +13,14 @@ import type { SessionCaller } from './session-caller.js';
 export class SessionRecords {
   readonly unrun = new Unrun();
   readonly #service: RequestParts;
-  readonly #newCall: () => Call;
+  readonly #newCall: () => RequestCall;
   /** Errors whose refusal the spine has recorded. */
   readonly #recorded = new WeakSet<WireError>();
   /** Refusals of the surface in words of the catalogue, which are not on record yet. */
-  readonly #refusals = new WeakMap<WireError, { readonly call: Call; readonly reason: QueryError }>();
+  readonly #refusals = new WeakMap<WireError, { readonly call: RequestCall; readonly reason: QueryError }>();
 
   /** @param newCall gives a request of the session's caller, under an id of its own */
-  constructor(service: RequestParts, newCall: () => Call) {
+  constructor(service: RequestParts, newCall: () => RequestCall) {
     this.#service = service;
     this.#newCall = newCall;
   }
@@ -55,7 +55,7 @@ export class SessionRecords {
   }
 
   /** Until it runs, a statement that was prepared is one that `record` has still to put on record. */
-  hold({ requestId }: Pick<Call, 'requestId'>, record: () => Promise<void>): Prepared {
+  hold({ requestId }: Pick<RequestCall, 'requestId'>, record: () => Promise<void>): PreparedRecord {
     const prepared = { record: () => this.translate(requestId, '', record) };
     this.unrun.hold(prepared);
     return prepared;
@@ -84,7 +84,7 @@ export class SessionRecords {
 }
 
 /** Rights of one session, under which rows that wait for their client were decided. */
-export class SessionRights {
+export class WaitingRowRights {
   readonly #caller: SessionCaller;
   readonly #records: SessionRecords;
 
@@ -105,7 +105,7 @@ export class SessionRights {
 }
 
 /** A statement that was prepared and has not run yet. */
-interface Prepared {
+interface PreparedRecord {
   /** Records that it was prepared, and counts it where preparing did not. */
   record(): Promise<void>;
 }
@@ -116,18 +116,18 @@ interface Prepared {
  * next one is prepared, gets a record of its own.
  */
 class Unrun {
-  #last: Prepared | null = null;
+  #last: PreparedRecord | null = null;
 
   get isHeld(): boolean {
     return this.#last !== null;
   }
 
-  hold(prepared: Prepared): void {
+  hold(prepared: PreparedRecord): void {
     this.#last = prepared;
   }
 
   /** Lets go of what runs now: its run is what is recorded. False where it is on record already. */
-  release(prepared: Prepared): boolean {
+  release(prepared: PreparedRecord): boolean {
     if (this.#last !== prepared) return false;
     this.#last = null;
     return true;

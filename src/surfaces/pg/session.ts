@@ -13,10 +13,10 @@ import {
   type WireError,
   type WireStatement,
 } from '../../../wire/index.js';
-import type { AnswerParts, Held, Questions } from '../../ask/index.js';
+import type { AnswerParts, QuestionRouter, TokenlessSession } from '../../ask/index.js';
 import { MemoryShare } from '../../engine/index.js';
 import type { CatalogDoor, CatalogSession } from '../catalog/index.js';
-import { Activity, Running } from './activity.js';
+import { ActivityRecorder, RunningStatement } from './activity.js';
 import { Cursors } from './cursor.js';
 import { PgFastLane } from './fast-lane.js';
 import { Isolation } from './isolation.js';
@@ -30,7 +30,7 @@ import {
 import { prepareStatement, splitQuery } from './prepare-statement.js';
 import { SessionCaller } from './session-caller.js';
 import type { SessionParts } from './session-parts.js';
-import { SessionRecords, SessionRights } from './session-records.js';
+import { SessionRecords, WaitingRowRights } from './session-records.js';
 import { SessionState } from './session-state.js';
 import { PURPOSE } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
@@ -38,7 +38,7 @@ import type { SessionSettings } from './settings.js';
 /** Whose session it is. `held`: who the policy knows without a token, null where one came. */
 export interface SessionOwner {
   readonly identity: Identity;
-  readonly held: Held | null;
+  readonly held: TokenlessSession | null;
   /** Of its peer. */
   readonly address: string;
   /** Called when the session is over. */
@@ -60,12 +60,12 @@ export class PgSession implements SessionHandler {
     settings: SessionSettings,
     control: SessionControl,
     catalogs: CatalogDoor | null,
-    questions: Questions,
+    questions: QuestionRouter,
   ) {
     const purpose = (): string | null => settings.show(PURPOSE).value || null;
     const caller = new SessionCaller(service, identity, held, address, purpose);
     const records = new SessionRecords(service, () => caller.newCall());
-    const rights = new SessionRights(caller, records);
+    const rights = new WaitingRowRights(caller, records);
     this.#ended = ended;
     this.#parts = {
       service,
@@ -76,12 +76,12 @@ export class PgSession implements SessionHandler {
       state: new SessionState(settings, new Isolation(service, settings), control),
       cursors: new Cursors(control, rights, records, () => new MemoryShare(service.memory, identity.subject)),
       statements: control,
-      activity: new Activity(),
+      activity: new ActivityRecorder(),
       own: {
         all: () => sessions.of(this.owner()),
         signal: (signal) => sessions.signal(this.owner(), signal),
       },
-      running: new Running(() => settings.milliseconds('statement_timeout')),
+      running: new RunningStatement(() => settings.milliseconds('statement_timeout')),
       catalogs,
       questions,
       processId: () => control.processId,

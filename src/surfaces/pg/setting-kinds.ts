@@ -103,7 +103,7 @@ const MEMORY: ReadonlyMap<string, number> = new Map([
 const TIME_HINT = 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".';
 const MEMORY_HINT = 'Valid units for this parameter are "B", "kB", "MB", "GB", and "TB".';
 
-interface Range {
+interface SettingRange {
   readonly unit?: Unit;
   readonly min: number;
   readonly max: number;
@@ -112,7 +112,7 @@ interface Range {
 const MAX_INT = 2_147_483_647;
 
 /** A whole number, `16`, `0x10` or `1.5GB`, rounded to the setting's own unit. */
-export function integer({ unit, min, max }: Range): SettingKind {
+export function integer({ unit, min, max }: SettingRange): SettingKind {
   return {
     accept: (text, _before, name) => {
       const value = roundEven(measured(text, unit, true));
@@ -127,7 +127,7 @@ export function integer({ unit, min, max }: Range): SettingKind {
 }
 
 /** A real number, with a unit where the setting has one. */
-export function real({ unit, min, max }: Range): SettingKind {
+export function real({ unit, min, max }: SettingRange): SettingKind {
   return {
     accept: (text, _before, name) => {
       const value = measured(text, unit);

@@ -13,7 +13,7 @@ import {
 import { NO_EFFECT } from './setting-no-effect.js';
 
 /** What `SHOW` answers and `SET` accepts, for one session. */
-export interface Setting {
+export interface SessionSetting {
   /** How SHOW and ParameterStatus spell the name. */
   readonly name: string;
   /** The value at first, in the setting's own unit. */
@@ -81,7 +81,7 @@ const encoding: SettingKind = {
   text: true,
 };
 
-const REPORTED: readonly Setting[] = [
+const REPORTED: readonly SessionSetting[] = [
   {
     name: 'application_name',
     initial: '',
@@ -131,7 +131,7 @@ const REPORTED: readonly Setting[] = [
   },
 ];
 
-const TIMEOUTS: readonly Setting[] = [
+const TIMEOUTS: readonly SessionSetting[] = [
   {
     name: 'statement_timeout',
     initial: '0',
@@ -183,7 +183,7 @@ const readOnly: SettingKind = {
   },
 };
 
-const SESSION: readonly Setting[] = [
+const SESSION: readonly SessionSetting[] = [
   {
     name: PURPOSE,
     initial: '',
@@ -257,7 +257,7 @@ export const CACHE = 'osl.cache';
 export const FRESHNESS = 'osl.freshness';
 
 /** Of answers that may have been given before. */
-const OURS: readonly Setting[] = [
+const OURS: readonly SessionSetting[] = [
   {
     name: CACHE,
     initial: 'on',
@@ -269,7 +269,7 @@ const OURS: readonly Setting[] = [
 ];
 
 /** In Postgres these change answers; here only the value that answers are made with. */
-const KEPT: readonly Setting[] = (
+const KEPT: readonly SessionSetting[] = (
   [
     ['array_nulls', 'on', bool, ['on'], 'NULL in the text of an array is NULL'],
     [
@@ -294,7 +294,7 @@ const KEPT: readonly Setting[] = (
   return { name, initial, description, kind: only(kind, ...values) };
 });
 
-const FIXED: readonly Setting[] = (
+const FIXED: readonly SessionSetting[] = (
   [
     ['server_version', CATALOG_VERSION, 'the version whose catalog is shown', true],
     ['server_version_num', versionNumber(CATALOG_VERSION), 'the same as a number', false],
@@ -311,7 +311,7 @@ const FIXED: readonly Setting[] = (
 });
 
 /** Who the session is. Nobody becomes another by a name. */
-const IDENTITY: readonly Setting[] = [
+const IDENTITY: readonly SessionSetting[] = [
   {
     name: 'session_authorization',
     initial: '',
@@ -346,7 +346,7 @@ function versionNumber(version: string): string {
 }
 
 /** All settings by name, as SHOW ALL lists them. */
-export const SETTINGS: readonly Setting[] = [
+export const SETTINGS: readonly SessionSetting[] = [
   ...REPORTED,
   ...TIMEOUTS,
   ...SESSION,

@@ -1,10 +1,10 @@
 import { error, type WireError } from '../../../wire/index.js';
-import { asOfText, type Delivery, type Freshness } from '../../ask/index.js';
+import { type AnswerFreshness, asOfText, type ResultDelivery } from '../../ask/index.js';
 import type { OutputSetting, PlanSetting, StatementSettings } from '../../engine/index.js';
 import { ValueFault } from './setting-kinds.js';
-import { CACHE, FRESHNESS, SETTINGS, type Setting } from './setting-list.js';
+import { CACHE, FRESHNESS, SETTINGS, type SessionSetting } from './setting-list.js';
 
-const BY_NAME: ReadonlyMap<string, Setting> = new Map(SETTINGS.map((s) => [s.name.toLowerCase(), s]));
+const BY_NAME: ReadonlyMap<string, SessionSetting> = new Map(SETTINGS.map((s) => [s.name.toLowerCase(), s]));
 
 /** The settings that a startup packet may have. */
 export const STARTUP_PARAMETERS: readonly string[] = SETTINGS.filter((s) => s.atStart === true).map(
@@ -41,7 +41,7 @@ export class SessionSettings {
   readonly #scopes: SettingScopes;
   readonly #atStart: ReadonlyMap<string, string>;
   #told: ReadonlyMap<string, string>;
-  #freshness: Freshness | null = null;
+  #freshness: AnswerFreshness | null = null;
   #output: { readonly of: ReadonlyMap<string, string>; readonly settings: StatementSettings } | null = null;
 
   /** @throws WireError 22023 for a value that a setting does not take */
@@ -78,12 +78,12 @@ export class SessionSettings {
   }
 
   /** Whether questions may be told what was told before. */
-  again(): NonNullable<Delivery['again']> {
+  again(): NonNullable<ResultDelivery['again']> {
     return this.#valueOf(settingNamed(CACHE)) === 'off' ? 'anew' : 'given before';
   }
 
   /** How old the last answer is; null where it is of now. */
-  tellFreshness(freshness: Freshness | null): void {
+  tellFreshness(freshness: AnswerFreshness | null): void {
     this.#freshness = freshness;
   }
 
@@ -151,13 +151,13 @@ export class SessionSettings {
     return changes;
   }
 
-  #shown(setting: Setting): string {
+  #shown(setting: SessionSetting): string {
     if (setting.name === FRESHNESS) return freshnessText(this.#freshness);
     const value = this.#valueOf(setting);
     return setting.kind?.shown?.(value) ?? value;
   }
 
-  #valueOf(setting: Setting): string {
+  #valueOf(setting: SessionSetting): string {
     const key = setting.name.toLowerCase();
     const own = this.#scopes.values.get(key);
     if (own === undefined && setting.ofTransaction === true)
@@ -166,7 +166,7 @@ export class SessionSettings {
   }
 }
 
-function freshnessText(freshness: Freshness | null): string {
+function freshnessText(freshness: AnswerFreshness | null): string {
   return freshness === null || freshness.from === 'live'
     ? 'live'
     : `${freshness.from}, as of ${asOfText(freshness)}`;
@@ -174,18 +174,18 @@ function freshnessText(freshness: Freshness | null): string {
 
 const NOTHING: readonly (readonly [string, string])[] = Object.freeze([]);
 
-function settingNamed(name: string): Setting {
+function settingNamed(name: string): SessionSetting {
   const setting = BY_NAME.get(name.toLowerCase());
   if (setting === undefined) throw error('42704', `unrecognized configuration parameter "${name}"`);
   return setting;
 }
 
-function unchangeable({ name }: Setting): WireError {
+function unchangeable({ name }: SessionSetting): WireError {
   return error('55P02', `parameter "${name}" cannot be changed`);
 }
 
 /** `written` is the name as the client spells it. @throws WireError 22023, 42501, 55P02 */
-function accept(setting: Setting, value: string, before: string, written: string): string {
+function accept(setting: SessionSetting, value: string, before: string, written: string): string {
   if (setting.kind === null) throw unchangeable(setting);
   try {
     return setting.kind.accept(value, before, written);
@@ -207,32 +207,32 @@ export function invalid(
   return error('22023', `invalid value for parameter "${name}": "${value}"`, more);
 }
 
-type Values = ReadonlyMap<string, string>;
+type SettingValues = ReadonlyMap<string, string>;
 
 /** What a session has set, and what SET LOCAL has laid over it until the transaction ends. */
 export interface ScopedValues {
-  readonly session: Values;
-  readonly local: Values;
+  readonly session: SettingValues;
+  readonly local: SettingValues;
 }
 
-const NONE: Values = new Map();
+const NONE: SettingValues = new Map();
 
 /** Values of settings by lower-case name, as transactions keep them or take them back. */
 export class SettingScopes {
   #state: ScopedValues;
   /** What the transaction began with; outside of one it is `#state`. */
   #before: ScopedValues;
-  #values: Values;
+  #values: SettingValues;
   #changed = false;
 
-  constructor(session: Values) {
+  constructor(session: SettingValues) {
     this.#state = { session, local: NONE };
     this.#before = this.#state;
     this.#values = session;
   }
 
   /** What is in force. Another map once something has changed. */
-  get values(): Values {
+  get values(): SettingValues {
     return this.#values;
   }
 

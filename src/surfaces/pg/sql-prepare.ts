@@ -1,13 +1,12 @@
-import type { parse } from 'osl-compiler';
 import { error, type Portal, WireError, type WireStatement } from '../../../wire/index.js';
 import { sessionCommand } from '../../ask/index.js';
+import type { StatementNode } from './command.js';
 import { argumentsOf, declaredTypeOf } from './execute-arguments.js';
 import type { SessionParts } from './session-parts.js';
 import { planChanged } from './session-records.js';
 
-type Node = ReturnType<typeof parse>['node'];
-type PrepareNode = Extract<Node, { PrepareStmt: unknown }>['PrepareStmt'];
-type ExecuteNode = Extract<Node, { ExecuteStmt: unknown }>['ExecuteStmt'];
+type PrepareNode = Extract<StatementNode, { PrepareStmt: unknown }>['PrepareStmt'];
+type ExecuteNode = Extract<StatementNode, { ExecuteStmt: unknown }>['ExecuteStmt'];
 
 /** What an EXECUTE made: none runs another, so that no chain of names is as long as a client likes. */
 const EXECUTES = new WeakSet<WireStatement>();

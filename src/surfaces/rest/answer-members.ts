@@ -1,7 +1,13 @@
 import { emit, explain, type GovernedPlan, mayBeRedacted, noticesOf } from 'osl-compiler';
-import { explainPlan, type Upstream } from '../../ask/data/explain.js';
+import { explainPlan, type UpstreamDetail } from '../../ask/data/explain.js';
 import { asOfText } from '../../ask/data/question.js';
-import { type Answer, type AnswerParts, type Question, type Versions, versionsOf } from '../../ask/index.js';
+import {
+  type AnswerParts,
+  type DataQuestion,
+  type QueryAnswer,
+  type ServedVersions,
+  versionsOf,
+} from '../../ask/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import { columnsOf, describedColumn } from './columns.js';
 
@@ -9,7 +15,7 @@ import { columnsOf, describedColumn } from './columns.js';
 export interface AnswerHead {
   readonly requestId: string;
   readonly plan: GovernedPlan;
-  readonly versions: Versions;
+  readonly versions: ServedVersions;
   /** For each output, true if something in it is redacted in some row. */
   readonly redacted: readonly boolean[];
 }
@@ -28,7 +34,7 @@ function toldOf(plan: GovernedPlan) {
 }
 
 /** The members that are known after the last row. */
-export function tailOf(answer: Answer) {
+export function tailOf(answer: QueryAnswer) {
   const { plan, errors, indexes } = answer;
   return {
     row_count: answer.rows,
@@ -69,8 +75,8 @@ function pathOf(object: string, bridges: Manifest['bridges']): string {
 /** The plan of a question, as its answer has it. @throws QueryError */
 export async function explainQuestion(
   service: AnswerParts,
-  question: Question,
-  wanted: Upstream | null,
+  question: DataQuestion,
+  wanted: UpstreamDetail | null,
   signal: AbortSignal,
 ): Promise<object> {
   const { plan, caller, upstream } = await explainPlan(service, question, wanted, signal);

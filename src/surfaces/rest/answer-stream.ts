@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { InternalError, type QueryError } from 'osl-compiler';
 import { ageOf } from '../../ask/data/question.js';
-import type { Answer } from '../../ask/index.js';
+import type { QueryAnswer } from '../../ask/index.js';
 import type { RowSink } from '../../engine/index.js';
 import type { AnswerHead } from './answer-members.js';
-import { AT_ONCE_BYTES, type Encoding, inPortions } from './encoding.js';
+import { AT_ONCE_BYTES, inPortions, type RowEncoding } from './encoding.js';
 import { privateHeaders, problemOf } from './problem.js';
 
 /** An answer up to this size is sent whole, so that what fails before is a proper problem. */
@@ -17,11 +17,11 @@ const FAREWELL_MS = 1_000;
 export class AnswerStream {
   readonly #reply: FastifyReply;
   readonly #requestId: string;
-  readonly #encoding: Encoding;
+  readonly #encoding: RowEncoding;
   #started = false;
   #failed = false;
 
-  constructor(reply: FastifyReply, requestId: string, encoding: Encoding) {
+  constructor(reply: FastifyReply, requestId: string, encoding: RowEncoding) {
     this.#reply = reply;
     this.#requestId = requestId;
     this.#encoding = encoding;
@@ -68,7 +68,7 @@ export class AnswerStream {
   }
 
   /** Ends the answer. */
-  finish(answer: Answer): FastifyReply {
+  finish(answer: QueryAnswer): FastifyReply {
     this.#encoding.end(answer);
     const bytes = this.#encoding.take();
     const { freshness } = answer;

@@ -11,7 +11,7 @@ const END_BRACKET = 0x5d;
 const EQUALS = 0x3d;
 
 /** `unfinished`: an element goes on beyond what was to be read at once. */
-type Token = 'open' | 'close' | 'comma' | 'null' | 'element' | 'unfinished';
+type ArrayToken = 'open' | 'close' | 'comma' | 'null' | 'element' | 'unfinished';
 
 /**
  * Reads a Postgres array (`{1,NULL,"a b"}`, `{{1,2},{3,4}}`), token by token. Lower bounds other than 1 (`[0:1]={1,2}`)
@@ -40,7 +40,7 @@ export class ArrayReader {
   }
 
   /** The next token; null behind the last. Looks at `most` bytes, or one token more. */
-  next(most = Number.POSITIVE_INFINITY): Token | null {
+  next(most = Number.POSITIVE_INFINITY): ArrayToken | null {
     if (this.#inQuotes) return this.#quoted(most);
     if (this.#at >= this.#end) return null;
     switch (this.source[this.#at]) {
@@ -70,7 +70,7 @@ export class ArrayReader {
     return this.escaped ? unescaped(written, 0, Buffer.allocUnsafe(written.length)).bytes : written;
   }
 
-  #quoted(most: number): Token {
+  #quoted(most: number): ArrayToken {
     const { source } = this;
     const end = Math.min(this.#end, this.#at + most);
     let at = this.#at;
@@ -91,7 +91,7 @@ export class ArrayReader {
   }
 
   /** An element without quotes ends at the next comma or brace; only here NULL is null. */
-  #bare(): Token {
+  #bare(): ArrayToken {
     const { source } = this;
     let at = this.#at;
     while (at < this.#end && source[at] !== COMMA && source[at] !== CLOSE) at += 1;
@@ -122,7 +122,7 @@ function unescaped(
 
 /** Writes a Postgres array as a JSON array. */
 export function arrayValue(element: ValueWriter): ValueWriter {
-  const token = (kind: Token, reader: ArrayReader, out: JsonBytes): void => {
+  const token = (kind: ArrayToken, reader: ArrayReader, out: JsonBytes): void => {
     if (kind === 'open') out.byte(BRACKET);
     else if (kind === 'close') out.byte(END_BRACKET);
     else if (kind === 'comma') out.byte(COMMA);

@@ -3,13 +3,13 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { readClientCertificate } from '../../../policy/index.js';
-import type { Call } from '../../ask/index.js';
-import type { ShownCertificate } from '../../ask/request/call.js';
+import type { RequestCall } from '../../ask/index.js';
+import type { PresentedCertificate } from '../../ask/request/call.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Who calls, under which request id: taken from the request before anything else is. */
-    call: Call;
+    call: RequestCall;
   }
 }
 
@@ -18,7 +18,7 @@ declare module 'fastify' {
  * that of the socket, and of the headers only `Authorization` says who asks; without it the certificate of a client does.
  * What it is for, `OSL-Purpose` may say.
  */
-export function callOf(request: IncomingMessage): Call {
+export function callOf(request: IncomingMessage): RequestCall {
   const certificate = certificateOf(request.socket);
   return {
     requestId: randomUUID(),
@@ -38,10 +38,10 @@ export function callOf(request: IncomingMessage): Call {
 }
 
 /** What connections have shown, which is read once for all their requests. */
-const read = new WeakMap<TLSSocket, ShownCertificate>();
+const read = new WeakMap<TLSSocket, PresentedCertificate>();
 
 /** The certificate that the client of a connection showed; null where no authority vouches for it; undefined for none. */
-function certificateOf(socket: Socket): ShownCertificate | undefined {
+function certificateOf(socket: Socket): PresentedCertificate | undefined {
   if (!(socket instanceof TLSSocket)) return undefined;
   const known = read.get(socket);
   if (known !== undefined) return known;

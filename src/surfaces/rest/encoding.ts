@@ -1,11 +1,11 @@
 import type { GovernedPlan } from 'osl-compiler';
-import type { Answer } from '../../ask/index.js';
+import type { QueryAnswer } from '../../ask/index.js';
 import { turns } from '../../engine/index.js';
 import type { AnswerHead } from './answer-members.js';
-import type { Problem } from './problem.js';
+import type { ProblemDocument } from './problem.js';
 
 /** One answer as bytes of one media type, in the order of these methods. */
-export interface Encoding {
+export interface RowEncoding {
   readonly contentType: string;
   /** Bytes written and not yet taken. */
   readonly pending: number;
@@ -18,12 +18,12 @@ export interface Encoding {
   rows(dataRows: Uint8Array): void;
   /** As `rows`, of rows that are large, and stops after each portion of them: what is pending may be taken then. */
   portions(dataRows: Uint8Array): Generator<void>;
-  end(answer: Answer): void;
+  end(answer: QueryAnswer): void;
   /**
    * Says what went wrong after a part of the answer has left. `cut`: the connection must break after that, so that
    * half an answer is never taken for a whole one.
    */
-  fail(problem: Problem): 'ended' | 'cut';
+  fail(problem: ProblemDocument): 'ended' | 'cut';
   take(): Buffer;
 }
 
@@ -43,12 +43,12 @@ export async function inPortions(
 }
 
 /** How an answer of rows is laid out. */
-export type Layout = 'json' | 'ndjson' | 'arrow';
+export type AnswerLayout = 'json' | 'ndjson' | 'arrow';
 
 export const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
 /** By what a client may name; JSON is what others mean too. */
-const NAMED: ReadonlyMap<string, Layout> = new Map([
+const NAMED: ReadonlyMap<string, AnswerLayout> = new Map([
   [ARROW_STREAM, 'arrow'],
   ['application/x-ndjson', 'ndjson'],
   ['application/json', 'json'],
@@ -57,14 +57,14 @@ const NAMED: ReadonlyMap<string, Layout> = new Map([
 ]);
 
 /** Of what a client likes equally, the first. */
-const ORDER: readonly Layout[] = ['arrow', 'ndjson', 'json'];
+const ORDER: readonly AnswerLayout[] = ['arrow', 'ndjson', 'json'];
 
 /**
  * The layout that `accept` prefers by its weights (RFC 9110, 12.5.1). Arrow and NDJSON must be named; where nothing that
  * is served is acceptable the answer is JSON, which the same section allows.
  */
-export function layoutOf(accept: string | undefined): Layout {
-  const weights = new Map<Layout, number>();
+export function layoutOf(accept: string | undefined): AnswerLayout {
+  const weights = new Map<AnswerLayout, number>();
   for (const range of (accept ?? '').toLowerCase().split(',')) {
     const [name = '', ...parameters] = range.split(';').map((part) => part.trim());
     const layout = NAMED.get(name);

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { QueryError, queryError } from 'osl-compiler';
-import type { Call } from '../../ask/index.js';
+import type { RequestCall } from '../../ask/index.js';
 
 /** What an execution is of, for who runs the server. */
 export interface About {
-  readonly call: Call;
+  readonly call: RequestCall;
   readonly action: string;
   /** What is asked; null where that is no text. */
   readonly text: string | null;

@@ -1,28 +1,28 @@
-import type { Answer } from '../../ask/index.js';
+import type { QueryAnswer } from '../../ask/index.js';
 import { type AnswerHead, tailOf } from './answer-members.js';
-import type { Encoding } from './encoding.js';
+import type { RowEncoding } from './encoding.js';
 import { JsonBytes } from './json-bytes.js';
-import type { Problem } from './problem.js';
-import { answerColumns, type RowStyle, RowWriter, shapeOf } from './rows.js';
+import type { ProblemDocument } from './problem.js';
+import { answerColumns, JsonRowWriter, type RowStyle, shapeOf } from './rows.js';
 
 /** The members that are known before the first row. */
 function headOf({ requestId, plan, redacted }: AnswerHead): string {
   return `"request_id":"${requestId}","form":"${plan.form}","columns":${answerColumns(plan, redacted)}`;
 }
 
-function rowsOf(head: AnswerHead | null, style: RowStyle): RowWriter | null {
-  return head === null ? null : new RowWriter(shapeOf(head.plan), style);
+function rowsOf(head: AnswerHead | null, style: RowStyle): JsonRowWriter | null {
+  return head === null ? null : new JsonRowWriter(shapeOf(head.plan), style);
 }
 
 /** All columns in text format. */
 const TEXT: readonly (0 | 1)[] = Object.freeze([0]);
 
 /** One JSON object. It cannot say that it failed: what has begun is broken off. */
-export class JsonAnswer implements Encoding {
+export class JsonAnswer implements RowEncoding {
   readonly contentType = 'application/json';
   readonly copies = 0;
   readonly #out = new JsonBytes();
-  #rows: RowWriter | null = null;
+  #rows: JsonRowWriter | null = null;
 
   get pending(): number {
     return this.#out.length;
@@ -45,7 +45,7 @@ export class JsonAnswer implements Encoding {
     if (this.#rows !== null) yield* this.#rows.portions(dataRows, this.#out);
   }
 
-  end(answer: Answer): void {
+  end(answer: QueryAnswer): void {
     this.#out.text(`],${JSON.stringify(tailOf(answer)).slice(1)}`);
   }
 
@@ -60,14 +60,14 @@ export class JsonAnswer implements Encoding {
 }
 
 /** A row a line, then a line with the trailer, which says how it went. */
-export class NdjsonAnswer implements Encoding {
+export class NdjsonAnswer implements RowEncoding {
   readonly contentType = 'application/x-ndjson';
   readonly copies = 0;
   readonly #out = new JsonBytes();
   #head: AnswerHead | null = null;
   /** A row has begun and not ended. */
   #inRow = false;
-  #rows: RowWriter | null = null;
+  #rows: JsonRowWriter | null = null;
 
   get pending(): number {
     return this.#out.length;
@@ -92,12 +92,12 @@ export class NdjsonAnswer implements Encoding {
     this.#inRow = false;
   }
 
-  end(answer: Answer): void {
+  end(answer: QueryAnswer): void {
     const head = this.#head === null ? '' : `${headOf(this.#head)},`;
     this.#out.text(`{"trailer":{${head}${JSON.stringify(tailOf(answer)).slice(1)}}\n`);
   }
 
-  fail(problem: Problem): 'ended' | 'cut' {
+  fail(problem: ProblemDocument): 'ended' | 'cut' {
     if (this.#inRow) this.#out.text('\n');
     this.#out.text(`${JSON.stringify({ trailer: { request_id: problem.request_id, problem } })}\n`);
     return this.#inRow ? 'cut' : 'ended';

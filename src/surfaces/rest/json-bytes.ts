@@ -97,7 +97,7 @@ const ZERO = 0x30;
 const HEX_DIGITS = Buffer.from('0123456789abcdef');
 
 /** How values that may be large are written piece by piece. */
-interface Pieces {
+interface PieceWriter {
   /** Bytes of the value that are passed over before the first piece. */
   readonly skipped: number;
   open(out: JsonBytes): void;
@@ -112,7 +112,7 @@ export interface ValueWriter {
   /** As `write`, of a large value, and stops after each portion of it. */
   portions(source: Buffer, start: number, end: number, out: JsonBytes): Generator<void>;
   /** Null where values are never large, or are written in another way. */
-  readonly pieces: Pieces | null;
+  readonly pieces: PieceWriter | null;
 }
 
 /** Of values that are never large. */

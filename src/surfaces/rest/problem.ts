@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ERRORS, type QueryError } from 'osl-compiler';
-import { count, either, object, type Shape, text, textOrNull, type ValueOf } from './shape.js';
+import { count, either, type JsonShape, object, text, textOrNull, type ValueOf } from './shape.js';
 
 /** What each code means at large; the problem's detail says what it means here. A test holds every code to it. */
 const TITLES: ReadonlyMap<string, string> = new Map([
@@ -67,9 +67,9 @@ export function hasTitle(code: string): boolean {
 }
 
 const CODES = [...new Set(Object.values(ERRORS).map((e) => e.code))].sort();
-const NOTHING: Shape<null> = { type: 'null' };
-const CODE: Shape<string> = { type: 'string', enum: CODES, 'x-extensible': true };
-const STATUS: Shape<number> = { type: 'integer', minimum: 400, maximum: 599 };
+const NOTHING: JsonShape<null> = { type: 'null' };
+const CODE: JsonShape<string> = { type: 'string', enum: CODES, 'x-extensible': true };
+const STATUS: JsonShape<number> = { type: 'integer', minimum: 400, maximum: 599 };
 
 /** The body of an error answer (RFC 9457, `application/problem+json`). */
 export const PROBLEM = object(
@@ -89,9 +89,9 @@ export const PROBLEM = object(
   },
   'An error (RFC 9457).',
 );
-export type Problem = ValueOf<typeof PROBLEM>;
+export type ProblemDocument = ValueOf<typeof PROBLEM>;
 
-export function problemOf(error: QueryError, requestId: string): Problem {
+export function problemOf(error: QueryError, requestId: string): ProblemDocument {
   return {
     type: `urn:osl:error:${error.code}`,
     title: titleOf(error.code),

@@ -8,10 +8,10 @@ import { keyWriter, valueWriter } from './values.js';
 export interface RowShape {
   /** The answer's `columns`, as JSON; null where the rows that an answer rests on say what is redacted. */
   readonly columns: string | null;
-  readonly fields: readonly Field[];
+  readonly fields: readonly RowField[];
 }
 
-interface Field {
+interface RowField {
   /** `{"name":` or `,"name":`. */
   readonly lead: Uint8Array;
   readonly value: ValueWriter;
@@ -62,8 +62,8 @@ const NULL = Buffer.from('null');
 export type RowStyle = 'elements' | 'lines';
 
 /** Writes DataRow messages as JSON objects, straight from their bytes. */
-export class RowWriter {
-  readonly #fields: readonly Field[];
+export class JsonRowWriter {
+  readonly #fields: readonly RowField[];
   readonly #style: RowStyle;
   #first = true;
 

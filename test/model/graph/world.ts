@@ -1,6 +1,6 @@
 import { ready } from 'osl-compiler';
 import { compileSnapshot, effectiveAccess, type Identity } from '../../../policy/index.js';
-import { Readings } from '../../../src/ask/graph/readings.js';
+import { GraphDocuments } from '../../../src/ask/graph/readings.js';
 import { fullView, governedView, resolve } from '../../../src/model/graph/index.js';
 import { type Manifest, parseManifest, parsePolicyDocument } from '../../../src/model/manifest/index.js';
 
@@ -183,13 +183,13 @@ export function readable(
 ): Promise<Readable> {
   const parsed = parseManifest(JSON.stringify(manifest), 'manifest.yaml');
   const view = governedView(parsed, accessOf(parsed, policy, subject));
-  return bytes(new Readings(view, null, features));
+  return bytes(new GraphDocuments(view, null, features));
 }
 
 /** What an admin is shown. */
 export function readableInFull(manifest: unknown): Promise<Readable> {
   const parsed = parseManifest(JSON.stringify(manifest), 'manifest.yaml');
-  return bytes(new Readings(fullView(parsed), parsed.version, false));
+  return bytes(new GraphDocuments(fullView(parsed), parsed.version, false));
 }
 
 export function accessOf(manifest: Manifest, policy: unknown, subject: string) {
@@ -210,7 +210,7 @@ export function accessOf(manifest: Manifest, policy: unknown, subject: string) {
   return effectiveAccess(identity, snapshot, manifest.catalog);
 }
 
-async function bytes(readings: Readings): Promise<Readable> {
+async function bytes(readings: GraphDocuments): Promise<Readable> {
   const { body: schema } = await readings.schemaAt(new Map());
   const { etag, body: map } = await readings.domainMap;
   return {

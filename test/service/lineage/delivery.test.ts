@@ -4,19 +4,19 @@ import { createServer, type LookupFunction, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import type { Endpoint } from '../../../src/service/lineage/config/load.js';
+import type { LineageEndpoint } from '../../../src/service/lineage/config/load.js';
 import { AddressRule } from '../../../src/service/lineage/delivery/address.js';
 import { ATTEMPTS, pauseAfter, wishOf } from '../../../src/service/lineage/delivery/schedule.js';
-import { type Attempt, type SendOptions, send } from '../../../src/service/lineage/delivery/send.js';
+import { type EventSendOptions, type SendAttempt, send } from '../../../src/service/lineage/delivery/send.js';
 import { endpointAt, SECRET } from './endpoint.js';
 import { answering, startReceiver, verifiedWith } from './receiver.js';
 
 /** One attempt at a time, to receivers that fail in every way. */
 
 const LETTER = { id: 'run_1', body: '{"a":"ä€"}' };
-const OPTIONS: SendOptions = { now: Date.now, agent: 'osl-gateway/test' };
+const OPTIONS: EventSendOptions = { now: Date.now, agent: 'osl-gateway/test' };
 
-function endpoint(url: string, more: Partial<Endpoint> = {}): Endpoint {
+function endpoint(url: string, more: Partial<LineageEndpoint> = {}): LineageEndpoint {
   return { ...endpointAt(url), timeoutMs: 5_000, ...more };
 }
 
@@ -28,7 +28,7 @@ t.teardown(async () => {
 });
 
 /** The reason why it failed. */
-function failed(attempt: Attempt): string {
+function failed(attempt: SendAttempt): string {
   return attempt.kind === 'failed' ? attempt.reason : attempt.kind;
 }
 

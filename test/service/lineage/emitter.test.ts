@@ -4,11 +4,16 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { type AuditEntry, type AuditLog, openAuditLog } from '../../../audit/index.js';
-import type { Endpoint } from '../../../src/service/lineage/config/load.js';
+import type { LineageEndpoint } from '../../../src/service/lineage/config/load.js';
 import { ATTEMPTS } from '../../../src/service/lineage/delivery/schedule.js';
 import { Emitter, type EmitterSettings } from '../../../src/service/lineage/emitter.js';
 import { openJournal, readJournal } from '../../../src/service/lineage/outbox/journal.js';
-import { type Entry, endOf, journalIn, OutboxState } from '../../../src/service/lineage/outbox/state.js';
+import {
+  endOf,
+  journalIn,
+  type OutboxEntry,
+  OutboxState,
+} from '../../../src/service/lineage/outbox/state.js';
 import { leaveRequest } from '../../../src/service/lineage/requests.js';
 import { endpointAt, SECRET } from './endpoint.js';
 import { memberIn } from './openlineage-schema.js';
@@ -41,13 +46,13 @@ interface World {
 }
 
 /** The time-out is one that no busy machine meets, unless told. */
-function endpointOf(receiver: Receiver, name: string, timeoutMs = 60_000): Endpoint {
+function endpointOf(receiver: Receiver, name: string, timeoutMs = 60_000): LineageEndpoint {
   return { ...endpointAt(receiver.url, name), timeoutMs };
 }
 
 async function openWorld(
   t: Test,
-  endpoints: readonly Endpoint[],
+  endpoints: readonly LineageEndpoint[],
   more: Partial<EmitterSettings> = {},
 ): Promise<World> {
   const dir = mkdtempSync(join(tmpdir(), 'osl-emitter-'));
@@ -373,7 +378,7 @@ t.test('a torn end of the journal is cut off, and what it lacks is read again', 
     await world.restart(true);
     await world.caughtUp();
     await world.emitter.close();
-    const state = OutboxState.of(await readJournal<Entry>(file));
+    const state = OutboxState.of(await readJournal<OutboxEntry>(file));
     for (const { body, id } of state.messages.values()) {
       ids.add(id);
       t.equal(runsIn(body), 4, `cut by ${cut}`);
@@ -447,7 +452,7 @@ t.test('another audit log is read from its beginning, and one that lost its end 
   const world = await openWorld(t, [endpointOf(receiver, 'a')]);
   await world.runs('p1', 4);
   await world.emitter.close();
-  const { journal, entries } = await openJournal<Entry>(journalIn(world.dir));
+  const { journal, entries } = await openJournal<OutboxEntry>(journalIn(world.dir));
   const cursor = OutboxState.of(entries).cursor;
   await journal.append([{ t: 'cursor', writer: 'another', seq: 5_000, segment: 3 }], true);
   await world.restart(true);

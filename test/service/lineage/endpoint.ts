@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../../src/service/lineage/config/load.js';
+import type { LineageEndpoint } from '../../../src/service/lineage/config/load.js';
 
 /** What the receivers of these tests verify with; processes that a test starts have it too. */
 export const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
@@ -6,7 +6,7 @@ process.env['OSL_TEST_LINEAGE_SECRET'] = SECRET;
 const REFERENCE = 'env:OSL_TEST_LINEAGE_SECRET';
 
 /** A receiver of everything on loopback. */
-export function endpointAt(url: string, name = 'here'): Endpoint {
+export function endpointAt(url: string, name = 'here'): LineageEndpoint {
   return {
     name,
     url,

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../../../src/service/lineage/clock.js';
+import type { LineageClock } from '../../../src/service/lineage/clock.js';
 
 /** A clock that runs as the system's does, and can be put forward. */
-export interface ShiftedClock extends Clock {
+export interface ShiftedClock extends LineageClock {
   advance(ms: number): void;
 }
 

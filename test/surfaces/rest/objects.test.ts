@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import t, { test } from 'tap';
 import { type AuditEntry, type AuditLog, AuditUnavailable } from '../../../audit/index.js';
 import { sql } from '../../../src/base/sql.js';
-import { Drafts, Versions } from '../../../src/model/versions/index.js';
+import { Drafts, VersionStore } from '../../../src/model/versions/index.js';
 import { processorMs } from '../../support/processor.js';
 import { sealedParts, sealing } from '../../support/sealed-parts.js';
 import type { TokenClaims } from '../../support/service.js';
@@ -358,7 +358,7 @@ test('what is published', async (t) => {
     const version = p.version();
     await rest.test.open.reload();
     t.equal(p.version(), version);
-    const versions = await Versions.open(p.published);
+    const versions = await VersionStore.open(p.published);
     t.same(versions.history, rest.test.service.publishing.versions.history);
     t.equal(versions.head?.manifest, version);
     t.equal((await Drafts.open(join(p.published, 'drafts'))).size, 1);
@@ -369,12 +369,12 @@ test('what is published', async (t) => {
     const name = join(p.published, 'versions', `${head}.json`);
     const bytes = readFileSync(name, 'utf8');
     writeFileSync(name, bytes.replace('"int4"', '"int8"'));
-    await t.rejects(Versions.open(p.published), { name: 'PublishedDamaged' });
+    await t.rejects(VersionStore.open(p.published), { name: 'PublishedDamaged' });
     writeFileSync(name, bytes);
     writeFileSync(join(p.published, 'head'), '../../keys/signing.key\n');
-    await t.rejects(Versions.open(p.published), { name: 'PublishedDamaged' });
+    await t.rejects(VersionStore.open(p.published), { name: 'PublishedDamaged' });
     writeFileSync(join(p.published, 'head'), `${head}\n`);
-    t.equal((await Versions.open(p.published)).head?.id, head);
+    t.equal((await VersionStore.open(p.published)).head?.id, head);
   });
 
   await t.test('leaves a log that verifies', async (t) => {

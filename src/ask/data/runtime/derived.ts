@@ -2,15 +2,15 @@ import { type StoredName, stored } from 'osl-compiler';
 import type { TextRow } from '../collect.js';
 
 /** The value of a derived attribute, and the chunks that it rests on. */
-interface Attribute {
+interface DerivedValue {
   readonly value: unknown;
   readonly support: ReadonlySet<string>;
 }
 
 /** By entity key, then by the attribute's name. */
-export type ByKey = ReadonlyMap<string, ReadonlyMap<string, Attribute>>;
+export type ByKey = ReadonlyMap<string, ReadonlyMap<string, DerivedValue>>;
 
-interface Candidate {
+interface DerivedCandidate {
   readonly attribute: string;
   readonly document: string;
   readonly score: number;
@@ -28,10 +28,10 @@ interface Candidate {
  * So nothing that is hidden decides which value it is: to this caller, hidden documents are as if they were not there.
  */
 export function chosenAttributes(rows: readonly TextRow[], keyColumn: string): ByKey {
-  const chosen = new Map<string, Map<string, Attribute>>();
+  const chosen = new Map<string, Map<string, DerivedValue>>();
   for (const [key, candidates] of candidatesByKey(rows, keyColumn)) {
     const whole = candidates.filter((c) => c.support.size === c.needed).sort(surestFirst);
-    const attributes = new Map<string, Attribute>();
+    const attributes = new Map<string, DerivedValue>();
     for (const { attribute, value, support } of whole)
       if (!attributes.has(attribute)) attributes.set(attribute, { value, support });
     chosen.set(key, attributes);
@@ -42,12 +42,12 @@ export function chosenAttributes(rows: readonly TextRow[], keyColumn: string): B
 function candidatesByKey(
   rows: readonly TextRow[],
   keyColumn: string,
-): ReadonlyMap<string, readonly Candidate[]> {
-  const byKey = new Map<string, Map<string, Candidate>>();
+): ReadonlyMap<string, readonly DerivedCandidate[]> {
+  const byKey = new Map<string, Map<string, DerivedCandidate>>();
   for (const row of rows) {
     const text = (name: StoredName): string => row.get(stored(name)) ?? '';
     const key = row.get(keyColumn) ?? '';
-    const ofKey = byKey.get(key) ?? new Map<string, Candidate>();
+    const ofKey = byKey.get(key) ?? new Map<string, DerivedCandidate>();
     byKey.set(key, ofKey);
     const name = JSON.stringify([text('attribute'), text('doc_id')]);
     const candidate = ofKey.get(name) ?? {
@@ -64,6 +64,6 @@ function candidatesByKey(
   return new Map([...byKey].map(([key, candidates]) => [key, [...candidates.values()]]));
 }
 
-function surestFirst(a: Candidate, b: Candidate): number {
+function surestFirst(a: DerivedCandidate, b: DerivedCandidate): number {
   return b.score - a.score || (a.document < b.document ? -1 : a.document > b.document ? 1 : 0);
 }

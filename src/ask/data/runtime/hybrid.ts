@@ -14,7 +14,7 @@ interface Stores {
 }
 
 /** What one leg found, best first. */
-interface Found extends Pick<LegShare, 'leg' | 'weight'> {
+interface LegResult extends Pick<LegShare, 'leg' | 'weight'> {
   readonly passages: readonly FoundPassage[];
 }
 
@@ -70,7 +70,7 @@ function weightsOf(legs: Legs, input: RuntimeInput): readonly [number, number] {
 
 /** Passages of both legs in one order, each with its fused score; of two for one key, the one that counts more. */
 function fused(
-  found: readonly Found[],
+  found: readonly LegResult[],
   legs: Legs,
   keyOf: (p: FoundPassage) => string,
 ): readonly FoundPassage[] {
@@ -92,7 +92,7 @@ function fused(
     })
     .sort((a, b) => b.score - a.score || (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
 }
-function withoutShare({ leg, weight }: Found): LegShare {
+function withoutShare({ leg, weight }: LegResult): LegShare {
   return { leg, weight, found: null, share: 0 };
 }
 

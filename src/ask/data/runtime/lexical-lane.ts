@@ -41,7 +41,7 @@ export async function bestByWords(
         most: weighted.mosts[i] ?? Number.POSITIVE_INFINITY,
       }),
     );
-    const rows = await new Search(store, weighted.vector, page, input).best(weighed, found.documents);
+    const rows = await new LexicalSearch(store, weighted.vector, page, input).best(weighed, found.documents);
     const seen = rows[0]?.get(stored('snapshot')) ?? null;
     if (!words.holds(name, counts, found, seen, input)) return null;
     const rare = weighted.terms.map((term, i) => ({ term, rarity: weighted.rarities[i] ?? 0 }));
@@ -54,7 +54,7 @@ export async function bestByWords(
   return (await once()) ?? (await once()) ?? [];
 }
 
-class Search {
+class LexicalSearch {
   readonly #store: GovernedStore;
   readonly #vector: string;
   readonly #page: PageValues;

@@ -20,7 +20,7 @@ export async function nearest(
   epoch: string,
   input: RuntimeInput,
 ): Promise<readonly TextRow[]> {
-  const search = new Search(vector, page, input);
+  const search = new NearestSearch(vector, page, input);
   const steps = store.nearest;
   if (steps !== null && (await input.parts.permitted.areMany(steps.some, epoch, input))) {
     const found = (await search.byIndex(steps.byIndex)) ?? (await search.bySigns(steps.bySigns));
@@ -29,7 +29,7 @@ export async function nearest(
   return search.run(store.passages);
 }
 
-class Search {
+class NearestSearch {
   readonly #vector: string;
   readonly #page: PageValues;
   /** How many of the best must be known. */

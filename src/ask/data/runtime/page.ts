@@ -59,11 +59,11 @@ export function goodEnough<P extends { readonly score: number }>(
 
 /** A passage that was searched for. */
 export interface FoundPassage extends StoredPassage {
-  readonly why: Why;
+  readonly why: ScoreExplanation;
 }
 
 /** What the score of a passage is made of. */
-type Why =
+type ScoreExplanation =
   | ByWords
   | { readonly by: 'dense' }
   | { readonly by: 'hybrid'; readonly fuse: 'rank' | 'score'; readonly legs: readonly LegShare[] }

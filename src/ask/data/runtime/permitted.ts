@@ -9,7 +9,7 @@ import { step } from './step.js';
 const TRUST_MS = 60_000;
 const REMEMBERED = 2_000;
 
-interface Answer {
+interface CachedSetSize {
   readonly epoch: string;
   readonly until: number;
   readonly many: boolean;
@@ -21,7 +21,7 @@ interface Answer {
  */
 export class PermittedSets implements PermittedCounts {
   readonly #few: number;
-  readonly #answers = new LRUCache<string, Answer>({ max: REMEMBERED });
+  readonly #answers = new LRUCache<string, CachedSetSize>({ max: REMEMBERED });
 
   /** @param few as many are still compared one by one */
   constructor(few: number) {

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import { type GovernedPlan, type GovernedStore, relationsRead, stored } from 'osl-compiler';
-import type { CountedWords, RuntimeInput, WordCounts } from '../parts.js';
+import type { CountedWords, RuntimeInput, WordCounter } from '../parts.js';
 import { keyOf } from './permitted.js';
 import { step } from './step.js';
 
-type Counts = NonNullable<GovernedStore['counts']>;
+type StoreCounts = NonNullable<GovernedStore['counts']>;
 
 /** Words whose counts are remembered, over all callers. */
 const REMEMBERED = 500_000;
@@ -12,7 +12,7 @@ const REMEMBERED = 500_000;
 const TRUST_MS = 60_000;
 
 /** What was counted of one permitted set in one state of the data. */
-interface Kept {
+interface CachedCounts {
   readonly snapshot: string;
   readonly until: number;
   readonly documents: number;
@@ -26,8 +26,8 @@ interface Kept {
  * epoch, while no transaction of the server has begun or ended since, and where nothing but transactions can change
  * what the tables hold. Whoever uses it looks once more at the passages that it leads to.
  */
-export class PermittedWords implements WordCounts {
-  readonly #sets = new LRUCache<string, Kept>({
+export class PermittedWords implements WordCounter {
+  readonly #sets = new LRUCache<string, CachedCounts>({
     maxSize: REMEMBERED,
     sizeCalculation: ({ frequencies }) => 1 + frequencies.size,
   });
@@ -35,7 +35,7 @@ export class PermittedWords implements WordCounts {
   readonly #seen = new Map<string | null, string | null>();
 
   async of(
-    counts: Counts,
+    counts: StoreCounts,
     terms: readonly number[],
     epoch: string,
     input: RuntimeInput,
@@ -55,7 +55,7 @@ export class PermittedWords implements WordCounts {
 
   holds(
     facet: string,
-    counts: Counts,
+    counts: StoreCounts,
     found: CountedWords,
     seen: string | null,
     input: RuntimeInput,
@@ -71,7 +71,7 @@ export class PermittedWords implements WordCounts {
     return true;
   }
 
-  #usable(key: string, plan: GovernedPlan, input: RuntimeInput): Kept | null {
+  #usable(key: string, plan: GovernedPlan, input: RuntimeInput): CachedCounts | null {
     const kept = this.#sets.get(key);
     if (kept === undefined || input.snapshots !== null) return null;
     return kept.until > Date.now() && kept.snapshot === this.#seen.get(plan.connector) ? kept : null;

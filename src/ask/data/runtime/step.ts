@@ -9,7 +9,7 @@ import { SETTING } from '../../../model/row-security/index.js';
 import type { Caller } from '../../request/caller.js';
 import { quotasFor } from '../../request/limit.js';
 import type { RequestParts } from '../../request/parts.js';
-import { Sealed } from '../../request/sealed.js';
+import { SealedValue } from '../../request/sealed.js';
 import { type CollectLimits, collect } from '../collect.js';
 import type { RunningParts, StepInput } from '../parts.js';
 import { slotValues } from './slot-values.js';
@@ -50,7 +50,7 @@ export function engineOf(
   plan: GovernedPlan,
 ): GovernedEngine {
   const name = plan.connector ?? parts.defaultConnector;
-  const engine = Sealed.open(parts.runners).get(name);
+  const engine = SealedValue.open(parts.runners).get(name);
   if (engine === undefined) throw new InternalError(`connector ${name} is not open`);
   return engine;
 }
@@ -94,7 +94,7 @@ export function settingsFor(
 
 /** `sink`, which counts what leaves by it against the quotas of who asked, where there are any. */
 export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means'>, caller: Caller): RowSink {
-  const { quotas } = Sealed.open(means).limiter;
+  const { quotas } = SealedValue.open(means).limiter;
   const own = quotasFor(caller, 'query');
   if (own.length === 0) return sink;
   return {
@@ -111,7 +111,7 @@ export function timeCharge(
   { means }: Pick<RequestParts, 'means'>,
   caller: Caller,
 ): { readonly spent?: (ms: number) => void } {
-  const { quotas } = Sealed.open(means).limiter;
+  const { quotas } = SealedValue.open(means).limiter;
   const own = quotasFor(caller, 'query');
   return own.length === 0 ? {} : { spent: (ms) => quotas.charge(own, 'ms', Math.ceil(ms)) };
 }

@@ -1,24 +1,24 @@
 import type { Hop } from 'osl-compiler';
 
 /** By what a key is known again: the text of its one column, or a JSON array of those of its columns. */
-export type Identity = string;
+export type KeyIdentity = string;
 
 /** Keys, each with the texts of its columns. */
-export type Keys = ReadonlyMap<Identity, readonly string[]>;
+export type Keys = ReadonlyMap<KeyIdentity, readonly string[]>;
 
-export function identityOf(parts: readonly string[]): Identity {
+export function identityOf(parts: readonly string[]): KeyIdentity {
   const [only, ...more] = parts;
   return only !== undefined && more.length === 0 ? only : JSON.stringify(parts);
 }
 
 /** What one hop reached, and of each key a source that leads to it. */
-interface Reached {
+interface HopResult {
   readonly targets: Keys;
-  readonly parents: ReadonlyMap<Identity, Identity>;
+  readonly parents: ReadonlyMap<KeyIdentity, KeyIdentity>;
 }
 
 /** A place on the way to a row: the anchor, and then where each edge leads. */
-interface Place {
+interface TrailStep {
   readonly edge?: string;
   readonly entity: string;
   /** The text of the key, or those of its columns. */
@@ -29,20 +29,20 @@ interface Place {
 export class Trail {
   readonly #anchor: string;
   readonly #anchors: Keys;
-  readonly #hops: { readonly hop: Hop; readonly reached: Reached }[] = [];
+  readonly #hops: { readonly hop: Hop; readonly reached: HopResult }[] = [];
 
   constructor(anchor: string, anchors: Keys) {
     this.#anchor = anchor;
     this.#anchors = anchors;
   }
 
-  add(hop: Hop | undefined, reached: Reached): void {
+  add(hop: Hop | undefined, reached: HopResult): void {
     if (hop !== undefined) this.#hops.push({ hop, reached });
   }
 
   /** The way to `key`, which was reached at `depth`: of several shortest ones the first by its keys, from the end. */
-  to(key: Identity, depth: number): readonly Place[] {
-    const places: Place[] = [];
+  to(key: KeyIdentity, depth: number): readonly TrailStep[] {
+    const places: TrailStep[] = [];
     let at = key;
     for (let i = depth - 1; i >= 0; i--) {
       const level = this.#hops[i];
@@ -56,6 +56,6 @@ export class Trail {
   }
 }
 
-function shown(parts: readonly string[] | undefined, identity: Identity): string | readonly string[] {
+function shown(parts: readonly string[] | undefined, identity: KeyIdentity): string | readonly string[] {
   return parts === undefined || parts.length === 1 ? (parts?.[0] ?? identity) : parts;
 }

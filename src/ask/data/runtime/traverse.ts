@@ -16,19 +16,19 @@ import { arrayValue, elementsOrNull, jsonValue } from './constants.js';
 import { typeNamed } from './passage.js';
 import { textParameter } from './slot-values.js';
 import { step } from './step.js';
-import { type Identity, identityOf, type Keys, Trail } from './trail.js';
+import { identityOf, type KeyIdentity, type Keys, Trail } from './trail.js';
 import { type Clip, NOTHING, type RuntimeRows } from './types.js';
 
 type TraversalRuntime = Extract<GovernedRuntime, { kind: 'traversal' }>;
 
 /** One step of the walk, with what it says of its keys. */
-interface Step {
+interface TraversalStep {
   readonly plan: GovernedPlan;
   readonly widths: Pick<Hop, 'sourceWidth' | 'targetWidth'>;
 }
 
 /** A key that the walk has met, and how far from the anchors. */
-interface Found {
+interface ReachedKey {
   readonly parts: readonly string[];
   readonly depth: number;
 }
@@ -47,7 +47,7 @@ export async function traverse(
     return widths === undefined ? [] : [{ plan, widths }];
   });
   const rounds = relation.repeats ? Math.floor(relation.maxHops / steps.length) : 1;
-  const found = new Map<Identity, Found>();
+  const found = new Map<KeyIdentity, ReachedKey>();
   let frontier = start === null ? await anchorsOf(relation, input) : await startedAt(start, input);
   let clipped = false;
   // Of each entity on the way, what was met before: those of a round end where they began.
@@ -82,7 +82,7 @@ export async function traverse(
 
 /** The keys that were found, each with its depth, as a JSON array of objects. */
 async function foundRows(
-  found: ReadonlyMap<Identity, Found>,
+  found: ReadonlyMap<KeyIdentity, ReachedKey>,
   names: readonly string[],
   { columns }: TraversalRuntime['relation'],
   trail: Trail | null,
@@ -106,7 +106,7 @@ async function anchorsOf({ keys }: TraversalRuntime['relation'], input: RuntimeI
     type: expr.type,
     texts: elementsOrNull(arrayValue(expr, input)),
   }));
-  const anchors = new Map<Identity, readonly string[]>();
+  const anchors = new Map<KeyIdentity, readonly string[]>();
   for await (const rows of slices([...(columns[0]?.texts.keys() ?? [])])) {
     for (const row of rows) {
       const parts = columns.flatMap(({ type, texts }) => {
@@ -128,7 +128,7 @@ async function startedAt(start: GovernedPlan, input: RuntimeInput): Promise<Keys
   if (rows.length > MOST_ANCHORS)
     throw queryError('tooLarge', { what: 'the number of keys that a walk starts from', limit: MOST_ANCHORS });
   const padded = start.outputs.map((o) => o.type === 'bpchar');
-  const anchors = new Map<Identity, readonly string[]>();
+  const anchors = new Map<KeyIdentity, readonly string[]>();
   for await (const slice of slices(rows)) {
     for (const row of slice) {
       const texts = start.outputs.map((o, i) => {
@@ -166,7 +166,7 @@ function withoutBlanks(text: string): string {
 }
 
 /** Targets that one hop reaches, each once: one more than the cap is asked for, so that a clipped hop shows. */
-async function oneHop({ plan, widths }: Step, keys: Keys, cap: number, input: RuntimeInput) {
+async function oneHop({ plan, widths }: TraversalStep, keys: Keys, cap: number, input: RuntimeInput) {
   const { sourceWidth, targetWidth } = widths;
   const from = [...keys.values()];
   const given = Array.from({ length: sourceWidth }, (_, i) =>
@@ -177,8 +177,8 @@ async function oneHop({ plan, widths }: Step, keys: Keys, cap: number, input: Ru
   const columns = plan.outputs.map(({ name, type }) => ({ name, padded: type === 'bpchar' }));
   const [source, target] = [columns.slice(0, sourceWidth), columns.slice(sourceWidth)];
   if (target.length !== targetWidth) throw new InternalError('a hop has other columns than its keys');
-  const targets = new Map<Identity, readonly string[]>();
-  const parents = new Map<Identity, Identity>();
+  const targets = new Map<KeyIdentity, readonly string[]>();
+  const parents = new Map<KeyIdentity, KeyIdentity>();
   for await (const slice of slices(rows.slice(0, cap))) {
     for (const row of slice) {
       const far = keyIn(row, target);

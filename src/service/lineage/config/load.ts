@@ -11,7 +11,7 @@ import { readSecret, signingKey } from './secret.js';
 export type EventKind = 'run' | 'dataset';
 
 /** A receiver of events. Plain data: it is handed to the thread that delivers. */
-export interface Endpoint {
+export interface LineageEndpoint {
   readonly name: string;
   readonly url: string;
   /** One or two, newest first; see `readSecret`. */
@@ -32,7 +32,7 @@ export interface LineageConfig {
   /** Of each endpoint. */
   readonly outboxBytes: number;
   readonly connectors: ReadonlyMap<string, { readonly namespace: string; readonly database: string | null }>;
-  readonly endpoints: readonly Endpoint[];
+  readonly endpoints: readonly LineageEndpoint[];
 }
 
 interface EndpointDocument {
@@ -45,7 +45,7 @@ interface EndpointDocument {
   readonly timeout_ms?: number;
 }
 
-interface Document {
+interface LineageFile {
   readonly namespace?: string;
   readonly window_seconds?: number;
   readonly outbox_mib?: number;
@@ -64,7 +64,7 @@ const MIB = 1_048_576;
 export async function loadLineageConfig(file: string): Promise<LineageConfig> {
   const source = parseSource(await readText(file), file);
   raise(source, shape(source.value));
-  const document = source.value as Document; // the schema has just checked the shape that the type states
+  const document = source.value as LineageFile; // the schema has just checked the shape that the type states
   const endpoints = Object.entries(document.endpoints).map(([name, e]) => endpointOf(name, e, dirname(file)));
   return Object.freeze({
     namespace: document.namespace ?? null,
@@ -80,7 +80,7 @@ export async function loadLineageConfig(file: string): Promise<LineageConfig> {
   });
 }
 
-function endpointOf(name: string, document: EndpointDocument, dir: string): Endpoint {
+function endpointOf(name: string, document: EndpointDocument, dir: string): LineageEndpoint {
   const fault = (message: string): StartProblem =>
     new StartProblem(`lineage endpoint \`${name}\`: ${message}`);
   const { url, secrets, events, authorization, ca_file, allow_addresses, timeout_ms } = document;

@@ -27,14 +27,14 @@ const RESERVED: readonly string[] = [
 /** All other IPv6 addresses are not public. */
 const PUBLIC_V6: readonly string[] = ['2000::/3'];
 
-interface Network {
+interface NetworkRange {
   readonly address: string;
   readonly prefix: number;
   readonly family: 'ipv4' | 'ipv6';
 }
 
 /** A network in CIDR notation. @throws Error where it is none */
-export function networkOf(text: string): Network {
+export function networkOf(text: string): NetworkRange {
   const [address = '', bits = ''] = text.split('/');
   const family = isIPv4(address) ? 'ipv4' : 'ipv6';
   const prefix = Number(bits);

@@ -1,14 +1,14 @@
-import type { Clock } from '../clock.js';
-import type { Endpoint } from '../config/load.js';
+import type { LineageClock } from '../clock.js';
+import type { LineageEndpoint } from '../config/load.js';
 import type { Outbox } from '../outbox/outbox.js';
-import type { Message } from '../outbox/state.js';
+import type { OutboxMessage } from '../outbox/state.js';
 import { pauseAfter } from './schedule.js';
-import { type Attempt, send } from './send.js';
+import { type SendAttempt, send } from './send.js';
 
 export interface DeliveryOptions {
-  readonly endpoint: Endpoint;
+  readonly endpoint: LineageEndpoint;
   readonly outbox: Outbox;
-  readonly clock: Clock;
+  readonly clock: LineageClock;
   readonly agent: string;
   readonly signal: AbortSignal;
   /** 0 to 1. */
@@ -32,7 +32,7 @@ const DISK_PAUSE = 10_000;
  * Delivers to one endpoint what its outbox holds for it, apart from all other endpoints. Events go out as they come
  * due, in no order that a receiver could rely on: one that failed waits for its own time.
  */
-export class Delivery {
+export class EndpointDelivery {
   readonly counts: DeliveryCounts = { delivered: 0, failed: 0 };
   readonly #options: DeliveryOptions;
   readonly #underWay = new Map<string, Promise<void>>();
@@ -74,7 +74,7 @@ export class Delivery {
     return Math.max(0, soonest - clock.now());
   }
 
-  #send(message: Message): void {
+  #send(message: OutboxMessage): void {
     const { id } = message;
     const sending = this.#attempt(message)
       .catch(async (error: unknown) => {
@@ -89,13 +89,13 @@ export class Delivery {
     this.#underWay.set(id, sending);
   }
 
-  async #attempt(message: Message): Promise<void> {
+  async #attempt(message: OutboxMessage): Promise<void> {
     const { endpoint, clock, agent } = this.#options;
     const attempt = await send(endpoint, message, { now: () => clock.now(), agent });
     await this.#noted(message, attempt);
   }
 
-  async #noted(message: Message, attempt: Attempt): Promise<void> {
+  async #noted(message: OutboxMessage, attempt: SendAttempt): Promise<void> {
     const { endpoint, outbox, clock, chance, warn } = this.#options;
     const { name, url } = endpoint;
     switch (attempt.kind) {

@@ -2,14 +2,14 @@ import { lookup } from 'node:dns';
 import { type ClientRequest, type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
-import type { Endpoint } from '../config/load.js';
+import type { LineageEndpoint } from '../config/load.js';
 import { readSecret, signingKey } from '../config/secret.js';
 import { AddressRule } from './address.js';
 import { wishOf } from './schedule.js';
 import { signedHeaders } from './signature.js';
 
 /** What became of one attempt. Reasons are ours; nothing of an answer's body is read. */
-export type Attempt =
+export type SendAttempt =
   | { readonly kind: 'delivered'; readonly status: number }
   /** 410: the receiver wants no more. */
   | { readonly kind: 'gone' }
@@ -20,7 +20,7 @@ export interface Letter {
   readonly body: string;
 }
 
-export interface SendOptions {
+export interface EventSendOptions {
   /** ms since 1970. */
   readonly now: () => number;
   readonly agent: string;
@@ -29,7 +29,11 @@ export interface SendOptions {
 }
 
 /** Posts a letter once. Never rejects, and takes no longer than the endpoint's time-out. */
-export async function send(endpoint: Endpoint, letter: Letter, options: SendOptions): Promise<Attempt> {
+export async function send(
+  endpoint: LineageEndpoint,
+  letter: Letter,
+  options: EventSendOptions,
+): Promise<SendAttempt> {
   try {
     return await posted(endpoint, letter, options);
   } catch (error) {
@@ -37,7 +41,7 @@ export async function send(endpoint: Endpoint, letter: Letter, options: SendOpti
   }
 }
 
-function posted(endpoint: Endpoint, letter: Letter, options: SendOptions): Promise<Attempt> {
+function posted(endpoint: LineageEndpoint, letter: Letter, options: EventSendOptions): Promise<SendAttempt> {
   const url = new URL(endpoint.url);
   const secure = url.protocol === 'https:';
   const rule = new AddressRule(endpoint.allowAddresses, secure);
@@ -105,7 +109,7 @@ function guard(socket: Socket, rule: AddressRule, outgoing: ClientRequest): void
   });
 }
 
-function judged(answer: IncomingMessage, now: number): Attempt {
+function judged(answer: IncomingMessage, now: number): SendAttempt {
   const status = answer.statusCode ?? 0;
   if (status >= 200 && status < 300) return { kind: 'delivered', status };
   if (status === 410) return { kind: 'gone' };

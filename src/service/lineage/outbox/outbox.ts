@@ -1,7 +1,7 @@
 import { Serial } from '../../../base/serial.js';
-import type { Endpoint, EventKind } from '../config/load.js';
+import type { EventKind, LineageEndpoint } from '../config/load.js';
 import { type Journal, openJournal } from './journal.js';
-import { type Cursor, type Entry, type Message, OutboxState } from './state.js';
+import { type LogPosition, type OutboxEntry, type OutboxMessage, OutboxState } from './state.js';
 
 /** An event on its way into the outbox. */
 export interface NewEvent {
@@ -12,7 +12,7 @@ export interface NewEvent {
 
 export interface OutboxOptions {
   readonly file: string;
-  readonly endpoints: readonly Endpoint[];
+  readonly endpoints: readonly LineageEndpoint[];
   /** What the undelivered events of one endpoint may take, bodies alone. */
   readonly maxBytes: number;
   /** ms since 1970. */
@@ -29,19 +29,19 @@ const SLACK = 1_048_576;
  */
 export class Outbox {
   readonly state: OutboxState;
-  readonly #journal: Journal<Entry>;
+  readonly #journal: Journal<OutboxEntry>;
   readonly #options: OutboxOptions;
   readonly #writing = new Serial();
 
-  private constructor(journal: Journal<Entry>, state: OutboxState, options: OutboxOptions) {
+  private constructor(journal: Journal<OutboxEntry>, state: OutboxState, options: OutboxOptions) {
     this.#journal = journal;
     this.state = state;
     this.#options = options;
   }
 
   /** @param start where to begin reading the audit log, if this outbox is new */
-  static async open(options: OutboxOptions, start: Cursor): Promise<Outbox> {
-    const { journal, entries, cut } = await openJournal<Entry>(options.file);
+  static async open(options: OutboxOptions, start: LogPosition): Promise<Outbox> {
+    const { journal, entries, cut } = await openJournal<OutboxEntry>(options.file);
     if (cut > 0) options.warn('the end of the lineage outbox was not whole and is cut off', { bytes: cut });
     const outbox = new Outbox(journal, OutboxState.of(entries), options);
     if (outbox.state.cursor === null) await outbox.#write([{ t: 'cursor', ...start }], true);
@@ -50,10 +50,10 @@ export class Outbox {
   }
 
   /** Puts events in, and says how far the audit log has been read for them: both, or neither. */
-  async add(events: readonly NewEvent[], also: readonly Entry[]): Promise<void> {
+  async add(events: readonly NewEvent[], also: readonly OutboxEntry[]): Promise<void> {
     const room = new Map(this.#options.endpoints.map((e) => [e.name, this.#roomOf(e.name)]));
     const dropped = new Map<string, number>();
-    const entries: Entry[] = [];
+    const entries: OutboxEntry[] = [];
     const at = this.#options.now();
     for (const { id, kind, body } of events) {
       const bytes = Buffer.byteLength(body);
@@ -83,7 +83,7 @@ export class Outbox {
   /** @param due when it is tried again; null where it is a dead letter now */
   failed(id: string, endpoint: string, attempts: number, due: number | null, why: string): Promise<void> {
     const at = this.#options.now();
-    const tried: Entry = { t: 'tried', id, to: endpoint, n: attempts, due: due ?? at, why };
+    const tried: OutboxEntry = { t: 'tried', id, to: endpoint, n: attempts, due: due ?? at, why };
     return this.#write(due === null ? [tried, { t: 'dead', id, to: endpoint, why, at }] : [tried], false);
   }
 
@@ -91,22 +91,23 @@ export class Outbox {
   turnOff(endpoint: string, url: string): Promise<void> {
     const at = this.#options.now();
     const waiting = [...this.state.queue(endpoint).pending.keys()].map(
-      (id): Entry => ({ t: 'dead', id, to: endpoint, why: GONE, at }),
+      (id): OutboxEntry => ({ t: 'dead', id, to: endpoint, why: GONE, at }),
     );
     return this.#write([{ t: 'off', to: endpoint, url, at }, ...waiting], true);
   }
 
   /** Dead letters are pending again, at once; their endpoints take part again. Gives how many there were. */
-  async replay(pick: (message: Message, endpoint: string) => boolean): Promise<number> {
+  async replay(pick: (message: OutboxMessage, endpoint: string) => boolean): Promise<number> {
     const again = [...this.state.messages.values()].flatMap((m) =>
       [...m.targets]
         .filter(([endpoint, target]) => target.state === 'dead' && pick(m, endpoint))
-        .map(([to]): Entry => ({ t: 'again', id: m.id, to })),
+        .map(([to]): OutboxEntry => ({ t: 'again', id: m.id, to })),
     );
     const on = [...this.state.off.keys()].filter((name) =>
       again.some((e) => e.t === 'again' && e.to === name),
     );
-    if (again.length > 0) await this.#write([...on.map((to): Entry => ({ t: 'on', to })), ...again], true);
+    if (again.length > 0)
+      await this.#write([...on.map((to): OutboxEntry => ({ t: 'on', to })), ...again], true);
     return again.length;
   }
 
@@ -121,14 +122,14 @@ export class Outbox {
   }
 
   /** Dead letters that make room, oldest first. */
-  #forgotten(events: readonly NewEvent[]): readonly Entry[] {
-    return this.#options.endpoints.flatMap(({ name, events: kinds }): readonly Entry[] => {
+  #forgotten(events: readonly NewEvent[]): readonly OutboxEntry[] {
+    return this.#options.endpoints.flatMap(({ name, events: kinds }): readonly OutboxEntry[] => {
       const coming = events
         .filter((e) => kinds.includes(e.kind))
         .reduce((sum, e) => sum + Buffer.byteLength(e.body), 0);
       const { pendingBytes, deadBytes, dead } = this.state.queue(name);
       let over = pendingBytes + deadBytes + coming - this.#options.maxBytes;
-      const gone: Entry[] = [];
+      const gone: OutboxEntry[] = [];
       for (const { id, body } of dead.values()) {
         if (over <= 0) break;
         over -= Buffer.byteLength(body);
@@ -148,17 +149,19 @@ export class Outbox {
     const urls = new Map(this.#options.endpoints.map((e) => [e.name, e.url]));
     const on = [...this.state.off].filter(([name, { url }]) => urls.get(name) !== url);
     const gone = [...this.state.messages.values()].flatMap((m) =>
-      [...m.targets.keys()].filter((to) => !urls.has(to)).map((to): Entry => ({ t: 'done', id: m.id, to })),
+      [...m.targets.keys()]
+        .filter((to) => !urls.has(to))
+        .map((to): OutboxEntry => ({ t: 'done', id: m.id, to })),
     );
     if (on.length + gone.length === 0) return;
     if (gone.length > 0)
       this.#options.warn('lineage events are given up: their endpoint is not configured', {
         events: gone.length,
       });
-    await this.#write([...on.map(([to]): Entry => ({ t: 'on', to })), ...gone], true);
+    await this.#write([...on.map(([to]): OutboxEntry => ({ t: 'on', to })), ...gone], true);
   }
 
-  #write(entries: readonly Entry[], durable: boolean): Promise<void> {
+  #write(entries: readonly OutboxEntry[], durable: boolean): Promise<void> {
     return this.#writing.run(async () => {
       await this.#journal.append(entries, durable);
       for (const entry of entries) this.state.apply(entry);

@@ -3,7 +3,7 @@ import type { AuditLog } from '../../../../audit/index.js';
 import type { EventKind } from '../config/load.js';
 
 /** Where the reading of the audit log goes on. */
-export interface Cursor {
+export interface LogPosition {
   /** Of the log. */
   readonly writer: string;
   /** Seq of the next record. */
@@ -18,13 +18,13 @@ export function journalIn(dir: string): string {
 }
 
 /** The end of `audit` as it stands. */
-export function endOf(audit: AuditLog): Cursor {
+export function endOf(audit: AuditLog): LogPosition {
   const { writer, records, segment } = audit.stats();
   return { writer, seq: records, segment };
 }
 
 /** What the outbox writes down. */
-export type Entry =
+export type OutboxEntry =
   | { readonly t: 'cursor'; readonly writer: string; readonly seq: number; readonly segment: number }
   /** An event, for these endpoints; `at` in ms since 1970, `body` the JSON that is sent. */
   | {
@@ -65,7 +65,7 @@ export type Entry =
       readonly datasets: Readonly<Record<string, string>>;
     };
 
-export interface Target {
+export interface DeliveryState {
   readonly state: 'pending' | 'dead';
   /** Attempts that failed. */
   readonly attempts: number;
@@ -74,29 +74,29 @@ export interface Target {
   readonly why: string | null;
 }
 
-export interface Message {
+export interface OutboxMessage {
   readonly id: string;
   readonly kind: EventKind;
   readonly at: number;
   readonly body: string;
   /** By endpoint; one that has it is not here any more. */
-  readonly targets: Map<string, Target>;
+  readonly targets: Map<string, DeliveryState>;
 }
 
 /** Everything that an outbox holds, as its journal tells it. */
 export class OutboxState {
-  cursor: Cursor | null = null;
+  cursor: LogPosition | null = null;
   announced: { readonly version: string; readonly datasets: Readonly<Record<string, string>> } | null = null;
   /** In the order of their arrival. */
-  readonly messages = new Map<string, Message>();
+  readonly messages = new Map<string, OutboxMessage>();
   /** Endpoints that answered 410, with the URL that did. */
   readonly off = new Map<string, { readonly url: string; readonly at: number }>();
   /** By endpoint, since there is an outbox. */
   readonly dropped = new Map<string, number>();
-  readonly #queues = new Map<string, Queue>();
+  readonly #queues = new Map<string, EndpointQueue>();
   #bytes = 0;
 
-  static of(entries: readonly Entry[]): OutboxState {
+  static of(entries: readonly OutboxEntry[]): OutboxState {
     const state = new OutboxState();
     for (const entry of entries) state.apply(entry);
     return state;
@@ -108,15 +108,15 @@ export class OutboxState {
   }
 
   /** What waits for one endpoint. */
-  queue(endpoint: string): Queue {
+  queue(endpoint: string): EndpointQueue {
     const known = this.#queues.get(endpoint);
     if (known !== undefined) return known;
-    const queue: Queue = { pending: new Map(), dead: new Map(), pendingBytes: 0, deadBytes: 0 };
+    const queue: EndpointQueue = { pending: new Map(), dead: new Map(), pendingBytes: 0, deadBytes: 0 };
     this.#queues.set(endpoint, queue);
     return queue;
   }
 
-  apply(entry: Entry): void {
+  apply(entry: OutboxEntry): void {
     switch (entry.t) {
       case 'cursor':
         this.cursor = { writer: entry.writer, seq: entry.seq, segment: entry.segment };
@@ -163,7 +163,7 @@ export class OutboxState {
   }
 
   /** Entries that lead to this state. */
-  entries(): readonly Entry[] {
+  entries(): readonly OutboxEntry[] {
     return [
       ...(this.cursor === null ? [] : [{ t: 'cursor', ...this.cursor } as const]),
       ...(this.announced === null ? [] : [{ t: 'announced', ...this.announced } as const]),
@@ -173,9 +173,9 @@ export class OutboxState {
     ];
   }
 
-  #add({ id, kind, at, body, to }: Extract<Entry, { t: 'event' }>): void {
+  #add({ id, kind, at, body, to }: Extract<OutboxEntry, { t: 'event' }>): void {
     const known = this.messages.get(id);
-    const message = known ?? { id, kind, at, body, targets: new Map<string, Target>() };
+    const message = known ?? { id, kind, at, body, targets: new Map<string, DeliveryState>() };
     for (const endpoint of to) {
       if (message.targets.has(endpoint)) continue;
       message.targets.set(endpoint, { state: 'pending', attempts: 0, due: 0, why: null });
@@ -186,7 +186,7 @@ export class OutboxState {
     this.#bytes += Buffer.byteLength(body);
   }
 
-  #set(id: string, endpoint: string, target: Target): void {
+  #set(id: string, endpoint: string, target: DeliveryState): void {
     const message = this.messages.get(id);
     const before = message?.targets.get(endpoint);
     if (message === undefined || before === undefined) return;
@@ -209,28 +209,28 @@ export class OutboxState {
 }
 
 /** The messages for one endpoint, oldest first, and the bytes of their bodies. */
-export interface Queue {
-  readonly pending: Map<string, Message>;
-  readonly dead: Map<string, Message>;
+export interface EndpointQueue {
+  readonly pending: Map<string, OutboxMessage>;
+  readonly dead: Map<string, OutboxMessage>;
   pendingBytes: number;
   deadBytes: number;
 }
 
 const BYTES = { pending: 'pendingBytes', dead: 'deadBytes' } as const;
 
-function enter(queue: Queue, state: Target['state'], message: Message): void {
+function enter(queue: EndpointQueue, state: DeliveryState['state'], message: OutboxMessage): void {
   queue[state].set(message.id, message);
   queue[BYTES[state]] += Buffer.byteLength(message.body);
 }
 
-function leave(queue: Queue, state: Target['state'], message: Message): void {
+function leave(queue: EndpointQueue, state: DeliveryState['state'], message: OutboxMessage): void {
   queue[state].delete(message.id);
   queue[BYTES[state]] -= Buffer.byteLength(message.body);
 }
 
-function entriesOf({ id, kind, at, body, targets }: Message): readonly Entry[] {
-  const rest = [...targets].flatMap(([to, { state, attempts, due, why }]): readonly Entry[] => {
-    const tried: Entry = { t: 'tried', id, to, n: attempts, due, why: why ?? '' };
+function entriesOf({ id, kind, at, body, targets }: OutboxMessage): readonly OutboxEntry[] {
+  const rest = [...targets].flatMap(([to, { state, attempts, due, why }]): readonly OutboxEntry[] => {
+    const tried: OutboxEntry = { t: 'tried', id, to, n: attempts, due, why: why ?? '' };
     if (state === 'dead') return [tried, { t: 'dead', id, to, why: why ?? '', at: due }];
     return attempts === 0 ? [] : [tried];
   });

@@ -4,9 +4,9 @@ import { boundWasmMemory, yieldToOthers } from '../../../base/threads/thread.js'
 import { contentsOf } from '../contents.js';
 import { fill } from './fill.js';
 import { ImageFiles } from './image-files.js';
-import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
+import type { CatalogWorkerStart, FromCatalogWorker, ToCatalogWorker } from './messages.js';
 
-const { engine, task, maxMemory } = workerData as WorkerStart; // set by our own host
+const { engine, task, maxMemory } = workerData as CatalogWorkerStart; // set by our own host
 
 /** Small: every catalog fits into a few megabytes, and there is one server for each access signature. */
 const SETTINGS = [
@@ -35,7 +35,7 @@ const SETTINGS = [
 /** Settings for callers: what the wire promises of every session. */
 const SERVING = ['search_path=entities', 'default_transaction_read_only=on', 'extra_float_digits=1'];
 
-function post(message: FromWorker, transfer: ArrayBuffer[] = []): void {
+function post(message: FromCatalogWorker, transfer: ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);
 }
 
@@ -70,7 +70,7 @@ function watchForTraps(pg: PGlite): void {
   };
 }
 
-async function exec(pg: PGlite, message: ToWorker): Promise<void> {
+async function exec(pg: PGlite, message: ToCatalogWorker): Promise<void> {
   const parts: Uint8Array[] = [];
   let size = 0;
   let overflown = false;
@@ -114,7 +114,7 @@ async function serve(): Promise<void> {
   const pg = await boot(files, [...SERVING, `temp_file_limit=${task.spillMib}MB`]);
   if (task.kind === 'fill') await fill(pg, contentsOf(task.parts));
   watchForTraps(pg);
-  parentPort?.on('message', (message: ToWorker) => {
+  parentPort?.on('message', (message: ToCatalogWorker) => {
     exec(pg, message).catch((error: unknown) => post({ kind: 'broken', reason: String(error) }));
   });
   post({ kind: 'started', image: task.kind === 'fill' ? files.share() : task.image });

@@ -2,7 +2,7 @@ import type { PGlite } from '@electric-sql/pglite';
 import type { CatalogContents } from '../contents.js';
 import { ddlOf } from '../ddl.js';
 import { linkOf, patternsFor, type TypesInUse } from './patterns.js';
-import { catalogRows, FILLED, type Filled } from './rows.js';
+import { catalogRows, FILLED, type FilledTable } from './rows.js';
 
 /** UTF-16 units of rows that are copied in at once. */
 const MAX_LINE = 65_536;
@@ -16,7 +16,7 @@ export async function fill(pg: PGlite, contents: CatalogContents): Promise<void>
   const { rows: taken } = await pg.query<{ relations: string[]; types: string[]; next: number }>(TAKEN);
   const [{ relations, types, next } = { relations: [], types: [], next: 0 }] = taken;
   const file = new RowsFile(pg);
-  const waiting = new Map(FILLED.map((table) => [table, new Copy(pg, table, file)]));
+  const waiting = new Map(FILLED.map((table) => [table, new TableCopy(pg, table, file)]));
   for (const [table, line] of catalogRows(contents, patterns, { relations, types }, next)) {
     const copy = waiting.get(table);
     if (copy?.add(line) === true) await copy.flush();
@@ -58,14 +58,14 @@ class RowsFile {
 }
 
 /** Rows on their way into one table. */
-class Copy {
+class TableCopy {
   readonly #pg: PGlite;
-  readonly #table: Filled;
+  readonly #table: FilledTable;
   readonly #file: RowsFile;
   #lines: string[] = [];
   #units = 0;
 
-  constructor(pg: PGlite, table: Filled, file: RowsFile) {
+  constructor(pg: PGlite, table: FilledTable, file: RowsFile) {
     this.#pg = pg;
     this.#table = table;
     this.#file = file;

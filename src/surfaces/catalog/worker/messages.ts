@@ -1,7 +1,7 @@
 import type { SharedImage } from './image-files.js';
 
 /** What the host gives a catalog worker when it starts it. */
-export interface WorkerStart {
+export interface CatalogWorkerStart {
   /** All workers share it, and its code. */
   readonly engine: WebAssembly.Module;
   readonly task: WorkerTask;
@@ -23,11 +23,11 @@ export type WorkerTask =
   /** Boots from the image of an engine that was filled. */
   | { readonly kind: 'resume'; readonly image: SharedImage; readonly spillMib: number };
 
-export type ToWorker =
+export type ToCatalogWorker =
   /** Frontend messages that end in Sync or Query. The answer may have at most `maxBytes`. */
   { readonly kind: 'exec'; readonly bytes: Uint8Array; readonly maxBytes: number };
 
-export type FromWorker =
+export type FromCatalogWorker =
   /** The base image that was to be made. */
   | { readonly kind: 'made'; readonly image: Uint8Array<ArrayBuffer> }
   /** Ready; `image` is what it was filled with, for engines after it. */

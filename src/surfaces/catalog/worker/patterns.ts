@@ -2,7 +2,7 @@ import type { PGlite } from '@electric-sql/pglite';
 import { MODEL_ROLE } from '../roles.js';
 
 /** A field of COPY's text format. */
-export type Cell = string | number | boolean | null;
+export type CatalogCell = string | number | boolean | null;
 
 /** A row of a system catalog as Postgres itself wrote it, for rows that differ from it in some columns alone. */
 class RowPattern<Column extends string> {
@@ -32,7 +32,7 @@ class RowPattern<Column extends string> {
   }
 
   /** A line of COPY. Texts of callers go through `escaped` first. */
-  line(row: Readonly<Record<Column, Cell>>): string {
+  line(row: Readonly<Record<Column, CatalogCell>>): string {
     const [first = '', ...others] = this.#between;
     let line = first;
     for (const [i, between] of others.entries()) {
@@ -43,7 +43,7 @@ class RowPattern<Column extends string> {
   }
 }
 
-function cell(value: Cell): string | number {
+function cell(value: CatalogCell): string | number {
   if (value === null) return '\\N';
   return typeof value === 'boolean' ? (value ? 't' : 'f') : value;
 }
@@ -56,7 +56,7 @@ export function escaped(text: string): string {
 }
 
 /** A column of one type. */
-type AttributePattern = RowPattern<'attrelid' | 'attname' | 'attnum' | 'attnotnull'>;
+type ColumnPattern = RowPattern<'attrelid' | 'attname' | 'attnum' | 'attnotnull'>;
 
 /** A column of one type as a part of a primary key. */
 export interface KeyPattern {
@@ -112,7 +112,7 @@ export interface Patterns {
   readonly owner: RowPattern<'objid'>;
   readonly namespace: string;
   /** By the type as SQL writes it. */
-  readonly columns: ReadonlyMap<string, AttributePattern>;
+  readonly columns: ReadonlyMap<string, ColumnPattern>;
   /** A type that no index can order has none. */
   readonly keys: ReadonlyMap<string, KeyPattern>;
   /** By `linkOf`; there is none between types that nothing compares. */
@@ -153,21 +153,21 @@ const TABLE = `${SCHEMA}.keyed`;
 /** Columns of one table: Postgres takes 1,600. */
 const MAX_COLUMNS = 1_000;
 
-interface Place {
+interface ColumnPlace {
   readonly table: string;
   readonly column: string;
 }
 
-interface Created {
-  readonly columnAt: ReadonlyMap<string, Place>;
+interface CreatedObjects {
+  readonly columnAt: ReadonlyMap<string, ColumnPlace>;
   /** The index that was created for a type. */
   readonly keys: ReadonlyMap<string, string>;
   /** The name of the constraint that was created for a link. */
   readonly links: ReadonlyMap<string, string>;
 }
 
-async function createColumns(pg: PGlite, types: Iterable<string>): Promise<ReadonlyMap<string, Place>> {
-  const places = new Map<string, Place>();
+async function createColumns(pg: PGlite, types: Iterable<string>): Promise<ReadonlyMap<string, ColumnPlace>> {
+  const places = new Map<string, ColumnPlace>();
   const tables = new Map<string, string[]>();
   for (const type of types) {
     const place = {
@@ -184,8 +184,8 @@ async function createColumns(pg: PGlite, types: Iterable<string>): Promise<Reado
 async function createKeys(
   pg: PGlite,
   types: TypesInUse,
-  columnAt: Created['columnAt'],
-): Promise<Pick<Created, 'keys' | 'links'>> {
+  columnAt: CreatedObjects['columnAt'],
+): Promise<Pick<CreatedObjects, 'keys' | 'links'>> {
   const keys = new Map<string, string>();
   const links = new Map<string, string>();
   for (const type of types.keys) {
@@ -222,19 +222,20 @@ async function isPossible(pg: PGlite, command: string): Promise<boolean> {
   }
 }
 
-type Fields = ReadonlyMap<string, string>;
+type CatalogFields = ReadonlyMap<string, string>;
 
-async function readPatterns(pg: PGlite, created: Created): Promise<Patterns> {
-  const rows = (catalog: string, condition: string): Promise<readonly Fields[]> =>
+async function readPatterns(pg: PGlite, created: CreatedObjects): Promise<Patterns> {
+  const rows = (catalog: string, condition: string): Promise<readonly CatalogFields[]> =>
     rowsOf(pg, `SELECT * FROM pg_catalog.${catalog} WHERE ${condition}`);
-  const row = async (catalog: string, condition: string): Promise<Fields> =>
+  const row = async (catalog: string, condition: string): Promise<CatalogFields> =>
     one(await rows(catalog, condition));
   const table = await row('pg_class', `oid = '${TABLE}'::regclass`);
   const namespace =
     one(await rowsOf(pg, `SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'entities'`)).get('oid') ??
     '';
   const oid = table.get('oid');
-  const inSchema = (fields: Fields, column: string): Fields => new Map([...fields, [column, namespace]]);
+  const inSchema = (fields: CatalogFields, column: string): CatalogFields =>
+    new Map([...fields, [column, namespace]]);
   const indexId = `(SELECT indexrelid FROM pg_catalog.pg_index WHERE indrelid = ${oid})`;
   return {
     namespace,
@@ -316,14 +317,17 @@ async function readPatterns(pg: PGlite, created: Created): Promise<Patterns> {
   };
 }
 
-async function columnPatterns(pg: PGlite, columnAt: Created['columnAt']): Promise<Patterns['columns']> {
+async function columnPatterns(
+  pg: PGlite,
+  columnAt: CreatedObjects['columnAt'],
+): Promise<Patterns['columns']> {
   const rows = await rowsOf(
     pg,
     `SELECT a.* FROM pg_catalog.pg_attribute_as_stored a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
      WHERE c.relnamespace = '${SCHEMA}'::regnamespace AND c.relname LIKE 'typed%' AND a.attnum > 0`,
   );
   const byName = new Map(rows.map((fields) => [fields.get('attname') ?? '', fields]));
-  const patterns = new Map<string, AttributePattern>();
+  const patterns = new Map<string, ColumnPattern>();
   for (const [type, { column }] of columnAt) {
     const fields = byName.get(column);
     if (fields === undefined) throw new Error(`the engine has no column of type ${type}`);
@@ -332,7 +336,7 @@ async function columnPatterns(pg: PGlite, columnAt: Created['columnAt']): Promis
   return patterns;
 }
 
-async function keyPatterns(pg: PGlite, keys: Created['keys']): Promise<Patterns['keys']> {
+async function keyPatterns(pg: PGlite, keys: CreatedObjects['keys']): Promise<Patterns['keys']> {
   const patterns = new Map<string, KeyPattern>();
   for (const [type, index] of keys) {
     const id = `'${SCHEMA}.${index}'::regclass`;
@@ -350,7 +354,7 @@ async function keyPatterns(pg: PGlite, keys: Created['keys']): Promise<Patterns[
   return patterns;
 }
 
-async function linkPatterns(pg: PGlite, links: Created['links']): Promise<Patterns['links']> {
+async function linkPatterns(pg: PGlite, links: CreatedObjects['links']): Promise<Patterns['links']> {
   const patterns = new Map<string, LinkPattern>();
   for (const [link, name] of links) {
     const operators = one(
@@ -370,14 +374,14 @@ async function linkPatterns(pg: PGlite, links: Created['links']): Promise<Patter
 }
 
 /** The rows of a query as COPY writes them, by their columns. */
-async function rowsOf(pg: PGlite, query: string): Promise<readonly Fields[]> {
+async function rowsOf(pg: PGlite, query: string): Promise<readonly CatalogFields[]> {
   const { blob } = await pg.query(`COPY (${query}) TO '/dev/blob' WITH (HEADER)`);
   const [header = '', ...lines] = ((await blob?.text()) ?? '').replace(/\n$/, '').split('\n');
   const names = header.split('\t');
   return lines.map((line) => new Map(line.split('\t').map((value, i) => [names[i] ?? '', value])));
 }
 
-function one(rows: readonly Fields[]): Fields {
+function one(rows: readonly CatalogFields[]): CatalogFields {
   const [row, ...more] = rows;
   if (row === undefined || more.length > 0) throw new Error('a pattern of the catalog is not one row');
   return row;

@@ -1,6 +1,6 @@
-import type { CatalogContents, ColumnModel, ForeignKey, TableModel } from '../contents.js';
+import type { CatalogContents, CatalogForeignKey, ColumnModel, TableModel } from '../contents.js';
 import { type ArrayTypeName, SchemaNames } from './names.js';
-import { type Cell, escaped, type KeyPattern, linkOf, type Patterns } from './patterns.js';
+import { type CatalogCell, escaped, type KeyPattern, linkOf, type Patterns } from './patterns.js';
 
 /** Tables of pg_catalog that get rows, in the order in which they are filled. */
 export const FILLED = [
@@ -16,10 +16,10 @@ export const FILLED = [
   'pg_constraint_column',
 ] as const;
 
-export type Filled = (typeof FILLED)[number];
+export type FilledTable = (typeof FILLED)[number];
 
 /** One row, as a line of COPY. */
-export type CatalogRow = readonly [table: Filled, line: string];
+export type CatalogRow = readonly [table: FilledTable, line: string];
 
 /** OIDs of the system catalogs themselves; the same in every Postgres. */
 const CLASS = 1259;
@@ -31,7 +31,7 @@ const TRIGGER = 2620;
 const FIRST_OID_OF_USERS = 16_384;
 
 /** A table, and the names and OIDs that it gets. */
-interface Table {
+interface CatalogTable {
   readonly model: TableModel;
   readonly oid: number;
   readonly rowType: number;
@@ -53,11 +53,11 @@ interface PrimaryKey {
   }[];
 }
 
-interface Link {
+interface CatalogLink {
   readonly name: string;
   readonly oid: number;
-  readonly from: Table;
-  readonly to: Table;
+  readonly from: CatalogTable;
+  readonly to: CatalogTable;
   readonly key: PrimaryKey;
   readonly columns: readonly LinkColumn[];
   readonly comment: string | null;
@@ -89,7 +89,7 @@ export function* catalogRows(
   let next = firstOid;
   const oid = (): number => next++;
   const names = new SchemaNames(taken.relations, taken.types);
-  const known = new Map<string, Table>();
+  const known = new Map<string, CatalogTable>();
   for (const model of tables) {
     known.set(model.name, {
       model,
@@ -117,7 +117,7 @@ export function* catalogRows(
 
 /** Null where the caller sees none, or Postgres has no order of one of its types. */
 function primaryKeyOf(
-  table: Table,
+  table: CatalogTable,
   { keys }: Patterns,
   names: SchemaNames,
   oid: () => number,
@@ -134,12 +134,12 @@ function primaryKeyOf(
 
 /** None where one of its types cannot be compared. */
 function linksOf(
-  { table, columns, target, targetColumns, comment }: ForeignKey,
-  tables: ReadonlyMap<string, Table>,
+  { table, columns, target, targetColumns, comment }: CatalogForeignKey,
+  tables: ReadonlyMap<string, CatalogTable>,
   { links }: Patterns,
   names: SchemaNames,
   oid: () => number,
-): readonly Link[] {
+): readonly CatalogLink[] {
   const [from, to] = [tables.get(table), tables.get(target)];
   if (from === undefined || to === undefined || to.key === null) return [];
   const linked = columns.flatMap((name, i): readonly LinkColumn[] => {
@@ -155,7 +155,7 @@ function linksOf(
   ];
 }
 
-function* tableRows(table: Table, patterns: Patterns): Generator<CatalogRow> {
+function* tableRows(table: CatalogTable, patterns: Patterns): Generator<CatalogRow> {
   const { model, oid, rowType, arrayType } = table;
   const name = escaped(model.name);
   yield [
@@ -189,7 +189,7 @@ function* tableRows(table: Table, patterns: Patterns): Generator<CatalogRow> {
 }
 
 function* columnRows(
-  table: Table,
+  table: CatalogTable,
   column: ColumnModel,
   number: number,
   patterns: Patterns,
@@ -210,7 +210,7 @@ function* columnRows(
   yield constraintColumn(constraint, 'CHECK', escaped(table.model.name), name, 1, null);
 }
 
-function* keyRows(table: Table, key: PrimaryKey, patterns: Patterns): Generator<CatalogRow> {
+function* keyRows(table: CatalogTable, key: PrimaryKey, patterns: Patterns): Generator<CatalogRow> {
   const { index, constraint, columns } = key;
   const name = escaped(key.name);
   const [count, tableName] = [columns.length, escaped(table.model.name)];
@@ -253,7 +253,7 @@ function* keyRows(table: Table, key: PrimaryKey, patterns: Patterns): Generator<
   }
 }
 
-function* linkRows(link: Link, patterns: Patterns, oid: () => number): Generator<CatalogRow> {
+function* linkRows(link: CatalogLink, patterns: Patterns, oid: () => number): Generator<CatalogRow> {
   const { from, to, key, columns } = link;
   const name = escaped(link.name);
   yield [
@@ -305,7 +305,7 @@ function arrayOf(items: readonly (number | string)[]): string {
   return `{${items.join(',')}}`;
 }
 
-function fieldsOf(...cells: readonly Cell[]): string {
+function fieldsOf(...cells: readonly CatalogCell[]): string {
   return `${cells.map((c) => c ?? '\\N').join('\t')}\n`;
 }
 

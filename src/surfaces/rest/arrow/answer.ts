@@ -8,15 +8,15 @@ import {
   Struct,
 } from 'apache-arrow';
 import type { GovernedPlan } from 'osl-compiler';
-import type { Answer } from '../../../ask/index.js';
+import type { QueryAnswer } from '../../../ask/index.js';
 import { DataRowReader } from '../../../engine/index.js';
 import { type AnswerHead, tailOf } from '../answer-members.js';
 import { columnsOf } from '../columns.js';
-import type { Encoding } from '../encoding.js';
+import type { RowEncoding } from '../encoding.js';
 import { ARROW_STREAM } from '../encoding.js';
 import { PORTION_BYTES } from '../json-bytes.js';
-import type { Problem } from '../problem.js';
-import type { Column } from './column.js';
+import type { ProblemDocument } from '../problem.js';
+import type { ArrowColumn } from './column.js';
 import { columnOf, fieldOf, formatOf } from './columns.js';
 
 /** A record batch ends at whichever comes first, so that memory does not grow with the answer. */
@@ -27,7 +27,7 @@ const BATCH_BYTES = 1_048_576;
  * An Arrow IPC stream: the schema, batches of rows, then a batch without rows whose metadata has the trailer. One that
  * fails ends in a batch without rows whose metadata has the problem, and no end-of-stream marker.
  */
-export class ArrowAnswer implements Encoding {
+export class ArrowAnswer implements RowEncoding {
   readonly contentType = ARROW_STREAM;
   /** In its column, and in the batch. */
   readonly copies = 2;
@@ -36,7 +36,7 @@ export class ArrowAnswer implements Encoding {
   #taken: Buffer[] = [];
   #pending = 0;
   #schema = new Schema();
-  #columns: readonly Column[] = [];
+  #columns: readonly ArrowColumn[] = [];
   #rows = 0;
   #bytes = 0;
 
@@ -98,7 +98,7 @@ export class ArrowAnswer implements Encoding {
     if (this.#rows >= BATCH_ROWS || this.#bytes >= BATCH_BYTES) this.#writeBatch();
   }
 
-  end(answer: Answer): void {
+  end(answer: QueryAnswer): void {
     if (this.#rows > 0) this.#writeBatch();
     const head = { request_id: answer.requestId, form: answer.plan.form };
     this.#writeBatch(new Map([['osl.trailer', JSON.stringify({ ...head, ...tailOf(answer) })]]));
@@ -106,7 +106,7 @@ export class ArrowAnswer implements Encoding {
     this.#collect();
   }
 
-  fail(problem: Problem): 'cut' {
+  fail(problem: ProblemDocument): 'cut' {
     this.#clear();
     this.#writeBatch(new Map([['osl.problem', JSON.stringify(problem)]]));
     return 'cut';

@@ -2,7 +2,7 @@
 const KEPT_BYTES = 4_194_304;
 
 /** Bytes that start at the front of their ArrayBuffer, so that views of any width stand right. */
-export class GrowingBytes {
+export class ArrowBytes {
   readonly #initial: number;
   bytes: Buffer;
   length = 0;
@@ -33,8 +33,8 @@ function allocate(size: number): Buffer {
 }
 
 /** Which values are there, as a bitmap that is kept only once a NULL came. */
-export class Validity {
-  readonly #bits = new GrowingBytes(1_024);
+export class ValidityBitmap {
+  readonly #bits = new ArrowBytes(1_024);
   #nulls = 0;
   #length = 0;
 
@@ -85,7 +85,7 @@ export class Validity {
 
 /** Where each value of variable size ends. */
 export class Offsets {
-  readonly #bytes = new GrowingBytes(4_096);
+  readonly #bytes = new ArrowBytes(4_096);
 
   constructor() {
     this.clear();

@@ -1,9 +1,9 @@
 import { Data, type DataType } from 'apache-arrow';
 import { queryError } from 'osl-compiler';
-import type { Validity } from './buffers.js';
+import type { ValidityBitmap } from './buffers.js';
 
 /** The values of one column of one record batch, as they are gathered. */
-export interface Column {
+export interface ArrowColumn {
   readonly type: DataType;
   /** One value in Postgres' binary format, in `source[start … end)`. @throws QueryError E4060 where Arrow has no such value */
   value(source: Buffer, start: number, end: number): void;
@@ -18,7 +18,7 @@ export interface Column {
 /** A column's data with its validity. The order of the buffers is Arrow's: offsets, values, bitmap. */
 export function dataOf(
   type: DataType,
-  validity: Validity,
+  validity: ValidityBitmap,
   offsets: Int32Array | undefined,
   values: ArrayBufferView | undefined,
   children: Data[] = [],

@@ -23,14 +23,23 @@ import {
   type TypeName,
   typeRow,
 } from 'osl-compiler';
-import type { Column } from './column.js';
+import type { ArrowColumn } from './column.js';
 import { decimalLayout } from './decimal.js';
-import { copy, date, FixedColumn, interval, type Layout, reverse, time, timestamp } from './fixed-column.js';
+import {
+  copy,
+  date,
+  FixedColumn,
+  interval,
+  reverse,
+  time,
+  timestamp,
+  type ValueLayout,
+} from './fixed-column.js';
 import { numericText } from './numeric-text.js';
 import { BoolColumn, BytesColumn, ListColumn, TextListColumn, verbatim } from './variable-columns.js';
 
 /** The field of an answer's column, with the model's type and masking as metadata. */
-export function fieldOf({ name, type, source }: OutputColumn, redacted: boolean, column: Column): Field {
+export function fieldOf({ name, type, source }: OutputColumn, redacted: boolean, column: ArrowColumn): Field {
   const metadata = new Map([
     ['osl.type', type],
     ['osl.redacted', String(redacted)],
@@ -54,7 +63,7 @@ function extensionOf(type: TypeName): readonly (readonly [string, string])[] {
  * Gathers values for the column. Nothing is rounded: a numeric that is declared with its precision is a decimal, any
  * other is text, since it has no bound.
  */
-export function columnOf({ type, name, form }: OutputColumn): Column {
+export function columnOf({ type, name, form }: OutputColumn): ArrowColumn {
   const decimal = decimalLayout(form);
   if (decimal !== null) return new FixedColumn(decimal, name);
   if (!isArray(type)) return scalarColumn(type, name);
@@ -73,17 +82,17 @@ export function formatOf(type: TypeName): 0 | 1 {
   return isAsText(isArray(type) ? elementOf(type) : type) ? 0 : 1;
 }
 
-function scalarColumn(type: ScalarType, name: string): Column {
+function scalarColumn(type: ScalarType, name: string): ArrowColumn {
   return COLUMNS[typeRow(type).arrow](name);
 }
 
 const fixed =
-  (layout: () => Layout) =>
-  (name: string): Column =>
+  (layout: () => ValueLayout) =>
+  (name: string): ArrowColumn =>
     new FixedColumn(layout(), name);
 const utf8 = () => new BytesColumn(new Utf8(), verbatim());
 
-const COLUMNS: Readonly<Record<ArrowForm, (name: string) => Column>> = {
+const COLUMNS: Readonly<Record<ArrowForm, (name: string) => ArrowColumn>> = {
   text: utf8,
   utf8,
   bool: () => new BoolColumn(new Bool()),
@@ -103,6 +112,6 @@ const COLUMNS: Readonly<Record<ArrowForm, (name: string) => Column>> = {
   interval: fixed(() => ({ type: new IntervalMonthDayNano(), width: 16, view: Int32Array, write: interval })),
 };
 
-function moment(zone: string | null): Layout {
+function moment(zone: string | null): ValueLayout {
   return { type: new TimestampMicrosecond(zone), width: 8, view: BigInt64Array, write: timestamp };
 }

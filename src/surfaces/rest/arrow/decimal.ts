@@ -1,6 +1,6 @@
 import { Decimal } from 'apache-arrow';
 import { type ColumnForm, decimalOf } from 'osl-compiler';
-import type { Layout, WriteFixed } from './fixed-column.js';
+import type { ValueLayout, WriteFixed } from './fixed-column.js';
 
 /** The most digits of Arrow's decimals of 128 and of 256 bits. */
 const MOST_IN_128 = 38;
@@ -10,7 +10,7 @@ const MOST_IN_256 = 76;
  * A column that is declared as `numeric(p,s)` in the decimals of Arrow; null where these have no room for it. NaN is
  * none of them, nor is a number of more digits than are declared: nothing is rounded.
  */
-export function decimalLayout(form: ColumnForm | null): Layout | null {
+export function decimalLayout(form: ColumnForm | null): ValueLayout | null {
   const declared = decimalOf(form);
   if (declared === null) return null;
   const { precision, scale } = declared;

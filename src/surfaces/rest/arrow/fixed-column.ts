@@ -1,6 +1,6 @@
 import type { Data, DataType } from 'apache-arrow';
-import { GrowingBytes, Validity } from './buffers.js';
-import { type Column, dataOf, noValue } from './column.js';
+import { ArrowBytes, ValidityBitmap } from './buffers.js';
+import { type ArrowColumn, dataOf, noValue } from './column.js';
 
 /**
  * Writes the value at `source[start …)` in Arrow's byte order to `into[at …)`. Gives what the value is, such as
@@ -8,30 +8,30 @@ import { type Column, dataOf, noValue } from './column.js';
  */
 export type WriteFixed = (source: Buffer, start: number, into: Buffer, at: number) => string | undefined;
 
-type View = new (buffer: ArrayBufferLike, offset: number, length: number) => ArrayBufferView;
+type ViewConstructor = new (buffer: ArrayBufferLike, offset: number, length: number) => ArrayBufferView;
 
 /** How values of one width lie in Arrow's memory. */
-export interface Layout {
+export interface ValueLayout {
   readonly type: DataType;
   /** Bytes of a value. */
   readonly width: number;
-  readonly view: View & { readonly BYTES_PER_ELEMENT: number };
+  readonly view: ViewConstructor & { readonly BYTES_PER_ELEMENT: number };
   readonly write: WriteFixed;
 }
 
 /** Values of one width. */
-export class FixedColumn implements Column {
+export class FixedColumn implements ArrowColumn {
   readonly type: DataType;
-  readonly #layout: Layout;
+  readonly #layout: ValueLayout;
   readonly #name: string;
-  readonly #values: GrowingBytes;
-  readonly #validity = new Validity();
+  readonly #values: ArrowBytes;
+  readonly #validity = new ValidityBitmap();
 
-  constructor(layout: Layout, name: string) {
+  constructor(layout: ValueLayout, name: string) {
     this.type = layout.type;
     this.#layout = layout;
     this.#name = name;
-    this.#values = new GrowingBytes(256 * layout.width);
+    this.#values = new ArrowBytes(256 * layout.width);
   }
 
   value(source: Buffer, start: number): void {

@@ -1,5 +1,5 @@
 import { InternalError } from 'osl-compiler';
-import type { GrowingBytes } from './buffers.js';
+import type { ArrowBytes } from './buffers.js';
 
 const NEGATIVE = 0x4000;
 const SPECIAL: ReadonlyMap<number, Buffer> = new Map([
@@ -16,7 +16,7 @@ const POINT = 0x2e;
  * Writes a numeric, which stands in `source[start …)` in Postgres' binary format (groups of four decimal digits), as
  * the text that Postgres writes: every digit of its scale, no exponent.
  */
-export function numericText(source: Buffer, start: number, out: GrowingBytes): void {
+export function numericText(source: Buffer, start: number, out: ArrowBytes): void {
   const groups = source.readUInt16BE(start);
   const weight = source.readInt16BE(start + 2);
   const sign = source.readUInt16BE(start + 4);

@@ -1,19 +1,19 @@
 import { type Data, type DataType, Field, List } from 'apache-arrow';
 import { ArrayReader } from '../array-value.js';
 import { PORTION_BYTES } from '../json-bytes.js';
-import { GrowingBytes, Offsets, Validity } from './buffers.js';
-import { type Column, dataOf, noValue } from './column.js';
+import { ArrowBytes, Offsets, ValidityBitmap } from './buffers.js';
+import { type ArrowColumn, dataOf, noValue } from './column.js';
 
 /** Appends the value that stands in `source[start … end)`. */
-export type WriteBytes = (source: Buffer, start: number, end: number, out: GrowingBytes) => void;
+export type WriteBytes = (source: Buffer, start: number, end: number, out: ArrowBytes) => void;
 
 /** Text and bytes. */
-export class BytesColumn implements Column {
+export class BytesColumn implements ArrowColumn {
   readonly type: DataType;
   readonly #write: WriteBytes;
   readonly #offsets = new Offsets();
-  readonly #values = new GrowingBytes(4_096);
-  readonly #validity = new Validity();
+  readonly #values = new ArrowBytes(4_096);
+  readonly #validity = new ValidityBitmap();
 
   constructor(type: DataType, write: WriteBytes) {
     this.type = type;
@@ -52,10 +52,10 @@ export function verbatim(skip = 0): WriteBytes {
 }
 
 /** Bits, eight to a byte. */
-export class BoolColumn implements Column {
+export class BoolColumn implements ArrowColumn {
   readonly type: DataType;
-  readonly #bits = new GrowingBytes(1_024);
-  readonly #validity = new Validity();
+  readonly #bits = new ArrowBytes(1_024);
+  readonly #validity = new ValidityBitmap();
 
   constructor(type: DataType) {
     this.type = type;
@@ -99,15 +99,15 @@ const DIMENSION = 8;
  * Arrays of one dimension. Lower bounds have no place in Arrow and are dropped, as in JSON; more dimensions would need
  * another type than the column has.
  */
-export class ListColumn implements Column {
+export class ListColumn implements ArrowColumn {
   readonly type: DataType;
   readonly #name: string;
-  readonly #element: Column;
+  readonly #element: ArrowColumn;
   readonly #offsets = new Offsets();
-  readonly #validity = new Validity();
+  readonly #validity = new ValidityBitmap();
   #elements = 0;
 
-  constructor(element: Column, name: string) {
+  constructor(element: ArrowColumn, name: string) {
     this.type = new List(new Field('item', element.type, true));
     this.#name = name;
     this.#element = element;
@@ -160,15 +160,15 @@ export class ListColumn implements Column {
 }
 
 /** As `ListColumn`, of arrays that come as Postgres' text: `{10.0.0.1,NULL}`. */
-export class TextListColumn implements Column {
+export class TextListColumn implements ArrowColumn {
   readonly type: DataType;
   readonly #name: string;
-  readonly #items: Column;
+  readonly #items: ArrowColumn;
   readonly #offsets = new Offsets();
-  readonly #validity = new Validity();
+  readonly #validity = new ValidityBitmap();
   #count = 0;
 
-  constructor(items: Column, name: string) {
+  constructor(items: ArrowColumn, name: string) {
     this.type = new List(new Field('item', items.type, true));
     this.#name = name;
     this.#items = items;

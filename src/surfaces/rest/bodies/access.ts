@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { AccessQuestion } from '../../../ask/why/explain-access.js';
 import type { AccessRequest } from '../../../ask/why/request-access.js';
 import { malformed, termIn } from '../fault.js';
-import { exactly, list, oneOf, orNull, type Shape, text } from '../shape.js';
+import { exactly, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { jsonFields } from './json.js';
 import { readerOf } from './reader.js';
 
@@ -12,7 +12,7 @@ const OBJECT = text('An entity, bridge or facet, or a column of one: `osl.entiti
 });
 const SUBJECT = { minLength: 1, maxLength: 200 } as const;
 
-const CLAIMS: Shape<Readonly<Record<string, readonly string[]>>> = {
+const CLAIMS: JsonShape<Readonly<Record<string, readonly string[]>>> = {
   type: 'object',
   maxProperties: 32,
   additionalProperties: { type: 'array', items: { type: 'string', maxLength: 200 }, maxItems: 32 },

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Wish } from '../../../ask/authoring/propose.js';
 import type { Proposal } from '../../../model/authoring/index.js';
 import { LONGEST_TERM, termIn } from '../fault.js';
-import { exactly, type Shape, text } from '../shape.js';
+import { exactly, type JsonShape, text } from '../shape.js';
 import { jsonFields } from './json.js';
 import { readerOfOne } from './reader.js';
 
@@ -24,8 +24,8 @@ export function readWish(request: FastifyRequest): Wish {
 }
 
 /** YAML text, or its members as JSON. */
-export type Written = string | Readonly<Record<string, unknown>>;
-const WRITTEN: Shape<Written> = { type: ['string', 'object'], description: 'YAML text, or JSON.' };
+export type YamlOrJson = string | Readonly<Record<string, unknown>>;
+const WRITTEN: JsonShape<YamlOrJson> = { type: ['string', 'object'], description: 'YAML text, or JSON.' };
 
 const PROPOSALS = {
   fragment: exactly({ fragment: WRITTEN }),
@@ -57,7 +57,7 @@ export function readProposal(
   }
 }
 
-export function documentOf(written: Written): { readonly text: string; readonly placed: boolean } {
+export function documentOf(written: YamlOrJson): { readonly text: string; readonly placed: boolean } {
   // Of JSON within JSON the sender has no lines to look at.
   return typeof written === 'string'
     ? { text: written, placed: true }

@@ -7,10 +7,10 @@ import { requireExactNumbers } from './json-numbers.js';
 import { ambiguityOf, requireFewMembers } from './json-text.js';
 
 /** The members of a JSON object, by name. */
-export type Fields = Readonly<Record<string, unknown>>;
+export type JsonFields = Readonly<Record<string, unknown>>;
 
 /** The body, which must be a JSON object in UTF-8; beside it no parameter is known. @throws QueryError E4150, E0511 */
-export function jsonFields(request: FastifyRequest): Fields {
+export function jsonFields(request: FastifyRequest): JsonFields {
   queryParameters(request, []);
   requireJson(request);
   return fieldsIn(request.body);
@@ -24,7 +24,7 @@ function requireJson(request: FastifyRequest): void {
 }
 
 /** The members of the object that the bytes of a body hold. @throws QueryError E0511 */
-export function fieldsIn(body: unknown): Fields {
+export function fieldsIn(body: unknown): JsonFields {
   const parsed = parseJson(body);
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw malformed('the body must be a JSON object');

@@ -7,17 +7,17 @@ import {
   plainName,
   queryError,
 } from 'osl-compiler';
-import type { Upstream } from '../../../ask/data/explain.js';
+import type { UpstreamDetail } from '../../../ask/data/explain.js';
 import { malformed } from '../fault.js';
 import {
   either,
   exactly,
   flag,
   inAnyCase,
+  type JsonShape,
   list,
   oneOf,
   orNull,
-  type Shape,
   text,
   textOrNull,
   type ValueOf,
@@ -33,7 +33,7 @@ const KEY = text(
   '`entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without.',
   NAMED,
 );
-const GRAIN: Shape<Grain> = inAnyCase(oneOf(...GRAINS));
+const GRAIN: JsonShape<Grain> = inAnyCase(oneOf(...GRAINS));
 /** The two spellings are those of MetricFlow's clients. */
 const GRAIN_MEMBERS = { 'grain?': orNull(GRAIN), 'timeGranularity?': orNull(GRAIN) } as const;
 const MOMENT = textOrNull('A day, or an ISO 8601 time; UTC where it has no offset.');
@@ -69,10 +69,10 @@ const ORDER = orNull(
   ),
 );
 const WHERE = orNull(either(CONDITION, list(CONDITION, undefined, { maxItems: 50 })));
-const LIMIT: Shape<number | null> = orNull({ type: 'integer', minimum: 0, maximum: 2_147_483_647 });
+const LIMIT: JsonShape<number | null> = orNull({ type: 'integer', minimum: 0, maximum: 2_147_483_647 });
 const TIME_CONSTRAINT = orNull(exactly({ 'start?': MOMENT, 'end?': MOMENT }, 'Both included.'));
 
-const UPSTREAM: Shape<Upstream> = {
+const UPSTREAM: JsonShape<UpstreamDetail> = {
   ...oneOf('statement', 'plan'),
   description:
     'With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others.',
@@ -101,10 +101,10 @@ export const METRICS_QUERY = exactly(
   'A metrics query.',
 );
 
-type Told = 'metrics' | 'group_by' | 'where' | 'order_by' | 'limit' | 'time_constraint';
+type MetricsMember = 'metrics' | 'group_by' | 'where' | 'order_by' | 'limit' | 'time_constraint';
 
 /** Of a metrics body, one spelling of each member. */
-export const METRICS_MEMBERS: Readonly<Record<Told, Readonly<Record<string, unknown>>>> = {
+export const METRICS_MEMBERS: Readonly<Record<MetricsMember, Readonly<Record<string, unknown>>>> = {
   metrics: METRICS,
   group_by: GROUPS,
   where: WHERE,
@@ -113,10 +113,10 @@ export const METRICS_MEMBERS: Readonly<Record<Told, Readonly<Record<string, unkn
   time_constraint: TIME_CONSTRAINT,
 };
 
-type MetricsBody = ValueOf<typeof METRICS_QUERY>;
+type MetricsQueryBody = ValueOf<typeof METRICS_QUERY>;
 
 /** What a metrics body asks for, in any of its spellings. @throws QueryError E0511, which shows no values */
-export function metricsRequestOf(body: MetricsBody): MetricsRequest {
+export function metricsRequestOf(body: MetricsQueryBody): MetricsRequest {
   return {
     metrics: body.metrics.map((metric) => {
       const { name, alias = null } = typeof metric === 'string' ? { name: metric } : metric;
@@ -143,9 +143,9 @@ function spelled<T>(
   return value ?? otherValue;
 }
 
-type Grained = { readonly grain?: Grain | null; readonly timeGranularity?: Grain | null };
+type GrainFields = { readonly grain?: Grain | null; readonly timeGranularity?: Grain | null };
 
-function grainOf({ grain, timeGranularity }: Grained): Grain | null {
+function grainOf({ grain, timeGranularity }: GrainFields): Grain | null {
   return spelled('grain', grain, 'timeGranularity', timeGranularity) ?? null;
 }
 
@@ -153,20 +153,20 @@ function nameOf(written: string): string {
   return plainName('metrics', written).toLowerCase();
 }
 
-function keyOf(key: string | (Grained & { readonly name: string })) {
+function keyOf(key: string | (GrainFields & { readonly name: string })) {
   return typeof key === 'string'
     ? { name: nameOf(key), grain: null }
     : { name: nameOf(key.name), grain: grainOf(key) };
 }
 
 function orderOf(
-  order: string | (Grained & { readonly name: string; readonly descending?: boolean }),
+  order: string | (GrainFields & { readonly name: string; readonly descending?: boolean }),
 ): MetricsRequest['orderBy'][number] {
   if (typeof order !== 'string') return { ...keyOf(order), descending: order.descending === true };
   return { ...keyOf(order.replace(/^-/, '')), descending: order.startsWith('-') };
 }
 
-function conditionsOf(where: MetricsBody['where']): readonly string[] {
+function conditionsOf(where: MetricsQueryBody['where']): readonly string[] {
   const all = where === undefined || where === null ? [] : [where].flat();
   const texts = all.map((one) => (typeof one === 'string' ? one : one.sql));
   if (texts.reduce((sum, t) => sum + t.length, 0) > LONGEST_WHERE)
@@ -174,7 +174,7 @@ function conditionsOf(where: MetricsBody['where']): readonly string[] {
   return texts;
 }
 
-function constraintOf(given: MetricsBody['time_constraint']): MetricsRequest['timeConstraint'] {
+function constraintOf(given: MetricsQueryBody['time_constraint']): MetricsRequest['timeConstraint'] {
   if (given === undefined || given === null) return null;
   return { start: instantOf(given.start), end: instantOf(given.end) };
 }

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { ChangeRequest } from '../../../ask/authoring/publish.js';
 import { malformed } from '../fault.js';
-import { exactly, list, oneOf, orNull, type Shape, text } from '../shape.js';
-import { documentOf, type Written } from './authoring.js';
+import { exactly, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
+import { documentOf, type YamlOrJson } from './authoring.js';
 import { jsonFields } from './json.js';
 import { readerOfOne } from './reader.js';
 
@@ -20,11 +20,11 @@ const BASE = {
     NAMED,
   ),
 } as const;
-const FRAGMENT: Shape<Written> = {
+const FRAGMENT: JsonShape<YamlOrJson> = {
   type: ['string', 'object'],
   description: 'Members of a manifest: YAML text, or JSON.',
 };
-const REASONS: Shape<Readonly<Record<string, string | null>>> = {
+const REASONS: JsonShape<Readonly<Record<string, string | null>>> = {
   type: 'object',
   minProperties: 1,
   propertyNames: NAMED,
@@ -38,7 +38,7 @@ const REASONS: Shape<Readonly<Record<string, string | null>>> = {
   ),
   description: 'Objects by name, with the reason of each.',
 };
-const VERSION: Shape<number | string> = {
+const VERSION: JsonShape<number | string> = {
   type: ['integer', 'string'],
   ...NAMED,
   minimum: 0,

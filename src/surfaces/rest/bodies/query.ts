@@ -1,15 +1,15 @@
 import type { FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
-import type { Upstream } from '../../../ask/data/explain.js';
-import type { Body } from '../../../ask/index.js';
+import type { UpstreamDetail } from '../../../ask/data/explain.js';
+import type { QuestionBody } from '../../../ask/index.js';
 import type { BoundValue } from '../../../engine/index.js';
 import { malformed } from '../fault.js';
-import { exactly, list, type Shape, text } from '../shape.js';
-import { type Fields, jsonFields } from './json.js';
+import { exactly, type JsonShape, list, text } from '../shape.js';
+import { type JsonFields, jsonFields } from './json.js';
 import { METRICS_QUERY, metricsRequestOf, PLANNING } from './metrics.js';
 import { readerOfOne } from './reader.js';
 
-const SCALAR: Shape<string | number | boolean | null> = { type: ['string', 'number', 'boolean', 'null'] };
+const SCALAR: JsonShape<string | number | boolean | null> = { type: ['string', 'number', 'boolean', 'null'] };
 
 /** At most as many as the protocol can bind. */
 const PARAMETERS = list(
@@ -36,9 +36,9 @@ function bytesOf(value: string | number | boolean | null, n: number): Uint8Array
 }
 
 export interface QueryRequest {
-  readonly body: Body;
+  readonly body: QuestionBody;
   readonly explain: boolean;
-  readonly upstream: Upstream | null;
+  readonly upstream: UpstreamDetail | null;
   readonly parameters: readonly BoundValue[];
 }
 
@@ -71,7 +71,7 @@ export function readQueryRequest(request: FastifyRequest): QueryRequest {
 }
 
 /** Values of the body are never shown, names of its fields are. @throws QueryError E0511, E0513 */
-export function queryRequestIn(fields: Fields): QueryRequest {
+export function queryRequestIn(fields: JsonFields): QueryRequest {
   const { kind, read } = readOne(fields);
   const { explain, upstream = null } = read;
   if (upstream !== null && explain !== true) throw malformed('`upstream` goes with `explain` only');

@@ -2,8 +2,8 @@ import type { ErrorObject, ValidateFunction } from 'ajv';
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
 import { malformed, shownName, unknownName } from '../fault.js';
-import type { Shape, ValueOf } from '../shape.js';
-import type { Fields } from './json.js';
+import type { JsonShape, ValueOf } from '../shape.js';
+import type { JsonFields } from './json.js';
 
 const DIALECT: Dialect = {
   options: {
@@ -32,7 +32,7 @@ const DIALECT: Dialect = {
   ],
 };
 
-const shapes: Shape[] = [];
+const shapes: JsonShape[] = [];
 
 /** Builds the checks of all shapes that have a reader, for later processes. */
 export async function buildReaders(): Promise<void> {
@@ -40,7 +40,7 @@ export async function buildReaders(): Promise<void> {
 }
 
 /** Reads bodies of `shape`. What it reads has been parsed for it alone. */
-export function readerOf<T>(shape: Shape<T>): (body: Fields) => T {
+export function readerOf<T>(shape: JsonShape<T>): (body: JsonFields) => T {
   shapes.push(shape);
   let check: ValidateFunction<T> | null = null;
   /** @throws QueryError E0511, which names fields and shows no values */
@@ -59,10 +59,10 @@ type OneOf<A> = { readonly [K in keyof A]: { readonly kind: K; readonly read: Va
  *
  * @param mixed what a body of several shapes is; E0511 unless told
  */
-export function readerOfOne<A extends Readonly<Record<string, Shape>>>(
+export function readerOfOne<A extends Readonly<Record<string, JsonShape>>>(
   shapes: A,
   mixed: (() => QueryError) | null = null,
-): (body: Fields) => OneOf<A> {
+): (body: JsonFields) => OneOf<A> {
   const all = Object.entries(shapes).map(([kind, shape]) => ({
     kind,
     members: membersOf(shape),
@@ -91,7 +91,7 @@ function namesOf(shapes: readonly { readonly kind: string }[]): readonly string[
 }
 
 /** The members that an object's shape knows. */
-function membersOf(shape: Shape): readonly string[] {
+function membersOf(shape: JsonShape): readonly string[] {
   return Object.keys((shape['properties'] as object | undefined) ?? {});
 }
 

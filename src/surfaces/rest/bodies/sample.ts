@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import { plainName } from 'osl-compiler';
 import type { SampleRequest } from '../../../ask/data/sample.js';
-import { exactly, oneOf, orNull, type Shape, text } from '../shape.js';
+import { exactly, type JsonShape, oneOf, orNull, text } from '../shape.js';
 import { jsonFields } from './json.js';
 import { readerOf } from './reader.js';
 
 /** Rows where the body does not say: the contract's. */
 const DEFAULT_LIMITS: Readonly<Record<SampleRequest['kind'], number>> = { table: 8, facet: 5 };
-const LIMIT: Shape<number> = {
+const LIMIT: JsonShape<number> = {
   type: 'integer',
   minimum: 1,
   maximum: 100,

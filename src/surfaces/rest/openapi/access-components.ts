@@ -1,6 +1,6 @@
 import { SIGHTS } from '../../../model/graph/index.js';
 import { ACCESS_QUESTION, ACCESS_REQUEST } from '../bodies/access.js';
-import { count, flag, list, object, oneOf, orNull, type Shape, text, textOrNull } from '../shape.js';
+import { count, flag, type JsonShape, list, object, oneOf, orNull, text, textOrNull } from '../shape.js';
 
 const SEES = {
   ...oneOf(...SIGHTS),
@@ -21,14 +21,18 @@ const GRANT_REASON = object({
   rule: text('As the policy file has it: `roles.sales.grants[0]`.'),
   id: text('Opaque; the same that plans and callers are shown.'),
   role: text(),
-  columns: { type: ['string', 'array'], items: { type: 'string' }, description: 'A list, or `*`.' } as Shape,
+  columns: {
+    type: ['string', 'array'],
+    items: { type: 'string' },
+    description: 'A list, or `*`.',
+  } as JsonShape,
   rows: textOrNull('Which rows; null for all.'),
   unmask: NAMES(),
   min_group_size: orNull(count()),
   conditions: orNull({
     type: 'object',
     description: 'When it counts: `starts`, `ends`, `when`, `for`, `break_glass`; null: always.',
-  } as Shape),
+  } as JsonShape),
   counts: flag('Whether it is part of the rights now.'),
   lacking: list(
     object({ subject: text(), attribute: text() }),
@@ -94,7 +98,7 @@ const REQUESTED = object(
   'The same whether or not there is such an object.',
 );
 
-export const ACCESS: readonly (readonly [string, Shape])[] = [
+export const ACCESS: readonly (readonly [string, JsonShape])[] = [
   ['AccessQuestion', ACCESS_QUESTION],
   ['AccessExplanation', EXPLANATION],
   ['Why', WHY],

@@ -1,5 +1,5 @@
 import { SUGGEST_REQUEST, VALIDATE_REQUEST } from '../bodies/authoring.js';
-import { count, flag, list, object, oneOf, type Shape, text, textOrNull } from '../shape.js';
+import { count, flag, type JsonShape, list, object, oneOf, text, textOrNull } from '../shape.js';
 
 export const VERSIONS = object({ manifest: text(), policy: text() }, 'What was served when this was judged.');
 export const REQUEST_ID = text('The call in the audit log.');
@@ -122,7 +122,7 @@ const JUDGEMENT = object({
 });
 
 /** Components of the authoring routes. */
-export const AUTHORING: readonly (readonly [string, Shape])[] = [
+export const AUTHORING: readonly (readonly [string, JsonShape])[] = [
   ['Candidates', CANDIDATES],
   ['SuggestRequest', SUGGEST_REQUEST],
   ['Suggestion', SUGGESTION],

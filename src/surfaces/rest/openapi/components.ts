@@ -3,7 +3,7 @@ import { ORIGINS } from '../../../ask/data/explain.js';
 import { QUERY } from '../bodies/query.js';
 import { SAMPLE_REQUEST } from '../bodies/sample.js';
 import { PROBLEM } from '../problem.js';
-import { count, flag, list, object, oneOf, ref, type Shape, text, textOrNull } from '../shape.js';
+import { count, flag, type JsonShape, list, object, oneOf, ref, text, textOrNull } from '../shape.js';
 import { ACCESS } from './access-components.js';
 import { AUTHORING } from './authoring-components.js';
 import { PUBLISHING } from './publishing-components.js';
@@ -295,7 +295,7 @@ const RESOLUTION = object({
 });
 
 /** By the name that the document gives them. */
-export const COMPONENTS: ReadonlyMap<string, Shape> = new Map<string, Shape>([
+export const COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonShape>([
   ['Problem', PROBLEM],
   ['Query', QUERY],
   ['Answer', ANSWER],

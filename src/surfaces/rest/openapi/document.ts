@@ -1,20 +1,20 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import type { StandingParts } from '../parts.js';
-import type { Shape } from '../shape.js';
+import type { JsonShape } from '../shape.js';
 import { COMPONENTS } from './components.js';
 import { DOCUMENT_OPERATION } from './service-operations.js';
 
 const PATH = '/openapi.json';
 
 /** What a document says of the interface that it is of. */
-export interface Told {
+export interface DocumentInfo {
   readonly title: string;
   readonly description: string;
-  readonly components: ReadonlyMap<string, Shape>;
+  readonly components: ReadonlyMap<string, JsonShape>;
 }
 
-const REST: Told = {
+const REST: DocumentInfo = {
   title: 'OSL Gateway',
   description: 'Governed questions about a semantic graph. `/osl/` is the root of v1.',
   components: COMPONENTS,
@@ -28,7 +28,7 @@ const REST: Told = {
 export async function documentRoutes(
   app: FastifyInstance,
   version: string,
-  { title, description, components }: Told = REST,
+  { title, description, components }: DocumentInfo = REST,
 ): Promise<void> {
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));

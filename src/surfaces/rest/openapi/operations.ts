@@ -1,11 +1,11 @@
 import type { FastifySchema } from 'fastify';
 import { SCHEMA_PARTS } from '../schema-wish.js';
-import { count, list, object, oneOf, ref, type Shape, text } from '../shape.js';
+import { count, type JsonShape, list, object, oneOf, ref, text } from '../shape.js';
 import { ANY_CALL, QUESTION, refusals } from './refusals.js';
 
 /** What each route takes and answers. The routes read their requests themselves; this is what is said of them. */
 
-export function json(schema: Shape, description: string, more: Readonly<Record<string, Shape>> = {}) {
+export function json(schema: JsonShape, description: string, more: Readonly<Record<string, JsonShape>> = {}) {
   const others = Object.entries(more).map(([type, shape]) => [type, { schema: shape }] as const);
   return { description, content: { 'application/json': { schema }, ...Object.fromEntries(others) } };
 }

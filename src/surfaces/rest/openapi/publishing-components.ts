@@ -1,5 +1,5 @@
 import { OBJECTS_REQUEST } from '../bodies/objects.js';
-import { count, flag, list, object, oneOf, type Shape, text, textOrNull } from '../shape.js';
+import { count, flag, type JsonShape, list, object, oneOf, text, textOrNull } from '../shape.js';
 import { DIFFERENCE, FINDING, REQUEST_ID, VERSIONS } from './authoring-components.js';
 
 const AUTHOR = object({ subject: text(), chain: list(text()) });
@@ -77,7 +77,7 @@ const PUBLISHED = {
 } as const;
 
 /** Components of the publishing routes. */
-export const PUBLISHING: readonly (readonly [string, Shape])[] = [
+export const PUBLISHING: readonly (readonly [string, JsonShape])[] = [
   ['ObjectsRequest', OBJECTS_REQUEST],
   ['Publication', PUBLICATION],
   ['Publications', PUBLICATIONS],

@@ -23,7 +23,7 @@ const MEANINGS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /** The step of answering a request in which an error is found. */
-type Stage =
+type RefusalStage =
   | 'http'
   | 'path'
   | 'token'
@@ -151,16 +151,16 @@ const STAGE_OF = {
   noArrowValue: 'encoding',
   bodyTooLarge: 'body',
   mediaType: 'body',
-} satisfies Record<ErrorName, Stage>;
+} satisfies Record<ErrorName, RefusalStage>;
 
 const ALL = Object.keys(STAGE_OF) as readonly ErrorName[]; // of a literal object
 
 /** What a request that nobody need sign may meet. */
-export const UNSIGNED: readonly Stage[] = ['http', 'limit', 'token'];
+export const UNSIGNED: readonly RefusalStage[] = ['http', 'limit', 'token'];
 /** What every call below `/osl` may meet, whatever it asks. */
-export const ANY_CALL: readonly Stage[] = [...UNSIGNED, 'access', 'emergency'];
+export const ANY_CALL: readonly RefusalStage[] = [...UNSIGNED, 'access', 'emergency'];
 /** What a question may meet: all that the compiler refuses, and all that can go wrong while it runs. */
-export const QUESTION: readonly Stage[] = ['question', 'running'];
+export const QUESTION: readonly RefusalStage[] = ['question', 'running'];
 
 export function problem(description: string) {
   return { description, content: { 'application/problem+json': { schema: PROBLEM_REF } } };
@@ -168,7 +168,7 @@ export function problem(description: string) {
 
 /** The refusals of an operation by status: those of its `steps`, stages or single errors, each with its codes. */
 export function refusals(
-  ...steps: readonly (Stage | ErrorName)[]
+  ...steps: readonly (RefusalStage | ErrorName)[]
 ): Readonly<Record<string, ReturnType<typeof problem>>> {
   const codes = new Map<number, Set<string>>();
   for (const name of ALL) {

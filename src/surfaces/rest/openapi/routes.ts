@@ -24,10 +24,10 @@ import {
   TOKEN_OPERATION,
 } from './service-operations.js';
 
-type Operations = Readonly<Partial<Record<'GET' | 'POST', FastifySchema>>>;
+type MethodOperations = Readonly<Partial<Record<'GET' | 'POST', FastifySchema>>>;
 
 /** Every path of the REST surface, as the document writes it, with what is said of each method. */
-export const ROUTES: ReadonlyMap<string, Operations> = new Map<string, Operations>([
+export const ROUTES: ReadonlyMap<string, MethodOperations> = new Map<string, MethodOperations>([
   ['/osl/query', { POST: QUERY_OPERATION }],
   ['/osl/sample', { POST: SAMPLE_OPERATION }],
   ['/osl/schema', { GET: SCHEMA_OPERATION }],

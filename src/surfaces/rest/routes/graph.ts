@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Description, describe, type GraphParts, resolveTerm } from '../../../ask/graph/describe.js';
-import type { Reading } from '../../../ask/graph/readings.js';
+import type { GraphDocument } from '../../../ask/graph/readings.js';
 import { MAP_OPERATION, RESOLVE_OPERATION, SCHEMA_OPERATION } from '../openapi/operations.js';
 import { privateHeaders, sendJson } from '../problem.js';
 import { flagParameter, queryParameters, termParameter } from '../query-string.js';
@@ -38,7 +38,7 @@ async function sendDocument(
   return send(request, reply, await describe(service, request.call, { document, ...asked }));
 }
 
-function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: Reading): FastifyReply {
+function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: GraphDocument): FastifyReply {
   reply.headers({
     ...privateHeaders(request.call.requestId),
     // A cache may keep it for its own user, and asks again before it serves it: grants can be taken away.

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, QueryError } from 'osl-compiler';
-import { type AnswerParts, type Question, Questions } from '../../../ask/index.js';
+import { type AnswerParts, type DataQuestion, QuestionRouter } from '../../../ask/index.js';
 import { explainQuestion } from '../answer-members.js';
 import { AnswerStream } from '../answer-stream.js';
 import { type QueryRequest, readQueryRequest } from '../bodies/query.js';
-import type { Encoding } from '../encoding.js';
-import { type Layout, layoutOf } from '../encoding.js';
+import type { RowEncoding } from '../encoding.js';
+import { type AnswerLayout, layoutOf } from '../encoding.js';
 import type { Inflight } from '../inflight.js';
 import { JsonAnswer, NdjsonAnswer } from '../json-answer.js';
 import { QUERY_OPERATION } from '../openapi/operations.js';
@@ -14,11 +14,11 @@ import { readRequest } from '../read-request.js';
 
 /** `POST /osl/query`: questions, and with `explain: true` their plans. */
 export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
-  const questions = new Questions(service);
+  const questions = new QuestionRouter(service);
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request.call, 'query', () => readQueryRequest(request));
     const mayBeOld = !ANEW.test(request.headers['cache-control'] ?? '');
-    const question: Question = { ...request.call, body: asked.body, parameterOids: [], mayBeOld };
+    const question: DataQuestion = { ...request.call, body: asked.body, parameterOids: [], mayBeOld };
     const { body } = asked;
     const text = 'text' in body ? body.text : null;
     return inflight.run(reply.raw, { call: request.call, action: 'query', text }, async (signal) => {
@@ -33,8 +33,8 @@ export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight:
 }
 
 async function streamAnswer(
-  questions: Questions,
-  question: Question,
+  questions: QuestionRouter,
+  question: DataQuestion,
   asked: QueryRequest,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -65,7 +65,7 @@ async function streamAnswer(
 const ANEW = /\bno-(?:cache|store)\b/i;
 
 /** Arrow's library takes its time to load, and only answers in Arrow wait for it. */
-async function encodingOf(layout: Layout): Promise<Encoding> {
+async function encodingOf(layout: AnswerLayout): Promise<RowEncoding> {
   switch (layout) {
     case 'json':
       return new JsonAnswer();

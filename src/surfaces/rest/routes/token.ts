@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError } from 'osl-compiler';
 import type { ExchangeRequest, GivenToken } from '../../../../policy/index.js';
-import type { Call, RequestParts } from '../../../ask/index.js';
+import type { RequestCall, RequestParts } from '../../../ask/index.js';
 import {
   type ExchangeAnswer,
   exchangeTokens,
@@ -55,15 +55,15 @@ export function tokenRoute(app: FastifyInstance, service: TokenParts, publicUrl:
   });
 }
 
-type Asked =
+type TokenRouteRequest =
   | { readonly kind: 'exchange'; readonly request: ExchangeRequest }
   | { readonly kind: 'fault'; readonly error: string; readonly description: string };
 
-function fault(error: string, description: string): Asked {
+function fault(error: string, description: string): TokenRouteRequest {
   return { kind: 'fault', error, description };
 }
 
-function readForm(request: FastifyRequest, resources: readonly string[]): Asked {
+function readForm(request: FastifyRequest, resources: readonly string[]): TokenRouteRequest {
   const form = formOf(request);
   if (typeof form === 'string') return fault('invalid_request', form);
   if (form.get('grant_type') !== GRANT) return fault('unsupported_grant_type', `grant_type must be ${GRANT}`);
@@ -117,7 +117,7 @@ function ownNames({ headers }: FastifyRequest, publicUrl: string | null): readon
 
 function sendToken(
   reply: FastifyReply,
-  call: Call,
+  call: RequestCall,
   { token, lifetime }: ExchangeAnswer,
   admin: boolean,
 ): FastifyReply {
@@ -131,7 +131,7 @@ function sendToken(
 }
 
 /** RFC 6749, 5.2, with what a problem of ours says beside. */
-function sendFault(reply: FastifyReply, error: QueryError, call: Call, code: string): FastifyReply {
+function sendFault(reply: FastifyReply, error: QueryError, call: RequestCall, code: string): FastifyReply {
   const status = error.http === 401 || error.http === 403 ? 400 : error.http;
   const { 'www-authenticate': _, ...headers } = problemHeaders(error, call.requestId) as Record<
     string,

@@ -1,5 +1,9 @@
 import { quoteIdentifier } from 'osl-compiler/sql-text';
-import type { CatalogContents, ForeignKey, TableModel } from '../../../../src/surfaces/catalog/contents.js';
+import type {
+  CatalogContents,
+  CatalogForeignKey,
+  TableModel,
+} from '../../../../src/surfaces/catalog/contents.js';
 import { ddlOf } from '../../../../src/surfaces/catalog/ddl.js';
 import { MODEL_ROLE } from '../../../../src/surfaces/catalog/roles.js';
 import { inEntities, literal } from '../../../../src/surfaces/catalog/sql.js';
@@ -38,13 +42,13 @@ function addPrimaryKey({ name, primaryKey }: TableModel): string {
   return `ALTER TABLE ${inEntities(name)} ADD PRIMARY KEY (${list(primaryKey)})`;
 }
 
-function addForeignKey({ table, columns, target, targetColumns }: ForeignKey): string {
+function addForeignKey({ table, columns, target, targetColumns }: CatalogForeignKey): string {
   const references = `${inEntities(target)} (${list(targetColumns)})`;
   return `ALTER TABLE ${inEntities(table)} ADD FOREIGN KEY (${list(columns)}) REFERENCES ${references}`;
 }
 
 /** The comment of a foreign key, under whatever name Postgres made for it. */
-function foreignKeyComment({ table, columns, target, comment }: ForeignKey): readonly string[] {
+function foreignKeyComment({ table, columns, target, comment }: CatalogForeignKey): readonly string[] {
   if (comment === null) return [];
   const owner = literal(inEntities(table));
   const keyed = `(SELECT array_agg(a.attname::text ORDER BY u.at) FROM unnest(k.conkey) WITH ORDINALITY u(attnum, at) JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum)`;
