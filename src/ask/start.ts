@@ -3,13 +3,13 @@ import type { RevocationCheck } from '../../policy/index.js';
 import type { ServiceLog } from '../base/log.js';
 import type { AnswerMemory } from '../engine/index.js';
 import type { ServedModel } from '../model/served-model.js';
-import { KeptAnswers, type KeptBounds } from './data/kept-answers.js';
+import { AnswerCache, type AnswerCacheBounds } from './data/answer-cache.js';
 import { maskKeys } from './data/mask-keys.js';
 import type { AnswerParts, Caps } from './data/parts.js';
 import { createPlanCache } from './data/plan-cache.js';
+import { RunningQueries } from './data/running-queries.js';
 import { PermittedSets } from './data/runtime/permitted.js';
 import { PermittedWords } from './data/runtime/statistics.js';
-import { RunningQueries } from './data/underway.js';
 import { createParsing } from './parsing/index.js';
 import { startMarks } from './parsing/marks.js';
 import { createProbes, type Probes } from './request/probes.js';
@@ -32,7 +32,7 @@ export interface AskFoundation {
 
 export interface AskSettings {
   readonly caps: Caps;
-  readonly resultCache: KeptBounds;
+  readonly resultCache: AnswerCacheBounds;
   readonly planCacheBytes: number;
   readonly exactUpTo: number;
   readonly probeWindowMs: number;
@@ -62,7 +62,7 @@ export async function startAsk(
 ): Promise<{ readonly asking: AskingParts; close(): Promise<void> }> {
   const marks = await startMarks(marksDir, tenant, audit, log);
   const parsing = createParsing({ log });
-  const answers = new KeptAnswers(resultCache, memory);
+  const answers = new AnswerCache(resultCache, memory);
   const underway = new RunningQueries(revoked);
   const strangers = createStrangers({ tenant, audit, log });
   const probes = createProbes({ tenant, audit, log, windowMs });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DEFAULT_ISSUER } from '../../policy/tokens/token-fault.js';
-import type { KeptBounds } from '../ask/data/kept-answers.js';
+import type { AnswerCacheBounds } from '../ask/data/answer-cache.js';
 import type { Caps } from '../ask/data/parts.js';
 import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './indexing/content.js';
@@ -62,7 +62,7 @@ export interface Settings {
   readonly alarms: { readonly url: string | null };
   readonly planCacheBytes: number;
   /** Of answers that may be given again. */
-  readonly resultCache: KeptBounds;
+  readonly resultCache: AnswerCacheBounds;
   /** Engines of the catalog at a time, one for each set of rights that asks. */
   readonly catalogEngines: number;
   /** Time that a statement about the catalog may run. */

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import tap, { test } from 'tap';
 import type { AuditRecord } from '../../audit/index.js';
-import type { KeptBounds } from '../../src/ask/data/kept-answers.js';
+import type { AnswerCacheBounds } from '../../src/ask/data/answer-cache.js';
 import { generatedSql, sql } from '../../src/base/sql.js';
 import { nativeOfRun } from '../support/service.js';
 import { SHOP_MANIFEST, SHOP_POLICY } from '../support/shop.js';
@@ -29,7 +29,7 @@ function withRules(rules: Readonly<Record<string, string>>): string {
   );
 }
 
-const ROOM: KeptBounds = { bytes: 1 << 20, entries: 100, answerBytes: 8_192 };
+const ROOM: AnswerCacheBounds = { bytes: 1 << 20, entries: 100, answerBytes: 8_192 };
 
 const postgres = await nativeOfRun();
 if (postgres === null) tap.pass('no native Postgres for this run');

@@ -107,19 +107,9 @@ const PARTS: readonly Part[] = [
       ),
       file('src/ask/data/ask.ts', 'a question from plan to answer'),
       file(
-        'src/ask/data/keeping.ts',
-        'the key of an answer that is given again',
-        'Each part is hashed with its length: versions, signature, connector, SQL, forms, values, settings. Values of attributes are among the values. Nothing found.',
-      ),
-      file(
-        'src/ask/data/kept-answers.ts',
-        'answers that are given again',
-        'Looked for an answer of an older epoch or policy: both are compared, and a new model clears all. Nothing found.',
-      ),
-      file(
-        'src/ask/data/answer-again.ts',
-        'giving one again',
-        'The epoch is read before the answer, so that a change between the two makes the answer older, never newer. Nothing found.',
+        'src/ask/data/answer-cache.ts',
+        'answers that are given again, and their keys',
+        'Each part of the key is hashed with its length: versions, signature, connector, SQL, forms, values, settings; values of attributes are among the values. Looked for an answer of an older epoch or policy: both are compared, and a new model clears all. The epoch is read before the answer, so that a change between the two makes the answer older, never newer. Nothing found.',
       ),
       file(
         'src/ask/data/runtime/slot-values.ts',

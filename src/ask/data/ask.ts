@@ -4,10 +4,10 @@ import { type Caller, type ServedVersions, versionsOf } from '../request/caller.
 import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/limit.js';
 import { type AnswerSteps, consider, type Decision, type Permits, respond } from '../request/respond.js';
-import { answerAgain } from './answer-again.js';
+import { answerFromCache, keepingOf } from './answer-cache.js';
 import { withinCost } from './cost-guard.js';
-import { keepingOf } from './keeping.js';
 import { asksModel, mayAskModel } from './model-egress.js';
+import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, planOf, stepError } from './planning.js';
 import {
@@ -20,7 +20,6 @@ import {
 } from './question.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { chargingSink, settingsFor, timeCharge } from './runtime/step.js';
-import { IndexesRead, type IndexRead, ModelUsage } from './spending.js';
 
 /** What an answer says beside its rows. */
 export interface QueryAnswer {
@@ -280,7 +279,7 @@ async function execute(
   }
   const time = questionTime(timeoutMs, signal);
   const { answers, epochs } = parts;
-  const result = await answerAgain(
+  const result = await answerFromCache(
     {
       answers,
       epochs,

@@ -13,13 +13,13 @@ import type { Marks } from '../parsing/marks.js';
 import type { GlassParts } from '../request/break-glass.js';
 import type { Caller } from '../request/caller.js';
 import type { SealedValue } from '../request/sealed.js';
+import type { AnswerCache } from './answer-cache.js';
 import type { ContentPlane } from './content-plane.js';
-import type { KeptAnswers } from './kept-answers.js';
 import type { MaskKeys } from './mask-keys.js';
+import type { IndexesRead, ModelUsage } from './model-usage.js';
 import type { PlanCache } from './plan-cache.js';
 import type { Snapshots } from './question.js';
-import type { IndexesRead, ModelUsage } from './spending.js';
-import type { RunningQueries } from './underway.js';
+import type { RunningQueries } from './running-queries.js';
 
 /** What one result may cost. */
 export interface Caps {
@@ -136,7 +136,7 @@ export interface RunningParts {
   readonly content: ContentPlane;
   readonly permitted: PermittedCounts;
   readonly words: WordCounter;
-  readonly answers: KeptAnswers;
+  readonly answers: AnswerCache;
   readonly memory: AnswerMemory;
   readonly epochs: DataEpochs;
   readonly caps: Caps;

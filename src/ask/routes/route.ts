@@ -1,7 +1,7 @@
 import { emit, type GovernedPlan, literalText, type PlanTemplate, type Slot } from 'osl-compiler';
 import type { BoundValue, SentValue, ShortStatement } from '../../engine/index.js';
+import { cacheRulesOf } from '../data/answer-cache.js';
 import type { QueryAnswer } from '../data/ask.js';
-import { cacheRulesOf } from '../data/keeping.js';
 import type { AnswerParts } from '../data/parts.js';
 import { placedError, templateOf } from '../data/planning.js';
 import type { DataQuestion } from '../data/question.js';

@@ -1,0 +1,283 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { emit, type GovernedPlan, isPlainTime, isRepeatable, oidOf, relationsRead } from 'osl-compiler';
+import {
+  type AnswerMemory,
+  type BoundValue,
+  type ExecuteResult,
+  type MemoryShare,
+  type RowSink,
+  type StatementSettings,
+  stopError,
+} from '../../engine/index.js';
+import type { CacheRule, Manifest } from '../../model/manifest/index.js';
+import type { Caller } from '../request/caller.js';
+import type { ModelUsage } from './model-usage.js';
+import type { DataEpochs } from './parts.js';
+import type { AnswerFreshness } from './question.js';
+import { unlessStopped } from './runtime/step.js';
+
+/** Cached answer, for callers with the same rights who send the same query. */
+interface CachedAnswer {
+  /** DataRow messages, as they came, with the number of rows in each piece. */
+  readonly pieces: readonly { readonly bytes: Uint8Array; readonly rows: number }[];
+  readonly rows: number;
+  readonly bytes: number;
+  /** State of the data, read before the answer itself. */
+  readonly epoch: string;
+  /** When it was read; `Date.now()`. */
+  readonly asOf: number;
+  /** As `asOf`, on the clock of `performance.now()`. */
+  readonly readAt: number;
+}
+
+/** Limits of the answer cache. */
+export interface AnswerCacheBounds {
+  /** Total bytes; 0 turns the cache off. */
+  readonly bytes: number;
+  readonly entries: number;
+  /** Bytes of one answer. */
+  readonly answerBytes: number;
+}
+
+/** Overhead of an entry, roughly: key, objects, list of pieces. */
+const ENTRY_BYTES = 512;
+
+/** LRU cache of this process' answers. It counts as answer memory and shrinks when running queries need that. */
+export class AnswerCache {
+  readonly #bounds: AnswerCacheBounds;
+  readonly #memory: AnswerMemory;
+  readonly #answers: LRUCache<string, CachedAnswer> | null;
+  #hits = 0;
+  #misses = 0;
+
+  constructor(bounds: AnswerCacheBounds, memory: AnswerMemory) {
+    this.#bounds = bounds;
+    this.#memory = memory;
+    const { bytes: maxSize, entries: max } = bounds;
+    const dispose = (answer: CachedAnswer): void => memory.giveBack(null, sizeOf(answer));
+    this.#answers = maxSize === 0 ? null : new LRUCache({ max, maxSize, sizeCalculation: sizeOf, dispose });
+    memory.onShortage((bytes) => this.#giveUp(bytes));
+  }
+
+  /** True if the cache is turned on. */
+  get isOn(): boolean {
+    return this.#answers !== null;
+  }
+
+  /** Most bytes that an answer may have to be cached. */
+  get largest(): number {
+    return Math.min(this.#bounds.answerBytes, this.#bounds.bytes - ENTRY_BYTES);
+  }
+
+  /** Returns the answer under `key` if it has this epoch and is young enough; otherwise deletes it. */
+  find(key: string, epoch: string, maxAgeMs: number): CachedAnswer | null {
+    const found = this.#answers?.get(key);
+    const isGood = found?.epoch === epoch && performance.now() - found.readAt <= maxAgeMs;
+    if (isGood) this.#hits++;
+    else this.#misses++;
+    if (found !== undefined && !isGood) this.#answers?.delete(key);
+    return isGood ? found : null;
+  }
+
+  keep(key: string, answer: CachedAnswer): void {
+    if (this.#answers === null) return;
+    this.#answers.set(key, Object.freeze(answer));
+    if (this.#answers.peek(key) === answer) this.#memory.hold(null, sizeOf(answer));
+  }
+
+  /** Called when the model or the policy changes. */
+  clear(): void {
+    this.#answers?.clear();
+  }
+
+  #giveUp(bytes: number): void {
+    const enough = (this.#answers?.calculatedSize ?? 0) - bytes;
+    while (this.#answers !== null && this.#answers.size > 0 && this.#answers.calculatedSize > enough)
+      this.#answers.pop();
+  }
+
+  stats() {
+    const { size: entries = 0, calculatedSize: bytes = 0 } = this.#answers ?? {};
+    return { hits: this.#hits, misses: this.#misses, entries, bytes };
+  }
+}
+
+function sizeOf({ bytes }: CachedAnswer): number {
+  return bytes + ENTRY_BYTES;
+}
+
+/** Key of a cached answer, with the rules of the entities that it was read from. */
+interface AnswerCacheKey {
+  readonly key: string;
+  /** By entity, for every entity that the answer reads. */
+  readonly rules: ReadonlyMap<string, CacheRule>;
+  /** Smallest maximum age among `rules`. */
+  readonly maxAgeMs: number;
+}
+
+/** Everything that determines the bytes of an answer, except the rows in the database. */
+interface KeyParts {
+  readonly caller: Caller;
+  readonly plan: GovernedPlan;
+  /** Of the plan's slots, in order: those of the text, of the caller, of policy. */
+  readonly values: readonly BoundValue[];
+  readonly resultFormats: readonly (0 | 1)[];
+  readonly settings: StatementSettings | undefined;
+}
+
+const RULES = new WeakMap<GovernedPlan['query'], ReadonlyMap<string, CacheRule> | null>();
+
+/**
+ * Cache rules of all entities that `plan` reads. Null if the answer must not be cached: an entity has no rule, the plan is
+ * not repeatable, or the database applies row security of its own.
+ */
+export function cacheRulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, CacheRule> | null {
+  const known = RULES.get(plan.query);
+  if (known !== undefined) return known;
+  const found = rulesOf(manifest, plan);
+  RULES.set(plan.query, found);
+  return found;
+}
+
+function rulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, CacheRule> | null {
+  // A rollup was built at another moment than the entity's current state.
+  if (plan.rollup !== null) return null;
+  const relations = relationsRead(plan.query);
+  const rules = new Map<string, CacheRule>();
+  for (const { name, connector } of relations) {
+    const rule = manifest.entities.get(name)?.cache ?? null;
+    if (rule === null || manifest.connectors.get(connector)?.rowSecurity === true) return null;
+    rules.set(name, rule);
+  }
+  return rules.size > 0 && isRepeatable(plan) ? rules : null;
+}
+
+/** Cache key of an answer; null if it must not be cached. */
+export function keepingOf(parts: KeyParts): AnswerCacheKey | null {
+  const rules = cacheRulesOf(parts.caller.manifest, parts.plan);
+  if (rules === null || !saysTheSameTomorrow(parts)) return null;
+  const maxAgeMs = Math.min(...[...rules.values()].map((r) => r.maxAgeMs));
+  return { key: keyOf(parts), rules, maxAgeMs };
+}
+
+/** False if a value is a relative time, such as 'tomorrow', whose meaning changes. */
+function saysTheSameTomorrow({ plan, values }: KeyParts): boolean {
+  return emit(plan).slots.every((slot, i) => {
+    const value = values[i];
+    if (value === undefined) return false;
+    const { bytes, format } = value;
+    return isPlainTime(slot, () =>
+      bytes === null || format === 1 ? null : Buffer.from(bytes).toString('utf8'),
+    );
+  });
+}
+
+/**
+ * INVARIANT: equal keys mean that the database is sent the same statement with the same values, under the same settings,
+ * for callers who have the same rights under the same policy and manifest. Each part is preceded by its length, so that
+ * no part can be made to look like two.
+ */
+function keyOf({ caller, plan, values, resultFormats, settings = [] }: KeyParts): string {
+  const { sql, slots } = emit(plan);
+  const hash = createHash('sha256');
+  const add = (part: string | Uint8Array): void => {
+    const bytes = typeof part === 'string' ? Buffer.from(part, 'utf8') : part;
+    hash.update(`${bytes.length}:`).update(bytes);
+  };
+  const { manifest, snapshot, access } = caller;
+  for (const part of [manifest.version, snapshot.version, access.signature, plan.connector ?? '', sql])
+    add(part);
+  add(plan.outputs.map((o, i) => `${oidOf(o.type)}.${formatAt(resultFormats, i)}`).join(' '));
+  add(String(slots.length));
+  for (const [i, { bytes, format }] of values.entries()) {
+    const slot = slots[i];
+    const declared = slot?.kind === 'client' && slot.declared !== null ? slot.declared.oid : 0;
+    add(`${declared}.${format}.${bytes === null ? 'null' : 'value'}`);
+    add(bytes ?? '');
+  }
+  for (const [name, value] of settings) {
+    add(name);
+    add(value);
+  }
+  return hash.digest('base64');
+}
+
+function formatAt(formats: readonly (0 | 1)[], column: number): 0 | 1 {
+  return (formats.length === 1 ? formats[0] : formats[column]) ?? 0;
+}
+
+/** One question that the cache may answer. */
+export interface CacheableQuestion {
+  readonly answers: AnswerCache;
+  readonly epochs: DataEpochs;
+  readonly keeping: AnswerCacheKey;
+  /** False: run the query, and cache its answer. */
+  readonly mayReuse: boolean;
+  readonly spending: ModelUsage;
+  /** Of the question: the copy counts here until it is in the cache. */
+  readonly memory: MemoryShare;
+  readonly signal: AbortSignal | null;
+  /** Throws if a relation that the plan reads is out of service. */
+  requireInService(): void;
+  live(sink: RowSink): Promise<ExecuteResult>;
+}
+
+/** Answers from the cache if the data has not changed since; otherwise runs the query and caches a complete answer. Throws as `live` does. */
+export async function answerFromCache(
+  again: CacheableQuestion,
+  sink: RowSink,
+): Promise<ExecuteResult & { readonly freshness: AnswerFreshness | null }> {
+  const { answers, epochs, keeping, signal, spending } = again;
+  const asOf = Date.now();
+  const readAt = performance.now();
+  const epoch = await unlessStopped(epochs.of(keeping.rules), signal);
+  // The state of the data is unknown, so the cache is neither read nor written.
+  if (epoch === null) return { ...(await again.live(sink)), freshness: { from: 'live', asOf } };
+  const kept = again.mayReuse ? answers.find(keeping.key, epoch, keeping.maxAgeMs) : null;
+  if (kept !== null) {
+    again.requireInService();
+    spending.keptAnswer(epoch, performance.now() - kept.readAt);
+    await give(kept, sink, signal);
+    return { rows: kept.rows, truncated: false, freshness: { from: 'cache', asOf: kept.asOf } };
+  }
+  const copy = new CopyingSink(sink, answers.largest, again.memory);
+  const result = await again.live(copy);
+  const { pieces, bytes } = copy;
+  if (pieces !== null && !result.truncated)
+    answers.keep(keeping.key, { pieces, bytes, rows: result.rows, epoch, asOf, readAt });
+  return { ...result, freshness: { from: 'live', asOf } };
+}
+
+/** @throws QueryError if `signal` aborts it */
+async function give({ pieces }: CachedAnswer, sink: RowSink, signal: AbortSignal | null): Promise<void> {
+  for (const { bytes, rows } of pieces) {
+    if (signal?.aborted === true) throw stopError(signal);
+    const writing = sink.write(bytes, rows);
+    if (writing !== undefined) await unlessStopped(writing, signal);
+  }
+}
+
+/** Passes rows on, and keeps a copy of them up to a number of bytes. */
+class CopyingSink implements RowSink {
+  pieces: { readonly bytes: Uint8Array; readonly rows: number }[] | null = [];
+  bytes = 0;
+  readonly #to: RowSink;
+  readonly #most: number;
+  readonly #memory: MemoryShare;
+
+  constructor(to: RowSink, most: number, memory: MemoryShare) {
+    this.#to = to;
+    this.#most = most;
+    this.#memory = memory;
+  }
+
+  write(dataRows: Uint8Array, rows: number): void | Promise<void> {
+    this.bytes += dataRows.length;
+    if (this.pieces !== null && (this.bytes > this.#most || !this.#memory.hold(dataRows.length)))
+      this.pieces = null;
+    // A copy: the bytes are a view into a larger buffer, which must not stay alive.
+    else this.pieces?.push({ bytes: Uint8Array.from(dataRows), rows });
+    return this.#to.write(dataRows, rows);
+  }
+}
