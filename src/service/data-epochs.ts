@@ -1,4 +1,4 @@
-import type { DataEpochs } from '../ask/data/parts.js';
+import type { DataEpochs } from '../ask/data/answer-cache.js';
 import type { ServiceLog } from '../base/log.js';
 import { within } from '../base/serial.js';
 import { messageOf } from '../base/thrown.js';

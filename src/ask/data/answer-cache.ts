@@ -13,9 +13,7 @@ import {
 import type { CacheRule, Manifest } from '../../model/manifest/index.js';
 import type { Caller } from '../request/caller.js';
 import type { ModelUsage } from './model-usage.js';
-import type { DataEpochs } from './parts.js';
-import type { AnswerFreshness } from './question.js';
-import { unlessStopped } from './runtime/step.js';
+import { type AnswerFreshness, unlessStopped } from './question.js';
 
 /** Cached answer, for callers with the same rights who send the same query. */
 interface CachedAnswer {
@@ -114,6 +112,12 @@ interface AnswerCacheKey {
   readonly rules: ReadonlyMap<string, CacheRule>;
   /** Smallest maximum age among `rules`. */
   readonly maxAgeMs: number;
+}
+
+/** Source of the state of the data. */
+export interface DataEpochs {
+  /** State of the rows of these entities: unchanged data has an equal state. Null if it cannot be determined. */
+  of(rules: ReadonlyMap<string, CacheRule>): Promise<string | null>;
 }
 
 /** Everything that determines the bytes of an answer, except the rows in the database. */

@@ -6,14 +6,14 @@ import type {
   GovernedEngine,
   MemoryShare,
 } from '../../engine/index.js';
-import type { CacheRule, Manifest } from '../../model/manifest/index.js';
+import type { Manifest } from '../../model/manifest/index.js';
 import type { RightsSigner } from '../../model/row-security/index.js';
 import type { LongTextParser } from '../parsing/index.js';
 import type { Marks } from '../parsing/marks.js';
 import type { GlassParts } from '../request/break-glass.js';
 import type { Caller } from '../request/caller.js';
 import type { SealedValue } from '../request/sealed.js';
-import type { AnswerCache } from './answer-cache.js';
+import type { AnswerCache, DataEpochs } from './answer-cache.js';
 import type { ContentPlane } from './content-plane.js';
 import type { MaskKeys } from './mask-keys.js';
 import type { IndexesRead, ModelUsage } from './model-usage.js';
@@ -110,15 +110,6 @@ export interface RuntimeInput extends StepInput {
   readonly until: number;
   readonly spending: ModelUsage;
   readonly indexes: IndexesRead;
-}
-
-/** Which state the data is in, as its database says. */
-export interface DataEpochs {
-  /**
-   * The state of these entities' rows now: where two are equal, nothing that the rules look at has changed in between.
-   * Null where that cannot be told.
-   */
-  of(rules: ReadonlyMap<string, CacheRule>): Promise<string | null>;
 }
 
 /** What runs plans. */

@@ -1,11 +1,12 @@
 import { type GovernedPlan, queryError } from 'osl-compiler';
-import type {
-  BoundValue,
-  GovernedEngine,
-  IsolationLevel,
-  RowSink,
-  StatementSettings,
-  TransactionSnapshot,
+import {
+  type BoundValue,
+  type GovernedEngine,
+  type IsolationLevel,
+  type RowSink,
+  type StatementSettings,
+  stopError,
+  type TransactionSnapshot,
 } from '../../engine/index.js';
 import type { QuestionBody } from '../request/asked.js';
 import type { RequestCall } from '../request/call.js';
@@ -78,7 +79,18 @@ export function formatsOf(
   return typeof resultFormats === 'function' ? resultFormats(plan) : resultFormats;
 }
 
-/** How old an answer is. */
+/** Waits for `work` until `signal` aborts; `work` must be free of side effects. @throws QueryError of the abort */
+export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
+  if (signal === null) return work;
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(stopError(signal));
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}
+
+/** Age of an answer. */
 export interface AnswerFreshness {
   /** `cache`: it was given before. `rollup`: it is of what was aggregated before. */
   readonly from: 'live' | 'cache' | 'rollup';

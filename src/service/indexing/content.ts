@@ -10,7 +10,7 @@ import type {
   ReadyStore,
   StoredPassage,
 } from '../../ask/data/content-plane.js';
-import { unlessStopped } from '../../ask/data/runtime/step.js';
+import { unlessStopped } from '../../ask/data/question.js';
 import { inTurns } from '../../base/in-turns.js';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';

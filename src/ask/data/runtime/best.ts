@@ -1,10 +1,10 @@
 import type { GovernedStore } from 'osl-compiler';
 import type { RuntimeInput } from '../parts.js';
+import { unlessStopped } from '../question.js';
 import { bestByWords } from './lexical-lane.js';
 import { nearest } from './nearest.js';
 import type { FoundPassage, PageValues } from './page.js';
 import { passageOf } from './passage.js';
-import { unlessStopped } from './step.js';
 
 const BY_DISTANCE = Object.freeze({ by: 'dense' } as const);
 

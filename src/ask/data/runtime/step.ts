@@ -1,10 +1,5 @@
 import { emit, type GovernedPlan, InternalError, queryError } from 'osl-compiler';
-import {
-  type GovernedEngine,
-  type RowSink,
-  type StatementSettings,
-  stopError,
-} from '../../../engine/index.js';
+import type { GovernedEngine, RowSink, StatementSettings } from '../../../engine/index.js';
 import { SETTING } from '../../../model/row-security/index.js';
 import type { Caller } from '../../request/caller.js';
 import { quotasFor } from '../../request/limit.js';
@@ -53,17 +48,6 @@ export function engineOf(
   const engine = SealedValue.open(parts.runners).get(name);
   if (engine === undefined) throw new InternalError(`connector ${name} is not open`);
   return engine;
-}
-
-/** What `work` gives, unless `signal` stops the statement before: then it is not waited for. It must have no effect. */
-export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
-  if (signal === null) return work;
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(stopError(signal));
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
 }
 
 /** The time zone that `text` names, as Postgres shows it; null where there is none. @throws QueryError E0510, E0523 */
