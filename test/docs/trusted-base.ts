@@ -134,13 +134,8 @@ const PARTS: readonly Part[] = [
       ),
       file(
         'src/ask/routes/route.ts',
-        'a known shape, its values fixed for one caller',
-        '**Found**: `isOf` compared model and rights, not the chain, though values of attributes are fixed in a route; that a prepared statement never leaves its session was all that kept it to one person. It compares tenant and chain now (`test/ask/plan-cache.test.ts`).',
-      ),
-      file(
-        'src/ask/routes/route-book.ts',
-        'routes by caller',
-        'The key has tenant, chain, signature, claimed values and purpose; another model begins anew. Nothing found.',
+        'known shapes, their values fixed for one caller',
+        '**Found**: `isOf` compared model and rights, not the chain, though values of attributes are fixed in a route; that a prepared statement never leaves its session was all that kept it to one person. It compares tenant and chain now (`test/ask/plan-cache.test.ts`). Routes are found by tenant, chain, signature, claimed values and purpose; another model begins anew.',
       ),
       file('src/ask/routes/text-shape.ts', 'texts of one shape told by their bytes'),
       file(

@@ -21,7 +21,7 @@ import {
   type TimeLimit,
 } from './fast-question.js';
 import type { Literals, Route } from './route.js';
-import { RouteBook, type TextRoute, type TextRoutes } from './route-book.js';
+import { RouteBook, type TextRoute, type TextRoutes } from './route.js';
 
 /**
  * Questions about data from one surface. For each it is decided here whether it is of a known shape, and so answered in

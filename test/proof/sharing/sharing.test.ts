@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
 import { PermittedRequest } from '../../../src/ask/request/permitted-request.js';
-import { RouteBook, type TextRoutes } from '../../../src/ask/routes/route-book.js';
+import { RouteBook, type TextRoutes } from '../../../src/ask/routes/route.js';
 import { Lanes } from '../../../src/engine/lanes.js';
 import { FrontendEncoder } from '../../../src/engine/protocol/encoder.js';
 import type { SentValue } from '../../../src/engine/statement.js';
