@@ -11,7 +11,6 @@ export type { QuestionBody } from './request/asked.js';
 export { breakGlass, type GlassParts } from './request/break-glass.js';
 export type { Origin, RequestCall } from './request/call.js';
 export { type Caller, type ServedVersions, versionsOf } from './request/caller.js';
-export { heldNow, type TokenlessSession } from './request/held.js';
 export type {
   DecidingParts,
   PlanNotes,
@@ -21,6 +20,7 @@ export { type AnswerSteps, consider, type Decision, respond } from './request/re
 export {
   accountLogin,
   certificateLogin,
+  heldNow,
   login,
   noteWrongPassword,
   refusedCommand,
@@ -29,6 +29,7 @@ export {
   rightsNow,
   type SingleUse,
   sessionCommand,
+  type TokenlessSession,
   TooManyGuesses,
   useUp,
 } from './request/session.js';

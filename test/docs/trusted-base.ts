@@ -81,19 +81,14 @@ const PARTS: readonly Part[] = [
         'Looked for a moment between model and access at which another policy is served. One frozen model is read once, and the caller keeps it. Nothing found.',
       ),
       file(
-        'src/ask/request/held.ts',
-        'accounts and certificates of sessions',
-        'Looked for a session that outlives a changed password or rule. It is compared at each question. Nothing found.',
-      ),
-      file(
         'src/ask/request/respond.ts',
         'the order of every request',
         'Looked for an answer before its decision is on record and for rights taken before a wait: `inTurn` looks at them again. Nothing found.',
       ),
       file(
         'src/ask/request/session.ts',
-        'logins and renewals',
-        'A renewed token must have the same tenant and chain, revoked or not. Nothing found.',
+        'logins, renewals, and accounts and certificates of sessions',
+        'Looked for a session that outlives a changed password or rule: it is compared at each question. A renewed token must have the same tenant and chain, revoked or not. Nothing found.',
       ),
       file(
         'src/ask/data/planning.ts',

@@ -12,8 +12,8 @@ import {
 import type { Manifest } from '../../model/manifest/index.js';
 import type { ServedModel } from '../../model/served-model.js';
 import { circumstancesOf, type RequestCall } from './call.js';
-import { certificateIdentity } from './held.js';
 import type { DecidingParts } from './parts.js';
+import { certificateIdentity } from './session.js';
 
 /** Who asks, what they may see, and under which versions: settled before anything is compiled. */
 export interface Caller {

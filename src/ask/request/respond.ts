@@ -10,55 +10,54 @@ import type { Permit } from './recorder.js';
 import { SealedValue } from './sealed.js';
 import { ForeignFault, publicError } from './told.js';
 
-/** What is to be decided about a call, before anything is answered: `D` is what the decision gives. */
+/** First half of a request, up to the decision; `D` is the result of deciding. */
 export interface Decision<D> {
-  /** What the log calls it. */
+  /** Name of the action in the audit log. */
   readonly action: string;
-  /** What is asked, where something is: the log has its fingerprint, and of a refusal the objects that it names. */
+  /** Logged by its fingerprint; of a refusal also the objects that it names. */
   readonly asked?: RequestTarget;
-  /** The limit that it counts against; null where a limit of another kind stands before it, as at a login. */
+  /** Rate limit to count against; null if another kind of limit applies, as at a login. */
   readonly bucket: LimitBucket | null;
-  /** What may have paid for it already. */
+  /** Payment of an earlier request that covers this one. */
   readonly payment?: Payment | undefined;
-  /** Throws where the caller may not ask in this way, whatever it asks. */
+  /** Throws if the caller may not make requests of this kind. */
   readonly permits?: (caller: Caller) => void;
-  /** Waits for its turn, with `work` done in it; the caller's rights are looked at again when it comes. */
+  /** Runs `work` once it is this request's turn; the caller's rights are checked again then. */
   readonly inTurn?: <T>(work: () => Promise<T>) => Promise<T>;
-  /** What it throws is the refusal. */
+  /** Throws to refuse. */
   decide(caller: Caller, record: DecisionRecord): D | Promise<D>;
 }
 
-/** Makes what requests like the one that runs may go by. */
+/** Issues permits that let similar requests skip planning. */
 export interface Permits {
   permit(plan: GovernedPlan): Permit;
 }
 
-/** How what was decided is answered. */
+/** Second half of a request, after the decision. */
 export interface AnswerSteps<D, A> {
-  /** Called once the decision is on record, unless the answer `overlaps` that: then `recorded` tells when it is. */
+  /** Called once the decision is recorded or, if it `overlaps`, before: then nothing may leave before `recorded`. */
   answer(decided: D, caller: Caller, recorded: Promise<void>, permits: Permits): A | Promise<A>;
-  /** The plan that is going to run, where one is. */
+  /** Plan that is going to run, if any. */
   readonly reads?: (decided: D) => GovernedPlan | null;
-  /** Whether answering begins before the decision is on record; nothing may leave before `recorded`. */
   readonly overlaps?: boolean;
-  /** What the outcome says of the answer; without it, that it went well, with no rows. */
+  /** Counts for the outcome record; absent: no rows. */
   readonly counts?: (answer: A) => { readonly rows: number; readonly truncated: boolean };
-  /** How many rows have been given away so far: what the outcome says of an answer that failed. */
+  /** Rows sent so far, for the outcome record of a failure. */
   readonly left?: () => number;
-  /** What the outcome says beside, as JSON, also of an answer that failed. */
+  /** Further details for the outcome record, as JSON, also of a failure. */
   readonly detail?: () => string | null;
-  /** An answer that fails after its asker has gone was cancelled. */
+  /** Once aborted, a failure is recorded as a cancellation. */
   readonly signal?: AbortSignal | null;
 }
 
 /**
- * The one way of every request, from whatever surface and of whatever kind:
+ * Handles one request of any surface, in a fixed order:
  *
- * identify → access → limit → decide → audit the decision → answer → audit the outcome
+ *   identify → access → rate limit → decide → record the decision → answer → record the outcome
  *
- * A refusal on the way is recorded; what cannot be recorded is refused.
+ * Every failure before the answer is recorded as a refusal. If the decision cannot be recorded, nothing is answered (E5030).
  *
- * @throws what the caller may be told: a QueryError, or a ForeignFault; anything else is ours, is logged, and told as E5000
+ * @throws QueryError, ForeignFault: safe to show to the caller. Anything else is a bug: it is logged and becomes E5000.
  */
 export async function respond<D, A>(
   parts: RequestParts,
@@ -67,53 +66,55 @@ export async function respond<D, A>(
 ): Promise<A> {
   const { inTurn } = request;
   if (inTurn === undefined) return (await consider(parts, call, request)).answer(request);
-  const ledger = new Ledger(
-    SealedValue.open(parts.means).recording,
-    call,
-    request.action,
-    request.asked ?? null,
-  );
-  const { identity } = await orRefused(parts, call, ledger, () => admit(parts, call, ledger, request));
+  const underWay = begin(parts, call, request.action, request.asked);
+  const { identity } = await recordRefusalOnError(underWay, () => admit(underWay, request));
   return inTurn(async () => {
-    const again = (): Caller => permitted(request, callerAs(parts, identity, ledger, call));
-    return (await decided(parts, call, ledger, request, again)).answer(request);
+    const again = (): Caller => permitted(request, callerAs(parts, identity, underWay.ledger, call));
+    return (await decided(underWay, request, again)).answer(request);
   });
 }
 
-/** The first half of the way, up to the decision, which is not on record yet. Throws as `respond`. */
+/** First half of a request: up to the decision, which is not recorded yet. Throws as `respond`. */
 export function consider<D>(
   parts: RequestParts,
   call: RequestCall,
   request: Decision<D>,
 ): Promise<AuthorizedRequest<D>> {
-  const ledger = new Ledger(
-    SealedValue.open(parts.means).recording,
-    call,
-    request.action,
-    request.asked ?? null,
-  );
-  return decided(parts, call, ledger, request, () => admit(parts, call, ledger, request));
+  const underWay = begin(parts, call, request.action, request.asked);
+  return decided(underWay, request, () => admit(underWay, request));
 }
 
-/** A request that was let in, and is not on record yet. */
+/** One request on its way, with its audit records. */
+interface OpenRequest {
+  readonly parts: RequestParts;
+  readonly call: RequestCall;
+  readonly ledger: Ledger;
+}
+
+function begin(
+  parts: RequestParts,
+  call: RequestCall,
+  action: string,
+  asked: RequestTarget | null = null,
+): OpenRequest {
+  return { parts, call, ledger: new Ledger(SealedValue.open(parts.means).recording, call, action, asked) };
+}
+
+/** Request that was authorized and whose decision is not recorded yet. */
 export class AuthorizedRequest<D> {
   readonly caller: Caller;
   readonly decided: D;
-  readonly #parts: RequestParts;
-  readonly #call: RequestCall;
-  readonly #ledger: Ledger;
+  readonly #request: OpenRequest;
 
-  constructor(parts: RequestParts, call: RequestCall, ledger: Ledger, caller: Caller, decided: D) {
-    this.#parts = parts;
-    this.#call = call;
-    this.#ledger = ledger;
+  constructor(request: OpenRequest, caller: Caller, decided: D) {
+    this.#request = request;
     this.caller = caller;
     this.decided = decided;
   }
 
-  /** Answers it: the second half of the way. Throws as `respond`. */
+  /** Second half of the request. Throws as `respond`. */
   async answer<A>({ answer, overlaps, reads, counts, left, detail, signal }: AnswerSteps<D, A>): Promise<A> {
-    const ledger = this.#ledger;
+    const { ledger } = this.#request;
     const plan = reads?.(this.decided) ?? null;
     if (plan !== null) ledger.reads(plan); // at once before the decision, so that both are on disk together
     const recorded = ledger.allow();
@@ -128,54 +129,50 @@ export class AuthorizedRequest<D> {
       ledger.outcome(how, counted?.rows ?? 0, null, detail?.());
       return given;
     } catch (error) {
-      const told = toldOf(this.#parts, this.#call, await causeOf(recorded, error));
+      const told = toPublicError(this.#request, await causeOf(recorded, error));
       ledger.outcome(signal?.aborted === true ? 'cancelled' : 'error', left?.() ?? 0, told, detail?.());
       throw told;
     }
   }
 
-  /** What the next requests like this one may go by, which has been answered with `plan`. */
+  /** Permit for similar requests, once this one was answered with `plan`. */
   permit(plan: GovernedPlan): Permit {
-    return this.#ledger.permit(this.caller, plan);
+    return this.#request.ledger.permit(this.caller, plan);
   }
 
-  /** Puts on record that it was let in and, as no more comes of it, that it went well. @throws QueryError E5030 */
+  /** Records the decision and a successful outcome of a request that is not continued. @throws QueryError E5030 */
   settle(): Promise<void> {
     return this.answer({ answer: () => undefined });
   }
 
-  /** Whether it is this request of this caller that goes on, under what was served when it was let in. */
+  /** True if `call` continues this request: same caller, and the same model is still served. */
   isOf({ requestId, credentials, origin }: RequestCall): boolean {
+    const { parts, call } = this.#request;
     return (
-      requestId === this.#call.requestId &&
+      requestId === call.requestId &&
       credentials.kind === 'session' &&
       credentials.identity === this.caller.identity &&
-      origin === this.#call.origin &&
+      origin === call.origin &&
       stands(this.caller) &&
-      this.#parts.model() === this.caller.model
+      parts.model() === this.caller.model
     );
   }
 
-  /** The same request as `action`, whose work begins now. */
+  /** Continues the request under the name `action`. */
   as(action: string): this {
-    this.#ledger.resumes(action);
+    this.#request.ledger.resumes(action);
     return this;
   }
 
-  /** No work is done for it until it goes on or is settled. */
+  /** Stops the clock until the request continues or is settled. */
   rest(): this {
-    this.#ledger.done();
+    this.#request.ledger.done();
     return this;
   }
 }
 
-/** Who calls, counted once and permitted. @throws QueryError */
-async function admit<D>(
-  parts: RequestParts,
-  call: RequestCall,
-  ledger: Ledger,
-  request: Decision<D>,
-): Promise<Caller> {
+/** Identifies the caller and counts the request once. @throws QueryError */
+async function admit<D>({ parts, call, ledger }: OpenRequest, request: Decision<D>): Promise<Caller> {
   const found = identify(parts, call, ledger);
   const caller = found instanceof Promise ? await found : found;
   ledger.passed('identify');
@@ -194,36 +191,28 @@ function permitted<D>({ permits }: Decision<D>, caller: Caller): Caller {
 }
 
 function decided<D>(
-  parts: RequestParts,
-  call: RequestCall,
-  ledger: Ledger,
+  underWay: OpenRequest,
   request: Decision<D>,
   callerNow: () => Caller | Promise<Caller>,
 ): Promise<AuthorizedRequest<D>> {
-  return orRefused(parts, call, ledger, async () => {
+  return recordRefusalOnError(underWay, async () => {
     const caller = await callerNow();
-    const found = request.decide(caller, ledger);
+    const found = request.decide(caller, underWay.ledger);
     const decided = found instanceof Promise ? await found : found;
-    ledger.passed('decide');
-    return new AuthorizedRequest(parts, call, ledger, caller, decided);
+    underWay.ledger.passed('decide');
+    return new AuthorizedRequest(underWay, caller, decided);
   });
 }
 
-/** Does `work`; what it throws is a refusal, and recorded as one. */
-async function orRefused<T>(
-  parts: RequestParts,
-  call: RequestCall,
-  ledger: Ledger,
-  work: () => Promise<T>,
-): Promise<T> {
+async function recordRefusalOnError<T>(request: OpenRequest, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw await refuse(parts, call, ledger, toldOf(parts, call, error));
+    throw await refuse(request, toPublicError(request, error));
   }
 }
 
-/** If the decision could not be recorded, that is the reason, whatever else went wrong. */
+/** A failure to record the decision takes precedence over `error`. */
 async function causeOf(recorded: Promise<void>, error: unknown): Promise<unknown> {
   try {
     await recorded;
@@ -235,33 +224,26 @@ async function causeOf(recorded: Promise<void>, error: unknown): Promise<unknown
 
 type PublicError = QueryError | ForeignFault;
 
-function toldOf(parts: RequestParts, call: RequestCall, error: unknown): PublicError {
+function toPublicError({ parts, call }: OpenRequest, error: unknown): PublicError {
   return error instanceof ForeignFault ? error : publicError(parts, call.requestId, error);
 }
 
-/** Records a refusal and gives what the caller is told. A refusal that cannot be recorded is still a refusal. */
-async function refuse<T extends PublicError>(
-  parts: RequestParts,
-  call: RequestCall,
-  ledger: Ledger,
-  told: T,
-): Promise<T | QueryError> {
+/** Records a refusal and returns the error for the caller. A refusal that cannot be recorded is still a refusal. */
+async function refuse<T extends PublicError>(request: OpenRequest, error: T): Promise<T | QueryError> {
   try {
-    return await recordRefusal(parts, call, ledger, told);
+    return await recordRefusal(request, error);
   } catch (unrecorded) {
-    return publicError(parts, call.requestId, unrecorded);
+    return publicError(request.parts, request.call.requestId, unrecorded);
   }
 }
 
-/** Without a token that is good a caller counts by its address, before it reaches the log: so it does with a revoked one. */
+/** Failures of callers without a valid token are limited by address, so that nobody can flood the log. */
 async function recordRefusal<T extends PublicError>(
-  parts: RequestParts,
-  call: RequestCall,
-  ledger: Ledger,
-  told: T,
+  { parts, call, ledger }: OpenRequest,
+  error: T,
 ): Promise<T | QueryError> {
   const { credentials } = call;
-  const believed = ledger.identified && !(told instanceof QueryError && told.entry === 'invalidToken');
+  const believed = ledger.identified && !(error instanceof QueryError && error.entry === 'invalidToken');
   if (credentials.kind === 'bearer' && !believed) {
     const { address } = credentials;
     const taken = await SealedValue.open(parts.means).limiter.takeAddress(address);
@@ -271,21 +253,21 @@ async function recordRefusal<T extends PublicError>(
       return limited;
     }
   }
-  await ledger.refuse(told);
-  return told;
+  await ledger.refuse(error);
+  return error;
 }
 
-/** Refuses, and records, a call whose caller nobody looks at. Gives what it is told. */
+/** Refuses a call without identifying its caller, and records that. Returns the error for the caller. */
 export function turnAwayStranger(
   parts: RequestParts,
   call: RequestCall,
   action: string,
   reason: QueryError,
 ): Promise<QueryError> {
-  return refuse(parts, call, new Ledger(SealedValue.open(parts.means).recording, call, action, null), reason);
+  return refuse(begin(parts, call, action), reason);
 }
 
-/** Something failed before there was a session. What an address may do so is limited before it reaches the log. */
+/** Records a failure before there was a session, limited by address. */
 export async function recordBrokenConnection(
   parts: RequestParts,
   call: RequestCall,
@@ -297,8 +279,8 @@ export async function recordBrokenConnection(
   const taken = await SealedValue.open(parts.means).limiter.takeAddress(address);
   if (!taken.ok && !parts.strangers.isFirst(call, address)) return;
   try {
-    await new Ledger(SealedValue.open(parts.means).recording, call, action, null).refuse(fault);
+    await begin(parts, call, action).ledger.refuse(fault);
   } catch (error) {
-    publicError(parts, call.requestId, error); // says so in the service's own log
+    publicError(parts, call.requestId, error); // writes it to the service's own log
   }
 }
