@@ -10,7 +10,13 @@ export { isShort } from './parsing/index.js';
 export type { QuestionBody } from './request/asked.js';
 export { breakGlass, type GlassParts } from './request/break-glass.js';
 export type { Origin, RequestCall } from './request/call.js';
-export { type Caller, type ServedVersions, versionsOf } from './request/caller.js';
+export {
+  type Caller,
+  heldNow,
+  type ServedVersions,
+  type TokenlessSession,
+  versionsOf,
+} from './request/caller.js';
 export type {
   DecidingParts,
   PlanNotes,
@@ -20,7 +26,6 @@ export { type AnswerSteps, consider, type Decision, respond } from './request/re
 export {
   accountLogin,
   certificateLogin,
-  heldNow,
   login,
   noteWrongPassword,
   refusedCommand,
@@ -29,7 +34,6 @@ export {
   rightsNow,
   type SingleUse,
   sessionCommand,
-  type TokenlessSession,
   TooManyGuesses,
   useUp,
 } from './request/session.js';

@@ -77,8 +77,8 @@ const PARTS: readonly Part[] = [
       file('src/ask/request/call.ts', 'what a call claims'),
       file(
         'src/ask/request/caller.ts',
-        'identity and access under one model',
-        'Looked for a moment between model and access at which another policy is served. One frozen model is read once, and the caller keeps it. Nothing found.',
+        'identity and access under one model; accounts and certificates of sessions',
+        'Looked for a moment between model and access at which another policy is served. One frozen model is read once, and the caller keeps it. Looked for a session that outlives a changed password or rule: it is compared at each question. Nothing found.',
       ),
       file(
         'src/ask/request/respond.ts',
@@ -87,8 +87,8 @@ const PARTS: readonly Part[] = [
       ),
       file(
         'src/ask/request/session.ts',
-        'logins, renewals, and accounts and certificates of sessions',
-        'Looked for a session that outlives a changed password or rule: it is compared at each question. A renewed token must have the same tenant and chain, revoked or not. Nothing found.',
+        'logins and renewals',
+        'A renewed token must have the same tenant and chain, revoked or not. Nothing found.',
       ),
       file(
         'src/ask/data/planning.ts',

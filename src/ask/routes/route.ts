@@ -13,7 +13,7 @@ import type { Permit } from '../request/recorder.js';
 import type { Permits } from '../request/respond.js';
 import { LiteralScan, TextShape } from './text-shape.js';
 
-/** Where one value of the statement comes from: it is always the same, a slot of the plan, or `$n` of the caller. */
+/** Source of one value of the statement: constant, a slot of the plan, or `$n` of the caller. */
 type ParameterSource =
   | { readonly kind: 'fixed'; readonly value: BoundValue }
   | { readonly kind: 'slot'; readonly slot: number }
@@ -22,10 +22,7 @@ type ParameterSource =
 /** The values of a text's literals, in order, or those of the text that made the route. */
 export type Literals = readonly string[] | 'its own';
 
-/**
- * What the one way learned of a question: how it is decided and run for the same caller, under the same versions, with
- * other literals or parameters. Only an answer of the one way makes one.
- */
+/** Everything needed to run an answered question again for the same caller and versions, with other literals. */
 export class Route {
   readonly permit: Permit;
   /** The plan that was answered; those of other literals differ from it in the values of slots. */
