@@ -20,46 +20,45 @@ import type { ServedModel } from '../../model/served-model.js';
 import { circumstancesOf, type PresentedCertificate, type RequestCall } from './call.js';
 import type { DecidingParts } from './parts.js';
 
-/** Who asks, what they may see, and under which versions: settled before anything is compiled. */
+/** Identity and access of one request, and the model that it sees: fixed before anything is compiled. */
 export interface Caller {
   readonly identity: Identity;
   readonly access: EffectiveAccess;
-  /** What served when it was decided who calls; another object once anything of it is another. */
+  /** Model served when the caller was identified; any change makes another object. */
   readonly model: ServedModel;
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
-  /** What the request is for, where policy and token allow it to be for that. */
+  /** Declared purpose, if policy and token allow it. */
   readonly purpose: string | null;
   readonly circumstances: Circumstances;
-  /** ms since the epoch: until then `access` is what it is in such circumstances. */
+  /** ms since the epoch: `access` is valid until then. */
   readonly until: number;
 }
 
-/** Who is told who calls, and under which versions. */
+/** Receives the identity for the audit records. */
 interface CallerObserver {
   knows(identity: Identity, model: ServedModel): void;
-  /** What the records are to say of the caller beside who it is. */
+  /** Further details of the caller, as JSON. */
   says(of: string | null): void;
 }
 
-/** What an answer rests on. */
+/** Versions that an answer rests on. */
 export interface ServedVersions {
   readonly manifest: string;
   readonly policy: string;
 }
 
-/** What an answer to `caller` rests on. */
 export function versionsOf({ manifest, snapshot }: Pick<Caller, 'manifest' | 'snapshot'>): ServedVersions {
   return { manifest: manifest.version, policy: snapshot.version };
 }
 
-/** Whose rights nobody needs to look at anew: they are those of this caller, in these circumstances, at this moment. */
+/** True while the caller's rights need no new evaluation. */
 export function stands({ circumstances, until }: Caller, now = Date.now()): boolean {
   // A clock that was set back proves nothing either.
   return until === Number.POSITIVE_INFINITY || (now >= circumstances.now && now < until);
 }
 
-/** What the records of a caller's requests say of it beside who it is, as JSON; null where there is nothing. */
+/** Purpose and break-glass of a caller for its audit records, as JSON; null if it has neither. */
 export function saidOf({ purpose, circumstances: { emergency } }: Pick<Caller, 'purpose' | 'circumstances'>) {
   if (purpose === null && emergency === null) return null;
   return JSON.stringify({
@@ -68,11 +67,7 @@ export function saidOf({ purpose, circumstances: { emergency } }: Pick<Caller, '
   });
 }
 
-/**
- * Who calls, and with what access. No token, a bad token, no policy are told in this order.
- *
- * @throws QueryError E2102, E3001, E2001, E2101
- */
+/** Identifies the caller and evaluates its access. @throws QueryError E2102, E3001, E2001, E2101, in this order */
 export function identify(
   parts: DecidingParts,
   call: RequestCall,
@@ -87,7 +82,7 @@ export function identify(
   return parts.verifier.verify(token).then((identity) => callerAs(parts, identity, ledger, call));
 }
 
-/** As `callerAs`, of who asked before; null where that refuses: then the one way refuses it too, and records that. */
+/** As `callerAs` for a known identity; null if that refuses: `respond` then refuses it too, and records that. */
 export function callerAgain(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
@@ -103,12 +98,12 @@ export function callerAgain(
 
 const NOBODY_LISTENS: CallerObserver = Object.freeze({ knows: () => undefined, says: () => undefined });
 
-/** Refuses who comes by a token that was revoked. @throws QueryError E3001 */
+/** @throws QueryError E3001 for a revoked token */
 export function requireNotRevoked({ revoked }: Pick<DecidingParts, 'revoked'>, identity: Identity): void {
   if (revoked.has(identity)) throw queryError('invalidToken', { reason: REVOKED });
 }
 
-/** Who was identified, under what is served now. @throws QueryError E3001, E2001, E2101 */
+/** Evaluates access of `identity` under the model served now. @throws QueryError E3001, E2001, E2101 */
 export function callerAs(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
@@ -137,22 +132,19 @@ export function callerAs(
   return caller;
 }
 
-/** Who calls without a token, as the policy knew it when it was last asked. */
+/** Session without a token, as of the last policy check. */
 export type TokenlessSession = AccountSession | CertificateSession;
 
-/** A session of a service account. */
 export interface AccountSession {
   readonly kind: 'account';
   readonly account: ServiceAccount;
   readonly identity: Identity;
 }
 
-/** The holder of a client certificate. */
 export interface CertificateSession {
   readonly kind: 'certificate';
   readonly certificate: ClientCertificate;
   readonly rule: CertificateRule;
-  /** By which the rule was found. */
   readonly snapshot: PolicySnapshot | null;
   readonly identity: Identity;
 }
@@ -160,8 +152,8 @@ export interface CertificateSession {
 type SessionCheckParts = Pick<DecidingParts, 'model' | 'tenant' | 'revoked'>;
 
 /**
- * As the policy of now has it: `held` itself while nothing changed and its identity is good, a new one where only rights
- * or time did, null where the account is gone or has another password, or the certificate is nobody's any more.
+ * Checks a session against the current policy: returns `held` if nothing changed, a new session if only rights or time
+ * did, null if the account is gone or has another password, or no rule names the certificate any more.
  */
 export function heldNow(parts: SessionCheckParts, held: TokenlessSession): TokenlessSession | null {
   switch (held.kind) {
@@ -172,14 +164,14 @@ export function heldNow(parts: SessionCheckParts, held: TokenlessSession): Token
   }
 }
 
-/** As `heldNow`, of the service account `login`. */
+/** `heldNow` for the service account `login`. */
 export function accountNow(
   parts: SessionCheckParts,
   login: string,
   held: AccountSession | null,
 ): AccountSession | null {
   const { snapshot } = parts.model();
-  // Without a policy a session goes on to hear so at its next question.
+  // Without a policy the session stays open; its next question is refused.
   const account = snapshot === null ? held?.account : snapshot.serviceAccounts.get(login);
   if (account === undefined || (held !== null && held.account.scram !== account.scram)) return null;
   if (held?.account === account && !isExpired(held.identity, Date.now())) return held;
@@ -187,7 +179,7 @@ export function accountNow(
   return Object.freeze({ kind: 'account', account, identity });
 }
 
-/** As `heldNow`, of a certificate that may not have been seen before. */
+/** `heldNow` for a certificate, which may be new. */
 export function certificateNow(
   parts: SessionCheckParts,
   certificate: ClientCertificate,
@@ -197,7 +189,7 @@ export function certificateNow(
   if (!(now < certificate.endsAt)) return null;
   const { snapshot } = parts.model();
   const stays = held?.snapshot === snapshot && !isExpired(held.identity, now);
-  // Who shows a certificate again proves anew who it is.
+  // Presenting a certificate again is a new proof of identity, so revocation of the old one does not apply.
   if (stays && !parts.revoked.has(held.identity)) return held;
   const rule = snapshot === null ? (held?.rule ?? null) : ruleFor(snapshot.certificates, certificate);
   if (rule === null || (held !== null && held.rule.subject !== rule.subject)) return null;
@@ -205,10 +197,10 @@ export function certificateNow(
   return Object.freeze({ kind: 'certificate', certificate, rule, snapshot, identity });
 }
 
-/** What is known of certificates that connections of REST have shown. */
+/** Sessions of certificates that REST connections have presented. */
 const shown = new WeakMap<ClientCertificate, CertificateSession>();
 
-/** Who the holder of a certificate is. @throws QueryError E2001, E3001 */
+/** Identity of a certificate's holder. @throws QueryError E2001, E3001 */
 function certificateIdentity(parts: SessionCheckParts, certificate: PresentedCertificate): Identity {
   if (certificate === null)
     throw queryError('invalidCertificate', { reason: 'no authority that is trusted vouches for it' });
