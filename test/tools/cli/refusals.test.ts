@@ -191,10 +191,10 @@ t.test(
   async (t) => {
     const one = await osl(['errors', 'e0512']);
     t.equal(one.code, 0);
-    t.match(one.stdout, /^E0512\n {2}cause {3}A name in the statement is not declared, or your policy/);
+    t.match(one.stdout, /^E0512\n {2}cause {3}A name in the statement is not declared, or the policy/);
     t.match(
       one.stdout,
-      /\n {2}do {6}Compare with `osl schema`;.*\n(?: {10}.*\n)* {2}see {5}docs\/osl-sql\.md#names\n/,
+      /\n {2}do {6}Compare with `osl schema`\..*\n(?: {10}.*\n)* {2}see {5}docs\/osl-sql\.md#names\n/,
     );
     t.match(
       one.stdout,
