@@ -169,10 +169,11 @@ const BY_MODULES =
  * Tests that run in one script. Some run as their own modules: they look for a second time at a module of the product,
  * which they share with it there, or change one before it loads.
  */
-const IN_SCRIPT = /^(ask|content|language|model|policy|tools\/lsp)\//;
-const AS_MODULES = /^language\/(compiler\/fields$|functions\/)/;
+const IN_SCRIPT =
+  /^(ask|audit|content|engine|identity|language|model|policy|proof\/(attacks|golden|lanes|parity|records|sharing)|publishing|row-security|service\/(distributed|lineage)|surfaces|tools\/lsp)\//;
+const AS_MODULES = /^(engine\/pglite$|language\/(compiler\/fields$|functions\/))/;
 /** Whose process makes the code cache for all. */
-const TRIAL = ['language/forms/statements'];
+const TRIAL = ['surfaces/rest/query', 'language/forms/statements'];
 
 /** The empty embedded database that tests copy: so that the first of them do not each make one. */
 function makeTemplate(): void {
