@@ -17,7 +17,7 @@ import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
 export const CHECKPOINTS_FILE = 'checkpoints';
 /** The newest one alone, replaced each second while records are added; those of `checkpoints` stay. */
 export const LATEST_FILE = 'checkpoint.latest';
-/** What is signed of segments that are kept no more. */
+/** Name of the file with the signed note of segments that are no longer kept. */
 export const RETAINED_FILE = 'retained';
 export const PUBLIC_KEY_FILE = 'checkpoint.vkey';
 const ED25519 = 0x01;

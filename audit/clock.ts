@@ -4,9 +4,9 @@ const LOOK_MS = 1_000;
 
 /** A jump of the clock of the day, against the one that only goes forward. */
 export interface ClockJump {
-  /** What the clock would have said without it, RFC 3339; null where nobody knows: the process was not running. */
+  /** Expected time had the clock not jumped, RFC 3339; null if unknown because the process was not running. */
   readonly expected: string | null;
-  /** What it said. */
+  /** Time that the clock showed. */
   readonly found: string;
   /** Of the last record before it, where the log began with a clock that is behind. */
   readonly last: string | null;
@@ -27,7 +27,7 @@ export class ClockWatch {
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
-  /** Whether the clock has not jumped since the log was opened: what is old by a clock that has may be young. */
+  /** True if the clock has not jumped since the log was opened: what is old by a clock that has may be young. */
   get steady(): boolean {
     return this.#steady;
   }
@@ -47,7 +47,7 @@ export class ClockWatch {
   }
 }
 
-/** Where a log is opened by a clock that is behind its last record. */
+/** Clock jump to report when a log is opened while the clock is behind its last record. */
 export function jumpSince(last: string): ClockJump | null {
   const now = Date.now();
   if (!(Date.parse(last) > now + JUMP_MS)) return null;

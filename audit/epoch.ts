@@ -9,7 +9,7 @@ import type { AcknowledgedTree, RecoveredLog } from './recover.js';
 import type { Signer } from './signer.js';
 import type { LogStore, SegmentStore } from './store.js';
 
-/** What an epoch needs to begin. */
+/** Input of a new epoch. */
 export interface EpochStart {
   readonly options: AuditLogOptions;
   readonly store: LogStore;
@@ -46,7 +46,7 @@ export class Epoch {
   #lingering = false;
   readonly #timers: readonly NodeJS.Timeout[];
   readonly #checkpointRecords: number;
-  /** What stood before the segment that is written. */
+  /** Position before the segment that is being written. */
   #base: LogBase;
   #filling: CommitGroup;
   #syncing: CommitGroup;
@@ -168,12 +168,12 @@ export class Epoch {
     await this.#anchors.close();
   }
 
-  /** What this process knows to be on disk, whatever is found there. */
+  /** Records that this process knows to be durable, whatever is later found on disk. */
   get acknowledged(): AcknowledgedTree {
     return { size: this.#tree.size, root: this.#tree.root() };
   }
 
-  /** Whether a write is under way that the disk has not answered. */
+  /** True if a write is under way that the disk has not answered. */
   get busy(): boolean {
     return this.#busy;
   }

@@ -1,4 +1,4 @@
-/** Why the log does not take a record. */
+/** Reason why the log does not take a record. */
 export type UnavailableReason =
   | 'closed' // close() was called
   | 'disk' // a write or sync failed; it is never tried again

@@ -115,7 +115,7 @@ export class FileStore implements LogStore {
     await syncDirectoryAsync(this.#dir);
   }
 
-  /** What a process that was killed in between left is let go with the next ones. */
+  /** Deletes released segments; leftovers of a process that was killed here go with the next ones. */
   async release({ base }: RetirementPlan, archive: string | null): Promise<void> {
     const gone = (await this.source.segments()).filter((segment) => segment <= base.segment);
     if (archive !== null) await archived(this.#dir, archive, gone);

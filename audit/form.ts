@@ -14,7 +14,7 @@ import {
 } from './record.js';
 
 /**
- * What records of one kind have in common, encoded once. A record of it has the bytes that `encodeRecord` gives of the
+ * Fields that records of one kind share, encoded once. A record of it has the bytes that `encodeRecord` gives of the
  * whole entry: both are made of the same parts, and a property test compares them.
  */
 export class RecordForm {

@@ -190,7 +190,7 @@ export function frameAt(segment: Buffer, at: number, end: number): RecordFrame |
   };
 }
 
-/** Where the frame at `at` ends, as `frameAt` finds it, without what that makes of it. */
+/** End of the frame at `at`, found as by `frameAt` but without decoding it. */
 export function frameEnd(segment: Buffer, at: number, end: number): number | null {
   const length = headLength(segment, at, end);
   if (length === null) return null;
@@ -206,7 +206,7 @@ function headLength(segment: Buffer, at: number, end: number): number | null {
 }
 
 /**
- * Whether the invalid frame at `at` is the torn end of a write that never finished, and so was never
+ * True if the invalid frame at `at` is the torn end of a write that never finished, and so was never
  * acknowledged. Two things must hold. Bytes are *missing*: the data ends inside the frame, or a whole sector of
  * it is zero (a lost sector reads as zero; an altered one does not). And no later group exists: a group is
  * written only once the one before it is on disk.
@@ -226,7 +226,7 @@ function hasLaterGroup(segment: Buffer, at: number, end: number): boolean {
   return false;
 }
 
-/** Whether some sector's share of [from, to) is zero throughout. */
+/** True if some sector's share of [from, to) is zero throughout. */
 function hasZeroSector(segment: Buffer, from: number, to: number): boolean {
   for (let start = from; start < to; ) {
     const stop = Math.min(to, (Math.floor(start / SECTOR) + 1) * SECTOR);

@@ -83,7 +83,7 @@ export const BEGINNING: LogBase = Object.freeze({
   frontier: new Frontier(),
 });
 
-/** What is signed already. */
+/** Checkpoints that are signed already. */
 export interface SignedState {
   /** Length of the checkpoints that stay, in bytes. */
   readonly end: number;

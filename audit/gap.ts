@@ -12,7 +12,7 @@ interface PendingRecord {
 }
 
 /**
- * What happens between a failure of the disk and the next record. Decisions are refused. An outcome belongs to a
+ * Handling of the time between a disk failure and the next record. Decisions are refused. An outcome belongs to a
  * decision that is on disk and tells what has happened already, so it waits.
  */
 export class LogOutage {
@@ -82,7 +82,7 @@ export class LogOutage {
   }
 }
 
-/** What the system said, or the log itself. */
+/** Error text of the system, or of the log itself. */
 export function causeOf({ cause, message }: AuditUnavailable): string {
   return cause instanceof Error ? cause.message : message;
 }

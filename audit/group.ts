@@ -48,7 +48,7 @@ export type KeepOutcome = (outcome: AuditEntry, done: AppendDone) => void;
 
 const FIRST_CAPACITY = 256 * 1024;
 
-/** Why a group does not take a record. */
+/** Reason why a group does not take a record. */
 export type AppendRefusal = 'too_long' | 'overloaded';
 
 /** The records that share one sync, encoded and chained as they arrive. Reused for group after group. */
@@ -59,7 +59,7 @@ export class CommitGroup {
   firstSeq = 0;
   /** Chain hash before the first record. */
   chainBefore: Digest = '';
-  /** Whether somebody's answer waits for one of the records. */
+  /** True if somebody's answer waits for one of the records. */
   awaited = false;
   readonly leaves: Digest[] = [];
   readonly waiting: AppendDone[] = [];

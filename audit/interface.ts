@@ -26,7 +26,7 @@ export interface AuditLogOptions {
   /** Private key that signs checkpoints, PKCS #8 PEM; default `checkpoint.key` in `dir`. */
   readonly signingKeyFile?: string;
   /**
-   * What follows a failure of the disk. `reopen` (default): the log tries by itself to go on in a new segment, with a
+   * Behaviour after a failure of the disk. `reopen` (default): the log tries by itself to go on in a new segment, with a
    * record of the gap. `stay`: it takes nothing more; for who ends the process.
    */
   readonly afterFailure?: 'reopen' | 'stay';
@@ -40,21 +40,21 @@ export interface AuditLogOptions {
   /** For how long records are kept; default: for ever. */
   readonly retention?: Retention;
   readonly observer?: AuditObserver;
-  /** Where the records are kept, given the size of a segment; default: files in `dir`, which has the keys in any case. */
+  /** Storage of the records, given the size of a segment; default: files in `dir`, which has the keys in any case. */
   readonly store?: (segmentBytes: number) => LogStore;
   /** Stands in for `fs.write`; for fault injection. */
   readonly write?: WriteAt;
 }
 
-/** Who is told of failures, at once. Must not throw. */
+/** Receives failures as they happen. Must not throw. */
 export interface AuditObserver {
   /** The log takes nothing any more. */
   failed(failure: AuditUnavailable): void;
   /** It does again. */
   reopened(gap: AuditGap): void;
-  /** What is on the disk is not what was written: it is left as it is, and the log stays failed. */
+  /** The disk holds something else than was written: it is left as it is, and the log stays failed. */
   lost(reason: AuditDamaged): void;
-  /** What is older than the log keeps could not be let go, and stays: AuditDamaged where it is not what was signed. */
+  /** Expired segments could not be deleted and stay: AuditDamaged if they are not what was signed. */
   kept?(reason: Error): void;
   /** A checkpoint is durable. */
   signed?(note: string): void;
@@ -68,7 +68,7 @@ export interface AuditGap {
   readonly since: string;
   readonly until: string;
   readonly reason: UnavailableReason;
-  /** What the system said. */
+  /** Error text of the system. */
   readonly cause: string;
   /** Decisions and events that were refused. */
   readonly refused: number;
@@ -91,9 +91,9 @@ export interface AuditStats {
   readonly groups: number;
   /** Number of the segment being written. */
   readonly segment: number;
-  /** How often the log has failed and gone on since it was opened. */
+  /** Number of times that the log has failed and recovered since it was opened. */
   readonly gaps: number;
-  /** Why nothing is taken; null while the log works. */
+  /** Reason why no record is taken; null while the log works. */
   readonly failure: AuditUnavailable | null;
 }
 
@@ -105,7 +105,7 @@ export interface AuditLog {
   append(entry: AuditEntry): Promise<number>;
   /** Appends without a promise per record: `done` hears once it is durable, or why not. */
   append(entry: AuditEntry, done: AppendDone): void;
-  /** What many records have in common, to be encoded once for all of them. */
+  /** Encodes once the fields that many records share. */
   form(common: CommonEntry): RecordForm;
   /**
    * As `append` of the whole entry, for the same bytes at a fraction of the cost: nothing is made for the record but

@@ -6,14 +6,14 @@ import type { LogStore } from './store.js';
 
 const LOOK_MS = 3_600_000;
 
-/** What keeping needs of a log. */
+/** Operations of the log that retention needs. */
 interface RetentionLog {
   readonly store: LogStore;
   readonly signer: Signer;
   readonly retention: Retention;
   readonly tenant: string;
   append(entry: AuditEntry): Promise<number>;
-  /** Whether the clock can be believed. */
+  /** True if the clock can be believed. */
   steady(): boolean;
   /** Hears why older records could not be let go. */
   refused(why: Error): void;

@@ -246,7 +246,7 @@ class LastingLog implements AuditLog {
     tryIn(this.#options.reopenMs ?? REOPEN_MS);
   }
 
-  /** Whether there is nothing more to try: the log goes on, or what the disk holds is damaged. */
+  /** True if there is nothing more to try: the log goes on, or what the disk holds is damaged. */
   async #reopen(begin: (outage: LogOutage) => Promise<AuditGap>): Promise<boolean> {
     const outage = this.#outage;
     if (outage === null) return true;
@@ -334,7 +334,7 @@ function openingEntries(
 }
 
 /**
- * What stands first after a gap. Of the records that were under way when the disk failed some may have reached it: they
+ * First entries after a gap. Of the records that were under way when the disk failed some may have reached it: they
  * stay, and the allowed ones among them, which were refused after all, say so.
  */
 function reopeningEntries(

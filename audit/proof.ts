@@ -57,7 +57,7 @@ export type ProofVerdict =
     }
   | { readonly ok: false; readonly reason: string };
 
-/** How the records to prove are found. */
+/** Source of the records to prove. */
 export interface ProveOptions {
   /** Reads every record, and trusts no index. */
   readonly everything?: boolean;

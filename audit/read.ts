@@ -14,7 +14,7 @@ export interface ReadOptions {
   readonly follow?: boolean;
   /** Ends a follow; the iterator then finishes without an error. */
   readonly signal?: AbortSignal;
-  /** How often a follow looks, ms; default 200. */
+  /** Poll interval of a follow, ms; default 200. */
   readonly pollMs?: number;
 }
 
@@ -71,7 +71,7 @@ async function* readSegment(
 ): AsyncGenerator<StoredFrame, void, void> {
   const path = join(dir, segmentName(segment));
   let handle = await open(path, 'r');
-  /** Whether the segment was complete when it was opened, so that what is there is final. */
+  /** True if the segment was complete when it was opened, so that what is there is final. */
   let final = false;
   try {
     const chunk = Buffer.alloc(CHUNK);

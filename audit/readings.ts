@@ -13,15 +13,15 @@ const MOST_BYTES = 4_096;
 const MOST_AT_ONCE = 100;
 const LOOK_MS = 1_000;
 
-/** Who read the log, and what they looked for. */
+/** One reading of the log: its reader and filter. */
 export interface AuditReadEvent {
   /** `tail`, `search`, `export`, `prove`. */
   readonly command: string;
-  /** Who, as the machine knows them: nobody proved it. */
+  /** Reader by the name of its machine account; not authenticated. */
   readonly by: string;
   /** RFC 3339. */
   readonly at: string;
-  /** What was looked for. */
+  /** Filter of the search. */
   readonly filter: Readonly<Record<string, string | number>>;
 }
 
@@ -53,7 +53,7 @@ export function readingFiles(dir: string): ReadingQueue {
   };
 }
 
-/** What a log needs of itself to record readings. */
+/** Operations of the log that recording of readings needs. */
 interface ReadEventLog {
   readonly tenant: string;
   readonly queue: ReadingQueue;
@@ -85,7 +85,7 @@ export class ReadEventRecorder {
     });
   }
 
-  /** What the log does not take stays for the next look; its own failure is told by the log. */
+  /** Appends queued readings; those that the log refuses stay for the next run, and the log reports its own failure. */
   async #take(): Promise<void> {
     const { queue, append } = this.#log;
     try {

@@ -1,7 +1,7 @@
 import { MAX_RECORD_BYTES } from './format.js';
 
 /**
- * What the log holds: one record per decision, one per outcome, one per event of the log itself.
+ * Kinds of records: one record per decision, one per outcome, one per event of the log itself.
  * A record never carries a literal, a row or a token; a statement appears only as a keyed fingerprint.
  */
 
@@ -10,7 +10,7 @@ export type AuditSurface = 'rest' | 'wire' | 'mcp' | 'cli' | 'system';
 export type AuditDecision = 'allow' | 'deny' | 'error';
 export type AuditOutcome = 'ok' | 'error' | 'cancelled' | 'truncated' | 'unknown';
 
-/** What a caller hands to `append`. Whatever is left out is stored as null (an empty list for `chain`, `objects`). */
+/** Entry handed to `append`. Omitted fields are stored as null (`chain` and `objects` as an empty list). */
 export interface AuditEntry {
   readonly kind: AuditKind;
   /** Joins a decision with its outcome; unique per request. */
@@ -38,7 +38,7 @@ export interface AuditEntry {
   /** Microseconds. */
   readonly duration_us?: number | null;
   readonly outcome?: AuditOutcome | null;
-  /** What ran, by the fingerprint of its governed statement; absent where nobody is told of lineage. */
+  /** Fingerprint of the governed statement; absent if lineage is off. */
   readonly plan?: string;
   /** Of an event: what it says, as JSON; short of `MAX_RECORD_BYTES` with the rest. */
   readonly detail?: string;
@@ -59,21 +59,21 @@ export interface AuditRecord
   readonly epoch: number;
   /** Index of the record in the log, from 0; also its leaf index in the Merkle tree. */
   readonly seq: number;
-  /** How many trailing names `objects` lost so that the record fits `MAX_RECORD_BYTES`. */
+  /** Number of trailing names dropped from `objects` so that the record fits `MAX_RECORD_BYTES`. */
   readonly objects_omitted: number;
 }
 
-/** Where a record stands: writer, epoch and seq are unique together. */
+/** Position of a record: writer, epoch and seq are unique together. */
 export interface RecordPlace {
   readonly writer: string;
   readonly epoch: number;
   readonly seq: number;
 }
 
-/** What changes from request to request; all else of an entry is the same for many records (`form.ts`). */
+/** Fields that differ between requests; the other fields of an entry are shared by many records (`form.ts`). */
 type VaryingField = 'request_id' | 'ts' | 'rows' | 'duration_us' | 'statement_hmac';
 
-/** What records of one kind have in common. */
+/** Fields that records of one kind share. */
 export type CommonEntry = Omit<AuditEntry, VaryingField>;
 
 /**
@@ -124,7 +124,7 @@ export function afterTime(entry: CommonEntry, writer: string): string {
 /** Most strings of a record need no escape. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
-/** Whether a string stands in a record as it is, one byte a character. */
+/** True if a string stands in a record as it is, one byte a character. */
 export function isPlain(value: string): boolean {
   return PLAIN.test(value);
 }

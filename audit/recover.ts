@@ -30,12 +30,12 @@ import type { LogSource } from './source.js';
 /** The action of the record that a stop in order leaves last. */
 export const CLOSING = 'audit.close';
 
-/** Where the writer goes on. */
+/** Position from which the writer continues. */
 export interface RecoveredLog extends LogBase {
   readonly signed: SignedState;
   /** Time of the last record that was read; null where none was. */
   readonly ts: string | null;
-  /** Whether the last record is not the one that a stop in order leaves. */
+  /** True if the last record is not the one that a stop in order leaves. */
   readonly unclean: boolean;
   /** Allowed decisions that have no outcome. */
   readonly orphans: readonly AuditRecord[];
@@ -50,11 +50,11 @@ export interface RecoverBase {
   readonly open: readonly AuditRecord[];
 }
 
-/** What a reading may rest on. */
+/** Inputs of recovery. */
 export interface RecoverOptions {
-  /** What is proved already; default: nothing, so that the whole log is read. */
+  /** Prefix that is proved already; default: none, so that the whole log is read. */
   readonly base?: RecoverBase;
-  /** What the writer knows to have been acknowledged: fewer records, or others, are damage. */
+  /** Records that the writer knows to be acknowledged: fewer records, or others, are damage. */
   readonly acknowledged?: AcknowledgedTree | null;
 }
 

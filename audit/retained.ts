@@ -2,7 +2,7 @@ import { type Checkpoint, openCheckpoint, splitNotes, type VerifierKey } from '.
 import { HASH_BYTES } from './format.js';
 
 /**
- * What is kept of segments that are not: a checkpoint of exactly the records before the first one kept, signed by the
+ * Note that stands for deleted segments: a checkpoint of exactly the records before the first one kept, signed by the
  * log's key, with all that the rest is proved from:
  *
  * ```
@@ -33,7 +33,7 @@ export function retainedLines(
   return `retained ${segment} ${epoch} ${chain.toString('hex')}\nfrontier ${roots}\n`;
 }
 
-/** What the newest of these notes says; null where there is none. @throws TypeError where it is not one of the key's */
+/** Content of the newest of these notes; null if there is none. @throws TypeError if the key did not sign it */
 export function retainedIn(notes: Buffer, key: VerifierKey): RetentionCheckpoint | null {
   const note = splitNotes(notes).notes.at(-1);
   if (note === undefined) return null;

@@ -26,7 +26,7 @@ export interface Retention {
   readonly archive: string | null;
 }
 
-/** What is about to be kept no more: whole segments from the first on. */
+/** Segments about to be deleted: whole segments from the first on. */
 export interface RetirementPlan {
   readonly segments: readonly number[];
   /** The place after the last of them, proved by a signed checkpoint that follows it. */
@@ -71,7 +71,7 @@ export async function retiring(
   return null; // no checkpoint behind them yet
 }
 
-/** What is signed of them, with its empty line. */
+/** Signed note about the deleted segments, with its empty line. */
 export function retainedNote(signer: Signer, { base }: RetirementPlan): Buffer {
   const roots = base.frontier.roots.map((root) => Buffer.from(root, 'latin1'));
   const lines = retainedLines(base.segment + 1, base.epoch, base.chain, roots);

@@ -8,7 +8,7 @@ export interface SegmentPlace extends KnownPlace {
   readonly segment: number;
 }
 
-/** Where in a log's segments a request stands, and what is known between them. */
+/** Index of the positions of requests in the segments of a log, and of what is proved between them. */
 export interface SegmentGuide {
   segmentsOf(requestId: string): Promise<readonly number[]>;
   places(): Promise<readonly SegmentPlace[]>;

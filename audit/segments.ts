@@ -50,7 +50,7 @@ export class Segments implements SegmentStore {
     return this.#number;
   }
 
-  /** Whether a group of `length` bytes belongs into the current segment; a group larger than one gets its own. */
+  /** True if a group of `length` bytes belongs into the current segment; a group larger than one gets its own. */
   fits(length: number): boolean {
     return this.#position === this.#start || this.#position + length <= this.#bytes;
   }

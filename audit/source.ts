@@ -6,11 +6,11 @@ import type { LeafRange } from './tree.js';
 
 /** A log as it is stored, to those who read it: in a directory, or in a table that gives the same bytes. */
 export interface LogSource {
-  /** What messages call it. */
+  /** Name used in messages. */
   readonly place: string;
   /** The directory of its segment files; null where there are none. */
   readonly dir: string | null;
-  /** Whether a write may end half way: of a file it may, of a transaction never. */
+  /** True if a write may end half way: of a file it may, of a transaction never. */
   readonly mayTear: boolean;
   /** Null where there is none. */
   verifierKey(): Promise<string | null>;
@@ -18,7 +18,7 @@ export interface LogSource {
   checkpoints(): Promise<Buffer>;
   /** The newest one alone. */
   latest(): Promise<Buffer>;
-  /** What is signed of records that are kept no more; empty where all are. */
+  /** Signed notes of records that are no longer kept; empty if all are kept. */
   retained(): Promise<Buffer>;
   /** Numbers of the segments, ascending. */
   segments(): Promise<readonly number[]>;
@@ -28,7 +28,7 @@ export interface LogSource {
   segment(number: number, live: boolean): Promise<Buffer>;
 }
 
-/** What finds in a log what proofs are made of. Trusted for nothing: each proof is checked before it is given. */
+/** Index that finds the inputs of proofs. It is not trusted: each proof is checked before it is returned. */
 export interface LogIndex {
   /** The records of a request, in their order. */
   recordsOf(requestId: string): Promise<readonly StoredRecord[]>;

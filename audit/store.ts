@@ -5,9 +5,9 @@ import type { RetirementPlan } from './retention.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
 
-/** Where a log is kept, to its writer. */
+/** Storage of a log, as its writer uses it. */
 export interface LogStore {
-  /** What is there already, for those who read. */
+  /** Stored records, for readers. */
   readonly source: LogSource;
   /**
    * Reads what is there, checks it, and makes it ready to be written on.
@@ -18,7 +18,7 @@ export interface LogStore {
   /** @param recovered where the writer goes on */
   segments(recovered: RecoveredLog): SegmentStore;
   notes(signed: number): Promise<NoteStore>;
-  /** What was read of the log by others. */
+  /** Readings of the log by others. */
   readonly readings: ReadingQueue;
   /** A segment is complete, and another begun; also once at the start. */
   rotated(): void;
@@ -33,7 +33,7 @@ export interface LogStore {
 /** The segment being written. */
 export interface SegmentStore {
   readonly number: number;
-  /** Whether a group of `length` bytes belongs into the current segment. */
+  /** True if a group of `length` bytes belongs into the current segment. */
   fits(length: number): boolean;
   /** Makes the next segment the current one; the caller has nothing in flight. @param before the tree of what stands before */
   begin(header: Omit<SegmentHeader, 'segment'>, before: Frontier): Promise<void>;
@@ -47,7 +47,7 @@ export interface SegmentStore {
   abandon(): Promise<void>;
 }
 
-/** Where signed notes go; each is durable when its promise resolves. */
+/** Storage of signed notes; each is durable when its promise resolves. */
 export interface NoteStore {
   /** A checkpoint that stays. */
   append(note: Buffer, size: number): Promise<void>;

@@ -1,4 +1,4 @@
-/** What the verifier says. */
+/** Kinds of problems that the verifier reports. */
 
 export type ProblemKind =
   | 'verifier_key' // missing or malformed
@@ -37,7 +37,7 @@ export interface AuditVerdict {
   } | null;
   /** Records read and found good. */
   readonly records: number;
-  /** Where older ones are kept no more: seq of the first that is kept, and when that was signed; null where all are. */
+  /** Seq of the first record that is kept, and when its predecessors' note was signed; null if all are kept. */
   readonly kept: { readonly from: number; readonly since: string | null } | null;
   /** Good records that no checkpoint covers. */
   readonly unanchored: number;

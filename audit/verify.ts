@@ -117,7 +117,7 @@ async function loadCheckpoints(
   check.checkpoints.sort((a, b) => a.size - b.size);
 }
 
-/** Where records are kept no more, what the log's key signed of them stands for them. */
+/** Loads the signed note that stands for records that are no longer kept. */
 async function loadRetained(source: LogSource, key: VerifierKey, check: Check): Promise<void> {
   try {
     const kept = retainedIn(await source.retained(), key);
@@ -259,7 +259,7 @@ function readRecord(name: string, frame: RecordFrame, key: VerifierKey, check: C
   if (record['kind'] === 'event' && record['action'] === 'audit.recover') readRecovery(record, check);
 }
 
-/** What a start found without a checkpoint; older logs do not say from where to where. */
+/** Range of records that a start recovered without a checkpoint; older logs do not state it. */
 function readRecovery(record: Record<string, unknown>, check: Check): void {
   const detail = typeof record['detail'] === 'string' ? parse(Buffer.from(record['detail'])) : null;
   const { from, to } = detail ?? {};
@@ -277,7 +277,7 @@ function parse(bytes: Buffer): Record<string, unknown> | null {
   }
 }
 
-/** What is known so far. */
+/** State of a verification. */
 class Check {
   records = 0;
   epoch = 0;
@@ -290,7 +290,7 @@ class Check {
   readonly checkpoints: Checkpoint[] = [];
   readonly recovered: Recovery[] = [];
   readonly open = new Set<string>();
-  /** What is signed of the records that are kept no more. */
+  /** Signed note of the records that are no longer kept. */
   kept: RetentionCheckpoint | null = null;
   #next = 0;
 

@@ -12,7 +12,7 @@ import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
 import { subjectsOf } from './subjects-of.js';
 import { refuse } from './tokens/token-fault.js';
 
-/** What one caller may see and do, with the values that row filters refer to. Frozen. */
+/** Rights of one caller, with the attribute values that its row filters use. Frozen. */
 export interface EffectiveAccess extends Access {
   /** Data roles that count: claimed, and below the ceiling of every subject in the chain. */
   readonly dataRoles: ReadonlySet<string>;
@@ -69,7 +69,7 @@ export function accessUntil(
   return until;
 }
 
-/** What the caller has who breaks the glass: the longest time, and the fewest times in 24 hours; null: nothing. */
+/** Break-glass limits of the caller: the longest duration and the fewest uses in 24 hours; null if not allowed. */
 export function mayBreakGlass(identity: Identity, snapshot: PolicySnapshot): BreakGlass | null {
   if (identity.chain.length !== 1) return null;
   const found = knownOf(identity, snapshot).conditions.flatMap(({ breakGlass }) => breakGlass ?? []);
@@ -80,7 +80,7 @@ export function mayBreakGlass(identity: Identity, snapshot: PolicySnapshot): Bre
   };
 }
 
-/** Whether nothing at all is granted to the caller; then the answer is `noAccess`, once the limiter has counted it. */
+/** True if nothing at all is granted to the caller; then the answer is `noAccess`, once the limiter has counted it. */
 export function isEmpty(access: Access): boolean {
   return access.relations.size === 0 && (access.denied?.size ?? 0) === 0;
 }
@@ -97,7 +97,7 @@ export function attributeValues(
 }
 
 /**
- * What a subject would see who has this one role and every attribute that its filters name: which columns, whatever
+ * Access of a subject that has this one role and every attribute that its filters name: which columns, whatever
  * the rows. For judging a policy, never for answering anybody.
  */
 export function roleAccess(role: string, snapshot: PolicySnapshot, catalog: Catalog): Access {
@@ -148,7 +148,7 @@ function evaluate(
 
 type RelationAccesses = Required<Pick<Access, 'relations' | 'denied'>>;
 
-/** What `rights` say of each relation that they name, worked out when it is asked for. */
+/** Access to each relation that `rights` name, computed on first use. */
 function relationAccesses(rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): RelationAccesses {
   const { seen, denied } = relationsOf(rights, snapshot, catalog);
   const made = (names: ReadonlySet<string>) =>
@@ -225,7 +225,7 @@ interface Caches {
   readonly bySignature: LRUCache<string, RelationAccesses>;
 }
 
-/** What is known of one caller. */
+/** Cached rights of one caller. */
 interface CallerRights {
   /** Those of the grants of its roles that count; most callers have none. Sorted by key. */
   readonly conditions: readonly Conditions[];
@@ -261,7 +261,7 @@ function cachesOf(snapshot: PolicySnapshot): Caches {
   return caches;
 }
 
-/** Whether all of `conditions` holds for a request of `identity`. What is not known does not hold. */
+/** True if all of `conditions` holds for a request of `identity`. What is not known does not hold. */
 function holds(
   conditions: Conditions,
   identity: Identity,
@@ -321,7 +321,7 @@ function holdsUntil(
 export const PURPOSE_CLAIM = 'purpose';
 
 /**
- * What a request of `identity` is for: what its caller says; else what its token says, where that is one purpose. Null
+ * Purpose of a request of `identity`: the one its caller states; else the one of its token, where that is one purpose. Null
  * where nobody says, or where policy or token do not allow it.
  */
 export function purposeOf(

@@ -22,7 +22,7 @@ export function attributesIn({ roles }: { readonly roles: RoleFilters }): Readon
   return found;
 }
 
-/** Where a value cannot be of the type that it is compared with. */
+/** Comparison of a value with a type that it cannot have. */
 export interface TypeMismatch {
   readonly relation: string;
   readonly type: TypeName;
@@ -42,7 +42,7 @@ export class AttributeTypes {
               this.#add(attribute, arg.type, role, relation);
   }
 
-  /** Where somebody with `roles` would have `value` of `attribute` compared with a type that it cannot be of. */
+  /** Comparisons of `value` of `attribute`, for holders of `roles`, with a type that it cannot have. */
   misfit(roles: ReadonlySet<string>, attribute: string, value: AttributeScalar): TypeMismatch | null {
     for (const [type, comparing] of this.#compared.get(attribute) ?? []) {
       if (fits(value, type)) continue;
@@ -70,7 +70,7 @@ function fits(value: AttributeScalar, type: TypeName): boolean {
   return couldBe(String(value), type);
 }
 
-/** What is wrong with `value`, and what to do about it. */
+/** Error and hint for a value of the wrong type. */
 export function misfitFault(
   attribute: string,
   value: AttributeScalar,

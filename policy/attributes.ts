@@ -1,6 +1,6 @@
 import type { AttributeMatch, Expr } from 'osl-compiler';
 
-/** What a subject has of an attribute: values of which one must match, or `any`, which everything matches. */
+/** Value of a subject's attribute: a list of which one must match, or `any`, which matches everything. */
 export type AttributeValue = 'any' | readonly string[];
 
 /** One value of an attribute, as a policy or a claim has it. */

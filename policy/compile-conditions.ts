@@ -13,7 +13,7 @@ function networkOf(text: string): { readonly address: string; readonly prefix: n
 }
 
 /**
- * Whether an address is in one of `networks`; a text in place of that names the first that is none. An IPv4 address
+ * Predicate for addresses in one of `networks`; instead a text: the first network that is invalid. An IPv4 address
  * that a socket of IPv6 shows (`::ffff:10.0.0.1`) is the IPv4 address.
  */
 function networksOf(networks: readonly string[]): ((address: string) => boolean) | string {
@@ -40,7 +40,7 @@ export interface ConditionsContext {
 }
 
 /**
- * When a grant counts; null for one that always does.
+ * Conditions of a grant; null if it always counts.
  *
  * INVARIANT: a grant that names a condition never becomes one that has none; a fault in it refuses the whole policy.
  */

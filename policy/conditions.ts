@@ -1,6 +1,6 @@
 import type { LocalTime } from './local-time.js';
 
-/** When a grant counts; it counts where all of it holds. Frozen. */
+/** Conditions of a grant; all must hold for it to count. Frozen. */
 export interface Conditions {
   /** Equal for conditions that are written alike, in whatever order. */
   readonly key: string;
@@ -10,7 +10,7 @@ export interface Conditions {
   readonly endsAt: number;
   readonly hours: Hours | null;
   readonly surfaces: ReadonlySet<string> | null;
-  /** Whether an address of a peer will do. */
+  /** Tests the address of a peer. */
   readonly network: ((address: string) => boolean) | null;
   /** Claims of the token, each of which has one of these values. */
   readonly claims: ReadonlyMap<string, ReadonlySet<string>>;
@@ -28,26 +28,26 @@ export interface Hours {
   readonly days: ReadonlySet<number>;
 }
 
-/** What a caller may have who breaks the glass. */
+/** Break-glass access of a caller. */
 export interface BreakGlass {
-  /** How long after the glass was broken. */
+  /** Duration in minutes after the glass was broken. */
   readonly minutes: number;
-  /** How often one subject may break it in 24 hours. */
+  /** Number of uses by one subject in 24 hours. */
   readonly perDay: number;
 }
 
 /**
- * Where one request comes from, when, and what its caller says of it: what conditions of grants are held against, beside
+ * Origin, time and stated purpose of one request: what conditions of grants are held against, beside
  * the claims of its token. A request has one of them, however long its chain.
  */
 export interface Circumstances {
-  /** When it is decided: ms since the epoch, on the clock of this machine. */
+  /** Time of the decision: ms since the epoch, on the clock of this machine. */
   readonly now: number;
   /** `rest`, `wire`, `mcp`: where the server took it in, whatever its client says of itself. */
   readonly surface: string;
   /** Of the peer's socket, whatever a header says; null where it has none. */
   readonly address: string | null;
-  /** What its caller says that it is for; it counts only where policy and token allow it (`purposeOf`). */
+  /** Purpose that the caller states; it counts only if policy and token allow it (`purposeOf`). */
   readonly purpose: string | null;
   /** The glass that its caller has broken. */
   readonly emergency: Emergency | null;

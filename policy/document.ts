@@ -26,17 +26,17 @@ export interface PolicyDocument {
   readonly limits?: LimitsDocument;
   /** By entity or bridge: the column that tells whose a row is, by which `min_group_size` counts. */
   readonly privacy_units?: Readonly<Record<string, string>>;
-  /** What data may be asked for, by name. */
+  /** Purposes for which data may be requested, by name. */
   readonly purposes?: Readonly<Record<string, { readonly description?: string }>>;
   /** Logins of the wire that prove a password instead of bringing a token, by login name. */
   readonly service_accounts?: Readonly<Record<string, ServiceAccountDocument>>;
-  /** Whose client certificates stand for whom, by a name of the rule's own. */
+  /** Rules that map client certificates to subjects, by name. */
   readonly certificates?: Readonly<Record<string, CertificateDocument>>;
-  /** How people and agents whom an issuer knows become subjects; the first rule that takes a token decides. */
+  /** Rules that map identities of an issuer to subjects; the first rule that matches a token decides. */
   readonly exchange?: readonly ExchangeRuleDocument[];
 }
 
-/** What a certificate must say, all of it. */
+/** Conditions on a certificate; all must hold. */
 export interface CertificateDocument {
   /** One of `subjects`: who its holder is. */
   readonly subject: string;
@@ -50,7 +50,7 @@ export interface CertificateDocument {
   readonly dns?: string;
   readonly uri?: string;
   readonly email?: string;
-  /** Who signed it, as RFC 2253 writes it. */
+  /** Distinguished name of the issuer, as RFC 2253 writes it. */
   readonly issuer?: string;
 }
 
@@ -60,13 +60,13 @@ export interface ExchangeRuleDocument {
   readonly issuer: string;
   /** Claims that a token must have: one of these values, or a list with one of them. All must hold. */
   readonly when?: Readonly<Record<string, string | boolean | readonly string[]>>;
-  /** Who it becomes: text with claims between braces, such as `user:{sub}`. */
+  /** Template of the subject: text with claims between braces, such as `user:{sub}`. */
   readonly subject: string;
   /** Data roles that such a subject can ever have. */
   readonly ceiling: readonly string[];
   /** Admin roles that such a subject can ever have, where it asks for them. */
   readonly admin?: readonly string[];
-  /** Which data roles it brings, by the values of a claim; the whole ceiling unless told. */
+  /** Data roles by values of a claim; default: the whole ceiling of the subject. */
   readonly roles?: {
     readonly claim: string;
     readonly map: Readonly<Record<string, string | readonly string[]>>;
@@ -90,7 +90,7 @@ type AttributeSource =
 export interface ServiceAccountDocument {
   /** One of `subjects`: whose rights a session has. */
   readonly subject: string;
-  /** What Postgres keeps of a password: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
+  /** Password verifier as Postgres stores it: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
   readonly scram: string;
   /** Data roles that a session claims; the subject's whole ceiling unless told. */
   readonly acl_roles?: readonly string[];
@@ -112,9 +112,9 @@ export interface SubjectDocument {
 export interface RoleDocument {
   readonly description?: string;
   readonly grants: readonly GrantDocument[];
-  /** What the database may reckon for one question of a member, in the units of its planner. */
+  /** Highest planner cost of one query of a member. */
   readonly max_cost?: number;
-  /** What its members may take, together or each. */
+  /** Quotas of its members, together or each. */
   readonly limits?: readonly QuotaDocument[];
   /** Columns that members may not use at all, whatever other roles grant. No columns: the whole relation. */
   readonly deny?: readonly { readonly on: string; readonly columns?: readonly string[] }[];
@@ -151,7 +151,7 @@ export interface GrantDocument {
   readonly break_glass?: { readonly minutes: number; readonly per_day: number };
 }
 
-/** What must hold of a request. */
+/** Conditions on a request. */
 interface WhenDocument {
   /** `08:00` to `18:00` on the clock of `zone`; a window that ends before it begins goes on over midnight. */
   readonly hours?: { readonly from: string; readonly to: string };
@@ -168,7 +168,7 @@ interface WhenDocument {
 
 type ClaimValue = string | number | boolean;
 
-/** What may be taken in one window, which begins with its first request. */
+/** Quota in one window, which begins with its first request. */
 export interface QuotaDocument {
   readonly per: 'second' | 'minute' | 'hour' | 'day';
   /** Of which requests; `query` unless told. */

@@ -14,7 +14,7 @@ interface GroupsContext {
 }
 
 /**
- * What `min_group_size` and `metrics` of a grant come to; null for a grant that shows rows.
+ * Compiled `min_group_size` and `metrics` of a grant; null for a grant that shows rows.
  *
  * INVARIANT: a grant that says anything of groups never becomes one that shows rows; the whole policy is refused.
  */

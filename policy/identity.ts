@@ -1,5 +1,5 @@
 /**
- * Who asks, as a verified actor token says it (contract, Authentication). Frozen.
+ * Caller as stated by a verified actor token (contract, Authentication). Frozen.
  *
  * Made only from claims that passed `readClaims`; nothing else of a request is ever consulted.
  */
@@ -19,20 +19,20 @@ export interface Identity {
   readonly expiresAt: number;
   /** Of the issuer's clock; 30 s unless told. */
   readonly skewSeconds?: number;
-  /** What an exchange found out about each of `chain`; not there for tokens that no exchange made. */
+  /** Results of the exchange for each subject of `chain`; absent for tokens that no exchange made. */
   readonly members?: readonly ExchangedMember[];
   /** The `jti` claim. */
   readonly tokenId: string;
   /** The tokens that it was made from; absent for one that says itself who asks. */
   readonly sources?: readonly ParentToken[];
-  /** What else the token says, for conditions of grants that name a claim; absent where it says no more. */
+  /** Other claims of the token, for conditions of grants; absent if there are none. */
   readonly claims?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** A token from which another was made, as far as it can be revoked. */
 export type ParentToken = Pick<Identity, 'chain' | 'tokenId' | 'issuedAt' | 'skewSeconds'>;
 
-/** What an exchange found out about one subject of a chain, as the token that it made says it. */
+/** Result of an exchange for one subject of a chain, as stored in the token that it made. */
 export interface ExchangedMember {
   /** The rule that made a subject of its claims, by its id; null for one that brought an actor token. */
   readonly rule: string | null;

@@ -1,4 +1,4 @@
-/** Who may do what: token verification, policy snapshot, effective access, rate limits. */
+/** Authorization: token verification, policy snapshot, effective access, rate limits. */
 
 export {
   accessUntil,

@@ -1,4 +1,4 @@
-/** What the clock on the wall says. */
+/** Local time. */
 export interface LocalTime {
   /** 0 is Monday. */
   readonly day: number;
@@ -44,7 +44,7 @@ export function clockIn(zone: string): ((now: number) => LocalTime) | null {
   };
 }
 
-/** When the minute after `now` begins: zones differ by whole minutes, so that no clock on a wall moves before. */
+/** Start of the minute after `now`: zones differ by whole minutes, so that no local clock changes before. */
 export function nextMinute(now: number): number {
   return (Math.floor(now / MINUTE_MS) + 1) * MINUTE_MS;
 }

@@ -7,11 +7,11 @@ export interface PolicyProblem {
   readonly code: string;
   readonly message: string;
   readonly hint: string | null;
-  /** Where in a predicate's text the fault is: UTF-16 units from 0. Null where the whole value is at fault. */
+  /** Position of the fault in a predicate's text, UTF-16 units from 0. Null if the whole value is at fault. */
   readonly offset: number | null;
 }
 
-/** What can be wrong with a policy that has the form its schema asks for. A retired code is never used again. */
+/** Problems of a policy that satisfies its schema. A retired code is never used again. */
 const PROBLEM_CODES = Object.freeze({
   unknownRole: 'P0101',
   unknownRelation: 'P0102',

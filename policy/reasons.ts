@@ -7,11 +7,11 @@ import type { Identity } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects-of.js';
 
-/** What became of a role that a caller claims. */
+/** State of a role that a caller claims. */
 interface RoleReason {
   readonly role: string;
   readonly counts: boolean;
-  /** Whether the policy has it. */
+  /** True if the policy has it. */
   readonly declared: boolean;
   /** Subjects of the chain whose ceiling does not have it. */
   readonly beyond: readonly string[];
@@ -28,9 +28,9 @@ export interface GrantReason {
   readonly rows: string | null;
   readonly unmask: readonly string[];
   readonly min_group_size: number | null;
-  /** When it counts, as the policy file has it: `starts`, `ends`, `when`, `for`, `break_glass`; null: always. */
+  /** Conditions as in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`; null: always. */
   readonly conditions: Readonly<Record<string, unknown>> | null;
-  /** Whether it is part of the caller's rights now. */
+  /** True if it is part of the caller's rights now. */
   readonly counts: boolean;
   /** Attributes that its filter names and a subject of the chain lacks: it shows no row then. */
   readonly lacking: readonly { readonly subject: string; readonly attribute: string }[];
@@ -46,7 +46,7 @@ interface DenyReason {
   readonly held_by: readonly string[];
 }
 
-/** What of a policy bears on one caller and one relation. */
+/** Parts of a policy that affect one caller and one relation. */
 export interface Reasons {
   readonly roles: readonly RoleReason[];
   readonly grants: readonly GrantReason[];
@@ -123,13 +123,13 @@ function written(
   };
 }
 
-/** Who is supposed to ask, in a question about the policy itself. */
+/** Caller to explain or test a policy for. No token proves it. */
 export interface HypotheticalCaller {
   /** Root first; the last asks. */
   readonly chain: readonly string[];
   /** Data roles that the token claims; null for all that the last of the chain can have. */
   readonly roles: readonly string[] | null;
-  /** What else the token says; absent: nothing. */
+  /** Other claims of the token; absent: none. */
   readonly claims?: Readonly<Record<string, readonly string[]>>;
 }
 

@@ -60,7 +60,7 @@ function rolesOf({ roles }: Rights, snapshot: PolicySnapshot): readonly RolePoli
   return roles.flatMap((name) => snapshot.roles.get(name) ?? []);
 }
 
-/** What the grants and deny rules of `rights` say about one relation that some grant covers. */
+/** Access to one relation under the grants and deny rules of `rights`; some grant covers it. */
 export function relationAccess(
   name: string,
   rights: Rights,
@@ -88,7 +88,7 @@ export function relationAccess(
 const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** What the deny rules take away of a relation; rules that name its every column take away all of it. */
+/** Columns that the deny rules remove from a relation; rules that name every column remove all of it. */
 function deniedOf(name: string, rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): DeniedColumns {
   let denied: DeniedColumns = NOTHING;
   for (const role of rights.denying) {

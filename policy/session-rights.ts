@@ -19,8 +19,7 @@ export interface SessionRights {
 }
 
 /**
- * What `identity` may claim under `snapshot` while these conditions hold, with the attributes that some filter of it looks
- * at. A grant with conditions counts under a name of its own (`roleIn`).
+ * Rights of `identity` under `snapshot` while these conditions hold, with the attributes that its filters use. A grant with conditions counts under a name of its own (`roleIn`).
  */
 export function sessionRights(
   identity: Identity,
@@ -45,7 +44,7 @@ export function sessionRights(
   return Object.freeze({ roles, denying, chain });
 }
 
-/** What a role is called where its grants with conditions of this key count; no role has such a name of its own. */
+/** Name of a role whose grants with conditions of this key count; no declared role has such a name. */
 export function roleIn(role: string, key: string | null): string {
   if (key === null) return role;
   const digest = createHash('sha256').update(key).digest('hex').slice(0, 16);

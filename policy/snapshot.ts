@@ -27,7 +27,7 @@ export interface PolicySnapshot {
   readonly serviceAccounts: ReadonlyMap<string, ServiceAccount>;
   /** By the name of the rule. */
   readonly certificates: ReadonlyMap<string, CertificateRule>;
-  /** How people and agents whom an issuer knows become subjects. */
+  /** Rules that map identities of an issuer to subjects. */
   readonly exchange: ExchangeRules;
   /** As written: a manifest that is only proposed is judged by it. */
   readonly document: PolicyDocument;
@@ -40,7 +40,7 @@ export interface SubjectPolicy {
   readonly attributes: ReadonlyMap<string, AttributeValue>;
   /** Roles whose deny rules count, whatever a token claims; none unless told. */
   readonly imposed?: ReadonlySet<string>;
-  /** What `forChain` needs to know of `attributes`. */
+  /** Pattern of `attributes` that `forChain` uses. */
   readonly pattern: AttributePattern;
 }
 
@@ -51,7 +51,7 @@ export interface RolePolicy {
   readonly conditions: ReadonlyMap<string, Conditions>;
   /** By relation: the columns that members may not use, or all of it. */
   readonly denied: ReadonlyMap<string, DeniedColumns>;
-  /** What one question of a member may cost by the database's estimate; null: nobody asks for one. */
+  /** Highest estimated cost of one query of a member; null: unlimited. */
   readonly maxCost: number | null;
 }
 

@@ -10,7 +10,7 @@ const NOBODY: SubjectPolicy = Object.freeze({
   pattern: new Map<string, never>(),
 });
 
-/** What the policy knows of each subject of the chain, root first. */
+/** Policy of each subject of the chain, root first. */
 export function subjectsOf(identity: Identity, snapshot: PolicySnapshot): readonly SubjectPolicy[] {
   return identity.chain.map((name, i) => {
     const listed = snapshot.subjects.get(name);

@@ -9,7 +9,7 @@ export interface CancelKey {
   readonly key: Buffer;
 }
 
-/** Where several servers share a port: whose session a key is of. */
+/** Owner of a cancel key, if several servers share a port. */
 export interface CancelDirectory {
   /** Of this server, from 1 to 64. It stands in the process ids of its sessions. */
   readonly server: number;
@@ -20,7 +20,7 @@ export interface CancelDirectory {
 /** Bits of a process id that are random where it names its server: seven are left for that. */
 const RANDOM_BITS = 24;
 
-/** Which session a CancelRequest means. A wrong guess takes as long as a right one and tells nothing. */
+/** Session that a CancelRequest addresses. A wrong guess takes as long as a right one and reveals nothing. */
 export class CancelKeys {
   readonly #directory: CancelDirectory | null;
   readonly #targets = new Map<number, { key: Buffer; padded: Buffer; cancel: () => void }>();

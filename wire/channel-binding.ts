@@ -44,7 +44,7 @@ export function serverEndPoint(certificate: X509Certificate): Buffer | null {
 
 interface Element {
   readonly tag: number;
-  /** Where its contents are. */
+  /** Range of its contents. */
   readonly start: number;
   readonly end: number;
 }

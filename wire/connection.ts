@@ -28,7 +28,7 @@ import { exchangePassword, exchangeScram, type ScramSteps } from './password-exc
 import { WireSession } from './session.js';
 import { identityOf, type StartupIdentity } from './startup-parameters.js';
 
-/** What the connections of one server share. */
+/** State shared by the connections of one server. */
 export interface Host {
   readonly settings: WireSettings;
   readonly handler: Handler;
@@ -44,12 +44,12 @@ export class Connection implements HandshakeSide {
   readonly #host: Host;
   #socket: Socket;
   #encrypted = false;
-  /** What the client showed and an authority vouches for. */
+  /** Client certificate verified by an authority. */
   #certificate: X509Certificate | null = null;
   #session: WireSession | null = null;
   #processId = 0;
   #user: string | null = null;
-  /** What it counts as if it fails now. */
+  /** Counter to increment if the connection fails now. */
   #phase: RefusedEvent['kind'] = 'startup';
   /** No whole packet has come: whoever connects and sends none, or something else, learns nothing here. */
   #awaitsPacket = true;
@@ -238,7 +238,7 @@ export class Connection implements HandshakeSide {
     if (this.output.closed) this.#record('password', null, 'wrong password of a client that has gone');
   }
 
-  /** What is said in SCRAM; of channel binding the exchange behind knows nothing. FATAL 08P01, 28000. */
+  /** SCRAM messages; the exchange behind knows nothing of channel binding. FATAL 08P01, 28000. */
   #scram(ask: ScramSteps['ask']): Pick<ScramSteps, 'ask' | 'answer'> {
     const endPoint = this.#endPoint();
     let offered = false;
@@ -263,7 +263,7 @@ export class Connection implements HandshakeSide {
     };
   }
 
-  /** What a client can bind a proof of its password to: the certificate that it was shown. */
+  /** Data for channel binding: the certificate that the client was shown. */
   #endPoint(): Buffer | null {
     const shown = this.#socket instanceof TLSSocket ? this.#socket.getX509Certificate() : undefined;
     return shown === undefined ? null : serverEndPoint(shown);

@@ -9,7 +9,7 @@ const HEADER = 5;
 /** The values of a run in the other encoding, and the messages made of them. */
 const COPIES = 2;
 
-/** What the rows of one result are made of. */
+/** Columns and formats of one result. */
 export interface ResultShape {
   readonly columns: readonly ColumnDescription[];
   /** One for each column; none: text. */

@@ -1,4 +1,4 @@
-/** What a client may be told beyond severity, SQLSTATE and message. Nothing is added that is not set here. */
+/** Fields of an error beyond severity, SQLSTATE and message. Only fields set here are sent. */
 export interface WireErrorFields {
   readonly detail?: string | undefined;
   readonly hint?: string | undefined;
@@ -96,7 +96,7 @@ export function protocolViolation(message: string): WireError {
   return error('08P01', message);
 }
 
-/** What a client sees of a bug: nothing but that there is one. */
+/** Error that a client sees for a bug, without details. */
 export function internalError(severity: Severity): WireError {
   return new WireError(severity, 'XX000', 'internal error');
 }

@@ -132,7 +132,7 @@ function describeRows(
   else rowDescription(out, columns, formats);
 }
 
-/** What running a finished portal again answers, as in Postgres: a query that gave all its rows gives none again; a command cannot be run twice. */
+/** Result of executing a finished portal again, as in Postgres: a query gives no rows again; a command cannot be run twice. */
 function tagOfFinished(open: OpenPortal, tag: string, name: string): string {
   if (open.statement?.columns === null) throw cannotRun(name);
   return tag.replace(/^(SELECT|FETCH) \d+$/, '$1 0');

@@ -18,7 +18,7 @@ import type { SocketWriter } from './output.js';
 import type { NamedStatements } from './prepared.js';
 import { fitBind } from './prepared.js';
 
-/** What the series of one session need of it. */
+/** Dependencies of fast series on their session. */
 export interface FastHost {
   readonly decoder: FrameDecoder;
   readonly output: SocketWriter;
@@ -117,7 +117,7 @@ export class FastSeries implements FastAnswer {
     this.#wake?.();
   }
 
-  /** What stands before the rows. */
+  /** Messages before the rows. */
   #begin(columns: readonly ColumnDescription[]): void {
     const out = this.#host.output.messages;
     if (this.#parsed) parseComplete(out);
@@ -190,7 +190,7 @@ export class FastSeries implements FastAnswer {
     return true;
   }
 
-  /** What is wrong with a message, the slow way meets too, and says so. */
+  /** A malformed message is left to the regular path, which reports it. */
   #unlessWrong(take: () => boolean): boolean {
     try {
       return take();
@@ -201,7 +201,7 @@ export class FastSeries implements FastAnswer {
   }
 }
 
-/** Where the messages of a series end: Bind, Describe (where `bound` if there is none), Execute, Sync. */
+/** Ends of the messages of a series: Bind, Describe (at `bound` if there is none), Execute, Sync. */
 interface BoundSeries {
   readonly bound: number;
   readonly described: number;
@@ -223,13 +223,13 @@ function boundSeries(decoder: FrameDecoder, start: number): BoundSeries | null {
 const UNNAMED_PORTAL = Buffer.from('P\0');
 const TO_THE_END = Buffer.alloc(5);
 
-/** Whether a series describes the unnamed portal, if any, and runs that to its end. */
+/** True if a series describes the unnamed portal, if any, and runs that to its end. */
 function isWholeRun(bytes: Buffer, { bound, described, executed }: BoundSeries): boolean {
   const isDescribed = described === bound || UNNAMED_PORTAL.equals(bytes.subarray(bound + HEADER, described));
   return isDescribed && TO_THE_END.equals(bytes.subarray(described + HEADER, executed));
 }
 
-/** Where the text of a Parse of the unnamed statement is, and the types that it declares; null for any other Parse. */
+/** Text of a Parse of the unnamed statement, and its declared types; null for any other Parse. */
 function parsedOf(
   bytes: Buffer,
   start: number,
@@ -247,7 +247,7 @@ function parsedOf(
 
 const ALL_TEXT: readonly FormatCode[] = Object.freeze([]);
 
-/** Where the message at `start` ends; −1 where it has not come whole, or is none that the fast lane takes. */
+/** End of the message at `start`; −1 if it is incomplete or not for the fast path. */
 function messageEnd({ bytes, end }: FrameDecoder, start: number): number {
   if (end - start < HEADER) return -1;
   const length = bytes.readUInt32BE(start + 1);

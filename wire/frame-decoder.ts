@@ -33,7 +33,7 @@ export class FrameDecoder {
     return this.buffered === 0 ? null : this.#bytes.readUInt8(this.#start);
   }
 
-  /** What has come, from `start` to `end`, for a look ahead; good until the next `push`. */
+  /** Received bytes from `start` to `end`, for a look ahead; valid until the next `push`. */
   get bytes(): Buffer {
     return this.#bytes;
   }

@@ -4,7 +4,7 @@ import type { WireError } from './errors.js';
 /** The value now, or a promise of it. Work that is done at once need not pay for a promise. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** What stands behind the protocol. The wire asks it everything and decides nothing itself. */
+/** Implementation behind the protocol. The wire asks it everything and decides nothing itself. */
 export interface Handler {
   /**
    * Asked first, where the client showed a certificate that an authority vouches for: true where that is enough for
@@ -30,7 +30,7 @@ export interface Handler {
   recordRefusal(event: RefusedEvent): void;
 }
 
-/** What a server keeps of a SCRAM-SHA-256 password (RFC 5802). Salt and keys are base64. */
+/** Verifier of a SCRAM-SHA-256 password (RFC 5802). Salt and keys are base64. */
 export interface ScramVerifier {
   readonly iterations: number;
   readonly salt: string;
@@ -65,7 +65,7 @@ export interface RefusedEvent {
   readonly remoteAddress: string;
 }
 
-/** What a session's handler may do to the protocol side of its session. */
+/** Operations of a session's handler on the protocol side. */
 export interface SessionControl {
   /** As in BackendKeyData; 0 before that is sent. */
   readonly processId: number;
@@ -89,7 +89,7 @@ export interface SessionControl {
   end(error: WireError): void;
 }
 
-/** How long a session may wait for its client, in ms, and the FATAL error that ends it then. */
+/** Time that a session may wait for its client, in ms, and the FATAL error that ends it then. */
 export interface IdleLimit {
   readonly ms: number;
   readonly reason: WireError;
@@ -98,13 +98,13 @@ export interface IdleLimit {
 /** `I` idle, `T` in a transaction block, `E` in a failed transaction block. */
 export type TransactionStatus = 'I' | 'T' | 'E';
 
-/** How a session stands between two series of messages. */
+/** State of a session between two series of messages. */
 export interface SeriesEnd {
-  /** What ReadyForQuery says. */
+  /** Transaction status in ReadyForQuery. */
   readonly status: TransactionStatus;
-  /** What ParameterStatus says before it. */
+  /** Changes reported by ParameterStatus before it. */
   readonly changes: readonly (readonly [name: string, value: string])[];
-  /** How long it may wait for its client now, or null for as long as the server lets it. */
+  /** Time that it may wait for its client now; null for the server's limit. */
   readonly idleLimit: IdleLimit | null;
 }
 
@@ -183,7 +183,7 @@ export interface FastStream extends RowWriter {
 
 export interface SimpleStatement {
   readonly text: string;
-  /** Where `text` begins in the whole query, in UTF-16 units; error positions are moved by it. */
+  /** Offset of `text` in the whole query, in UTF-16 units; error positions are moved by it. */
   readonly start: number;
 }
 
@@ -198,7 +198,7 @@ export interface WireStatement {
   open(bind: Bind): Awaitable<Portal>;
 }
 
-/** What a prepared statement was made of. */
+/** Source of a prepared statement. */
 export interface StatementSource {
   readonly text: string;
   /** ms since the epoch. */

@@ -24,7 +24,7 @@ export interface TlsHandshake {
   readonly clients: 'asked' | 'demanded' | null;
 }
 
-/** What the handshake needs of its connection. */
+/** Dependencies of the handshake on its connection. */
 export interface HandshakeSide {
   readonly input: SocketReader;
   readonly output: SocketWriter;
@@ -108,7 +108,7 @@ function refuseEncryption(side: HandshakeSide): void {
   side.socket.write('N');
 }
 
-/** What came unencrypted in the same segment may be an attacker's (CVE-2021-23214): it is never processed. */
+/** Unencrypted bytes in the same segment may be an attacker's (CVE-2021-23214) and are never processed. */
 function requireNothingBuffered(input: SocketReader): void {
   if (input.decoder.buffered > 0) throw fatal('08P01', 'received unencrypted data after encryption request');
 }

@@ -11,7 +11,7 @@ export class SocketReader {
   #socket: Socket | null = null;
   #ended = false;
   #wake: (() => void) | null = null;
-  /** Whether what has come is answered without anybody being woken. */
+  /** True if what has come is answered without anybody being woken. */
   #isTaken: () => boolean = () => false;
   #received = 0;
 

@@ -8,7 +8,7 @@ const COPY_LIMIT = 4 * 1024;
 /** Type byte and length. */
 const HEADER = 5;
 
-/** What a message is made of. Each throws RangeError for a value that its field cannot hold. */
+/** Field writers of a message. Each throws RangeError for a value that its field cannot hold. */
 export interface MessageFields {
   byte(value: number): void;
   /** Lengths of types, and formats. */
@@ -39,7 +39,7 @@ export class MessageWriter implements MessageFields {
   /** First byte of the chunk that is in no piece yet. */
   #from = 0;
   #at = 0;
-  /** Where the unfinished message begins, or −1. */
+  /** Start of the unfinished message, or −1. */
   #message = -1;
 
   /** Bytes that wait to be taken. */
@@ -171,7 +171,7 @@ export class MessageWriter implements MessageFields {
   }
 }
 
-/** What `write` writes, for messages that are sent again and again. */
+/** Bytes that `write` writes, for messages that are sent repeatedly. */
 export function writtenOnce(write: (out: MessageWriter) => void): Uint8Array {
   const out = new MessageWriter();
   write(out);

@@ -4,11 +4,11 @@ import type { CancelDirectory } from './cancel-keys.js';
 export interface WireOptions {
   /** Without it SSLRequest is answered `N`, and passwords are taken from loopback only. */
   readonly tls?: WireTls | undefined;
-  /** How long a login may take, from accept to ReadyForQuery. Default 60,000, as Postgres's `authentication_timeout`. */
+  /** Time limit of a login in ms, from accept to ReadyForQuery. Default 60,000, as Postgres's `authentication_timeout`. */
   readonly authenticationTimeoutMs?: number | undefined;
-  /** How long a session may wait for its client; 57P05 ends it. Default 0: for ever. */
+  /** Time in ms that a session may wait for its client; 57P05 ends it. Default 0: for ever. */
   readonly idleTimeoutMs?: number | undefined;
-  /** How long a client may refuse to read what was sent before it is disconnected. Default 60,000. */
+  /** Time in ms for which a client may refuse to read before it is disconnected. Default 60,000. */
   readonly writeStallTimeoutMs?: number | undefined;
   /** Connections that have not authenticated yet; beyond, the one that has waited longest gets 53300. Default 1,000. */
   readonly maxUnauthenticated?: number | undefined;
@@ -24,7 +24,7 @@ export interface WireOptions {
   readonly maxPortalBytes?: number | undefined;
   /** Startup parameters, beside user and database, that a client may send. Default: those that drivers send unasked. */
   readonly startupParameters?: readonly string[] | undefined;
-  /** Where other servers share the port: which of them a cancel request is for. */
+  /** Routes cancel requests if other servers share the port. */
   readonly cancels?: CancelDirectory | undefined;
   /** Told about every exception that is not a `WireError`. The client sees only XX000. */
   onInternalError(error: unknown): void;
@@ -33,7 +33,7 @@ export interface WireOptions {
 export interface WireTls extends SecureContextOptions {
   /** Also accept TLS without SSLRequest (ALPN `postgresql`), as Postgres 17 does. Default true. */
   readonly direct?: boolean | undefined;
-  /** Whether clients are asked for a certificate of an authority in `ca`, and refused without. Default: not asked. */
+  /** True if clients are asked for a certificate of an authority in `ca`, and refused without. Default: not asked. */
   readonly clients?: 'asked' | 'demanded' | undefined;
 }
 

@@ -6,7 +6,7 @@ import { errorResponse } from './messages/error-response.js';
 
 /** Rows are handed to the socket whenever this many bytes wait. */
 const FLUSH_BYTES = 32 * 1024;
-/** How long a client may take to read a last word and close. */
+/** Time that a client may take to read a last message and close. */
 const GOODBYE_MS = 1_000;
 
 /**
@@ -118,7 +118,7 @@ export class SocketWriter implements RowWriter {
   }
 }
 
-/** What was written may take `stallMs` to be read; then the client has a moment to close its side. */
+/** Written bytes may take `stallMs` to be read; then the client has a moment to close its side. */
 function closeGently(socket: Socket, stallMs: number): void {
   if (socket.destroyed) return;
   if (socket.readableEnded) {

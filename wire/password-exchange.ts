@@ -79,7 +79,7 @@ export function exchangeScram(
 }
 
 interface Gateway {
-  /** What it says next; null if it has nothing more to say. */
+  /** Next message; null if there is none. */
   said(): Promise<Uint8Array | null>;
   /** Passes on what it says, and the client's answer. False if there is no more. */
   turn(steps: ExchangeSteps): Promise<boolean>;

@@ -39,7 +39,7 @@ class PreparedBudget {
     }
   }
 
-  /** Whether `require` would let one more in. */
+  /** True if `require` would let one more in. */
   admits(count: number, bytes: number): boolean {
     return count < this.#maxCount && this.#bytes + bytes <= this.#maxBytes;
   }
@@ -83,7 +83,7 @@ export class NamedStatements {
     this.#budget.add(entry);
   }
 
-  /** Whether there is room for one more statement, beside the unnamed one. */
+  /** True if there is room for one more statement, beside the unnamed one. */
   admits(bytes: number): boolean {
     return this.#budget.admits(this.#byName.size, bytes);
   }

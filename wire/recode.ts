@@ -9,7 +9,7 @@ const TEXT_IN_BINARY: ReadonlySet<number> = new Set([18, 19, 25, 114, 142, 705, 
 /** jsonb in binary is a version and its text. */
 const JSONB = 3802;
 
-/** How a value's bytes hold text: whole, behind one byte, or not at all. */
+/** Place of text in a value's bytes: whole, behind one byte, or not at all. */
 export type TextPart = 'whole' | 'behind a byte' | 'none';
 
 export function textPart(typeOid: number, format: FormatCode): TextPart {

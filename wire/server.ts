@@ -8,7 +8,7 @@ import type { Handler } from './handler.js';
 import type { TlsHandshake } from './handshake.js';
 import { settingsOf, type WireOptions, type WireTls } from './options.js';
 
-/** How much may wait in a socket before its writer has to. */
+/** Bytes that may wait in a socket before its writer has to. */
 const SOCKET_BUFFER = 64 * 1024;
 /** So that a client whose host vanished does not hold a session for ever. */
 const KEEP_ALIVE_MS = 60_000;
@@ -139,7 +139,7 @@ async function stop(server: Server, connections: Connections, deadlineMs: number
   clearTimeout(last);
 }
 
-/** Who vouches for clients, as text that can be compared. */
+/** Authorities for client certificates, as text that can be compared. */
 function authoritiesOf(tls: WireTls | undefined): string {
   return [tls?.ca, tls?.crl].flat().map(String).join('\n');
 }

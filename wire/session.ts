@@ -34,7 +34,7 @@ import { textEncoding } from './text-encoding.js';
  */
 type ProtocolState = 'Idle' | 'Simple' | 'Extended' | 'AwaitingSync' | 'Ended';
 
-/** What the messages of one authenticated connection do. They are served strictly one after the other. */
+/** Handles the messages of one authenticated connection, strictly one after the other. */
 export class WireSession implements Omit<SessionControl, 'processId'> {
   readonly #input: SocketReader;
   readonly #output: SocketWriter;
@@ -52,9 +52,9 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   /** Set: the session ends at the next ReadyForQuery. */
   #draining: WireError | null = null;
   #idleTimer: NodeJS.Timeout | null = null;
-  /** How long the session itself lets its client wait between two series of messages. */
+  /** Time that the session itself lets its client wait between two series of messages. */
   #idleLimit: IdleLimit | null = null;
-  /** When the last series was answered that did not wake the loop. */
+  /** Time at which the last series was answered without waking the loop. */
   #restingSince = 0;
 
   constructor(input: SocketReader, output: SocketWriter, handler: SessionHandler, settings: WireSettings) {
@@ -162,7 +162,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     return this.#portals.named(name);
   }
 
-  /** Whether the fast lane answers what has come, or what has come waits behind what it answers. */
+  /** True if the fast lane answers what has come, or what has come waits behind what it answers. */
   #takeFast(fast: FastSeries): boolean {
     // Nobody waits for bytes while the loop serves: what is served now is a fast series, or the error that ends one.
     if (this.#serving) return true;

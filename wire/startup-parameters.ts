@@ -12,7 +12,7 @@ export interface StartupIdentity {
 const FALSE = new Set(['', '0', 'false', 'off', 'no']);
 
 /**
- * Who wants in, and with which settings. `permitted` names the parameters that a client may send, in `options` too:
+ * Requested user, database and settings of a startup message. `permitted` names the parameters that a client may send, in `options` too:
  * everything else is refused, not ignored. A client that asked for `search_path` must not believe that it got one, and
  * `options=-c…` is the way around every list that forgets it (CVE-2025-12819).
  *

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { error } from './errors.js';
 
-/** How a client writes texts where it does not write UTF-8. */
+/** Encoding of a client that does not write UTF-8. */
 export interface TextEncoding {
   /** As Postgres calls it: `LATIN1`. */
   readonly name: string;

@@ -4,11 +4,11 @@ import { Fingerprints } from '../fingerprint.js';
 import { keyName } from '../format.js';
 import type { AuditDecision, AuditOutcome, AuditRecord, AuditSurface } from '../record.js';
 
-/** What is looked for: a record has all that is named here. */
+/** Search filter: a record matches if it has every value named here. */
 export interface AuditFilter {
-  /** Who: the subject of the record, or anybody in its delegation chain. */
+  /** Subject of the record, or anybody in its delegation chain. */
   readonly subject?: string;
-  /** What was touched: `osl.entities.order`, or `order`. */
+  /** Object of the record: `osl.entities.order`, or `order`. */
   readonly object?: string;
   /** A name that no catalog had when it was asked for, as each key of the log fingerprints it: see `fingerprintsOf`. */
   readonly fingerprints?: readonly string[];
@@ -80,7 +80,7 @@ function same<T>(wanted: T | undefined, is: T): boolean {
   return wanted === undefined || wanted === is;
 }
 
-/** What stands before the fingerprint of a name among the objects of a record: no catalog had it. */
+/** Prefix of the fingerprint of a name that no catalog had, among the objects of a record. */
 const UNDECLARED = 'undeclared:';
 
 /** Among the objects of a record: a name that no catalog had, by its fingerprint. */

@@ -43,7 +43,7 @@ export async function* searchNewest(
   }
 }
 
-/** What stands in the blocks that an index points at; null where they are not what it says, or most of them are. */
+/** Matches in the blocks that an index points at; null if they differ from the index or are most of the segment. */
 async function inBlocks(
   dir: string,
   seal: Seal,
@@ -103,10 +103,10 @@ interface FrameRun {
   readonly bytes: Buffer;
   /** Seq of the first. */
   readonly first: number;
-  /** Where each begins. */
+  /** Start offset of each frame. */
   readonly starts: readonly number[];
   readonly end: number;
-  /** Whether nothing but them stands there. */
+  /** True if nothing but them stands there. */
   readonly whole: boolean;
 }
 

@@ -6,7 +6,7 @@ import type { AuditRecord } from '../record.js';
 import { partiesOf } from './filter.js';
 
 /**
- * What a segment that is complete comes to, in a file beside it: where its subjects, objects, requests and times stand,
+ * Index of a complete segment, in a file beside it: where its subjects, objects, requests and times stand,
  * and the place after it, so that an opening need not read it. It is made of the records, anew where it is missing, and trusted
  * for nothing: what it points at is read and judged, and what it says of the tree must lead to a signed root.
  */

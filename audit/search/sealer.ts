@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 
-/** How long after a segment began the one before is sealed: not in the middle of whatever filled it. ms */
+/** Delay in ms before the previous segment is sealed, so that sealing does not compete with the load that filled it. */
 const WAIT_MS = 1_000;
 
 /**

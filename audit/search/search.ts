@@ -7,7 +7,7 @@ import { type AuditFilter, matches, namesOf } from './filter.js';
 import { mayHaveRequest, OMITTED, type Postings, type Seal, type SealBlock } from './seal.js';
 import { sealsOf } from './seals.js';
 
-/** How a search reads. */
+/** Options of a search. */
 export interface SearchOptions {
   /** Reads every record, whatever the indexes beside the segments say: they are files that somebody could have changed. */
   readonly everything?: boolean;
@@ -51,7 +51,7 @@ async function* recordsIn(
   yield* few ?? framesIn(await readFile(path)).records.filter((record) => matches(record, filter));
 }
 
-/** What matches in some blocks of a segment; null where the records do not stand as the index says. */
+/** Matches in some blocks of a segment; null if the records are not where the index says. */
 async function inBlocks(
   path: string,
   { blocks, end }: Seal,

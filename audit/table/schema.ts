@@ -119,7 +119,7 @@ REVOKE ALL ON FUNCTION osl_audit.make_partitions(integer), osl_audit.prune() FRO
 SELECT osl_audit.make_partitions();
 `;
 
-/** What the gateway may do: add, and read. */
+/** Statements that grant the gateway's role INSERT and SELECT. */
 export function gatewayGrants(role: string): string {
   return `
 GRANT USAGE ON SCHEMA osl_audit TO ${role};
@@ -129,7 +129,7 @@ GRANT EXECUTE ON FUNCTION osl_audit.make_partitions(integer) TO ${role};
 `;
 }
 
-/** What somebody who reads may do: select, and say so. */
+/** Statements that grant readers SELECT and the recording of their readings. */
 export function readerGrants(role: string): string {
   return `
 GRANT USAGE ON SCHEMA osl_audit TO ${role};
@@ -138,7 +138,7 @@ GRANT INSERT ON osl_audit.reading TO ${role};
 `;
 }
 
-/** What the job that prunes may do. */
+/** Statements that grant the pruning job its privileges. */
 export function maintenanceGrants(role: string): string {
   return `
 GRANT USAGE ON SCHEMA osl_audit TO ${role};

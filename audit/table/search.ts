@@ -6,7 +6,7 @@ import { foundByRequest, text } from './source.js';
 /** Rows asked for at a time. */
 const PAGE = 2_000;
 
-/** Where a search stands: behind this row. */
+/** Cursor of a search: the row after which it continues. */
 type SearchCursor = readonly [ts: string, writer: string, seq: string];
 
 /** The records of all writers that a filter describes, the earliest first. What the index finds is judged again. */
@@ -103,7 +103,7 @@ function recordIn({ record }: ResultRow): AuditRecord {
   return JSON.parse(text(record)) as AuditRecord; // the writer's format
 }
 
-/** What an index of the table can tell. */
+/** Conditions of a search that the table's indexes serve. */
 function conditionsOf({ subject, object, fingerprints, since, until, requestId }: AuditFilter): {
   readonly rows: string;
   readonly text: string;

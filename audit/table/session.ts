@@ -5,7 +5,7 @@ export type { ResultRow };
 /** One connection to the database of the log. */
 export type TableSession = Pick<PostgresSession, 'query' | 'open' | 'cut' | 'end'>;
 
-/** Where the database is, read anew for each connection: a password may have changed. */
+/** Connection URL, read again for each connection because the password may change. */
 export type TableUrl = () => string;
 
 const CONNECT_MS = 5_000;

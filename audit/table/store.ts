@@ -171,7 +171,7 @@ export class TableStore implements LogStore {
   }
 }
 
-/** What is known of the log beside its end. */
+/** State of the log beside its end. */
 interface LogState {
   /** The newest that we began. */
   epoch: number;

@@ -82,7 +82,7 @@ const CANONICAL = new RegExp(
     `"versions":(?:null|\\{"manifest":${MAYBE},"policy":${MAYBE}\\}),"writer":"(${PLAIN})"\\}$`,
 );
 
-/** What the records of a segment say. */
+/** Contents of the records of a segment. */
 class Records {
   readonly #writer: string;
   readonly #epoch: number;
@@ -100,7 +100,7 @@ class Records {
     this.#seq = firstSeq;
   }
 
-  /** Whether the record in [start, end) is the one that belongs here, in canonical form. */
+  /** True if the record in [start, end) is the one that belongs here, in canonical form. */
   take(bytes: Buffer, start: number, end: number): boolean {
     const match = CANONICAL.exec(bytes.toString('latin1', start, end));
     if (match === null) return this.#parse(bytes.subarray(start, end));

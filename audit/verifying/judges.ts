@@ -36,7 +36,7 @@ export class SegmentVerifiers {
     for (let i = 0; i < 2 * count; i += 1) this.#askNext();
   }
 
-  /** What a thread says of a segment; null where nobody can say that it holds. */
+  /** Result of a verifying thread for a segment; null if it could not be verified alone. */
   async judged(segment: number): Promise<VerifiedSegment | null> {
     const asked = this.#asked.get(segment);
     if (asked === undefined) return this.#threads.length === 0 ? this.#here(segment) : null;

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 
-/** Who asks an object store. */
+/** Credentials for an object store. */
 export interface S3Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;

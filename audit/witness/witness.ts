@@ -2,7 +2,7 @@ import type { ServiceLog } from '../../src/base/log.js';
 
 /** Somebody else who keeps checkpoints: what the owner of the log's disk and key cannot take back. */
 export interface Witness {
-  /** What messages call it: no secret is in it. */
+  /** Name used in messages; contains no secret. */
   readonly name: string;
   /** Keeps a checkpoint of a log; one that is there already stays as it is. */
   keep(checkpoint: WitnessedSize): Promise<void>;
@@ -19,7 +19,7 @@ export interface WitnessedSize {
   readonly note: string;
 }
 
-/** What a note is of; null for a text that is none. */
+/** Log and size that a note is about; null if the text is not a note. */
 export function witnessed(note: string): WitnessedSize | null {
   const [, writer = '', size] = /^osl-audit\/([\w.-]{1,64})\n(0|[1-9]\d{0,15})\n/.exec(note) ?? [];
   return size === undefined ? null : { writer, size: Number(size), note };

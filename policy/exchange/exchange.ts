@@ -19,7 +19,7 @@ import {
   ruleFor,
 } from './party.js';
 
-/** What tokens that an exchange made say in `iss`. */
+/** Value of `iss` in tokens that the exchange makes. */
 export const EXCHANGE_ISSUER = 'osl-exchange';
 
 /** A token that came with an exchange, and what it was given as. */
@@ -31,9 +31,9 @@ export interface GivenToken {
 
 export interface ExchangeRequest {
   readonly subject: GivenToken;
-  /** Who acts for the subject; null for nobody. */
+  /** Token of the actor; null if there is none. */
   readonly actor: GivenToken | null;
-  /** Whether admin roles are claimed, as far as the rule has them. */
+  /** True if admin roles are claimed, as far as the rule has them. */
   readonly admin: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface ExchangeParts extends PartyReader {
   readonly key: () => KeyObject;
 }
 
-/** What an exchange comes to, before its token is made. */
+/** Result of an exchange before its token is made. */
 export interface ApprovedExchange {
   readonly identity: Identity;
   readonly by: ExchangeParty['by'];
@@ -64,7 +64,7 @@ export async function exchange(
   return Object.freeze({ identity, by: party.by, mint: () => minted(identity, parts.key()) });
 }
 
-/** Who a party is for the next 300 s, or less where its token ends before. @throws QueryError E3001 */
+/** Identity of a party for the next 300 s, or until its token ends. @throws QueryError E3001 */
 function identityOf(
   party: ExchangeParty,
   roles: readonly string[],
@@ -117,7 +117,7 @@ async function minted(identity: Identity, privateKey: KeyObject): Promise<string
 interface DirectParts extends PartyReader {
   readonly tenant: string;
   readonly snapshot: () => PolicySnapshot | null;
-  /** Whether any issuer of identity tokens is trusted. */
+  /** True if any issuer of identity tokens is trusted. */
   readonly any: () => boolean;
 }
 

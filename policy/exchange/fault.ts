@@ -1,6 +1,6 @@
 import { queryError } from 'osl-compiler/errors';
 
-/** Why a token that says who somebody is becomes no actor token. The texts name the rule and hold nothing of the token. */
+/** Reasons why an identity token is refused. The texts name the rule and contain nothing of the token. */
 const EXCHANGE_FAULTS = Object.freeze({
   type: 'header `typ` is not that of an ID or access token',
   secretAlgorithm: 'it must be signed with a key of its issuer: RS256, ES256 or EdDSA',

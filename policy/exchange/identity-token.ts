@@ -8,7 +8,7 @@ import { type ExchangeFault, refuseExchange } from './fault.js';
 
 /** Somebody who says who people are: an OIDC provider. */
 export interface IdentityIssuer {
-  /** What its tokens say in `iss`. The first is what the policy's rules call it. */
+  /** Values of `iss` in its tokens. The policy's rules use the first. */
   readonly issuers: readonly string[];
   /** Of which an access token must name one: this service. */
   readonly audiences: readonly string[];
@@ -21,7 +21,7 @@ export interface IdentityIssuer {
 
 export type IdentityTokenKind = 'id_token' | 'access_token';
 
-/** What a verified token of an issuer says. */
+/** Claims of a verified token of an issuer. */
 export interface IdentityClaims {
   /** As the policy's rules call it. */
   readonly issuer: string;
@@ -37,7 +37,7 @@ export interface IdentityClaims {
 /** RFC 9068 names access tokens; OIDC leaves ID tokens without a name of their own. */
 const ACCESS_TYPES: readonly unknown[] = ['at+jwt', 'application/at+jwt'];
 const PLAIN_TYPES: readonly unknown[] = [undefined, 'JWT', 'jwt'];
-/** What only ID tokens hold (OpenID Connect Core 1.0, 2 and 3.3.2.11). */
+/** Claims that only ID tokens have (OpenID Connect Core 1.0, 2 and 3.3.2.11). */
 const ID_CLAIMS = ['nonce', 'at_hash', 'c_hash'] as const;
 const MAX_AUDIENCES = 64;
 

@@ -5,7 +5,7 @@ import type { PolicySnapshot, SubjectPolicy } from '../snapshot.js';
 type Attributes = SubjectPolicy['attributes'];
 
 /**
- * What the policy of now lets a subject of an exchanged token have: the rule that made it, where it still stands as it
+ * Rights that the current policy allows a subject of an exchanged token: the rule that made it, where it still stands as it
  * stood then, narrowed to what the token says, and to what the policy says of the subject by name, where it does.
  */
 export function exchangedSubject(

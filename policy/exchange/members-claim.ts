@@ -6,7 +6,7 @@ import { refuse } from '../tokens/token-fault.js';
 const MAX_ATTRIBUTES = 64;
 const MAX_VALUES = 256;
 
-/** What a token of the exchange says in `exchange`: one entry for each of its chain. */
+/** Claim `exchange` of an exchanged token: one entry for each subject of its chain. */
 export function membersClaim(members: readonly ExchangedMember[]): readonly object[] {
   return members.map(({ rule, roles, attributes, from = [] }) => ({
     ...(rule !== null && { rule }),

@@ -13,7 +13,7 @@ import {
 } from './identity-token.js';
 import type { ExchangeRule } from './rule.js';
 
-/** Who one of the tokens of an exchange speaks for, and what it brings. */
+/** Party of an exchange: whom one of its tokens speaks for, and the rights it brings. */
 export interface ExchangeParty {
   /** Root to leaf. */
   readonly chain: readonly string[];
@@ -24,13 +24,13 @@ export interface ExchangeParty {
   readonly roles: readonly string[];
   /** Seconds since the epoch. */
   readonly expiresAt: number;
-  /** What conditions of grants may look at. */
+  /** Claims that conditions of grants may use. */
   readonly claims: ClaimValues;
   /** The rule that took it; null for an actor token. */
   readonly by: { readonly rule: string; readonly issuer: string } | null;
-  /** Whom alone it lets act for it, as its issuer calls them; null for anybody. */
+  /** The only actor that may act for it, as its issuer names it; null for anybody. */
   readonly mayAct: string | null;
-  /** What its issuer calls it; null for an actor token. */
+  /** Issuer's name of it; null for an actor token. */
   readonly sub: string | null;
   /** The tokens that say so: as they can be revoked. */
   readonly sources: readonly ParentToken[];
@@ -38,7 +38,7 @@ export interface ExchangeParty {
 
 type ClaimValues = ReadonlyMap<string, readonly string[]>;
 
-/** What reads the tokens of an exchange. */
+/** Reader of the tokens of an exchange. */
 export interface PartyReader {
   readonly issuerOf: (issuer: unknown) => IdentityIssuer | null;
   readonly verifyActor: (token: string) => Promise<Identity>;
@@ -46,7 +46,7 @@ export interface PartyReader {
   readonly now: () => number;
 }
 
-/** Whether a token says that it is an actor token; nothing of it is verified. @throws QueryError E3001 */
+/** True if a token says that it is an actor token; nothing of it is verified. @throws QueryError E3001 */
 export function isActorToken(token: string): boolean {
   return readCompact(token).header.get('typ') === TOKEN_TYPE;
 }

@@ -54,16 +54,16 @@ function valueIn(value: unknown): string | null {
   return isName(value) ? value : null;
 }
 
-/** Whether `text` holds at least one claim between braces, and no brace beside. */
+/** True if `text` holds at least one claim between braces, and no brace beside. */
 function isTemplate(text: string): boolean {
   return /\{[^{}]+\}/.test(text) && !/[{}]/.test(text.replaceAll(/\{[^{}]+\}/g, ''));
 }
 
-/** How somebody whom an issuer knows becomes a subject of the policy. Frozen. */
+/** Rule that maps an identity of an issuer to a subject of the policy. Frozen. */
 export interface ExchangeRule {
   readonly id: string;
   readonly name: string;
-  /** Whether an access token is good as it is, without an exchange beforehand. */
+  /** True if an access token is good as it is, without an exchange beforehand. */
   readonly direct: boolean;
   readonly ceiling: ReadonlySet<string>;
   readonly adminCeiling: ReadonlySet<string>;
@@ -210,7 +210,7 @@ function isSource(
   return typeof source === 'object' && !Array.isArray(source);
 }
 
-/** What the claims say of the attributes that the rule takes from them. */
+/** Attributes that the rule takes from the claims. */
 function said(
   attributes: AttributeRules,
   claims: JsonObject,

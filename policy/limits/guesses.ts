@@ -21,7 +21,7 @@ const MAX_KNOWN = 10_000;
 export interface Guesses {
   /** Counts a wrong password, at once. A promise where another process counts: only then it is counted. */
   wrong(account: string, address: string): void | Promise<void>;
-  /** Whether a right password opens a session. Where it does, the address is known to be this account's. */
+  /** True if a right password opens a session. Where it does, the address is known to be this account's. */
   right(account: string, address: string): boolean | Promise<boolean>;
 }
 

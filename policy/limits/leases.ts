@@ -14,7 +14,7 @@ export interface LeaseBookOptions {
   readonly perWindow: number;
   /** Keys that are counted at a time; the surplus shares one count, and gets one use at a time. */
   readonly maxKeys: number;
-  /** Who may hold leases: of what is left a new one takes such a part that each could have another. */
+  /** Number of lease holders: a new one takes a part that leaves as much for each of the others. */
   readonly holders: number;
   /** Asks a holder for what it has not used of its lease of `key`; 0 from one that has gone. */
   reclaim(holder: number, key: string, endsAt: number): Promise<number>;
@@ -42,7 +42,7 @@ export class LeaseBook {
   readonly #now: () => number;
   /** In the order in which their windows end. */
   readonly #windows = new Map<string, LeaseWindow>();
-  /** What is asked of a key waits until what was asked before is answered. */
+  /** Last request by key: a new request waits until the previous one is answered. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(options: LeaseBookOptions) {
@@ -100,7 +100,7 @@ export class LeaseBook {
     window.granted -= unused.reduce((sum, tokens) => sum + tokens, 0);
   }
 
-  /** Whether `own` has a count of its own, or may have one. */
+  /** True if `own` has a count of its own, or may have one. */
   #has(own: string): boolean {
     const now = this.#now();
     let most = 4; // more than one use can begin
@@ -133,7 +133,7 @@ export class LeasedCounter {
   readonly #now: () => number;
   /** In the order in which they came, so that those that have ended are found first. */
   readonly #leases = new Map<string, HeldLease>();
-  /** Who waits for a lease that was asked for, first come, first served. */
+  /** Callers that wait for a requested lease, first come, first served. */
   readonly #waiting = new Map<string, LeaseWaiter[]>();
 
   constructor(ask: AskLease, now: () => number = monotonicMs) {
@@ -168,7 +168,7 @@ export class LeasedCounter {
     return unused;
   }
 
-  /** What the lease of `key` says; null where another is to be asked for. */
+  /** Result from the current lease of `key`; null if another lease must be requested. */
   #known(key: string): LimitResult | null {
     if (this.takeIfLeft(key)) return OK;
     const lease = this.#leases.get(key);

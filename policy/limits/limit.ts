@@ -41,7 +41,7 @@ export interface Limiter {
   takeIfLeft(bucket: LimitBucket, identity: Identity): boolean;
   /** Counts one unauthenticated request of a peer (an IP address as text), before it reaches the log. */
   takeAddress(address: string): LimitResult | Promise<LimitResult>;
-  /** What requests count against beside: rows, bytes and time, and windows of more than a second. */
+  /** Quotas beside the rate: rows, bytes and time, and windows of more than a second. */
   readonly quotas: Quotas;
   /** Of the passwords of service accounts. */
   readonly guesses: Guesses;
@@ -103,18 +103,18 @@ export function createLimiter(options: LimiterOptions = {}): OwnLimiter {
   });
 }
 
-/** What is counted for several processes together: a bucket of subjects, or addresses. */
+/** Counters shared by several processes: a bucket of subjects, or addresses. */
 export type LimitCounter = LimitBucket | 'address';
 
 export const LIMIT_COUNTERS: readonly LimitCounter[] = Object.freeze([...LIMIT_BUCKETS, 'address']);
 
-/** What a process says to the one that counts for all. */
+/** Channel from a process to the one that counts for all. */
 export interface LimitShare {
   lease(counter: LimitCounter, ...asked: Parameters<AskLease>): Promise<unknown>;
   handBack(counter: LimitCounter, key: string, lease: Lease): void;
   /** Adds to the quotas of all; gives how each stands. */
   charge(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;
-  /** How many processes count together; null until that is known. */
+  /** Number of processes that count together; null until it is known. */
   peers(): number | null;
   /** The limits that serve from now on. */
   limits(limits: RateLimits): void;

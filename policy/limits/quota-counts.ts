@@ -2,7 +2,7 @@ import { monotonicMs } from './leases.js';
 import type { Quota, QuotaUnit } from './quotas.js';
 import type { LimitResult } from './window.js';
 
-/** What is added to a count. */
+/** Amount to add to a count. */
 export interface Charge {
   readonly key: string;
   readonly windowMs: number;
@@ -10,22 +10,22 @@ export interface Charge {
   readonly amount: number;
 }
 
-/** How a count stands. */
+/** State of a count. */
 export interface QuotaCount {
   readonly used: number;
   /** Until its window ends, ms. */
   readonly endsInMs: number;
 }
 
-/** What requests count against beside the limits of each second. */
+/** Quotas of requests beside the limits of each second. */
 export interface Quotas {
   /** Counts one request, where something is left of every quota. A promise where others count too. */
   take(quotas: readonly Quota[]): LimitResult | Promise<LimitResult>;
-  /** Whether `take` would let a request through at once; counts nothing. */
+  /** True if `take` would let a request through at once; counts nothing. */
   mayTake(quotas: readonly Quota[]): boolean;
   /** Counts what an answer took. */
   charge(quotas: readonly Quota[], unit: QuotaUnit, amount: number): void;
-  /** How each of them stands, for who may know; counts nothing. */
+  /** State of each quota, for operators; counts nothing. */
   standing(quotas: readonly Quota[]): Promise<readonly QuotaCount[]>;
 }
 
@@ -83,7 +83,7 @@ export class QuotaBook {
 
 const OK: LimitResult = Object.freeze({ ok: true });
 
-/** Whether `count` leaves something of `quota` for one more request. */
+/** True if `count` leaves something of `quota` for one more request. */
 export function leaves({ unit, most }: Quota, used: number): boolean {
   return unit === 'requests' ? used + 1 <= most : used < most;
 }

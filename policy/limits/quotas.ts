@@ -3,12 +3,12 @@ import { LIMIT_BUCKETS, type LimitBucket } from '../document.js';
 import type { Identity } from '../identity.js';
 import type { ProblemList } from '../problems.js';
 
-/** What is counted of requests: how many, and of answers rows, bytes as the database sends them, and its time in ms. */
+/** Unit of a quota: requests, rows, bytes as the database sends them, or database time in ms. */
 export type QuotaUnit = 'requests' | 'rows' | 'bytes' | 'ms';
 
 /** So much of one thing in one window. */
 export interface Quota {
-  /** Who shares it, and what it counts: says nothing of how much, so that a count outlives a change of that. */
+  /** Key of sharers and unit; without the amount, so that a count survives a change of it. */
   readonly key: string;
   readonly unit: QuotaUnit;
   readonly most: number;
@@ -18,9 +18,9 @@ export interface Quota {
 /** A line of the policy's limits, for one unit. */
 export interface QuotaRule extends Omit<Quota, 'key'> {
   readonly bucket: LimitBucket;
-  /** Whose it is: of everybody, or of those who have the role. */
+  /** Role whose members have the quota; null for everybody. */
   readonly role: string | null;
-  /** Whether each subject has it for itself; otherwise all of them have it together. */
+  /** True if each subject has it for itself; otherwise all of them have it together. */
   readonly each: boolean;
 }
 
@@ -88,7 +88,7 @@ function faultOf(said: readonly (readonly [QuotaUnit, number])[], bucket: LimitB
   return null;
 }
 
-/** What a rule is counted by, for a subject of a tenant. */
+/** Quota of a subject of a tenant under a rule. */
 export function quotaOf(
   { unit, bucket, most, windowMs, role, each }: QuotaRule,
   tenant: string,
@@ -105,7 +105,7 @@ const KNOWN = new WeakMap<
   WeakMap<Identity, Partial<Record<LimitBucket, readonly Quota[]>>>
 >();
 
-/** What a request of `identity`, who has `roles`, counts against. The leaf of its chain counts, as for every limit. */
+/** Quotas of a request of `identity`, who has `roles`. The leaf of its chain counts, as for every limit. */
 export function quotasOf(
   rules: readonly QuotaRule[],
   identity: Identity,

@@ -6,23 +6,23 @@ import type { LimitResult } from './window.js';
 export interface SharedQuotaOptions {
   /** Adds to the counts of all; gives how each stands. Rejects where they cannot be reached. */
   readonly add: (charges: readonly Charge[]) => Promise<readonly QuotaCount[]>;
-  /** How many processes count together, this one among them, as far as is known. */
+  /** Number of processes that count together, this one included, as far as is known. */
   readonly peers: () => number;
   readonly now?: () => number;
 }
 
-/** What this process knows of a count of all. */
+/** Count of all processes, as this one knows it. */
 interface SharedCount {
   readonly windowMs: number;
   used: number;
   endsAt: number;
-  /** When that was heard. */
+  /** Time of the last report. */
   asOf: number;
   /** Charged here, and not told yet. */
   unsent: number;
 }
 
-/** What was heard longer ago is asked for anew before the next request, ms. */
+/** Age in ms after which a count is requested again before the next request. */
 const FRESH_MS = 1_000;
 /** After a count of all could not be reached, this long passes before the next request waits for it, ms. */
 const REST_MS = 1_000;
@@ -166,7 +166,7 @@ export class SharedQuotas implements Quotas {
     this.#pause = setTimeout(() => this.#goOn(), rest).unref();
   }
 
-  /** What has gathered in a pause goes in one message. */
+  /** Sends in one message what was gathered during a pause. */
   #goOn(): void {
     this.#pause = null;
     if (this.#due.size > 0 && this.#sending === null) this.#begin();
@@ -194,7 +194,7 @@ export class SharedQuotas implements Quotas {
     return { key, known };
   }
 
-  /** What was asked for longest ago and has nothing to tell. */
+  /** Forgets the least recently used counts that have nothing to report. */
   #forget(): void {
     if (this.#known.size < MAX_KEYS) return;
     let most = 4;

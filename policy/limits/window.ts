@@ -47,7 +47,7 @@ export class WindowCounter {
     return true;
   }
 
-  /** Whether `take` would be refused now; counts nothing. */
+  /** True if `take` would be refused now; counts nothing. */
   isSpent(key: string): boolean {
     return (this.#countOf(key, performance.now())?.used ?? 0) >= this.perWindow;
   }

@@ -3,21 +3,21 @@ import type { CertificateDocument, PolicyDocument } from '../document.js';
 import type { NameResolver } from '../names.js';
 import type { DocumentPath, ProblemList } from '../problems.js';
 
-/** What a certificate that an authority vouched for says of its holder. Frozen. */
+/** Client certificate that an authority has verified. Frozen. */
 export interface ClientCertificate {
   /** The subject as RFC 2253 writes it, the innermost name first: `CN=maria,OU=People,O=Corp`. */
   readonly dn: string;
-  /** Who signed it, written likewise. */
+  /** Distinguished name of the issuer, written likewise. */
   readonly issuer: string;
   /** The common name; null where there is none, or more than one. */
   readonly cn: string | null;
   /** The alternative names, as `dns:`, `uri:` or `email:` and the name. */
   readonly names: ReadonlySet<string>;
-  /** When it ends, in ms since the epoch. */
+  /** End of validity, ms since the epoch. */
   readonly endsAt: number;
 }
 
-/** Whose certificate stands for whom: every condition must fit. Below the subject's ceiling, as a token would be. */
+/** Rule that maps certificates to a subject: every condition must match. Roles stay below the subject's ceiling. */
 export interface CertificateRule {
   readonly name: string;
   readonly subject: string;
@@ -25,7 +25,7 @@ export interface CertificateRule {
   readonly fits: (certificate: ClientCertificate) => boolean;
 }
 
-/** What a rule may ask of the certificate beside its issuer; one of them at least. */
+/** Conditions of a rule beside the issuer; at least one is required. */
 const NAMING = ['dn', 'cn', 'dns', 'uri', 'email'] as const;
 
 export function compileCertificateRule(

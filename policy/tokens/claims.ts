@@ -13,25 +13,25 @@ import {
   type TokenFault,
 } from './token-fault.js';
 
-/** What the claims of a token are held against. */
+/** Requirements on the claims of a token. */
 export interface ClaimRules {
   readonly tenant: string;
   /** Configured: required, and one of these. Not configured: a token may leave it out, else it must say `service`. */
   readonly issuers?: readonly string[];
   /** Configured: required, and one of these is among the token's. Not configured: any. */
   readonly audiences?: readonly string[];
-  /** How far the issuer's clock may be off, in seconds; 30 unless told. */
+  /** Tolerated difference from the issuer's clock, in seconds; default 30. */
   readonly skewSeconds?: number;
-  /** Whether its tokens say what an exchange found out: those of the gateway's own exchange alone. */
+  /** True if its tokens say what an exchange found out: those of the gateway's own exchange alone. */
   readonly exchanged?: boolean;
 }
 
-/** When claims are good, in seconds since the epoch. */
+/** Times between which claims are valid, in seconds since the epoch. */
 export interface TokenValidity {
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly notBefore: number | null;
-  /** How far apart the clocks may be, either way. */
+  /** Tolerated difference of the clocks, either way. */
   readonly skewSeconds: number;
 }
 
@@ -79,7 +79,7 @@ export function checkTime(validity: TokenValidity, now: number): void {
   if (fault !== null) refuse(fault);
 }
 
-/** Whether `checkTime` lets `validity` pass. */
+/** True if `checkTime` lets `validity` pass. */
 export function isTimely(validity: TokenValidity, now: number): boolean {
   return timeFault(validity, now) === null;
 }
@@ -94,7 +94,7 @@ function timeFault(
   return now >= start * 1_000 - skew ? null : 'notYet';
 }
 
-/** Whether `identity` is over at `now` (ms since the epoch); a session that carries it then ends. */
+/** True if `identity` is over at `now` (ms since the epoch); a session that carries it then ends. */
 export function isExpired(identity: Identity, now: number): boolean {
   return !(now < (identity.expiresAt + (identity.skewSeconds ?? CLOCK_SKEW_SECONDS)) * 1_000);
 }

@@ -19,7 +19,7 @@ export interface VerificationKey {
 }
 
 /**
- * Where verification keys come from. `candidates` gives the keys that a token with this header may be signed
+ * Source of verification keys. `candidates` gives the keys that a token with this header may be signed
  * with, none where there are none; it never makes a key from the token itself.
  */
 export interface KeySource {
@@ -27,7 +27,7 @@ export interface KeySource {
     algorithm: TokenAlgorithm,
     kid: string | null,
   ): readonly VerificationKey[] | Promise<readonly VerificationKey[]>;
-  /** What its keys sign with, where that is known without asking anybody. */
+  /** Algorithms of its keys, if known without a request. */
   readonly algorithms?: () => readonly TokenAlgorithm[] | null;
 }
 
@@ -43,7 +43,7 @@ export interface KeyConfiguration {
 const MIN_SECRET_BYTES = 32;
 const MIN_MODULUS_BITS = 2_048;
 const MAX_KEYS = 16;
-/** What issuers use: names, dates, thumbprints in either base64, URNs. It is compared, and nothing else is done with it. */
+/** Form of key ids: names, dates, thumbprints in either base64, URNs. They are only compared. */
 const KEY_ID = /^(?!.*\.\.)[\w.+/=:~-]{1,128}$/;
 
 export function isKeyId(value: unknown): value is string {

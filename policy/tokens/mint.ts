@@ -22,7 +22,7 @@ export interface MintClaims {
   readonly audience?: string;
   /** Claims beside those of every actor token, for conditions of grants; they replace none of these. */
   readonly others?: Readonly<Record<string, unknown>>;
-  /** What an exchange found out about each of `chain`: only the gateway's own exchange is believed in this. */
+  /** Results of the exchange for each of `chain`: only the gateway's own exchange may state them. */
   readonly members?: readonly ExchangedMember[];
 }
 

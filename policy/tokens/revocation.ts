@@ -16,7 +16,7 @@ export interface Revocation extends RevocationKey {
   readonly until: number;
 }
 
-/** Why a token that was revoked is not valid. */
+/** Reason in the error for a revoked token. */
 export const REVOKED = 'it was revoked';
 
 /** The result of a revocation. */
@@ -91,7 +91,7 @@ export class RevokedTokens {
 /** Revocations, as those see them who let a caller in, or have let it in. */
 export type RevocationCheck = Pick<RevokedTokens, 'has' | 'follow'>;
 
-/** Where nothing can be revoked. */
+/** Revocation check that revokes nothing. */
 export const NOTHING_REVOKED: RevocationCheck = Object.freeze({
   has: () => false,
   follow: () => () => undefined,

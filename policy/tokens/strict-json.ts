@@ -3,7 +3,7 @@ export type JsonObject = ReadonlyMap<string, unknown>;
 
 export type JsonFault = 'not an object' | 'duplicate key';
 
-/** What is wrong with a JSON text, and at which UTF-16 offset of it. */
+/** Fault of a JSON text, and its UTF-16 offset. */
 export interface JsonTextFault {
   readonly kind: 'duplicate key' | 'lone surrogate';
   readonly offset: number;

@@ -48,7 +48,7 @@ function decodeCanonical(part: string): Buffer {
 
 /** An issuer with keys, audiences and a clock of its own. */
 export interface TrustedIssuer extends Omit<ClaimRules, 'tenant' | 'issuers'> {
-  /** What its tokens say in `iss`: one of these. */
+  /** Accepted values of `iss`. */
   readonly issuers: readonly string[];
   readonly keys: KeySource;
 }
@@ -68,7 +68,7 @@ export interface VerifierOptions extends ClaimRules {
 export interface TokenVerifier {
   /** `token` is the compact JWS, without `Bearer`. */
   verify(token: string): Promise<Identity>;
-  /** Who `token` speaks for, where it was verified before and is good now; null says nothing of it. */
+  /** Identity of a `token` that was verified before and is still valid; null otherwise. */
   known(token: string): Identity | null;
   /** Forgets verified tokens; call it when a key is withdrawn. */
   forget(): void;
@@ -107,7 +107,7 @@ export function createVerifier(options: VerifierOptions): TokenVerifier {
   return Object.freeze({ known, verify, forget });
 }
 
-/** What a verified token is remembered by: not by itself, which would be good for whoever reads the memory. */
+/** Cache key of a verified token: a hash, so that reading the memory yields no usable token. */
 function nameOf(token: string): string {
   return hash('sha256', token, 'base64');
 }
@@ -162,7 +162,7 @@ interface SigningHeader {
   readonly kid: string | null;
 }
 
-/** How a token says it is signed. Throws E3001. */
+/** Algorithm and key id in the header of a token. Throws E3001. */
 export function readSigningHeader(header: JsonObject): SigningHeader {
   const algorithm = header.get('alg');
   if (!isTokenAlgorithm(algorithm)) refuse('algorithm');

@@ -1,7 +1,7 @@
 /** Tokens that are remembered at a time; they are those of admins, for some minutes each. */
 const MOST = 100_000;
 
-/** Which tokens were used, of those that are good for one use. */
+/** One-time tokens that were used. */
 export class UsedTokens {
   readonly #now: () => number;
   readonly #since: number;
@@ -14,7 +14,7 @@ export class UsedTokens {
   }
 
   /**
-   * Whether this is the first use of a token; whoever asks has used it. What was used before this process began is not
+   * True if this is the first use of a token; whoever asks has used it. What was used before this process began is not
    * known, so a token that is older counts as used; and where no more can be remembered, each does.
    *
    * @param issuedAt seconds since the epoch

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 
 /**
- * What `steps` come to, everybody else served before each of them.
+ * Result of `steps`; other work of the event loop runs before each of them.
  *
  * @param take takes one step
  */
@@ -16,7 +16,7 @@ export async function inTurns<T>(
   }
 }
 
-/** What `steps` come to, without a pause. */
+/** Result of `steps`, without a pause. */
 export function atOnce<T>(steps: Generator<void, T>): T {
   for (;;) {
     const step = steps.next();

@@ -1,4 +1,4 @@
-/** What the operator is told; never what a caller is told. */
+/** Log for the operator; callers never see it. */
 export interface ServiceLog {
   info(message: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;

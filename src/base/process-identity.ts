@@ -6,7 +6,7 @@ export interface ProcessIdentity {
   readonly pid: number;
   /** The run of the kernel that it belongs to; empty where the system does not say. */
   readonly boot: string;
-  /** When it began, in clock ticks of that run; 0 where the system does not say. */
+  /** Start time of the process in clock ticks of that boot; 0 if the system does not say. */
   readonly ticks: number;
 }
 
@@ -14,7 +14,7 @@ export function ownProcess(): ProcessIdentity {
   return { pid: process.pid, boot: bootOf(), ticks: ticksOf(process.pid) ?? 0 };
 }
 
-/** Whether that very process still runs; where its system did not say when it began, one with its pid counts. */
+/** True if that very process still runs; where its system did not say when it began, one with its pid counts. */
 export function isSame({ pid, boot, ticks }: ProcessIdentity): boolean {
   return boot === '' ? isAlive(pid) : boot === bootOf() && ticks === ticksOf(pid);
 }

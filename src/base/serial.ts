@@ -15,7 +15,7 @@ export class Serial {
   }
 }
 
-/** What `work` gives, if it does so in time. @throws Error where it does not, and what `work` rejects with */
+/** Result of `work` if it comes in time. @throws Error if it does not, and the rejection of `work` */
 export async function within<T>(work: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -17,7 +17,7 @@ export class TarWriter {
     this.#file = file;
   }
 
-  /** Where the next entry will begin. */
+  /** Offset of the next entry. */
   get position(): number {
     return this.#at;
   }

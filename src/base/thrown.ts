@@ -1,4 +1,4 @@
-/** What is known of something that was thrown: it need not be an Error. */
+/** Facts about a thrown value, which need not be an Error. */
 
 /** The code of the system's or a library's error, such as `ENOENT`; null for anything without one. */
 export function codeOf(thrown: unknown): string | null {

@@ -8,7 +8,7 @@ export interface Span {
 export interface ChunkSizes {
   readonly maxChars: number;
   readonly overlapChars: number;
-  /** Where cuts are liked best. */
+  /** Preferred places to cut. */
   readonly by?: ChunkedBy;
 }
 
@@ -18,7 +18,7 @@ export interface ChunkSizes {
  */
 export type ChunkedBy = 'structure' | 'heading' | 'page' | 'sentence' | 'fixed';
 
-/** How good a place is to end a chunk at; a better kind wins wherever it stands in the window. */
+/** Kinds of places to end a chunk, best first; a better kind wins wherever it is in the window. */
 const BREAKS: readonly RegExp[] = [
   /\n(?=#{1,6} )/g,
   /\n[ \t]*\n/g,
@@ -126,7 +126,7 @@ function endOf(
   return space > 0 ? start + space : cutInside(text, start, limit, mayCut);
 }
 
-/** Where the last match of `kind` ends in `window`; 0 where there is none. */
+/** End of the last match of `kind` in `window`; 0 if there is none. */
 function lastBreak(window: string, kind: RegExp): number {
   let last = 0;
   for (const match of window.matchAll(kind)) last = match.index + match[0].length;
@@ -147,7 +147,7 @@ function cutInside(
 
 const WORD_PART = /[\p{L}\p{N}\p{M}\p{Cf}\p{Cs}]/u;
 
-/** Whether a cut at `at` would have a letter, digit, mark or invisible character on both sides. */
+/** True if a cut at `at` would have a letter, digit, mark or invisible character on both sides. */
 function insideWord(text: string, at: number): boolean {
   return WORD_PART.test(text.charAt(at - 1)) && WORD_PART.test(text.charAt(at));
 }
@@ -157,7 +157,7 @@ function splitsCharacter(text: string, at: number): boolean {
   return (unit >= 0xdc00 && unit < 0xe000) || /[\p{M}\p{Cf}]/u.test(text.charAt(at));
 }
 
-/** Where the next chunk begins: at a sentence, or else a word, that starts within the overlap. */
+/** Start of the next chunk: a sentence, or else a word, that begins within the overlap. */
 function nextStart(
   text: string,
   start: number,

@@ -1,4 +1,4 @@
-/** What can be wrong with content, for whoever maps it to the catalogue of errors or prints it. */
+/** Faults of content, mapped to the error catalogue or printed by the caller. */
 const CONTENT_ERRORS = [
   /** No store was ever begun for this facet version. */
   'storeMissing',
@@ -23,7 +23,7 @@ const CONTENT_ERRORS = [
   'endpoint',
   /** The endpoint answered something that is no answer. */
   'malformedAnswer',
-  /** What a subject may send to a model in a day is sent, or cannot be counted. */
+  /** The subject's daily budget for models is used up, or cannot be counted. */
   'overBudget',
   /** An optional package that the configuration asks for is not installed. */
   'notInstalled',
@@ -36,7 +36,7 @@ export class ContentError extends Error {
   override readonly name = 'ContentError';
   readonly code: ContentErrorName;
   readonly hint: string | null;
-  /** What an endpoint answered with, where it answered. */
+  /** Status of the endpoint's answer, if it answered. */
   readonly status: number | null;
 
   constructor(

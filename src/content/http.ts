@@ -144,7 +144,7 @@ function refusal(response: Response): AttemptError {
   );
 }
 
-/** What a `Retry-After` asks to wait, in seconds or until a date; null where it asks nothing. */
+/** Delay requested by `Retry-After`, in seconds or until a date; null if there is none. */
 export function retryAfterMs(header: string | null, now = Date.now()): number | null {
   const text = header?.trim() ?? '';
   if (text === '') return null;
@@ -171,7 +171,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** What an answer has under `key`; undefined where it is no object. */
+/** Member `key` of an answer; undefined if the answer is not an object. */
 export function member(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }

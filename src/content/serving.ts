@@ -1,4 +1,4 @@
-/** What a server takes of the content plane: without what indexes, redacts and cuts texts, and what asks models. */
+/** Parts of the content plane that a server loads: without indexing, redaction, chunking and models. */
 export { ContentError, type ContentErrorName } from './content-error.js';
 export type { ChatEndpoint } from './decode/chat-model.js';
 export type { Embedder } from './embed/embedder.js';

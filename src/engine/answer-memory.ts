@@ -188,7 +188,7 @@ export class MemoryShare {
     this.require(messages.length);
   }
 
-  /** What was released before is not given back again. */
+  /** Bytes released before are not given back again. */
   giveBack(bytes: number): void {
     const back = Math.min(bytes, this.#held);
     this.#held -= back;

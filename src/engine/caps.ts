@@ -1,7 +1,7 @@
 import { DataRowReader } from './protocol/data-row.js';
 import type { ExecuteOptions } from './statement.js';
 
-/** What the caps of an execution still admit; infinite where there is none. */
+/** Remaining caps of an execution; infinite if there is none. */
 export interface RemainingCaps {
   readonly rows: number;
   readonly bytes: number;
@@ -15,7 +15,7 @@ export function roomIn(options: ExecuteOptions, rows: number, bytes: number): Re
   };
 }
 
-/** How many of the `count` DataRow messages in `bytes` fit into `room`, and where the last of them ends. */
+/** Number of the `count` DataRow messages in `bytes` that fit into `room`, and the end of the last of them. */
 export function fitting(bytes: Uint8Array, count: number, room: RemainingCaps): RemainingCaps {
   if (count <= room.rows && bytes.length <= room.bytes) return { rows: count, bytes: bytes.length };
   const messages = new DataRowReader(bytes);

@@ -10,7 +10,7 @@ const SAME_BYTES: ReadonlyMap<number, number> = new Map([
   [1561, 1563],
 ]);
 
-/** Whether columns described as `described` carry what a plan promises as `promised`. */
+/** True if columns described as `described` carry what a plan promises as `promised`. */
 export function sameOids(described: readonly number[], promised: readonly number[]): boolean {
   if (described === promised) return true;
   return (

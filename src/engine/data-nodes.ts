@@ -6,7 +6,7 @@ import { type UpstreamError, wordsOf } from './upstream-words.js';
 
 const HEALTHY_MS = 2_000;
 
-/** Why a governed session does not answer in time; `busy`: others have them all, and the upstream may be well. */
+/** Reason why a governed session does not answer in time; `busy`: all are in use, and the upstream may be well. */
 export type UnhealthyReason =
   | 'busy'
   | 'no answer in time'
@@ -46,7 +46,7 @@ async function probe(runner: Runner, sql: string, ms: number): Promise<void> {
   await runner.runStatement(statement, [], options, { write: () => undefined });
 }
 
-/** How long a server may take to answer. ms */
+/** Time in ms that a server may take to answer. */
 const LOOK_MS = 2_000;
 /** The longest time between two looks at a server that does not answer: each may hold a session until its end. ms */
 const REST_MS = 30_000;
@@ -137,7 +137,7 @@ function causeIn(error: UpstreamError): string {
   return `${message ?? 'it failed'} (${sqlstate})`;
 }
 
-/** How many servers behind the databases do not answer. */
+/** Number of servers behind the databases that do not answer. */
 export function unreachableNodes(engines: ReadonlyMap<string, { readonly nodes: DataNodes }>): number {
   return [...engines.values()].reduce((sum, engine) => sum + engine.nodes.unreachable.size, 0);
 }

@@ -20,9 +20,9 @@ export interface OpenedEngine {
   close(): Promise<void>;
 }
 
-/** What engines of one process share. */
+/** State shared by the engines of one process. */
 export interface EngineSurroundings extends EngineEvents {
-  /** Where rows of slow readers go; null for nowhere: then they keep their sessions. */
+  /** Spool for rows of slow readers; null if there is none: then they keep their sessions. */
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
   /**
@@ -32,7 +32,7 @@ export interface EngineSurroundings extends EngineEvents {
   readonly serving: ServingOptions | null;
 }
 
-/** What a process that serves wants of an engine. */
+/** Options of an engine in a serving process. */
 export interface ServingOptions {
   /** Resolves once statements may run there. What it rejects with is tried again, but for a StartProblem at the start. */
   admit(): Promise<void>;
@@ -40,7 +40,7 @@ export interface ServingOptions {
   readonly systemSilenceMs: number;
 }
 
-/** What an operator hears of an engine; never a caller. */
+/** Events of an engine for the operator; callers never see them. */
 export interface EngineEvents {
   /** The upstream's own words about a governed statement. */
   readonly onUpstreamError: TellUpstreamError;

@@ -22,20 +22,20 @@ import {
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 import type { TellUpstreamError, UpstreamError } from './upstream-words.js';
 
-/** What an execution needs from its engine. */
+/** Dependencies of an execution on its engine. */
 export interface ExecutionHost {
-  /** Whether a row cap is an Execute limit. Otherwise the overflow is cancelled, which keeps parallel plans. */
+  /** True if a row cap is an Execute limit. Otherwise the overflow is cancelled, which keeps parallel plans. */
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
-  /** Whether the statement is one of several of a transaction, which outlives it. */
+  /** True if the statement is one of several of a transaction, which outlives it. */
   readonly inTransaction: boolean;
   /** The session's own statement timeout. */
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
   readonly memory: AnswerMemory;
-  /** Whether a statement may be run again whose session was lost: it reads, and nothing depends on the session. */
+  /** True if a statement may be run again whose session was lost: it reads, and nothing depends on the session. */
   readonly runsAgain: boolean;
-  /** Where rows go whose reader is slow, so that the session need not wait; null where it has to. */
+  /** Spool for rows of a slow reader, so that the session need not wait; null if it has to. */
   readonly spool: SpoolRoom | null;
   /** The session has answered `execution` in full, or is lost. */
   onEnded(execution: Execution, session: UpstreamSession): void;
@@ -55,7 +55,7 @@ export const SHARED_BYTES = 65_536;
 /** One execution of one statement, from the call to its settled promise. */
 export class Execution implements SessionJob {
   readonly statement: UpstreamStatement;
-  /** Whose share of the sessions it takes. */
+  /** Subject whose share of the sessions it uses. */
   readonly subject: string | null;
   /** Set after `ended` when the execution must be sent again: on the same session, or alone. */
   again: 'here' | 'alone' | null = null;

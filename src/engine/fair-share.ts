@@ -1,4 +1,4 @@
-/** Who shares: a subject by its name, or the gateway itself, which asks little and is never held back. */
+/** Sharing party: a subject by name, or the gateway itself, which asks little and is never held back. */
 export type FairShareParty = string | null;
 
 interface QueuedItem<T> {
@@ -7,7 +7,7 @@ interface QueuedItem<T> {
 }
 
 /**
- * Who gets the next of some equal places.
+ * Assigns equal places to waiting parties.
  *
  * A place that comes free goes to the party that holds the fewest, and among those to the one that has held so few for
  * longest, so that nobody has more than half while another waits for as much. And whoever holds places leaves some free for
@@ -27,7 +27,7 @@ export class FairShare<T> {
     this.#reserve = reserve;
   }
 
-  /** How many wait. */
+  /** Number of waiting callers. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -36,7 +36,7 @@ export class FairShare<T> {
     return this.#items.get(party)?.size ?? 0;
   }
 
-  /** Whether `party` may have one of `free` places among `all`, if nobody else is to have it. */
+  /** True if `party` may have one of `free` places among `all`, if nobody else is to have it. */
   admits(party: FairShareParty, free: number, all: number): boolean {
     return free > this.#leaves(party, all);
   }
@@ -72,7 +72,7 @@ export class FairShare<T> {
     return true;
   }
 
-  /** Who is to have one of `free` places among `all`; null where nobody may. */
+  /** Next party for one of `free` places among `all`; null if nobody may have it. */
   first(free: number, all: number): QueuedItem<T> | null {
     for (const level of this.#levels) {
       const [party] = level ?? [];

@@ -178,7 +178,7 @@ function statementOf(plan: GovernedPlan): GovernedStatement {
   return statement;
 }
 
-/** What policy, a metric or the compiler has put there is the gateway's. */
+/** Parts added by policy, a metric or the compiler belong to the gateway. */
 function sourceOf(slot: Slot): ValueSource {
   if (slot.kind === 'client') return { kind: 'client', type: slot.type, number: slot.index + 1 };
   return slot.kind === 'literal' && slot.written ? { kind: 'literal', type: slot.type } : { kind: 'gateway' };
@@ -196,7 +196,7 @@ function readsOf({ query, objects, outputs }: GovernedPlan): StatementReads {
 
 const METRICS = 'osl.metrics.';
 
-/** Who asks for a metric need not know what it is worked out from. */
+/** Definitions of metrics are hidden from those who query them. */
 function namedIn(objects: readonly string[]): readonly string[] {
   const metrics = objects.filter((name) => name.startsWith(METRICS));
   return (metrics.length > 0 ? metrics : objects).map((name) => name.slice(name.lastIndexOf('.') + 1));

@@ -12,12 +12,12 @@ const SHORT_MS = 10;
 const SHORT_BYTES = 16_384;
 /** The statement timeout of a shared session. An answer that takes longer speaks against its statement, wherever it ran. */
 export const SHARED_TIMEOUT_MS = 100;
-/** How many short answers prove a statement short. */
+/** Number of short answers after which a statement counts as short. */
 const PROOF = 3;
-/** What one answer that was not short costs. */
+/** Cost of one answer that was not short. */
 const PENALTY = 50;
 const REMEMBERED = 5_000;
-/** How many statements may be under way on one shared session. */
+/** Number of statements in flight on one shared session. */
 const DEPTH = 64;
 const RETRY_MS = 1_000;
 /** Its statements have a time limit far below: a shared session that is silent for so long is lost, and nobody said so. */
@@ -65,7 +65,7 @@ export class Lanes {
     this.#proofs.set(sql, verdict === 'short' ? proof + 1 : -PENALTY);
   }
 
-  /** How they stand, where the database is reached so. */
+  /** Initial score in a database that is reached this way. */
   seen(reach: EnginePool['reach']): EnginePool {
     const places = Object.values(this.#sessions).flat();
     const sessions = places.filter((session) => session !== null).filter((session) => !session.closed);
@@ -103,12 +103,12 @@ export class Lanes {
   }
 }
 
-/** What of an execution tells whether its statement is short. */
+/** Measures of an execution that decide whether its statement is short. */
 export type ExecutionCost = Pick<Execution, 'again' | 'lane' | 'rowCount' | 'byteCount' | 'startedAt'> & {
   readonly statement: Pick<Execution['statement'], 'sql'>;
 };
 
-/** What an answer says of its statement; null where it says nothing. */
+/** Verdict of an answer about its statement; null if it gives none. */
 function verdictOf({ again, lane, rowCount, byteCount, startedAt }: ExecutionCost): 'short' | 'long' | null {
   if (again !== null || rowCount > SHARED_ROWS || byteCount > SHORT_BYTES) return 'long';
   if (lane === 'shared') return 'short';

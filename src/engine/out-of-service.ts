@@ -2,7 +2,7 @@ import { queryError } from 'osl-compiler';
 import type { StatementReads } from './statement.js';
 import { objectsText } from './upstream-error.js';
 
-/** Why no question reaches a relation: its table, or a column, is gone, or has another type. */
+/** Reason why a relation cannot be queried: its table or a column is gone or has another type. */
 export type OutOfServiceCause = 'gone' | 'changed';
 
 /** Relations of the model whose table, or a column of it, is known to be gone from the database, or to be another. */
@@ -27,7 +27,7 @@ export class OutOfService {
   }
 }
 
-/** How many entities and bridges no question reaches, as what they rest on is gone from the database, or is another. */
+/** Number of entities and bridges that cannot be queried because their tables or columns changed. */
 export function objectsOutOfService(
   engines: ReadonlyMap<string, { readonly outOfService: ReadonlyMap<string, OutOfServiceCause> }>,
 ): number {

@@ -8,7 +8,7 @@ import type { UpstreamSession } from './upstream-session.js';
 export interface EnginePool {
   /** `questions`: one at a time; `short`: shared by short questions; `system`: of the gateway itself. */
   readonly purpose: 'questions' | 'short' | 'system';
-  /** How many there may be. */
+  /** Maximum number of sessions. */
   readonly size: number;
   readonly open: number;
   /** Statements under way. */
@@ -21,11 +21,11 @@ export interface EnginePool {
 
 export interface PoolOptions {
   readonly size: number;
-  /** Which part of it one party leaves free, from 0 to 1: see `FairShare`. */
+  /** Fraction that one party leaves free, from 0 to 1: see `FairShare`. */
   readonly reserve: number;
-  /** How long a request may wait for a session. */
+  /** Time that a request may wait for a session, in ms. */
   readonly waitMs: number;
-  /** How many requests may wait, and of one party half as many; the next is refused at once. */
+  /** Number of requests that may wait, and half as many of one party; the next is refused at once. */
   readonly maxWaiting: number;
   readonly reach: ConnectionStatus;
   readonly connect: () => Promise<UpstreamSession>;
@@ -103,7 +103,7 @@ export class Pool {
     );
   }
 
-  /** How it stands, as what it is for. */
+  /** Status of the pool, by purpose. */
   seen(purpose: EnginePool['purpose']): EnginePool {
     const { size, reach } = this.#options;
     const { waiting } = this.#share;

@@ -1,4 +1,4 @@
-/** What became of the connections to an upstream, for the operator. */
+/** State of the connections to an upstream, for the operator. */
 export type ReachChange =
   | { readonly kind: 'refused'; readonly cause: unknown }
   | { readonly kind: 'mended'; readonly seconds: number };
@@ -11,7 +11,7 @@ const QUIET_MS = 30_000;
 const FULL = '53300';
 
 /**
- * Whether an upstream takes connections: after one that failed, nobody tries again before a rest that doubles, so that
+ * True if an upstream takes connections: after one that failed, nobody tries again before a rest that doubles, so that
  * a server in need is left in peace. Whoever waits is not told: what is open serves on, and the next attempt may do.
  *
  * `hear` is told once of each state, however many attempts it lasts, and not of each change of one that comes and goes.
@@ -39,7 +39,7 @@ export class ConnectionStatus {
     return this.#code === FULL ? 'full' : 'lost';
   }
 
-  /** How long nobody may try, in ms; 0: now. */
+  /** Pause before the next attempt, in ms; 0: now. */
   get restMs(): number {
     return Math.max(0, this.#retryAt - performance.now());
   }

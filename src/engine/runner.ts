@@ -19,7 +19,7 @@ export interface RunnerOptions {
   readonly onUpstreamError: TellUpstreamError;
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
-  /** Whether another session may answer what one that was lost did not. */
+  /** True if another session may answer what one that was lost did not. */
   readonly runsAgain: boolean;
   /** Puts a session into its governed state; null when it is there. */
   readonly govern: (session: UpstreamSession) => Promise<void> | null;

@@ -35,7 +35,7 @@ export interface ShortStatement {
   begin(run: ShortRun, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): void;
 }
 
-/** What runs of short statements need from their engine. */
+/** Dependencies of short statements on their engine. */
 export interface ShortHost {
   readonly lanes: Lanes;
   readonly outOfService: OutOfService;
@@ -150,7 +150,7 @@ export class ShortRun implements SessionJob {
     else this.#fail(sending, error);
   }
 
-  /** What makes a statement senseless to the database is for the door to find out. */
+  /** A statement that the database cannot understand is explained by the caller of this one. */
   #fail(sending: SharedExecution, error: UpstreamError): void {
     const { host, statement } = sending;
     const told = executionError(error, host.backstopSeconds, statement);

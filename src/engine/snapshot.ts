@@ -7,10 +7,7 @@ import { connectionLost } from './upstream-error.js';
 import { run, type UpstreamSession } from './upstream-session.js';
 import type { TellUpstreamError } from './upstream-words.js';
 
-/**
- * How many sessions of a pool may be kept for transactions at a time, and by one subject half as many: clients that
- * rest in one starve nobody.
- */
+/** Number of sessions of a pool that may be kept for transactions, and half as many by one subject, so that idle clients starve nobody. */
 export class SnapshotPlaces {
   readonly #most: number;
   readonly #taken = new Map<string | null, number>();
@@ -60,7 +57,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
   readonly inTransaction = true;
   /** The transaction keeps its session in any case. */
   readonly spool = null;
-  /** What it has read is gone with its session. */
+  /** Its snapshot is gone with its session. */
   readonly runsAgain = false;
   readonly #options: SnapshotOptions;
   #session: UpstreamSession | null = null;

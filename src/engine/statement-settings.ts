@@ -3,12 +3,12 @@ import type { FrontendEncoder } from './protocol/encoder.js';
 import type { BoundValue, StatementSettings } from './statement.js';
 
 /**
- * How settings come into force for one statement. `function`: by `set_config`. `command`: by SET LOCAL, where the
+ * Ways to apply settings to one statement. `function`: by `set_config`. `command`: by SET LOCAL, where the
  * governed role has no `set_config`; a native server would log a warning for each.
  */
 export type SettingForm = 'function' | 'command';
 
-/** What was sent before a statement: how many CommandComplete it answers, and what it prepared. */
+/** Statements sent before a statement: number of their CommandComplete messages, and prepared ones. */
 export interface SentPreamble {
   readonly completions: number;
   readonly sql: string;

@@ -1,4 +1,4 @@
-/** What goes upstream for one statement, and how its rows come back. */
+/** Text and parameters of one upstream statement, and the format of its rows. */
 
 /** One parameter value as the protocol carries it: format 0 is text, 1 binary; null bytes are NULL. */
 export interface BoundValue {
@@ -24,7 +24,7 @@ export type OutputSetting =
 /** The rights of a statement's caller, for policies of the database itself. */
 export type RightsSetting = 'osl.rights';
 
-/** Whether a statement's plan may rest on the values of its parameters. */
+/** True if a statement's plan may rest on the values of its parameters. */
 export type PlanSetting = 'plan_cache_mode';
 
 /** The `plan_cache_mode` of a session. Postgres may plan once for all values under `auto`, and never under the other. */
@@ -45,7 +45,7 @@ export interface TransactionSnapshot {
 }
 
 export interface ExecuteOptions {
-  /** Whose share of the sessions it takes; null for the gateway's own questions. */
+  /** Subject whose share of the sessions it uses; null for the gateway's own statements. */
   readonly subject: string | null;
   /** None: all text; one: for all columns; otherwise one per column. */
   readonly resultFormats: readonly (0 | 1)[];
@@ -53,7 +53,7 @@ export interface ExecuteOptions {
   readonly maxRows: number;
   /** Bytes of DataRow messages to deliver at most; 0 means no cap. */
   readonly maxBytes: number;
-  /** How long it may take from the call to the last row, the sink's own time included; 0 means the engine's backstop only. */
+  /** Time from the call to the last row, the sink's own time included; 0 means the engine's backstop only. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | null;
   /** Copies of a large row that its sink makes until it has been written; absent: none. */
@@ -72,18 +72,18 @@ export interface RowSink {
    * A promise is backpressure: the upstream is not read until it settles; a rejection ends the execution.
    */
   write(dataRows: Uint8Array, rows: number): void | Promise<void>;
-  /** How many of them have been passed on and cannot be taken back; absent: all. */
+  /** Number of rows that were passed on and cannot be taken back; absent: all. */
   left?(): number;
 }
 
 export interface ExecuteResult {
   /** Rows delivered. */
   readonly rows: number;
-  /** Whether a cap held rows back. */
+  /** True if a cap held rows back. */
   readonly truncated: boolean;
 }
 
-/** What is sent upstream for one governed plan. */
+/** Upstream statement of one governed plan. */
 export interface UpstreamStatement {
   readonly sql: string;
   /**
@@ -98,7 +98,7 @@ export interface UpstreamStatement {
   readonly columnOids: readonly number[];
   /** Absent for the gateway's own questions. */
   readonly reads?: StatementReads;
-  /** Where the value of each parameter comes from; absent for the gateway's own questions. */
+  /** Source of the value of each parameter; absent for the gateway's own statements. */
   readonly sources?: readonly ValueSource[];
 }
 
@@ -108,7 +108,7 @@ export type ValueSource =
   | { readonly kind: 'client'; readonly type: string; readonly number: number }
   | { readonly kind: 'gateway' };
 
-/** What a statement reads, as caller and operator know it. */
+/** Objects that a statement reads, as named to caller and operator. */
 export interface StatementReads {
   /** Objects that the question names. */
   readonly objects: readonly string[];

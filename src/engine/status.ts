@@ -84,7 +84,7 @@ export class EngineStatus {
     return this.#parts.pools();
   }
 
-  /** Why no governed session answers within two seconds; null if one does. */
+  /** Reason why no governed session answers within two seconds; null if one does. */
   async ailment(): Promise<UnhealthyReason | null> {
     return this.reached ? ailmentOf(this.#parts.runner) : UNREACHED;
   }

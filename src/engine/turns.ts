@@ -1,6 +1,6 @@
-/** What one stream passes on before the next one may, in bytes of rows. */
+/** Bytes of rows that one stream passes on before the next one may. */
 export const SLICE_BYTES = 16_384;
-/** What streams may take together of one turn of the event loop, in ms; the slice that is under way ends. */
+/** Time in ms that streams may use of one turn of the event loop; the current slice ends. */
 const TURN_MS = 0.5;
 
 /** Something that has rows to pass on, more than it may at once. */
@@ -9,7 +9,7 @@ export interface Stream {
   slice(bytes: number): boolean;
 }
 
-/** What a turn depends on beside its streams. */
+/** Clock of the scheduler. */
 export interface SchedulerClock {
   /** ms */
   now(): number;
@@ -23,7 +23,7 @@ const EVENT_LOOP: SchedulerClock = {
 };
 
 /**
- * Whose turn it is to pass rows on.
+ * Decides which stream passes rows on next.
  *
  * All connections share one event loop, and one that always has data ready would keep it: libuv alone hands over 2 MiB
  * of a socket before it looks at the next. Streams therefore go round, a slice each, and after `TURN_MS` whatever else

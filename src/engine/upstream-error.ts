@@ -3,7 +3,7 @@ import { reportFields } from './protocol/report-fields.js';
 import type { UpstreamStatement } from './statement.js';
 import { RIGHTS_FAULTS, type UpstreamError } from './upstream-words.js';
 
-/** What an ErrorResponse body says. */
+/** Fields of an ErrorResponse. */
 export function parseErrorResponse(body: Buffer): UpstreamError {
   const fields = reportFields(body);
   return {
@@ -28,7 +28,7 @@ function parameterIn(context: string | undefined): number | null {
   return found === undefined ? null : Number(found);
 }
 
-/** What we say in the upstream's place, where it says nothing any more. */
+/** Errors reported when the upstream no longer answers. */
 export function inItsPlace(sqlstate: string, message: string): UpstreamError {
   return parseErrorResponse(Buffer.from(`C${sqlstate}\0M${message}\0\0`));
 }
@@ -62,9 +62,9 @@ export function objectsText(objects: readonly string[]): string {
 
 /** A table, a schema or a column that is not there; or a name that our own SQL should not have used. */
 const GONE: ReadonlySet<string> = new Set(['42P01', '3F000', '42703']);
-/** What our SQL, which was bound by the manifest's types, runs into where a column has another one; or where it is wrong. */
+/** SQLSTATEs that our SQL causes if a column has another type than declared, or if the SQL is wrong. */
 const CHANGED: ReadonlySet<string> = new Set(['42804', '42846', '42883', '42725', '42P18', '42P22']);
-/** What only SQL that is wrong by itself runs into: syntax, a name that means two things, a place for no aggregate. */
+/** SQLSTATEs that only invalid SQL causes: syntax, ambiguous names, misplaced aggregates. */
 const OWN: ReadonlySet<string> = new Set([
   '42601',
   '42611',
@@ -86,7 +86,7 @@ const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
  * declares it; `source-check.ts` finds out whether one is.
  */
 export class StatementFault extends QueryError {
-  /** What in our own text the database complains of, for the log; null where that is not known to be the text. */
+  /** Part of our text that the database complains of, for the log; null if it is not known to be in the text. */
   readonly inText: string | null;
 
   constructor(error: QueryError, inText: string | null) {
@@ -97,7 +97,7 @@ export class StatementFault extends QueryError {
 
 /** A value of the question that the database could not read or compute with. */
 export class ValueError extends QueryError {
-  /** Which of the statement's parameters it is, from 0; null: something that the statement computes. */
+  /** Index of the parameter at fault, from 0; null: a value that the statement computes. */
   readonly parameter: number | null;
 
   constructor(error: QueryError, parameter: number | null) {
@@ -111,7 +111,7 @@ export class ValueError extends QueryError {
 }
 
 /**
- * What a caller is told of an error.
+ * Error that a caller sees for an upstream error.
  *
  * @param backstopSeconds the session's own statement timeout
  * @param isParsed whether the database took the text, so that the error is about values
@@ -190,7 +190,7 @@ function valueErrorOf(
     : null;
 }
 
-/** What the caller is told of a statement that `signal` stopped: the reason it was aborted with, or that it was cancelled. */
+/** Error for a statement that `signal` stopped: the abort reason, or that it was cancelled. */
 export function stopError({ reason }: AbortSignal): QueryError {
   return reason instanceof QueryError ? reason : queryError('cancelled', {});
 }

@@ -8,7 +8,7 @@ import { SLICE_BYTES, type Stream, turns } from './turns.js';
 
 /** The bytes of one upstream session, after authentication. */
 export interface Transport {
-  /** How long a statement to be cancelled may go on, unread, where that is cheaper than to cancel it. */
+  /** Time in ms that a statement to be cancelled may go on, unread, if that is cheaper than a cancel. */
   readonly graceMs: number;
   /** `closed` is called once, after which nothing else is. */
   attach(receive: (chunk: Uint8Array) => void, closed: () => void): void;
@@ -31,7 +31,7 @@ export interface MessageView {
 export interface SessionJob {
   /** Appends frontend messages that end in exactly one Sync or Query. */
   send(out: FrontendEncoder, prepared: PreparedStatements): void;
-  /** Whose memory large rows count as. */
+  /** Subject that large rows are charged to. */
   readonly subject: FairShareParty;
   /**
    * A row of `bytes` bytes, more than `LARGE_ROW_BYTES`, begins. Gives how much memory it needs until `rows` has settled.
@@ -53,7 +53,7 @@ export interface SessionJob {
 const READY_FOR_QUERY = 0x5a;
 const DATA_ROW = 0x44;
 const PREPARED_LIMIT = 500;
-/** How long a cancelled statement may take to end before the session is given up. */
+/** Time that a cancelled statement may take to end before the session is given up. */
 const DRAIN_MS = 10_000;
 const CANCEL_AGAIN_MS = 250;
 /** A server notices no cancel while it sends a row. One that is larger takes longer to read than a new session to begin. */
@@ -65,7 +65,7 @@ interface RowMemory {
   readonly bytes: number;
 }
 
-/** What every answer may pass on at once; the rest goes in turns with other streams. */
+/** Bytes that every answer may pass on at once; the rest goes in turns with other streams. */
 const AT_ONCE_BYTES = 2 * SLICE_BYTES;
 
 /** One upstream session: jobs in, answers out, in order. */
@@ -114,7 +114,7 @@ export class UpstreamSession implements Stream {
     );
   }
 
-  /** Whether the upstream, when it last answered, was outside any transaction. */
+  /** True if the upstream, when it last answered, was outside any transaction. */
   get idle(): boolean {
     return this.#status === 0x49;
   }
@@ -124,7 +124,7 @@ export class UpstreamSession implements Stream {
     return this.#jobs.length;
   }
 
-  /** How long the upstream has said nothing to the job that is next, in ms. */
+  /** Time in ms since the upstream last sent something to the next job. */
   get silentMs(): number {
     return this.#jobs.length === 0 ? 0 : performance.now() - this.#owedSince;
   }

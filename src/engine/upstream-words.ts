@@ -12,21 +12,21 @@ export interface UpstreamError {
   readonly dataType: string | null;
   /** The parameter whose value could not be read, from 1; null where the error is about something else. */
   readonly parameter: number | null;
-  /** Where in the statement's own text it is, in characters from 1; null where it is about something else. */
+  /** Position in the statement's own text, in characters from 1; null if the error is about something else. */
   readonly position: number | null;
 }
 
 /** Tells the operator what the upstream said of a statement that reads `tables`. */
 export type TellUpstreamError = (error: UpstreamError, tables: readonly string[]) => void;
 
-/** What an operator's log says of an error of the upstream: where it comes from, and no value of anybody's row. */
+/** Log entry about an upstream error: its source, and no value of any row. */
 export interface UpstreamWords {
   readonly sqlstate: string;
   /** The upstream's own words as far as they hold no value; null where that is not known of them. */
   readonly message: string | null;
   /** The place in the server's source; null where it does not say. */
   readonly routine: string | null;
-  /** What the error is about, by names of the schema. */
+  /** Names of the schema that the error is about. */
   readonly about: string | null;
 }
 
@@ -47,7 +47,7 @@ const BEGIN_SAFE: ReadonlySet<string> = new Set([
   '58',
 ]);
 
-/** Where the server looks at a statement's own names, never at a value: what the operator needs when a schema changed. */
+/** Errors about a statement's names, never about a value: the operator needs them when a schema changed. */
 const OF_NAMES: ReadonlySet<string> = new Set([
   'parserOpenTable',
   'errorMissingColumn',
@@ -61,7 +61,7 @@ const OF_NAMES: ReadonlySet<string> = new Set([
 /** Routines that pass on what somebody wrote: RAISE of PL/pgSQL, and the other languages. Any class may come of them. */
 const SAYS_ANYTHING = /^(?:exec_stmt_(?:raise|assert)|ply_|plpy|plperl|pltcl|plv8|do_util_elog)/i;
 
-/** What our own functions in a database say of the rights of a statement; none of it is a value. */
+/** Errors of our own functions about a statement's rights; none contains a value. */
 export const RIGHTS_FAULTS = Object.freeze({
   missing: 'osl: no rights came with the statement',
   forged: 'osl: the rights are not signed with the key that stands here',
@@ -72,7 +72,7 @@ export const RIGHTS_FAULTS = Object.freeze({
 /** Whole messages: whoever else raises one of these says nothing else by it. */
 const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
-/** How messages begin that hold values further on, or none: each is passed on so far. */
+/** Beginnings of messages that may contain values further on; each is passed on up to there. */
 const KNOWN: readonly string[] = [
   'array size exceeds the maximum allowed',
   'array subscript out of range',

@@ -15,7 +15,7 @@ export interface KeptPolicy {
   readonly until: number;
 }
 
-/** What this process rests on and others keep: true once it has answered since the start, and where there is none. */
+/** External services of this process: true once it has answered since the start, or if there is none. */
 export interface PartsReached {
   /** The control database. */
   readonly control: boolean;
@@ -36,7 +36,7 @@ export type PublishedLayer = Overlay & { readonly id: string };
 
 interface ServedParts extends Model {
   readonly tenant: string;
-  /** What was published is a layer over this. */
+  /** Layer below what was published. */
   readonly file: FileLayer;
   /** Null while nothing is published. */
   readonly published: PublishedLayer | null;

@@ -28,11 +28,11 @@ const LONGEST = 1_024;
 
 /** The one kind of channel binding that Postgres' clients know (RFC 5929, 4). */
 const END_POINT = 'p=tls-server-end-point';
-/** What is said of channel binding; no name to act for; then user and nonce. */
+/** Client-first message: channel binding flag, no name to act for, then user and nonce. */
 const FIRST = /^(n|y|p=[A-Za-z0-9.-]{1,64}),,n=[^,]*,r=[\x21-\x2b\x2d-\x7e]{1,256}$/;
 const FINAL = /^c=([A-Za-z0-9+/]+={0,2}),r=[\x21-\x2b\x2d-\x7e]{1,512},p=[A-Za-z0-9+/]{43}=$/;
 
-/** What a client chose. */
+/** Mechanism chosen by the client. */
 export interface ScramChoice {
   /** The `c=` of its final message, in base64. */
   readonly binding: string;

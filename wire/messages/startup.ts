@@ -3,7 +3,7 @@ import { MessageReader } from '../message-reader.js';
 import type { MessageWriter } from '../message-writer.js';
 import { Backend } from './types.js';
 
-/** What can come before authentication, none of it with a type byte. */
+/** Messages before authentication, none of which has a type byte. */
 export type StartupPacket = SslRequest | GssEncRequest | CancelRequest | StartupMessage;
 
 interface SslRequest {

@@ -78,7 +78,7 @@ export function governRuntime(
   );
 }
 
-/** Whose stores a search reads; of two legs, the one that answers are made of. */
+/** Store that a search reads; of two legs, the one that answers are made of. */
 function legOf(relation: Retrieval): FacetStore {
   return relation.legs.mode === 'lexical' ? lexicalLeg(relation) : relation.facet;
 }

@@ -84,7 +84,7 @@ export class ParserThread {
 /** Texts too deep for the stack after which the thread is replaced. */
 const MOST_DEEP = 16;
 
-/** What `read` finds in a message of `worker`, in time. Rejects with ParserEnded. */
+/** Result of `read` on a message of `worker`, within the time limit. Rejects with ParserEnded. */
 function parserAnswer<T>(
   worker: Worker,
   deadlineMs: number,

@@ -106,7 +106,7 @@ async function run(
   }
 }
 
-/** What every connection to the control database has. @throws StartProblem */
+/** Connection options of the control database. @throws StartProblem */
 export function connectionOf(place: ControlPlace, applicationName: string, statementMs: number) {
   return {
     connectionString: controlUrl(place),

@@ -1,6 +1,6 @@
 import { messageOf } from '../thrown.js';
 
-/** What the control database did not do, in words for the operator; `cause` is what `pg` or the system said. */
+/** Failure of the control database, in words for the operator; `cause` is the error of `pg` or the system. */
 export class ControlFault extends Error {
   override readonly name = 'ControlFault';
   /** SQLSTATE, or the system's code; null where there is none. */

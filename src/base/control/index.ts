@@ -1,4 +1,4 @@
-/** What several gateways share, in the schema `osl_control` of one Postgres. */
+/** State that several gateways share, in the schema `osl_control` of one Postgres. */
 export {
   type ControlDatabase,
   type ControlQueries,

@@ -9,7 +9,7 @@ export interface ControlRoles {
   readonly author: readonly string[];
 }
 
-/** What became of the schema. */
+/** Result of a migration. */
 export interface MigrationResult {
   /** The steps that were due, by number. */
   readonly ran: readonly Migration[];

@@ -64,7 +64,7 @@ const LIMITS = Object.freeze({
   },
 });
 
-/** Who may do what with a table. `gateway`: what serves. `author`: who writes policies. */
+/** Privileges on a table. `gateway`: the serving role. `author`: the role of policy authors. */
 interface TablePrivileges {
   readonly gateway: Sql | null;
   readonly author: Sql | null;

@@ -9,7 +9,7 @@ export interface PolicyVersion {
   readonly digest: string;
   /** The version that served when it was proposed; null where none did. */
   readonly parent: number | null;
-  /** Who says to have written it, and why. */
+  /** Stated author, and comment. */
   readonly author: string;
   readonly comment: string | null;
   /** The role that logged in to write it, as the database says. */
@@ -26,7 +26,7 @@ export interface Activation extends Omit<PolicyVersion, 'digest' | 'parent'> {
   readonly published: number;
 }
 
-/** What serves: an activation with the text of its version. */
+/** Active policy: an activation with the text of its version. */
 export interface ActivePolicy {
   readonly activation: number;
   readonly version: number;
@@ -34,7 +34,7 @@ export interface ActivePolicy {
   readonly text: string;
 }
 
-/** What changed since it was looked at: it must be looked at again. */
+/** Concurrent change: the state must be read again. */
 export class ControlConflict extends Error {
   override readonly name = 'ControlConflict';
 }
@@ -105,7 +105,7 @@ export async function activePolicy(control: ControlQueries, tenant: string): Pro
   };
 }
 
-/** Who writes, and why. */
+/** Author and comment of a change. */
 export interface Authorship {
   readonly author: string;
   readonly comment: string | null;
@@ -133,7 +133,7 @@ export function pushPolicy(
   });
 }
 
-/** What an activation was checked against. */
+/** State that an activation was checked against. */
 export interface ActivationBase {
   readonly activation: number;
   readonly published: number;

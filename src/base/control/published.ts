@@ -72,7 +72,7 @@ export function shareVersions(
 }
 
 /**
- * Whether all gateways of a tenant have this key: the first one that comes says which it is. @throws ControlFault
+ * True if all gateways of a tenant have this key: the first one that comes says which it is. @throws ControlFault
  */
 export async function isSharedKey(
   control: ControlQueries,

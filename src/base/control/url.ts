@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { StartProblem } from '../start-problem.js';
 import { codeOf } from '../thrown.js';
 
-/** Where the URL of the control database stands: in the settings, or in a file, as secrets are mounted. */
+/** Location of the URL of the control database: in the settings, or in a file, as secrets are mounted. */
 export type ControlPlace = { readonly url: string } | { readonly file: string };
 
 /**

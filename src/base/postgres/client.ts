@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { Client, type ClientConfig, Pool, type PoolConfig } from 'pg';
 import { MessageCheck } from './message-check.js';
 
-/** How long a server may take to end a connection, ms. */
+/** Time in ms that a server may take to end a connection. */
 const END_MS = 2_000;
 
 /**

@@ -72,10 +72,10 @@ function checkStrings(type: number, body: Buffer): void {
 }
 
 const SASL = 10;
-/** What follows the name of a column. */
+/** Rest of a RowDescription field after its column name. */
 const COLUMN_BYTES = 18;
 
-/** Where `count` strings that begin at `at` have ended. */
+/** End of `count` strings that begin at `at`. */
 function stringsEnd(body: Buffer, at: number, count: number): number {
   let end = at;
   for (let i = 0; i < count; i += 1) {

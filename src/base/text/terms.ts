@@ -1,7 +1,7 @@
 import { stem } from './stem.js';
 
 /**
- * What NFKC may join with the letter before it: marks, the vowels and last consonants of Hangul, also those of its
+ * Characters that NFKC may join with the letter before them: marks, the vowels and last consonants of Hangul, also those of its
  * compatibility forms, and the half-width signs of voice of Katakana.
  */
 const JOINED = String.raw`\p{M}\u1160-\u11ff\u3130-\u318f\ud7b0-\ud7ff\uff9e-\uffdc`;
@@ -17,7 +17,7 @@ interface TextSpan {
 class CompatibleText {
   readonly text: string;
   readonly #from: string;
-  /** Where the units begin, of which each is put into its form by itself: here, and there. Null where nothing changes. */
+  /** Start and end of the units that are normalized by themselves around a place; null if nothing changes. */
   #units: { readonly here: readonly number[]; readonly there: readonly number[] } | null = null;
 
   constructor(from: string) {
@@ -95,7 +95,7 @@ export interface PlacedTerm extends TextSpan {
   readonly term: string;
 }
 
-/** How the words of a language become terms. */
+/** Rules that turn the words of a language into terms. */
 export interface WordRules {
   /** The terms of a word in lower case: none of a stop word. */
   termsOf(lower: string): readonly string[];
@@ -103,7 +103,7 @@ export interface WordRules {
   readonly cut: ((run: string) => Iterable<{ readonly segment: string; readonly index: number }>) | null;
 }
 
-/** Where nothing is known of a text: English words, and those of other languages as they are. */
+/** Rules for a text of unknown language: English stems, other words unchanged. */
 export const ANY_LANGUAGE: WordRules = Object.freeze({
   termsOf(lower: string) {
     const plain = withoutAccents(lower);
@@ -162,7 +162,7 @@ function* termsOfRun(
   }
 }
 
-/** Where lower case is longer than what was written, each pair has the stretch of the whole. */
+/** Maps lower-case text that is longer than its source: each pair has the span of the whole. */
 function* pairsOf(word: string, start: number): Generator<PlacedTerm> {
   const lower = word.toLowerCase();
   const letters = [...lower];

@@ -1,11 +1,11 @@
 import { createContext, Script } from 'node:vm';
 import type { Worker } from 'node:worker_threads';
 
-/** Why a thread ended before it had answered: it took too long, too much memory, or failed. */
+/** Reason why a thread ended before it answered: time, memory, or a failure. */
 export type ThreadFailure = 'late' | 'memory' | 'failed';
 
 /**
- * What `read` finds in a message of `worker`, in time. What `read` throws rejects it, and so does `ended` where the
+ * Result of `read` on a message of `worker`, within the time limit. What `read` throws rejects it, and so does `ended` where the
  * thread gave no answer; to end a thread that is late is the caller's.
  */
 export function answerOf<Message, T>(
@@ -60,7 +60,7 @@ const script = new Script('work()');
 const context = createContext({ work: (): void => undefined }) as { work: () => unknown };
 
 /**
- * What `work` gives, which waits for nothing. It is stopped wherever it is after so long, without a `finally` of its own:
+ * Result of `work`, which is synchronous. It is stopped wherever it is after so long, without a `finally` of its own:
  * what it was working on must be dropped. Costs some 40 µs for the clock in a thread of its own.
  *
  * @throws Stopped, and what `work` throws

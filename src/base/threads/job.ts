@@ -3,7 +3,7 @@ import type { ServiceLog } from '../log.js';
 import { messageOf } from '../thrown.js';
 import { startThread } from './thread.js';
 
-/** How a job stands, as it is told. */
+/** State of a job as reported to callers. */
 export interface JobState {
   readonly state: 'none' | 'never' | 'running' | 'done' | 'failed';
   readonly began_at: string | null;
@@ -14,17 +14,17 @@ export interface JobState {
   readonly why: string | null;
 }
 
-/** What a thread of a job says. */
+/** Messages of a job's thread. */
 export type JobReply =
   | { readonly kind: 'progress'; readonly progress: Readonly<Record<string, number>> }
   | { readonly kind: 'done'; readonly result: Readonly<Record<string, unknown>> }
   | { readonly kind: 'failed'; readonly reason: string };
 
 export interface JobOptions {
-  /** What the operator's log calls it. */
+  /** Name in the operator's log. */
   readonly name: string;
   readonly file: URL;
-  /** What the thread is given; a text says why there is nothing to do. */
+  /** Input of the thread; a text is the reason why there is nothing to do. */
   readonly data: () => Readonly<Record<string, unknown>> | string;
   readonly deadlineMs: number;
   readonly memoryMb: number;

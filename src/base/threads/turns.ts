@@ -11,13 +11,13 @@ export class FairSlots {
     this.#free = Math.max(1, places);
   }
 
-  /** Whether `caller` has as many waiting as it may, where its asker bounds that. */
+  /** True if `caller` has as many waiting as it may, where its asker bounds that. */
   isFull(caller: string): boolean {
     return (this.#waiting.get(caller)?.size ?? 0) >= MOST_WAITING;
   }
 
   /**
-   * What `work` gives, once it is its turn.
+   * Runs `work` in turn and gives its result.
    *
    * @param signal until when a turn is waited for; what it aborts with is thrown. Work that has begun is not its matter
    */

@@ -3,15 +3,15 @@ import { appendFile, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Serial } from '../../base/serial.js';
 
-/** How many passages a subject may still have sent to the model today. What cannot be counted is not granted. */
+/** Number of passages that a subject may still send to the model today. Without a count nothing is granted. */
 export interface PassageBudget {
   /** Takes up to `wanted`, and gives how many there were. */
   take(subject: string, wanted: number): Promise<number>;
-  /** What was taken and then not sent. */
+  /** Returns the part of a budget that was taken and not sent. */
   giveBack(subject: string, unused: number): Promise<void>;
 }
 
-/** Who waits for the place of its line in the file. */
+/** Caller that waits for its line in the file. */
 interface BudgetWaiter {
   readonly wanted: number;
   granted: number | null;
@@ -48,7 +48,7 @@ export class DailyBudget implements PassageBudget {
       });
   }
 
-  /** Where it cannot be written, the subject has less left than it could have. */
+  /** If the file cannot be written, the subject has less left than it could have. */
   giveBack(subject: string, unused: number): Promise<void> {
     if (unused <= 0) return Promise.resolve();
     const given = this.#serial.run(() => this.#append(`${keyOf(subject)} ${-unused} -\n`));

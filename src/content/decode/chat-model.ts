@@ -4,7 +4,7 @@ import { FairSlots } from '../../base/threads/turns.js';
 import type { HttpEndpoint } from '../http.js';
 import type { PassageBudget } from './budget.js';
 
-/** Why one row has no value. */
+/** Reason why one row has no value. */
 const DECODER_FAULTS = [
   'endpoint',
   'malformedAnswer',
@@ -15,7 +15,7 @@ const DECODER_FAULTS = [
   'range',
   /** The time of the question was up before this row's turn. */
   'late',
-  /** What the subject may send in a day is sent. */
+  /** The subject's daily budget is used up. */
   'budget',
 ] as const;
 export type DecoderFault = (typeof DECODER_FAULTS)[number];
@@ -39,7 +39,7 @@ export interface ChatEndpoint extends HttpEndpoint {
   readonly concurrency?: number;
 }
 
-/** What questions to a model are bounded by, beside its endpoint. */
+/** Limits of requests to a model, beside its endpoint. */
 export interface ChatBounds {
   /** Bytes of answers that are remembered; 0 for none. */
   readonly cacheBytes: number;
@@ -58,7 +58,7 @@ export class ChatModel {
   readonly places: number;
   readonly turns: FairSlots;
   readonly budget: PassageBudget | null;
-  /** Whether its server takes `response_format`; false once an answer came without it alone. */
+  /** True if its server takes `response_format`; false once an answer came without it alone. */
   takesFormat = true;
   readonly #answers: LRUCache<string, string> | null;
 

@@ -39,7 +39,7 @@ function withoutThought(content: string): string {
   return at < 0 ? content : content.slice(at + end.length);
 }
 
-/** What stands between the first fence, without the language that it names, and the last one. */
+/** Text between the first fence, without its language tag, and the last one. */
 function betweenFences(text: string): string | null {
   const begin = text.indexOf(FENCE);
   const end = text.lastIndexOf(FENCE);
@@ -51,13 +51,13 @@ function betweenFences(text: string): string | null {
 export interface ChatQuestion {
   readonly system: string;
   readonly user: string;
-  /** What the answer must be; checked here, whatever the server says of it. */
+  /** Schema of the answer; checked here, whatever the server claims. */
   readonly schema: JsonSchema;
-  /** Whether the schema keeps to what servers can enforce. */
+  /** True if the schema keeps to what servers can enforce. */
   readonly strict: boolean;
 }
 
-/** What asking cost, as far as the server says it. */
+/** Usage as reported by the server. */
 export interface ChatUsage {
   requests: number;
   promptTokens: number;
@@ -65,10 +65,10 @@ export interface ChatUsage {
 }
 
 const DEFAULT_MAX_TOKENS = 1_024;
-/** How servers refuse a member that they do not know. */
+/** Messages with which servers refuse an unknown member. */
 const NOT_UNDERSTOOD: ReadonlySet<number | null> = new Set([400, 422, 501]);
 
-/** What is sent, and what an answer is remembered by. */
+/** Request body, and the cache key of its answer. */
 export function chatBody({ endpoint }: ChatModel, question: ChatQuestion) {
   return {
     model: endpoint.model,

@@ -1,4 +1,4 @@
-/** What decoder operators take, loaded where there is a model to ask. */
+/** Decoder operators, loaded if a model is configured. */
 export { DailyBudget } from './budget.js';
 export { ChatModel } from './chat-model.js';
 export { checkDecoder, runDecoder } from './run.js';

@@ -27,7 +27,7 @@ function userPrompt(given: Readonly<Record<string, unknown>>, passage: string): 
   return JSON.stringify({ ...given, passage });
 }
 
-/** What a decoder operator sees of an authorised, trimmed passage. */
+/** Fields of an authorised, trimmed passage that a decoder operator sees. */
 export interface DecoderPassage {
   readonly chunkId: string;
   readonly text: string;
@@ -44,7 +44,7 @@ export interface DecoderTask {
 
 interface DecoderValue {
   readonly value: unknown;
-  /** What is wrong with a part of it that was left out. */
+  /** Problem of an omitted part. */
   readonly faults: readonly DecoderFailure[];
 }
 

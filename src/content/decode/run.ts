@@ -23,7 +23,7 @@ export interface DecodedColumn {
 /** For whom an operator asks, and until when. */
 export interface DecoderCaller {
   readonly subject: string;
-  /** When the last answer must be there, on the clock of `performance.now()`; rows without one are errors then. */
+  /** Deadline of the last answer, on the clock of `performance.now()`; rows without one are then errors. */
   readonly until: number;
   readonly signal: AbortSignal | null;
   /** Told once what was spent, also where it is stopped. */
@@ -78,7 +78,7 @@ export async function runDecoder(
 }
 
 const LATE = new DecoderFailure('late', 'the time of the question was up');
-/** What a timer can wait. */
+/** Longest delay of a timer. */
 const LONGEST_MS = 2_147_483_647;
 
 /** One operator over its passages. */

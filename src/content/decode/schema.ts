@@ -5,7 +5,7 @@ import { InvalidArgument } from '../../model/facets/arguments.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** What a caller's schema may say. No patterns (they can run for ever), no formats, no references. */
+/** Features allowed in a caller's schema. No patterns (they can run for ever), no formats, no references. */
 const KEYWORDS: ReadonlySet<string> = new Set([
   ...[
     'type',

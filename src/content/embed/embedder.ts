@@ -1,6 +1,6 @@
 import { ContentError } from '../content-error.js';
 
-/** What an embedder's vectors look like in a store. */
+/** Format of an embedder's vectors in a store. */
 export type VectorLayout = LexicalLayout | DenseLayout;
 
 /** Hashed BM25 weights for retrieval and hashed n-grams for the operators. */

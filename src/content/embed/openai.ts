@@ -2,7 +2,7 @@ import type { EmbeddingProtocol } from '../../model/manifest/index.js';
 import { type HttpEndpoint, member, postJson } from '../http.js';
 import { cut, type DenseLayout, type Embedder, malformed, type TextRole, unitVector } from './embedder.js';
 
-/** What is asked of an embedding server, whatever it speaks. */
+/** Request to an embedding server, independent of its protocol. */
 interface EmbeddingRequest {
   readonly model: string;
   readonly texts: readonly string[];
@@ -11,7 +11,7 @@ interface EmbeddingRequest {
   readonly dimensions: number | undefined;
 }
 
-/** How one kind of server is asked. */
+/** Protocol of one kind of embedding server. */
 interface EmbeddingShape {
   /** Below the endpoint's URL. */
   readonly path: string;
@@ -91,7 +91,7 @@ function listed(vectors: unknown, count: number): readonly unknown[] {
 /** A server of embeddings, and how its vectors are kept. */
 export interface EmbeddingEndpoint extends HttpEndpoint {
   readonly model: string;
-  /** What it speaks. Default `openai`. */
+  /** Protocol name. Default `openai`. */
   readonly protocol?: EmbeddingProtocol;
   /** Sent only where given: many servers refuse what they do not know. */
   readonly dimensions?: number;

@@ -21,7 +21,7 @@ import { type Derivation, derivedRows } from './derive.js';
 import { contentHash, type ServedDocument, serveDocument, servedHash, servedId } from './served.js';
 import type { SourceRow } from './source.js';
 
-/** What every batch of a run needs. */
+/** Inputs shared by the batches of a run. */
 export interface IndexContext {
   readonly system: SystemEngine;
   readonly facet: Facet;

@@ -14,7 +14,7 @@ interface RowsBehind {
   readonly removed: number;
 }
 
-/** Where a facet version stands. For the operator alone: it counts rows whoever may see them. */
+/** Indexing state of a facet version. For the operator alone: it counts rows regardless of policy. */
 export interface IndexStanding {
   readonly facet: string;
   readonly version: string;
@@ -31,7 +31,7 @@ export interface IndexStanding {
 const PAGE = 50;
 
 /**
- * How far the store of a facet version is behind its source, by reading all of it as a run does; nothing is written.
+ * Lag of a facet version's store behind its source, by reading all of it as a run does; nothing is written.
  *
  * @throws ContentError `notInstalled`, `unknownDetector`, `unknownCountry`; UpstreamFailure
  */

@@ -27,7 +27,7 @@ interface Chunk {
   readonly text: string;
 }
 
-/** What a document becomes: row `i` is that of the chunk with vector `i`, in the order of the text. */
+/** Chunks of a document: row `i` belongs to vector `i`, in the order of the text. */
 export interface ChunkedDocument {
   readonly rows: readonly ChunkRow[];
   readonly vectors: readonly Float32Array[];

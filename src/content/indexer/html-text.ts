@@ -24,9 +24,9 @@ export function htmlText(html: string): string {
 
 const TAG_BEGINS = /^(?:[a-z!?]|\/[a-z])/i;
 const NAME = /^\/?[a-z][a-z0-9]*/i;
-/** What they hold is nothing to read. */
+/** Elements without readable text. */
 const UNREAD: ReadonlySet<string> = new Set(['script', 'style', 'template']);
-/** What begins a line of its own. */
+/** Elements that begin a new line. */
 const BLOCKS: ReadonlySet<string> = new Set(
   (
     'address article aside blockquote dd details div dl dt fieldset figcaption figure footer form header hr main nav ' +
@@ -36,7 +36,7 @@ const BLOCKS: ReadonlySet<string> = new Set(
 const CELLS: ReadonlySet<string> = new Set(['td', 'th']);
 
 interface Tag {
-  /** What stands in its place. */
+  /** Replacement text. */
   readonly stands: string;
   readonly end: number;
 }

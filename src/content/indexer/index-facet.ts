@@ -31,7 +31,7 @@ import { derivationsOf } from './derive.js';
 import { serveDocument } from './served.js';
 import { countDocuments, documentPages, someDocuments, type UnreadableDocument } from './source.js';
 
-/** Where one facet version's indexing stands. */
+/** Indexing progress of one facet version. */
 export interface IndexProgress {
   readonly facet: string;
   readonly version: string;
@@ -76,7 +76,7 @@ export interface IndexOptions {
   readonly minLength?: number;
   readonly signal?: AbortSignal;
   /**
-   * When the round began that this is part of, which the stores are to tell; now unless told. Null: they go on telling
+   * Start of the indexing round, recorded in the stores; now unless told. Null: they go on telling
    * what they told, because a changed row brought the round about.
    */
   readonly readAt?: Date | null;
@@ -197,7 +197,7 @@ async function indexVersion(
 /** Documents whose passages are measured: a mean is known well enough from so many. */
 const MEASURED = 2_000;
 
-/** What BM25 divides lengths by in a store that is to be made; a number that nobody reads where one is there. */
+/** Average length for BM25 in a new store; ignored if the store exists. */
 async function firstLength(
   system: SystemEngine,
   facet: Facet,

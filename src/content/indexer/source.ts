@@ -34,7 +34,7 @@ const SOME_PDFS = 40;
 const pdfs = new PdfThread();
 
 /**
- * How many documents the source has.
+ * Number of documents in the source.
  *
  * @throws ContentError `documentIds` where an id is NULL or stands twice: paging by id would lose rows
  */

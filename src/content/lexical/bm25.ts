@@ -54,9 +54,9 @@ export interface LexicalQuery {
   readonly vector: string;
   /** Ids of the terms that occur in permitted rows, ascending. A row with none of them scores 0: leave it out. */
   readonly termIds: readonly number[];
-  /** How rare each of them is among these rows: its inverse document frequency. */
+  /** Inverse document frequency of each term among these rows. */
   readonly rarities: readonly number[];
-  /** What each of them adds to a score at most, however often it stands in a row. */
+  /** Largest contribution of each term to a score. */
   readonly mosts: readonly number[];
 }
 

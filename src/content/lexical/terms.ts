@@ -9,7 +9,7 @@ export const TERM_SPACE = 1_048_576;
 export interface TermCounts {
   /** Distinct term ids, ascending. */
   readonly ids: readonly number[];
-  /** How often `ids[i]` occurs. */
+  /** Number of occurrences of `ids[i]`. */
   readonly counts: readonly number[];
   /** Occurrences of all terms. */
   readonly length: number;
@@ -23,7 +23,7 @@ export function termsOf(text: string, rules: WordRules = ANY_LANGUAGE): TermCoun
   return atOnce(termsInSteps(text, rules));
 }
 
-/** What `termsOf` gives, in steps of a few milliseconds: for texts as long as whoever sends them likes. */
+/** As `termsOf`, in steps of a few milliseconds, for texts of any length. */
 export function* termsInSteps(text: string, rules: WordRules): Generator<void, TermCounts> {
   const counts = new Map<number, number>();
   let length = 0;
@@ -65,7 +65,7 @@ export function hashEnd(state: number): number {
 /** Spans of one text at most, those that come first: nobody reads more, and an answer has many texts. */
 const MOST_SPANS = 100;
 
-/** Where some terms stand in a text, and how often. */
+/** Positions and counts of terms in a text. */
 interface Occurrences {
   /** From and to in code points, the end not included: ascending, none touching another. */
   readonly spans: readonly (readonly [number, number])[];
@@ -73,7 +73,7 @@ interface Occurrences {
   readonly counts: ReadonlyMap<number, number>;
 }
 
-/** Where `text` has terms of these ids: as BM25 counts them, so that a stretch is what the score was made of. */
+/** Positions in `text` of the terms with these ids, counted as BM25 does. */
 export function occurrencesOf(
   text: string,
   ids: ReadonlySet<number>,
@@ -99,7 +99,7 @@ export function occurrencesOf(
 /** The terms of a text by their ids, in its order: each as it is written there first, and how often it is there. */
 export type WrittenTerms = ReadonlyMap<number, { readonly term: string; readonly times: number }>;
 
-/** How `text` writes its terms, in steps of a few milliseconds. */
+/** Spelling of each term in `text`, computed in steps of a few milliseconds. */
 export function* writtenInSteps(text: string, rules: WordRules): Generator<void, WrittenTerms> {
   const written = new Map<number, { term: string; times: number }>();
   let looked = 0;

@@ -5,7 +5,7 @@ import { startThread } from '../../base/threads/thread.js';
 import { FairSlots } from '../../base/threads/turns.js';
 import type { ArgumentValues } from '../../model/facets/arguments.js';
 
-/** What an encoder operator works on. */
+/** Input of an encoder operator. */
 export interface EncoderJob {
   readonly operator: EncoderName;
   readonly values: ArgumentValues;
@@ -47,7 +47,7 @@ export class EncoderEnded extends Error {
 }
 
 export interface EncoderCall {
-  /** Whose turn it takes. */
+  /** Subject whose turn it takes. */
   readonly caller: string;
   /** From the beginning of its turn. */
   readonly deadlineMs: number;

@@ -1,4 +1,4 @@
-/** What an operator sees of an authorised, trimmed passage. */
+/** Fields of an authorised, trimmed passage that an operator sees. */
 export interface OperatorPassage {
   readonly chunkId: string;
   /** The store's vector of the chunk. */

@@ -50,7 +50,7 @@ function labelText(label: string, description: string | null): string {
   return description === null ? words : `${words}: ${description}`;
 }
 
-/** What encoder operators need beside the passages. */
+/** Inputs of encoder operators beside the passages. */
 export interface EncoderContext {
   /** The facet's: labels and references must lie in the space of the chunks. */
   readonly embedder: Pick<Embedder, 'embed'>;

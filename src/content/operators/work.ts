@@ -5,16 +5,14 @@ import { number } from '../../model/facets/arguments.js';
 /** Numbers that one operator may multiply: some seconds of a thread, in which no other operator runs. */
 export const MOST_WORK = 4_000_000_000;
 
-/** What the hashing of one text costs, for each dimension of its vector. */
+/** Cost of hashing one text, for each dimension of its vector. */
 const HASHING = 16;
-/** What the hashing of one character costs, in a text of any length. */
+/** Cost of hashing one character, in a text of any length. */
 const CHARACTER = 200;
 /** Rounds that groups usually take until they stay. */
 const ROUNDS = 3;
 
-/**
- * How many numbers an operator multiplies: known before it begins.
- */
+/** Number of multiplications of an operator, known before it begins. */
 export function workOf(
   operator: EncoderName,
   given: CheckedArguments,
@@ -23,7 +21,7 @@ export function workOf(
   return workOfVectors(operator, given, size) + characters * CHARACTER;
 }
 
-/** What an operator works on. */
+/** Input of an operator. */
 export interface WorkSize {
   readonly passages: number;
   /** Texts that are made vectors of for it, labels and references. */

@@ -56,7 +56,7 @@ function valuesSql(table: Table, { name, type }: DeclaredTableColumn): Sql | nul
   return sql`select distinct ${value} as v from ${sqlTable(table)}${lateral} where ${value} is not null`;
 }
 
-/** What can be looked for in a value: of arrays the elements, of jsonb every text and number in it, of bytea nothing. */
+/** Searchable texts in a value: elements of arrays, texts and numbers in jsonb, nothing in bytea. */
 export function valueIn(column: Sql, type: TypeName): { readonly value: Sql; readonly lateral: Sql } | null {
   if (type === 'bytea' || type === 'bytea[]' || type === 'jsonb[]' || type === 'bool') return null;
   if (type === 'jsonb') {

@@ -47,7 +47,7 @@ function foldCluster(cluster: string): string {
   return withoutAccents(lower).replace(ALIKE, (c) => LETTERS.get(c) ?? digitOf(c));
 }
 
-/** Where marks are accents or points, and a word without them is the same word; in other scripts they are letters. */
+/** Scripts in which marks are accents, so that a word without them is the same word; elsewhere they are letters. */
 const ACCENTED =
   /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Arabic}\p{Script=Hebrew}]\p{M}/u;
 
@@ -56,7 +56,7 @@ function withoutAccents(text: string): string {
   return ACCENTED.test(decomposed) ? decomposed.replace(/\p{M}+/gu, '') : text;
 }
 
-/** What stands for what, in lower case. The first of each list is what the others become. */
+/** Equivalent characters, in lower case. Each list is folded to its first. */
 const SAME: readonly (readonly [to: string, from: string])[] = [
   ["'", '`´‘’‛′ʹʻʼʽˈ՚׳＇᾽᾿ꞌ'],
   ['-', '‐‑‒–—―−⁃﹘﹣－᠆־'],

@@ -1,7 +1,7 @@
 import type { Span } from '../chunk.js';
 import { type FoldedText, fold, foldText } from './fold.js';
 
-/** How else people spell a name; folding alone does not make these the same. */
+/** Other spellings of a name that folding alone does not make equal. */
 
 /** Letters that are written as two where a keyboard has them not. */
 const AS_TWO: ReadonlyMap<string, string> = new Map([
@@ -48,7 +48,7 @@ const LEAST_LENGTH = 7;
 /** Groups and letters of the longest code: an IBAN has 34 letters, in nine groups of four. */
 const MOST_GROUPS = 12;
 const MOST_LENGTH = 40;
-/** What stands between two groups: one sign, with a space or two around a bracket. */
+/** Separator between two groups: one sign, with a space or two around a bracket. */
 const BETWEEN_GROUPS = /^(?:[ ]?[-./()][ ]?|[ ]|\) |\)[-./])$/;
 const GROUPED = /[\p{L}\p{N}]+/gu;
 
@@ -110,7 +110,7 @@ export interface DeclaredValue {
   readonly label: string;
 }
 
-/** Why a declared value is not looked for. */
+/** Reason why a declared value is not looked for. */
 export type Exception = 'short' | 'noWord' | 'mask' | 'declared';
 
 export interface DictionaryMatch extends Span {
@@ -159,7 +159,7 @@ export class ValueMatcher {
     return this.#longest;
   }
 
-  /** How many values are not looked for. */
+  /** Number of values that are not looked for. */
   get exceptions(): ReadonlyMap<Exception, number> {
     return this.#exceptions;
   }

@@ -21,7 +21,7 @@ const LOOKED_AT = 500;
 const PAGE = 50;
 /** Of fewer documents nothing is concluded. */
 const FEWEST_DOCUMENTS = 10;
-/** Which part of the documents a word stands in. */
+/** Fraction of the documents that contain a word. */
 const WORD_SHARE = 0.2;
 const MOST_WORDS = 20;
 
@@ -30,7 +30,7 @@ export class ProbableWords {
   readonly #found = new Map<string, { value: string; label: string; documents: number }>();
   #of = 0;
 
-  /** Whether no more documents are looked at. */
+  /** True if no more documents are looked at. */
   get full(): boolean {
     return this.#of >= LOOKED_AT;
   }

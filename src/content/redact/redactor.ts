@@ -15,7 +15,7 @@ export interface RedactedText {
 /** Detectors by what their finds are counted as. */
 export type NamedDetectors = readonly (readonly [name: string, detect: Detector])[];
 
-/** What one facet version leaves out of its text, beside the values of a dictionary. */
+/** Rules of one facet version for omitting text, beside the values of a dictionary. */
 export interface RedactionRules {
   readonly redact: readonly string[];
   readonly detectors: NamedDetectors;
@@ -38,7 +38,7 @@ export class Redactor {
     this.#detectors = detectors;
   }
 
-  /** Whether nothing is ever replaced. */
+  /** True if nothing is ever replaced. */
   get isRaw(): boolean {
     return this.#detectors.length === 0 && this.matcher.size === 0 && this.labels.size === 0;
   }
@@ -62,7 +62,7 @@ export class Redactor {
   }
 
   /**
-   * Whether a cut inside a word leaves no declared value at either new end; offsets in UTF-16.
+   * True if a cut inside a word leaves no declared value at either new end; offsets in UTF-16.
    *
    * @param start where the piece before the cut begins: in the middle of the same word, if it was cut before
    */
@@ -86,7 +86,7 @@ export class Redactor {
   }
 }
 
-/** Whether a reader sees nothing of `text`: marks and format characters stand between letters without parting them. */
+/** True if a reader sees nothing of `text`: marks and format characters stand between letters without parting them. */
 function isInvisible(text: string): boolean {
   return /^[\p{M}\p{Cf}]*$/u.test(text);
 }

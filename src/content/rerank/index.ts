@@ -1,3 +1,3 @@
-/** What asks rerankers, loaded where a question wants one. */
+/** Rerankers, loaded when a query uses one. */
 export { DailyBudget } from '../decode/budget.js';
 export { Reranker } from './reranker.js';

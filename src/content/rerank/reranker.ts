@@ -18,7 +18,7 @@ export interface RerankEndpoint extends HttpEndpoint {
   readonly cacheBytes: number;
 }
 
-/** What was sent for one question. */
+/** Usage of one query. */
 interface RerankSpent {
   readonly passages: number;
   readonly known: number;
@@ -57,7 +57,7 @@ export class Reranker {
   }
 
   /**
-   * How well each text answers the query, in their order: all of them, or none.
+   * Relevance of each text to the query, in their order: all of them, or none.
    *
    * @throws ContentError `endpoint`, `malformedAnswer`, `overBudget`; what `by.signal` aborts with
    */
@@ -78,7 +78,7 @@ export class Reranker {
   }
 
   /**
-   * What is asked at once. Scores are remembered by all of it: a model may look at passages side by side, so that the
+   * Batches of texts for one request each. Scores are remembered by all of it: a model may look at passages side by side, so that the
    * score of one may tell of the others, and those may be another caller's.
    */
   #batches(query: string, texts: readonly string[]): readonly Batch[] {

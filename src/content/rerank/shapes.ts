@@ -2,14 +2,14 @@ import type { RerankProtocol } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import { member } from '../http.js';
 
-/** What is asked of a reranker, whatever its server speaks. */
+/** Request to a reranker, independent of its protocol. */
 interface RerankRequest {
   readonly model: string;
   readonly query: string;
   readonly texts: readonly string[];
 }
 
-/** How one kind of server is asked, with `POST /rerank` below its URL. */
+/** Protocol of one kind of reranker, with `POST /rerank` below its URL. */
 export interface RerankShape {
   /** Texts of one request. */
   readonly most: number;

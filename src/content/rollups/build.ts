@@ -2,7 +2,7 @@ import { generatedSql, sql, sqlJoin, sqlName, sqlTable, sqlText } from '../../ba
 import { type SystemEngine, type SystemQueries, UpstreamFailure } from '../../engine/index.js';
 import type { RollupFacts } from '../../model/manifest/index.js';
 
-/** Which rollups are built, of what and when; written in the transaction that builds one. */
+/** Build records of rollups, written in the transaction that builds one. */
 const STATE = sql`osl_rollups.state`;
 
 const STATE_DDL = sql`CREATE TABLE IF NOT EXISTS ${STATE} (
@@ -42,16 +42,16 @@ export async function readStates(system: SystemEngine): Promise<readonly RollupS
   }
 }
 
-/** What building one rollup came to. */
+/** Result of building one rollup. */
 export interface BuiltRollup {
   readonly rollup: string;
-  /** What was committed by then is in it. */
+  /** Rows committed by this time are included. */
   readonly builtAt: Date;
   readonly rows: number;
   readonly milliseconds: number;
 }
 
-/** How long the new table may wait to take the place of the old one, which statements may be reading. */
+/** Time that the new table may wait to replace the old one, which statements may be reading. */
 const LOCK_TIMEOUT = sqlText('10s');
 
 /**

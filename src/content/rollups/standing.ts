@@ -4,7 +4,7 @@ import type { RollupState } from './build.js';
 
 /** Rollups that questions may be answered from now. */
 export interface UsableRollups {
-  /** When each was built, by name. */
+  /** Build time by rollup name. */
   readonly builtAt: ReadonlyMap<string, number>;
   /** Their names, as part of the key of plans that rest on them. */
   readonly key: string;
@@ -15,13 +15,13 @@ type ReadStates = (connector: string) => Promise<readonly RollupState[] | null>;
 
 const NONE: UsableRollups = Object.freeze({ builtAt: new Map(), key: '' });
 
-/** How often the databases are asked. ms */
+/** Poll interval in ms. */
 const EVERY_MS = 1_000;
 /** A start waits for them for so long. ms */
 const START_MS = 2_000;
 
 /**
- * What stands of the rollups of a manifest, as each process of a server looks at it for itself, once a second. What was
+ * State of a manifest's rollups, refreshed by each process once a second. What was
  * built of another definition, or too long ago, is as good as not built; so is what cannot be looked at.
  */
 export class RollupStanding {

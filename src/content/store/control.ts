@@ -16,7 +16,7 @@ const FORMAT = 5;
 /** Folded letters that a declared value needs to be looked for: shorter ones are in every text. */
 export const DEFAULT_MIN_LENGTH = 3;
 
-/** What a store says of itself. */
+/** State of a store, as recorded in it. */
 export interface StoreState {
   readonly facet: string;
   readonly version: string;
@@ -35,12 +35,11 @@ export interface StoreState {
 }
 
 /**
- * When the round of `osl index` began that last read the source because it was its turn, in UTC to the second, by
- * RFC 3339. Rounds that a changed row brought about do not count: see decision 83.
+ * Start of the `osl index` round that last read the source in turn: UTC, to the second, RFC 3339. Rounds that a changed row brought about do not count: see decision 83.
  */
 const INDEXED_AT = sql`pg_catalog.to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
-/** Which words redaction takes for the same: it grows with every change of `redact/`. */
+/** Version of the word matching of redaction; incremented with every change of `redact/`. */
 const FOLDING = 2;
 
 /**
@@ -77,7 +76,7 @@ function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex');
 }
 
-/** Whether two stores keep to the same rules, and at most cut documents otherwise. */
+/** True if two stores keep to the same rules, and at most cut documents otherwise. */
 function haveSameRules(a: string, b: string): boolean {
   return a.split('.')[0] === b.split('.')[0];
 }
@@ -180,7 +179,7 @@ async function hasStores(system: SystemQueries): Promise<boolean> {
 
 /** A store that a request may read. */
 export interface ServedStore extends StoreState {
-  /** Whether its documents are cut as the manifest says now, and not as one before did. */
+  /** True if its documents are cut as the manifest says now, and not as one before did. */
   readonly isCutAsDeclared: boolean;
 }
 

@@ -127,7 +127,7 @@ function definitions(columns: readonly StoreColumn[]): Sql {
 }
 
 /**
- * What a search for candidates reads of every passage: what policy and filters look at, and the vector's signs. A
+ * Columns that a search for candidates reads of every passage: what policy and filters look at, and the vector's signs. A
  * table of its own, because a scan of the store would read all the texts and vectors on its way.
  */
 function bitsColumns(facet: Facet, { dimensions }: DenseLayout): readonly StoreColumn[] {

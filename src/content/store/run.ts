@@ -16,9 +16,9 @@ export interface IndexRun {
   readonly table: string;
   readonly id: string;
   readonly pseudonymKey: string;
-  /** Whether the store has yet to become ready for the first time. */
+  /** True if the store has yet to become ready for the first time. */
   readonly building: boolean;
-  /** What BM25 divides lengths by in this store, for ever. */
+  /** Average length for BM25 in this store; never changes. */
   readonly averageLength: number;
 }
 
@@ -48,7 +48,7 @@ export function beginRun(
   });
 }
 
-/** What is to be there at the end of a run, and the run's id. */
+/** Target state of a run, and the run's id. */
 interface RunTarget {
   readonly facet: Facet;
   readonly settings: string;

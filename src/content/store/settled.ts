@@ -8,8 +8,7 @@ export interface TableName {
 }
 
 /**
- * What a view, a foreign or divided table, a store of another kind or a policy of the table's own shows may change
- * without a transaction of this server; and what a server that only speaks like Postgres calls its snapshot is not
+ * Rows of a view, a foreign or partitioned table, another table access method or a table with policies may change without a transaction of this server; and what a server that only speaks like Postgres calls its snapshot is not
  * known.
  */
 const SETTLED = sql`

@@ -6,7 +6,7 @@ import { PACKAGE_ROOT } from '../../base/package-root.js';
 import { tarEntries } from '../../base/tar-stream.js';
 
 /**
- * Where `npm run build` leaves an empty database: to make one takes two seconds, and 400 MB more than to serve it. Zipped,
+ * Path of the empty database that `npm run build` makes: to make one takes two seconds, and 400 MB more than to serve it. Zipped,
  * since it is read once for each database: 4 MB, not 31.
  */
 export function dataImage(): string {
@@ -17,7 +17,7 @@ export function dataImage(): string {
   return join(PACKAGE_ROOT, 'dist', 'data', `empty-${version}.tar.gz`);
 }
 
-/** Whether `dataDir`, where nothing is yet, is an empty database now; else it is there as it was. */
+/** True if `dataDir`, where nothing is yet, is an empty database now; else it is there as it was. */
 export function unpackImage(dataDir: string): boolean {
   const image = dataImage();
   if (!existsSync(image) || (existsSync(dataDir) && readdirSync(dataDir).length > 0)) return false;

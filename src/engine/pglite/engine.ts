@@ -21,7 +21,7 @@ export interface PgliteConfig {
   readonly kind: 'pglite';
   /** Null keeps the data in a temporary directory, which is removed on close. */
   readonly dataDir: string | null;
-  /** How long a statement may wait for the one session. Default 30,000. */
+  /** Time that a statement may wait for the one session, in ms. Default 30,000. */
   readonly waitMs?: number;
   /** Bytes that the server's own memory may grow to. Default 1 GiB. */
   readonly maxMemory?: number;

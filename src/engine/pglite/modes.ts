@@ -34,7 +34,7 @@ const WHO = sql`
          pg_catalog.current_setting('is_superuser') AS super,
          pg_catalog.current_setting('default_transaction_read_only') AS readonly`;
 
-/** Which of the two planes each session of the embedded server is in. */
+/** Plane of each session of the embedded server. */
 export class SessionModes {
   readonly #governed = new WeakSet<UpstreamSession>();
   readonly #system = new WeakSet<UpstreamSession>();

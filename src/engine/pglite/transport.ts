@@ -5,7 +5,7 @@ import { startThread } from '../../base/threads/thread.js';
 import type { Transport } from '../upstream-session.js';
 import { unpackImage } from './data-image.js';
 
-/** What the host gives the worker when it starts it. */
+/** Start parameters that the host gives the worker. */
 export interface PgliteWorkerStart {
   readonly dataDir: string;
   /** `make`: makes the data directory, says `started`, and has nothing more to do. */
@@ -29,7 +29,7 @@ export type PgliteEvent =
   | { readonly kind: 'data'; readonly bytes: Uint8Array<ArrayBuffer> };
 
 const CLOSE_MS = 10_000;
-/** What its JavaScript makes of a statement is gone with the answer; the rest is the engine's own memory. */
+/** JavaScript memory of a statement is freed with its answer; the rest is the engine's own. */
 const YOUNG_MB = 8;
 
 /** The embedded server in a worker, as the bytes of one session. */

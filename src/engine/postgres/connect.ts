@@ -10,7 +10,7 @@ const CONNECT_MS = 10_000;
 const CONNECT_ONE_MS = 2_000;
 const CANCEL_MS = 5_000;
 
-/** What `setup` may use of the authenticated connection before its bytes are taken over. */
+/** Query function that `setup` may use on the authenticated connection before its bytes are taken over. */
 export type SetupQuery = (sql: string) => Promise<Record<string, unknown>[]>;
 
 /**
@@ -167,7 +167,7 @@ function cancelRequest(target: CancelTarget): Buffer {
   return bytes;
 }
 
-/** What one read of a socket may bring. */
+/** Bytes of one read of a socket. */
 const READ_BYTES = 65_536;
 const SLAB_BYTES = 262_144;
 

@@ -39,11 +39,11 @@ export interface PostgresConfig {
   readonly poolSize: number;
   /** Sessions of the system engine. Default 2. */
   readonly systemPoolSize?: number;
-  /** Which part of them one subject leaves free for others, from 0 to 1. Default a quarter. */
+  /** Fraction of them that one subject leaves free for others, from 0 to 1. Default a quarter. */
   readonly poolReserve?: number;
   /** Sessions that short statements of many callers share, as many again of those planned for their values; 0 for none. Default 2. */
   readonly sharedSessions?: number;
-  /** How long a statement may wait for a session. Default 5,000. */
+  /** Time that a statement may wait for a session, in ms. Default 5,000. */
   readonly waitMs?: number;
   /** The sessions' own statement timeout, behind each execution's. Default 300,000. */
   readonly statementTimeoutMs?: number;
@@ -52,7 +52,7 @@ export interface PostgresConfig {
 const LOCK_TIMEOUT_MS = 5_000;
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const MAX_WAITING = 10_000;
-/** Which part of the pool a subject that has half of it leaves free. */
+/** Fraction of the pool that a subject with half of it leaves free. */
 const RESERVE = 0.25;
 const SYSTEM_SESSIONS = 2;
 const SYSTEM_WAIT_MS = 60_000;
@@ -147,7 +147,7 @@ export async function openPostgres(
   return { engine, runner };
 }
 
-/** What no server could answer: each host as `pg` reads it, with the files that it names. @throws Error */
+/** Refuses URLs that are invalid for any server: reads each host as `pg` does, with the files that it names. @throws Error */
 function checkUrl(url: string): void {
   for (const host of upstreamOf(url).urls) new PostgresClient({ connectionString: host });
 }
@@ -227,7 +227,7 @@ class FirstSession {
     });
   }
 
-  /** What it found; null until then. */
+  /** Result of the check; null until then. */
   get report(): RoleReport | null {
     return this.#report;
   }

@@ -7,12 +7,12 @@ export interface ForeignServer {
   readonly readable: string | null;
 }
 
-/** What of a database stands on other servers. */
+/** Tables and partitions of a database that are on other servers. */
 export interface ForeignTables {
   readonly servers: readonly ForeignServer[];
-  /** Whether a partitioned table has partitions there. */
+  /** True if a partitioned table has partitions there. */
   readonly partitions: boolean;
-  /** What their owner should mend. */
+  /** Warnings for the database's owner. */
   readonly warnings: readonly string[];
 }
 
@@ -58,7 +58,7 @@ export async function surveyForeign(query: SetupQuery): Promise<ForeignTables> {
 }
 
 /**
- * What a session with partitions on other servers is set to, so that they join and aggregate there: off by default in
+ * Settings of a session with partitions on other servers, so that they join and aggregate there: off by default in
  * Postgres, for it makes planning dearer, which is little beside what need not travel.
  */
 export const PARTITIONWISE =

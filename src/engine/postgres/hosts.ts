@@ -1,4 +1,4 @@
-/** Which of several servers a session may be with, in libpq's words. */
+/** Kind of server that a session requires, in libpq's words. */
 type TargetSessionAttrs = 'any' | 'primary' | 'standby' | 'prefer-standby';
 
 /** The servers that a URL names, each by a URL of its own, in the order in which they stand there. */
@@ -8,7 +8,7 @@ export interface ServerList {
 }
 
 /**
- * What `target_session_attrs` takes. Sessions of the gateway only read, whatever the server lets them do, so `read-write`
+ * Values of `target_session_attrs`. Sessions of the gateway only read, whatever the server lets them do, so `read-write`
  * is a server that takes writes, a primary, and `read-only` one that takes none.
  */
 const WANTED: ReadonlyMap<string, TargetSessionAttrs> = new Map([
@@ -55,7 +55,7 @@ export function withoutPassword(url: string): string {
   return `${scheme}${role === '' ? '' : `${role}@`}${authority.slice(at)}${path}`;
 }
 
-/** Where the last session was had, by the hosts that were asked: a server that is down need not be asked each time. */
+/** Hosts that gave the last session, by the hosts asked, so that a server that is down is not tried each time. */
 const served = new Map<string, number>();
 
 /**

@@ -11,7 +11,7 @@ export interface ConnectorLogins {
 
 /** The server does not take the role with this password. */
 const REFUSED: ReadonlySet<string> = new Set(['28P01', '28000']);
-/** Who gives passwords need not be asked for each session that is refused, in ms. */
+/** Pause in ms before the source of passwords is asked again. */
 const REST_MS = 5_000;
 
 /** The logins that are good now. One that the server refuses is asked for anew, once for all who wait. */
@@ -20,7 +20,7 @@ export class LoginsNow {
   readonly #source: (() => Promise<ConnectorLogins>) | null;
   #asking: Promise<void> | null = null;
   #askedAt = Number.NEGATIVE_INFINITY;
-  /** Why the source gave nothing when it was last asked. */
+  /** Error of the source at its last use. */
   #fault: string | null = null;
 
   constructor({

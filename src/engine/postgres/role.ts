@@ -4,7 +4,7 @@ import { kindWarnings, type ServerKind, serverKind } from './server-kind.js';
 
 export interface RoleReport {
   readonly role: string;
-  /** Why governed statements may not run as it; null where they may. */
+  /** Reason why governed statements may not run as this role; null if they may. */
   readonly fault: string | null;
   readonly serverVersion: string;
   readonly kind: ServerKind;

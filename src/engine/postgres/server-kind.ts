@@ -1,9 +1,9 @@
 import { formsOf, type SqlForm } from 'osl-compiler';
 
-/** What speaks the protocol of Postgres, as far as the gateway tells it apart. */
+/** Servers with the protocol of Postgres that the gateway distinguishes. */
 export type ServerKind = 'postgres' | 'citus' | 'cockroachdb' | 'yugabytedb' | 'aurora';
 
-/** What is known of a kind of server from its documentation. */
+/** Documented properties of a kind of server. */
 interface ServerKindNotes {
   /** As its users call it. */
   readonly name: string;
@@ -50,7 +50,7 @@ const DOCUMENTED: Readonly<Record<ServerKind, ServerKindNotes>> = {
   },
 };
 
-/** What a server says of itself. */
+/** Properties that a server reports. */
 export interface ServerReport {
   /** `version()` */
   readonly version: string;
@@ -66,7 +66,7 @@ export function serverKind({ version, citus, aurora }: ServerReport): ServerKind
   return /-YB-\d/.test(version) ? 'yugabytedb' : 'postgres';
 }
 
-/** What the documented grammar of a kind of server lacks for a statement; null where nothing. */
+/** Feature of a statement that a kind of server lacks; null if none. */
 export function lackingFor(kind: ServerKind, sql: string): string | null {
   const { missing, operators } = DOCUMENTED[kind];
   if (missing.size === 0 && operators === null) return null;
@@ -77,7 +77,7 @@ export function lackingFor(kind: ServerKind, sql: string): string | null {
   return operator === undefined ? null : `the operator \`${operator}\``;
 }
 
-/** What an operator is told of a server that the gateway was never run on. */
+/** Note for the operator about a server that the gateway was never run on. */
 export function kindWarnings(kind: ServerKind): readonly string[] {
   const { name, missing, partly } = DOCUMENTED[kind];
   if (kind === 'postgres') return [];

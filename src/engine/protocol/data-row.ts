@@ -10,10 +10,10 @@ const HEAD = 7;
  */
 export class DataRowReader {
   readonly source: Buffer;
-  /** Where the value that `value` went to begins and ends in `source`. */
+  /** Start and end, in `source`, of the current value. */
   start = 0;
   end = 0;
-  /** Where the row that `next` went to begins in `source`, its head included. */
+  /** Start, in `source`, of the current row, header included. */
   rowStart = 0;
   #rowEnd = 0;
   #at = 0;
@@ -49,7 +49,7 @@ export class DataRowReader {
     return this.value() ? this.source.toString('utf8', this.start, this.end) : null;
   }
 
-  /** Whether the row has values that were not read. */
+  /** True if the row has values that were not read. */
   get more(): boolean {
     return this.#at < this.#rowEnd;
   }

@@ -16,7 +16,7 @@ export class FrontendEncoder extends GrowingBytes {
     super(INITIAL);
   }
 
-  /** What was appended so far; valid until the next append after `reset` or `detach`. */
+  /** Bytes appended so far; valid until the next append after `reset` or `detach`. */
   view(): Uint8Array {
     return this.bytes.subarray(0, this.at);
   }

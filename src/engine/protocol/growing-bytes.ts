@@ -9,7 +9,7 @@ const SHORT = 48;
 export class GrowingBytes {
   /** Room for what is written; valid until the next `reserve`. */
   protected bytes: Buffer;
-  /** Where the next byte goes. */
+  /** Offset of the next byte. */
   protected at = 0;
 
   constructor(capacity: number) {

@@ -59,7 +59,7 @@ export class BackendSplitter {
     this.#announced = 0;
   }
 
-  /** Whether everything pushed has been consumed, so that `push` may be called. */
+  /** True if everything pushed has been consumed, so that `push` may be called. */
   get drained(): boolean {
     return this.#at >= this.#chunk.length;
   }

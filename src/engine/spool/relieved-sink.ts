@@ -5,7 +5,7 @@ import { SLICE_BYTES, turns } from '../turns.js';
 import { Spool } from './spool.js';
 import type { SpoolRoom } from './spool-room.js';
 
-/** How long an answer may wait for its reader, in ms, all waits together, before its rows are spooled. */
+/** Time in ms that an answer may wait for its reader, in total, before its rows are spooled. */
 const PATIENCE_MS = 500;
 
 /** Memory of a spooled answer: rows that gather for the file, and rows that were read from it. */
@@ -147,7 +147,7 @@ class DeliveryMemory {
   }
 }
 
-/** Whether `work` settled within `ms`. Rejects as it does. */
+/** True if `work` settled within `ms`. Rejects as it does. */
 function within(work: Promise<void>, ms: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(false), Math.max(0, ms));

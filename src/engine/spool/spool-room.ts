@@ -4,19 +4,19 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FairShareParty } from '../fair-share.js';
 
-/** What a spool takes of the room at a time, in bytes: so that as many files as there are extents may be open. */
+/** Bytes that a spool allocates at a time: as many files as there are extents may be open. */
 export const EXTENT_BYTES = 1_048_576;
 
 export interface SpoolSettings {
-  /** Where the files are while they have a name, which is a moment. */
+  /** Folder of the files until they are unlinked, which is at once. */
   readonly dir: string;
-  /** What all files of this process may hold, in bytes, and those of one party half of it. */
+  /** Bytes that all files of this process may hold, and those of one party half of it. */
   readonly bytes: number;
   /** The disk takes nothing more; heard once until it does again. For the operator. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** How much of the room is taken. */
+/** Allocated bytes. */
 export interface SpoolStats {
   readonly bytes: number;
   /** Answers that are kept there now, and that were since the start. */
@@ -24,7 +24,7 @@ export interface SpoolStats {
   readonly spooled: number;
 }
 
-/** Where this process keeps the rows that slow readers have not taken yet: bounded as a whole and for each party. */
+/** Disk space for rows that slow readers have not taken yet: bounded as a whole and for each party. */
 export class SpoolRoom {
   readonly #settings: SpoolSettings;
   readonly #of = new Map<FairShareParty, number>();
@@ -78,7 +78,7 @@ export class SpoolRoom {
     this.#answers -= 1;
   }
 
-  /** What became of the last write. */
+  /** Result of the last write. */
   wrote(error: unknown): void {
     const failed = error !== null;
     if (failed && !this.#failing) this.#settings.onFault(error);

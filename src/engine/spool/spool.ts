@@ -24,7 +24,7 @@ export interface SpoolReader {
   hold(bytes: number): void;
 }
 
-/** What gathers in memory before it is written; twice as much may wait. */
+/** Bytes gathered in memory before they are written; twice as much may wait. */
 const FRAME_BYTES = 262_144;
 const ALGORITHM = 'aes-256-ctr';
 
@@ -91,7 +91,7 @@ export class Spool {
     this.#wakeReader();
   }
 
-  /** What was put first of what is left; null at the end. @throws the disk's error */
+  /** Oldest remaining part; null at the end. @throws the disk's error */
   async take(reader: SpoolReader): Promise<readonly RowBatch[] | null> {
     for (;;) {
       if (this.#closed) return null;

@@ -62,7 +62,7 @@ export interface AdoptionCandidate {
   readonly row_estimate: number | null;
   /** 0 to 1: how well the declarations bear the proposal. It says nothing of the rows, which nobody read. */
   readonly confidence: number;
-  /** What the confidence rests on, sentence by sentence. */
+  /** Sentences that explain the confidence. */
   readonly evidence: readonly string[];
 }
 
@@ -73,7 +73,7 @@ export interface CandidateColumn {
   readonly type: TypeName | null;
   /** `type` as a manifest spells it for this column: `varchar(20)`; null where the model has no such type. */
   readonly declared: string | null;
-  /** What a manifest says beside `type: text` of a type that is read as text; else null. */
+  /** Manifest key beside `type: text` for a type that is read as text; else null. */
   readonly stored: string | null;
   /** Of an enum, its labels in their order; else null. */
   readonly labels: readonly string[] | null;
@@ -96,7 +96,7 @@ export interface CandidateLink {
   };
 }
 
-/** What of a database is not adopted yet, in the order of `upstream`. Pure: equal arguments, equal candidates. */
+/** Relations of a database that are not adopted yet, in the order of `upstream`. Pure: equal arguments, equal candidates. */
 export function candidatesIn(
   upstream: UpstreamSchema,
   connector: string,
@@ -249,7 +249,7 @@ function adoptedTables(manifest: Manifest, connector: string): ReadonlyMap<strin
   return tables;
 }
 
-/** How many foreign keys of other relations refer to each. */
+/** Number of foreign keys of other relations that refer to each. */
 function referrers({ relations }: UpstreamSchema): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const relation of relations) {
@@ -278,7 +278,7 @@ interface LinkTable {
 const MAX_FILLED = 2;
 
 /**
- * Whether a relation links others: at least two of its foreign keys, together, are a key of it. The names of tables
+ * True if a relation links others: at least two of its foreign keys, together, are a key of it. The names of tables
  * and columns say nothing here.
  */
 function linkTableOf(relation: UpstreamRelation): LinkTable | null {

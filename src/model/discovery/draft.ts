@@ -25,7 +25,7 @@ export function labelsNote(labelled: readonly (readonly [column: string, label: 
   return `sensitivity labels are those that the manifest declares, ${kept}; no other column has one: ${DECLARE}`;
 }
 
-/** What a manifest would say to adopt `candidate`. Labels that its table has already stay; none is added. */
+/** Manifest fragment that adopts `candidate`. Labels that its table has already stay; none is added. */
 export function draftOf(candidate: AdoptionCandidate, manifest: Manifest): AdoptionDraft {
   const exposed = exposedColumns(candidate);
   const relation =
@@ -93,7 +93,7 @@ function exposedColumns(candidate: AdoptionCandidate): ExposedColumns {
   return new Map(candidate.columns.filter(isExposable).map((c) => [c.name, names.free(c.name, 'column')]));
 }
 
-/** What a manifest can name, of a type that the model has. */
+/** Columns with a name and a type that the model supports. */
 export function isExposable({ type }: CandidateColumn): boolean {
   return type !== null;
 }

@@ -1,4 +1,4 @@
-/** What a connector's database holds beyond the manifest, and what could become of it. Stores nothing. */
+/** Objects of a connector's database that the manifest lacks, and proposals to adopt them. Stores nothing. */
 export {
   type AdoptionCandidate,
   type CandidateColumn,

@@ -19,7 +19,7 @@ export interface UpstreamRelation {
   readonly definition: string | null;
   /** Other tables inherit from it: their rows are read through it, and no key of it holds for them. */
   readonly inherited: boolean;
-  /** What the planner assumes; null where it was never told. */
+  /** Planner's estimate; null if it was never analyzed. */
   readonly rowEstimate: number | null;
   /** In their declared order. */
   readonly columns: readonly UpstreamColumn[];
@@ -67,7 +67,7 @@ const AS_ANOTHER: ReadonlyMap<number, TypeName> = new Map([
   [1561, 'varbit[]'],
 ]);
 
-/** What a manifest declares of a column's type. */
+/** Manifest declaration of a column's type. */
 export interface ModelledType {
   readonly type: TypeName;
   /** `type` as a manifest spells it for this column: `varchar(20)`, `numeric(12,2)`. */
@@ -78,7 +78,7 @@ export interface ModelledType {
   readonly labels: readonly string[] | null;
 }
 
-/** What a manifest says of an upstream column's type, or null where its values cannot even be read as text. */
+/** Manifest declaration of an upstream column's type, or null if its values cannot even be read as text. */
 export function modelType({ typeOid, modifier, stored, labels }: UpstreamColumn): ModelledType | null {
   const type = AS_ANOTHER.get(typeOid) ?? typeOfOid(typeOid);
   if (type !== null && declaredColumn(type) !== null)

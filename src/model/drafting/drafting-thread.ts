@@ -91,7 +91,7 @@ async function exchange<T>(
   return answer;
 }
 
-/** What `read` finds in a message of `worker`, in time. Rejects with DraftingEnded. */
+/** Result of `read` on a message of `worker`, within the time limit. Rejects with DraftingEnded. */
 function draftingAnswer<T>(
   worker: Worker,
   deadlineMs: number,

@@ -1,7 +1,7 @@
 /** The model where a facet names none: nothing has to be installed for it. */
 export const LEXICAL_MODEL = 'lexical-v1';
 
-/** What stands beside the n-grams of `lexical-v1`, each from a package that the operator installs. */
+/** Models beside the n-grams of `lexical-v1`, each from a package that the operator installs. */
 export const MEANING_MODELS = ['words-v1', 'sentences-v1'] as const;
 export type MeaningModel = (typeof MEANING_MODELS)[number];
 

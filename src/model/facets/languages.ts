@@ -31,7 +31,7 @@ const UNSPACED_LANGUAGES = ['chinese', 'japanese', 'thai'] as const;
 export type StemmedLanguage = (typeof STEMMED_LANGUAGES)[number];
 export type UnspacedLanguage = (typeof UNSPACED_LANGUAGES)[number];
 
-/** What a facet's `retrieval.language` may name. */
+/** Languages that a facet's `retrieval.language` may name. */
 export type Language = StemmedLanguage | UnspacedLanguage;
 
 export const LANGUAGES: readonly Language[] = Object.freeze([...STEMMED_LANGUAGES, ...UNSPACED_LANGUAGES]);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 /** The schema of all stores and of their control tables. */
 export const STORE_SCHEMA = 'osl_content';
 
-/** What follows a store's name in those of the tables beside it. */
+/** Suffixes of the names of the tables beside a store. */
 const BITS = '__bits';
 const DERIVED = '__derived';
 const WORDS = '__words';

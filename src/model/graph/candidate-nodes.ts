@@ -3,7 +3,7 @@ import type { Manifest } from '../manifest/index.js';
 import { tableName } from '../manifest/index.js';
 import type { MapAttribute, MapEdge, MapNode } from './domain-map.js';
 
-/** What a database holds beyond the manifest, as parts of the domain map. */
+/** Candidates of a database as parts of the domain map. */
 export interface DiscoveredGraph {
   readonly nodes: readonly MapNode[];
   readonly edges: readonly MapEdge[];
@@ -94,7 +94,7 @@ function bridgeEdge(
   ];
 }
 
-/** Where foreign keys lead to. */
+/** Targets of foreign keys. */
 class ForeignKeyTargets {
   readonly #manifest: Manifest;
   /** By `connector.schema.table`. */

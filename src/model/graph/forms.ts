@@ -91,7 +91,7 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
   ];
 }
 
-/** What a structured question may be made of, with what the tenant leaves on. */
+/** Parts of a structured query that the tenant allows. */
 function allowed(features: Features): string {
   const named: readonly (readonly [boolean, string])[] = [
     [features.derived_tables, 'CTEs and derived tables'],

@@ -13,7 +13,7 @@ export interface FunctionEntry {
   readonly name: string;
   readonly kind: FunctionDefinition['kind'];
   readonly signatures: readonly string[];
-  /** Where the first argument is a literal of a closed set (the unit of `date_trunc`): that set. */
+  /** Allowed literals of the first argument, if it is a closed set (the unit of `date_trunc`). */
   readonly units: readonly string[] | null;
 }
 

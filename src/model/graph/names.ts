@@ -44,7 +44,7 @@ export interface CatalogName {
   readonly column: string | null;
 }
 
-/** What `osl.entities.customer.email` names, or `customer.email`; facets likewise. No name of an object has a dot in it. */
+/** Object named by `osl.entities.customer.email`, or `customer.email`; facets likewise. No name of an object has a dot in it. */
 export function objectNamed(name: string): CatalogName {
   const [relation = '', column] = plainName('facets', plainName('entities', name)).split('.');
   return { relation, column: column ?? null };

@@ -16,7 +16,7 @@ export interface Match {
   readonly kind: MatchKind;
   /** 0 (exclusive) to 1, of four decimals. It rests on the term and on what is matched, on nothing else. */
   readonly score: number;
-  /** What of the object the term met. */
+  /** Part of the object that the term matched. */
   readonly via: 'name' | 'lexicon' | 'description';
 }
 
@@ -25,7 +25,7 @@ type MatchKind = 'entity' | 'column' | 'derived' | 'metric' | 'facet' | 'bridge'
 /** Matches at most. */
 export const MAX_MATCHES = 20;
 
-/** What a meeting of every word is worth, by what was met, and what a partial one is. */
+/** Scores of a match of every word, by the part matched, and of a partial one. */
 const WORTH = {
   name: { exact: 1, words: 0.8 },
   lexicon: { exact: 0.95, words: 0.75 },

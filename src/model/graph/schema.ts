@@ -37,7 +37,7 @@ export interface SchemaEntity {
   readonly name: string;
   readonly fqn: string;
   readonly description: string | null;
-  /** Why it should not be used any more; null where it may. */
+  /** Reason for deprecation; null if it is not deprecated. */
   readonly deprecated: string | null;
   readonly composition: EntityView['composition'];
   readonly primary_key: readonly string[];
@@ -87,16 +87,16 @@ export interface SchemaFacet {
   /** The column of a passage that holds the key of its entity. */
   readonly entity_key: string;
   readonly embedding_model: string;
-  /** When its text was last read in turn: RFC 3339, in UTC; null where that is not known. */
+  /** Time at which its text was last read in turn: RFC 3339, in UTC; null if unknown. */
   readonly indexed_at: string | null;
   readonly retrieval: {
     readonly max_top_k: number;
     readonly modes: readonly string[];
     readonly rerankers: readonly string[];
   };
-  /** What CLASSIFY(text) and TAG(text) compare with; empty: the words of the query. */
+  /** Values that CLASSIFY(text) and TAG(text) compare with; empty: the words of the query. */
   readonly labels: readonly string[];
-  /** What a passage carries beside text, score, cite and redacted_fields. */
+  /** Columns of a passage beside text, score, cite and redacted_fields. */
   readonly columns: readonly SchemaColumn[];
   /** Columns that WHERE and joins may use. */
   readonly scalar_indexed: readonly string[];
@@ -113,9 +113,9 @@ interface SchemaMetric {
   readonly entity: string | null;
   readonly kind: string;
   readonly type: string;
-  /** How its figures are meant to be shown; null where the manifest does not say. */
+  /** Display format of its figures; null if the manifest states none. */
   readonly format: MetricFormat | null;
-  /** Whether MEASURE over its entity alone has it; a metrics body has them all. */
+  /** True if MEASURE over its entity alone has it; a metrics body has them all. */
   readonly measurable: boolean;
   readonly synonyms: readonly string[];
   readonly examples: readonly string[];

@@ -17,7 +17,7 @@ import {
 import type { Composition, Manifest } from '../manifest/index.js';
 
 /**
- * What one reader may know of the semantic graph. Nothing of the rest is in it, no name, no count, no order: what a
+ * Part of the semantic graph that one reader may see. Nothing of the rest is in it, no name, no count, no order: what a
  * surface says of the graph it says from here.
  */
 export interface GraphView {
@@ -34,7 +34,7 @@ export interface GraphView {
 export interface EntityView {
   readonly name: string;
   readonly description: string | null;
-  /** Why it should not be used any more; null where it may. */
+  /** Reason for deprecation; null if it is not deprecated. */
   readonly deprecated: string | null;
   readonly composition: Composition;
   readonly columns: readonly ColumnView[];
@@ -78,7 +78,7 @@ export interface ColumnView {
 export interface FacetView {
   readonly name: string;
   readonly description: string | null;
-  /** Why it should not be used any more; null where it may. */
+  /** Reason for deprecation; null if it is not deprecated. */
   readonly deprecated: string | null;
   readonly entity: string;
   /** The facet's column that holds the key of the entity. */
@@ -87,9 +87,9 @@ export interface FacetView {
   readonly keyOfEntity: string;
   readonly embeddingModel: string;
   readonly maxTopK: number;
-  /** What RETRIEVE takes as `mode`, the first one unless told. */
+  /** Values of RETRIEVE's `mode`; the first is the default. */
   readonly modes: readonly string[];
-  /** What RETRIEVE takes as `rerank`, the first one where it says true. */
+  /** Values of RETRIEVE's `rerank`; the first is used for `true`. */
   readonly rerankers: readonly string[];
   /** Names of the labels that CLASSIFY and TAG compare with unless told. */
   readonly labels: readonly string[];
@@ -101,19 +101,19 @@ export interface FacetView {
 export interface MetricView {
   readonly name: string;
   readonly description: string | null;
-  /** Why it should not be used any more; null where it may. */
+  /** Reason for deprecation; null if it is not deprecated. */
   readonly deprecated: string | null;
   /** Null where it takes rows of several. */
   readonly entity: string | null;
   readonly kind: string;
   /** Of its value. */
   readonly type: TypeName;
-  /** How its figures are meant to be shown; null where the manifest does not say. */
+  /** Display format of its figures; null if the manifest states none. */
   readonly format: MetricFormat | null;
-  /** Whether MEASURE over its entity alone has it; a metrics body has them all. */
+  /** True if MEASURE over its entity alone has it; a metrics body has them all. */
   readonly measurable: boolean;
   readonly synonyms: readonly string[];
-  /** What it computes; null for a reader who is not told. */
+  /** Definition; null if the reader may not see it. */
   readonly definition: Readonly<Record<string, unknown>> | null;
 }
 
@@ -121,7 +121,7 @@ export interface MetricView {
 export interface LinkView {
   readonly name: string;
   readonly description: string | null;
-  /** Why it should not be used any more; null where it may. */
+  /** Reason for deprecation; null if it is not deprecated. */
   readonly deprecated: string | null;
   readonly kind: 'many_to_one' | 'one_to_one' | 'many_to_many';
   readonly from: VisibleLinkEnd;
@@ -177,11 +177,11 @@ export function measuredType(metric: Metric, manifest: Manifest, access: Access)
   }
 }
 
-/** How a caller sees a column: in the clear, masked in some rows or in all, in aggregates only, or not at all. */
+/** Visibility of a column: clear, masked in some rows or in all, in aggregates only, or hidden. */
 export const SIGHTS = ['clear', 'partly_masked', 'masked', 'aggregates', 'nothing'] as const;
 export type Visibility = (typeof SIGHTS)[number];
 
-/** How a caller sees each column of a relation that it sees at all. */
+/** Visibility of each column of a visible relation. */
 export function sightsOf(
   relation: Relation,
   catalog: Catalog,
@@ -198,7 +198,7 @@ function sightOf({ rows, masked }: VisibleColumn): Visibility {
   return masked === 'none' ? 'clear' : masked === 'some' ? 'partly_masked' : 'masked';
 }
 
-/** How a caller sees one column, or of a whole relation the column that it sees best. */
+/** Visibility of one column, or the widest visibility among the columns of a relation. */
 export function bestSight(
   relation: Relation,
   column: string | null,

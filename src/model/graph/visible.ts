@@ -31,7 +31,7 @@ import {
   type VisibleRelation,
 } from './view.js';
 
-/** What a caller with this access may know of the graph. */
+/** Part of the graph that is visible with this access. */
 export function governedView(manifest: Manifest, access: Access): GraphView {
   return atOnce(governedViewSteps(manifest, access));
 }
@@ -225,7 +225,7 @@ class Viewer {
   }
 }
 
-/** What grants without row output ask of a group, and whether they allow more than metrics. */
+/** Requirements on groups from grants without row output, and whether they allow more than metrics. */
 function groupsOf({ grants }: RelationAccess): Pick<EntityView, 'minimumGroupSize' | 'aggregates'> {
   const sizes = grants.flatMap((g) => (g.groups === undefined ? [] : [g.groups.minimum]));
   return {
@@ -234,7 +234,7 @@ function groupsOf({ grants }: RelationAccess): Pick<EntityView, 'minimumGroupSiz
   };
 }
 
-/** What the manifest says of a metric beside its name, in the manifest's own words. */
+/** Manifest declaration of a metric beside its name. */
 function definitionOf(metric: Metric): Readonly<Record<string, unknown>> {
   switch (metric.type) {
     case 'simple':

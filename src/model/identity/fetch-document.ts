@@ -29,7 +29,7 @@ export async function fetchDocument(url: URL): Promise<string> {
   }
 }
 
-/** Whether an issuer's document may be at `url`: what comes from there decides who is believed. */
+/** True if an issuer's document may be at `url`: what comes from there decides who is believed. */
 export function isFetchable(url: URL): boolean {
   if (url.username !== '' || url.password !== '') return false;
   const local = /^(127(\.\d+){3}|\[::1\]|localhost)$/.test(url.hostname);

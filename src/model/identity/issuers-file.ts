@@ -106,7 +106,7 @@ const ISSUERS_SCHEMA = {
 
 /** An issuer as the operator's file has it. Plain data. */
 export interface IssuerConfig {
-  /** What its tokens say in `iss`; the first is its URL, where its documents are. */
+  /** Accepted values of `iss`; the first is its URL, where its documents are. */
   readonly names: readonly string[];
   /** `actor`: it signs actor tokens. `identity`: what it signs says who somebody is, and is exchanged by the policy's rules. */
   readonly tokens: 'actor' | 'identity';
@@ -117,9 +117,9 @@ export interface IssuerConfig {
   readonly clients: readonly string[];
   readonly algorithms: readonly PublicAlgorithm[];
   readonly skewSeconds: number;
-  /** How long an identity token may live. */
+  /** Longest lifetime of an identity token. */
   readonly maxLifetimeSeconds: number;
-  /** What `osl login` is told; null where nobody logs in with it. */
+  /** Settings for `osl login`; null if nobody logs in with it. */
   readonly login: LoginConfig | null;
 }
 
@@ -128,7 +128,7 @@ export type IssuerKeys =
   /** `url` null: where discovery says. */
   | ({ readonly kind: 'remote'; readonly url: string | null } & KeyTimes);
 
-/** How keys that are fetched are kept, in ms. */
+/** Cache times of fetched keys, in ms. */
 export interface KeyTimes {
   /** They are fetched again after so long. */
   readonly refreshMs: number;

@@ -15,7 +15,7 @@ import type { KeyTimes } from './issuers-file.js';
 export interface RemoteKeysOptions extends KeyTimes {
   /** The issuer, whose discovery document names the key set. */
   readonly issuer: string;
-  /** Where its key set is; null: where its discovery document says. */
+  /** URL of its key set; null: as stated by its discovery document. */
   readonly url: URL | null;
   readonly algorithms: readonly PublicAlgorithm[];
   readonly fetch: FetchDocument;
@@ -77,7 +77,7 @@ export class RemoteKeys implements KeySource {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  /** What is known and not too old. */
+  /** Cached keys that are not too old. */
   #current(): CachedKeys | null {
     const known = this.#known;
     return known !== null && this.#options.now() - known.at <= this.#options.staleMs ? known : null;

@@ -57,7 +57,7 @@ export class ManifestProblems extends Error {
     this.#text = text;
   }
 
-  /** What a terminal shows: every diagnostic with its line and a caret. */
+  /** Terminal text: every diagnostic with its line and a caret. */
   format(): string {
     return formatDiagnostics(this.diagnostics, this.#text);
   }

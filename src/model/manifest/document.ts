@@ -130,7 +130,7 @@ interface EmbeddingDocument {
   readonly half_precision?: boolean;
 }
 
-/** What a server of embeddings speaks. */
+/** Protocol of a server of embeddings. */
 export type EmbeddingProtocol = 'openai' | 'ollama' | 'voyage' | 'tei';
 
 interface RerankerDocument {
@@ -144,7 +144,7 @@ interface RerankerDocument {
   readonly passages_per_day?: number;
 }
 
-/** What a server of a reranker speaks. */
+/** Protocol of a server of a reranker. */
 export type RerankProtocol = 'cohere' | 'jina' | 'voyage' | 'tei';
 
 export interface FacetDocument {
@@ -188,7 +188,7 @@ interface MetricFormatDocument {
   readonly decimals?: number;
 }
 
-/** Which members go with which `type` is checked later. */
+/** Members by `type` are checked later. */
 export interface MetricDocument {
   readonly description?: string;
   readonly deprecated?: string;

@@ -11,7 +11,7 @@ export type FragmentDocument = Partial<Omit<ManifestDocument, 'connectors'>> & {
 /** Sections whose members are declared by name. */
 const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', 'lexicon'] as const;
 
-/** What keeps a value from being put into a manifest at all; its shape is checked there. */
+/** Reason why a value cannot be put into a manifest; its shape is checked there. */
 export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] {
   if (isObject(value)) return [];
   const hint = 'for example `entities: {…}`';

@@ -56,7 +56,7 @@ class OverlayConflict extends Error {
   }
 }
 
-/** What a document would be published as. */
+/** Published form of a document. */
 export interface Publishable {
   readonly objects: FragmentDocument;
   readonly manifest: Manifest;

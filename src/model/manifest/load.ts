@@ -10,7 +10,7 @@ import { MANIFEST_SCHEMA } from './schema/manifest.js';
 import { POLICY_SCHEMA } from './schema/policy.js';
 import { parseSource, placedIn, raise, readText, toDiagnostics, type YamlSource } from './source.js';
 
-/** What is wrong with the shape of a policy; nothing where it has that of `PolicyDocument`. */
+/** Shape faults of a policy; empty if it is a `PolicyDocument`. */
 export const policyShape = shapeCheck(POLICY_SCHEMA);
 
 /**
@@ -90,7 +90,7 @@ function place(source: YamlSource, problems: readonly LaterProblem[]): readonly 
   );
 }
 
-/** What is wrong with the shape of a manifest; nothing where it has that of `ManifestDocument`. */
+/** Shape faults of a manifest; empty if it is a `ManifestDocument`. */
 export const manifestShape = shapeCheck(MANIFEST_SCHEMA);
 
 /** `document` as a manifest, once its shape is right. @throws ManifestProblems, placed in `source` */

@@ -10,7 +10,7 @@ export interface Manifest {
   /** Null where the manifest leaves it to the policy. */
   readonly tenant: string | null;
   readonly connectors: ReadonlyMap<string, Connector>;
-  /** What the compiler gets. */
+  /** Catalog for the compiler. */
   readonly catalog: Catalog;
   readonly entities: ReadonlyMap<string, EntityFacts>;
   readonly bridges: ReadonlyMap<string, Bridge>;
@@ -19,7 +19,7 @@ export interface Manifest {
   readonly rollups: ReadonlyMap<string, RollupFacts>;
   readonly facets: ReadonlyMap<string, Facet>;
   readonly lexicon: ReadonlyMap<string, GlossaryTerm>;
-  /** What should not be used any more, as `section.name`, and what is said of that. */
+  /** Deprecated members, as `section.name`, with the reason. */
   readonly deprecated: ReadonlyMap<string, string>;
   /** As written, for the authoring surfaces. */
   readonly document: ManifestDocument;
@@ -48,23 +48,23 @@ export type DeclaredTableColumn = Pick<Column, 'type' | 'sensitivity'> & {
   readonly stored: string | null;
   /** Of an enum, its labels in their order; null where they are not declared. */
   readonly labels: readonly string[] | null;
-  /** What its own type says beyond `type`, as `varchar(20)` does; else null. */
+  /** Upstream type beyond `type`, such as `varchar(20)`; else null. */
   readonly form: ColumnForm | null;
   /** Null where it is not declared: a primary key then is not nullable, anything else is. */
   readonly nullable: boolean | null;
 };
 
-/** What the other surfaces say of an entity beside its columns. */
+/** Description of an entity beside its columns, for the other surfaces. */
 export interface EntityFacts {
   readonly name: string;
   readonly composition: Composition;
   /** Names of facets. */
   readonly legs: readonly string[];
-  /** Whether, and for how long, answers that read it may be given again; null: never. */
+  /** True if, and for how long, answers that read it may be given again; null: never. */
   readonly cache: CacheRule | null;
 }
 
-/** How long an answer may be given again, and what says earlier that the data is another. */
+/** Cache time of an answer, and the source of earlier invalidation. */
 export interface CacheRule {
   readonly connector: string;
   readonly schema: string;
@@ -86,7 +86,7 @@ export interface DerivedAttributeSettings {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** How a rollup is built, and for how long it is used. */
+/** Build settings of a rollup, and the time for which it is used. */
 export interface RollupFacts {
   readonly rollup: Rollup;
   readonly connector: string;
@@ -137,7 +137,7 @@ export interface Facet {
   readonly text: Column;
   readonly metadata: readonly Column[];
   readonly scalarIndexed: readonly string[];
-  /** What the text is written in. */
+  /** Language of the text. */
   readonly format: 'text' | 'markdown' | 'html' | 'pdf';
   readonly chunking: {
     readonly maxChars: number;
@@ -151,15 +151,15 @@ export interface Facet {
   /** Of the words that passages are found by; null where the manifest names none. */
   readonly language: Language | null;
   readonly approximate: boolean;
-  /** Whose labelled values are looked for in a text: the tenant's, or those of its key and of what is linked with it. */
+  /** Scope of the labelled values that are looked for in a text: the tenant's, or those of its key and linked entities. */
   readonly dictionary: 'tenant' | 'key';
   /** Labelled values that are words, and stay in the text. */
   readonly exceptions: readonly string[];
-  /** What CLASSIFY and TAG compare with unless told, as declared; empty where nothing is. */
+  /** Default values that CLASSIFY and TAG compare with, as declared; empty if none. */
   readonly labels: readonly unknown[];
   /** Rerankers that its passages may be sent to, the one that is meant unless told first; empty where there is none. */
   readonly rerankers: readonly string[];
-  /** What is taken from it of its entity. */
+  /** Columns taken from its entity. */
   readonly derived: readonly DerivedAttributeSettings[];
   /** The same text found by its words, from stores of its own; null where the facet has one leg. */
   readonly lexicalLeg: Facet | null;
@@ -167,7 +167,7 @@ export interface Facet {
   readonly legOf: string | null;
 }
 
-/** How a facet's model is asked, and what is kept of its vectors. */
+/** Model settings of a facet, and the storage of its vectors. */
 export interface FacetEmbedding {
   /** Null for the one of the settings. */
   readonly endpoint: { readonly protocol: EmbeddingProtocol; readonly urlEnv: string } | null;
@@ -186,7 +186,7 @@ export interface RerankerSettings {
   /** Name of the environment variable with its URL. An API key, if needed, is in the variable of the same name with the suffix `_KEY`. */
   readonly urlEnv: string;
   readonly model: string;
-  /** How many passages it is sent for a question, at most. */
+  /** Maximum number of passages sent for a query. */
   readonly candidates: number;
   /** Of one request. */
   readonly timeoutMs: number;
@@ -227,7 +227,7 @@ export function indexedFacet(manifest: Pick<Manifest, 'facets'>, name: string): 
 
 const MOST_NAMED = 10;
 
-/** What is said once of entities that have no primary key; null where all have one. */
+/** Warning about entities without a primary key; null if all have one. */
 export function keylessEntities({ catalog }: Pick<Manifest, 'catalog'>): string | null {
   const names = [...catalog.relations.values()]
     .filter((r) => r.kind === 'entity' && r.primaryKey.length === 0)
@@ -253,7 +253,7 @@ export function deprecatedIn(document: ManifestDocument): ReadonlyMap<string, st
   );
 }
 
-/** Why a member should not be used any more; null where it may. */
+/** Reason for deprecation; null if it is not deprecated. */
 export function deprecationOf(
   { deprecated }: Manifest,
   section: (typeof DEPRECABLE)[number],

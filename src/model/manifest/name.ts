@@ -1,6 +1,6 @@
 import type { Connector } from './manifest.js';
 
-/** What a tenant, a connector, a role, a label and their like are called, as a pattern of JSON Schema. */
+/** Pattern of names of tenants, connectors, roles and labels, for JSON Schema. */
 export const NAME_PATTERN = '^(?!__)[A-Za-z_][A-Za-z0-9_]{0,62}$';
 
 const NAME = new RegExp(NAME_PATTERN);
@@ -21,7 +21,7 @@ export function nameFrom(text: string): string {
 
 const CHARACTERS = '\\p{L}\\p{M}\\p{N}_';
 
-/** What a name of the semantic model may be made of: letters of any script, and one blank at a time within. */
+/** Pattern of names of the semantic model: letters of any script, and single blanks within. */
 export const MODEL_NAME = `(?!__)[\\p{L}_][${CHARACTERS}]*(?: [${CHARACTERS}]+)*`;
 
 /** The same as a pattern of JSON Schema: what an entity, a column, a metric and their like are called. */

@@ -3,7 +3,7 @@ import type { ManifestDocument, TableColumnDocument } from './document.js';
 import { type FragmentDocument, join, type PlainDocument } from './fragment.js';
 
 /**
- * What was published, as a layer over the manifest file. A member of a section stands in the place of the file's of its
+ * Published objects, as a layer over the manifest file. A member of a section stands in the place of the file's of its
  * name; of a table it has the columns that the file does not declare, since what the file declares of a connector
  * nobody publishes otherwise.
  */
@@ -41,7 +41,7 @@ export function withOverlay(base: ManifestDocument, objects: FragmentDocument): 
   return out;
 }
 
-/** What `objects` has once `fragment` is published too, without what the file says in the same words. */
+/** Objects after `fragment` is published too, without those that equal the file's. */
 export function grow(
   base: ManifestDocument,
   objects: FragmentDocument,
@@ -91,13 +91,13 @@ export function memberAt(document: FragmentDocument | ManifestDocument, path: st
   return section === undefined ? undefined : membersIn(document, section)[path.slice(at + 1)];
 }
 
-/** What the file has now in the places of `objects`. */
+/** Current values of the file at the places of `objects`. */
 export function overOf(base: ManifestDocument, objects: FragmentDocument): Overlay['over'] {
   return plain(pathsIn(objects).map((path) => [path, fingerprint(memberAt(base, path))])) as Overlay['over'];
 }
 
 /**
- * Where file and overlay contradict each other: a member that the file changed after it was published over, unless
+ * Conflicts between file and overlay: a member that the file changed after it was published over, unless
  * both now say the same; a column that both declare, with another type or label. Sentences for the operator.
  */
 export function conflictsBetween(base: ManifestDocument, { objects, over }: Overlay): readonly string[] {

@@ -8,7 +8,7 @@ import { otherColumns, PUBLISHED_SECTIONS } from './overlay.js';
 /** A fragment that says more than may be published: the manifest file alone says that. */
 export class OutsidePublishing extends Error {
   override readonly name = 'OutsidePublishing';
-  /** What of the manifest it would change, in the manifest's words. */
+  /** Parts of the manifest that it would change, in the manifest's words. */
   readonly what: string;
 
   constructor(what: string) {
@@ -61,7 +61,7 @@ export function outsidePublishing(
     );
 }
 
-/** Where the model of a facet is asked, if the facet says so: passages and queries are sent there. */
+/** Endpoint of a facet's model, if it has one: passages and queries are sent there. */
 function serverOf(facet: unknown): string | null {
   const endpoint = membersOf(membersOf(facet).get('embedding')).get('endpoint');
   if (endpoint === undefined) return null;

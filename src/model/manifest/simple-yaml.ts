@@ -28,7 +28,7 @@ const KEY = /^[A-Za-z_][\w.\-/@]*(?::[\w.\-/@]+)*/;
 const WORD_OF_YAML = /^(?:null|true|false)$/i;
 const WHOLE = /^(?:0|-?[1-9]\d{0,14})$/;
 const DECIMAL = /^-?(?:0|[1-9]\d{0,8})\.\d{1,6}$/;
-/** How a plain scalar may begin that is neither a number nor anything else with a meaning. */
+/** First characters of a plain scalar that is neither a number nor special. */
 const LETTER = /^[\p{L}_$/(]/u;
 /** In a flow collection a plain scalar ends at these. */
 const FLOW_END = /[,[\]{}]/;
@@ -122,7 +122,7 @@ class Reader {
     return end + 1 === this.#line.length || this.#line.charCodeAt(end + 1) === SPACE ? key : null;
   }
 
-  /** What stands behind a key at `indent`, from `start` on: on the line, or in the block below. */
+  /** Value of a key at `indent`, from `start` on: on the line, or in the block below. */
   #value(start: number, indent: number): unknown {
     let at = start;
     while (this.#line.charCodeAt(at) === SPACE) at++;

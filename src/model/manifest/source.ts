@@ -83,7 +83,7 @@ export function parseSource(text: string, file: string): YamlSource {
   return source;
 }
 
-/** What `compile` throws, with what is no part of `source` marked: the text of a fragment has no place for it. */
+/** Runs `compile`; diagnostics outside of `source` are marked as having no place in the fragment. */
 export function placedIn<T>(source: YamlSource, compile: () => T): T {
   try {
     return compile();
@@ -278,7 +278,7 @@ function wordEnd(text: string, from: number, limit: number): number {
   return end;
 }
 
-/** Where the lines of a text begin. The YAML parser's own count leaves out lines of what it could not read. */
+/** Start offsets of the lines of a text. The YAML parser's own count omits lines that it could not read. */
 class LineIndex {
   readonly text: string;
   #starts: readonly number[] | null = null;
@@ -345,7 +345,7 @@ function lowerFirst(text: string): string {
 }
 
 /**
- * Where the character `offset` of a scalar's value stands in the file. The file's form may differ from the
+ * Position in the file of character `offset` of a scalar's value. The file's form may differ from the
  * value: quotes, escapes, the header and the indentation of a block, folded lines. Both are walked side by
  * side, and what the file has more is stepped over.
  *

@@ -21,7 +21,7 @@ export const TABLE_PART = '(?:"(?:[^"\\u0000]|""){1,126}"|[^."\\u0000][^.\\u0000
 
 const NAME = new RegExp(`^(${TABLE_PART})\\.(${TABLE_PART})$`, 'u');
 
-/** What `tableName` was made of; a text that it does not write has no schema. */
+/** Parses a name that `tableName` wrote; any other text has no schema. */
 export function tableNamed(name: string): TableAt {
   const [, schema = '', table = name] = NAME.exec(name) ?? [];
   return { schema: plain(schema), table: plain(table) };

@@ -22,7 +22,7 @@ function filterSql(filter: Expr): string {
 }
 
 /**
- * Whether `expr`, asked of each subject and ANDed, is `expr` with its attributes ANDed: true of what is made of AND and
+ * True if `expr`, asked of each subject and ANDed, is `expr` with its attributes ANDed: true of what is made of AND and
  * OR where no OR has attributes in two of its arms.
  */
 function distributes(expr: Expr): boolean {
@@ -68,7 +68,7 @@ function matchSql({ attribute, arg, operator, type }: MatchedAttribute, subject:
 /** A change of what is made of the same policy: what stands is written anew then. */
 const FORMAT = 1;
 
-/** What stands behind the gateway in one database, made of the policy that is in force. */
+/** Row security behind the gateway in one database, derived from the policy in force. */
 export interface RowSecurity {
   /** Equal versions: the same rows and columns for the same rights. Each caller's rights name it. */
   readonly version: string;
@@ -94,7 +94,7 @@ type DeclaredTables = Pick<Connector, 'name' | 'tables'>;
 
 const KNOWN = new WeakMap<PolicySnapshot, Map<string, RowSecurity>>();
 
-/** What `snapshot` asks of the database of `connector`, where statements run as `role`. */
+/** Row security that `snapshot` requires in the database of `connector`, where statements run as `role`. */
 export function rowSecurityOf(
   connector: DeclaredTables,
   role: string,

@@ -7,7 +7,7 @@ export interface GuardFunction {
   readonly parameters: string;
   readonly returns: string;
   readonly body: string;
-  /** Whether the governed role may call it, as the policies do in its name. */
+  /** True if the governed role may call it, as the policies do in its name. */
   readonly open: boolean;
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../../../policy/index.js';
 import type { Manifest } from '../manifest/index.js';
 
-/** How long rights hold once they are signed; a statement carries such as have at least half of it left. */
+/** Lifetime of signed rights; a statement carries rights that have at least half of it left. */
 const RIGHTS_MS = 900_000;
 const BLOCK_BYTES = 64;
 
@@ -38,13 +38,13 @@ export function signedRights(rights: SessionRights, version: string, key: Uint8A
   return createHmac('sha256', key).update(body).digest('hex') + body;
 }
 
-/** What decides which policies stand. */
+/** Inputs that determine the policies. */
 export interface RightsSource {
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
 }
 
-/** Whose rights, and under what. */
+/** Rights, and the conditions under which they hold. */
 export interface RightsHolder extends RightsSource {
   readonly identity: Identity;
   readonly access: Pick<EffectiveAccess, 'open' | 'signature'>;

@@ -9,7 +9,7 @@ import { SCHEMA } from './sql.js';
 export const ROWS_POLICY = 'osl_rows';
 export const OTHERS_POLICY = 'osl_others';
 
-/** What the comment of a policy says: whose it is, of which version, and what it was when it was written. */
+/** Parsed comment of a policy: owner, version, and its state when written. */
 export const COMMENT = 'osl';
 
 /**
@@ -94,7 +94,7 @@ function stateSql(version: string, key: Uint8Array): readonly string[] {
   ];
 }
 
-/** What was granted column by column ends with what was granted of the whole. */
+/** Column grants end when the whole table is granted. */
 function privilegesSql(table: GuardedTable, role: string): readonly string[] {
   const columns = table.columns.map(quoteIdentifier).join(', ');
   return [
@@ -104,7 +104,7 @@ function privilegesSql(table: GuardedTable, role: string): readonly string[] {
 }
 
 /**
- * Where nobody uses row security, ours is switched on, with a second policy that leaves everybody else all rows. Where
+ * Tables without row security get ours, with a second policy that leaves everybody else all rows. Where
  * somebody does, ours only takes away: what their policies do not show stays hidden. A view bears no policy.
  */
 function guardSql(table: GuardedTable, role: string, name: string): string {

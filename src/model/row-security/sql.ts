@@ -6,7 +6,7 @@ export const SCHEMA = 'osl_row_security';
 /** The setting that carries the rights of a statement's caller. */
 export const SETTING: RightsSetting = 'osl.rights';
 
-/** What a function of the schema says, worked out once for each statement whatever the rows. */
+/** Call of a function of the schema, evaluated once for each statement regardless of its rows. */
 export function call(name: string, ...args: readonly string[]): string {
   return `(select ${SCHEMA}.${name}(${args.join(', ')}))`;
 }

@@ -6,9 +6,9 @@ import { signedRights } from './rights.js';
 import { COMMENT, DIGEST, OTHERS_POLICY, ROWS_POLICY } from './script.js';
 import { SCHEMA, SETTING } from './sql.js';
 
-/** How what stands in a database compares with what a policy asks of it. */
+/** Comparison of a database's row security with what a policy requires. */
 export interface RowSecurityStatus {
-  /** Why it does not hold, or not what it should; none where it does. */
+  /** Reason why it does not hold, or differs from the policy; null if it holds. */
   readonly faults: readonly string[];
   /** Relations whose rows it cannot hold: views and foreign tables bear no policies. */
   readonly uncovered: readonly string[];
@@ -41,7 +41,7 @@ export function standingOf(
 
 interface StandingRelation {
   readonly name: string;
-  /** Whether it can have policies. */
+  /** True if it can have policies. */
   readonly bears: boolean;
   readonly guarded: boolean;
   readonly owned: boolean;
@@ -81,9 +81,9 @@ function namesOf({ tables, closed }: RowSecurity): readonly string[] {
 interface StandingPolicy {
   readonly name: string;
   readonly permissive: boolean;
-  /** Whether it decides what the governed role reads. */
+  /** True if it decides what the governed role reads. */
   readonly applies: boolean;
-  /** What was written beside it, less the digest; null where that is not of what it is now. */
+  /** Stored state beside the comment, without the digest; null if it differs from the current one. */
   readonly comment: string | null;
 }
 
@@ -203,7 +203,7 @@ async function functionFaults(tx: SystemQueries): Promise<readonly string[]> {
   });
 }
 
-/** Whether rights that are signed here are taken there: the same key, and the same version. */
+/** True if rights that are signed here are taken there: the same key, and the same version. */
 async function rightsFaults(
   tx: SystemQueries,
   { version }: RowSecurity,

@@ -4,7 +4,7 @@ import type { RowSecurity } from './design.js';
 import { COMMENT, ROWS_POLICY, rowSecurityScript } from './script.js';
 import { SCHEMA } from './sql.js';
 
-/** Why a connection cannot write; names the role, and what it would need. */
+/** Reason why a connection cannot write; names the role, and the privilege it lacks. */
 export class CannotWrite extends Error {}
 
 /**

@@ -113,7 +113,7 @@ class RollupProof {
     }
   }
 
-  /** Whose values were added up, the caller sees each of them in every row that it sees. */
+  /** Checks that the caller sees each value that was added up, in every row that it sees. */
   grants(access: Access): void {
     const granted = access.relations.get(this.#entity.name) ?? this.#fail('nothing of the entity is granted');
     for (const { name } of this.#scan.columns) {

@@ -28,7 +28,7 @@ const DIMENSIONS = 512;
 const SHARE = 0.85;
 /** The model is of sentences; what a long text says at its beginning is what it is about. */
 const MOST_CHARS = 1_000;
-/** What it knows nothing of has the same vector, whatever it says: no meaning is better than a wrong one. */
+/** Texts without known words share one vector: no meaning is better than a wrong one. */
 const KNOWN_SCRIPT = /\p{Script=Latin}/u;
 
 /** The part of the packages that is used. */

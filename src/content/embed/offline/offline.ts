@@ -89,7 +89,7 @@ class ModelThread {
     return this.#begun;
   }
 
-  /** What `read` finds in the next message. A thread that failed or is late is ended. */
+  /** Parsed next message of the thread. A thread that failed or is late is ended. */
   async #answer<T>(worker: Worker, read: (said: FromModel) => T | null): Promise<T> {
     try {
       return await answerOf(

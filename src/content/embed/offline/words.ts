@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { ContentError, type ContentErrorName } from '../../content-error.js';
 
-/** What the thread of a model answers: once when it has loaded it, then a message for each list of texts. */
+/** Messages of a model's thread: one once it has loaded the model, then one for each list of texts. */
 export type FromModel =
   | { readonly kind: 'opened'; readonly identity: string; readonly dimensions: number }
   | { readonly kind: 'vectors'; readonly vectors: readonly Float32Array[] }
@@ -14,12 +14,12 @@ export type FromModel =
       readonly hint: string | null;
     };
 
-/** What a text means, as a model in this process has it. */
+/** Embedding model of this process. */
 export interface MeaningVectors {
   /** Package, version and settings: it changes whenever vectors do. */
   readonly identity: string;
   readonly dimensions: number;
-  /** How much of a text's direction it is, beside the letters' 1. */
+  /** Weight of words in a text's vector; that of the letters is 1. */
   readonly share: number;
   /** One vector for each text, of unit norm, or of zeros where the model knows none of its words. */
   vectors(texts: readonly string[]): Promise<readonly Float32Array[]>;
@@ -120,7 +120,7 @@ function takeWords(text: string, words: Map<string, Float32Array>): number {
   return at;
 }
 
-/** What a text says beyond what any text would: its words' weighted sum, with what is expected of them taken off. */
+/** Weighted sum of the words' vectors, minus the sum expected of any text. */
 export function meaningBy(words: WordVectors): (text: string) => Float32Array {
   const known = new Map<string, { readonly vector: Float32Array; readonly weight: number }>();
   const expected = new Float64Array(DIMENSIONS);

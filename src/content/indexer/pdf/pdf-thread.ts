@@ -5,17 +5,17 @@ import { answerOf, type ThreadFailure } from '../../../base/threads/answer.js';
 import { startThread } from '../../../base/threads/thread.js';
 import { ContentError } from '../../content-error.js';
 
-/** Why a document gave no text. */
+/** Reason why a document has no text. */
 export type PdfFault = 'broken' | 'encrypted' | 'too long' | 'late' | 'memory';
 
-/** What the thread answers: once when it has loaded the package, then a message for each document. */
+/** Messages of the thread: one once it has loaded the package, then one for each document. */
 export type FromPdf =
   | { readonly kind: 'opened' }
   | { readonly kind: 'notInstalled' }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'fault'; readonly fault: PdfFault };
 
-/** What reading one document may cost. */
+/** Limits for reading one document. */
 export interface PdfLimits {
   readonly deadlineMs: number;
   /** Of JavaScript's own. */
@@ -90,7 +90,7 @@ export class PdfThread {
     return worker;
   }
 
-  /** What `read` finds in the next message, in time and room. A thread that gives nothing is ended. */
+  /** Parsed next message, within time and size limits. A thread that sends nothing is ended. */
   async #answer<T>(
     worker: Worker,
     { deadlineMs, growthMb }: PdfLimits,

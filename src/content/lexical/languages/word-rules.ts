@@ -6,7 +6,7 @@ const READING = 1;
 
 const opened = new Map<Language, Promise<WordRules>>();
 
-/** How a facet's words become terms, of passages and queries alike. What a language needs is loaded when it is named. */
+/** Word rules of a facet, for passages and queries alike. A language's data is loaded when it is named. */
 export async function wordRules(language: Language | null): Promise<WordRules> {
   if (language === null) return ANY_LANGUAGE;
   const rules = opened.get(language) ?? openRules(language);
@@ -37,12 +37,12 @@ export function remembering(rules: WordRules): WordRules {
   };
 }
 
-/** What a store's terms are made by; undefined without a language. */
+/** Settings of a store's terms; undefined without a language. */
 export function readingOf(language: Language | null): readonly [Language, number] | undefined {
   return language === null ? undefined : [language, READING];
 }
 
-/** Whose dictionary cut the words of a store, where one did: another may cut some of them otherwise. */
+/** Dictionary that split the words of a store, if one did: another may split some of them otherwise. */
 export function dictionaryOf(language: Language | null): string | undefined {
   if (language === null || !isUnspaced(language)) return undefined;
   return process.versions.icu?.split('.')[0];

@@ -8,7 +8,7 @@ import { secrets, urlCredentials } from './secret.js';
 /** Finds what looks like a kind of value, in UTF-16 offsets. Linear in the text's length. */
 export type Detector = (text: string) => readonly Span[];
 
-/** What a facet version may name under `detectors`. */
+/** Names that `detectors` of a facet version may contain. */
 export const DETECTOR_NAMES = [
   'email',
   'phone',

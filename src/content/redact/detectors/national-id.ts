@@ -1,6 +1,6 @@
 import type { Span } from '../../chunk.js';
 
-/** What detectors of numbers have in common: where a match stands, and how check digits are worked out. */
+/** Span of a match; shared by the detectors of numbers. */
 
 export function spanOf(match: RegExpExecArray): Span {
   return { start: match.index, end: match.index + match[0].length };
@@ -29,7 +29,7 @@ function weighted(digits: string, weights: readonly number[]): number {
   return weights.reduce((sum, weight, i) => sum + weight * Number(digits[i]), 0);
 }
 
-/** Whether two digits each of year, month and day are a day of some year. */
+/** True if two digits each of year, month and day are a day of some year. */
 function isDay(month: number, day: number): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= (DAYS[month - 1] ?? 0);
 }

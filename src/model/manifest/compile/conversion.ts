@@ -4,7 +4,7 @@ import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { Problems } from './scope.js';
 
-/** What metrics are declared over. */
+/** Relations that metrics are declared over. */
 export interface MetricRelations {
   readonly relations: ReadonlyMap<string, Relation>;
   readonly edges: readonly Edge[];

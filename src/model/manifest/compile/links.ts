@@ -68,7 +68,7 @@ export function relationshipsOf(
 interface ResolvedLinkEnd {
   readonly relation: Relation;
   readonly columns: readonly Column[];
-  /** Where each of them is written. */
+  /** Place of each of them in the file. */
   readonly places: readonly Path[];
 }
 

@@ -10,7 +10,7 @@ const MOST_LEAVES = 100;
 /** Metrics of metrics of metrics … */
 const MOST_LEVELS = 20;
 
-/** What is known of a metric below which everything is known. */
+/** Metric whose inputs are all known. */
 interface ResolvedMetric {
   readonly metric: Metric;
   readonly entities: ReadonlySet<string>;

@@ -34,7 +34,7 @@ const COMMON: ReadonlySet<string> = new Set(['type', 'description', 'deprecated'
 
 type Member = Exclude<keyof MetricDocument, 'type' | 'description' | 'deprecated' | 'format'>;
 
-/** What each type needs, and what else it may have. */
+/** Required and optional members of each type. */
 const MEMBERS: Readonly<
   Record<NonNullable<MetricDocument['type']>, { needs: readonly Member[]; may: readonly Member[] }>
 > = {
@@ -86,7 +86,7 @@ function hasItsMembers(name: string, m: MetricDocument, problems: Problems): boo
   return missing.length === 0 && foreign.length === 0 && !aimless && !unbound;
 }
 
-/** Whose member each further word of a format is. */
+/** Format kind that each further member belongs to. */
 const OF_KIND = { currency: 'currency', unit: 'number' } as const;
 
 function formatOf(name: string, m: MetricDocument, problems: Problems): { readonly format?: MetricFormat } {

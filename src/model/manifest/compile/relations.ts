@@ -34,7 +34,7 @@ export function relationsOf(
   return relations;
 }
 
-/** What an entity and a bridge have in common. */
+/** Members shared by an entity and a bridge. */
 type RelationDocument = Pick<EntityDocument, 'source' | 'columns'> & {
   readonly primary_key: readonly string[];
   readonly description: string | null;

@@ -28,7 +28,7 @@ export const ROLLUP_SCHEMA = 'osl_rollups';
 const DIMENSIONS: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['bool', 'int2', 'int4', 'int8', 'text', 'uuid', 'date', 'timestamp', 'timestamptz'] as const),
 ]);
-/** How what a rollup keeps is worked out; part of each fingerprint. */
+/** Version of the rollup computation; part of each fingerprint. */
 const METHOD = 1;
 
 /** The rollups of a document. One of something that is not there is left out. */
@@ -173,12 +173,12 @@ function keptOf(column: string, measure: RollupMeasure | undefined): readonly st
   ).flatMap(([name, kept]) => (kept === null ? [] : [`${name}(${column}) AS ${quoteIdentifier(kept.name)}`]));
 }
 
-/** What grows with every change: numbers and times have a greatest value that any database finds by an index. */
+/** Types of values that grow with every change: an index finds their greatest value. */
 const GROWING: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['int2', 'int4', 'int8', 'numeric', 'date', 'timestamp', 'timestamptz'] as const),
 ]);
 
-/** How answers that read `relation` may be given again; null where nothing says that they may. */
+/** Cache settings of answers that read `relation`; null if they are not cached. */
 export function cacheRuleOf(
   declared: CacheDocument | undefined,
   relation: Relation,

@@ -145,7 +145,7 @@ function descriptionOf(schema: object | null | undefined): string | null {
   return `${schema.description}`;
 }
 
-/** What the author calls the place: the last name on the way, and the position in a list. */
+/** Author's name of the place: the last name on the path, and the position in a list. */
 function place(path: Path): string {
   const last = path.at(-1);
   if (last === undefined) return 'the file';

@@ -84,7 +84,7 @@ const amount = {
   maximum: Number.MAX_SAFE_INTEGER,
 } as const;
 
-/** What may be taken in one window. */
+/** Quota in one window. */
 const QUOTA = {
   per: {
     enum: ['second', 'minute', 'hour', 'day'],
