@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AuditEntry, openAuditLog } from '../../audit/index.js';
+import { openAuditLog } from '../../audit/index.js';
 import { segmentsIn, storedSeal } from '../../audit/search/seals.js';
 import { TableStore } from '../../audit/table/index.js';
+import { questionAbout } from '../support/audit-entry.js';
 
 /** Run by the bench: writes so many records with the real writer, says so, and waits to be killed. */
 const [dir = '', text = '', url = null] = process.argv.slice(2);
@@ -12,16 +13,7 @@ const CALLERS = 8_000;
 /** A database in the load of the bench answers late. */
 const DEADLINE_MS = 60_000;
 
-const common = {
-  tenant: 'bench',
-  surface: 'wire',
-  action: 'query',
-  subject: 'user:bench',
-  chain: ['user:bench'],
-  form: 'structured',
-  objects: ['osl.entities.account'],
-  versions: { manifest: '0123456789abcdef0123456789abcdef', policy: 'fedcba9876543210fedcba9876543210' },
-} as const satisfies Partial<AuditEntry>;
+const common = questionAbout('osl.entities.account');
 
 const store =
   url === null

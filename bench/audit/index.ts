@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type AuditEntry, type AuditLog, openAuditLog } from '../../audit/index.js';
+import { type AuditLog, openAuditLog } from '../../audit/index.js';
 import type { NativePostgres } from '../../test/support/native-postgres.js';
 import { type Findings, type Measure, measure, paired } from '../report.js';
+import { entryAbout } from '../support/audit-entry.js';
 import { type Gateway, startGateway } from '../support/gateway.js';
 import { pgbench } from '../support/pgbench.js';
 import { accounts, withPostgres } from '../support/postgres.js';
@@ -67,33 +68,17 @@ async function record(log: AuditLog, seconds: number): Promise<{ requests: numbe
     while (performance.now() < until) {
       const requestId = randomUUID();
       const asked = performance.now();
-      await log.append({ ...entry('decision', requestId), decision: 'allow' });
+      await log.append({ ...entryAbout('account', 'decision', requestId), decision: 'allow' });
       waited += performance.now() - asked;
       requests += 1;
       log.append(
-        { ...entry('outcome', requestId), outcome: 'ok', rows: 1, duration_us: 250 },
+        { ...entryAbout('account', 'outcome', requestId), outcome: 'ok', rows: 1, duration_us: 250 },
         () => undefined,
       );
     }
   };
   await Promise.all(Array.from({ length: CLIENTS }, caller));
   return { requests, waitUs: (1_000 * waited) / requests };
-}
-
-function entry(kind: AuditEntry['kind'], requestId: string): AuditEntry {
-  return {
-    kind,
-    request_id: requestId,
-    tenant: 'bench',
-    surface: 'wire',
-    action: 'query',
-    subject: 'user:bench',
-    chain: ['user:bench'],
-    form: 'structured',
-    objects: ['account'],
-    versions: { manifest: '0123456789abcdef0123456789abcdef', policy: 'fedcba9876543210fedcba9876543210' },
-    statement_hmac: `1.${'x'.repeat(43)}`,
-  };
 }
 
 /** Point queries on the wire, through processes that differ in one thing: no log, the log, the log and lineage. */

@@ -9,6 +9,7 @@ import {
   openAuditLog,
 } from '../../audit/index.js';
 import { type Measure, measure } from '../report.js';
+import { questionAbout } from '../support/audit-entry.js';
 import { noLog } from './no-log.js';
 import { requireWhole } from './whole.js';
 
@@ -140,16 +141,7 @@ function elsewhere(): (then: () => void) => void {
   };
 }
 
-const REQUEST: Omit<CommonEntry, 'kind'> = {
-  tenant: 'bench',
-  surface: 'wire',
-  action: 'query',
-  subject: 'user:bench',
-  chain: ['user:bench'],
-  form: 'structured',
-  objects: ['account'],
-  versions: { manifest: '0123456789abcdef0123456789abcdef', policy: 'fedcba9876543210fedcba9876543210' },
-};
+const REQUEST: Omit<CommonEntry, 'kind'> = questionAbout('account');
 const DECISION: CommonEntry = { ...REQUEST, kind: 'decision', decision: 'allow' };
 const OUTCOME: CommonEntry = { ...REQUEST, kind: 'outcome', outcome: 'ok' };
 

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type AuditEntry, openAuditLog } from '../../audit/index.js';
+import { openAuditLog } from '../../audit/index.js';
 import { type Measure, measure } from '../report.js';
+import { entryAbout } from '../support/audit-entry.js';
 
 const QUESTIONS = 2_000;
 
@@ -33,24 +34,13 @@ export async function auditBytes(): Promise<Measure> {
 
 async function asked(log: Awaited<ReturnType<typeof openAuditLog>>): Promise<void> {
   const id = randomUUID();
-  await log.append({ ...entry('decision', id), decision: 'allow' });
-  await log.append({ ...entry('outcome', id), outcome: 'ok', rows: 1, duration_us: 250 });
-}
-
-function entry(kind: AuditEntry['kind'], requestId: string): AuditEntry {
-  return {
-    kind,
-    request_id: requestId,
-    tenant: 'bench',
-    surface: 'wire',
-    action: 'query',
-    subject: 'user:bench',
-    chain: ['user:bench'],
-    form: 'structured',
-    objects: ['osl.entities.account'],
-    versions: { manifest: '0123456789abcdef0123456789abcdef', policy: 'fedcba9876543210fedcba9876543210' },
-    statement_hmac: `1.${'x'.repeat(43)}`,
-  };
+  await log.append({ ...entryAbout('osl.entities.account', 'decision', id), decision: 'allow' });
+  await log.append({
+    ...entryAbout('osl.entities.account', 'outcome', id),
+    outcome: 'ok',
+    rows: 1,
+    duration_us: 250,
+  });
 }
 
 function segmentBytes(dir: string): number {

@@ -40,6 +40,18 @@ async function actionsAfter(dir: string, seq: number): Promise<readonly string[]
   return actions;
 }
 
+/** An observer of a log, and the messages of what was not kept. */
+function refusals() {
+  const refused: string[] = [];
+  const observer = {
+    failed: () => undefined,
+    reopened: () => undefined,
+    lost: () => undefined,
+    kept: ({ message }: Error) => refused.push(message),
+  };
+  return { refused, observer };
+}
+
 t.test('a start reads what follows the newest seal, and no more', async (t) => {
   const dir = await killed(many);
   const [first = ''] = segmentPaths(dir);
@@ -144,13 +156,7 @@ t.test('an archive is a log by itself, which ends where the kept one begins', as
 
 t.test('an archive that is away is not made, and takes nothing from the log', async (t) => {
   const archive = join(tempDir(), 'mount');
-  const refused: string[] = [];
-  const observer = {
-    failed: () => undefined,
-    reopened: () => undefined,
-    lost: () => undefined,
-    kept: ({ message }: Error) => refused.push(message),
-  };
+  const { refused, observer } = refusals();
   const dir = tempDir();
   const log = await openAuditLog({ dir, ...OPTIONS });
   for (let n = 0; n < 300; n += 1) await log.append(old(n));
@@ -202,13 +208,7 @@ t.test('what is not what was signed is not signed away', async (t) => {
   const bytes = readFileSync(first);
   bytes[600] = (bytes[600] ?? 0) ^ 1;
   writeFileSync(first, bytes);
-  const refused: string[] = [];
-  const observer = {
-    failed: () => undefined,
-    reopened: () => undefined,
-    lost: () => undefined,
-    kept: ({ message }: Error) => refused.push(message),
-  };
+  const { refused, observer } = refusals();
   const next = await openAuditLog({ dir, ...OPTIONS, observer, retention: { ms: 1_000, archive: null } });
   await eventually(() => refused.length > 0);
   await next.close();

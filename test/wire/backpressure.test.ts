@@ -1,4 +1,4 @@
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { describe, parse, query } from './support/bytes.js';
 import { Client } from './support/client.js';
 import { eventually, Scripted } from './support/scripted.js';
@@ -14,7 +14,8 @@ async function settled(value: () => number): Promise<number> {
   }
 }
 
-test('a reader that stops pauses what feeds it, and gets everything in the end', async (t) => {
+/** A client that has asked for 50 MB and does not read. */
+async function stalledReader(t: Test) {
   const handler = new Scripted();
   const { port, stop } = await handler.serve();
   t.teardown(stop);
@@ -22,6 +23,11 @@ test('a reader that stops pauses what feeds it, and gets everything in the end',
   client.socket.pause();
   client.send(query('blob 10000 5000'));
   await eventually(() => (handler.sessions[0]?.written ?? 0) > 0);
+  return { handler, client };
+}
+
+test('a reader that stops pauses what feeds it, and gets everything in the end', async (t) => {
+  const { handler, client } = await stalledReader(t);
   const stalled = await settled(() => handler.sessions[0]?.written ?? 0);
   t.ok(stalled < 2500, `${stalled} of 5,000 rows are in flight`);
   client.socket.resume();
@@ -32,13 +38,7 @@ test('a reader that stops pauses what feeds it, and gets everything in the end',
 });
 
 test('a client whose answers are stalled is not read', async (t) => {
-  const handler = new Scripted();
-  const { port, stop } = await handler.serve();
-  t.teardown(stop);
-  const client = await Client.ready(port);
-  client.socket.pause();
-  client.send(query('blob 10000 5000'));
-  await eventually(() => (handler.sessions[0]?.written ?? 0) > 0);
+  const { client } = await stalledReader(t);
   const burst = query(`none ${'x'.repeat(100_000)}`);
   for (let i = 0; i < 400; i++) client.send(burst);
   await pause(300);

@@ -2,7 +2,7 @@ import { fc } from '../../support/fast-check.js';
 import { bridgeText, grantsText, manifestText, policyText } from '../../support/model-text.js';
 
 /** Nodes linked with each other and with items, and groups of items. A row is hidden from some callers. */
-export const GRAPH_MANIFEST = manifestText(
+const GRAPH_MANIFEST = manifestText(
   'graph',
   {
     'g.node': 'id int4, shown bool not null',
@@ -37,7 +37,7 @@ relationships:
 );
 
 /** `user:all` sees every row; `user:some` those that are shown; `user:one` of the bridges to items only `owns`. */
-export const GRAPH_POLICY = policyText(
+const GRAPH_POLICY = policyText(
   'graph',
   {
     'user:all': 'all',
@@ -71,7 +71,7 @@ limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, cata
 `,
 );
 
-export const GRAPH_TABLES = `
+const GRAPH_TABLES = `
 CREATE SCHEMA g;
 CREATE TABLE g.node (id int4 PRIMARY KEY, shown bool NOT NULL);
 CREATE TABLE g.item (id int4 PRIMARY KEY, grp int4, shown bool NOT NULL);

@@ -1,17 +1,11 @@
 import t from 'tap';
-import {
-  type Asker,
-  type Cell,
-  type Frontends,
-  type Reply,
-  SURFACES,
-  startFrontends,
-} from '../../support/frontends.js';
+import { type Asker, type Cell, type Frontends, type Reply, SURFACES } from '../../support/frontends.js';
 import { diceFrom } from '../oracle/dice.js';
 import { asAsked, randomQuestion } from '../oracle/questions.js';
 import { CLERKS_WORLD } from './clerks-world.js';
 import { brief } from './reading.js';
-import { CLERK, leaksIn, openShop, REAL, TWIN } from './shop.js';
+import { CLERK, leaksIn } from './shop.js';
+import { openTwins } from './twins.js';
 
 /**
  * Random questions of a clerk to two shops that differ only in what clerks may not see, over each surface in turn:
@@ -22,15 +16,7 @@ const SEED = Number(process.env['OSL_ORACLE_SEED'] ?? 20_260_105);
 
 t.setTimeout(6 * 3_600_000);
 
-const real = await openShop(REAL);
-const twin = await openShop(TWIN, real);
-const [realFronts, twinFronts] = [await startFrontends(real.open), await startFrontends(twin.open)];
-const askers = new Map<string, Asker>();
-t.teardown(async () => {
-  for (const a of askers.values()) a.end();
-  await Promise.all([realFronts.stop(), twinFronts.stop()]);
-  await Promise.all([real.close(), twin.close()]);
-});
+const { realFronts, twinFronts, askers } = await openTwins(t);
 
 /** A session, opened anew before its token ends. */
 const RENEW_MS = 120_000;

@@ -1,17 +1,16 @@
 import t, { type Test } from 'tap';
 import {
-  type Asker,
   type Caller,
   type Frontends,
   type Reply,
   SURFACES,
   type SurfaceName,
-  startFrontends,
 } from '../../support/frontends.js';
 import { RAW_ATTACKS } from './raw-table.js';
 import { brief, echoes, expectedOf, inOrder, mayShow, observable, readings, shown } from './reading.js';
-import { AUDITOR, CLERK, leaksIn, openShop, RAW_SQL, REAL, TWIN } from './shop.js';
+import { AUDITOR, CLERK, leaksIn, RAW_SQL } from './shop.js';
 import { ATTACKS, type Expected, type Try } from './table.js';
+import { askerOf, openTwins } from './twins.js';
 
 /**
  * The attacks in raw SQL: those of `table.ts` with tables in the place of entities, and those of `raw-table.ts`. Two
@@ -21,26 +20,11 @@ import { ATTACKS, type Expected, type Try } from './table.js';
 // A loaded machine may take longer than tap's half minute.
 t.setTimeout(600_000);
 
-const real = await openShop(REAL, null, RAW_SQL);
-const twin = await openShop(TWIN, real, RAW_SQL);
-const [realFronts, twinFronts] = [await startFrontends(real.open), await startFrontends(twin.open)];
-const askers = new Map<string, Asker>();
-t.teardown(async () => {
-  for (const a of askers.values()) a.end();
-  await Promise.all([realFronts.stop(), twinFronts.stop()]);
-  await Promise.all([real.close(), twin.close()]);
-});
-
-/** One session for each caller, surface and shop, as long as it lives. */
-async function askerOf(of: Frontends, surface: SurfaceName, caller: Caller): Promise<Asker> {
-  const key = `${of.pgPort} ${surface} ${JSON.stringify(caller)}`;
-  const known = askers.get(key) ?? (await of.asker(surface, caller, 'sql'));
-  askers.set(key, known);
-  return known;
-}
+const twins = await openTwins(t, RAW_SQL);
+const { realFronts, twinFronts } = twins;
 
 async function ask(of: Frontends, surface: SurfaceName, caller: Caller, text: string): Promise<Reply> {
-  return (await askerOf(of, surface, caller)).ask(text);
+  return (await askerOf(twins, of, surface, caller, 'sql')).ask(text);
 }
 
 /** The text with tables in the place of entities; the same text where it names none in FROM. */
@@ -102,7 +86,7 @@ async function attempt(
   [text, expected, caller = CLERK]: Try,
   outcome: ReturnType<typeof whatBecomes>,
 ) {
-  const asker = await askerOf(realFronts, surface, caller);
+  const asker = await askerOf(twins, realFronts, surface, caller, 'sql');
   const replies: Reply[] = [];
   for (const [i, reading] of readings(text).entries()) {
     realFronts.takeAudit();

@@ -1,32 +1,17 @@
 import t from 'tap';
-import type { Asker, Caller, Frontends, Reply, SurfaceName } from '../../support/frontends.js';
-import { startFrontends } from '../../support/frontends.js';
+import type { Reply } from '../../support/frontends.js';
 import { brief, inOrder, mayShow, observable, readings } from './reading.js';
-import { AUDITOR, CLERK, leaksIn, openShop, REAL, TWIN } from './shop.js';
+import { AUDITOR, CLERK, leaksIn } from './shop.js';
 import { ATTACKS } from './table.js';
+import { askerOf, openTwins } from './twins.js';
 
 /** Two shops that differ only in what a clerk may not see. To a clerk they must be one and the same. */
 
 // A loaded machine may take longer than tap's half minute.
 t.setTimeout(600_000);
 
-const real = await openShop(REAL);
-const twin = await openShop(TWIN, real);
-const [realFronts, twinFronts] = [await startFrontends(real.open), await startFrontends(twin.open)];
-const askers = new Map<string, Asker>();
-t.teardown(async () => {
-  for (const a of askers.values()) a.end();
-  await Promise.all([realFronts.stop(), twinFronts.stop()]);
-  await Promise.all([real.close(), twin.close()]);
-});
-
-/** One session for each caller, surface and shop, as long as it lives. */
-async function askerOf(of: Frontends, surface: SurfaceName, caller: Caller): Promise<Asker> {
-  const key = `${of.pgPort} ${surface} ${JSON.stringify(caller)}`;
-  const known = askers.get(key) ?? (await of.asker(surface, caller));
-  askers.set(key, known);
-  return known;
-}
+const twins = await openTwins(t);
+const { realFronts, twinFronts } = twins;
 
 t.test('a shop that differs only in what is hidden answers the same', async (t) => {
   for (const surface of ['extended wire', 'REST'] as const) {
@@ -36,7 +21,9 @@ t.test('a shop that differs only in what is hidden answers the same', async (t) 
           if (mayShow(expected)) continue;
           for (const reading of readings(text)) {
             const [real, other] = await Promise.all(
-              [realFronts, twinFronts].map(async (f) => (await askerOf(f, surface, caller)).ask(reading)),
+              [realFronts, twinFronts].map(async (f) =>
+                (await askerOf(twins, f, surface, caller)).ask(reading),
+              ),
             );
             if (real === undefined || other === undefined) throw new Error('two shops give two replies');
             t.strictSame(unordered(other, reading), unordered(real, reading), brief(reading));

@@ -31,7 +31,8 @@ interface ColumnExtras {
   readonly keyDomain?: string;
 }
 
-function column(name: string, type: TypeName, extras: ColumnExtras = {}): Column {
+/** A column without a description, stored by its own name. */
+export function column(name: string, type: TypeName, extras: ColumnExtras = {}): Column {
   return {
     name,
     physical: extras.physical ?? name,
@@ -102,9 +103,10 @@ const order: Relation = {
   ),
 };
 
-const computed = (name: string, expression: string): ComputedColumn => ({
+/** A computed column that is derived from nothing yet. */
+export const computed = (name: string, expression: string, type: TypeName = 'text'): ComputedColumn => ({
   name,
-  type: 'text',
+  type,
   description: null,
   expression,
   reads: [],

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Access, Catalog, Column, Relation } from 'osl-compiler';
+import { column } from '../golden/catalog.js';
 import { keyOf } from '../golden/outcome.js';
 import {
   effectiveMask,
@@ -171,17 +172,7 @@ export function copyCatalog(world: World, schema: string): Catalog {
       physical: `${c.name}${KEY}`,
       sensitivity: null,
     }));
-    const computed = visibleComputed(table, world).map(({ name, type }): Column => {
-      return {
-        name,
-        physical: name,
-        type,
-        description: null,
-        nullable: true,
-        sensitivity: null,
-        keyDomain: null,
-      };
-    });
+    const computed = visibleComputed(table, world).map(({ name, type }) => column(name, type));
     const hasKey = shown.some((v) => v.column.name === 'id' && v.masked === 'none');
     return [
       table.name,

@@ -1,14 +1,6 @@
-import {
-  type Access,
-  bindPredicate,
-  type Catalog,
-  type Column,
-  compile,
-  emit,
-  type Relation,
-  ready,
-} from 'osl-compiler';
+import { type Access, bindPredicate, type Catalog, compile, emit, type Relation, ready } from 'osl-compiler';
 import t from 'tap';
+import { column } from '../golden/catalog.js';
 import { openEngine } from '../golden/engine.js';
 import { diceFrom } from './dice.js';
 
@@ -22,16 +14,6 @@ await ready();
 /** Hierarchies that are asked; each is another tree, with other rows hidden. */
 const TREES = 25;
 const STAFF = 12;
-
-const column = (name: string, type: Column['type']): Column => ({
-  name,
-  physical: name,
-  type,
-  description: null,
-  nullable: true,
-  sensitivity: null,
-  keyDomain: null,
-});
 
 function staffIn(schema: string): Relation {
   return {

@@ -13,6 +13,7 @@ import {
   ready,
   type ScalarType,
 } from 'osl-compiler';
+import { computed } from '../golden/catalog.js';
 import type { Dice } from './dice.js';
 
 await ready();
@@ -272,18 +273,7 @@ function relationOf(table: Table, schema: string): Relation {
     columns: table.columns,
     primaryKey: ['id'],
     sealedKeys: table.sealed,
-    computed: table.computed.map(({ name, type, expression }) => {
-      return {
-        name,
-        type,
-        description: null,
-        expression,
-        reads: [],
-        keys: [],
-        sensitivity: null,
-        labels: [],
-      };
-    }),
+    computed: table.computed.map(({ name, type, expression }) => computed(name, expression, type)),
   };
 }
 

@@ -6,7 +6,7 @@ import { startDistributed } from '../../support/distributed-postgres.js';
 import { NO_BINARIES } from '../../support/native-postgres.js';
 import { connectPg } from '../../support/pg-client.js';
 import { osl, type Server } from '../../tools/cli/support.js';
-import { asked, logged } from '../operations/support.js';
+import { asked, fileArgs, logged } from '../operations/support.js';
 import { type Answered, connected, files, filled, serve, token } from './served.js';
 import { QUESTIONS } from './shop.js';
 import { worlds } from './worlds.js';
@@ -162,15 +162,7 @@ else {
     await Promise.all(
       made.tables.map(({ name }) => coordinator.query(`revoke select on parts.${name}_2 from osl_reader`)),
     );
-    const args = [
-      'doctor',
-      '--data-dir',
-      where.dataDir,
-      '--manifest',
-      where.manifest,
-      '--policy',
-      where.policy,
-    ];
+    const args = ['doctor', ...fileArgs(where)];
     const { stdout } = await osl(args, { env: { STORE_URL: cluster.readerUrl } });
     t.match(stdout, /foreign server "node_1" has no connect_timeout/);
     t.match(stdout, /foreign server "node_2" has no table that the role may read: it is not watched/);

@@ -4,7 +4,7 @@ import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../../suppo
 import { connectPg } from '../../support/pg-client.js';
 import { osl } from '../../tools/cli/support.js';
 import { files, TABLES } from '../operations/store.js';
-import { asked, logged, served, tokenFor } from '../operations/support.js';
+import { asked, fileArgs, logged, served, tokenFor } from '../operations/support.js';
 
 /** A Postgres that says that it is another, in a database of its own: what the gateway makes of that, seen from outside. */
 
@@ -67,14 +67,6 @@ t.test('a Citus is sent all of it, and told of', async (t) => {
   const server = await served(t, where, env);
   const authorization = `Bearer ${await tokenFor(where.dataDir)}`;
   t.match(await asked(server, '/osl/query', { osql: SUMS }, { authorization }), { status: 200 });
-  const args = [
-    'doctor',
-    '--data-dir',
-    where.dataDir,
-    '--manifest',
-    where.manifest,
-    '--policy',
-    where.policy,
-  ];
+  const args = ['doctor', ...fileArgs(where)];
   t.match((await osl(args, { env })).stdout, /is Citus, on which this gateway was not tried/);
 });

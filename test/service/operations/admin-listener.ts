@@ -81,3 +81,14 @@ function closed(value: unknown): unknown {
   const isOpen = isObject && 'properties' in members && !('additionalProperties' in members);
   return isOpen ? { ...members, additionalProperties: false } : members;
 }
+
+/** The listener of a server: `ask` holds each answer to the document that the listener gives. */
+export async function checkedListener(server: Server) {
+  const openapi = new AdminDocument((await adminAsks(server, 'GET', '/openapi.json', null)).body);
+  const ask = async (method: 'get' | 'post', path: string, token: string | null): Promise<AdminReply> => {
+    const reply = await adminAsks(server, method.toUpperCase(), path, token);
+    openapi.check(method, path, reply);
+    return reply;
+  };
+  return { openapi, ask };
+}

@@ -10,7 +10,7 @@ import { readRecords } from '../../../audit/index.js';
 import { tokenIdIn } from '../../../policy/index.js';
 import { ADMIN_METHODS } from '../../../src/surfaces/admin/http.js';
 import { osl, type Server } from '../../tools/cli/support.js';
-import { AdminDocument, adminAsks, listIn } from './admin-listener.js';
+import { adminAsks, checkedListener, listIn } from './admin-listener.js';
 import { adminToken, files, MANIFEST, openStore } from './store.js';
 import { asked, type Place, served, tokenFor } from './support.js';
 
@@ -72,23 +72,11 @@ async function ofServer(
 ): Promise<void> {
   const admin = await adminToken(place);
   const analyst = await tokenFor(place.dataDir);
-  const openapi = new AdminDocument((await adminAsks(server, 'GET', '/openapi.json', null)).body);
-  const get = async (path: string, token: string | null = admin) => {
-    const reply = await adminAsks(server, 'GET', path, token);
-    openapi.check('get', path, reply);
-    return reply;
-  };
+  const { openapi, ask } = await checkedListener(server);
+  const get = (path: string, token: string | null = admin) => ask('get', path, token);
   // A token is good for one change: each has a new one.
-  const post = async (path: string, token?: string | null) => {
-    const reply = await adminAsks(
-      server,
-      'POST',
-      path,
-      token === undefined ? await adminToken(place) : token,
-    );
-    openapi.check('post', path, reply);
-    return reply;
-  };
+  const post = async (path: string, token?: string | null) =>
+    ask('post', path, token === undefined ? await adminToken(place) : token);
   const { adminPgPort, pgPort } = server.record();
   const connect = async (port: unknown, user: string, database: string, password: string) => {
     const client = new pg.Client({ host: '127.0.0.1', port: Number(port), user, database, password });

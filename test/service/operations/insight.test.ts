@@ -8,7 +8,7 @@ import { tenantKeys } from '../../../src/service/keys.js';
 import { startAuditTable } from '../../support/audit-table.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl, type Server } from '../../tools/cli/support.js';
-import { AdminDocument, adminAsks, listIn, type Members } from './admin-listener.js';
+import { checkedListener, listIn, type Members } from './admin-listener.js';
 import { adminToken, files, TABLES } from './store.js';
 import { asked, type Place, served, tokenFor } from './support.js';
 
@@ -96,17 +96,9 @@ if (postgres === null || table === null) {
 async function ofServer(t: Test, server: Server, place: Place, inTable: boolean): Promise<void> {
   const admin = await adminToken(place);
   const analyst = await tokenFor(place.dataDir);
-  const openapi = new AdminDocument((await adminAsks(server, 'GET', '/openapi.json', null)).body);
-  const get = async (path: string, token: string | null = admin) => {
-    const reply = await adminAsks(server, 'GET', path, token);
-    openapi.check('get', path, reply);
-    return reply;
-  };
-  const post = async (path: string, token: string | null = admin) => {
-    const reply = await adminAsks(server, 'POST', path, token);
-    openapi.check('post', path, reply);
-    return reply;
-  };
+  const { openapi, ask } = await checkedListener(server);
+  const get = (path: string, token: string | null = admin) => ask('get', path, token);
+  const post = (path: string, token: string | null = admin) => ask('post', path, token);
   const query = (osql: string, token = analyst) =>
     asked(server, '/osl/query', { osql }, { authorization: `Bearer ${token}` });
   const ids: string[] = [];

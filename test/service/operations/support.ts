@@ -106,3 +106,8 @@ export function run(command: string, ...args: readonly string[]): string | null 
   const { status, stdout } = spawnSync(command, args, { encoding: 'utf8' });
   return status === 0 ? stdout : null;
 }
+
+/** Arguments that name the files of a server to a command. */
+export function fileArgs({ dataDir, manifest, policy }: Place): readonly string[] {
+  return ['--data-dir', dataDir, '--manifest', manifest, '--policy', policy];
+}
