@@ -60,7 +60,7 @@ function explanationsOf(found: readonly ErrorShape[], known: ReadonlyMap<string,
   return codes
     .flatMap((code) => {
       const entries = found.filter((e) => e.code === code);
-      return [...paragraphOf(code, known.get(code)), '', 'It is said as', ...entries.flatMap(linesOf), ''];
+      return [...paragraphOf(code, known.get(code)), '', 'Messages', ...entries.flatMap(linesOf), ''];
     })
     .join('\n')
     .trimEnd();
