@@ -1,8 +1,6 @@
 import { isNumber } from 'osl-compiler/types';
 import type { AnswerBody } from './client.js';
-import { formatCsv } from './csv.js';
-import { shownFigure } from './figure.js';
-import { formatTable, rowCount, type TableCell } from './table.js';
+import { formatCsv, formatTable, rowCount, shownFigure, type TableCell } from './table.js';
 
 export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'arrow', 'parquet', 'markdown'] as const;
 export type AnswerFormat = (typeof FORMATS)[number];

@@ -1,4 +1,4 @@
-import { fieldsOf, listOf, membersOf, type ReplyFields, textOf } from './fields.js';
+import { fieldsOf, listOf, membersOf, type ReplyFields, textOf } from './output.js';
 
 /** What a diff says, line by line: changes, then who gains or loses access. Takes what a server sent as it is. */
 export function differenceLines(diff: unknown): readonly string[] {

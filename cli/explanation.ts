@@ -1,4 +1,4 @@
-import { fieldsOf, membersOf, type ReplyFields, textOf as text } from './fields.js';
+import { fieldsOf, membersOf, type ReplyFields, textOf as text } from './output.js';
 import { formatTable, textColumns } from './table.js';
 
 /** What the server says of a question, for people: the plan as a tree, the columns as a table. */

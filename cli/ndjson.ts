@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { type AnswerNotes, notesOn } from './answer.js';
 import { openQuery, type QueryBody, replyOf } from './client.js';
 import { EXIT, Failure } from './exit.js';
-import { fieldsOf } from './fields.js';
-import { note } from './output.js';
+import { fieldsOf, note } from './output.js';
 import { formatProblem, problemOf } from './problem.js';
 import { refusal } from './reply.js';
 

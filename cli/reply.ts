@@ -1,6 +1,6 @@
 import type { HttpReply } from './client.js';
 import { EXIT, Failure } from './exit.js';
-import type { ReplyFields } from './fields.js';
+import type { ReplyFields } from './output.js';
 import { print } from './output.js';
 import { formatProblem, problemOf } from './problem.js';
 

@@ -1,4 +1,46 @@
+import type { MetricFormat } from 'osl-compiler';
 import { visible } from './output.js';
+
+/** A figure as its metric says it is shown: `12.5%`, `1234.50 EUR`, `3 kg`. What is no plain decimal stays as it is. */
+export function shownFigure(value: string, format: MetricFormat): string {
+  const [, sign = '', whole = '', part = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(value) ?? [];
+  if (whole === '') return value;
+  const decimals = format.decimals ?? DECIMALS[format.kind];
+  switch (format.kind) {
+    case 'percent':
+      return `${decimal(sign, whole + part.padEnd(2, '0').slice(0, 2), part.slice(2), decimals)}%`;
+    case 'currency':
+      return withUnit(decimal(sign, whole, part, decimals), format.currency);
+    case 'number':
+      return withUnit(decimal(sign, whole, part, decimals), format.unit);
+    default: {
+      const unknown: never = format.kind;
+      return unknown;
+    }
+  }
+}
+
+/** Digits behind the point where the manifest says none; null for those that the value has. */
+const DECIMALS: Readonly<Record<MetricFormat['kind'], number | null>> = {
+  percent: 1,
+  currency: 2,
+  number: null,
+};
+
+function withUnit(text: string, unit: string | undefined): string {
+  return unit === undefined ? text : `${text} ${unit}`;
+}
+
+/** `whole.part` with as many digits behind the point, rounded half away from zero as Postgres rounds. */
+function decimal(sign: string, whole: string, part: string, decimals: number | null): string {
+  const digits = decimals ?? part.length;
+  const kept = BigInt(whole + part.slice(0, digits).padEnd(digits, '0'));
+  const up = (part[digits] ?? '0') >= '5' ? 1n : 0n;
+  const text = String(kept + up).padStart(digits + 1, '0');
+  const point = text.length - digits;
+  const shown = digits === 0 ? text : `${text.slice(0, point)}.${text.slice(point)}`;
+  return kept + up === 0n ? shown : `${sign}${shown}`;
+}
 
 export interface TableColumn {
   readonly name: string;
@@ -112,4 +154,42 @@ const WIDE =
 function graphemeWidth(grapheme: string): number {
   if (NOTHING.test(grapheme)) return 0;
   return EMOJI.test(grapheme) || WIDE.test(grapheme) ? 2 : 1;
+}
+
+interface CsvColumn {
+  readonly name: string;
+  /** Its values are numbers, which stay as they are. */
+  readonly numeric: boolean;
+}
+
+/**
+ * RFC 4180 with a header line. NULL is an empty field, the empty text is `""`, as Postgres writes them. What would make
+ * a spreadsheet calculate gets an apostrophe in front, and what would steer a terminal is written as an escape: whoever
+ * wrote a row is not who opens the file. `exact` leaves both out.
+ */
+export function formatCsv(
+  columns: readonly CsvColumn[],
+  rows: readonly (readonly TableCell[])[],
+  exact = false,
+): string {
+  const isExact = columns.map(({ numeric }) => exact || numeric);
+  const head = columns.map(({ name }) => field(name, exact)).join(',');
+  const lines = rows.map((row) => row.map((cell, i) => field(cell, isExact[i] ?? false)).join(','));
+  return [head, ...lines].join('\r\n');
+}
+
+function field(cell: TableCell, isExact: boolean): string {
+  if (cell === null) return '';
+  const text = isExact ? cell : harmless(cell);
+  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** What begins a formula in some spreadsheet, perhaps after white space that it drops; full-width forms count too. */
+const FORMULA = /^[\s\u0000-\u001f]*[=+\-@\uff0b\uff0d\uff1d\uff20]|^[\t\r\n]/;
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+function harmless(text: string): string {
+  const shown = text.split(/(\r\n|\n|\t)/).map((part, i) => (i % 2 === 1 ? part : visible(part)));
+  const safe = shown.join('');
+  return FORMULA.test(text) && !NUMBER.test(text) ? `'${safe}` : safe;
 }

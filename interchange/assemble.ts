@@ -1,11 +1,10 @@
 import type { PolicyDocument } from '../policy/document.js';
 import { type Manifest, type ManifestDocument, tableName } from '../src/model/manifest/index.js';
-import type { ColumnDraft, EntityDraft, ImportDraft } from './draft.js';
+import type { Loss } from './account.js';
+import type { ColumnDraft, EntityDraft, ImportDraft, PolicyDraft } from './draft.js';
 import { members } from './names.js';
 import type { ImportOptions } from './options.js';
 import { schemaOf } from './options.js';
-import type { PolicyDraft } from './policy-draft.js';
-import type { Loss } from './report.js';
 import { type Origins, settle } from './settle.js';
 import { report, type SourceFile, type SourcePlace } from './source.js';
 import { settleTypes } from './types.js';

@@ -7,8 +7,8 @@ import {
   type UnplacedDiagnostic,
   type YamlSource,
 } from '../src/model/manifest/index.js';
+import type { Loss, LossKind } from './account.js';
 import { ReadAccount } from './account.js';
-import type { Loss, LossKind } from './report.js';
 
 /** A text to import; `file` is what the report calls it. */
 export interface ImportText {

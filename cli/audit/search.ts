@@ -7,9 +7,9 @@ import type {
   AuditRecord,
   AuditSurface,
 } from '../../audit/index.js';
-import { formatCsv } from '../csv.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { note, print } from '../output.js';
+import { formatCsv } from '../table.js';
 import { type AuditFlags, onRecord, withLog } from './log.js';
 import { ocsfOf } from './ocsf.js';
 import type { ReadLog } from './read-log.js';

@@ -1,5 +1,5 @@
 import type { MetricFormat } from 'osl-compiler';
-import { shownFigure } from '../figure.js';
+import { shownFigure } from '../table.js';
 
 /** A place on an axis, and what is written there. */
 interface Tick {

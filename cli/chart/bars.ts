@@ -1,6 +1,5 @@
-import { shownFigure } from '../figure.js';
 import { visible } from '../output.js';
-import { cutTo, NULL_TEXT, padTo, widthOf } from '../table.js';
+import { cutTo, NULL_TEXT, padTo, shownFigure, widthOf } from '../table.js';
 import type { Chart, MeasureColumn } from './shape.js';
 import { type Glyphs, glyphsOf, type Style } from './style.js';
 

@@ -1,10 +1,14 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Survey, SystemEngine } from '../../src/engine/index.js';
 import type { AdoptionCandidate, UpstreamSchema } from '../../src/model/discovery/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
+import { type AskFlags, addAskOptions, visitor } from '../ask.js';
+import { postDocument } from '../client.js';
+import { findingLines } from '../difference.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, manifestOption, type ServerFlags, settingsOfModel } from '../flags.js';
-import { note, print, printJson, terminalWidth, visible } from '../output.js';
+import { fieldsOf, listOf, note, print, printJson, terminalWidth, visible } from '../output.js';
+import { bodyOf, unreadable } from '../reply.js';
 import { formatTable, textColumns } from '../table.js';
 
 interface DiscoverFlags extends ServerFlags {
@@ -147,4 +151,38 @@ async function candidatesOf(
       note(`warning: of ${connector} only the first ${MAX_RELATIONS} relations were read`);
   }
   return found;
+}
+
+interface SuggestFlags extends AskFlags {
+  readonly term?: true;
+  readonly json?: true;
+}
+
+const SUGGEST_HELP = `
+The running server drafts it; nothing is stored. What a person has to decide, and what stands against the draft as it
+is, goes to standard error. Sensitive columns are never guessed. Takes an admin role, as \`osl publish\` does.
+
+Examples:
+  $ osl suggest db.public.orders --subject user:admin > orders.yaml
+  $ osl suggest --term supplier --subject user:admin`;
+
+export function addSuggest(program: Command): void {
+  const command = program.command('suggest').argument('<name>', 'connector.schema.table, or a word');
+  addAskOptions(command)
+    .addOption(new Option('--term', 'the name is a business word'))
+    .option('--json', "the server's answer as it is")
+    .addHelpText('after', SUGGEST_HELP)
+    .action(runSuggest);
+}
+
+async function runSuggest(name: string, flags: SuggestFlags): Promise<void> {
+  const { url, token } = await visitor(flags, 'admin');
+  const reply = await postDocument(url, '/osl/suggest', token, flags.term ? { term: name } : { table: name });
+  const body = bodyOf(reply, flags.json);
+  if (flags.json) return;
+  for (const text of listOf(body['notes'])) note(`note: ${text}`);
+  for (const line of findingLines(body['diagnostics'], 'draft')) note(line);
+  const { yaml } = fieldsOf(body['fragment']);
+  if (typeof yaml !== 'string') throw unreadable();
+  print(yaml.trimEnd());
 }

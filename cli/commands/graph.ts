@@ -3,9 +3,17 @@ import { cellOf } from '../answer.js';
 import { type AskFlags, addAskOptions, visitor } from '../ask.js';
 import { getDocument, postSample } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
-import { fieldsOf, listOf, membersOf, type ReplyFields, textOf } from '../fields.js';
 import { wholeNumber } from '../flags.js';
-import { note, print, terminalWidth } from '../output.js';
+import {
+  fieldsOf,
+  listOf,
+  membersOf,
+  note,
+  print,
+  type ReplyFields,
+  terminalWidth,
+  textOf,
+} from '../output.js';
 import { bodyOf, unreadable } from '../reply.js';
 import { formatTable, rowCount, textColumns } from '../table.js';
 

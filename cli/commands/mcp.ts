@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { version } from '../../src/base/package-root.js';
 import { type AskFlags, addAskOptions } from '../ask.js';
-import { serverUrl } from '../client.js';
+import { fetchHttp, serverUrl } from '../client.js';
 import { settingsOf, wholeNumber } from '../flags.js';
 import { freshToken } from '../fresh-token.js';
-import { fetchHttp } from '../http.js';
 import { note } from '../output.js';
 
 interface McpFlags extends AskFlags {

@@ -2,8 +2,7 @@ import type { Command } from 'commander';
 import { type AskFlags, addAskOptions, visitor } from '../ask.js';
 import { getDocument } from '../client.js';
 import { differenceLines } from '../difference.js';
-import { fieldsOf, membersOf, type ReplyFields, textOf } from '../fields.js';
-import { print } from '../output.js';
+import { fieldsOf, membersOf, print, type ReplyFields, textOf } from '../output.js';
 import { bodyOf } from '../reply.js';
 import { formatTable, textColumns } from '../table.js';
 

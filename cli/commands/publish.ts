@@ -3,8 +3,7 @@ import { type AskFlags, addAskOptions, visitor } from '../ask.js';
 import { getDocument, type HttpReply, postDocument } from '../client.js';
 import { differenceLines, findingLines } from '../difference.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { fieldsOf, listOf, textOf } from '../fields.js';
-import { note, print } from '../output.js';
+import { fieldsOf, listOf, note, print, textOf } from '../output.js';
 import { refusal } from '../reply.js';
 
 interface PublishFlags extends AskFlags {

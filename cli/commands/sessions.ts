@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { getDocument, postDocument } from '../client.js';
-import { fieldsOf, listOf, membersOf, type ReplyFields, textOf } from '../fields.js';
 import { wholeNumber } from '../flags.js';
 import { addOperatorOptions, OPERATOR_HELP, type OperatorFlags, operator } from '../operator.js';
-import { print } from '../output.js';
+import { fieldsOf, listOf, membersOf, print, type ReplyFields, textOf } from '../output.js';
 import { bodyOf } from '../reply.js';
 import { formatTable, rowCount, textColumns } from '../table.js';
 

@@ -1,12 +1,12 @@
+import { createInterface } from 'node:readline';
 import { text as textOfStream } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { splitList } from '../../src/service/settings/types.js';
 import { getDocument, postDocument } from '../client.js';
 import { EXIT, usage } from '../exit.js';
-import { membersOf, type ReplyFields, textOf } from '../fields.js';
 import { dataDirOption, policyOption, settingsOf, wholeNumber } from '../flags.js';
 import { addOperatorOptions, OPERATOR_HELP, type OperatorFlags, operator } from '../operator.js';
-import { note, print, printJson } from '../output.js';
+import { membersOf, note, print, printJson, type ReplyFields, textOf } from '../output.js';
 import { bodyOf } from '../reply.js';
 import { formatTable, rowCount, textColumns } from '../table.js';
 
@@ -167,4 +167,34 @@ async function runRevoked(flags: RevokedFlags): Promise<void> {
 function listText({ revoked }: ReplyFields): string {
   const rows = membersOf(revoked).map(({ kind, name, at, until }) => [kind, name, at, until].map(textOf));
   return `${formatTable(textColumns(['kind', 'name', 'revoked at', 'until']), rows)}\n${rowCount(rows.length)}`;
+}
+
+const SCRAM_HELP = `
+Reads a password from standard input, one line, and prints what a policy keeps of it under \`service_accounts\`. The
+password cannot be got back from it.
+
+Examples:
+  $ osl scram < password.txt
+  $ openssl rand -base64 24 | tee password.txt | osl scram`;
+
+export function addScram(program: Command): void {
+  program.command('scram').option('--json', 'as JSON').addHelpText('after', SCRAM_HELP).action(runScram);
+}
+
+async function runScram(flags: { readonly json?: true }): Promise<void> {
+  const password = await firstLine();
+  if (password.length < SHORTEST)
+    throw new Error(`a password of a service account has at least ${SHORTEST} characters`);
+  const { makeScramVerifier } = await import('../../wire/index.js');
+  const scram = await makeScramVerifier(password);
+  if (flags.json) printJson({ scram });
+  else print(scram);
+  process.exitCode = EXIT.ok;
+}
+
+const SHORTEST = 12;
+
+async function firstLine(): Promise<string> {
+  for await (const line of createInterface({ input: process.stdin })) return line;
+  return '';
 }

@@ -3,12 +3,12 @@ import { messageOf } from '../../src/base/thrown.js';
 import { SECTIONS } from '../../src/service/settings/table.js';
 import type { SettingDefinition } from '../../src/service/settings/types.js';
 import type { Settings } from '../../src/service/settings.js';
+import { fetchHttp } from '../client.js';
 import { type DoctorFinding, failed, ok, warn } from '../doctor/finding.js';
 import { doctorFindings, reportFindings } from '../doctor/run.js';
 import { faultySettings, unknownSettings } from '../doctor/settings.js';
 import { usage } from '../exit.js';
 import { plainText, type ServerFlags, settingsBesideServer } from '../flags.js';
-import { fetchHttp } from '../http.js';
 import { print, printJson, visible } from '../output.js';
 
 export interface CheckFlags extends ServerFlags {

@@ -23,8 +23,7 @@ import { connectorUrl } from '../../src/service/connector-url.js';
 import type { Settings } from '../../src/service/settings.js';
 import { counted } from '../output.js';
 import { type DoctorFinding, fail, failed, ok, skipped, warn } from './finding.js';
-import { rowSecurityFindings } from './row-security.js';
-import { viewLabelFindings } from './view-labels.js';
+import { rowSecurityFindings, viewLabelFindings } from './row-security.js';
 
 /** What was found of the databases, for the operator, and what of the manifest they no longer have. */
 export interface Inspection {

@@ -8,7 +8,7 @@ import { fetchKeySet } from '../../src/model/identity/remote-keys.js';
 import { archiveFault } from '../../src/service/audit.js';
 import { issuerKeys } from '../../src/service/issuer-keys.js';
 import type { Settings } from '../../src/service/settings.js';
-import { fetchHttp } from '../http.js';
+import { fetchHttp } from '../client.js';
 import { counted } from '../output.js';
 import { checkedCertificate, type SurfaceCertificateFiles } from '../serve/certificates.js';
 import { checkDataDir, checkPorts } from '../serve/ports.js';

@@ -1,14 +1,25 @@
 import { ready } from 'osl-compiler';
 import { version } from '../../src/base/package-root.js';
-import { CODES, ManifestProblems } from '../../src/model/manifest/index.js';
+import { DEFAULT_MIN_LENGTH, openRedactors, probableWords } from '../../src/content/index.js';
+import { type Survey, surveyPostgres } from '../../src/engine/index.js';
+import {
+  CODES,
+  type Connector,
+  type Facet,
+  type Manifest,
+  ManifestProblems,
+  systemUrlVariable,
+} from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
+import { connectorUrl } from '../../src/service/connector-url.js';
+import { wordText } from '../../src/service/indexing/word-text.js';
 import { loadServed } from '../../src/service/model.js';
 import type { Settings } from '../../src/service/settings.js';
 import { EXIT } from '../exit.js';
 import { MISSING_FILES, type ServerFlags, settingsBesideServer } from '../flags.js';
 import { counted, print, printJson, visible } from '../output.js';
 import { inspectDatabases } from './database.js';
-import { type DoctorFinding, fail, failed, ok, skipped } from './finding.js';
+import { type DoctorFinding, fail, failed, ok, skipped, warn } from './finding.js';
 import {
   archiveFindings,
   dataDirFindings,
@@ -18,7 +29,6 @@ import {
   tlsFindings,
 } from './machine.js';
 import { unknownSettings } from './settings.js';
-import { wordFindings } from './words.js';
 
 export interface DoctorFlags extends ServerFlags {
   readonly json?: true;
@@ -105,4 +115,48 @@ export function reportFindings(findings: readonly DoctorFinding[], { json }: { r
   print(
     `\n${counted(count('fail'), 'failure', 'failures')}, ${counted(count('warn'), 'warning', 'warnings')}`,
   );
+}
+
+const HINT = 'values that are words can be listed under `exceptions`; then `osl index`';
+
+/**
+ * Labelled values that probably are words, of facets on native servers: with the system credentials, whose owner may
+ * see them. Where these cannot be used another finding says so.
+ */
+async function wordFindings(manifest: Manifest): Promise<readonly DoctorFinding[]> {
+  const findings: DoctorFinding[] = [];
+  for (const connector of manifest.connectors.values()) {
+    const facets = [...manifest.facets.values()].filter((f) => f.connector === connector.name);
+    const survey = facets.length === 0 || connector.kind === 'pglite' ? null : await surveyOf(connector);
+    if (survey === null) continue;
+    try {
+      for (const facet of facets)
+        for (const text of await wordsOf(survey, manifest, facet))
+          findings.push(warn(`facet ${facet.name}`, text, HINT));
+    } catch {
+      // Sources that cannot be read are findings of the database.
+    } finally {
+      survey.close();
+    }
+  }
+  return findings;
+}
+
+async function surveyOf(connector: Connector): Promise<Survey | null> {
+  try {
+    const url = await connectorUrl(process.env, systemUrlVariable(connector));
+    return url === null ? null : await surveyPostgres(url);
+  } catch {
+    return null;
+  }
+}
+
+async function wordsOf({ system }: Survey, manifest: Manifest, facet: Facet): Promise<ReadonlySet<string>> {
+  const texts = new Set<string>();
+  for (const version of facet.versions.values()) {
+    if (version.redact.length === 0) continue;
+    const redactors = await openRedactors(system, manifest, facet, version, DEFAULT_MIN_LENGTH);
+    for (const word of await probableWords(system, facet, redactors)) texts.add(wordText(facet.name, word));
+  }
+  return texts;
 }

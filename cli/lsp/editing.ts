@@ -20,13 +20,12 @@ import {
 import { TextDocument } from 'vscode-languageserver-textdocument';
 import type { Diagnostic as Fault, TextRange as FileRange } from '../../src/model/manifest/index.js';
 import type { Project } from './check.js';
-import { CheckingThread } from './checking-thread.js';
 import { type Completion, completeYaml } from './complete.js';
 import { type HoverTarget, objectText, questionTarget, schemaText, targetAt } from './hover.js';
 import { completeQuestion } from './osql/complete.js';
-import { type Statement, statementsOf } from './osql/scan.js';
+import { type Statement, statementsOf } from './osql/scope.js';
+import { CheckingThread, complain, type ProjectState, Projects } from './project-states.js';
 import { type DocumentKind, fileOf, kindOf, type LspOptions, projectOf } from './projects.js';
-import { complain, type ProjectState, Projects } from './standing.js';
 import { findKey, type Outline, outlineOf, type YamlRange } from './yaml/find.js';
 import { placeAt } from './yaml/place.js';
 

@@ -1,7 +1,6 @@
 import { type Meaning, meaningOf } from './meaning.js';
 import type { ManifestNames } from './names.js';
-import { isName, type Statement } from './osql/scan.js';
-import { argumentOf, columnsIn, sourcesIn } from './osql/scope.js';
+import { argumentOf, columnsIn, isName, type Statement, sourcesIn } from './osql/scope.js';
 import { choicesOf, type FileKind, schemaAt } from './schema-at.js';
 import type { YamlPlace } from './yaml/place.js';
 

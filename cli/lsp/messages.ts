@@ -5,7 +5,7 @@ import { everythingIn } from '../../src/model/graph/visible.js';
 import type { Diagnostic } from '../../src/model/manifest/index.js';
 import type { Project, SoundModel } from './check.js';
 import type { ManifestNames } from './names.js';
-import { statementsOf } from './osql/scan.js';
+import { statementsOf } from './osql/scope.js';
 
 /** What the checking thread is asked. */
 export type CheckTask =

@@ -1,8 +1,7 @@
 import { type AskFlags, visitor } from '../ask.js';
 import { postDocument } from '../client.js';
 import { usage } from '../exit.js';
-import { fieldsOf } from '../fields.js';
-import { print, visible } from '../output.js';
+import { fieldsOf, print, visible } from '../output.js';
 import { bodyOf } from '../reply.js';
 import { sightWords } from '../sight.js';
 

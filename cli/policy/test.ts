@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { EXIT, Failure, usage } from '../exit.js';
 import { counted, print, printJson, visible } from '../output.js';
-import type { Coverage, PolicyTestRun } from '../policy-tests/index.js';
+import type { Coverage, PolicyTestRun } from '../policy-tests/run.js';
 
 interface TestFlags {
   readonly minCoverage?: number;
@@ -41,7 +41,8 @@ export async function runTest(files: readonly string[], flags: TestFlags): Promi
 
 async function runFile(file: string, withCoverage: boolean): Promise<PolicyTestRun> {
   const { ready } = await import('osl-compiler');
-  const { loadPolicyTests, runPolicyTests } = await import('../policy-tests/index.js');
+  const { loadPolicyTests } = await import('../policy-tests/document.js');
+  const { runPolicyTests } = await import('../policy-tests/run.js');
   await ready();
   try {
     return await runPolicyTests(await loadPolicyTests(resolve(file)), withCoverage);

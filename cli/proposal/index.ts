@@ -11,15 +11,15 @@ export {
 export { countKey, declaredKey, type FoundKey } from './find-key.js';
 export {
   alongViews,
+  lookOf,
   spread,
   suggestTreatments,
   type Treatment,
   type Treatments,
+  tenantRank,
 } from './labels.js';
 export type { LostLink } from './links.js';
 export { type DraftedManifest, draftManifest } from './manifest.js';
-export { lookOf, tenantRank } from './personal.js';
-export { draftPolicy, type RowRule } from './policy.js';
-export { makeReader, type ReaderRole } from './reader-role.js';
+export { draftPolicy, makeReader, type ReaderRole, type RowRule } from './policy.js';
 export { manifestYaml, policyTestsYaml, policyYaml } from './text.js';
 export { type ViewFlows, viewFlows } from './view-flows.js';

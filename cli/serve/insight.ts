@@ -1,12 +1,33 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Insight } from '../../src/ask/operating/insight.js';
 import type { JobName, Jobs } from '../../src/ask/operating/jobs.js';
 import type { ServiceLog } from '../../src/base/log.js';
+import { ThreadJob } from '../../src/base/threads/job.js';
 import { verifyJob } from '../../src/service/auditing/index.js';
 import { insightOf } from '../../src/service/insight.js';
 import type { Service } from '../../src/service/service.js';
 import type { Settings } from '../../src/service/settings.js';
 import { type MetricsJson, totalsOf } from '../../src/surfaces/http/telemetry.js';
-import { policyTestsJob } from '../policy-tests/job.js';
+
+/** Beside the policy, under the name that `osl policy test` looks for. */
+const TESTS_FILE = 'policy.test.yaml';
+/** Each rule of the policy is changed alone, and all tests run again. */
+const DEADLINE_MS = 10 * 60_000;
+const MEMORY_MB = 1_024;
+
+/** Runs the tests that lie beside the policy file of a server, in a thread with an embedded database of its own. */
+function policyTestsJob(policyFile: string, log: ServiceLog): ThreadJob {
+  const file = join(dirname(policyFile), TESTS_FILE);
+  return new ThreadJob({
+    name: 'the tests of the policy',
+    file: new URL('../policy-tests/job-thread.js', import.meta.url),
+    data: () => (existsSync(file) ? { file } : `there is no ${TESTS_FILE} beside the policy that is served`),
+    deadlineMs: DEADLINE_MS,
+    memoryMb: MEMORY_MB,
+    log,
+  });
+}
 
 /** What a server knows of itself for who runs it; jobs are this process' own where no other does them. */
 export function serverInsight(

@@ -7,7 +7,7 @@ import type { First } from '../../src/service/model.js';
 import { isSet } from '../../src/service/settings/table.js';
 import type { Settings } from '../../src/service/settings.js';
 import { workersFor } from '../../src/service/workers.js';
-import { EXIT, Failure, failureOf, usage } from '../exit.js';
+import { EXIT, endOnUncaught, Failure, failureOf, usage } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
 import { operatorLog } from '../log.js';
 import { note, print } from '../output.js';
@@ -20,7 +20,6 @@ import {
   type ServerRecord,
   urlHost,
 } from '../server-file.js';
-import { endOnUncaught } from '../uncaught.js';
 import type { RunningWorkers } from '../workers/run.js';
 import { DEMO_EXAMPLES, genericExamples, type ShellExample } from './examples.js';
 import { commandName, dataDirFlag, quoted, shellText, singleQuoted } from './invocation.js';

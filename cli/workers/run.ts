@@ -10,9 +10,8 @@ import { createProgress } from '../progress.js';
 import { checkDataDir, checkPorts } from '../serve/ports.js';
 import { operatorsWords, recordOf } from '../serve/server.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
-import { textsOf } from './following.js';
 import type { ChangeRefusal } from './messages.js';
-import { portsOf, type ServerEnd, Supervisor } from './supervisor.js';
+import { portsOf, type ServerEnd, Supervisor, textsOf } from './supervisor.js';
 
 /** Several workers that serve, seen from their supervisor. */
 export interface RunningWorkers {

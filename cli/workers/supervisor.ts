@@ -6,9 +6,13 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { UsedTokens } from '../../policy/index.js';
 import type { ProcessView, ReloadView, SessionCommand } from '../../src/ask/operating/views.js';
 import type { ServiceLog } from '../../src/base/log.js';
+import { readManifestText } from '../../src/model/manifest/index.js';
 import type { Control } from '../../src/service/control.js';
 import { newExchangeKey } from '../../src/service/exchange-key.js';
+import { followPolicy } from '../../src/service/follow-control.js';
+import { PolicyUnknown } from '../../src/service/model.js';
 import type { ReloadResult } from '../../src/service/reload/reload.js';
+import { activationOf } from '../../src/service/seat.js';
 import type { Settings } from '../../src/service/settings.js';
 import { shareOf } from '../../src/service/workers.js';
 import {
@@ -22,7 +26,6 @@ import { EXIT } from '../exit.js';
 import { type OwnJobs, ownJobs } from '../serve/insight.js';
 import { catalogOptions } from '../serve/server.js';
 import { WorkerChanges } from './changes.js';
-import { followFor, textsOf } from './following.js';
 import type { ChangeRefusal, Texts } from './messages.js';
 import { SharedLimits, SharedSessions, SharedTokens } from './shared.js';
 import { type SlotEvents, WorkerSlot } from './slot.js';
@@ -296,4 +299,58 @@ export function ownFigures(read: () => WorkerCounts): () => Promise<MetricsJson>
   gauge('osl_workers_replaced', 'Workers that died and were replaced since startup', 'replaced');
   gauge('osl_catalog_engines', 'Catalog engines, shared by all workers', 'engines');
   return async () => JSON.stringify(await registry.getMetricsAsJSON());
+}
+
+/** What is to be served now: the files, and the policy of the control database where it stands there. */
+export async function textsOf(
+  { manifestFile, policyFile }: Settings,
+  control: Control | null,
+): Promise<Texts> {
+  const manifest = await readManifestText(manifestFile).catch(() => null);
+  return { manifest, ...(await policyNow(policyFile, control)) };
+}
+
+type PolicyText = Pick<Texts, 'policy' | 'fault' | 'activation' | 'heard'>;
+
+async function policyNow(policyFile: string, control: Control | null): Promise<PolicyText> {
+  const activation = activationOf(control);
+  const heard = control?.heard ?? true;
+  try {
+    const policy = await (control === null ? readManifestText : control.read)(policyFile);
+    return { policy, fault: null, activation, heard };
+  } catch (error) {
+    // What is wrong with a file the workers say, who read it again.
+    const fault = error instanceof PolicyUnknown ? error.message : null;
+    return { policy: null, fault, activation, heard };
+  }
+}
+
+/** Follows the control database, or a policy file that is watched, for all workers. Gives what ends that. */
+function followFor(
+  changes: WorkerChanges,
+  settings: Settings,
+  control: Control | null,
+  log: ServiceLog,
+): () => Promise<void> {
+  const { policyFile } = settings;
+  return followPolicy(
+    settings,
+    control,
+    {
+      file: () =>
+        changes.policy(async (served) => ({ ...served, ...(await policyNow(policyFile, control)) })),
+      change: async () => {
+        await changes.policy(async (served) => {
+          await control?.pull();
+          // Where each gateway has a file of its own, only a signal or the watch reads it.
+          return activationOf(control) === null && served.fault === null
+            ? served
+            : { ...served, ...(await policyNow(policyFile, control)) };
+        });
+      },
+      revoked: () => changes.revoked(),
+      silent: (why) => changes.losePolicy(why),
+    },
+    log,
+  );
 }

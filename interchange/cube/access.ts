@@ -1,7 +1,7 @@
 import type { GrantDocument } from '../../policy/document.js';
+import { PolicyDraft } from '../draft.js';
 import { legalName, shown } from '../names.js';
 import type { Part } from '../part.js';
-import { PolicyDraft } from '../policy-draft.js';
 import { inputsOf } from '../settle.js';
 import { fit, mustBePlain, NoFit, namesIn, parseExpression } from '../sql/expression.js';
 import { conjunction } from '../sql/print.js';

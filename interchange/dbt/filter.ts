@@ -3,7 +3,7 @@ import type { EntityDraft } from '../draft.js';
 import { shown } from '../names.js';
 import { hasAggregate, markedName, markOf, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
-import { isTemplate } from './reference.js';
+import { isTemplate } from './read.js';
 
 const NAME = `(?:'([A-Za-z0-9_]{1,200})'|"([A-Za-z0-9_]{1,200})")`;
 const BUILDER = new RegExp(

@@ -1,15 +1,13 @@
 import { assemble, type ImportResult } from '../assemble.js';
-import { type EntityDraft, endText, ImportDraft, isKeyOf } from '../draft.js';
+import { type EntityDraft, endText, ImportDraft, isKeyOf, PolicyDraft } from '../draft.js';
 import { shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
-import { PolicyDraft } from '../policy-draft.js';
 import type { SourceFile } from '../source.js';
 import { fit, NoFit } from '../sql/expression.js';
 import { type DbtMeasure, measuresOf, simpleMetric } from './measure.js';
 import { addMetric, type MetricContext, metricParts } from './metric.js';
 import { type DbtModel, entityOf, type ForeignKeyDraft, fromModel } from './model.js';
-import { type ForeignKeyConstraint, type ModelInfo, readProject } from './read.js';
-import { modelReference } from './reference.js';
+import { type ForeignKeyConstraint, type ModelInfo, modelReference, readProject } from './read.js';
 
 /**
  * A manifest of dbt's semantic models: `semantic_models`, `metrics` and `models` of any number of YAML files, or a

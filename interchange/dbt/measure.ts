@@ -6,7 +6,7 @@ import { type Fit, fit, hasAggregate, mustBePlain, NoFit, parseExpression } from
 import { conjunction, print } from '../sql/print.js';
 import { columnText } from '../types.js';
 import { type DbtModel, exprOf } from './model.js';
-import { isTemplate } from './reference.js';
+import { isTemplate } from './read.js';
 
 /** A measure: of itself nothing that can be asked for, but what metrics are made of. */
 export interface DbtMeasure {

@@ -8,8 +8,7 @@ import { conjunction, identifier, print } from '../sql/print.js';
 import { filterText } from './filter.js';
 import { type DbtMeasure, simpleMetric } from './measure.js';
 import { type DbtMetricInput, filtersAt, inputAt, inputsAt, windowAt } from './metric-input.js';
-import { descriptionOf } from './read.js';
-import { isTemplate } from './reference.js';
+import { descriptionOf, isTemplate } from './read.js';
 
 /** What a metric is made of, and where it goes. */
 export interface MetricContext {

@@ -6,8 +6,14 @@ import type { Part } from '../part.js';
 import { report } from '../source.js';
 import { fit, nameOf, parseExpression } from '../sql/expression.js';
 import { computedText } from '../types.js';
-import { type DbtProject, descriptionOf, type ModelColumn, type ModelInfo } from './read.js';
-import { isTemplate, modelReference } from './reference.js';
+import {
+  type DbtProject,
+  descriptionOf,
+  isTemplate,
+  type ModelColumn,
+  type ModelInfo,
+  modelReference,
+} from './read.js';
 
 /** A semantic model as an entity, and what its metrics have to know of it. */
 export interface DbtModel {

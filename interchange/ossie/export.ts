@@ -1,8 +1,8 @@
 import { type Column, isMoment, type Relation } from 'osl-compiler';
 import type { PolicyDocument } from '../../policy/document.js';
 import type { Manifest, ManifestDocument, Path } from '../../src/model/manifest/index.js';
+import type { LossKind } from '../account.js';
 import { TakenNames } from '../names.js';
-import type { LossKind } from '../report.js';
 import { fit } from '../sql/expression.js';
 import { identifier } from '../sql/print.js';
 import type {

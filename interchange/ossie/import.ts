@@ -1,8 +1,8 @@
 import type { PolicyDocument } from '../../policy/document.js';
 import { type Manifest, policyShape } from '../../src/model/manifest/index.js';
 import { assemble, draftDocument, type ImportResult } from '../assemble.js';
+import { PolicyDraft, policyFault } from '../draft.js';
 import type { ImportOptions } from '../options.js';
-import { PolicyDraft, policyFault } from '../policy-draft.js';
 import { settle } from '../settle.js';
 import { report, type SourceFile } from '../source.js';
 import { settleTypes } from '../types.js';

@@ -1,7 +1,7 @@
 import { LineSplitter } from 'osl-console/api/ask';
 import { identityOf } from 'osl-console/api/caller';
 import { caretOf } from 'osl-console/parts/caret';
-import { scrollTo, TALLEST, windowOf } from 'osl-console/parts/grid/window';
+import { scrollTo, TALLEST, windowOf } from 'osl-console/parts/grid/grid-data';
 import { RowStore } from 'osl-console/parts/rows/row-store';
 import { maskOf, whyObjects } from 'osl-console/screens/ask/answer-grid';
 import { chartFor, timeAt } from 'osl-console/screens/ask/chart-for';

@@ -32,7 +32,7 @@ const OTHER_READERS: ReadonlyMap<string, string> = new Map([
     'src/service/row-security.ts',
     'cli/commands/discover.ts',
     'cli/doctor/database.ts',
-    'cli/doctor/words.ts',
+    'cli/doctor/run.ts',
     'cli/init/connect.ts',
     'cli/init/make.ts',
     'cli/row-security/run.ts',

@@ -253,7 +253,7 @@ const HEARERS: Readonly<Record<string, string>> = {
   'cli/serve/ports.ts': "on('error'",
   'cli/workers/slot.ts': "on('error'",
   'cli/workers/supervisor.ts': "on('error'",
-  'cli/lsp/checking-thread.ts': "('error', ended)",
+  'cli/lsp/project-states.ts': "('error', ended)",
   'cli/lsp/serve.ts': 'createConnection', // of an editor, over standard input
   'wire/handshake.ts': "('error', fail)",
   'wire/server.ts': "on('error'",

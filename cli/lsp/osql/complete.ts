@@ -2,8 +2,7 @@ import { identifier } from 'osl-compiler';
 import { type CompletionItem, CompletionItemKind, InsertTextFormat } from 'vscode-languageserver/node';
 import type { FunctionEntry } from '../../../src/model/graph/language.js';
 import type { ManifestNames } from '../names.js';
-import { isName, type OsqlToken, type Statement } from './scan.js';
-import { columnsIn, sourcesIn } from './scope.js';
+import { columnsIn, isName, type OsqlToken, type Statement, sourcesIn } from './scope.js';
 
 const KEYWORDS =
   'select from where group by order having limit offset join left inner on and or not in exists between like ilike is null case when then else end with as distinct union all intersect except over partition cast interval date timestamp true false asc desc'.split(

@@ -1,6 +1,5 @@
 import type { SignedInCaller } from './caller.js';
-import { getJson, postJson } from './http.js';
-import { ProblemError } from './problem.js';
+import { getJson, ProblemError, postJson } from './http.js';
 
 /** What admins ask. Requests of authors are few a second, so that one follows another, and waits where it is told to. */
 

@@ -1,8 +1,7 @@
 import type { Answer, Plan, Problem } from '../../../clients/typescript/types.js';
-import type { JsonValue } from '../parts/rows/column.js';
+import type { JsonValue } from '../parts/rows/row-store.js';
 import type { SignedInCaller } from './caller.js';
-import { postJson, send } from './http.js';
-import { ProblemError, UnreachedError } from './problem.js';
+import { ProblemError, postJson, send, UnreachedError } from './http.js';
 
 export type { Answer, Plan };
 /** What an answer says beside its rows. */

@@ -1,5 +1,5 @@
-import { useRef, useState } from 'react';
 import './parts.css';
+import { useRef, useState } from 'react';
 
 interface CopyTextProps {
   readonly label: string;
@@ -39,4 +39,14 @@ export function CopyText({ label, text }: CopyTextProps) {
       </div>
     </div>
   );
+}
+
+/** Has the browser save `content` as a file of this name. */
+export function download(name: string, content: string | Blob, type: string): void {
+  const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 1_000);
 }

@@ -1,7 +1,14 @@
-import { ProblemError } from '../api/problem.js';
-import { caretOf } from './caret.js';
 import './parts.css';
-import { Words } from './Words.js';
+import { ProblemError } from '../api/http.js';
+import { caretOf } from './caret.js';
+
+/** A sentence of the gateway, in which names stand between backticks. */
+export function Words({ text }: { readonly text: string }) {
+  return text.split('`').map((part, i) =>
+    // biome-ignore lint/suspicious/noArrayIndexKey: a part is its place.
+    i % 2 === 1 ? <code key={i}>{part}</code> : <span key={i}>{part}</span>,
+  );
+}
 
 interface ErrorBoxProps {
   readonly error: unknown;

@@ -14,11 +14,10 @@ import type { ServerSettings } from '../api/settings.js';
 import { Dialog } from '../parts/Dialog.js';
 import { Empty } from '../parts/Empty.js';
 import { isLoadFault, RELOAD_TITLE, RELOAD_WORDS } from '../parts/load-fault.js';
-import { ADMIN_SCREENS, hashOf, SCREENS, type ScreenName, TITLES } from './routes.js';
+import { ADMIN_SCREENS, hashOf, SCREENS, type ScreenName, TITLES, usePlace } from './routes.js';
 import { SignIn } from './SignIn.js';
 import { SessionContext } from './session.js';
 import { applyTheme, nextTheme, storedTheme, type Theme } from './theme.js';
-import { usePlace } from './usePlace.js';
 import type { SignedInState } from './useSignedIn.js';
 
 interface FrameProps {

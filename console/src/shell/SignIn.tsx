@@ -1,6 +1,6 @@
 import { type FormEvent, useId, useState } from 'react';
 import type { SignedInCaller } from '../api/caller.js';
-import { ProblemError } from '../api/problem.js';
+import { ProblemError } from '../api/http.js';
 import type { IdentityProvider, ServerSettings } from '../api/settings.js';
 import { isLoadFault, RELOAD_TITLE, RELOAD_WORDS } from '../parts/load-fault.js';
 import type { SignedIn } from './kept.js';

@@ -1,3 +1,5 @@
+import { useSyncExternalStore } from 'react';
+
 /** A screen of the console, by the word after `#/`. */
 export const SCREENS = ['ask', 'map', 'metrics', 'policy', 'audit', 'operations'] as const;
 export type ScreenName = (typeof SCREENS)[number];
@@ -30,4 +32,15 @@ export function placeOf(hash: string): PageAddress {
 export function hashOf(screen: ScreenName, parameters: Readonly<Record<string, string>> = {}): string {
   const query = new URLSearchParams(parameters).toString();
   return `#/${screen}${query === '' ? '' : `?${query}`}`;
+}
+
+function subscribe(changed: () => void): () => void {
+  addEventListener('hashchange', changed);
+  return () => removeEventListener('hashchange', changed);
+}
+
+/** The place that the address names now. */
+export function usePlace(): PageAddress {
+  const hash = useSyncExternalStore(subscribe, () => location.hash);
+  return placeOf(hash);
 }

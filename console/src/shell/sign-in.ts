@@ -1,5 +1,5 @@
 import { callerOf, type SignedInCaller } from '../api/caller.js';
-import { faultOf } from '../api/problem.js';
+import { faultOf } from '../api/http.js';
 import { keep, type SignedIn } from './kept.js';
 
 /** A token for one of the demo's callers; only the demo on this machine answers. @throws ProblemError, UnreachedError */

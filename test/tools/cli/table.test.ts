@@ -2,9 +2,8 @@ import type { MetricFormat } from 'osl-compiler';
 import t from 'tap';
 import { formatAnswer, formatAnswerCsv } from '../../../cli/answer.js';
 import type { AnswerBody } from '../../../cli/client.js';
-import { shownFigure } from '../../../cli/figure.js';
 import { formatProblem } from '../../../cli/problem.js';
-import { formatTable, widthOf } from '../../../cli/table.js';
+import { formatTable, shownFigure, widthOf } from '../../../cli/table.js';
 
 const WIDTHS: readonly (readonly [string, number])[] = [
   ['', 0],

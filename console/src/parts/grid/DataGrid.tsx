@@ -2,8 +2,7 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid takes the keyboard as one.
 import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import './grid.css';
-import { type GridCell, type GridData, isAmount, widthsOf } from './grid-data.js';
-import { scrollTo, windowOf } from './window.js';
+import { type GridCell, type GridData, isAmount, scrollTo, widthsOf, windowOf } from './grid-data.js';
 
 interface DataGridProps {
   readonly label: string;

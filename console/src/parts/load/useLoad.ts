@@ -1,4 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
+import { adminGet, adminPost } from '../../api/admin.js';
+import type { SignedInCaller } from '../../api/caller.js';
 
 export interface LoadState<T> {
   /** What came last; stays while it is asked for again. */
@@ -41,4 +43,68 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
   const again = useCallback(() => setTurn((n) => n + 1), []);
   const isOwn = state.key === key && key !== null;
   return { value: isOwn ? state.value : null, error: isOwn ? state.error : null, isLoading, again };
+}
+
+/** `value` as it was so many milliseconds ago, once it rests: for what is typed. */
+export function useLater<T>(value: T, ms = 250): T {
+  const [later, setLater] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setLater(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return later;
+}
+
+/** Calls `look` every so often while the page is looked at; a tab that is hidden asks nothing. */
+export function usePolling(look: () => void, everyMs: number | null): void {
+  const latest = useRef(look);
+  latest.current = look;
+  useEffect(() => {
+    if (everyMs === null) return;
+    let timer: ReturnType<typeof setInterval> | null = null;
+    const begin = (): void => {
+      if (timer === null && document.visibilityState === 'visible')
+        timer = setInterval(() => latest.current(), everyMs);
+    };
+    const changed = (): void => {
+      if (document.visibilityState === 'visible') {
+        latest.current();
+        begin();
+        return;
+      }
+      if (timer !== null) clearInterval(timer);
+      timer = null;
+    };
+    begin();
+    document.addEventListener('visibilitychange', changed);
+    return () => {
+      document.removeEventListener('visibilitychange', changed);
+      if (timer !== null) clearInterval(timer);
+    };
+  }, [everyMs]);
+}
+
+/** A job as every path of one answers it. */
+interface Job {
+  readonly state: string;
+}
+
+interface JobState<J extends Job> {
+  /** Its state and last result; null before the first answer. */
+  readonly job: J | null;
+  readonly error: unknown;
+  readonly begin: () => void;
+  readonly again: () => void;
+}
+
+/** Reads the job of the server at `path`, polls it while it runs, and starts it. */
+export function useJob<J extends Job>(caller: SignedInCaller, path: string): JobState<J> {
+  const { value, error, again } = useLoad(path, (signal) => adminGet<J>(caller, path, {}, signal));
+  const [fault, setFault] = useState<unknown>(null);
+  usePolling(again, value?.state === 'running' ? 1_000 : null);
+  const begin = (): void => {
+    setFault(null);
+    adminPost(caller, path, null).then(again, setFault);
+  };
+  return { job: value, error: fault ?? error, begin, again };
 }

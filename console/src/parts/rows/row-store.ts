@@ -1,4 +1,69 @@
-import { ColumnValues, type JsonValue } from './column.js';
+/** A value of JSON, as an answer has it. */
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly unknown[]
+  | Readonly<Record<string, unknown>>;
+
+const FIRST = 1_024;
+
+/**
+ * One column of an answer. Numbers lie in one typed array for as long as there are numbers alone; a NaN there stands for
+ * NULL, since JSON has no other. Equal texts near each other are kept once.
+ */
+class ColumnValues {
+  #numbers: Float64Array | null = new Float64Array(FIRST);
+  #values: JsonValue[] = [];
+  #length = 0;
+  readonly #recent = new Map<string, string>();
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(value: JsonValue): void {
+    if (this.#numbers !== null && (typeof value === 'number' || value === null)) this.#pushNumber(value);
+    else {
+      if (this.#numbers !== null) this.#mix(this.#numbers);
+      this.#values.push(typeof value === 'string' ? this.#once(value) : value);
+    }
+    this.#length += 1;
+  }
+
+  at(row: number): JsonValue {
+    if (row < 0 || row >= this.#length) return null;
+    if (this.#numbers === null) return this.#values[row] ?? null;
+    const number = this.#numbers[row] ?? Number.NaN;
+    return Number.isNaN(number) ? null : number;
+  }
+
+  #pushNumber(value: number | null): void {
+    let numbers = this.#numbers ?? new Float64Array(FIRST);
+    if (this.#length === numbers.length) {
+      const larger = new Float64Array(2 * numbers.length);
+      larger.set(numbers);
+      numbers = larger;
+      this.#numbers = larger;
+    }
+    numbers[this.#length] = value ?? Number.NaN;
+  }
+
+  #mix(numbers: Float64Array): void {
+    this.#values = Array.from(numbers.subarray(0, this.#length), (n) => (Number.isNaN(n) ? null : n));
+    this.#numbers = null;
+  }
+
+  #once(text: string): string {
+    if (text.length > 64) return text;
+    const known = this.#recent.get(text);
+    if (known !== undefined) return known;
+    if (this.#recent.size >= 4_096) this.#recent.clear();
+    this.#recent.set(text, text);
+    return text;
+  }
+}
 
 /** The rows of one answer, column by column, in memory. */
 export class RowStore {

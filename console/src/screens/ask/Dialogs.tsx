@@ -5,8 +5,8 @@ import { Tabs } from '../../parts/Tabs.js';
 import { useSession } from '../../shell/session.js';
 import { type CopyTarget, copyAs, WAY_TITLES, WAYS } from './copy-as.js';
 import { LibraryView } from './LibraryView.js';
+import type { LibraryState } from './library.js';
 import { linkTo, type QuestionDraft } from './useDraft.js';
-import type { LibraryState } from './useLibrary.js';
 
 export type DialogName = 'library' | 'save' | 'share' | 'copy';
 

@@ -1,8 +1,7 @@
 import { useState } from 'react';
 import { Tabs } from '../../parts/Tabs.js';
-import type { LibraryEntry, SavedQuery } from './library.js';
+import type { LibraryEntry, LibraryState, SavedQuery } from './library.js';
 import type { QuestionDraft } from './useDraft.js';
-import type { LibraryState } from './useLibrary.js';
 
 interface LibraryViewProps {
   readonly library: LibraryState;

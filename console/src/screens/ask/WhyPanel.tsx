@@ -2,8 +2,7 @@ import { type FormEvent, useEffect, useId, useState } from 'react';
 import type { Why } from '../../../../clients/typescript/types.js';
 import type { SignedInCaller } from '../../api/caller.js';
 import { getJson, postJson } from '../../api/http.js';
-import { ErrorBox } from '../../parts/ErrorBox.js';
-import { Words } from '../../parts/Words.js';
+import { ErrorBox, Words } from '../../parts/ErrorBox.js';
 import { useSession } from '../../shell/session.js';
 
 interface WhyPanelProps {

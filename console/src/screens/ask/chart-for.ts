@@ -1,5 +1,5 @@
 import { isMoment, isNumber } from 'osl-compiler/types';
-import type { ChartSeries, ChartSpec } from '../../parts/chart/chart-spec.js';
+import type { ChartSeries, ChartSpec } from '../../parts/chart/option.js';
 
 /** A column as the choice of a chart sees it, and the values to draw. */
 export interface ChartInput {

@@ -1,4 +1,4 @@
-import type { Problem } from '../../api/problem.js';
+import type { Problem } from '../../api/http.js';
 
 /** A change of the text that would mend an error. Offsets are UTF-16 units. */
 export interface Fix {

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { explain, type Plan, type QuestionBody } from '../../api/ask.js';
 import type { SignedInCaller } from '../../api/caller.js';
-import { type Problem, ProblemError } from '../../api/problem.js';
+import { type Problem, ProblemError } from '../../api/http.js';
 import { useSchema } from '../../api/schema.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useSession } from '../../shell/session.js';
@@ -10,11 +10,11 @@ import { type DialogName, Dialogs } from './Dialogs.js';
 import { Examples } from './Examples.js';
 import { Editor, type EditorHandle, type ErrorMark } from './editor/Editor.js';
 import { applied, fixOf, placeOf } from './fix.js';
+import { useLibrary } from './library.js';
 import { PlanView } from './PlanView.js';
 import { StatusLine, Toolbar } from './Toolbar.js';
 import { useAnswer } from './useAnswer.js';
 import { type QuestionDraft, useDraft } from './useDraft.js';
-import { useLibrary } from './useLibrary.js';
 import './ask.css';
 
 /** A question as text, and its answer. */

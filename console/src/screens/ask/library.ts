@@ -1,3 +1,5 @@
+import { useCallback, useState } from 'react';
+
 /** Questions that were asked or saved, kept by the browser for one server and one caller. */
 export interface LibraryEntry {
   readonly text: string;
@@ -75,4 +77,34 @@ export function withSaved(library: Library, saved: SavedQuery): Library {
 
 export function withoutSaved(library: Library, name: string): Library {
   return { ...library, saved: library.saved.filter((one) => one.name !== name) };
+}
+
+export interface LibraryState {
+  readonly library: Library;
+  asked(kept: LibraryEntry): void;
+  /** False where the browser keeps nothing. */
+  save(saved: SavedQuery): boolean;
+  forget(name: string): void;
+  forgetHistory(): void;
+}
+
+/** The questions of one caller in this browser. */
+export function useLibrary(caller: string): LibraryState {
+  const [library, setLibrary] = useState(() => readLibrary(localStorage, caller));
+  const change = useCallback(
+    (make: (now: Library) => Library): boolean => {
+      // Another tab may have written since.
+      const next = make(readLibrary(localStorage, caller));
+      setLibrary(next);
+      return writeLibrary(localStorage, caller, next);
+    },
+    [caller],
+  );
+  return {
+    library,
+    asked: useCallback((kept) => void change((now) => withAsked(now, kept)), [change]),
+    save: (saved) => change((now) => withSaved(now, saved)),
+    forget: (name) => void change((now) => withoutSaved(now, name)),
+    forgetHistory: () => void change((now) => ({ ...now, history: [] })),
+  };
 }

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from 'react';
-import { usePlace } from '../../shell/usePlace.js';
+import { usePlace } from '../../shell/routes.js';
 
 /** True if a text is OSL-SQL, or SQL over tables. */
 export type QuestionLanguage = 'osql' | 'sql';

@@ -1,14 +1,14 @@
 import { useState } from 'react';
 import { adminGet } from '../../api/admin.js';
 import type { AuditRecord, RecordPage, RecordProof } from '../../api/admin-types.js';
-import { download } from '../../parts/download.js';
+import { download } from '../../parts/CopyText.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
+import { Verdict } from './CheckFile.js';
 import { checkProof, type ProofCheck } from './proof.js';
-import { particularsOf, resultOf, sentenceOf, whoOf } from './record-words.js';
-import { Verdict } from './Verdict.js';
+import { particularsOf, resultOf, sentenceOf, whoOf } from './RecordList.js';
 
 export interface ChosenRequest {
   readonly id: string;

@@ -1,6 +1,6 @@
 import type { ChainVerdict, VerificationJob } from '../../api/admin-types.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useJob } from '../../parts/load/useJob.js';
+import { useJob } from '../../parts/load/useLoad.js';
 import { counted, momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
 

@@ -4,7 +4,7 @@ import type { AuditRecord, RecordPage } from '../../api/admin-types.js';
 import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useLater } from '../../parts/load/useLater.js';
+import { useLater } from '../../parts/load/useLoad.js';
 import { counted } from '../../parts/load/words.js';
 import { Tabs } from '../../parts/Tabs.js';
 import { useSession } from '../../shell/session.js';

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useThread } from '../../parts/thread/useThread.js';
+import { useThread } from '../../parts/thread/useAnswer.js';
 import { useSession } from '../../shell/session.js';
 import { MapView } from './MapView.js';
 import './map.css';

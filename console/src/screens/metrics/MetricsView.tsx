@@ -4,7 +4,7 @@ import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { goTo, isOwn, trust } from '../../parts/own-places.js';
 import { useAnswer } from '../../parts/thread/useAnswer.js';
-import { usePlace } from '../../shell/usePlace.js';
+import { usePlace } from '../../shell/routes.js';
 import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
 import { type MetricsAnswerState, useMetricsAnswer } from './answer/useAsked.js';
@@ -13,9 +13,7 @@ import type { CatalogMetric, CatalogThread } from './catalog/protocol.js';
 import { type Choice, keyOf, NOTHING, withGroups, withMetrics } from './choice/choice.js';
 import { choiceOf, linkOf } from './choice/link.js';
 import { FilterPick, RangePick } from './pick/FilterPick.js';
-import { Gallery } from './pick/Gallery.js';
-import { GroupList } from './pick/GroupList.js';
-import { PickList } from './pick/PickList.js';
+import { GroupList, PickList } from './pick/GroupList.js';
 
 export interface MetricsViewProps {
   readonly caller: SignedInCaller;
@@ -168,5 +166,55 @@ function MetricList({ thread, picked, onToggle }: MetricListProps) {
       )}
       none="You have no metrics."
     />
+  );
+}
+
+interface GalleryProps {
+  readonly thread: CatalogThread;
+  readonly onPick: (metric: CatalogMetric) => void;
+}
+
+const MOST_IN_GALLERY = 90;
+
+/** The metrics that there are, to begin with one. */
+function Gallery({ thread, onPick }: GalleryProps) {
+  const [term, setTerm] = useState('');
+  const find = useMemo(() => () => thread.ask('metrics', { term, most: MOST_IN_GALLERY }), [thread, term]);
+  const { answer } = useAnswer(find);
+  return (
+    <div className="gallery">
+      <header>
+        <h2>Choose a metric</h2>
+        <p className="quiet">
+          Each metric has one definition for all tools, and is computed over the rows that you may see.
+        </p>
+        {(answer?.total ?? 0) > 12 || term !== '' ? (
+          <input
+            type="search"
+            aria-label="Search metrics"
+            placeholder="Search …"
+            value={term}
+            onChange={(event) => setTerm(event.target.value)}
+          />
+        ) : null}
+      </header>
+      <ul>
+        {(answer?.first ?? []).map((metric) => (
+          <li key={metric.name}>
+            <button type="button" onClick={() => onPick(metric)}>
+              <span className="gallery-name">{metric.name}</span>
+              <span className="gallery-about">{metric.description ?? ''}</span>
+              <span className="gallery-of">
+                {metric.kind} · {metric.entity ?? 'several entities'}
+                {metric.deprecated === null ? '' : ' · deprecated'}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {answer !== null && answer.total > answer.first.length && (
+        <p className="quiet">{`${answer.first.length} of ${answer.total.toLocaleString('en')}: search for the others`}</p>
+      )}
+    </div>
   );
 }

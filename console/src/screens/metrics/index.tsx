@@ -3,7 +3,7 @@ import type { SignedInCaller } from '../../api/caller.js';
 import { send } from '../../api/http.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useThread } from '../../parts/thread/useThread.js';
+import { useThread } from '../../parts/thread/useAnswer.js';
 import { useSession } from '../../shell/session.js';
 import { beginCatalogThread } from './catalog/begin.js';
 import type { CatalogQuestions, CatalogThread } from './catalog/protocol.js';

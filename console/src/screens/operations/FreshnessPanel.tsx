@@ -5,7 +5,7 @@ import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useLoad } from '../../parts/load/useLoad.js';
 import { agoOf, counted, momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
-import { Scroll } from './Scroll.js';
+import { Scroll } from './Processes.js';
 
 /** How old indexes and rollups are, and which versions serve. */
 export function FreshnessPanel() {

@@ -1,11 +1,11 @@
 import { useMemo } from 'react';
 import type { Figures } from '../../api/admin-types.js';
 import { Chart } from '../../parts/chart/Chart.js';
-import type { ChartSpec } from '../../parts/chart/chart-spec.js';
+import type { ChartSpec } from '../../parts/chart/option.js';
 import { Empty } from '../../parts/Empty.js';
 import { counted } from '../../parts/load/words.js';
 import { type LatencyLine, latencyLines, msText } from './figures.js';
-import { Scroll } from './Scroll.js';
+import { Scroll } from './Processes.js';
 
 /** What requests took, by form, since the start: what `/metrics` counts. */
 export function Latency({ figures: { latency, refusals } }: { readonly figures: Figures }) {

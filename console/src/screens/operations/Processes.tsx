@@ -1,6 +1,6 @@
+import type { ReactNode } from 'react';
 import type { Figures, ProcessView } from '../../api/admin-types.js';
 import { agoOf, counted, inTimeOf } from '../../parts/load/words.js';
-import { Scroll } from './Scroll.js';
 
 interface ProcessesProps {
   readonly processes: readonly ProcessView[];
@@ -80,4 +80,19 @@ function stateOf({ draining, policy, policy_kept_until, audit, out_of_service }:
   if (draining) return 'draining: no new sessions';
   if (policy_kept_until !== null) return 'running with the last valid policy';
   return out_of_service.length > 0 ? `out of service: ${out_of_service.join(', ')}` : 'running';
+}
+
+interface ScrollProps {
+  readonly label: string;
+  readonly children: ReactNode;
+}
+
+/** What may be wider than the page scrolls by itself, and by the keyboard. */
+export function Scroll({ label, children }: ScrollProps) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: arrows scroll it.
+    <section className="scroll" aria-label={label} tabIndex={0}>
+      {children}
+    </section>
+  );
 }

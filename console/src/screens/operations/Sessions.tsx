@@ -6,7 +6,7 @@ import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { agoOf, shortName } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
-import { Scroll } from './Scroll.js';
+import { Scroll } from './Processes.js';
 
 interface SessionsProps {
   readonly sessions: readonly SessionView[];

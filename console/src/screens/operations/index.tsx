@@ -2,16 +2,14 @@ import { useState } from 'react';
 import { adminGet } from '../../api/admin.js';
 import type { Figures, PoolView, ProcessView, SessionView } from '../../api/admin-types.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useLoad } from '../../parts/load/useLoad.js';
-import { usePolling } from '../../parts/load/usePolling.js';
+import { useLoad, usePolling } from '../../parts/load/useLoad.js';
 import { counted } from '../../parts/load/words.js';
 import { Tabs } from '../../parts/Tabs.js';
 import { useSession } from '../../shell/session.js';
 import { FreshnessPanel, LineagePanel } from './FreshnessPanel.js';
 import { Latency } from './Latency.js';
 import { LimitsPanel } from './LimitsPanel.js';
-import { Processes } from './Processes.js';
-import { Scroll } from './Scroll.js';
+import { Processes, Scroll } from './Processes.js';
 import { Sessions } from './Sessions.js';
 import './operations.css';
 

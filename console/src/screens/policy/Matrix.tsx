@@ -1,14 +1,13 @@
 import { useState } from 'react';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useLater } from '../../parts/load/useLater.js';
+import { useLater } from '../../parts/load/useLoad.js';
 import { counted } from '../../parts/load/words.js';
-import { SIGHT_WORDS, SIGHTS } from '../../parts/sight/sights.js';
+import { SIGHT_WORDS, SIGHTS } from '../../parts/sight/Sight.js';
 import { useSession } from '../../shell/session.js';
 import { Explain, type ExplainedCell } from './Explain.js';
 import { MatrixGrid } from './MatrixGrid.js';
-import { type MatrixFilter, NO_FILTER } from './matrix-filter.js';
-import { useMatrix } from './useMatrix.js';
+import { type MatrixFilter, NO_FILTER, useMatrix } from './matrix-filter.js';
 
 /** Subjects beside columns; a cell says why it is so. */
 export function Matrix() {

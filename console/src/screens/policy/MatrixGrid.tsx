@@ -2,13 +2,13 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid takes the keyboard as one.
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import type { MatrixPage, Sight } from '../../api/admin-types.js';
-import { scrollTo, windowOf } from '../../parts/grid/window.js';
+import { scrollTo, windowOf } from '../../parts/grid/grid-data.js';
 import { shortName } from '../../parts/load/words.js';
 import '../../parts/sight/sight.css';
-import { SIGHT_WORDS } from '../../parts/sight/sights.js';
+import { SIGHT_WORDS } from '../../parts/sight/Sight.js';
 import type { ExplainedCell } from './Explain.js';
+import type { MatrixState } from './matrix-filter.js';
 import { rowAt } from './matrix-filter.js';
-import type { MatrixState } from './useMatrix.js';
 
 interface MatrixGridProps {
   readonly state: MatrixState;

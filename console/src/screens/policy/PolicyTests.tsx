@@ -3,8 +3,7 @@ import { adminGet } from '../../api/admin.js';
 import type { Freshness, PolicyTestsJob } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useJob } from '../../parts/load/useJob.js';
-import { useLoad } from '../../parts/load/useLoad.js';
+import { useJob, useLoad } from '../../parts/load/useLoad.js';
 import { counted, momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
 

@@ -1,5 +1,5 @@
 import { isNumber } from 'osl-compiler/types';
-import type { ChartSeries, ChartSpec } from '../../../parts/chart/chart-spec.js';
+import type { ChartSeries, ChartSpec } from '../../../parts/chart/option.js';
 import { timeOf } from '../choice/period.js';
 import { type MetricsColumn, type MetricsReading, type MetricsRow, wordOf } from './columns.js';
 import { numberOf } from './figure.js';

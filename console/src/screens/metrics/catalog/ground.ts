@@ -1,7 +1,6 @@
 import type { Plan } from '../../../../../clients/typescript/types.js';
 import type { SignedInCaller } from '../../../api/caller.js';
-import { postJson } from '../../../api/http.js';
-import { ProblemError } from '../../../api/problem.js';
+import { ProblemError, postJson } from '../../../api/http.js';
 import { entitiesIn } from '../dimensions/offered.js';
 import type { CatalogMetric, CatalogThread } from './protocol.js';
 

@@ -1,6 +1,5 @@
 import { isMoment } from 'osl-compiler/types';
 import type { Schema } from '../../../../../clients/typescript/types.js';
-import { reachedFrom, stepsOf } from './routes.js';
 
 /** Something that all picked metrics can be grouped by, as far as the schema tells. The server has the last word. */
 export interface DimensionChoice {
@@ -59,4 +58,89 @@ function offeredOf(
 export function entitiesIn(objects: readonly string[]): readonly string[] {
   const prefix = 'osl.entities.';
   return objects.filter((o) => o.startsWith(prefix)).map((o) => o.slice(prefix.length).replaceAll('"', ''));
+}
+
+/** One relationship, walked from the many to the one. */
+interface RelationshipStep {
+  readonly relationship: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The steps out of each entity on which a row meets at most one: what a figure may be grouped by without being multiplied. */
+function stepsOf(schema: Schema): ReadonlyMap<string, readonly RelationshipStep[]> {
+  const keys = new Map(schema.entities.map((e) => [e.name, e.primary_key]));
+  const steps = new Map<string, RelationshipStep[]>();
+  const add = (step: RelationshipStep): void => {
+    const known = steps.get(step.from);
+    if (known === undefined) steps.set(step.from, [step]);
+    else known.push(step);
+  };
+  for (const { name, from, to, bridge } of schema.relationships) {
+    if (bridge !== null) continue;
+    if (isKey(keys.get(to.entity), to.columns)) add({ relationship: name, from: from.entity, to: to.entity });
+    if (isKey(keys.get(from.entity), from.columns))
+      add({ relationship: name, from: to.entity, to: from.entity });
+  }
+  return steps;
+}
+
+function isKey(key: readonly string[] | undefined, columns: readonly string[]): boolean {
+  return key !== undefined && key.length > 0 && key.every((name) => columns.includes(name));
+}
+
+/** An entity that the rows of another lead to, and how a dimension names the way: `customer`, `sent_by`, `a__b`. */
+interface ReachableEntity {
+  readonly entity: string;
+  readonly prefix: string;
+  /** Relationships on the way. */
+  readonly steps: number;
+}
+
+/** Entities beyond which no more are looked for, so that a graph of any size is answered at once. */
+const MOST_REACHED = 500;
+
+/**
+ * What the rows of `start` lead to. Where one shortest way leads to an entity the entity's own name says it; where
+ * several do, each is named by its relationships, since the server would refuse the bare name.
+ */
+function reachedFrom(
+  start: string,
+  steps: ReadonlyMap<string, readonly RelationshipStep[]>,
+): readonly ReachableEntity[] {
+  const found: ReachableEntity[] = [{ entity: start, prefix: start, steps: 0 }];
+  const seen = new Set([start]);
+  let edge: readonly (readonly RelationshipStep[])[] = (steps.get(start) ?? []).map((step) => [step]);
+  while (edge.length > 0 && found.length < MOST_REACHED) {
+    const ways = new Map<string, (readonly RelationshipStep[])[]>();
+    for (const way of edge) {
+      const to = way.at(-1)?.to ?? start;
+      if (seen.has(to) && !isLoop(way)) continue;
+      const known = ways.get(to);
+      if (known === undefined) ways.set(to, [way]);
+      else known.push(way);
+    }
+    for (const [entity, all] of ways) found.push(...namesOf(entity, all));
+    for (const entity of ways.keys()) seen.add(entity);
+    edge = [...ways].flatMap(([entity, all]) =>
+      entity === start ? [] : all.flatMap((way) => (steps.get(entity) ?? []).map((step) => [...way, step])),
+    );
+  }
+  return found.slice(0, MOST_REACHED);
+}
+
+/** A relationship of an entity with itself, such as a person's manager. */
+function isLoop(way: readonly RelationshipStep[]): boolean {
+  return way.length === 1 && way[0]?.from === way[0]?.to;
+}
+
+function namesOf(entity: string, ways: readonly (readonly RelationshipStep[])[]): readonly ReachableEntity[] {
+  const [first] = ways;
+  if (first !== undefined && ways.length === 1 && !isLoop(first))
+    return [{ entity, prefix: entity, steps: first.length }];
+  return ways.map((way) => ({
+    entity,
+    prefix: way.map((step) => step.relationship).join('__'),
+    steps: way.length,
+  }));
 }

@@ -1,2 +1,0 @@
-export { loadPolicyTests } from './document.js';
-export { type Coverage, type PolicyTestRun, runPolicyTests } from './run.js';
