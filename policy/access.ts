@@ -4,7 +4,7 @@ import { type Access, type Catalog, InternalError } from 'osl-compiler';
 import { attributesIn } from './attribute-types.js';
 import { attributesOf } from './attributes.js';
 import { type BreakGlass, type Circumstances, type Conditions, type Hours, NOWHERE } from './conditions.js';
-import type { Identity } from './identity.js';
+import type { IdentityClaims } from './identity.js';
 import { LazyMap } from './lazy-map.js';
 import { nextMinute } from './local-time.js';
 import { type Rights, relationAccess, relationsOf } from './rights.js';
@@ -32,7 +32,7 @@ export interface EffectiveAccess extends Access {
  * Throws E3001 for another tenant's identity, InternalError where `snapshot` was not compiled against `catalog`.
  */
 export function effectiveAccess(
-  identity: Identity,
+  identity: IdentityClaims,
   snapshot: PolicySnapshot,
   catalog: Catalog,
   circumstances: Circumstances = NOWHERE,
@@ -59,7 +59,7 @@ export function effectiveAccess(
  * epoch, later than theirs. What is kept of a caller's rights is kept no longer.
  */
 export function accessUntil(
-  identity: Identity,
+  identity: IdentityClaims,
   snapshot: PolicySnapshot,
   circumstances: Circumstances,
 ): number {
@@ -70,7 +70,7 @@ export function accessUntil(
 }
 
 /** Break-glass limits of the caller: the longest duration and the fewest uses in 24 hours; null if not allowed. */
-export function mayBreakGlass(identity: Identity, snapshot: PolicySnapshot): BreakGlass | null {
+export function mayBreakGlass(identity: IdentityClaims, snapshot: PolicySnapshot): BreakGlass | null {
   if (identity.chain.length !== 1) return null;
   const found = knownOf(identity, snapshot).conditions.flatMap(({ breakGlass }) => breakGlass ?? []);
   if (found.length === 0) return null;
@@ -87,7 +87,7 @@ export function isEmpty(access: Access): boolean {
 
 /** The values of an attribute of one subject of the chain, root first; none where it is missing or `any`. */
 export function attributeValues(
-  identity: Identity,
+  identity: IdentityClaims,
   snapshot: PolicySnapshot,
   subjectIndex: number,
   name: string,
@@ -116,7 +116,7 @@ export function roleAccess(role: string, snapshot: PolicySnapshot, catalog: Cata
 }
 
 function evaluate(
-  identity: Identity,
+  identity: IdentityClaims,
   snapshot: PolicySnapshot,
   catalog: Catalog,
   open: readonly string[],
@@ -161,7 +161,7 @@ function relationAccesses(rights: Rights, snapshot: PolicySnapshot, catalog: Cat
  * ceiling could take a role's deny rules away, a longer chain would see more than a shorter one.
  */
 export function rightsOf(
-  identity: Identity,
+  identity: IdentityClaims,
   snapshot: PolicySnapshot,
   open: readonly string[],
   chain: readonly SubjectPolicy[] = subjectsOf(identity, snapshot),
@@ -190,7 +190,7 @@ function denying(
  * Tells callers apart who have the same rights, and to whom their tokens give different values of attributes; empty where
  * the token says nothing of them, and the policy alone does.
  */
-function claimedOf({ members }: Identity): string {
+function claimedOf({ members }: IdentityClaims): string {
   const said = (members ?? []).map(({ rule, attributes }) => [
     rule,
     [...attributes].sort(([a], [b]) => (a < b ? -1 : 1)),
@@ -220,7 +220,7 @@ function signatureOf(rights: Rights, snapshot: PolicySnapshot): string {
 
 interface Caches {
   /** One verified token, one identity object. */
-  readonly byIdentity: WeakMap<Identity, CallerRights>;
+  readonly byIdentity: WeakMap<IdentityClaims, CallerRights>;
   /** Callers with the same rights share what is worked out for them. */
   readonly bySignature: LRUCache<string, RelationAccesses>;
 }
@@ -236,7 +236,7 @@ interface CallerRights {
 /** More sets of conditions that hold than one token ever meets. */
 const OPEN_SETS = 64;
 
-function knownOf(identity: Identity, snapshot: PolicySnapshot): CallerRights {
+function knownOf(identity: IdentityClaims, snapshot: PolicySnapshot): CallerRights {
   const { byIdentity } = cachesOf(snapshot);
   const known = byIdentity.get(identity);
   if (known !== undefined) return known;
@@ -264,7 +264,7 @@ function cachesOf(snapshot: PolicySnapshot): Caches {
 /** True if all of `conditions` holds for a request of `identity`. What is not known does not hold. */
 function holds(
   conditions: Conditions,
-  identity: Identity,
+  identity: IdentityClaims,
   snapshot: PolicySnapshot,
   { now, surface, address, purpose: stated, emergency }: Circumstances,
 ): boolean {
@@ -287,7 +287,7 @@ const NONE: readonly string[] = Object.freeze([]);
 /** A glass is broken by a person, who answers for it: one who acts for another does not. */
 function isBroken(
   { minutes }: BreakGlass,
-  { chain }: Identity,
+  { chain }: IdentityClaims,
   now: number,
   emergency: Circumstances['emergency'],
 ): boolean {
@@ -325,7 +325,7 @@ export const PURPOSE_CLAIM = 'purpose';
  * where nobody says, or where policy or token do not allow it.
  */
 export function purposeOf(
-  identity: Identity,
+  identity: IdentityClaims,
   snapshot: PolicySnapshot,
   stated: string | null,
 ): string | null {
@@ -336,7 +336,7 @@ export function purposeOf(
 
 /** A purpose counts as a role does: below every subject's ceiling; and where the token names some, among those. */
 function allowsPurpose(
-  identity: Identity,
+  identity: IdentityClaims,
   snapshot: PolicySnapshot,
   purpose: string | null,
 ): purpose is string {

@@ -1,9 +1,9 @@
-/**
- * Caller as stated by a verified actor token (contract, Authentication). Frozen.
- *
- * Made only from claims that passed `readClaims`; nothing else of a request is ever consulted.
- */
-export interface Identity {
+import { InternalError } from 'osl-compiler';
+
+let make: (claims: IdentityClaims) => Identity;
+
+/** Who asks, as claims say it (contract, Authentication). It proves nothing: an `Identity` does. */
+export interface IdentityClaims {
   readonly tenant: string;
   /** The last element of `chain`. */
   readonly subject: string;
@@ -29,8 +29,48 @@ export interface Identity {
   readonly claims?: ReadonlyMap<string, readonly string[]>;
 }
 
+/** A caller whose token, password or certificate was verified; nothing else of a request is ever consulted. Frozen. */
+export class Identity implements IdentityClaims {
+  declare readonly tenant: string;
+  declare readonly subject: string;
+  declare readonly chain: readonly string[];
+  declare readonly roles: readonly string[];
+  declare readonly aclRoles: readonly string[];
+  declare readonly issuedAt: number;
+  declare readonly expiresAt: number;
+  declare readonly skewSeconds?: number;
+  declare readonly members?: readonly ExchangedMember[];
+  declare readonly tokenId: string;
+  declare readonly sources?: readonly ParentToken[];
+  declare readonly claims?: ReadonlyMap<string, readonly string[]>;
+  /** Keeps a look-alike and a copy with other claims from being an identity. */
+  readonly #verified = true;
+
+  private constructor(claims: IdentityClaims, key: symbol) {
+    if (key !== KEY) throw new InternalError('an identity of an unknown maker');
+    Object.assign(this, claims);
+    Object.freeze(this);
+  }
+
+  static {
+    make = (claims) => new Identity(claims, KEY);
+  }
+
+  /** INVARIANT: the type can be cast away; the private field cannot. */
+  static is(claims: IdentityClaims): claims is Identity {
+    return #verified in claims;
+  }
+}
+
+const KEY = Symbol('identity');
+
+/** The identity of who brought proof of `claims`: `test/ask/one-way` names those who verify it. */
+export function mintIdentity(claims: IdentityClaims): Identity {
+  return make(claims);
+}
+
 /** A token from which another was made, as far as it can be revoked. */
-export type ParentToken = Pick<Identity, 'chain' | 'tokenId' | 'issuedAt' | 'skewSeconds'>;
+export type ParentToken = Pick<IdentityClaims, 'chain' | 'tokenId' | 'issuedAt' | 'skewSeconds'>;
 
 /** Result of an exchange for one subject of a chain, as stored in the token that it made. */
 export interface ExchangedMember {

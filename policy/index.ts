@@ -25,7 +25,7 @@ export {
 } from './exchange/exchange.js';
 export type { IdentityIssuer } from './exchange/identity-token.js';
 export { tokenIdIn } from './exchange/identity-token.js';
-export type { Identity } from './identity.js';
+export { Identity, type IdentityClaims } from './identity.js';
 export { addressGroup, createGuesses, type Guesses, type GuessOptions } from './limits/guesses.js';
 export { type Lease, monotonicMs } from './limits/leases.js';
 export {

@@ -3,7 +3,7 @@ import type { Catalog } from 'osl-compiler';
 import type { EffectiveAccess } from './access.js';
 import { attributesOf } from './attributes.js';
 import type { GrantDocument } from './document.js';
-import type { Identity } from './identity.js';
+import { type Identity, type IdentityClaims, mintIdentity } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects-of.js';
 
@@ -59,7 +59,7 @@ export interface Reasons {
  */
 export function reasonsFor(
   relation: string,
-  identity: Identity,
+  identity: IdentityClaims,
   access: EffectiveAccess,
   snapshot: PolicySnapshot,
   catalog: Catalog,
@@ -137,13 +137,13 @@ export interface HypotheticalCaller {
 const LIFETIME = 300;
 
 /**
- * The identity that a token for `supposed` would give. It proves nothing: for judging a policy, never for answering
+ * The claims that a token for `supposed` would bring. It proves nothing: for judging a policy, never for answering
  * whoever asked for it.
  */
 export function supposedIdentity(
   { chain, roles, claims }: HypotheticalCaller,
   snapshot: PolicySnapshot,
-): Identity {
+): IdentityClaims {
   const subject = chain.at(-1) ?? '';
   const issuedAt = Math.floor(Date.now() / 1_000);
   return Object.freeze({
@@ -157,4 +157,9 @@ export function supposedIdentity(
     tokenId: randomUUID(),
     ...(claims !== undefined && { claims: new Map(Object.entries(claims)) }),
   });
+}
+
+/** An identity that nothing proves, for `osl policy test`: it asks databases that were made for the test. */
+export function testIdentity(supposed: HypotheticalCaller, snapshot: PolicySnapshot): Identity {
+  return mintIdentity(supposedIdentity(supposed, snapshot));
 }

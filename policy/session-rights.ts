@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rightsOf } from './access.js';
 import { attributesIn } from './attribute-types.js';
-import type { Identity } from './identity.js';
+import type { IdentityClaims } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects-of.js';
 
@@ -22,7 +22,7 @@ export interface SessionRights {
  * Rights of `identity` under `snapshot` while these conditions hold, with the attributes that its filters use. A grant with conditions counts under a name of its own (`roleIn`).
  */
 export function sessionRights(
-  identity: Identity,
+  identity: IdentityClaims,
   snapshot: PolicySnapshot,
   open: readonly string[],
 ): SessionRights {

@@ -1,5 +1,5 @@
 import { exchangedSubject } from './exchange/member.js';
-import type { Identity } from './identity.js';
+import type { IdentityClaims } from './identity.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
 
 const NOBODY: SubjectPolicy = Object.freeze({
@@ -11,7 +11,7 @@ const NOBODY: SubjectPolicy = Object.freeze({
 });
 
 /** Policy of each subject of the chain, root first. */
-export function subjectsOf(identity: Identity, snapshot: PolicySnapshot): readonly SubjectPolicy[] {
+export function subjectsOf(identity: IdentityClaims, snapshot: PolicySnapshot): readonly SubjectPolicy[] {
   return identity.chain.map((name, i) => {
     const listed = snapshot.subjects.get(name);
     const member = identity.members?.[i];

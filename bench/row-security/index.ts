@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { ready } from 'osl-compiler';
 import type { Client } from 'pg';
-import { compileSnapshot, effectiveAccess, type Identity, sessionRights } from '../../policy/index.js';
+import { compileSnapshot, effectiveAccess, type IdentityClaims, sessionRights } from '../../policy/index.js';
 import { rowSecurityOf, rowSecurityScript, signedRights } from '../../src/model/row-security/index.js';
 import type { NativePostgres } from '../../test/support/native-postgres.js';
 import { catalogOf, tables } from '../barrier/data.js';
@@ -94,7 +94,7 @@ const SNAPSHOT_OF = (schema: string) => {
   return { catalog, snapshot };
 };
 
-const CALLER: Identity = {
+const CALLER: IdentityClaims = {
   tenant: TENANT,
   subject: SUBJECT,
   chain: [SUBJECT],

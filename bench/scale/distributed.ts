@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Catalog, compile, emit, type Slot } from 'osl-compiler';
 import { Client } from 'pg';
 import { stringify } from 'yaml';
-import { compileSnapshot, effectiveAccess, type Identity } from '../../policy/index.js';
+import { compileSnapshot, effectiveAccess, type IdentityClaims } from '../../policy/index.js';
 import { loadManifest, loadPolicyDocument } from '../../src/model/manifest/index.js';
 import { filled } from '../../test/service/distributed/served.js';
 import * as shop from '../../test/service/distributed/shop.js';
@@ -168,7 +168,7 @@ function statement(
   return { name: `${name}.${text.includes('_one') ? 'one' : 'cut'}`, text: sql, values: [slots.map(value)] };
 }
 
-function identityOf(who: string): Identity {
+function identityOf(who: string): IdentityClaims {
   const now = Math.floor(Date.now() / 1_000);
   return Object.freeze({
     tenant: 'demo',

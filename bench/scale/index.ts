@@ -6,7 +6,7 @@ import {
   compileSnapshot,
   type EffectiveAccess,
   effectiveAccess,
-  type Identity,
+  type IdentityClaims,
   type PolicySnapshot,
 } from '../../policy/index.js';
 import { loadManifest, loadPolicyDocument, type Manifest } from '../../src/model/manifest/index.js';
@@ -136,7 +136,7 @@ function compileMeasures(small: Loaded, large: Loaded, quick: boolean): readonly
 /** A caller's first request under a policy works out the access; later ones find it. */
 function accessOf({ manifest, snapshot }: Loaded): { readonly access: EffectiveAccess; readonly us: number } {
   const now = Math.floor(Date.now() / 1_000);
-  const identity: Identity = Object.freeze({
+  const identity: IdentityClaims = Object.freeze({
     tenant: 'bench',
     subject: 'user:bench',
     chain: ['user:bench'],

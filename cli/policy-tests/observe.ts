@@ -6,8 +6,8 @@ import {
   type Identity,
   LIMIT_BUCKETS,
   type PolicySnapshot,
-  supposedIdentity,
 } from '../../policy/index.js';
+import { testIdentity } from '../../policy/reasons.js';
 import { createPlanCache } from '../../src/ask/data/plan-cache.js';
 import { type AnswerParts, ask, type DataQuestion } from '../../src/ask/index.js';
 import { bestSight, objectNamed, type Visibility } from '../../src/model/graph/index.js';
@@ -35,7 +35,7 @@ export async function observe(
   test: PolicyTest,
 ): Promise<TestOutcome> {
   const { claims } = test.from;
-  const identity = supposedIdentity({ ...test, ...(claims !== undefined && { claims }) }, snapshot);
+  const identity = testIdentity({ ...test, ...(claims !== undefined && { claims }) }, snapshot);
   if (test.asked.kind === 'object')
     return { kind: 'sight', sees: sightOf(test.asked.name, test.from, identity, service, snapshot) };
   try {

@@ -1,7 +1,7 @@
 import { hash, type KeyObject, randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { queryError } from 'osl-compiler/errors';
-import type { Identity } from '../identity.js';
+import { type Identity, mintIdentity } from '../identity.js';
 import type { PolicySnapshot } from '../snapshot.js';
 import { isExpired } from '../tokens/claims.js';
 import { mintToken, type SigningKey } from '../tokens/mint.js';
@@ -69,11 +69,12 @@ function identityOf(
   party: ExchangeParty,
   roles: readonly string[],
   { tenant, now }: Pick<ExchangeParts, 'tenant' | 'now'>,
+  tokenId: string = randomUUID(),
 ): Identity {
   const issuedAt = Math.floor(now() / 1_000);
   const expiresAt = Math.min(party.expiresAt, issuedAt + MAX_LIFETIME_SECONDS);
   if (expiresAt <= issuedAt) refuseExchange('order');
-  return Object.freeze({
+  return mintIdentity({
     tenant,
     subject: party.chain.at(-1) ?? '',
     chain: party.chain,
@@ -81,7 +82,7 @@ function identityOf(
     aclRoles: party.aclRoles,
     issuedAt,
     expiresAt,
-    tokenId: randomUUID(),
+    tokenId,
     sources: party.sources,
     members: party.members,
     ...(party.claims.size > 0 && { claims: party.claims }),
@@ -153,10 +154,7 @@ export function withDirectTokens(actor: TokenVerifier, parts: DirectParts): Toke
     const rule = ruleFor(claims, snapshot);
     if (!rule.direct) refuseExchange('direct');
     // It is the token itself that is shown: by its own id it is revoked.
-    const identity = Object.freeze({
-      ...identityOf(identityParty(claims, rule), [], parts),
-      tokenId: claims.tokenId,
-    });
+    const identity = identityOf(identityParty(claims, rule), [], parts, claims.tokenId);
     verified.set(nameOf(token), { snapshot, identity });
     return identity;
   }

@@ -1,5 +1,5 @@
 import { readMembers } from '../exchange/members-claim.js';
-import type { Identity } from '../identity.js';
+import { type Identity, mintIdentity } from '../identity.js';
 import { isName } from '../is-name.js';
 import type { JsonObject } from './strict-json.js';
 import {
@@ -54,7 +54,7 @@ export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
   const tokenId = payload.get('jti');
   if (!isName(tokenId)) refuse('tokenId');
   const validity = readValidity(payload, rules.skewSeconds ?? CLOCK_SKEW_SECONDS);
-  const identity: Identity = Object.freeze({
+  const identity = mintIdentity({
     tenant: rules.tenant,
     subject,
     chain,

@@ -1,14 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { type QueryError, queryError, ready } from 'osl-compiler';
+import { InternalError, type QueryError, queryError, ready } from 'osl-compiler';
 import { type Test, test } from 'tap';
 import { openAuditLog, readRecords } from '../../audit/index.js';
-import {
-  compileSnapshot,
-  createLimiter,
-  DEFAULT_LIMITS,
-  type Identity,
-  NOTHING_REVOKED,
-} from '../../policy/index.js';
+import { Identity, type IdentityClaims, mintIdentity } from '../../policy/identity.js';
+import { compileSnapshot, createLimiter, DEFAULT_LIMITS, NOTHING_REVOKED } from '../../policy/index.js';
 import {
   type AnswerSteps,
   consider,
@@ -18,6 +13,7 @@ import {
   type RequestParts,
   respond,
 } from '../../src/ask/index.js';
+import { callerAs } from '../../src/ask/request/caller.js';
 import { RequestObserver } from '../../src/ask/request/observing.js';
 import { SealedValue } from '../../src/ask/request/sealed.js';
 import { createStrangers } from '../../src/ask/request/strangers.js';
@@ -35,7 +31,7 @@ const snapshot = compileSnapshot(document, manifest.catalog, tenant);
 const file = { document: { version: 1, connectors: {}, entities: {} }, version: manifest.version } as const;
 const served = new ServedModel({ tenant, manifest, snapshot, file, published: null });
 const issuedAt = Math.floor(Date.now() / 1_000);
-const ANN: Identity = Object.freeze({
+const ANN = mintIdentity({
   tenant,
   subject: 'user:ann',
   chain: ['user:ann'],
@@ -240,9 +236,25 @@ test('a request that was considered goes on, or is settled, or is another one', 
   const considered = await consider(changing, call, requestOf());
   t.equal(considered.isOf(call), true);
   t.equal(considered.isOf(callOf()), false, 'another request');
-  t.equal(considered.isOf({ ...call, credentials: { kind: 'session', identity: { ...ANN } } }), false);
+  t.equal(considered.isOf({ ...call, credentials: { kind: 'session', identity: mintIdentity(ANN) } }), false);
   model = served.underPolicy(compileSnapshot(document, manifest.catalog, tenant));
   t.equal(considered.isOf(call), false, 'another policy');
   await considered.rest().settle();
   t.strictSame(await recorded(call), ['probe allow', 'probe ok, 0 rows']);
+});
+
+test('an identity that nobody verified is refused, whatever it is cast to', async (t) => {
+  const { parts } = await startParts(t, served);
+  const nobody = { knows: () => undefined, says: () => undefined };
+  const made = Identity as unknown as new (claims: IdentityClaims, key: symbol) => Identity;
+  const own = { ...ANN, subject: 'user:bob', chain: ['user:bob'] };
+  t.equal(callerAs(parts, ANN, nobody, callOf()).identity, ANN);
+  for (const forged of [own, Object.assign(Object.create(Identity.prototype), own)])
+    t.throws(() => callerAs(parts, forged as Identity, nobody, callOf()), InternalError);
+  t.throws(() => new made(own, Symbol('identity')), InternalError);
+  t.throws(
+    () => Object.assign(ANN, { subject: 'user:bob' }),
+    TypeError,
+    'and a verified one does not change',
+  );
 });

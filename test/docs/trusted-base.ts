@@ -45,9 +45,21 @@ const PARTS: readonly Part[] = [
         'which key a token may be signed with',
         'A secret signs HS256 alone, a public key the one algorithm of its kind; weak keys are refused at the start. Nothing found.',
       ),
-      file('policy/tokens/strict-json.ts', 'JSON in which no name stands twice'),
-      file('policy/tokens/certificate.ts', 'who the holder of a certificate is'),
-      file('policy/tokens/revocation.ts', 'tokens that were revoked'),
+      file(
+        'policy/tokens/strict-json.ts',
+        'JSON in which no name stands twice',
+        'Looked for two readers that take one text for two things: a key twice (also escaped, also nested, also `__proto__`), half a surrogate pair, bytes that are no UTF-8. Each is refused; what is left is read into a Map. Time is linear. Nothing found.',
+      ),
+      file(
+        'policy/tokens/certificate.ts',
+        'who the holder of a certificate is',
+        'Looked for a name that is read as another one: separators in a common name, several of them, quoted alternative names, a date that is none. Node escapes by RFC 2253, a name that cannot be read fits no rule, two rules that fit are nobody, and an end that is no number refuses. Nothing found.',
+      ),
+      file(
+        'policy/tokens/revocation.ts',
+        'tokens that were revoked',
+        'Looked for a revocation that is forgotten too early, or passed by: tokens that an exchange made carry the ids of their sources, and clocks are taken at their worst. A time that is no number would revoke nothing; it comes from columns that are `bigint not null`, or from files whose form is checked. Nothing found.',
+      ),
       file(
         'policy/access.ts',
         'rights of a whole chain, and the signature that keys caches; conditions of grants; purposes that a caller may state',
@@ -63,7 +75,11 @@ const PARTS: readonly Part[] = [
         'row filters of the policy, bound',
         '**Found**: predicates are shared by relations with the same columns, and the key had no `stored` type and no labels, so that the filter of a text column was taken for an enum of the same name. The verifier refused such plans (E5000); nothing left. Mended, with a test in `test/policy/snapshot.test.ts`.',
       ),
-      file('policy/role.ts', 'grants and deny rules of roles'),
+      file(
+        'policy/role.ts',
+        'grants and deny rules of roles',
+        'Looked for a grant that becomes wider by a fault: a filter that does not bind drops the grant and refuses the policy; a deny rule without columns denies all; several for one relation are joined. Nothing found.',
+      ),
       file(
         'policy/compile-snapshot.ts',
         'a policy as a whole; subjects and their attributes (this part alone was read: looked for a value that is guessed from another form, and prototype names as attributes. Maps throughout; what is no scalar, list or `{any: true}` is a problem of the policy. Nothing found.)',
@@ -74,7 +90,11 @@ const PARTS: readonly Part[] = [
     title: 'One request, one caller',
     why: 'Rights, plan, values and answer must be of the same caller; caches are where they could part.',
     files: [
-      file('src/ask/request/call.ts', 'what a call claims'),
+      file(
+        'src/ask/request/call.ts',
+        'what a call claims',
+        'Looked for an address or a purpose that a header could say: both are the surface’s, from the socket and from a checked field. Nothing found.',
+      ),
       file(
         'src/ask/request/caller.ts',
         'identity and access under one model; accounts and certificates of sessions',
@@ -100,7 +120,11 @@ const PARTS: readonly Part[] = [
         'plans by rights and text',
         'Looked for two keys that read alike: rights begin with hashes without blanks, and shapes and texts have a letter before them. Nothing found.',
       ),
-      file('src/ask/data/ask.ts', 'a question from plan to answer'),
+      file(
+        'src/ask/data/ask.ts',
+        'a question from plan to answer',
+        'Looked for rows before their record, a plan of another caller, a kept answer that mixes two. Sinks wait for the record, decoders wait before they send; caller and plan go together from `respond` to the engine; a kept answer is not looked for under a snapshot or a row limit. **Found** beside it: `explain access` ran its look at a row as the chain that is supposed, whose quotas it used up. It is the administrator’s own request now.',
+      ),
       file(
         'src/ask/data/answer-cache.ts',
         'answers that are given again, and their keys',
@@ -116,7 +140,11 @@ const PARTS: readonly Part[] = [
         'a derived attribute with all passages that it rests on, or not at all',
         'A value counts where as many passages are seen as it rests on; keys are pairs as JSON, so that no two names make a third. Nothing found.',
       ),
-      file('src/ask/data/runtime/retrieve.ts', 'a redacted key of a passage joins nothing'),
+      file(
+        'src/ask/data/runtime/retrieve.ts',
+        'a redacted key of a passage joins nothing',
+        'Looked for a passage that is sent away without leave, and for a redacted key that joins: decoders and rerankers are judged by `model-egress.ts` before; keys are looked at after the last cut and before any operator. Nothing found.',
+      ),
       file(
         'src/ask/data/model-egress.ts',
         'passages that may be sent to a model',
@@ -132,13 +160,21 @@ const PARTS: readonly Part[] = [
         'known shapes, their values fixed for one caller',
         '**Found**: `isOf` compared model and rights, not the chain, though values of attributes are fixed in a route; that a prepared statement never leaves its session was all that kept it to one person. It compares tenant and chain now (`test/ask/plan-cache.test.ts`). Routes are found by tenant, chain, signature, claimed values and purpose; another model begins anew.',
       ),
-      file('src/ask/routes/text-shape.ts', 'texts of one shape told by their bytes'),
+      file(
+        'src/ask/routes/text-shape.ts',
+        'texts of one shape told by their bytes',
+        'Tried prefixes (`E`, `U&`, `b`, `x`), comments, continued strings, exponents, digits in names, numbers with letters behind them: each time the two scans differ on the first text, and there is no shape. Nothing found.',
+      ),
       file(
         'src/ask/routes/fast-question.ts',
         'one question by a route',
         'Looked for rows of one run told to another: a run that was let go serves nobody else, and nothing is told before the record. Nothing found.',
       ),
-      file('src/ask/routes/questions.ts', 'which question takes a route'),
+      file(
+        'src/ask/routes/questions.ts',
+        'which question takes a route',
+        'Looked for a route used after rights ended: identity, model, origin and time are compared with each question; a revoked token ends its sessions and is refused by `callerAgain`. Nothing found.',
+      ),
     ],
   },
   {
@@ -236,7 +272,11 @@ const PARTS: readonly Part[] = [
         'the walks that the proofs go by',
         'Looked for kinds and fields that a walk leaves out. Every kind is named. Nothing found.',
       ),
-      file('compiler/src/plan/nodes.ts', 'nodes that masks are made of'),
+      file(
+        'compiler/src/plan/nodes.ts',
+        'nodes that masks are made of',
+        'Each node is frozen, and copies the list that it is given. Nothing found.',
+      ),
       file(
         'compiler/src/plan/values.ts',
         'which value a slot has',
@@ -268,7 +308,11 @@ const PARTS: readonly Part[] = [
         'values',
         'Looked for a name of a function, operator or collation that comes from a text, and for nodes that bind otherwise than they should. Names come from definitions, and operators stand in brackets. Nothing found.',
       ),
-      file('compiler/src/emit/rows.ts', 'functions that make rows'),
+      file(
+        'compiler/src/emit/rows.ts',
+        'functions that make rows',
+        'Looked for a name or type that comes from a text: functions are of definitions, types of the closed list, columns and aliases are numbered. Nothing found.',
+      ),
       file(
         'compiler/src/emit/writer.ts',
         'parameters in their order',
@@ -310,7 +354,11 @@ const PARTS: readonly Part[] = [
         'prepared statements of a session',
         'By their text: two statements of one text are one. Nothing found.',
       ),
-      file('src/engine/snapshot.ts', 'several statements of one subject'),
+      file(
+        'src/engine/snapshot.ts',
+        'several statements of one subject',
+        'Looked for a statement that inherits what another left: each runs behind a savepoint, in a session that belongs to one subject, and whatever is not in the expected state ends the session. Nothing found.',
+      ),
       file(
         'src/engine/upstream-session.ts',
         'jobs and answers in order',
@@ -336,7 +384,11 @@ const PARTS: readonly Part[] = [
         'messages to the database',
         'A message is whole or not there; NUL in a text is refused. Nothing found.',
       ),
-      file('src/engine/protocol/splitter.ts', 'messages of the database'),
+      file(
+        'src/engine/protocol/splitter.ts',
+        'messages of the database',
+        'Looked for bytes of one message taken for another’s: lengths below 4 and above 1 GB end the session; memory that is not filled yet is not shown. The beginning that is kept of a large message is right as long as `large` is at least 64 KiB, which the constructor’s one caller gives. Nothing found.',
+      ),
     ],
   },
   {
@@ -348,7 +400,11 @@ const PARTS: readonly Part[] = [
         'SQLSTATE and our own words',
         'Looked for words of the upstream that reach a caller: none do, but for a parameter’s number. 42501 of a function of the model’s tables is told as `sourceDenied`, without a name that the caller did not write. Nothing found.',
       ),
-      file('src/engine/protocol/report-fields.ts', 'fields of an error'),
+      file(
+        'src/engine/protocol/report-fields.ts',
+        'fields of an error',
+        'A body that ends early gives fewer fields. Nothing found.',
+      ),
       file(
         'src/ask/request/told.ts',
         'everything of ours is a request id',
@@ -362,6 +418,10 @@ const PARTS: readonly Part[] = [
 const ARGUED: ReadonlyMap<string, string> = new Map([
   ['compiler/src/errors/', 'errors: codes, words, positions; what is thrown ends a request'],
   ['compiler/src/index.ts', 'names of the package; it has no code'],
+  [
+    'policy/identity.ts',
+    'copies claims that verification has read, and refuses what is no such copy: a check that comes beside',
+  ],
   ['policy/index.ts', 'names of the room; it has no code'],
   ['audit/index.ts', 'names of the audit log, which stands by itself'],
   ['src/engine/index.ts', 'names of the room; it has no code'],

@@ -42,10 +42,11 @@ import { Ledger } from 'ROOT/ask/request/ledger.js';
 import { PermittedRequest } from 'ROOT/ask/request/permitted-request.js';
 import { type Permit, Recorder } from 'ROOT/ask/request/recorder.js';
 import { Sql, sql, sqlName } from 'ROOT/base/sql.js';
+import { Identity, supposedIdentity } from 'ROOT/../policy/index.js';
 import type { ControlDatabase } from 'ROOT/base/control/index.js';
 import type { EngineStatus, GovernedEngine, OpenedEngine, SystemEngine } from 'ROOT/engine/index.js';
 export type Used = [RestParts, AnswerParts, RequestCall, Caller, PlanNotes, Permit, EngineStatus, GovernedEngine, OpenedEngine, SystemEngine];
-export const used = [GovernedPlan, Ledger, PermittedRequest, Recorder, Sql, sql, sqlName];
+export const used = [GovernedPlan, Ledger, PermittedRequest, Recorder, Identity, supposedIdentity, Sql, sql, sqlName];
 export async function attempt(
   service: RestParts, call: RequestCall, plan: GovernedPlan, governed: GovernedEngine, status: EngineStatus, permit: Permit,
   system: SystemEngine, control: ControlDatabase, text: string,
@@ -217,6 +218,48 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
     words: "Property 'limiter' does not exist",
     line: 'seen.push(service.means.limiter.configure({ query: 1e9 }));',
   },
+  'an identity as an object literal': {
+    in: 'src/surfaces/pg',
+    error: 2740,
+    words: "missing the following properties from type 'Identity'",
+    line: "const forged: Identity = { tenant: 'shop', subject: 'user:admin', chain: ['user:admin'] }; seen.push(forged);",
+  },
+  'a copy of an identity with another subject': {
+    in: 'src/surfaces/pg',
+    error: 2741,
+    words: "required in type 'Identity'",
+    line: "const forged: Identity = { ...permit.caller.identity, subject: 'user:admin' }; seen.push(forged);",
+  },
+  'a session of an identity with more roles': {
+    in: 'src/surfaces/rest',
+    error: 2741,
+    words: "required in type 'Identity'",
+    line: "const mine: RequestCall = { ...call, credentials: { kind: 'session', identity: { ...permit.caller.identity, aclRoles: ['all'] } } }; seen.push(mine);",
+  },
+  'a session of who is supposed to ask': {
+    in: 'src/surfaces/rest',
+    error: 2741,
+    words: "required in type 'Identity'",
+    line: "const identity: Identity = supposedIdentity({ chain: ['user:admin'], roles: null }, permit.caller.snapshot); seen.push(identity);",
+  },
+  'an identity made past its makers': {
+    in: 'src/surfaces/rest',
+    error: 2673,
+    words: "Constructor of class 'Identity' is private",
+    line: "seen.push(new Identity(permit.caller.identity, Symbol('identity')));",
+  },
+  'the mint of identities': {
+    in: 'src/surfaces/rest',
+    error: 2551,
+    words: "Property 'mintIdentity' does not exist",
+    line: "seen.push((await import('ROOT/../policy/index.js')).mintIdentity(permit.caller.identity));",
+  },
+  'a verifier that believes everybody': {
+    in: 'src/surfaces/rest',
+    error: 2322,
+    words: "is not assignable to type 'Promise<Identity>'",
+    line: "const verifier: RestParts['verifier'] = { ...service.verifier, verify: async () => ({ ...permit.caller.identity, subject: 'user:admin' }) }; seen.push(verifier);",
+  },
   'a text as a statement of the gateway’s own': {
     in: 'src/content/store',
     error: 2345,
@@ -288,7 +331,7 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
 /** A file of the same folder under `src`, with types of the build. */
 function textOf(attempt: Attempt, line: string): string {
   const root = '../'.repeat(attempt.in.split('/').length - 1).slice(0, -1);
-  return HEAD.replaceAll('ROOT', root) + line + TAIL;
+  return (HEAD + line + TAIL).replaceAll('ROOT', root);
 }
 
 /** Errors of tsc by file, with all their lines. One run over all files: what is built already is not checked again. */

@@ -3,7 +3,7 @@ import { generateKeyPairSync, randomBytes, randomUUID, X509Certificate } from 'n
 import { decodeProtectedHeader } from 'jose';
 import t from 'tap';
 import {
-  type Identity,
+  type IdentityClaims,
   type RevocationKey,
   RevokedTokens,
   readClientCertificate,
@@ -186,7 +186,7 @@ t.test('where no more can be remembered each counts as used, until some have end
 const AT = 1_700_000_000;
 
 /** A token of `user:ann` that an agent shows for her, issued a minute before. */
-const TOKEN: Identity = {
+const TOKEN: IdentityClaims = {
   tenant: 'shop',
   subject: 'agent:scout',
   chain: ['user:ann', 'agent:scout'],
@@ -206,7 +206,7 @@ function revoked(...all: readonly RevocationKey[]): RevokedTokens {
 const SOURCE = { chain: ['user:ann'], tokenId: 'source', issuedAt: AT - 3_000 };
 
 t.test('what is revoked', async (t) => {
-  const cases: readonly (readonly [string, RevocationKey, Partial<Identity>, boolean])[] = [
+  const cases: readonly (readonly [string, RevocationKey, Partial<IdentityClaims>, boolean])[] = [
     ['by its id', { kind: 'token', name: 'one' }, {}, true],
     ['not by another id', { kind: 'token', name: 'two' }, {}, false],
     ['an id is no subject', { kind: 'subject', name: 'one' }, {}, false],

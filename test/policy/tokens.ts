@@ -1,5 +1,5 @@
 import { createHmac, createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import type { Identity } from '../../policy/identity.js';
+import { type Identity, type IdentityClaims, mintIdentity } from '../../policy/identity.js';
 
 /** The tests' clock: seconds since the epoch. */
 export const NOW = 1_800_000_000;
@@ -57,8 +57,8 @@ export function header(changes: Readonly<Record<string, unknown>>, signer?: Sign
 }
 
 /** An identity as if verified. */
-export function identity(changes: Partial<Identity> & { readonly chain: readonly string[] }): Identity {
-  return Object.freeze({
+export function identity(changes: Partial<IdentityClaims> & { readonly chain: readonly string[] }): Identity {
+  return mintIdentity({
     tenant: 'acme',
     subject: changes.chain.at(-1) ?? '',
     roles: [],

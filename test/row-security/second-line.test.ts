@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { compile, type GovernedPlan } from 'osl-compiler';
 import { Client } from 'pg';
 import t from 'tap';
-import { effectiveAccess, type Identity, sessionRights } from '../../policy/index.js';
+import { effectiveAccess, type IdentityClaims, sessionRights } from '../../policy/index.js';
 import { type GovernedEngine, surveyPostgres } from '../../src/engine/index.js';
 import type { Connector } from '../../src/model/manifest/index.js';
 import {
@@ -218,7 +218,7 @@ if (postgres === null) {
     const { manifest, snapshot } = open.service.model();
     const connector = manifest.connectors.get('db');
     if (snapshot === null || connector === undefined) throw new Error('there is no model');
-    const identity: Identity = {
+    const identity: IdentityClaims = {
       tenant: 'hr',
       subject: 'user:eu',
       chain: ['user:eu'],

@@ -9,7 +9,7 @@ import { withinCost } from './cost-guard.js';
 import { asksModel, mayAskModel } from './model-egress.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
 import type { AnswerParts } from './parts.js';
-import { placedError, planOf, stepError } from './planning.js';
+import { placedError, planOf, throwStepError } from './planning.js';
 import {
   type AnswerFreshness,
   type CompiledQuestion,
@@ -247,7 +247,7 @@ async function execute(
   const indexes = new IndexesRead();
   const asked = { parameters, signal, until, spending, indexes, snapshots: snapshots ?? null, whole, memory };
   const input = { parts, caller, plan, ...asked };
-  const runtime = plan.runtime.length === 0 ? [] : await stepsOf(input);
+  const runtime = plan.runtime.length === 0 ? [] : await runtimeRows(input).catch(throwStepError);
   const sink = chargingSink(open(runtime), parts, caller);
   const { rows, bytes, timeoutMs } = parts.caps;
   const snapshot = snapshots?.of(engine) ?? null;
@@ -294,14 +294,6 @@ async function execute(
     sink,
   ).finally(time.end);
   return { ...result, ...rest };
-}
-
-async function stepsOf(input: Parameters<typeof runtimeRows>[0]): Promise<readonly RuntimeRows[]> {
-  try {
-    return await runtimeRows(input);
-  } catch (error) {
-    throw stepError(error);
-  }
 }
 
 function rollupFreshness(

@@ -251,6 +251,6 @@ export function placedError(
 }
 
 /** An error of a step: its statement is none of the caller's, so that its parameters have no place. */
-export function stepError(error: unknown): unknown {
-  return error instanceof ValueError ? error.withoutParameter() : error;
+export function throwStepError(error: unknown): never {
+  throw error instanceof ValueError ? error.withoutParameter() : error;
 }

@@ -1,4 +1,4 @@
-import { QueryError, queryError } from 'osl-compiler';
+import { InternalError, QueryError, queryError } from 'osl-compiler';
 import {
   accessUntil,
   accountIdentity,
@@ -7,7 +7,8 @@ import {
   type ClientCertificate,
   type EffectiveAccess,
   effectiveAccess,
-  type Identity,
+  Identity,
+  type IdentityClaims,
   isExpired,
   type PolicySnapshot,
   purposeOf,
@@ -23,6 +24,8 @@ import type { DecidingParts } from './parts.js';
 /** Identity and access of one request, and the model that it sees: fixed before anything is compiled. */
 export interface Caller {
   readonly identity: Identity;
+  /** Whose rights the database is told, where `explain access` reads as another chain would; absent: those of `identity`. */
+  readonly seenAs?: IdentityClaims;
   readonly access: EffectiveAccess;
   /** Model served when the caller was identified; any change makes another object. */
   readonly model: ServedModel;
@@ -110,6 +113,8 @@ export function callerAs(
   ledger: CallerObserver,
   call: RequestCall,
 ): Caller {
+  // INVARIANT: the type can be cast away; the private field cannot.
+  if (!Identity.is(identity)) throw new InternalError('an identity that nobody verified');
   const model = parts.model();
   const { manifest, snapshot } = model;
   ledger.knows(identity, model);

@@ -3,7 +3,7 @@ import {
   type Circumstances,
   effectiveAccess,
   type HypotheticalCaller,
-  type Identity,
+  type IdentityClaims,
   type PolicySnapshot,
   type Reasons,
   reasonsFor,
@@ -87,7 +87,7 @@ export function explainAccess(
       const rules = new Map(ground.reasons.grants.map((g) => [g.id, g.rule]));
       const target = {
         ...caller,
-        identity,
+        seenAs: identity,
         access,
         circumstances: ground.circumstances,
         purpose: ground.circumstances.purpose,
@@ -108,7 +108,7 @@ const NO_ROWS = {
 interface AccessContext {
   readonly object: CatalogName;
   readonly relation: Relation;
-  readonly identity: Identity;
+  readonly identity: IdentityClaims;
   readonly circumstances: Circumstances;
   readonly reasons: Reasons;
 }

@@ -39,7 +39,7 @@ export interface RowQuestion {
 }
 
 /**
- * Looks whether `caller` sees the row of a key, under the caller's own row filters and by the governed engine; of the
+ * Looks whether the chain that `caller` is seen as sees the row of a key, under its row filters and by the governed engine; of the
  * row nothing is read but whether it is there. Key columns that are masked for the caller, or not granted, are compared
  * all the same: only who may know the policy may ask.
  *
@@ -62,10 +62,10 @@ export async function rowReason(
   const visible = shown_by.length > 0;
   const taken_away_by: string[] = [];
   if (!visible)
-    for (const { subject, others } of withoutEach(caller.identity)) {
+    for (const { subject, others } of withoutEach(caller.seenAs ?? caller.identity)) {
       const access = effectiveAccess(others, caller.snapshot, caller.manifest.catalog, caller.circumstances);
       const left = access.relations.get(relation.name)?.grants.filter((g) => g.groups === undefined) ?? [];
-      const without = { ...caller, identity: others, access };
+      const without = { ...caller, seenAs: others, access };
       if (left.length > 0 && (await isThere(parts, without, left, question))) taken_away_by.push(subject);
     }
   return { key, visible, shown_by, taken_away_by };

@@ -1,5 +1,5 @@
 import type { Access, Catalog, Relation } from 'osl-compiler';
-import { effectiveAccess, type Identity } from '../../../policy/index.js';
+import { effectiveAccess, type IdentityClaims } from '../../../policy/index.js';
 import { bestSight, type CatalogName, isMore, type Visibility } from '../../model/graph/index.js';
 import type { Caller } from '../request/caller.js';
 
@@ -20,9 +20,13 @@ export function takenAway(
   object: CatalogName,
   relation: Relation,
   catalog: Catalog,
-  { identity, snapshot, circumstances }: Pick<Caller, 'identity' | 'snapshot' | 'circumstances'>,
+  {
+    identity,
+    snapshot,
+    circumstances,
+  }: Pick<Caller, 'snapshot' | 'circumstances'> & { readonly identity: IdentityClaims },
 ): readonly TakenAway[] {
-  const accessOf = (who: Identity): Access => effectiveAccess(who, snapshot, catalog, circumstances);
+  const accessOf = (who: IdentityClaims): Access => effectiveAccess(who, snapshot, catalog, circumstances);
   const now = sees(object, relation, catalog, accessOf(identity));
   return withoutEach(identity).flatMap(({ subject, others }) => {
     const then = sees(object, relation, catalog, accessOf(others));
@@ -32,8 +36,8 @@ export function takenAway(
 
 /** A chain without each of its subjects in turn; nobody is left of a chain of one. */
 export function withoutEach(
-  identity: Identity,
-): readonly { readonly subject: string; readonly others: Identity }[] {
+  identity: IdentityClaims,
+): readonly { readonly subject: string; readonly others: IdentityClaims }[] {
   const { chain } = identity;
   if (chain.length < 2) return [];
   return chain.map((subject) => {

@@ -1,7 +1,7 @@
 import type { Relation } from 'osl-compiler';
 import {
   effectiveAccess,
-  type Identity,
+  type IdentityClaims,
   type PolicySnapshot,
   supposedIdentity,
 } from '../../../policy/index.js';
@@ -121,7 +121,7 @@ function conditionsOf(role: string, on: string, { document }: PolicySnapshot): r
   );
 }
 
-function attributesOf({ chain }: Identity, { subjects }: PolicySnapshot): readonly unknown[] {
+function attributesOf({ chain }: IdentityClaims, { subjects }: PolicySnapshot): readonly unknown[] {
   return chain.map((subject) => subjects.get(subject)?.attributes);
 }
 

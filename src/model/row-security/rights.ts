@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import {
   type EffectiveAccess,
-  type Identity,
+  type IdentityClaims,
   type PolicySnapshot,
   type SessionRights,
   sessionRights,
@@ -46,7 +46,7 @@ export interface RightsSource {
 
 /** Rights, and the conditions under which they hold. */
 export interface RightsHolder extends RightsSource {
-  readonly identity: Identity;
+  readonly identity: IdentityClaims;
   readonly access: Pick<EffectiveAccess, 'open' | 'signature'>;
 }
 
@@ -55,7 +55,7 @@ export class RightsSigner {
   readonly #key: Uint8Array;
   /** Of the policies that manifest and policy ask of the database. */
   readonly version: (source: RightsSource) => string;
-  readonly #signed = new WeakMap<Identity, SignedRights>();
+  readonly #signed = new WeakMap<IdentityClaims, SignedRights>();
 
   constructor(key: Uint8Array, version: (source: RightsSource) => string) {
     this.#key = key;

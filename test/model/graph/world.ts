@@ -1,5 +1,5 @@
 import { ready } from 'osl-compiler';
-import { compileSnapshot, effectiveAccess, type Identity } from '../../../policy/index.js';
+import { compileSnapshot, effectiveAccess, type IdentityClaims } from '../../../policy/index.js';
 import { GraphDocuments } from '../../../src/ask/graph/readings.js';
 import { fullView, governedView, resolve } from '../../../src/model/graph/index.js';
 import { type Manifest, parseManifest, parsePolicyDocument } from '../../../src/model/manifest/index.js';
@@ -197,7 +197,7 @@ export function accessOf(manifest: Manifest, policy: unknown, subject: string) {
   const { document } = parsePolicyDocument(text, 'policy.yaml');
   const snapshot = compileSnapshot(document, manifest.catalog);
   const ceiling = [...(snapshot.subjects.get(subject)?.ceiling ?? [])];
-  const identity: Identity = {
+  const identity: IdentityClaims = {
     tenant: document.tenant,
     subject,
     chain: [subject],

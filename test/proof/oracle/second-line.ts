@@ -2,7 +2,7 @@ import { type Access, type Catalog, InternalError } from 'osl-compiler';
 import {
   compileSnapshot,
   effectiveAccess,
-  type Identity,
+  type IdentityClaims,
   type PolicyDocument,
   type PolicySnapshot,
   sessionRights,
@@ -98,7 +98,7 @@ function policyOf(world: World): PolicyDocument {
 }
 
 /** Claims all roles; that of everything is above its ceiling. */
-function callerOf(world: World, document: PolicyDocument, snapshot: PolicySnapshot): Identity {
+function callerOf(world: World, document: PolicyDocument, snapshot: PolicySnapshot): IdentityClaims {
   const chain = world.subjects.map((_, i) => `s${i}`);
   const subject = chain.at(-1);
   if (subject === undefined) throw new InternalError('a world without a caller');

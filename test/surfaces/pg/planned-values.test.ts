@@ -1,7 +1,7 @@
 import { compile, emit, literalText, ready } from 'osl-compiler';
 import pg from 'pg';
 import tap, { type Test, test } from 'tap';
-import { effectiveAccess, type Identity } from '../../../policy/index.js';
+import { effectiveAccess, type IdentityClaims } from '../../../policy/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { grantsText, manifestText, policyText } from '../../support/model-text.js';
 import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
@@ -329,7 +329,7 @@ function planOf(
   const { manifest, snapshot } = shop.service.model();
   const ceiling = snapshot?.subjects.get(user)?.ceiling ?? new Set<string>();
   if (snapshot === null) throw new Error('there is no policy');
-  const identity: Identity = {
+  const identity: IdentityClaims = {
     tenant: 'plans',
     subject: user,
     chain: [user],

@@ -72,7 +72,9 @@ export function settingsFor(
 ): StatementSettings | undefined {
   const connector = plan.connector ?? parts.defaultConnector;
   if (caller.manifest.connectors.get(connector)?.rowSecurity !== true) return settings;
-  const rights = parts.rowRights(connector).rightsOf(caller, Date.now());
+  const rights = parts
+    .rowRights(connector)
+    .rightsOf({ ...caller, identity: caller.seenAs ?? caller.identity }, Date.now());
   return [...(settings ?? []), [SETTING, rights]];
 }
 
