@@ -1,7 +1,8 @@
-import pg from 'pg';
+import type pg from 'pg';
 import tap, { test } from 'tap';
 import { generatedSql } from '../../../src/base/sql.js';
 import { startTestService } from '../../support/service.js';
+import { connectTo } from './asked.js';
 import { servePg, startBoth } from './support.js';
 
 const ROWS = 120_000;
@@ -15,16 +16,8 @@ const skip = both === null ? 'no native Postgres' : false;
 if (both !== null) await both.shop.engine.system.script(generatedSql(FILL));
 
 async function connect(env: NodeJS.ProcessEnv): Promise<pg.Client> {
-  const { PGHOST = '', PGPORT, PGUSER = '', PGPASSWORD = '', PGDATABASE = '' } = env;
-  const client = new pg.Client({
-    host: PGHOST,
-    port: Number(PGPORT),
-    user: PGUSER,
-    password: PGPASSWORD,
-    database: PGDATABASE,
-  });
+  const client = await connectTo(env);
   client.on('error', () => undefined);
-  await client.connect();
   return client;
 }
 

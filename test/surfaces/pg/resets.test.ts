@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import pg from 'pg';
+import type pg from 'pg';
 import tap, { test } from 'tap';
+import { connectTo } from './asked.js';
 import { decisionsAfter, psqlScript, startBoth } from './support.js';
 
 /**
@@ -170,15 +171,7 @@ function wireOf(client: pg.Client): Wire {
 }
 
 async function open(env: NodeJS.ProcessEnv): Promise<Session> {
-  const client = new pg.Client({
-    host: env['PGHOST'] ?? '',
-    port: Number(env['PGPORT']),
-    user: env['PGUSER'] ?? '',
-    password: env['PGPASSWORD'] ?? '',
-    database: env['PGDATABASE'] ?? '',
-    options: env['PGOPTIONS'] ?? '',
-  });
-  await client.connect();
+  const client = await connectTo(env);
   let heard: string[] = [];
   const wire = wireOf(client);
   for (const event of wire.eventNames())

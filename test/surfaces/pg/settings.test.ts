@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import pg from 'pg';
 import tap, { test } from 'tap';
+import { connectTo } from './asked.js';
 import { ENDLESS } from './fuzz/traces.js';
 import { psqlScript, startBoth } from './support.js';
 
@@ -141,16 +142,9 @@ const BINARY = `select moment, local, day, span, clock from sample where moment 
 
 /** What a client of the extended protocol hears: ParameterStatus, and values in both formats. */
 async function conversation(env: NodeJS.ProcessEnv, zone: string): Promise<unknown> {
-  const client = new pg.Client({
-    host: env['PGHOST'] ?? '',
-    port: Number(env['PGPORT']),
-    user: env['PGUSER'] ?? '',
-    password: env['PGPASSWORD'] ?? '',
-    database: env['PGDATABASE'] ?? '',
-    ...(env === both?.direct ? { options: '-c search_path=entities' } : {}),
-  });
+  const options = env === both?.direct ? { PGOPTIONS: '-c search_path=entities' } : {};
+  const client = await connectTo({ ...env, ...options });
   const heard: unknown[] = [];
-  await client.connect();
   const { connection } = client as unknown as { connection: NodeJS.EventEmitter }; // not in the types of `pg`
   connection.on('parameterStatus', (m: { parameterName: string; parameterValue: string }) =>
     heard.push([m.parameterName, m.parameterValue]),

@@ -7,6 +7,7 @@ import { startForms } from '../../language/forms/fixture.js';
 import { GRAPH_WORLD } from '../../language/forms/graph.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startTestService, type TestService } from '../../support/service.js';
+import { connectTo } from './asked.js';
 import { ENDLESS } from './fuzz/traces.js';
 import { psqlScript, servePg, startBoth } from './support.js';
 
@@ -146,15 +147,7 @@ test('RETRIEVE and TRAVERSE', async (t) => {
 
 test('lock_timeout is told to the database', { skip }, async (t) => {
   if (both === null) return;
-  const { PGHOST = '', PGPORT, PGUSER = '', PGPASSWORD = '', PGDATABASE = '' } = both.direct;
-  const blocker = new pg.Client({
-    host: PGHOST,
-    port: Number(PGPORT),
-    user: PGUSER,
-    password: PGPASSWORD,
-    database: PGDATABASE,
-  });
-  await blocker.connect();
+  const blocker = await connectTo(both.direct);
   t.teardown(() => blocker.end());
   await blocker.query('begin; lock table shop.products in access exclusive mode');
   const env = await both.gateway('user:ada');
