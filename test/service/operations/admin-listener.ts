@@ -42,7 +42,7 @@ export function listIn(body: Members, name: string): readonly Members[] {
 type Operations = Readonly<Record<string, { readonly responses: Readonly<Record<string, unknown>> }>>;
 
 /** Holds answers of the admin listener to its own `/openapi.json`. */
-export class AdminDocument {
+class AdminDocument {
   readonly #paths: Readonly<Record<string, Operations>>;
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
   /** Answers of status 200 that were checked, as `get /admin/figures`. */
