@@ -312,6 +312,11 @@ test('the package.json of each room names what its files import, at the version 
   const versions = { ...root?.devDependencies, ...bundled?.dependencies, ...root?.dependencies };
   const optional = root?.peerDependencies ?? {};
   const packages = new Map(rooms.rooms.map((room) => [room, manifestOf(room)]));
+  t.strictSame(
+    rooms.rooms.filter((room) => root?.workspaces?.includes(room.slice(0, -1)) !== true),
+    [],
+    'each room is a workspace',
+  );
   for (const [
     room,
     { private: own, dependencies = {}, devDependencies = {}, peerDependencies = {} },
@@ -368,6 +373,7 @@ function manifestOf(folder: string): Manifest {
 interface Manifest {
   readonly name: string;
   readonly private?: boolean;
+  readonly workspaces?: readonly string[];
   readonly devDependencies?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
