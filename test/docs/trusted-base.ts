@@ -82,7 +82,8 @@ const PARTS: readonly Part[] = [
       ),
       file(
         'policy/compile-snapshot.ts',
-        'a policy as a whole; subjects and their attributes (this part alone was read: looked for a value that is guessed from another form, and prototype names as attributes. Maps throughout; what is no scalar, list or `{any: true}` is a problem of the policy. Nothing found.)',
+        'a policy as a whole; subjects and their attributes (read before: looked for a value that is guessed from another form, and prototype names as attributes. Maps throughout; what is no scalar, list or `{any: true}` is a problem of the policy. Nothing found.)',
+        'Looked for a label without a mask (it denies), a kind of mask by a prototype name, a version that two policies share, and a part that is used before it was checked: problems are thrown before the snapshot is made. Nothing found.',
       ),
     ],
   },
