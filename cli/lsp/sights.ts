@@ -7,7 +7,12 @@ import {
   reasonsFor,
   supposedIdentity,
 } from '../../policy/index.js';
-import { bestSight, type CatalogName, objectNamed, type Visibility } from '../../src/model/graph/index.js';
+import {
+  type CatalogName,
+  objectNamed,
+  type Visibility,
+  widestVisibility,
+} from '../../src/model/graph/index.js';
 import type { SoundModel } from './check.js';
 
 /** Subjects that are judged for one hover: a policy may have many thousands. */
@@ -70,7 +75,7 @@ function* sightsOf(
   for (const subject of [...snapshot.subjects.keys()].slice(0, MOST_SUBJECTS)) {
     const identity = supposedIdentity({ chain: [subject], roles: null }, snapshot);
     const access = effectiveAccess(identity, snapshot, catalog, circumstances);
-    const sight = bestSight(relation, object.column, catalog, access);
+    const sight = widestVisibility(relation, object.column, catalog, access);
     const { grants } = reasonsFor(relation.name, identity, access, snapshot, catalog);
     const rules = grants.filter((grant) => grant.counts && covers(grant, object.column)).map(ruleText);
     yield { subject, sight, rules };

@@ -10,7 +10,7 @@ import {
 import { testIdentity } from '../../policy/reasons.js';
 import { createPlanCache } from '../../src/ask/data/plan-cache.js';
 import { type AnswerParts, ask, type DataQuestion } from '../../src/ask/index.js';
-import { bestSight, objectNamed, type Visibility } from '../../src/model/graph/index.js';
+import { objectNamed, type Visibility, widestVisibility } from '../../src/model/graph/index.js';
 import { limitedBy, type Service } from '../../src/service/service.js';
 import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
 import { queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
@@ -120,5 +120,10 @@ function sightOf(
   const now = at === undefined ? Date.now() : Date.parse(at);
   const said = { address: address ?? null, purpose: purpose ?? null, emergency: null };
   const circumstances = { now, surface, ...said };
-  return bestSight(relation, column, catalog, effectiveAccess(identity, snapshot, catalog, circumstances));
+  return widestVisibility(
+    relation,
+    column,
+    catalog,
+    effectiveAccess(identity, snapshot, catalog, circumstances),
+  );
 }

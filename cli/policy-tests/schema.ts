@@ -1,4 +1,4 @@
-import { SIGHTS } from '../../src/model/graph/index.js';
+import { VISIBILITIES } from '../../src/model/graph/index.js';
 import { closed, DRAFT, list, named, some, TEXT } from '../../src/model/manifest/schema/parts.js';
 
 const SUBJECT = { ...TEXT, description: 'A subject of the policy.' } as const;
@@ -35,7 +35,7 @@ const expectation = closed(
       description: 'The statement that goes to the database; white space counts as one blank.',
     },
     sees: {
-      enum: SIGHTS,
+      enum: VISIBILITIES,
       description: 'Of `object`: how the caller sees the column; an entity is seen where a column of it is.',
     },
   },

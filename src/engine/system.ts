@@ -57,10 +57,10 @@ export interface SystemQueries {
   /** Any number of statements without parameters. */
   script(ddl: Sql): Promise<void>;
   /** Loads rows of text-format values with COPY, all or none; returns their number. */
-  copyIn(target: CopyTarget, rows: CopySource): Promise<number>;
+  copyIn(target: CopyIntoTable, rows: CopySource): Promise<number>;
 }
 
-interface CopyTarget {
+interface CopyIntoTable {
   readonly schema: string;
   readonly table: string;
   readonly columns: readonly string[];
@@ -91,7 +91,7 @@ export class SystemEngine implements SystemQueries {
     return this.#lend((session) => script(session, ddl));
   }
 
-  copyIn(target: CopyTarget, rows: CopySource): Promise<number> {
+  copyIn(target: CopyIntoTable, rows: CopySource): Promise<number> {
     return this.transaction((tx) => tx.copyIn(target, rows));
   }
 
@@ -136,7 +136,7 @@ async function query(
   params: readonly unknown[] = [],
 ): Promise<Record<string, unknown>[]> {
   const rows: Record<string, unknown>[] = [];
-  let columns: readonly Column[] = [];
+  let columns: readonly ResultColumn[] = [];
   await submit(session, {
     send(out) {
       out.parse('', Sql.textOf(statement), []);
@@ -160,7 +160,7 @@ function script(session: UpstreamSession, ddl: Sql): Promise<void> {
   return submit(session, { send: (out) => out.query(Sql.textOf(ddl)) });
 }
 
-async function copyIn(session: UpstreamSession, target: CopyTarget, rows: CopySource): Promise<number> {
+async function copyIn(session: UpstreamSession, target: CopyIntoTable, rows: CopySource): Promise<number> {
   const columns = sqlJoin(target.columns.map(sqlName));
   const copy = sql`COPY ${sqlTable(target)} (${columns}) FROM STDIN`;
   let count = 0;
@@ -208,12 +208,16 @@ function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
 
 const LOST: UpstreamError = inItsPlace('08006', 'the session was lost');
 
-interface Column {
+interface ResultColumn {
   readonly name: string;
   readonly parse: (text: string) => unknown;
 }
 
-function decodeRows(bytes: Uint8Array, columns: readonly Column[], decoded: Record<string, unknown>[]): void {
+function decodeRows(
+  bytes: Uint8Array,
+  columns: readonly ResultColumn[],
+  decoded: Record<string, unknown>[],
+): void {
   const rows = new DataRowReader(bytes);
   while (rows.next()) {
     const row: Record<string, unknown> = Object.create(null);

@@ -29,7 +29,7 @@ import type { RuntimeDraft } from './runtime/runtime-draft.js';
 export type World = 'semantic' | 'physical';
 
 /** A FROM item as its reader names it and its columns. */
-interface NamedItem {
+interface NamedFromItem {
   readonly source: number;
   readonly alias: string;
   readonly location?: Location;
@@ -58,7 +58,7 @@ export class BindContext {
   readonly #locations = new Map<Expr, number>();
   readonly #used = new Map<number, Set<string>>();
   readonly #sourcePlaces = new Map<number, number>();
-  readonly #items = new Map<number, NamedItem>();
+  readonly #items = new Map<number, NamedFromItem>();
   readonly #firstUse = new Map<number, number>();
   readonly #drafts: RuntimeDraft[] = [];
   readonly #metrics = new Set<string>();
@@ -225,14 +225,14 @@ export class BindContext {
   }
 
   /** Remembers the FROM items of a query, as names see them. */
-  knowItems(items: readonly NamedItem[]): void {
+  knowItems(items: readonly NamedFromItem[]): void {
     for (const item of items) {
       this.#items.set(item.source, item);
       if (!this.#sourcePlaces.has(item.source)) this.standsAt(item.source, item.location);
     }
   }
 
-  itemOf(source: number): NamedItem | undefined {
+  itemOf(source: number): NamedFromItem | undefined {
     return this.#items.get(source);
   }
 

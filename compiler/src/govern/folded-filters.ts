@@ -38,10 +38,10 @@ interface Fold {
   readonly filters: Expr[];
 }
 
-type FilterPart = ColumnValues | ColumnRange;
+type FilterPart = ColumnInList | ColumnRange;
 
 /** `column` equals one of `values`. */
-interface ColumnValues {
+interface ColumnInList {
   readonly kind: 'values';
   /** Equal for parts of one fold. */
   readonly key: string;
@@ -75,7 +75,7 @@ function folded({ parts, filters }: Fold): readonly Expr[] {
   return [oneOf(first, [...new Set(values.flatMap((v) => v.values))])];
 }
 
-function oneOf({ column, equality, type }: ColumnValues, values: readonly string[]): Expr {
+function oneOf({ column, equality, type }: ColumnInList, values: readonly string[]): Expr {
   const [only] = values;
   if (only !== undefined && values.length === 1)
     return operationNode(equality, column, Object.freeze({ kind: 'literal', value: only, type }));
@@ -90,7 +90,7 @@ function oneOf({ column, equality, type }: ColumnValues, values: readonly string
 }
 
 /** The values that a filter equates a column with; null where it is of another form. */
-function valuesIn(filter: Expr): ColumnValues | null {
+function valuesIn(filter: Expr): ColumnInList | null {
   if (filter.kind === 'operation') {
     const { definition, left, right } = filter;
     if (definition.name !== '=' || left?.kind !== 'base' || right.kind !== 'literal') return null;
@@ -115,7 +115,7 @@ function valuesOf(
   equality: OperatorDefinition,
   type: ScalarType,
   values: readonly string[],
-): ColumnValues | null {
+): ColumnInList | null {
   if (column.stored !== undefined && storedType(column.stored)?.isEnum === true) return null;
   const key = `= ${type} ${fingerprint(column)} ${equality.left} ${equality.right}`;
   return { kind: 'values', key, column, equality, type, values };

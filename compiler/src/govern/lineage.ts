@@ -191,11 +191,18 @@ function isKnown(seen: Set<string>, ref: ColumnRef): boolean {
 /** The expressions that make up output `index`: one, or one per operand or row. */
 export function outputsAt(query: Query, index: number): readonly Expr[] {
   const found: Expr[] = [];
-  collectOutputs(query, index, found);
+  collectOutputs(query, index, found, true);
   return found;
 }
 
-function collectOutputs(query: Query, index: number, into: Expr[]): void {
+/** The expressions that give output `index` its values: as `outputsAt`, without the right operands of EXCEPT. */
+export function valuesAt(query: Query, index: number): readonly Expr[] {
+  const found: Expr[] = [];
+  collectOutputs(query, index, found, false);
+  return found;
+}
+
+function collectOutputs(query: Query, index: number, into: Expr[], withSubtrahends: boolean): void {
   switch (query.kind) {
     case 'select': {
       const output = query.outputs[index];
@@ -203,8 +210,9 @@ function collectOutputs(query: Query, index: number, into: Expr[]): void {
       return;
     }
     case 'set_operation':
-      collectOutputs(query.left, index, into);
-      collectOutputs(query.right, index, into);
+      collectOutputs(query.left, index, into, withSubtrahends);
+      if (withSubtrahends || query.operator !== 'except')
+        collectOutputs(query.right, index, into, withSubtrahends);
       return;
     case 'values':
       for (const { [index]: value } of query.rows) if (value !== undefined) into.push(value);

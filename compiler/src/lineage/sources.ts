@@ -1,5 +1,5 @@
 import { assertNever, InternalError } from '../errors/errors.js';
-import type { Expr, FromLeaf, GovernedScan, Query, RecursionRef, RowSource, SourceId } from '../plan/plan.js';
+import type { FromLeaf, GovernedScan, Query, RecursionRef, RowSource, SourceId } from '../plan/plan.js';
 import { allQueries, columnsOf, leavesOf } from '../plan/walk.js';
 
 /**
@@ -60,32 +60,6 @@ export class Sources {
       default:
         return assertNever(leaf);
     }
-  }
-}
-
-/** The expressions that give output `index` its values: one, or one per operand or row. What EXCEPT takes away gives none. */
-export function valuesAt(query: Query, index: number): readonly Expr[] {
-  const found: Expr[] = [];
-  collectValues(query, index, found);
-  return found;
-}
-
-function collectValues(query: Query, index: number, into: Expr[]): void {
-  switch (query.kind) {
-    case 'select': {
-      const output = query.outputs[index];
-      if (output !== undefined) into.push(output.expr);
-      return;
-    }
-    case 'set_operation':
-      collectValues(query.left, index, into);
-      if (query.operator !== 'except') collectValues(query.right, index, into);
-      return;
-    case 'values':
-      for (const { [index]: value } of query.rows) if (value !== undefined) into.push(value);
-      return;
-    default:
-      assertNever(query);
   }
 }
 

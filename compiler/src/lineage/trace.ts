@@ -2,6 +2,7 @@ import type { Relation } from '../catalog/catalog.js';
 import { assertNever, InternalError } from '../errors/errors.js';
 import type { FunctionDefinition } from '../functions/definition.js';
 import type { GovernedPlan, GovernedRuntime } from '../govern/governed-plan.js';
+import { valuesAt } from '../govern/lineage.js';
 import {
   type Aggregate,
   type ColumnRef,
@@ -25,7 +26,7 @@ import {
   type Transformation,
 } from './influence.js';
 import { rowsOfRuntime, type StepTrace, valueOfRuntime } from './runtime.js';
-import { Sources, valuesAt, widthOf } from './sources.js';
+import { Sources, widthOf } from './sources.js';
 
 const IDENTITY: Transformation = Object.freeze({ type: 'DIRECT', subtype: 'IDENTITY', masking: false });
 

@@ -13,8 +13,8 @@ import {
   type CatalogName,
   objectName,
   objectNamed,
-  sightsOf,
   type Visibility,
+  visibilities,
 } from '../../model/graph/index.js';
 import type { AnswerParts } from '../data/parts.js';
 import type { RequestCall } from '../request/call.js';
@@ -156,7 +156,7 @@ function explanationOf(
     sees: sight,
     label,
     mask: label === null ? null : (snapshot.masks.get(relation.name)?.get(label) ?? 'deny'),
-    columns: object.column === null ? sightsOf(relation, catalog, access) : [],
+    columns: object.column === null ? visibilities(relation, catalog, access) : [],
     taken_away_by: taken,
     because: becauseOf(sight, object.column, label, reasons, taken, snapshot),
     ...reasons,

@@ -6,7 +6,7 @@ import {
   supposedIdentity,
 } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
-import { objectName, sightsOf, type Visibility } from '../../model/graph/index.js';
+import { objectName, type Visibility, visibilities } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { RequestCall } from '../request/call.js';
 import { type ServedVersions, versionsOf } from '../request/caller.js';
@@ -198,7 +198,7 @@ class Judge {
     for (const { relation, column } of this.#rows) {
       if (relation !== last) {
         yield;
-        seen = new Map(sightsOf(relation, catalog, access).map(({ name, sees }) => [name, sees]));
+        seen = new Map(visibilities(relation, catalog, access).map(({ name, sees }) => [name, sees]));
         last = relation;
       }
       sights.push(seen.get(column) ?? 'nothing');

@@ -2,12 +2,12 @@ import type { Relation } from 'osl-compiler';
 import { type PolicySnapshot, roleAccess } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import {
-  bestSight,
   type CatalogName,
   isMore,
   objectName,
   objectNamed,
   type Visibility,
+  widestVisibility,
 } from '../../model/graph/index.js';
 import type { RequestCall } from '../request/call.js';
 import { type Caller, versionsOf } from '../request/caller.js';
@@ -134,7 +134,7 @@ function* offersFor(
     if (offers.length === OFFERS) break;
     if (!grants.has(relation.name) || access.dataRoles.has(role)) continue;
     yield;
-    const would = bestSight(relation, named.column, catalog, roleAccess(role, snapshot, catalog));
+    const would = widestVisibility(relation, named.column, catalog, roleAccess(role, snapshot, catalog));
     if (isMore(would, now))
       offers.push({ role, sees: would, also: alsoOf(role, relation.name, snapshot, access) });
   }

@@ -1,6 +1,6 @@
 import type { Access, Catalog, Relation } from 'osl-compiler';
 import { effectiveAccess, type IdentityClaims } from '../../../policy/index.js';
-import { bestSight, type CatalogName, isMore, type Visibility } from '../../model/graph/index.js';
+import { type CatalogName, isMore, type Visibility, widestVisibility } from '../../model/graph/index.js';
 import type { Caller } from '../request/caller.js';
 
 /** A subject of the chain without whom more would be seen. */
@@ -12,7 +12,7 @@ export interface TakenAway {
 
 /** How a caller sees an object: of a relation, its best column. */
 export function sees(object: CatalogName, relation: Relation, catalog: Catalog, access: Access): Visibility {
-  return bestSight(relation, object.column, catalog, access);
+  return widestVisibility(relation, object.column, catalog, access);
 }
 
 /** Who of a chain takes something of an object away: without whom alone it would be seen better. */

@@ -5,7 +5,7 @@ import {
   type PolicySnapshot,
   supposedIdentity,
 } from '../../../policy/index.js';
-import { objectName, objectNamed, SIGHTS, sightsOf, type Visibility } from '../graph/index.js';
+import { objectName, objectNamed, VISIBILITIES, type Visibility, visibilities } from '../graph/index.js';
 import type { Manifest } from '../manifest/index.js';
 
 /** What somebody asked once, as the audit log has it. */
@@ -73,7 +73,8 @@ function otherwiseOf(
   if (old === undefined || now === undefined || (old.text === now.text && same(old.columns, now.columns)))
     return null;
   const names = [...new Set([...old.columns.keys(), ...now.columns.keys()])].sort();
-  const rank = (sights: RoleView['columns'], name: string) => SIGHTS.indexOf(sights.get(name) ?? 'nothing');
+  const rank = (sights: RoleView['columns'], name: string) =>
+    VISIBILITIES.indexOf(sights.get(name) ?? 'nothing');
   const changed = (sign: 1 | -1) =>
     names.filter((name) => Math.sign(rank(now.columns, name) - rank(old.columns, name)) === sign);
   return {
@@ -99,7 +100,7 @@ function seenBy(
   const identity = supposedIdentity({ chain, roles: null }, snapshot);
   const access = effectiveAccess(identity, snapshot, catalog);
   const rights = access.relations.get(relation.name);
-  const columns = new Map(sightsOf(relation, catalog, access).map(({ name, sees }) => [name, sees]));
+  const columns = new Map(visibilities(relation, catalog, access).map(({ name, sees }) => [name, sees]));
   const terms = (rights?.grants ?? [])
     .map(({ filter, groups, unmask, decode, columns: of }) =>
       JSON.stringify([filter, groups, [...unmask].sort(), decode, [...of].sort()], asLists),

@@ -26,5 +26,12 @@ export {
   schemaPart,
 } from './schema-part.js';
 export type { GraphView } from './view.js';
-export { bestSight, isMore, measuredType, SIGHTS, sightsOf, type Visibility } from './view.js';
+export {
+  isMore,
+  measuredType,
+  VISIBILITIES,
+  type Visibility,
+  visibilities,
+  widestVisibility,
+} from './view.js';
 export { fullView, fullViewSteps, governedFacets, governedView, governedViewSteps } from './visible.js';

@@ -178,38 +178,40 @@ export function measuredType(metric: Metric, manifest: Manifest, access: Access)
 }
 
 /** Visibility of a column: clear, masked in some rows or in all, in aggregates only, or hidden. */
-export const SIGHTS = ['clear', 'partly_masked', 'masked', 'aggregates', 'nothing'] as const;
-export type Visibility = (typeof SIGHTS)[number];
+export const VISIBILITIES = ['clear', 'partly_masked', 'masked', 'aggregates', 'nothing'] as const;
+export type Visibility = (typeof VISIBILITIES)[number];
 
 /** Visibility of each column of a visible relation. */
-export function sightsOf(
+export function visibilities(
   relation: Relation,
   catalog: Catalog,
   access: Access,
 ): readonly { readonly name: string; readonly sees: Visibility }[] {
   return visibleColumns(relation, catalog, access).map((column) => ({
     name: column.column.name,
-    sees: sightOf(column),
+    sees: visibilityOf(column),
   }));
 }
 
-function sightOf({ rows, masked }: VisibleColumn): Visibility {
+function visibilityOf({ rows, masked }: VisibleColumn): Visibility {
   if (!rows) return 'aggregates';
   return masked === 'none' ? 'clear' : masked === 'some' ? 'partly_masked' : 'masked';
 }
 
 /** Visibility of one column, or the widest visibility among the columns of a relation. */
-export function bestSight(
+export function widestVisibility(
   relation: Relation,
   column: string | null,
   catalog: Catalog,
   access: Access,
 ): Visibility {
-  const seen = sightsOf(relation, catalog, access).filter(({ name }) => column === null || name === column);
-  return SIGHTS.find((sight) => seen.some(({ sees }) => sees === sight)) ?? 'nothing';
+  const seen = visibilities(relation, catalog, access).filter(
+    ({ name }) => column === null || name === column,
+  );
+  return VISIBILITIES.find((sight) => seen.some(({ sees }) => sees === sight)) ?? 'nothing';
 }
 
 /** True if `a` shows more than `b`. */
 export function isMore(a: Visibility, b: Visibility): boolean {
-  return SIGHTS.indexOf(a) < SIGHTS.indexOf(b);
+  return VISIBILITIES.indexOf(a) < VISIBILITIES.indexOf(b);
 }

@@ -1,4 +1,4 @@
-import { SIGHTS } from '../../model/graph/index.js';
+import { VISIBILITIES } from '../../model/graph/index.js';
 import { PROBLEM } from '../rest/problem.js';
 import {
   count,
@@ -281,7 +281,7 @@ export const ACCESS_REQUESTS = object({
 /** Components of the admin listener's document, by name. */
 export const ADMIN_COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonShape>([
   ['Problem', PROBLEM],
-  ['Sight', oneOf(...SIGHTS)],
+  ['Sight', oneOf(...VISIBILITIES)],
   ['MatrixRow', MATRIX_ROW],
   ['MatrixPage', MATRIX_PAGE],
   ['Offer', OFFER],

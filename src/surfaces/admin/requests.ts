@@ -3,7 +3,7 @@ import type { AuditQuery } from '../../../audit/index.js';
 import { isName } from '../../../policy/is-name.js';
 import type { RevocationAsked } from '../../ask/operating/revoke.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
-import { SIGHTS, type Visibility } from '../../model/graph/index.js';
+import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';
 import { jsonFields } from '../rest/bodies/json.js';
 import { readerOfOne } from '../rest/bodies/reader.js';
 import { malformed, termIn } from '../rest/fault.js';
@@ -130,9 +130,10 @@ const MOST_CHAIN = 16;
 
 /** @throws QueryError E0511 */
 export function matrixQuestion(given: Parameters): MatrixQuestion {
-  const sees = listParameter(given, 'sees', SIGHTS.length);
+  const sees = listParameter(given, 'sees', VISIBILITIES.length);
   const chain = listParameter(given, 'chain', MOST_CHAIN);
-  if (sees !== null && !sees.every(isSight)) throw malformed(`\`sees\` lists some of ${SIGHTS.join(', ')}`);
+  if (sees !== null && !sees.every(isSight))
+    throw malformed(`\`sees\` lists some of ${VISIBILITIES.join(', ')}`);
   if (chain !== null && new Set(chain).size < chain.length) throw malformed('`chain` names a subject twice');
   return {
     subject: textParameter(given, 'subject') ?? '',
@@ -147,7 +148,7 @@ export function matrixQuestion(given: Parameters): MatrixQuestion {
 }
 
 function isSight(text: string): text is Visibility {
-  return (SIGHTS as readonly string[]).includes(text);
+  return (VISIBILITIES as readonly string[]).includes(text);
 }
 
 export const REVOCATIONS = {

@@ -20,8 +20,8 @@ import {
   combineParts,
   type EntityFigures,
   type FigureQuery,
-  type MetricsQuestion,
   rowConditions,
+  type SharedMetricParts,
   simplePart,
   sourceOf,
   withinTime,
@@ -98,7 +98,7 @@ function testedMetrics(conditions: readonly Condition[], ctx: BindContext): read
 /** A part for the simple metrics of each entity, and one for each cumulative metric and each conversion. */
 function partsOf(
   metrics: readonly Metric[],
-  asked: MetricsQuestion,
+  asked: SharedMetricParts,
   ctx: BindContext,
 ): readonly [EntityFigures, ...EntityFigures[]] {
   const leaves = leavesOf(metrics, ctx.catalog);
@@ -208,7 +208,7 @@ function finishPlan(query: Query, outputs: readonly MetricsOutput[], ctx: BindCo
  * A conversion metric: the events that follow, in the groups of the base events that they are attributed to. Conditions
  * choose base events; each group of those is there, though nothing followed.
  */
-function conversionPart(leaf: LeafFigure, asked: MetricsQuestion, ctx: BindContext): EntityFigures {
+function conversionPart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): EntityFigures {
   const { metric } = leaf;
   if (metric.type !== 'conversion') throw unknownMetric(leaf.asked, ctx);
   const source = sourceOf(metric.entity, leaf.asked, ctx);

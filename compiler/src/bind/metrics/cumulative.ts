@@ -15,7 +15,7 @@ import {
   unnamedOutputs,
 } from './build.js';
 import { type DimensionKey, timeOf, valueOfKey } from './dimensions.js';
-import { asUnknown, type EntityFigures, type MetricsQuestion, rowConditions, sourceOf } from './part.js';
+import { asUnknown, type EntityFigures, rowConditions, type SharedMetricParts, sourceOf } from './part.js';
 import { type DeferredAggregates, deferAggregates } from './partial.js';
 import { aggregating, type LeafFigure, unknownMetric } from './readable.js';
 import type { EntityRows } from './source.js';
@@ -26,7 +26,7 @@ import { aggregateOverItem, metricNamed, metricValue } from './value.js';
  * A cumulative metric: for every period from the first to the last, and every combination of the other keys, its base
  * metric over the rows before the period's end. Rows outside of all time (NULL, infinity) are in no period.
  */
-export function cumulativePart(leaf: LeafFigure, asked: MetricsQuestion, ctx: BindContext): EntityFigures {
+export function cumulativePart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): EntityFigures {
   const { metric } = leaf;
   if (metric.type !== 'cumulative') throw unknownMetric(leaf.asked, ctx);
   const grain = grainOf(leaf, asked, ctx);
@@ -68,7 +68,7 @@ export function cumulativePart(leaf: LeafFigure, asked: MetricsQuestion, ctx: Bi
 }
 
 /** The grain of the periods; a running total has none without. */
-function grainOf(leaf: LeafFigure, asked: MetricsQuestion, ctx: BindContext): Grain {
+function grainOf(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): Grain {
   const times = asked.keys.filter((k) => k.dimension.kind === 'metric_time');
   const [only] = times;
   const is = isOfOther(leaf) ? 'is of another period' : 'is cumulative';
@@ -121,7 +121,7 @@ function factsQuery(
   others: readonly DimensionKey[],
   grain: Grain,
   leaf: LeafFigure,
-  asked: MetricsQuestion,
+  asked: SharedMetricParts,
   source: EntityRows,
   ctx: BindContext,
 ): Query {
@@ -145,7 +145,7 @@ function factsQuery(
 }
 
 /** The beginning of every period from the first to the last: of `time_constraint`, or of the visible rows. */
-function periodsQuery(facts: CommonTable, grain: Grain, asked: MetricsQuestion, ctx: BindContext): Query {
+function periodsQuery(facts: CommonTable, grain: Grain, asked: SharedMetricParts, ctx: BindContext): Query {
   const { item, columns } = tableRows(facts, ctx);
   const [at] = columns;
   if (at === undefined) throw new TypeError('facts have a time');

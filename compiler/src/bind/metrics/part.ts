@@ -14,7 +14,7 @@ import { aggregateOverItem } from './value.js';
 import { type Condition, predicateOf } from './where.js';
 
 /** The parts of a metrics request that all its subqueries share. */
-export interface MetricsQuestion {
+export interface SharedMetricParts {
   readonly keys: readonly DimensionKey[];
   /** Conditions on rows. */
   readonly conditions: readonly Condition[];
@@ -27,7 +27,7 @@ export type EntityFigures = FigureQuery;
 /** The simple metrics among `leaves`, which are all of one entity, in one pass over its rows. */
 export function simplePart(
   leaves: readonly LeafFigure[],
-  asked: MetricsQuestion,
+  asked: SharedMetricParts,
   ctx: BindContext,
 ): EntityFigures {
   const [first] = leaves;
@@ -71,7 +71,7 @@ export function asUnknown<T>(metric: string, ctx: BindContext, f: () => T): T {
 const HIDDEN: ReadonlySet<string> = new Set(['unknownColumn', 'unknownRelation', 'denied']);
 
 export function rowConditions(
-  asked: MetricsQuestion,
+  asked: SharedMetricParts,
   source: EntityRows,
   metric: string,
   ctx: BindContext,
@@ -89,7 +89,7 @@ export function rowConditions(
 }
 
 export function withinTime(
-  asked: MetricsQuestion,
+  asked: SharedMetricParts,
   source: EntityRows,
   metric: string,
   ctx: BindContext,

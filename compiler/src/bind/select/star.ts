@@ -36,7 +36,7 @@ function starOfRow({ arg, indirection = [] }: A_Indirection): readonly string[] 
 }
 
 /** The value of an item's column: itself, or the expansion of a computed one. */
-type ColumnValue = (
+type StarColumnValue = (
   found: { readonly ref: Expr; readonly item: ScopeItem; readonly column: ScopeColumn },
   ctx: BindEnvironment['ctx'],
   at: Location,
@@ -47,7 +47,7 @@ export function expandStar(
   qualifier: readonly string[],
   target: ResTarget,
   env: BindEnvironment,
-  toValue: ColumnValue,
+  toValue: StarColumnValue,
 ): readonly PlanOutput[] {
   const { scope } = env;
   if (qualifier.length > 0) {
@@ -97,7 +97,7 @@ function starOutput(
   column: ScopeColumn,
   target: ResTarget,
   { ctx }: BindEnvironment,
-  toValue: ColumnValue,
+  toValue: StarColumnValue,
 ): PlanOutput {
   const source = column.source ?? item.source;
   ctx.spend(target.location);

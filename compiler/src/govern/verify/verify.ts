@@ -54,7 +54,7 @@ function verifyJoins(root: Query, joins: Joins | null): void {
 function verifyMade(from: FromItem | null): void {
   if (from?.kind !== 'join') return;
   const places = new Map(leavesOf(from).map((l, place) => [l.id, place]));
-  const sideOf = (item: FromItem, first: number): JoinSide => {
+  const sideOf = (item: FromItem, first: number): JoinedLeaves => {
     if (item.kind !== 'join') return { first, next: first + 1, places, computed: COMPUTED.has(item.kind) };
     const left = sideOf(item.left, first);
     const right = sideOf(item.right, left.next);
@@ -68,7 +68,7 @@ function verifyMade(from: FromItem | null): void {
 }
 
 /** One side of a join: the leaves of its FROM from index `first` to before `next`. */
-interface JoinSide {
+interface JoinedLeaves {
   readonly first: number;
   readonly next: number;
   readonly places: ReadonlyMap<SourceId, number>;
@@ -88,8 +88,8 @@ function unasked(e: Expr): Expr {
   return asks && arm !== undefined ? arm.result : e;
 }
 
-function crosses(e: KeyEquality | NullSafeEquality, left: JoinSide, right: JoinSide): boolean {
-  const isOf = (source: SourceId, { first, next, places }: JoinSide): boolean => {
+function crosses(e: KeyEquality | NullSafeEquality, left: JoinedLeaves, right: JoinedLeaves): boolean {
+  const isOf = (source: SourceId, { first, next, places }: JoinedLeaves): boolean => {
     const place = places.get(source) ?? -1;
     return place >= first && place < next;
   };

@@ -11,9 +11,7 @@ import type { Path } from '../diagnostic.js';
 import type { ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
 import { mustBeFree } from './derived.js';
-import { membersOf, type Problems } from './scope.js';
-
-type RelationMap = ReadonlyMap<string, Relation>;
+import { membersOf, type Problems, type RelationMap } from './scope.js';
 
 /** Of one entity, for what they cost who asks for all of them. */
 const MOST_COMPUTED = 200;

@@ -4,9 +4,7 @@ import type { Path } from '../diagnostic.js';
 import type { EndDocument, ManifestDocument, SideDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
 import type { Bridge, BridgeSide, LinkEnd, Relationship } from '../manifest.js';
-import { membersOf, type Problems } from './scope.js';
-
-type RelationMap = ReadonlyMap<string, Relation>;
+import { membersOf, type Problems, type RelationMap } from './scope.js';
 
 /** The entity named at `path`, or null after a problem. A bridge is no entity. */
 export function entityNamed(

@@ -1,4 +1,4 @@
-import { nearest } from 'osl-compiler';
+import { nearest, type Relation } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path, UnplacedDiagnostic } from '../diagnostic.js';
 
@@ -11,7 +11,10 @@ export function perhaps(name: string, candidates: Iterable<string>): string | nu
 
 const LONGEST_NAME = 130;
 
-/** Collects what is wrong, so that an author sees everything at once. */
+/** Relations by name. */
+export type RelationMap = ReadonlyMap<string, Relation>;
+
+/** Collects all diagnostics, so that an author sees everything at once. */
 export class Problems {
   readonly #list: UnplacedDiagnostic[] = [];
   /** Relations that are declared but could not be compiled: what refers to them is not wrong for that. */

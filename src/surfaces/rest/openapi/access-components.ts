@@ -1,9 +1,9 @@
-import { SIGHTS } from '../../../model/graph/index.js';
+import { VISIBILITIES } from '../../../model/graph/index.js';
 import { ACCESS_QUESTION, ACCESS_REQUEST } from '../bodies/access.js';
 import { count, flag, type JsonShape, list, object, oneOf, orNull, text, textOrNull } from '../shape.js';
 
 const SEES = {
-  ...oneOf(...SIGHTS),
+  ...oneOf(...VISIBILITIES),
   description: 'In the clear, masked in some rows or in all, in figures over groups only, or not at all.',
 };
 const VERSIONS = object({ manifest: text(), policy: text() });
