@@ -25,10 +25,10 @@ import { counted } from '../output.js';
 import { type DoctorFinding, fail, failed, ok, skipped, warn } from './finding.js';
 import { rowSecurityFindings, viewLabelFindings } from './row-security.js';
 
-/** What was found of the databases, for the operator, and what of the manifest they no longer have. */
+/** Findings about all databases, and declared objects that they no longer have. */
 export interface Inspection {
   readonly findings: readonly DoctorFinding[];
-  /** By connector; what could not be looked at is not in it. */
+  /** By connector; a connector that could not be checked is missing. */
   readonly gone: ReadonlyMap<string, readonly MissingObject[]>;
 }
 
@@ -42,7 +42,7 @@ export interface MissingObject {
 
 interface ConnectorInspection {
   readonly findings: readonly DoctorFinding[];
-  /** Null where nobody could look. */
+  /** Null if the check was not possible. */
   readonly gone: readonly MissingObject[] | null;
 }
 
@@ -53,7 +53,7 @@ export async function inspectDatabases(model: Model, settings: Settings): Promis
   for (const connector of model.manifest.connectors.values()) {
     const about = `database ${connector.name}`;
     if (connector.kind === 'pglite') {
-      findings.push(skipped(about, `embedded, in ${settings.dataDir}: a start looks after it`));
+      findings.push(skipped(about, `embedded in ${settings.dataDir}: the gateway sets it up when it starts`));
       continue;
     }
     const looked = await lookAtServer(about, connector, model, settings);
@@ -63,7 +63,7 @@ export async function inspectDatabases(model: Model, settings: Settings): Promis
   return { findings, gone };
 }
 
-/** What each connector that can be reached no longer has as the manifest says; reads declarations alone. */
+/** Differences between the manifest and each reachable database. Reads the system catalog only. */
 export async function lookForDrift({ manifest }: Pick<Model, 'manifest'>): Promise<Inspection['gone']> {
   const gone = new Map<string, readonly MissingObject[]>();
   for (const connector of manifest.connectors.values()) {
@@ -74,7 +74,7 @@ export async function lookForDrift({ manifest }: Pick<Model, 'manifest'>): Promi
   return gone;
 }
 
-/** Null where nobody could look, or not at all of it. */
+/** Null if the check was not possible, or not complete. */
 async function driftOf(connector: Connector): Promise<readonly MissingObject[] | null> {
   let survey: Survey;
   try {
@@ -110,7 +110,11 @@ async function lookAtServer(
   }
   if (url === null)
     return only(
-      fail(about, `${name} is not set`, `export ${name}=postgres://…, or name a file in ${name}_FILE`),
+      fail(
+        about,
+        `${name} is not set`,
+        `export ${name}=postgres://…, or set ${name}_FILE to a file that holds the URL`,
+      ),
     );
   const shown = withoutPassword(url);
   let survey: Survey;
@@ -167,15 +171,15 @@ function roleFindings(about: string, { report }: Survey, url: string): readonly 
   // What the role may do too much is told of it by its name; all else is of the server.
   const warnings = report.warnings.map((w) =>
     w.startsWith(`role "${report.role}"`)
-      ? warn(about, w, 'a role that may read, and nothing else, is enough')
+      ? warn(about, w, 'use a role that can only read: more privileges are not needed')
       : warn(about, w),
   );
   if (report.fault === null)
     return [
-      ok(about, `${url}: role "${report.role}" is neither superuser nor past row security`),
+      ok(about, `${url}: role "${report.role}" is no superuser and cannot bypass row security`),
       ...warnings,
     ];
-  const hint = 'use a role that may log in and read; `osl init --create-role osl_reader` makes one';
+  const hint = 'use a role that can log in and read; `osl init --create-role osl_reader` creates one';
   return [fail(about, `the gateway refuses role "${report.role}": role ${report.fault}`, hint)];
 }
 
@@ -207,9 +211,21 @@ async function settingFindings(
 function clockFinding(about: string, skew: number): readonly DoctorFinding[] {
   const seconds = `${skew.toFixed(1)} s`;
   if (skew > SKEW_FAIL_S)
-    return [fail(about, `its clock and this one differ by ${seconds}`, 'tokens live 300 s: set both by NTP')];
+    return [
+      fail(
+        about,
+        `the clocks of the database and of this machine differ by ${seconds}`,
+        'tokens expire after 300 s: synchronize both clocks with NTP',
+      ),
+    ];
   if (skew > SKEW_WARN_S)
-    return [warn(about, `its clock and this one differ by ${seconds}`, 'set both by NTP')];
+    return [
+      warn(
+        about,
+        `the clocks of the database and of this machine differ by ${seconds}`,
+        'synchronize both clocks with NTP',
+      ),
+    ];
   return [];
 }
 
@@ -223,15 +239,27 @@ function logFindings(
   const hint = `as superuser: ALTER ROLE ${quoteIdentifier(role)} SET log_parameter_max_length = 0`;
   const findings: DoctorFinding[] = [];
   if (Number(row['logged']) !== 0) {
-    const when = says ? 'it logs statements, with' : 'were it to log statements, it would keep';
+    const when = says
+      ? 'the server log contains statements with'
+      : 'if statement logging is turned on, the server log will contain';
     const tell = says ? fail : warn;
-    findings.push(tell(about, `${when} their parameters: log_parameter_max_length is not 0`, hint));
+    findings.push(
+      tell(
+        about,
+        `${when} parameter values, which can be personal data: log_parameter_max_length is not 0`,
+        hint,
+      ),
+    );
   }
   if (Number(row['logged_on_error']) !== 0)
     findings.push(
-      fail(about, 'it logs parameters of statements that fail', hint.replace('length', 'length_on_error')),
+      fail(
+        about,
+        'the server log contains parameter values of failed statements, which can be personal data',
+        hint.replace('length', 'length_on_error'),
+      ),
     );
-  return findings.length > 0 ? findings : [ok(about, 'its log keeps no parameters')];
+  return findings.length > 0 ? findings : [ok(about, 'the server log contains no parameter values')];
 }
 
 function encryptionFinding(about: string, ssl: boolean, url: string): readonly DoctorFinding[] {
@@ -258,13 +286,13 @@ async function extensionFindings(
   return [
     fail(
       about,
-      `facet ${facets.map((f) => f.name).join(', ')} needs pgvector`,
-      'CREATE EXTENSION vector (as superuser)',
+      `facet ${facets.map((f) => f.name).join(', ')} needs the extension pgvector, which is not installed`,
+      'run CREATE EXTENSION vector as superuser',
     ),
   ];
 }
 
-const SYSTEM_HINT = 'docs/operations.md, "System credentials", has the SQL of the role';
+const SYSTEM_HINT = '"System credentials" in docs/operations.md has the SQL that creates the role';
 
 /** The second role of a connector: that it is there where it is needed, and may do what it is for. */
 async function systemFindings(
@@ -283,7 +311,9 @@ async function systemFindings(
   if (url === null && needed.length > 0)
     return [fail(about, `${variable} is not set, and facet ${needed.join(', ')} needs it`, SYSTEM_HINT)];
   if (url === null)
-    return [skipped(about, `${variable} is not set: text facets and suggestions need it, questions do not`)];
+    return [
+      skipped(about, `${variable} is not set: only text facets and suggestions need it, queries do not`),
+    ];
   const shown = `${variable}, ${withoutPassword(url)}`;
   let survey: Survey;
   try {
@@ -293,8 +323,8 @@ async function systemFindings(
   }
   try {
     const [row] = await survey.system.query(MAY_STORE, [STORE_SCHEMA]);
-    if (row?.['may'] === true) return [ok(about, `${shown}: may keep the stores of facets`)];
-    const message = `${shown}: role "${survey.report.role}" may not make tables in schema ${STORE_SCHEMA}`;
+    if (row?.['may'] === true) return [ok(about, `${shown}: can store the index of text facets`)];
+    const message = `${shown}: role "${survey.report.role}" cannot create tables in schema ${STORE_SCHEMA}`;
     return [(needed.length > 0 ? fail : warn)(about, message, SYSTEM_HINT)];
   } finally {
     survey.close();
@@ -312,7 +342,7 @@ function schemasOf({ tables }: Connector): readonly string[] {
 
 const MOST_DRIFTS = 20;
 
-/** A difference, and what mends it. */
+/** A difference between manifest and database, and how to resolve it. */
 interface Drift {
   readonly message: string;
   readonly hint: string;
@@ -320,8 +350,8 @@ interface Drift {
   readonly gone: MissingObject | null;
 }
 
-const GONE = 'take it out of the manifest, or name what it is called now';
-const VIEW = 'the model has no such type: expose a view that casts it to text';
+const GONE = 'take it out of the manifest, or correct its name there';
+const VIEW = 'this type is not supported: expose a view that casts the column to text';
 
 function grantOf({ schema, name }: UpstreamRelation, column: string, role: string): string {
   const table = tableSql({ schema, table: name });
@@ -347,7 +377,7 @@ function driftsOf(
     if (relation === undefined)
       return [
         {
-          message: `there is no table ${name}`,
+          message: `the database has no table ${name}`,
           hint: GONE,
           gone: { table: name, column: null, cause: 'gone' },
         },
@@ -358,11 +388,11 @@ function driftsOf(
       const id = `${name}.${declared.name}`;
       if (column === undefined) {
         const gone = { table: name, column: declared.name, cause: 'gone' } as const;
-        return [{ message: `there is no column ${id}`, hint: GONE, gone }];
+        return [{ message: `the database has no column ${id}`, hint: GONE, gone }];
       }
       if (!column.readable && needed(name, declared.name)) {
         const hint = grantOf(relation, column.name, role);
-        return [{ message: `${id} may not be read by the gateway's role`, hint, gone: null }];
+        return [{ message: `the gateway's role cannot read ${id}`, hint, gone: null }];
       }
       const model = modelType(column);
       if (model !== null && isAs(declared, model, column.stored)) return [];
@@ -370,7 +400,7 @@ function driftsOf(
       const was = declared.stored ?? declared.form?.sql ?? declared.type;
       const changed = { table: name, column: declared.name, cause: 'changed' } as const;
       const gone = isOfType(declared, model, column.stored) ? null : changed;
-      return [{ message: `${id} is ${column.type}, not ${was}`, hint, gone }];
+      return [{ message: `${id} is ${column.type} in the database, and ${was} in the manifest`, hint, gone }];
     });
   });
 }
@@ -391,7 +421,7 @@ function isAs(declared: DeclaredTableColumn, model: ModelledType, stored: string
   );
 }
 
-/** Whether its values come as the manifest says, whatever else its type says. */
+/** True if the values have the declared type; length and labels may differ. */
 function isOfType(declared: DeclaredTableColumn, model: ModelledType | null, stored: string | null): boolean {
   if (declared.stored !== null) return stored === declared.stored || stored === `enum ${declared.stored}`;
   return model !== null && declared.type === model.type && model.stored === null;
@@ -408,7 +438,7 @@ function driftFindings(
   { tables }: Connector,
 ): readonly DoctorFinding[] {
   if (drifts.length === 0)
-    return [ok(about, `as the manifest declares it: ${counted(tables.size, 'table', 'tables')}`)];
+    return [ok(about, `the database matches the manifest: ${counted(tables.size, 'table', 'tables')}`)];
   const more = drifts.length - MOST_DRIFTS;
   return [
     ...drifts.slice(0, MOST_DRIFTS).map(({ message, hint }) => fail(about, message, hint)),

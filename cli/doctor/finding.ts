@@ -1,12 +1,12 @@
 import { failureOf } from '../exit.js';
 
-/** What one look found. `warn`: it runs, and somebody should mend it. `fail`: a server would not start, or not serve. */
+/** Result of one check. `warn`: the server works, but something should be corrected. `fail`: a server would not start or not serve. */
 export interface DoctorFinding {
-  /** What was looked at: `database db`, `ports`, … */
+  /** Subject of the check: `database db`, `ports`, … */
   readonly about: string;
   readonly state: 'ok' | 'warn' | 'fail' | 'skipped';
   readonly message: string;
-  /** What to do about it. */
+  /** Action to take. */
   readonly hint: string | null;
 }
 

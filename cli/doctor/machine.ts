@@ -24,19 +24,19 @@ export function dataDirFindings({ dataDir }: Settings): readonly DoctorFinding[]
   try {
     checkDataDir(dataDir);
   } catch (error) {
-    return [failed(about, error, 'name another with --data-dir or OSL_DATA_DIR')];
+    return [failed(about, error, 'choose another directory with --data-dir or OSL_DATA_DIR')];
   }
-  if (!existsSync(dataDir)) return [ok(about, `${dataDir} will be made at the first start`)];
+  if (!existsSync(dataDir)) return [ok(about, `${dataDir} will be created at the first start`)];
   const { bavail, bsize } = statfsSync(dataDir);
   const mib = Math.floor((bavail * bsize) / 1_048_576);
   const space =
     mib < LITTLE_MIB
       ? warn(
           about,
-          `${dataDir}: ${mib} MiB are left`,
-          'where the audit log cannot be written nothing is answered',
+          `${dataDir} has only ${mib} MiB of free space`,
+          'free some space: the gateway refuses all queries if it cannot write the audit log',
         )
-      : ok(about, `${dataDir} can be written to; ${Math.floor(mib / 1_024)} GiB are left`);
+      : ok(about, `${dataDir} is writable and has ${Math.floor(mib / 1_024)} GiB of free space`);
   return [space, ...secretFindings(join(dataDir, 'keys')), ...secretFindings(join(dataDir, 'audit'))];
 }
 
@@ -44,19 +44,25 @@ export function dataDirFindings({ dataDir }: Settings): readonly DoctorFinding[]
 function secretFindings(dir: string): readonly DoctorFinding[] {
   const mode = statSync(dir, { throwIfNoEntry: false })?.mode;
   if (mode === undefined || (mode & 0o077) === 0) return [];
-  return [warn('data directory', `others on this machine may look into ${dir}`, `chmod -R go-rwx ${dir}`)];
+  return [
+    warn(
+      'data directory',
+      `other users of this machine can read ${dir}, which holds secrets`,
+      `chmod -R go-rwx ${dir}`,
+    ),
+  ];
 }
 
-/** Where older records of the audit log go; nothing where no directory is named. */
+/** Archive directory of the audit log; no finding if none is configured. */
 export async function archiveFindings({ audit }: Settings): Promise<readonly DoctorFinding[]> {
   if (audit.keeping.archive === null) return [];
   const fault = await archiveFault(audit);
   return fault === null
-    ? [ok('audit archive', `${audit.keeping.archive} can be written to`)]
-    : [fail('audit archive', fault, 'a directory that exists, and OSL_AUDIT_RETENTION_DAYS above 0')];
+    ? [ok('audit archive', `${audit.keeping.archive} is writable`)]
+    : [fail('audit archive', fault, 'create the directory, and set OSL_AUDIT_RETENTION_DAYS above 0')];
 }
 
-/** Whether a server runs, and if none does, whether one could listen. */
+/** State of the running server; if none runs, availability of the ports. */
 export async function portFindings(settings: Settings): Promise<readonly DoctorFinding[]> {
   const running = runningServer(settings.dataDir);
   if (running !== null) return [await healthOf(running)];
@@ -76,7 +82,7 @@ async function healthOf(record: ServerRecord): Promise<DoctorFinding> {
   try {
     const { status } = await fetchHttp(url, { headers: {}, signal: AbortSignal.timeout(5_000) });
     if (status === 200) return ok('server', `${who} is ready`);
-    return fail('server', `${who} runs and is not ready (${status})`, `curl ${url}`);
+    return fail('server', `${who} runs, but is not ready (status ${status})`, `curl ${url} shows the reason`);
   } catch {
     return fail('server', `${who} does not answer at ${url}`);
   }
@@ -97,8 +103,8 @@ export function tlsFindings({ tls, host }: Settings): readonly DoctorFinding[] {
       : [
           warn(
             about,
-            `REST has no TLS of its own, and listens on ${host}`,
-            'set OSL_TLS_CERT and OSL_TLS_KEY, or put a proxy with TLS in front of it',
+            `REST listens on ${host} without TLS: tokens and rows can be read on the network`,
+            'set OSL_TLS_CERT and OSL_TLS_KEY, or use a TLS proxy',
           ),
         ];
   const refuses =
@@ -107,7 +113,7 @@ export function tlsFindings({ tls, host }: Settings): readonly DoctorFinding[] {
       : [
           fail(
             about,
-            `the wire refuses clients that are not on this machine`,
+            `the Postgres port has no TLS and refuses clients from other machines`,
             'set OSL_TLS_CERT and OSL_TLS_KEY',
           ),
         ];
@@ -123,15 +129,16 @@ function certificateFinding(files: SurfaceCertificateFiles): DoctorFinding {
   try {
     const { until } = checkedCertificate(files);
     const ends = Date.parse(until);
-    if (ends < Date.now()) return fail(about, `${certFile} ended on ${until}`);
-    if (ends < Date.now() + SOON_MS) return warn(about, `${certFile} ends on ${until}`);
-    return ok(about, `${certFile} holds until ${until}`);
+    if (ends < Date.now()) return fail(about, `${certFile} expired on ${until}`, 'renew the certificate');
+    if (ends < Date.now() + SOON_MS)
+      return warn(about, `${certFile} expires on ${until}`, 'renew the certificate');
+    return ok(about, `${certFile} is valid until ${until}`);
   } catch (error) {
     return failed(about, error);
   }
 }
 
-/** Whose tokens are accepted. */
+/** Issuers whose tokens are accepted. */
 export function issuerFindings({
   publicKeyFiles,
   issuersFile,
@@ -140,15 +147,10 @@ export function issuerFindings({
   const about = 'issuers';
   if (publicKeyFiles.length === 0 && issuersFile === null)
     return localTokens
-      ? [ok(about, 'tokens are signed by this gateway alone (`osl token`)')]
-      : [fail(about, 'no token is accepted: OSL_LOCAL_TOKENS is off, and OSL_PUBLIC_KEYS names nobody')];
+      ? [ok(about, 'only tokens of this gateway (`osl token`) are accepted')]
+      : [fail(about, 'no token is accepted: OSL_LOCAL_TOKENS is off and no issuer is configured')];
   const own = localTokens
-    ? [
-        warn(
-          about,
-          'OSL_LOCAL_TOKENS=on: who can read the key of this gateway may be anybody, beside the issuers',
-        ),
-      ]
+    ? [warn(about, 'OSL_LOCAL_TOKENS=on: anyone who can read the key of this gateway can be any subject')]
     : [];
   const files = publicKeyFiles.map((named) => {
     try {
@@ -156,13 +158,13 @@ export function issuerFindings({
       configuredKeys({ keys });
       return ok(about, `${named.file} has ${counted(keys.length, 'public key', 'public keys')}`);
     } catch (error) {
-      return failed(about, error, 'tokens of an issuer are signed RS256, ES256 or EdDSA');
+      return failed(about, error, 'keys must be for RS256, ES256 or EdDSA');
     }
   });
   return [...own, ...files];
 }
 
-/** The issuers of the operator's file: whether their keys can be had. */
+/** Issuers of the operator's file, each with the result of fetching its keys. */
 export async function issuersFileFindings({ issuersFile }: Settings): Promise<readonly DoctorFinding[]> {
   const about = 'issuers';
   if (issuersFile === null) return [];
@@ -183,6 +185,6 @@ async function issuerFinding({ names, keys, tokens }: IssuerConfig): Promise<Doc
         : await fetchKeySet(name, keys.url === null ? null : new URL(keys.url), fetchDocument);
     return ok(about, `${name} signs ${tokens} tokens: ${counted(found.length, 'public key', 'public keys')}`);
   } catch (error) {
-    return fail(about, `the keys of ${name} cannot be had: ${messageOf(error)}`);
+    return fail(about, `the keys of ${name} cannot be fetched: ${messageOf(error)}`);
   }
 }

@@ -12,15 +12,15 @@ import { columnId } from '../proposal/choose.js';
 import { type ViewFlows, viewFlows } from '../proposal/view-flows.js';
 import { type DoctorFinding, fail, ok, warn } from './finding.js';
 
-/** What was found of the second line, and which columns the governed role needs to read. */
+/** Findings about row security in the database, and the columns that the governed role needs to read. */
 export interface RowSecurityFindings {
   readonly needed: (table: string, column: string) => boolean;
   readonly findings: readonly DoctorFinding[];
 }
 
-const HINT = '`osl row-security --write` writes it, with the role that owns the tables';
+const HINT = 'run `osl row-security --write` as the role that owns the tables';
 
-/** Whether the database's own policies stand as the files ask: where they do not ask, that none stand. */
+/** Compares the database's row security with the files; without `row_security: true` there must be none. */
 export async function rowSecurityFindings(
   about: string,
   survey: Survey,
@@ -39,30 +39,35 @@ export async function rowSecurityFindings(
   }
   const key = rowSecurityKey(keys, connector.name);
   const { faults, uncovered } = await standingOf(survey.system, design, key);
-  const stands = `row security stands as the policy has it: ${counted(design.tables.size, 'table', 'tables')}`;
+  const stands = `row security matches the policy: ${counted(design.tables.size, 'table', 'tables')}`;
   return {
     needed: (table, column) => design.tables.get(table)?.columns.includes(column) === true,
     findings: [
       ...(faults.length === 0 ? [ok(about, stands)] : faults.map((fault) => fail(about, fault, HINT))),
-      ...uncovered.map((name) => warn(about, `row security cannot hold the rows of ${name}: it is no table`)),
+      ...uncovered.map((name) => warn(about, `row security cannot protect ${name}: it is not a table`)),
       ...(await besideFindings(about, survey, [...design.tables.keys()])),
     ],
   };
 }
 
-/** Policies of ours that no setting asks for: every question to their tables fails. */
+/** Row security of this gateway that no connector asks for: every query to its tables fails. */
 async function leftOver(about: string, { system }: Survey): Promise<readonly DoctorFinding[]> {
   const found = await system.query(sql`select from pg_catalog.pg_namespace where nspname = $1`, [SCHEMA]);
   if (found.length === 0) return [];
-  const message = 'row security of the gateway stands, and the connector does not say `row_security: true`';
+  const message =
+    'the database has row security of this gateway, but the connector lacks `row_security: true`: queries to these tables fail';
   return [
-    fail(about, message, 'say it, or take the policies away with `osl row-security --drop --connector …`'),
+    fail(
+      about,
+      message,
+      'add `row_security: true`, or drop the policies with `osl row-security --drop --connector …`',
+    ),
   ];
 }
 
 const MOST_NAMED = 5;
 
-/** What the governed role may read beside the tables that policies guard. */
+/** Tables and views that the governed role can read although row security does not protect them. */
 async function besideFindings(
   about: string,
   { system }: Survey,
@@ -80,13 +85,13 @@ async function besideFindings(
   if (rows.length === 0) return [];
   const names = rows.slice(0, MOST_NAMED).map((row) => String(row['name']));
   const more = rows.length > names.length ? ` and ${rows.length - names.length} more` : '';
-  const message = `role may read ${names.join(', ')}${more}, which no row security guards`;
-  return [warn(about, message, 'REVOKE what questions do not need')];
+  const message = `the role can read ${names.join(', ')}${more}, which row security does not protect`;
+  return [warn(about, message, 'REVOKE privileges that queries do not need')];
 }
 
 const MOST_VIEW_COLUMNS = 20;
 const LABEL_HINT =
-  'label it in the manifest as what it is made of, if it tells of that; where it does not, say so in its description';
+  'give it the label of its source if it reveals that value; if not, say so in its description';
 
 /** Columns of views that the manifest declares without a label of the columns that they are made of, however many views lie between. */
 export function viewLabelFindings(
@@ -112,14 +117,20 @@ export function viewLabelFindings(
     const more = sources.length > made.length ? ` and ${sources.length - made.length} more` : '';
     const label = own === null ? 'no label' : `the label ${own}`;
     return [
-      warn(about, `view column ${id} has ${label}, and is made of ${made.join(', ')}${more}`, LABEL_HINT),
+      warn(
+        about,
+        `view column ${id} has ${label}, and is computed from ${made.join(', ')}${more}`,
+        LABEL_HINT,
+      ),
     ];
   });
-  const unread = truncated ? [warn(about, 'not every view was looked at: there are too many relations')] : [];
+  const unread = truncated
+    ? [warn(about, 'not every view was checked: the database has too many relations')]
+    : [];
   if (lacking.length === 0)
     return [
       ...unread,
-      ok(about, `${counted(shown.length, 'column', 'columns')} of views labelled as what they are made of`),
+      ok(about, `${counted(shown.length, 'column', 'columns')} of views labelled like their sources`),
     ];
   const more = lacking.length - MOST_VIEW_COLUMNS;
   return [

@@ -34,12 +34,12 @@ export interface DoctorFlags extends ServerFlags {
   readonly json?: true;
 }
 
-/** Looks at everything that a server rests on, and changes nothing. Exit status 1 where something fails. */
+/** Checks everything that a server needs, and changes nothing. Exit status 1 if something fails. */
 export async function runDoctor(flags: DoctorFlags): Promise<void> {
   reportFindings(await doctorFindings(settingsBesideServer(flags)), flags);
 }
 
-/** What is found of everything that a server with these settings rests on. */
+/** Findings about everything that a server with these settings needs. */
 export async function doctorFindings(settings: Settings): Promise<readonly DoctorFinding[]> {
   await ready();
   return [
@@ -61,7 +61,7 @@ async function modelFindings(settings: Settings): Promise<readonly DoctorFinding
   } catch (error) {
     return [
       ...fileFindings(error),
-      skipped('databases', 'without a manifest there are none to look at'),
+      skipped('databases', 'not checked: the manifest does not load'),
       ...unknownSettings(null),
     ];
   }
@@ -79,7 +79,7 @@ async function modelFindings(settings: Settings): Promise<readonly DoctorFinding
 
 const MOST_FAULTS = 20;
 
-/** What is wrong with the files: each fault by itself, with its own hint under it. */
+/** Faults of the files, each with its own hint. */
 function fileFindings(error: unknown): readonly DoctorFinding[] {
   const problems = [error, error instanceof Error ? error.cause : null].find(
     (e) => e instanceof ManifestProblems,
@@ -117,7 +117,7 @@ export function reportFindings(findings: readonly DoctorFinding[], { json }: { r
   );
 }
 
-const HINT = 'values that are words can be listed under `exceptions`; then `osl index`';
+const HINT = 'if it is an ordinary word, list it under `exceptions` and run `osl index`';
 
 /**
  * Labelled values that probably are words, of facets on native servers: with the system credentials, whose owner may

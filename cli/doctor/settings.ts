@@ -36,7 +36,7 @@ export function unknownSettings(manifest: Manifest | null): readonly DoctorFindi
     .map((name) => {
       const near = nearest(name, NAMES);
       const hint = near === null ? '`osl config list` shows every setting' : `perhaps you meant ${near}`;
-      return warn(ABOUT, `nothing reads ${name}`, hint);
+      return warn(ABOUT, `unknown setting ${name}: it has no effect`, hint);
     });
 }
 

@@ -132,7 +132,7 @@ if (postgres === null) {
       ours.filter((f) => f.state === 'fail'),
       [],
     );
-    t.ok(ours.some((f) => f.message === 'row security stands as the policy has it: 2 tables'));
+    t.ok(ours.some((f) => f.message === 'row security matches the policy: 2 tables'));
   });
 
   t.test('answers are the same; and those of a compiler that forgot the policy as well', async (t) => {

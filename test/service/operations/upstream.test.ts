@@ -177,8 +177,8 @@ t.test(
     await t.test('what osl doctor would say is in the log of a start', async (t) => {
       const said = logged(server).filter(({ about }) => about === 'database db');
       for (const [msg, hint] of [
-        [/^facet notes needs pgvector$/, /CREATE EXTENSION vector/],
-        [/^STORE_URL_SYSTEM is not set, and facet notes needs it$/, /has the SQL of the role/],
+        [/^facet notes needs the extension pgvector, which is not installed$/, /CREATE EXTENSION vector/],
+        [/^STORE_URL_SYSTEM is not set, and facet notes needs it$/, /has the SQL that creates the role/],
       ] as const)
         t.ok(
           said.some((line) => msg.test(String(line['msg'])) && hint.test(String(line['hint']))),
@@ -305,7 +305,7 @@ t.test(
             { object: 'way', gone: ['vault.wege_t'] },
           ],
         );
-        t.ok(logged(server).some(({ msg }) => msg === 'there is no column vault.kunden_t.kd_alter'));
+        t.ok(logged(server).some(({ msg }) => msg === 'the database has no column vault.kunden_t.kd_alter'));
         const { mark } = world;
         for (const osql of [AGES, NAMES])
           t.match(await world.osql(t, osql), /^502 E0525 42703: .*`customer`/);

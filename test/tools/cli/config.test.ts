@@ -52,7 +52,7 @@ t.test(
         {
           about: 'settings',
           state: 'warn',
-          message: 'nothing reads OSL_POOL_SIZ',
+          message: 'unknown setting OSL_POOL_SIZ: it has no effect',
           hint: 'perhaps you meant OSL_POOL_SIZE',
         },
       ],

@@ -97,10 +97,10 @@ test('the machine: data directory, keys that others may read, ports, certificate
   const states = findingsOf(run)
     .map((f) => `${f.state} ${f.about}: ${f.message}`)
     .join('\n');
-  t.match(states, /^warn data directory: others on this machine may look into /m);
+  t.match(states, /^warn data directory: other users of this machine can read /m);
   t.match(states, /^fail ports: REST and wire cannot share port 7/m);
-  t.match(states, /^fail TLS: the wire refuses clients/m);
-  t.match(states, /^warn TLS: REST has no TLS of its own/m);
+  t.match(states, /^fail TLS: the Postgres port has no TLS and refuses clients/m);
+  t.match(states, /^warn TLS: REST listens on 0\.0\.0\.0 without TLS: tokens and rows can be read/m);
   t.match(states, /^fail issuers: .*holds no public key/m);
 });
 
@@ -135,23 +135,26 @@ test('a Postgres', { skip: native === null && NO_BINARIES }, async (t) => {
 
   await client.query('ALTER ROLE osl_reader SET log_parameter_max_length = -1');
   const good = await on(native.readerUrl);
-  t.match(good, /^ok .* is neither superuser/m);
-  t.match(good, /^ok as the manifest declares it: 1 table$/m);
-  t.match(good, /^warn were it to log statements.*log_parameter_max_length is not 0$/m);
+  t.match(good, /^ok .* is no superuser and cannot bypass row security/m);
+  t.match(good, /^ok the database matches the manifest: 1 table$/m);
+  t.match(good, /^warn if statement logging is turned on, .*log_parameter_max_length is not 0$/m);
   await client.query('ALTER ROLE osl_reader SET log_parameter_max_length = 0');
-  t.match(await on(native.readerUrl), /^ok its log keeps no parameters$/m);
+  t.match(await on(native.readerUrl), /^ok the server log contains no parameter values$/m);
   await client.query('ALTER ROLE osl_reader SET log_parameter_max_length_on_error = -1');
-  t.match(await on(native.readerUrl), /^fail it logs parameters of statements that fail$/m);
+  t.match(
+    await on(native.readerUrl),
+    /^fail the server log contains parameter values of failed statements, which can be personal data$/m,
+  );
 
   await client.query(
     'ALTER TABLE doc.t ALTER w TYPE text, DROP COLUMN v; GRANT CREATE ON SCHEMA doc TO osl_reader',
   );
   const drifted = await on(native.readerUrl);
-  t.match(drifted, /^fail there is no column doc\.t\.v$/m);
-  t.match(drifted, /^fail doc\.t\.w is text, not int4$/m);
+  t.match(drifted, /^fail the database has no column doc\.t\.v$/m);
+  t.match(drifted, /^fail doc\.t\.w is text in the database, and int4 in the manifest$/m);
   const hints = new Map((await doctor(native.readerUrl)).map((f) => [f.message, f.hint]));
-  t.match(hints.get('there is no column doc.t.v'), /^take it out of the manifest/);
-  t.match(hints.get('doc.t.w is text, not int4'), /`type: text`/);
+  t.match(hints.get('the database has no column doc.t.v'), /^take it out of the manifest/);
+  t.match(hints.get('doc.t.w is text in the database, and int4 in the manifest'), /`type: text`/);
   t.match(drifted, /^warn role "osl_reader" can create objects in schema "doc"$/m);
   await client.query(`CREATE SCHEMA between; CREATE TABLE doc.human (id int PRIMARY KEY, email text, born date);
     CREATE VIEW between.shouted AS SELECT id, upper(p.email) AS loud, born, (SELECT count(*) FROM doc.human) AS n FROM doc.human p;
@@ -167,20 +170,20 @@ test('a Postgres', { skip: native === null && NO_BINARIES }, async (t) => {
   writeFileSync(join(dir, 'manifest.yaml'), withView('', ', pii: true'));
   const less = (await on(native.readerUrl)).split('\n').filter((line) => line.includes('view'));
   t.strictSame(less, [
-    'warn view column doc.told.louder has no label, and is made of doc.human.email (pii)',
-    'warn view column doc.told.year has the label pii, and is made of doc.human.born (secret)',
+    'warn view column doc.told.louder has no label, and is computed from doc.human.email (pii)',
+    'warn view column doc.told.year has the label pii, and is computed from doc.human.born (secret)',
   ]);
   writeFileSync(join(dir, 'manifest.yaml'), withView(', pii: true', ', sensitivity: secret'));
-  t.match(await on(native.readerUrl), /^ok 4 columns of views labelled as what they are made of$/m);
+  t.match(await on(native.readerUrl), /^ok 4 columns of views labelled like their sources$/m);
   writeFileSync(join(dir, 'manifest.yaml'), manifest);
   await client.query('REVOKE SELECT ON doc.t FROM osl_reader');
-  const unread = (await doctor(native.readerUrl)).find((f) => f.message.includes('may not be read'));
+  const unread = (await doctor(native.readerUrl)).find((f) => f.message.includes('cannot read'));
   t.match(unread, {
-    message: "doc.t.id may not be read by the gateway's role",
+    message: "the gateway's role cannot read doc.t.id",
     hint: 'GRANT SELECT ("id") ON "doc"."t" TO "osl_reader"',
   });
 
-  t.match(good, /^skipped DATABASE_URL_SYSTEM is not set: text facets/m);
+  t.match(good, /^skipped DATABASE_URL_SYSTEM is not set: only text facets/m);
 
   const facets = readFileSync(join(EXAMPLE, 'manifest.yaml'), 'utf8').replace(
     'kind: pglite',
@@ -212,9 +215,9 @@ test('a Postgres', { skip: native === null && NO_BINARIES }, async (t) => {
   const system = new URL(native.url);
   system.username = 'osl_system_of_doctor';
   system.password = encodeURIComponent('choose one');
-  t.match(await withSystem(system.href), /osl_system_of_doctor@.*: may keep the stores of facets$/m);
-  t.match(words, /^facet readme, changelog needs pgvector$/m);
-  t.match(words, /^there is no table supply\.package$/m);
+  t.match(await withSystem(system.href), /osl_system_of_doctor@.*: can store the index of text facets$/m);
+  t.match(words, /^facet readme, changelog needs the extension pgvector, which is not installed$/m);
+  t.match(words, /^the database has no table supply\.package$/m);
   await client.query(`CREATE TABLE doc.person (id text PRIMARY KEY, name text);
     CREATE TABLE doc.note (id text PRIMARY KEY, person text, body text);
     INSERT INTO doc.person VALUES ('p1', 'ReadMe'), ('p2', 'Zoë Quux');
