@@ -85,7 +85,7 @@ export function isEmpty(access: Access): boolean {
   return access.relations.size === 0 && (access.denied?.size ?? 0) === 0;
 }
 
-/** The values of an attribute of one subject of the chain, root first; none where it is missing or `any`. */
+/** Values of an attribute for each subject of the chain, root first; empty if it is missing or `any`. */
 export function attributeValues(
   identity: IdentityClaims,
   snapshot: PolicySnapshot,

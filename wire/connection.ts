@@ -234,7 +234,7 @@ export class Connection implements HandshakeSide {
     } catch (cause) {
       this.#host.settings.onInternalError(cause);
     }
-    // Nobody is left to be refused, which is when it would be recorded.
+    // The client is gone: there is no refusal to record.
     if (this.output.closed) this.#record('password', null, 'wrong password of a client that has gone');
   }
 

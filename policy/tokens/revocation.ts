@@ -88,7 +88,7 @@ export class RevokedTokens {
   }
 }
 
-/** Revocations, as those see them who let a caller in, or have let it in. */
+/** Revocation check for logins and for open sessions. */
 export type RevocationCheck = Pick<RevokedTokens, 'has' | 'follow'>;
 
 /** Revocation check that revokes nothing. */

@@ -34,7 +34,7 @@ const OF_PAIRS = [
   'regr_syy',
 ] as const;
 
-/** An aggregate of values of a type that gives one of it. */
+/** An aggregate whose argument and result have the same type. */
 function within(name: string, types: readonly (TypeName | 'anyarray')[]): readonly FunctionDefinition[] {
   return types.map((type) => aggregate(name, [type], type));
 }

@@ -580,7 +580,7 @@ export interface Select {
   readonly where: readonly Expr[];
   readonly grouped: boolean;
   readonly groupBy: readonly Expr[];
-  /** Each a list of indices into `groupBy`, each of which some set has; null where all keys group together. */
+  /** Grouping sets as lists of indices into `groupBy`; null if all keys form one set. */
   readonly groupingSets: readonly (readonly number[])[] | null;
   /** Conjuncts. */
   readonly having: readonly Expr[];

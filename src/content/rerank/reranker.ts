@@ -97,7 +97,7 @@ export class Reranker {
     return out;
   }
 
-  /** @throws ContentError `overBudget` where less than all may be sent: half of the passages have no order. */
+  /** @throws ContentError `overBudget` unless all passages may be sent: a part of them cannot be ranked. */
   async #take(subject: string, wanted: number): Promise<void> {
     if (this.#budget === null || wanted === 0) return;
     const granted = await this.#budget.take(subject, wanted);

@@ -75,7 +75,7 @@ export class LoginsNow {
     return this.#asking;
   }
 
-  /** Another database is for a restart. */
+  /** A change of the database needs a restart. */
   #take(next: ConnectorLogins): void {
     const { url, systemUrl } = this.#now;
     this.#now = { url: ofSame(url, next.url), systemUrl: ofSame(systemUrl, next.systemUrl) };

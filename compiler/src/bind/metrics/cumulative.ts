@@ -67,7 +67,7 @@ export function cumulativePart(leaf: LeafFigure, asked: SharedMetricParts, ctx: 
   };
 }
 
-/** The grain of the periods; a running total has none without. */
+/** Grain of the periods; absent for a running total without periods. */
 function grainOf(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): Grain {
   const times = asked.keys.filter((k) => k.dimension.kind === 'metric_time');
   const [only] = times;
