@@ -36,7 +36,7 @@ export interface IssuedToken {
 export interface DevelopmentIssuer {
   /** In the order of the policy file. */
   readonly subjects: readonly string[];
-  /** Whether the server has issuers, and takes these tokens for development beside. */
+  /** True if the server has issuers, and takes these tokens for development beside. */
   readonly besideIssuers: boolean;
   /** @throws Failure for a subject that the policy does not declare */
   mint(request: TokenRequest): Promise<IssuedToken>;

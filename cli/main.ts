@@ -19,7 +19,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   process.exit();
 }
 
-/** Whether errors are to be data too. */
+/** True if errors are to be data too. */
 function wantsJson(): boolean {
   const words = process.argv.slice(2);
   const end = words.indexOf('--');

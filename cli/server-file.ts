@@ -12,20 +12,20 @@ export interface ServerRecord extends ProcessIdentity {
   readonly adminHost?: string;
   readonly adminPort?: number | null;
   readonly adminPgPort?: number | null;
-  /** Whether the wire, and with it `osl psql`, is encrypted. */
+  /** True if the wire, and with it `osl psql`, is encrypted. */
   readonly tls: boolean;
-  /** Whether REST is, and the file of the certificate that it then shows; else empty. */
+  /** True if REST is, and the file of the certificate that it then shows; else empty. */
   readonly httpCertFile: string;
-  /** Whether it takes tokens that `osl token` mints. */
+  /** True if it takes tokens that `osl token` mints. */
   readonly localTokens: boolean;
-  /** Whether it takes tokens of issuers too; missing in a file of an older version. */
+  /** True if it takes tokens of issuers too; missing in a file of an older version. */
   readonly hasIssuers?: boolean;
   /** The `iss` and `aud` that its tokens name; an empty `audience`: none is asked for. */
   readonly issuer: string;
   readonly audience: string;
   readonly manifestFile: string;
   readonly policyFile: string;
-  /** Whether it serves the demo. */
+  /** True if it serves the demo. */
   readonly demo: boolean;
   readonly version: string;
   /** RFC 3339. */
@@ -96,7 +96,7 @@ export function restUrl(record: Pick<ServerRecord, 'host' | 'httpPort' | 'httpCe
   return `${scheme}://${urlHost(addressOf(record))}:${record.httpPort}`;
 }
 
-/** Whether `host` is this machine, and no other reaches it. */
+/** True if `host` is this machine, and no other reaches it. */
 export function isLoopback(host: string): boolean {
   return /^(127(\.\d+){3}|::1|localhost)$/.test(host);
 }

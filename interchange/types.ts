@@ -169,7 +169,7 @@ function endOf(draft: ImportDraft, text: string): ColumnDraft | null {
 /** How names in an expression over one entity's rows are found. */
 interface ColumnScope {
   readonly entity: EntityDraft;
-  /** Whether a plain name is a field of the source first, or a column of its table. */
+  /** True if a plain name is a field of the source first, or a column of its table. */
   readonly first: 'field' | 'physical';
   /** Where it is written, and what for: a column may have to be exposed. */
   readonly place: SourcePlace;

@@ -12,7 +12,7 @@ type ChartColumn = AnswerBody['columns'][number];
 export interface MeasureColumn {
   readonly name: string;
   readonly format: MetricFormat | null;
-  /** Whether the caller may not see some of its values: those are NULL, and so may others be. */
+  /** True if the caller may not see some of its values: those are NULL, and so may others be. */
   readonly masked: boolean;
   /** Null where there is no finite number. */
   readonly values: readonly (number | null)[];

@@ -2,7 +2,7 @@
 export interface Style {
   /** Columns of the terminal. */
   readonly width: number;
-  /** Whether there is more than ASCII. */
+  /** True if there is more than ASCII. */
   readonly unicode: boolean;
   readonly colour: boolean;
 }

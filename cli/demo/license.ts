@@ -30,7 +30,7 @@ const DUTY: readonly LicenseClass[] = ['permissive', 'other', 'unknown', 'copyle
 interface LicenseTerm {
   readonly text: string;
   readonly class: LicenseClass;
-  /** Whether the text is a chain of OR, which needs parentheses inside AND. */
+  /** True if the text is a chain of OR, which needs parentheses inside AND. */
   readonly loose: boolean;
 }
 

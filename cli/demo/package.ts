@@ -81,7 +81,7 @@ function hasTypes(json: UncheckedObject): boolean {
   );
 }
 
-/** Whether a condition of `exports` is `types`. */
+/** True if a condition of `exports` is `types`. */
 function namesTypes(exports: unknown, depth: number): boolean {
   const object = asObject(exports);
   if (object === null || depth > 8) return false;

@@ -148,7 +148,7 @@ export async function biWanted(flags: InitFlags, prompt: Prompt): Promise<boolea
   return prompt.confirm('Will BI tools connect? Otherwise questions join on declared keys alone', false);
 }
 
-/** Whether the subject sees the rows of one tenant only. @throws Failure */
+/** True if the subject sees the rows of one tenant only. @throws Failure */
 export async function rowsWanted(
   candidates: readonly AdoptionCandidate[],
   subject: string,

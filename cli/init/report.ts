@@ -32,7 +32,7 @@ export interface Outcome {
   readonly source: UrlSource;
   /** Of a role that was made: holds its password, which is stored nowhere. */
   readonly readerUrl: string | null;
-  /** Whether policies of the database itself stand behind the gateway's. */
+  /** True if policies of the database itself stand behind the gateway's. */
   readonly rowSecurity: boolean;
   /** A column that could say whose a row is, of which nothing was made. */
   readonly tenantColumn: string | null;

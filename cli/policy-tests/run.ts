@@ -100,7 +100,7 @@ async function coverageOf(
   return { changes, held: changes - unheld.length, unheld };
 }
 
-/** Whether a test fails under the mutant, or the mutant is no policy at all. */
+/** True if a test fails under the mutant, or the mutant is no policy at all. */
 async function isNoticed(
   service: Service,
   snapshot: PolicySnapshot,

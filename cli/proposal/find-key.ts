@@ -26,7 +26,7 @@ const MONEY = new Set(
 /** Money for each of something: to add it up means nothing. */
 const EACH = new Set(['price', 'fare', 'rent', 'salary', 'wage']);
 
-/** Whether a column counts or measures something, by its name. */
+/** True if a column counts or measures something, by its name. */
 function isMeasure(column: string): boolean {
   const words = wordsOf(column);
   const [first = ''] = words;

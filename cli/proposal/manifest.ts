@@ -32,7 +32,7 @@ export interface ManifestFrame {
   readonly tenant: string;
   /** The variable that holds the URL. */
   readonly urlEnv: string;
-  /** Whether policies of the database itself stand behind the gateway's. */
+  /** True if policies of the database itself stand behind the gateway's. */
   readonly rowSecurity: boolean;
   /** What questions may join on. */
   readonly joins: Joins;
@@ -121,7 +121,7 @@ function inKey({ columns }: CandidateForeignKey, { key }: AdoptionCandidate): bo
   return columns.every((c) => key.includes(c));
 }
 
-/** Whether a side of a bridge refers to the very key of an entity that is there. */
+/** True if a side of a bridge refers to the very key of an entity that is there. */
 function meets({ references }: CandidateForeignKey, { catalog }: Manifest): boolean {
   const entity = references.entity === null ? undefined : catalog.relations.get(references.entity);
   if (entity === undefined) return false;

@@ -23,7 +23,7 @@ export interface RowRule {
   readonly value: string;
   /** What the column refers to, `schema.table` and its column; null where no foreign key says. */
   readonly refers: { readonly table: string; readonly column: string } | null;
-  /** Whether tables without the column are shown, whole. */
+  /** True if tables without the column are shown, whole. */
   readonly others: 'whole' | 'hidden';
 }
 

@@ -132,10 +132,10 @@ export const OF_WORKER = Object.freeze({
   figures: exchange(nothing, text),
   /** What it tells who runs the server. */
   view: exchange(nothing, made<ProcessView>()),
-  /** Whether it has that session or request, which it cancels or ends. */
+  /** True if it has that session or request, which it cancels or ends. */
   obey: exchange(sessionCommand, flag),
   drained: exchange(drained, nothing),
-  /** Whether workers stand, or end one after another. */
+  /** True if workers stand, or end one after another. */
   standing: exchange(record({ steady: flag }), nothing),
   /** Another worker has changed a draft. */
   draft: exchange(record({ id: text }), nothing),
@@ -166,7 +166,7 @@ export const OF_SUPERVISOR = Object.freeze({
   cancel: exchange(record({ worker: number, processId: number, key: bytes }), flag),
   /** The sessions that a caller has with any worker. */
   sessionsOf: exchange(record({ owner: text }), listOf(made<CatalogSession>())),
-  /** Whether there is such a session of the caller's. */
+  /** True if there is such a session of the caller's. */
   signal: exchange(signal, flag),
   /** What each process of the server counts, as JSON. */
   gather: exchange(nothing, listOf(text)),
@@ -178,7 +178,7 @@ export const OF_SUPERVISOR = Object.freeze({
   /** How a job stands that is done once for all; begun before by whoever is named. */
   job: exchange(record({ job: oneOf(...JOBS), by: nullOr(text) }), made<JobState>()),
   stopAll: exchange(nothing, nothing),
-  /** Whether a subject may have one more session of the wire, from this address. */
+  /** True if a subject may have one more session of the wire, from this address. */
   session: exchange(record({ subject: text, address: text }), flag),
   sessionEnded: exchange(record({ subject: text, address: text }), nothing),
   /** A statement about the catalog: the engines are the supervisor's. */
@@ -196,10 +196,10 @@ export const OF_SUPERVISOR = Object.freeze({
   limits: exchange(made<RateLimits>(), nothing),
   /** The key of the exchange, as PEM: it is on no disk. */
   exchangeKey: exchange(nothing, text),
-  /** Whether a token that is good for one use is used for the first time; it is used then. */
+  /** True if a token that is good for one use is used for the first time; it is used then. */
   firstUse: exchange(record({ token: text, issuedAt: number, endsAt: number }), flag),
   wrongPassword: exchange(record({ account: text, address: text }), nothing),
-  /** Whether a right one opens a session. */
+  /** True if a right one opens a session. */
   rightPassword: exchange(record({ account: text, address: text }), flag),
 }) satisfies Protocol;
 
