@@ -323,7 +323,7 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
   'rows loaded into a table by its text': {
     in: 'src/content/store',
     error: 2345,
-    words: "'string' is not assignable to parameter of type 'CopyTarget'",
+    words: "'string' is not assignable to parameter of type 'CopyIntoTable'",
     line: "seen.push(await system.copyIn('customer (email)', []));",
   },
 };
