@@ -40,7 +40,7 @@ async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): 
   const keys = flags.key === undefined ? null : keysIn(flags.key);
   const witnessed = flags.witness === undefined ? [] : await witnessedNotes(flags.witness);
   const anchors = [...(flags.anchor === undefined ? [] : notesIn(flags.anchor)), ...witnessed];
-  const checked: VerifiedChain[] = [];
+  const checked: ChainResult[] = [];
   for (const chain of chains) {
     const single = chains.length === 1;
     const verifierKey = keys === null ? null : single ? keys.join('\n') : keyOf(chain, keys);
@@ -109,15 +109,15 @@ function notesIn(file: string): readonly string[] {
 }
 
 /** One chain of the log, judged. */
-interface VerifiedChain {
+interface ChainResult {
   readonly dir: string;
   readonly verdict: AuditVerdict;
   readonly stale: boolean;
 }
 
 /** The chain of the directory is told of as it would be alone; those of workers stand beside it. */
-function jsonOf([own, ...workers]: readonly VerifiedChain[], missing: readonly string[]): object {
-  const told = (chain: VerifiedChain | undefined) => ({
+function jsonOf([own, ...workers]: readonly ChainResult[], missing: readonly string[]): object {
+  const told = (chain: ChainResult | undefined) => ({
     dir: chain?.dir,
     ...chain?.verdict,
     anchor_stale: chain?.stale,
@@ -159,7 +159,7 @@ function exitOf(verdict: AuditVerdict, stale: boolean): number {
   return stale ? EXIT.staleAnchor : EXIT.ok;
 }
 
-function describe({ verdict, dir, stale }: VerifiedChain, outsideKey: boolean): string {
+function describe({ verdict, dir, stale }: ChainResult, outsideKey: boolean): string {
   const { problem, tornBytes, openDecisions } = verdict;
   const good = problem === null;
   const lines = [

@@ -90,7 +90,7 @@ const PACKAGE_COLUMNS: readonly (keyof PackageRow)[] = [
   ...(['file_count', 'has_types', 'engines_node', 'homepage', 'repository', 'dependents'] as const),
 ];
 
-type ColumnValue = string | number | boolean | null;
+type CopyValue = string | number | boolean | null;
 
 function load<R extends object>(
   table: string,
@@ -99,7 +99,7 @@ function load<R extends object>(
 ): TableLoad {
   const cells = rows.map((row) =>
     columns.map((c): string | null => {
-      const cell = row[c] as ColumnValue; // every member of a row type is one
+      const cell = row[c] as CopyValue; // every member of a row type is one
       return cell === null ? null : `${cell}`;
     }),
   );

@@ -142,7 +142,7 @@ function emptyDocument({ tenant, urlEnv, rowSecurity, joins }: ManifestFrame): M
   return { version: 1, tenant, features: { joins }, connectors, entities: {} };
 }
 
-type NamedMembers = Record<string, unknown>;
+type FragmentMembers = Record<string, unknown>;
 
 /** All of the fragments; a relationship whose name is taken is called by a number too. */
 function merge(base: ManifestDocument, fragments: readonly FragmentDocument[]): ManifestDocument {
@@ -167,7 +167,7 @@ function merge(base: ManifestDocument, fragments: readonly FragmentDocument[]): 
   } as unknown as ManifestDocument; // fragments are partial documents; the compiler judges the whole
 }
 
-function freeName(name: string, taken: NamedMembers): string {
+function freeName(name: string, taken: FragmentMembers): string {
   const used = new Set(Object.keys(taken).map((n) => n.toLowerCase()));
   if (!used.has(name.toLowerCase())) return name;
   for (let n = 2; ; n++) {
@@ -177,8 +177,8 @@ function freeName(name: string, taken: NamedMembers): string {
 }
 
 /** Names come from a database: `__proto__` is one like any other. */
-function plain(): NamedMembers {
-  return Object.create(null) as NamedMembers;
+function plain(): FragmentMembers {
+  return Object.create(null) as FragmentMembers;
 }
 
 /**
@@ -223,10 +223,10 @@ function keysOf(candidates: readonly AdoptionCandidate[]): ReadonlySet<string> {
   );
 }
 
-type EntityDocument = ManifestDocument['entities'][string];
+type EntityBody = ManifestDocument['entities'][string];
 
 /** The entity, whose joins may use every column that is a key of something. */
-function sealKeys(entity: EntityDocument, isKey: (physical: string) => boolean): EntityDocument {
+function sealKeys(entity: EntityBody, isKey: (physical: string) => boolean): EntityBody {
   const columns = Object.entries(entity.columns).filter(([name, column]) => isKey(column?.column ?? name));
   const own = entity.primary_key ?? [];
   const names = [...new Set([...own, ...columns.map(([name]) => name)])];

@@ -44,7 +44,7 @@ interface ViewOutput {
   readonly reads: FlowSources;
 }
 
-interface FromItem {
+interface VisibleTable {
   readonly alias: string;
   readonly columns: readonly ViewOutput[];
 }
@@ -75,7 +75,7 @@ type CteOutputs = ReadonlyMap<string, readonly ViewOutput[]>;
 function outputsOf(
   select: SelectStmt,
   around: CteOutputs,
-  outer: readonly FromItem[],
+  outer: readonly VisibleTable[],
   known: RelationsByName,
 ): readonly ViewOutput[] {
   const tables = new Map(around);
@@ -117,9 +117,9 @@ function outputsOf(
 function itemsOf(
   node: Node,
   tables: CteOutputs,
-  outer: readonly FromItem[],
+  outer: readonly VisibleTable[],
   known: RelationsByName,
-): readonly FromItem[] {
+): readonly VisibleTable[] {
   if ('JoinExpr' in node) {
     return [node.JoinExpr.larg, node.JoinExpr.rarg].flatMap((side) =>
       side === undefined ? [] : itemsOf(side, tables, outer, known),
@@ -157,7 +157,7 @@ function columnsOf(relation: UpstreamRelation | undefined): readonly ViewOutput[
 /** What stands in an expression flows into it, of queries in it what they yield; a count tells no value. */
 function readsIn(
   value: unknown,
-  items: readonly FromItem[],
+  items: readonly VisibleTable[],
   tables: CteOutputs,
   known: RelationsByName,
 ): FlowSources {
@@ -178,7 +178,7 @@ function isCount({ FuncCall: { funcname = [] } }: Extract<Node, { FuncCall: unkn
 /** A name that cannot be told apart is each column that it may be; one that nothing has is everything in reach. */
 function referred(
   { ColumnRef: { fields = [] } }: Extract<Node, { ColumnRef: unknown }>,
-  items: readonly FromItem[],
+  items: readonly VisibleTable[],
 ): FlowSources {
   const [name, alias] = [stringIn(fields.at(-1)), fields.length > 1 ? stringIn(fields.at(-2)) : null];
   const meant = alias === null ? items : items.filter((i) => i.alias === alias);
@@ -188,7 +188,7 @@ function referred(
   return joined(columns.map((c) => c.reads));
 }
 
-function starIn(val: Node, items: readonly FromItem[]): readonly ViewOutput[] | null {
+function starIn(val: Node, items: readonly VisibleTable[]): readonly ViewOutput[] | null {
   if (!('ColumnRef' in val)) return null;
   const fields = val.ColumnRef.fields ?? [];
   const last = fields.at(-1);

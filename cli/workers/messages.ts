@@ -135,7 +135,7 @@ export const OF_WORKER = Object.freeze({
   /** True if it has that session or request, which it cancels or ends. */
   obey: exchange(sessionCommand, flag),
   drained: exchange(drained, nothing),
-  /** True if workers stand, or end one after another. */
+  /** True while workers keep running; false if they end one after another. */
   standing: exchange(record({ steady: flag }), nothing),
   /** Another worker has changed a draft. */
   draft: exchange(record({ id: text }), nothing),

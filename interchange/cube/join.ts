@@ -34,7 +34,7 @@ interface JoinEnd {
 }
 
 /** The columns of one cube that a join compares. */
-interface JoinSide {
+interface ComparedColumns {
   readonly cube: Cube;
   readonly columns: readonly string[];
 }
@@ -53,7 +53,7 @@ function addJoin(
   if (other === undefined) throw new NoFit(`cube \`${shown(name)}\` is not there, or was lost`);
   const [own, target] = endsOf(part, cube, other);
   const [many, one] = kind === 'one_to_many' ? [target, own] : [own, target];
-  const single = (side: JoinSide): boolean => isKeyOf(side.cube.entity, side.columns);
+  const single = (side: ComparedColumns): boolean => isKeyOf(side.cube.entity, side.columns);
   const both = kind === 'one_to_one' && single(many) && single(one);
   const [from, to] = kind === 'one_to_one' && !single(one) && single(many) ? [one, many] : [many, one];
   if (!single(to)) {
@@ -87,14 +87,14 @@ function addJoin(
 }
 
 /** Where the key of the side's cube has its column `i`, so that both cubes declare a link alike. */
-function keyPlace({ cube, columns }: JoinSide, i: number): number {
+function keyPlace({ cube, columns }: ComparedColumns, i: number): number {
   return cube.entity.key.indexOf(columns[i] ?? '');
 }
 
 const NO_LINK = 'only columns equal to columns are a link';
 
 /** The columns that `a = b AND c = d …` compares, pair by pair. */
-function endsOf(part: Part, cube: Cube, other: Cube): readonly [JoinSide, JoinSide] {
+function endsOf(part: Part, cube: Cube, other: Cube): readonly [ComparedColumns, ComparedColumns] {
   const sql = parseCubeSql(part.needText('sql'));
   const pairs = conjunctsOf(sql.node).map((node): readonly [string, string] => {
     if (!('A_Expr' in node)) throw new NoFit(NO_LINK);

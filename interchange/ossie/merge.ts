@@ -26,16 +26,16 @@ export interface UnchangedParts {
 }
 
 type CoreSection = 'datasets' | 'relationships' | 'metrics';
-type NamedItem = Readonly<Record<string, unknown>> & { readonly name: string };
+type CoreItem = Readonly<Record<string, unknown>> & { readonly name: string };
 
 export function findUnchanged(model: Part, carried: EmbeddedModel): UnchangedParts {
   const before = coreOf(carried.manifest).model;
   const paths = new Set<string>();
   let all = model.members['name'] === before.name;
-  const compare = (kind: CoreSection, keep: (item: NamedItem) => boolean): ReadonlySet<string> => {
+  const compare = (kind: CoreSection, keep: (item: CoreItem) => boolean): ReadonlySet<string> => {
     // Both are lists of objects with a name: one was just made, the other has been read as such.
-    const old = new Map(((before[kind] ?? []) as readonly unknown[]).map((o) => [(o as NamedItem).name, o]));
-    const now = (model.members[kind] ?? []) as readonly NamedItem[];
+    const old = new Map(((before[kind] ?? []) as readonly unknown[]).map((o) => [(o as CoreItem).name, o]));
+    const now = (model.members[kind] ?? []) as readonly CoreItem[];
     const same = new Set<string>();
     for (const [i, item] of now.entries()) {
       if (!isDeepStrictEqual(comparable(item), comparable(old.get(item.name))) || !keep(item)) continue;

@@ -50,7 +50,7 @@ interface Note {
 }
 
 /** `name+hash+base64`. */
-interface VerifierKey {
+interface LogKey {
   readonly name: string;
   readonly id: Bytes;
   readonly key: Bytes;
@@ -143,7 +143,7 @@ function noteIn(text: string): Note {
   return { body, checkpoint: { origin, size: Number(size), time }, root: hashOf(root), signatures };
 }
 
-async function keyFor(keys: string, origin: string): Promise<VerifierKey> {
+async function keyFor(keys: string, origin: string): Promise<LogKey> {
   const lines = keys.split('\n').filter((line) => line.trim() !== '');
   if (lines.length === 0) throw new NotAProof('there is no key to check it with');
   for (const line of lines) {
@@ -153,7 +153,7 @@ async function keyFor(keys: string, origin: string): Promise<VerifierKey> {
   throw new NotAProof(`no key is that of ${origin}`);
 }
 
-async function keyIn(line: string): Promise<VerifierKey> {
+async function keyIn(line: string): Promise<LogKey> {
   const [, name = '', id = '', encoded = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(line) ?? [];
   const typed = encoded === '' ? Uint8Array.of() : bytesOf(encoded);
   const hashed = await sha256(joined([utf8(`${name}\n`), typed]));
@@ -162,7 +162,7 @@ async function keyIn(line: string): Promise<VerifierKey> {
   return { name, id: hashed.slice(0, 4), key: typed.slice(1) };
 }
 
-async function isSigned({ body, signatures }: Note, { name, id, key }: VerifierKey): Promise<boolean> {
+async function isSigned({ body, signatures }: Note, { name, id, key }: LogKey): Promise<boolean> {
   const own = signatures.filter(
     (s) => s.name === name && s.blob.length === 68 && isSame(s.blob.slice(0, 4), id),
   );
